@@ -1,0 +1,144 @@
+"""Validation at the public boundary: every message about an array is worded here.
+
+A message says which argument, which index, what was found, what was expected and what to do.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from urbe.types import BoolArray, FloatArray, IntArray
+
+
+def listing(items: Sequence[object], most: int = 5) -> str:
+    """`3, 7, 9 and 12 more`: the first few of a long list of culprits."""
+    shown = ", ".join(str(item) for item in items[:most])
+    return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
+
+
+def float_array(name: str, value: ArrayLike, ndim: int | None = None) -> FloatArray:
+    """`value` as contiguous float64 without NaN; raises naming the first bad index."""
+    try:
+        array = np.ascontiguousarray(value, dtype=np.float64) if np.ndim(value) else np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} cannot be read as an array of numbers: {error}.") from None
+    if ndim is not None and array.ndim != ndim:
+        raise ValueError(f"{name} has shape {array.shape}, expected {ndim} dimension{'s' if ndim != 1 else ''}.")
+    finite(name, array)
+    return array
+
+
+def finite(name: str, array: FloatArray) -> None:
+    """Raises when an entry is NaN or infinite."""
+    if not np.isfinite(array).all():
+        bad = np.argwhere(~np.isfinite(array))
+        raise ValueError(
+            f"{index_text(name, bad[0])} is {array[tuple(bad[0])]}, expected a finite number. "
+            f"{count(len(bad), 'entry', 'entries')} of {array.size} not finite; remove or impute them first."
+        )
+
+
+def int_array(name: str, value: ArrayLike, low: int, high: int | None = None, meaning: str = "index") -> IntArray:
+    """`value` as a 1-D integer array within `[low, high)`; floats are accepted when they are whole."""
+    try:
+        array = np.asarray(value)
+        if array.dtype == bool or not np.issubdtype(array.dtype, np.number):
+            raise TypeError(f"its type is {array.dtype}")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} cannot be read as whole numbers: {error}.") from None
+    if array.ndim != 1:
+        raise ValueError(f"{name} has shape {array.shape}, expected one dimension.")
+    if not np.issubdtype(array.dtype, np.integer):
+        with np.errstate(invalid="ignore"):
+            whole = np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) < 2**53)
+        if not whole.all():
+            at = int(np.argmin(whole))
+            raise ValueError(f"{name}[{at}] is {array[at]}, expected a whole number (0-based {meaning}).")
+        array = array.astype(np.int64)
+    if array.size:
+        if array.min() < low:
+            at = int(np.argmax(array < low))
+            raise ValueError(f"{name}[{at}] is {array[at]}, expected at least {low} (0-based {meaning}).")
+        if high is not None and array.max() >= high:
+            at = int(np.argmax(array >= high))
+            raise ValueError(f"{name}[{at}] is {array[at]}, expected a 0-based {meaning} below {high}.")
+    return array
+
+
+def same_length(arrays: dict[str, Any]) -> int:
+    """The common length of named 1-D arrays; raises when they differ."""
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise ValueError(f"The columns differ in length: {told}; expected one entry per transition in each.")
+    return next(iter(lengths.values()))
+
+
+def number(name: str, value: object, low: float, high: float, *, closed: bool = True) -> float:
+    """A finite scalar within `[low, high]` (or `[low, high)` when not `closed`)."""
+    try:
+        x = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} is {value!r}, expected a number.") from None
+    if not (low <= x <= high if closed else low <= x < high):
+        interval = f"[{low:g}, {high:g}{']' if closed else ')'}"
+        raise ValueError(f"{name} is {value!r}, expected a number in {interval}.")
+    return x
+
+
+def whole_number(name: str, value: object, low: int) -> int:
+    """An integer of at least `low`; booleans and fractions are refused."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
+        raise ValueError(f"{name} is {value!r}, expected a whole number of at least {low}.")
+    return int(value)
+
+
+def discount(value: object) -> float:
+    """A discount in [0, 1]."""
+    return number("discount", value, 0.0, 1.0)
+
+
+def one_of(name: str, value: object, choices: Sequence[str]) -> str:
+    """`value` when it is one of `choices`."""
+    if value not in choices:
+        raise ValueError(f"{name} is {value!r}, expected one of {', '.join(map(repr, choices))}.")
+    return str(value)
+
+
+def non_negative(name: str, array: FloatArray) -> None:
+    """Raises when an entry is below zero."""
+    if array.size and array.min() < 0:
+        at = np.argwhere(array < 0)[0]
+        raise ValueError(f"{index_text(name, at)} is {array[tuple(at)]:.17g}, expected at least 0.")
+
+
+def distribution(name: str, value: ArrayLike, length: int, tolerance: float = 1e-9) -> FloatArray:
+    """A probability vector of `length`, rescaled to sum to one when it is within `tolerance` of it."""
+    array = float_array(name, value, ndim=1)
+    if len(array) != length:
+        raise ValueError(f"{name} has {len(array)} entries, expected {length}.")
+    non_negative(name, array)
+    total = array.sum()
+    if abs(total - 1.0) > tolerance:
+        raise ValueError(f"{name} sums to {total:.12g}, expected 1.")
+    return array / total
+
+
+def mask(name: str, value: ArrayLike, shape: tuple[int, ...]) -> BoolArray:
+    """A boolean array of exactly `shape`."""
+    array = np.asarray(value)
+    if array.dtype != bool or array.shape != shape:
+        raise ValueError(f"{name} has type {array.dtype} and shape {array.shape}, expected booleans of shape {shape}.")
+    return array
+
+
+def index_text(name: str, index: Sequence[int] | IntArray) -> str:
+    """`name[3, 1]`, or plain `name` for a scalar."""
+    return f"{name}[{', '.join(str(int(i)) for i in index)}]" if len(index) else name
+
+
+def count(n: int, one: str, many: str) -> str:
+    """`1 row is` / `4 rows are`."""
+    return f"{n} {one} is" if n == 1 else f"{n} {many} are"

@@ -1,0 +1,4 @@
+"""Finite Markov decision processes."""
+
+from urbe.mdp.model import MDP as MDP
+from urbe.mdp.rows import Rows as Rows

@@ -1,0 +1,279 @@
+"""Checked constructors of `MDP`: every error names the state, the action and what was found."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from urbe import checks
+from urbe.mdp.model import MDP
+from urbe.mdp.rows import Rows, index_type
+from urbe.types import BoolArray, FloatArray, IntArray
+
+
+def from_dense(
+    transition: ArrayLike,
+    reward: ArrayLike,
+    *,
+    discount: float,
+    terminal: ArrayLike = (),
+    available: ArrayLike | None = None,
+    initial: ArrayLike | None = None,
+    keep_zeros: bool = False,
+) -> MDP:
+    """A model from a dense transition array.
+
+    Args:
+      transition: `(S, A, S)`, axes `[s, a, s_next]`; each row sums to one.
+      reward: a number, `(S,)`, `(S, A)` or `(S, A, S)`.
+      discount: in [0, 1].
+      terminal: ids of states where the process ends; their transition rows are not read.
+      available: `(S, A)` booleans, False where an action does not exist; its row is not read.
+      initial: `(S,)` distribution of the first state.
+      keep_zeros: keep successors of probability zero, so that `support="all"` knows their `(S, A, S)` rewards.
+
+    >>> import numpy as np
+    >>> from_dense(np.full((2, 1, 2), 0.5), [[1.0], [0.0]], discount=0.9).n_rows
+    2
+    """
+    p = checks.float_array("transition", transition)
+    if p.ndim != 3 or p.shape[0] != p.shape[2] or 0 in p.shape:
+        hint = "; for pymdptoolbox arrays (A, S, S) use MDP.from_pymdptoolbox" if p.ndim == 3 else ""
+        raise ValueError(f"transition has shape {p.shape}, expected (states, actions, states){hint}.")
+    n_states, n_actions, _ = p.shape
+    exists = np.ones((n_states, n_actions), dtype=bool)
+    if available is not None:
+        exists = checks.mask("available", available, exists.shape).copy()
+    ends = _terminal_ids(terminal, n_states)
+    exists[ends] = False
+    _no_idle_states(exists.any(axis=1), ends)
+    checks.non_negative("transition", p)
+    r = _dense_reward(reward, p.shape)
+
+    chosen = np.flatnonzero(exists.ravel())
+    listed = np.ones_like(p, dtype=bool) if keep_zeros else p > 0.0
+    listed = listed.reshape(-1, n_states)[chosen]
+    length = listed.sum(axis=1)
+    successor = np.broadcast_to(np.arange(n_states, dtype=np.int32), listed.shape)[listed]
+    entry_reward = np.broadcast_to(r, p.shape).reshape(-1, n_states)[chosen][listed] if r.ndim == 3 else None
+    row_reward = np.broadcast_to(r, p.shape[:2]).ravel()[chosen] if r.ndim < 3 else None
+    return from_rows(
+        state=chosen // n_actions,
+        action=chosen % n_actions,
+        length=length,
+        successor=successor,
+        probability=p.reshape(-1, n_states)[chosen][listed],
+        row_reward=row_reward,
+        entry_reward=entry_reward,
+        n_states=n_states,
+        discount=discount,
+        initial=initial,
+    )
+
+
+def from_transitions(
+    state: ArrayLike,
+    action: ArrayLike,
+    next_state: ArrayLike,
+    probability: ArrayLike,
+    reward: ArrayLike,
+    *,
+    discount: float,
+    n_states: int | None = None,
+    terminal: ArrayLike = (),
+    initial: ArrayLike | None = None,
+    row_tolerance: float = 1e-9,
+) -> MDP:
+    """A model from a list of transitions, in any order.
+
+    Repeated `(state, action, next_state)`: probabilities add up, rewards average by probability.
+
+    Args:
+      state, action, next_state: `(N,)` 0-based ids.
+      probability: `(N,)`, summing to one over each (state, action).
+      reward: a number or `(N,)`.
+      discount: in [0, 1].
+      n_states: number of states; by default one more than the largest id seen.
+      terminal: ids of states where the process ends. Only a self-loop of reward zero may leave them.
+      initial: `(S,)` distribution of the first state.
+      row_tolerance: how far from one a row may sum; within it the row is rescaled.
+
+    >>> from_transitions([0, 0], [0, 0], [0, 1], [0.5, 0.5], [1.0, 1.0], discount=0.9, terminal=[1])
+    MDP(2 states (1 terminal), 1 rows, 2 entries, discount 0.9)
+    """
+    high = None if n_states is None else checks.whole_number("n_states", n_states, 1)
+    s = checks.int_array("state", state, 0, high, "state")
+    a = checks.int_array("action", action, 0, 2**31 - 1, "action")
+    t = checks.int_array("next_state", next_state, 0, high, "state")
+    p = checks.float_array("probability", probability, ndim=1)
+    checks.non_negative("probability", p)
+    r = checks.float_array("reward", reward)
+    columns = {"state": s, "action": a, "next_state": t, "probability": p}
+    if not checks.same_length(columns if r.ndim == 0 else columns | {"reward": r}):
+        raise ValueError("There are no transitions; expected at least one.")
+    size = high or int(max(s.max(), t.max())) + 1
+    if size >= 2**31:
+        raise ValueError(f"The largest state id is {size - 1}, expected below {2**31 - 1}: number the states 0, 1, 2, ...")
+    ends = _terminal_ids(terminal, size)
+    s, a, t, p, r = _drop_terminal_loops(s, a, t, p, np.broadcast_to(r, p.shape), ends)
+
+    order = _sorting(s, a, t)
+    if order is not None:
+        s, a, t, p, r = s[order], a[order], t[order], p[order], r[order]
+    s, a, t, p, r = _merge_repeats(s, a, t, p, r)
+    first = np.flatnonzero(np.concatenate(([True], (s[1:] != s[:-1]) | (a[1:] != a[:-1])))) if len(s) else s[:0]
+    has_actions = np.zeros(size, dtype=bool)
+    has_actions[s] = True
+    _no_idle_states(has_actions, ends)
+    length = np.diff(np.append(first, len(s)))
+    varies = len(s) > 0 and bool((np.maximum.reduceat(r, first) != np.minimum.reduceat(r, first)).any())
+    return from_rows(
+        state=s[first],
+        action=a[first],
+        length=length,
+        successor=t,
+        probability=p,
+        row_reward=None if varies else np.ascontiguousarray(r[first]),
+        entry_reward=np.ascontiguousarray(r) if varies else None,
+        n_states=size,
+        discount=discount,
+        initial=initial,
+        row_tolerance=row_tolerance,
+    )
+
+
+def from_rows(
+    *,
+    state: IntArray,
+    action: IntArray,
+    length: IntArray,
+    successor: IntArray,
+    probability: FloatArray,
+    row_reward: FloatArray | None,
+    entry_reward: FloatArray | None,
+    n_states: int,
+    discount: float,
+    initial: ArrayLike | None = None,
+    row_tolerance: float = 1e-9,
+) -> MDP:
+    """A model from rows already sorted by (state, action, successor); checks only that rows are distributions.
+
+    Args:
+      state, action, length: `(R,)` the pair of each row and its number of entries.
+      successor, probability: `(E,)`.
+      row_reward: `(R,)`, or None when `entry_reward`, `(E,)`, is given.
+    """
+    reward = row_reward if entry_reward is None else entry_reward
+    if reward is None:
+        raise ValueError("Either row_reward or entry_reward is needed.")
+    entry_start = np.zeros(len(length) + 1, dtype=index_type(len(successor)))
+    np.cumsum(length, out=entry_start[1:])
+    row_start = np.zeros(n_states + 1, dtype=index_type(len(state)))
+    np.cumsum(np.bincount(state, minlength=n_states), out=row_start[1:])
+    first = None if initial is None else checks.distribution("initial", initial, n_states)
+    rows = Rows(
+        n_states,
+        entry_start,
+        np.ascontiguousarray(successor, dtype=np.int32),
+        np.ascontiguousarray(probability, dtype=np.float64),
+        np.ascontiguousarray(reward, dtype=np.float64),
+    )
+    rows = _distributions(rows, state, action, row_tolerance)
+    return MDP(row_start, np.ascontiguousarray(action, dtype=np.int32), rows, checks.discount(discount), first)
+
+
+def _distributions(rows: Rows, state: IntArray, action: IntArray, tolerance: float) -> Rows:
+    """`rows` with each row rescaled to one, where it is further from one than summing itself may be."""
+    if rows.n_rows == 0:
+        return rows
+    if (rows.length == 0).any():
+        at = int(np.argmax(rows.length == 0))
+        raise ValueError(
+            f"state {state[at]}, action {action[at]} has no successors, expected probabilities that sum to 1. "
+            "Mark actions that do not exist with available=, states where the process ends with terminal=."
+        )
+    total = rows.row_sums(rows.probability)
+    wrong = ~(np.abs(total - 1.0) <= tolerance)
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise ValueError(
+            f"The probabilities of state {state[at]}, action {action[at]} sum to {total[at]:.12g}, expected 1. "
+            f"{checks.count(int(wrong.sum()), 'row', 'rows')} of {rows.n_rows} not distributions; "
+            "to build them from counts, divide each row by its sum."
+        )
+    off = np.abs(total - 1.0) > rows.length * 2.0**-52
+    if not off.any():
+        return rows
+    scale = np.where(off, 1.0 / total, 1.0)
+    probability = rows.probability * np.repeat(scale, rows.length)
+    return Rows(rows.n_states, rows.entry_start, rows.successor, probability, rows.reward)
+
+
+def _terminal_ids(terminal: ArrayLike, n_states: int) -> IntArray:
+    ids = np.asarray(terminal)
+    if ids.dtype == bool:
+        return np.flatnonzero(checks.mask("terminal", ids, (n_states,)))
+    return np.unique(checks.int_array("terminal", ids if ids.size else np.zeros(0, int), 0, n_states, "state"))
+
+
+def _no_idle_states(has_actions: BoolArray, ends: IntArray) -> None:
+    idle = ~has_actions
+    idle[ends] = False
+    if idle.any():
+        states = np.flatnonzero(idle)
+        raise ValueError(
+            f"{checks.count(len(states), 'state', 'states')} without actions: {checks.listing(states.tolist())}. "
+            "Give each state at least one action, or declare where the process ends with terminal=[...]."
+        )
+
+
+def _dense_reward(reward: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
+    r = checks.float_array("reward", reward)
+    n_states, n_actions, _ = shape
+    if r.ndim == 1 and r.shape == (n_states,):
+        return np.broadcast_to(r[:, None], (n_states, n_actions))
+    if r.shape in ((), (n_states, n_actions), shape):
+        return r
+    raise ValueError(
+        f"reward has shape {r.shape}, expected a number, ({n_states},), ({n_states}, {n_actions}) or {shape}."
+    )
+
+
+def _drop_terminal_loops(
+    s: IntArray, a: IntArray, t: IntArray, p: FloatArray, r: FloatArray, ends: IntArray
+) -> tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray]:
+    leaves = np.isin(s, ends)
+    if not leaves.any():
+        return s, a, t, p, r
+    harmful = leaves & (p > 0.0) & ((t != s) | (r != 0.0))
+    if harmful.any():
+        at = int(np.argmax(harmful))
+        raise ValueError(
+            f"State {s[at]} is declared terminal, but transition {at} leads from it to state {t[at]} "
+            f"with reward {r[at]:g}; expected nothing but a self-loop of reward 0."
+        )
+    stay = ~leaves
+    return s[stay], a[stay], t[stay], p[stay], r[stay]
+
+
+def _sorting(s: IntArray, a: IntArray, t: IntArray) -> IntArray | None:
+    """The order by (state, action, successor), or None when it is so already."""
+    ds, da, dt = (np.diff(x.astype(np.int64, copy=False)) for x in (s, a, t))
+    sorted_already = (ds > 0) | ((ds == 0) & ((da > 0) | ((da == 0) & (dt >= 0))))
+    return None if sorted_already.all() else np.lexsort((t, a, s))
+
+
+def _merge_repeats(
+    s: IntArray, a: IntArray, t: IntArray, p: FloatArray, r: FloatArray
+) -> tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray]:
+    """Adds probabilities of repeated successors and averages their rewards by probability."""
+    repeat = (s[1:] == s[:-1]) & (a[1:] == a[:-1]) & (t[1:] == t[:-1])
+    if not repeat.any():
+        return s, a, t, p, r
+    first = np.flatnonzero(np.concatenate(([True], ~repeat)))
+    total = np.add.reduceat(p, first)
+    weighted = np.add.reduceat(p * r, first)
+    same = np.maximum.reduceat(r, first) == np.minimum.reduceat(r, first)
+    plain = np.add.reduceat(r, first) / np.diff(np.append(first, len(p)))
+    mean = np.where(total > 0.0, weighted / np.where(total > 0.0, total, 1.0), plain)
+    return s[first], a[first], t[first], total, np.where(same, r[first], mean)

@@ -1,0 +1,144 @@
+"""Transition rows in compressed form: what every kernel reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from urbe.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Sparse rows of transition probabilities with their rewards.
+
+    Args:
+      n_states: number of states a successor may be.
+      entry_start: `(R + 1,)` first entry of each row.
+      successor: `(E,)` state of each entry, increasing within a row.
+      probability: `(E,)` its probability.
+      reward: `(R,)` when the reward depends on the pair alone, `(E,)` when it depends on the successor too.
+        With as many rows as entries (every row has one successor) both readings agree.
+    """
+
+    n_states: int
+    entry_start: IntArray
+    successor: IntArray
+    probability: FloatArray
+    reward: FloatArray
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.entry_start) - 1
+
+    @property
+    def n_entries(self) -> int:
+        """Number of stored successors over all rows."""
+        return len(self.successor)
+
+    @property
+    def rewards_successors(self) -> bool:
+        """Whether the reward depends on the successor."""
+        return len(self.reward) != self.n_rows
+
+    @property
+    def row_reward(self) -> FloatArray:
+        """`(R,)` the part of the reward that does not depend on the successor."""
+        return np.zeros(self.n_rows) if self.rewards_successors else self.reward
+
+    @property
+    def entry_reward(self) -> FloatArray | None:
+        """`(E,)` the reward of each successor, or None when it does not matter where the row leads."""
+        return self.reward if self.rewards_successors else None
+
+    @cached_property
+    def length(self) -> IntArray:
+        """`(R,)` number of entries of each row."""
+        return np.diff(self.entry_start)
+
+    @cached_property
+    def longest(self) -> int:
+        """Entries of the longest row, at least one."""
+        return int(self.length.max()) if self.n_rows else 1
+
+    @cached_property
+    def is_dense(self) -> bool:
+        """Whether every row lists every state, in order."""
+        return self.n_entries == self.n_rows * self.n_states
+
+    @cached_property
+    def entry_row(self) -> IntArray:
+        """`(E,)` the row of each entry."""
+        return np.repeat(np.arange(self.n_rows), self.length)
+
+    @cached_property
+    def largest_reward(self) -> float:
+        """max |r|, zero without rows."""
+        return float(max(self.reward.max(), -self.reward.min())) if len(self.reward) else 0.0
+
+    @cached_property
+    def mass_error(self) -> float:
+        """max |sum of a row - 1| as computed; the kernels' rows are this far from distributions."""
+        return float(np.abs(self.row_sums(self.probability) - 1.0).max()) if self.n_rows else 0.0
+
+    def row_sums(self, entry_values: FloatArray) -> FloatArray:
+        """`(R,)` sums over the entries of each row."""
+        if not self.n_rows:
+            return np.zeros(0)
+        sums: FloatArray = np.add.reduceat(entry_values, self.entry_start[:-1])
+        return sums
+
+    def expected_reward(self) -> FloatArray:
+        """`(R,)` r(s, a) = sum_s' p(s') r(s, a, s')."""
+        entry = self.entry_reward
+        return self.reward if entry is None else self.row_sums(self.probability * entry)
+
+    def take(self, chosen: IntArray) -> Rows:
+        """The rows `chosen`, copied one after another (a policy's own rows, contiguous in memory)."""
+        length = self.length[chosen]
+        entry_start = np.zeros(len(chosen) + 1, dtype=self.entry_start.dtype)
+        np.cumsum(length, out=entry_start[1:])
+        entries = self.entries_of(chosen)
+        reward = self.reward[entries] if self.rewards_successors else self.reward[chosen]
+        return Rows(self.n_states, entry_start, self.successor[entries], self.probability[entries], reward)
+
+    def entries_of(self, chosen: IntArray) -> IntArray:
+        """The positions of all entries of the rows `chosen`, row after row."""
+        length = self.length[chosen]
+        shift = self.entry_start[:-1][chosen] - np.concatenate(([0], np.cumsum(length)[:-1]))
+        entries: IntArray = np.repeat(shift, length) + np.arange(int(length.sum()))
+        return entries
+
+    def without_zeros(self) -> Rows:
+        """The same rows without entries of probability zero."""
+        keep = self.probability > 0.0
+        if keep.all():
+            return self
+        return self._select(keep)
+
+    def with_all_states(self) -> Rows:
+        """The same rows with an entry for every state, most of them of probability zero."""
+        if self.is_dense:
+            return self
+        size = self.n_rows * self.n_states
+        probability = np.zeros(size)
+        at = self.entry_row.astype(np.int64) * self.n_states + self.successor
+        probability[at] = self.probability
+        entry_start = np.arange(0, size + 1, self.n_states, dtype=index_type(size))
+        successor = np.tile(np.arange(self.n_states, dtype=np.int32), self.n_rows)
+        return Rows(self.n_states, entry_start, successor, probability, self.row_reward)
+
+    def _select(self, keep: np.ndarray) -> Rows:
+        length = np.add.reduceat(keep, self.entry_start[:-1], dtype=np.int64)
+        entry_start = np.zeros(self.n_rows + 1, dtype=self.entry_start.dtype)
+        np.cumsum(length, out=entry_start[1:])
+        reward = self.reward[keep] if self.rewards_successors else self.reward
+        return Rows(self.n_states, entry_start, self.successor[keep], self.probability[keep], reward)
+
+
+def index_type(largest: int) -> type[np.int32] | type[np.int64]:
+    """int32 while `largest` fits, else int64."""
+    return np.int32 if largest < 2**31 else np.int64

@@ -1,0 +1,130 @@
+"""Models from the tables of other libraries: Gymnasium's `env.unwrapped.P` and pymdptoolbox's arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from urbe import checks
+from urbe.mdp.build import from_transitions
+from urbe.mdp.model import MDP
+from urbe.types import BoolArray, IntArray
+
+
+def from_gymnasium(env: Any, *, discount: float) -> MDP:
+    """A model from `env.unwrapped.P[s][a] = [(probability, next_state, reward, terminated), ...]`.
+
+    A state entered only by transitions marked `terminated` becomes terminal. Where the table also leads into such
+    a state without ending (Taxi does), the transitions that end lead to one extra terminal state, the last one.
+    The environment's time limit is not part of the table and is not modelled.
+
+    Args:
+      env: a Gymnasium environment with a table `P` and, if it has one, `initial_state_distrib`; or the table.
+      discount: in [0, 1].
+    """
+    bare = getattr(env, "unwrapped", env)
+    table = bare if isinstance(bare, Mapping) else getattr(bare, "P", None)
+    if not isinstance(table, Mapping):
+        raise ValueError(
+            f"{type(bare).__name__} has no transition table P, expected {{state: {{action: [(probability, "
+            "next_state, reward, terminated), ...]}}; FrozenLake, CliffWalking and Taxi have one."
+        )
+    columns = _columns(table)
+    state, _, successor, probability, _, ended = columns
+    n_states = len(table)
+    initial = getattr(bare, "initial_state_distrib", None)
+    initial = None if initial is None else np.asarray(initial, dtype=float)
+
+    live = probability > 0.0
+    ends = _where(successor[live & ended], n_states)
+    goes_on = _where(successor[live & ~ended & (state != successor)], n_states)
+    if initial is not None:
+        goes_on |= initial > 0.0
+    if (ends & goes_on).any():
+        columns = (state, columns[1], np.where(ended, n_states, successor), probability, columns[4], ended)
+        ends = _where(np.array([n_states]), n_states + 1)
+        initial = None if initial is None else np.append(initial, 0.0)
+    keep = ~ends[columns[0]]
+    s, a, t, p, r = (column[keep] for column in columns[:5])
+    return from_transitions(
+        s, a, t, p, r, discount=discount, n_states=len(ends), terminal=np.flatnonzero(ends), initial=initial
+    )
+
+
+def from_pymdptoolbox(transition: Any, reward: Any, *, discount: float) -> MDP:
+    """A model from pymdptoolbox arrays.
+
+    Args:
+      transition: `(A, S, S)` array, or one `(S, S)` array or SciPy sparse matrix for each action.
+      reward: `(S,)`, `(S, A)`, `(A, S, S)`, or one `(S, S)` matrix for each action.
+      discount: in [0, 1].
+    """
+    matrices = [_coo(f"transition[{a}]", matrix) for a, matrix in enumerate(transition)]
+    if not matrices:
+        raise ValueError("transition is empty, expected one (states, states) matrix for each action.")
+    n_states, n_actions = matrices[0].shape[0], len(matrices)
+    for a, matrix in enumerate(matrices):
+        if matrix.shape != (n_states, n_states):
+            raise ValueError(f"transition[{a}] has shape {matrix.shape}, expected ({n_states}, {n_states}).")
+    state = np.concatenate([m.row for m in matrices])
+    action = np.concatenate([np.full(m.nnz, a) for a, m in enumerate(matrices)])
+    successor = np.concatenate([m.col for m in matrices])
+    probability = np.concatenate([m.data for m in matrices])
+    r = _toolbox_reward(reward, n_states, n_actions, state, action, successor)
+    return from_transitions(state, action, successor, probability, r, discount=discount, n_states=n_states)
+
+
+def _where(ids: IntArray, n_states: int) -> BoolArray:
+    flags = np.zeros(n_states, dtype=bool)
+    flags[ids] = True
+    return flags
+
+
+def _columns(table: Mapping[Any, Any]) -> tuple[Any, ...]:
+    rows: list[tuple[int, int, int, float, float, bool]] = []
+    for s in sorted(table):
+        for a in sorted(table[s]):
+            for at, entry in enumerate(table[s][a]):
+                try:
+                    p, t, r, ended = entry
+                    rows.append((int(s), int(a), int(t), float(p), float(r), bool(ended)))
+                except (TypeError, ValueError):
+                    raise ValueError(
+                        f"P[{s}][{a}][{at}] is {entry!r}, expected (probability, next_state, reward, terminated)."
+                    ) from None
+    states = sorted(int(s) for s in table)
+    if states != list(range(len(states))):
+        raise ValueError(f"P lists the states {checks.listing(states)}, expected 0, 1, ..., {len(states) - 1}.")
+    types = (np.int64, np.int64, np.int64, np.float64, np.float64, np.bool_)
+    s, a, t, p, r, ended = (np.array(column, dtype=kind) for column, kind in zip(zip(*rows, strict=True), types, strict=True))
+    checks.int_array("next_state", t, 0, len(states), "state")
+    return s, a, t, p, r, ended
+
+
+def _coo(name: str, matrix: Any) -> Any:
+    from scipy.sparse import coo_array, issparse
+
+    if not issparse(matrix):
+        matrix = checks.float_array(name, matrix, ndim=2)
+    return coo_array(matrix)
+
+
+def _toolbox_reward(reward: Any, n_states: int, n_actions: int, state: Any, action: Any, successor: Any) -> Any:
+    from scipy.sparse import issparse
+
+    if isinstance(reward, (list, tuple)) and any(issparse(m) for m in reward):
+        reward = np.stack([m.toarray() if issparse(m) else np.asarray(m) for m in reward])
+    r = checks.float_array("reward", reward)
+    if r.shape == (n_states,):
+        return r[state]
+    if r.shape == (n_states, n_actions):
+        return r[state, action]
+    if r.shape == (n_actions, n_states, n_states):
+        return r[action, state, successor]
+    raise ValueError(
+        f"reward has shape {r.shape}, expected ({n_states},), ({n_states}, {n_actions}) "
+        f"or ({n_actions}, {n_states}, {n_states})."
+    )
+

@@ -1,0 +1,13 @@
+"""Array aliases shared by every package; shapes stand in docstrings."""
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.integer[Any]]
+BoolArray = NDArray[np.bool_]
+
+Support = Literal["nominal", "all"]
+"""Successors that may receive mass: those of positive nominal probability, or every state."""
