@@ -36,7 +36,7 @@ def finite(name: str, array: FloatArray) -> None:
         bad = np.argwhere(~np.isfinite(array))
         raise ValueError(
             f"{index_text(name, bad[0])} is {array[tuple(bad[0])]}, expected a finite number. "
-            f"{count(len(bad), 'entry', 'entries')} of {array.size} not finite; remove or impute them first."
+            f"{some(len(bad), array.size, 'entry', 'entries')} not finite; remove or impute them first."
         )
 
 
@@ -139,6 +139,7 @@ def index_text(name: str, index: Sequence[int] | IntArray) -> str:
     return f"{name}[{', '.join(str(int(i)) for i in index)}]" if len(index) else name
 
 
-def count(n: int, one: str, many: str) -> str:
-    """`1 row is` / `4 rows are`."""
-    return f"{n} {one} is" if n == 1 else f"{n} {many} are"
+def some(n: int, total: int, one: str, many: str) -> str:
+    """`1 of 12 rows is` / `4 of 12 rows are`; without a total, `1 row is` / `4 rows are`."""
+    of_total = f"{n} of {total}" if total else str(n)
+    return f"{of_total} {one if max(n, total) == 1 else many} {'is' if n == 1 else 'are'}"

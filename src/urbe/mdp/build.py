@@ -198,7 +198,7 @@ def _distributions(rows: Rows, state: IntArray, action: IntArray, tolerance: flo
         at = int(np.argmax(wrong))
         raise ValueError(
             f"The probabilities of state {state[at]}, action {action[at]} sum to {total[at]:.12g}, expected 1. "
-            f"{checks.count(int(wrong.sum()), 'row', 'rows')} of {rows.n_rows} not distributions; "
+            f"{checks.some(int(wrong.sum()), rows.n_rows, 'row', 'rows')} not a distribution; "
             "to build them from counts, divide each row by its sum."
         )
     off = np.abs(total - 1.0) > rows.length * 2.0**-52
@@ -222,7 +222,7 @@ def _no_idle_states(has_actions: BoolArray, ends: IntArray) -> None:
     if idle.any():
         states = np.flatnonzero(idle)
         raise ValueError(
-            f"{checks.count(len(states), 'state', 'states')} without actions: {checks.listing(states.tolist())}. "
+            f"{checks.some(len(states), 0, 'state', 'states')} without actions: {checks.listing(states.tolist())}. "
             "Give each state at least one action, or declare where the process ends with terminal=[...]."
         )
 

@@ -37,6 +37,7 @@ class MDP:
       rows: the transition rows, see `Rows`.
       discount: in [0, 1].
       initial: `(S,)` distribution of the first state, or None when it is not known.
+      bounds: entry-wise lower and upper probabilities, `(E,)` each, when the model came with intervals.
 
     >>> import numpy as np, urbe
     >>> mdp = urbe.MDP.from_dense(np.full((2, 1, 2), 0.5), [[1.0], [0.0]], discount=0.9)
@@ -49,6 +50,7 @@ class MDP:
     rows: Rows
     discount: float
     initial: FloatArray | None = None
+    bounds: tuple[FloatArray, FloatArray] | None = None
 
     @staticmethod
     def from_dense(
@@ -150,8 +152,8 @@ class MDP:
         return replace(self, discount=checks.discount(discount))
 
     def with_rows(self, rows: Rows) -> MDP:
-        """The same pairs with other transition rows."""
-        return replace(self, rows=rows)
+        """The same pairs with other transition rows, and no intervals."""
+        return replace(self, rows=rows, bounds=None)
 
     def row_of(self, state: int, action: int) -> int:
         """The row of a pair; raises KeyError with the available actions when there is none."""
