@@ -3,7 +3,7 @@
 A message says which argument, which index, what was found, what was expected and what to do.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -143,3 +143,14 @@ def some(n: int, total: int, one: str, many: str) -> str:
     """`1 of 12 rows is` / `4 of 12 rows are`; without a total, `1 row is` / `4 rows are`."""
     of_total = f"{n} of {total}" if total else str(n)
     return f"{of_total} {one if max(n, total) == 1 else many} {'is' if n == 1 else 'are'}"
+
+
+def row_range(name: str, values: FloatArray, low: float, high: float, row_name: Callable[[int], str]) -> None:
+    """Raises, naming state and action, when a row's number is outside `[low, high]`."""
+    wrong = ~((values >= low) & (values <= high))
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise ValueError(
+            f"{name} is {values[at]:g} for {row_name(at)}, expected a number in [{low:g}, {high:g}]. "
+            f"{some(int(wrong.sum()), len(values), 'row', 'rows')} outside."
+        )

@@ -1,0 +1,274 @@
+"""L1 balls around a model's own rows.
+
+    minimise  q . z   subject to  ||q - p||_1 <= radius,  q in the simplex
+
+moves mass radius / 2 from the highest successors to the lowest one. With tau the value at which the removal stops,
+the dual is
+
+    max_tau  sum_j p_j min(z_j, tau) - radius / 2 (tau - low),
+
+attained where the mass above tau is at most radius / 2 and the mass at or above it at least that. A sweep first
+tries the entry at which the row's removal stopped last time: one pass without branches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numba.extending import register_jitable
+from numpy.typing import ArrayLike
+
+from urbe import checks
+from urbe.ambiguity.base import WorstCase
+from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
+from urbe.ambiguity.sweep import FAST, make_minimiser, make_sweep
+from urbe.mdp.model import MDP
+from urbe.mdp.rows import Rows
+from urbe.types import FloatArray, IntArray, Support
+from urbe.workers import SERIAL, Workers
+
+
+@dataclass(frozen=True, eq=False)
+class L1Ball:
+    """U(s, a) = {q in simplex : ||q - pbar(s, a)||_1 <= radius(s, a)}.
+
+    Args:
+      radius: a number, `(R,)`, `(S, A)` or `{(s, a): number}`, in [0, 2]; twice the total-variation distance.
+      support: successors that may receive mass: the row's own ("nominal"), or every state ("all").
+
+    >>> import urbe
+    >>> mdp = urbe.MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[0.0], [1.0]], discount=0.5)
+    >>> urbe.L1Ball(0.4).bind(mdp).values([0.0, 2.0])
+    array([0.3, 2. ])
+    """
+
+    radius: Any
+    support: Support = "nominal"
+
+    def bind(self, mdp: MDP) -> RowNature | DenseL1Nature:
+        """See `AmbiguitySet`."""
+        checks.one_of("support", self.support, ("nominal", "all"))
+        radius = mdp.per_row("radius", self.radius)
+        checks.row_range("radius", radius, 0.0, 2.0, mdp.row_name)
+        nature = bind_rows(KERNEL, mdp, radius, support=self.support, receiver=True)
+        shared_order = nature.rows.is_dense and not nature.rows.rewards_successors
+        return DenseL1Nature(nature) if shared_order else nature
+
+
+@register_jitable
+def _probe(p, successor, w, r, low, radius, hint):  # type: ignore[no-untyped-def]
+    marginal = np.uint32(hint)
+    tau = w[np.uint32(successor[marginal])]
+    if r is not None:
+        tau += r[marginal]
+    total = 0.0
+    above = 0.0
+    for j in range(p.shape[0]):
+        z = w[np.uint32(successor[j])]
+        if r is not None:
+            z += r[j]
+        total += p[j] * min(z, tau)
+        above += p[j] if z > tau else 0.0
+        low = min(low, z)
+    moved = 0.5 * radius
+    return total - moved * (tau - low), (above <= moved) & (above + p[marginal] >= moved)
+
+
+@register_jitable
+def _worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
+    moved = 0.5 * radius
+    marginal = _stopping_entry(p, z, moved)
+    tau = max(z[marginal], low)
+    total = 0.0
+    for j in range(p.shape[0]):
+        total += p[j] * min(z[j], tau)
+    return total - moved * (tau - low), float(marginal)
+
+
+@register_jitable
+def _stopping_entry(p, z, moved):  # type: ignore[no-untyped-def]
+    """An entry k with mass(z > z_k) <= moved <= mass(z >= z_k), the lowest one when moved exceeds all mass.
+
+    Bisection on the level; each pass also steps to the next entry, so that equal or wildly spaced levels end it too.
+    """
+    n = p.shape[0]
+    bottom, top = 0, 0
+    for j in range(n):
+        if z[j] < z[bottom]:
+            bottom = j
+        if z[j] > z[top]:
+            top = j
+    level = 0.5 * (z[bottom] + z[top])
+    while z[bottom] < z[top]:
+        above = 0.0
+        at = 0.0
+        over, under = top, bottom  # the entries next to the level, from above and from below
+        for j in range(n):
+            if z[j] > level:
+                above += p[j]
+                if z[j] < z[over]:
+                    over = j
+            elif z[j] > z[under]:
+                under = j
+        for j in range(n):
+            if z[j] == z[under]:
+                at += p[j]
+        if above > moved:
+            bottom = over
+        elif above + at < moved:
+            top = _next_below(z, under, bottom)
+        else:
+            return under
+        level = 0.5 * (z[bottom] + z[top])
+        if level >= z[top]:  # neighbouring floating-point numbers
+            level = z[bottom]
+    return bottom
+
+
+@register_jitable
+def _next_below(z, entry, bottom):  # type: ignore[no-untyped-def]
+    best = bottom
+    for j in range(z.shape[0]):
+        if z[j] < z[entry] and z[j] > z[best]:
+            best = j
+    return best
+
+
+@register_jitable
+def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
+    n = p.shape[0]
+    order = np.argsort(-z, kind="mergesort")
+    receiver = -1
+    for j in range(n - 1, -1, -1):
+        if z[j] == low:
+            receiver = j
+    left = 0.5 * radius
+    sent = 0.0
+    tau = low
+    q[:] = p
+    for k in range(n):
+        j = order[k]
+        if z[j] <= low or left <= 0.0:
+            tau = max(z[j], low) if left <= 0.0 and k == 0 else tau
+            break
+        step = min(left, p[j])
+        q[j] = p[j] - step
+        sent += step
+        left -= step
+        tau = z[j] if left <= 0.0 else low
+    for j in range(n):
+        m[j] = min(z[j], tau)
+    if receiver >= 0:
+        q[receiver] += sent
+        return 0.0
+    return sent
+
+
+def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
+    return float(np.abs(q - p).sum())
+
+
+def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatArray) -> float:
+    """max over tau among the successors' values of sum_j p_j min(z_j, tau) - radius / 2 (tau - low)."""
+    tau = np.append(np.unique(z), low).astype(np.longdouble)
+    tau = tau[tau >= low]
+    return float((np.minimum(z, tau[:, None]) @ p.astype(np.longdouble) - radius / 2 * (tau - low)).max())
+
+
+KERNEL = RowKernel(make_sweep(_worst, _probe), make_minimiser(_minimiser), _distance, _dual)
+
+
+@dataclass(frozen=True, eq=False)
+class DenseL1Nature:
+    """The L1 adversary where every row lists every state: one order of the states serves all rows."""
+
+    inner: RowNature
+
+    @property
+    def rows(self) -> Rows:
+        """See `Nature`."""
+        return self.inner.rows
+
+    @property
+    def discount(self) -> float:
+        """See `Nature`."""
+        return self.inner.discount
+
+    @property
+    def accuracy(self) -> float:
+        """See `Nature`: a row's sum is corrected once for each state its threshold moves over."""
+        return 2.0 * self.inner.accuracy
+
+    def values(self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL) -> FloatArray:
+        """See `Nature`."""
+        nature = self.inner
+        w = nature.discount * v
+        order = np.argsort(-w, kind="stable")
+        rank = np.empty_like(order)
+        rises = np.append(True, np.diff(w[order]) != 0.0)
+        rank[order] = np.maximum.accumulate(np.where(rises, np.arange(len(order)), 0))  # tied states share the first
+        p = nature.rows.probability.reshape(nature.rows.n_rows, -1)
+        out = np.empty(nature.rows.n_rows)
+
+        def task(first: int, last: int) -> None:
+            _dense_sweep(
+                first, last, p, nature.radius, w, order, rank, nature.rows.reward, nature.discount * shift,
+                nature.hint, out,
+            )  # fmt: skip
+
+        workers.run(nature.rows.entry_start, task)
+        return out
+
+    def worst_case(self, v: FloatArray) -> WorstCase:
+        """See `Nature`."""
+        return self.inner.worst_case(v)
+
+    def take(self, chosen: IntArray) -> DenseL1Nature:
+        """See `Nature`."""
+        return replace(self, inner=self.inner.take(chosen))
+
+    def excess(self, kernel: Rows) -> FloatArray:
+        """See `Nature`."""
+        return self.inner.excess(kernel)
+
+    def dual_bound(self, v: FloatArray) -> FloatArray:
+        """See `Nature`."""
+        return self.inner.dual_bound(v)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _dense_sweep(first, last, p, radius, w, order, rank, reward, constant, hint, out):  # type: ignore[no-untyped-def]
+    """One pass at the state where the removal stopped last time, then a walk along the common order."""
+    n = len(w)
+    low = w[order[n - 1]]
+    for row in range(first, last):
+        moved = 0.5 * radius[row]
+        row_p = p[row]
+        k = rank[np.uint32(hint[row])]
+        tau = w[order[k]]
+        total = 0.0
+        above = 0.0
+        for j in range(n):
+            total += row_p[j] * min(w[j], tau)
+            above += row_p[j] if w[j] > tau else 0.0
+        while above > moved and k > 0:
+            k -= 1
+            step = w[order[k]]
+            total += above * (step - tau)
+            tau = step
+            # states tied with the new level are no longer above it
+            while k > 0 and w[order[k - 1]] == tau:
+                above -= row_p[order[k]]
+                k -= 1
+            above -= row_p[order[k]]
+        while k < n - 1 and above + row_p[order[k]] < moved:
+            above += row_p[order[k]]
+            k += 1
+            step = w[order[k]]
+            total -= above * (tau - step)
+            tau = step
+        hint[row] = order[k]
+        out[row] = total - moved * (tau - low) + reward[row] + constant

@@ -1,0 +1,194 @@
+"""Nature for every set whose rows are solved one by one with the same functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from urbe.ambiguity.base import WorstCase
+from urbe.mdp.model import MDP
+from urbe.mdp.rows import Rows
+from urbe.types import FloatArray, IntArray, Support
+from urbe.workers import SERIAL, Workers
+
+
+class RowKernel(NamedTuple):
+    """The functions of one set.
+
+    Attributes:
+      sweep: from `make_sweep`.
+      minimise: from `make_minimiser`.
+      distance: `(q, p, data) -> float`, the distance whose balls the set is made of; plain NumPy on one row.
+      dual: `(p, z, low, radius, data) -> float`, a lower bound on the row's value by weak duality; plain NumPy in
+        extended precision, written independently of `sweep`.
+      accuracy: bound on the error of a row's value as a multiple of max |z|, beyond that of a sum of n terms.
+    """
+
+    sweep: Callable[..., None]
+    minimise: Callable[..., None]
+    distance: Callable[[FloatArray, FloatArray, FloatArray], float]
+    dual: Callable[[FloatArray, FloatArray, float, float, FloatArray], float]
+    accuracy: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class RowNature:
+    """Nature that solves each row by a `RowKernel`; build one with `bind_rows`.
+
+    Args:
+      kernel: the set's functions.
+      rows: rows whose every entry may receive mass.
+      discount: the model's.
+      radius: `(R,)` the set's parameter on each row.
+      data: `(E, k)` further numbers per entry.
+      everywhere: whether mass may also go to the lowest state outside a row.
+      hint: `(R,)` where the last sweep ended on each row; overwritten by each sweep.
+    """
+
+    kernel: RowKernel
+    rows: Rows
+    discount: float
+    radius: FloatArray
+    data: FloatArray
+    everywhere: bool
+    hint: FloatArray
+
+    @property
+    def accuracy(self) -> float:
+        """See `Nature`."""
+        return self.kernel.accuracy + (self.rows.longest + 8) * 2.0**-53
+
+    def values(self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL) -> FloatArray:
+        """See `Nature`."""
+        rows, w = self.rows, self.discount * v
+        out = np.empty(rows.n_rows)
+        outside = self._outside(w)
+        constant = self.discount * shift
+        start, successor, p = rows.entry_start, rows.successor, rows.probability
+        r, reward = rows.entry_reward, rows.reward
+
+        def task(first: int, last: int) -> None:
+            work = np.empty((5, rows.longest))
+            self.kernel.sweep(
+                first, last, start, successor, p, r, self.data, self.radius, outside, w, reward, constant,
+                self.hint, work, out,
+            )  # fmt: skip
+
+        workers.run(start, task)
+        return out
+
+    def worst_case(self, v: FloatArray) -> WorstCase:
+        """See `Nature`."""
+        rows, w = self.rows, self.discount * v
+        q, m, sent = np.empty(rows.n_entries), np.empty(rows.n_entries), np.zeros(rows.n_rows)
+        self.kernel.minimise(
+            rows.entry_start, rows.successor, rows.probability, rows.entry_reward, self.data, self.radius,
+            self._outside(w), w, np.empty((5, rows.longest)), q, m, sent,
+        )  # fmt: skip
+        kernel = Rows(rows.n_states, rows.entry_start, rows.successor, q, rows.reward)
+        if sent.any():
+            kernel = _with_receiver(kernel, int(np.argmin(w)), sent)
+        return WorstCase(_values_under(kernel, w), kernel, m)
+
+    def take(self, chosen: IntArray) -> RowNature:
+        """See `Nature`."""
+        data = self.data[self.rows.entries_of(chosen)] if self.data.shape[1] else self.data
+        return replace(
+            self, rows=self.rows.take(chosen), radius=self.radius[chosen], data=data, hint=self.hint[chosen]
+        )
+
+    def excess(self, kernel: Rows) -> FloatArray:
+        """See `Nature`."""
+        out = np.empty(self.rows.n_rows)
+        for row in range(self.rows.n_rows):
+            a, b = self.rows.entry_start[row : row + 2]
+            c, d = kernel.entry_start[row : row + 2]
+            q = dict(zip(kernel.successor[c:d].tolist(), kernel.probability[c:d].tolist(), strict=True))
+            known = self.rows.successor[a:b].tolist()
+            inside = np.array([q.pop(j, 0.0) for j in known])
+            stray = sum(q.values())
+            p, data = self.rows.probability[a:b], self.data[a:b]
+            if stray > 0.0 and self.everywhere:
+                inside, p = np.append(inside, stray), np.append(p, 0.0)
+                data = np.vstack([data, np.zeros((1, data.shape[1]))])
+                stray = 0.0
+            simplex = max(-inside.min(), abs(inside.sum() - 1.0) - 1e-12, 0.0)
+            out[row] = max(self.kernel.distance(inside, p, data) - self.radius[row], simplex, stray)
+        return out
+
+    def dual_bound(self, v: FloatArray) -> FloatArray:
+        """See `Nature`."""
+        rows, w = self.rows, self.discount * v
+        outside, entry_reward = self._outside(w), rows.entry_reward
+        out = np.array(rows.row_reward, dtype=np.float64)
+        for row in range(rows.n_rows):
+            a, b = rows.entry_start[row : row + 2]
+            z = w[rows.successor[a:b]] + (0.0 if entry_reward is None else entry_reward[a:b])
+            low = min(outside, float(z.min()))
+            out[row] += self.kernel.dual(rows.probability[a:b], z, low, float(self.radius[row]), self.data[a:b])
+        return out
+
+    def _outside(self, w: FloatArray) -> float:
+        return float(w.min()) if self.everywhere else np.inf
+
+
+def bind_rows(
+    kernel: RowKernel,
+    mdp: MDP,
+    radius: FloatArray,
+    *,
+    support: Support = "nominal",
+    receiver: bool = False,
+    data: Callable[[Rows], FloatArray] | None = None,
+) -> RowNature:
+    """Nature on `mdp` with the rows that `support` allows.
+
+    Args:
+      kernel: the set's functions.
+      mdp: the model.
+      radius: `(R,)` the set's parameter on each row.
+      support: "nominal" or "all".
+      receiver: whether, of the states outside a row, only the lowest one ever receives mass. Rows then stay
+        sparse; otherwise `support="all"` lists every state in every row.
+      data: further `(E, k)` numbers per entry of the rows as finally listed.
+    """
+    rows, everywhere = mdp.rows.without_zeros(), False
+    if support == "all" and not mdp.rows.is_dense:
+        if mdp.rows.rewards_successors:
+            short = int(np.argmax(mdp.rows.length < mdp.n_states))
+            raise ValueError(
+                f'support="all" needs a reward for every successor, but {mdp.row_name(short)} lists '
+                f"{mdp.rows.length[short]} of {mdp.n_states}. Rewards here depend on the successor: list them all "
+                "(MDP.from_dense(..., keep_zeros=True)), or use rewards r(s, a)."
+            )
+        everywhere = receiver
+        rows = rows if receiver else mdp.rows.with_all_states()
+    elif support == "all":
+        rows = mdp.rows
+    extra = np.empty((rows.n_entries, 0)) if data is None else np.ascontiguousarray(data(rows))
+    return RowNature(kernel, rows, mdp.discount, radius, extra, everywhere, np.zeros(rows.n_rows))
+
+
+def _values_under(kernel: Rows, w: FloatArray) -> FloatArray:
+    """`(R,)` sum_j q_j z_j of a kernel for discounted state values w."""
+    z = w[kernel.successor]
+    entry_reward = kernel.entry_reward
+    if entry_reward is not None:
+        return kernel.row_sums(kernel.probability * (z + entry_reward))
+    return kernel.row_sums(kernel.probability * z) + kernel.reward
+
+
+def _with_receiver(kernel: Rows, state: int, sent: FloatArray) -> Rows:
+    """`kernel` with `sent[k] > 0` added to the probability of `state` in row k."""
+    chosen = np.flatnonzero(sent > 0.0)
+    # successors increase within a row, so (row, successor) does over all entries
+    key = kernel.entry_row.astype(np.int64) * kernel.n_states + kernel.successor
+    at = np.searchsorted(key, chosen.astype(np.int64) * kernel.n_states + state)
+    successor = np.insert(kernel.successor, at, state)
+    probability = np.insert(kernel.probability, at, sent[chosen])
+    entry_start = kernel.entry_start.copy()
+    entry_start[1:] += np.cumsum(sent > 0.0)
+    return Rows(kernel.n_states, entry_start, successor, probability, kernel.reward)

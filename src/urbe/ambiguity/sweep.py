@@ -1,0 +1,110 @@
+"""The loops over rows that all sets share; a set brings functions of one row.
+
+A set's inner problem on one row is written once, as plain functions marked with `numba.extending.register_jitable`:
+
+    worst(p, z, low, radius, data, hint, work)         -> value, hint
+    minimiser(p, z, low, radius, data, work, q, m)     -> mass sent outside the row; fills q and m
+    probe(p, successor, w, r, low, radius, hint)       -> value, ok            (optional)
+
+    p      (n,)    nominal probabilities                z     (n,)   value of each successor
+    low    scalar  lowest value mass may be sent to, inside the row or not
+    data   (n, k)  further numbers per entry            hint  scalar what `worst` returned for this row last time
+    work   (n, 4)  scratch                              q, m  (n,)   minimiser and sensitivity
+
+`worst` may start from `hint` (a threshold, a multiplier) but its value must not depend on it beyond rounding: hints
+only make a sweep faster. `probe` is one pass without branches over entries not yet gathered: it tries last time's
+answer and says whether it still holds; rows where it does not are given to `worst`.
+
+Compiled code is cached on disk. Its key covers the text of the file the row functions stand in.
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+RowFunction = Callable[..., Any]
+
+FAST = {"reassoc", "contract", "nsz", "arcp", "nnan"}
+"""Sums may be reordered (values are finite); the certified bounds allow for any order."""
+
+
+def make_sweep(worst: RowFunction, probe: RowFunction | None = None) -> Callable[..., None]:
+    """A compiled sweep over the rows `first .. last` that writes `out` and updates `hint`."""
+    text = _fingerprint(worst)
+
+    @njit(cache=True, nogil=True, fastmath=FAST)
+    def patient(first, last, start, successor, p, r, data, radius, outside, w, reward, shift, hint, work, out):  # type: ignore[no-untyped-def]
+        text  # noqa: B018  part of the cache key
+        for row in range(first, last):
+            a = np.int64(start[row])
+            n = np.int64(start[row + 1]) - a
+            z = work[0, :n]
+            low = outside
+            for j in range(n):
+                z[j] = w[np.uint32(successor[a + j])]
+                if r is not None:
+                    z[j] += r[a + j]
+                low = min(low, z[j])
+            value, hint[row] = worst(p[a : a + n], z, low, radius[row], data[a : a + n], hint[row], work[1:, :n])
+            out[row] = value + shift
+            if r is None:
+                out[row] += reward[row]
+
+    if probe is None:
+        return patient  # type: ignore[no-any-return]
+
+    @njit(cache=True, nogil=True, fastmath=FAST)
+    def hopeful(first, last, start, successor, p, r, data, radius, outside, w, reward, shift, hint, work, out):  # type: ignore[no-untyped-def]
+        text  # noqa: B018
+        stale = np.empty(last - first, dtype=np.bool_)
+        for row in range(first, last):
+            a = np.int64(start[row])
+            n = np.int64(start[row + 1]) - a
+            entry_r = None if r is None else r[a : a + n]
+            value, ok = probe(p[a : a + n], successor[a : a + n], w, entry_r, outside, radius[row], hint[row])
+            stale[row - first] = not ok
+            out[row] = value + shift
+            if r is None:
+                out[row] += reward[row]
+        for row in range(first, last):
+            if stale[row - first]:
+                patient(row, row + 1, start, successor, p, r, data, radius, outside, w, reward, shift, hint, work, out)
+
+    return hopeful  # type: ignore[no-any-return]
+
+
+def make_minimiser(minimiser: RowFunction) -> Callable[..., None]:
+    """A compiled loop that writes the worst-case kernel `q`, what it sends outside its rows, and sensitivities."""
+    text = _fingerprint(minimiser)
+
+    @njit(cache=True, nogil=True)
+    def loop(start, successor, p, r, data, radius, outside, w, work, q, m, sent):  # type: ignore[no-untyped-def]
+        text  # noqa: B018
+        for row in range(len(start) - 1):
+            a = np.int64(start[row])
+            n = np.int64(start[row + 1]) - a
+            z = work[0, :n]
+            low = outside
+            for j in range(n):
+                z[j] = w[np.uint32(successor[a + j])]
+                if r is not None:
+                    z[j] += r[a + j]
+                low = min(low, z[j])
+            sent[row] = minimiser(
+                p[a : a + n], z, low, radius[row], data[a : a + n], work[1:, :n], q[a : a + n], m[a : a + n]
+            )
+
+    return loop  # type: ignore[no-any-return]
+
+
+def _fingerprint(function: RowFunction) -> int:
+    """A number that changes when the file of `function` does, so that stale machine code is never loaded."""
+    file = getattr(sys.modules.get(function.__module__), "__file__", None)
+    return zlib.crc32(Path(file).read_bytes()) if file else 0
