@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks
+from urbe.mdp import intervals
+from urbe.mdp.intervals import PairError
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows, index_type
 from urbe.types import BoolArray, FloatArray, IntArray
@@ -46,7 +52,7 @@ def from_dense(
         exists = checks.mask("available", available, exists.shape).copy()
     ends = _terminal_ids(terminal, n_states)
     exists[ends] = False
-    _no_idle_states(exists.any(axis=1), ends)
+    _no_idle_states(np.asarray(exists.any(axis=1)), ends)
     checks.non_negative("transition", p)
     r = _dense_reward(reward, p.shape)
 
@@ -75,7 +81,7 @@ def from_transitions(
     state: ArrayLike,
     action: ArrayLike,
     next_state: ArrayLike,
-    probability: ArrayLike,
+    probability: ArrayLike | None,
     reward: ArrayLike,
     *,
     discount: float,
@@ -83,20 +89,26 @@ def from_transitions(
     terminal: ArrayLike = (),
     initial: ArrayLike | None = None,
     row_tolerance: float = 1e-9,
+    lower: ArrayLike | None = None,
+    upper: ArrayLike | None = None,
 ) -> MDP:
     """A model from a list of transitions, in any order.
 
-    Repeated `(state, action, next_state)`: probabilities add up, rewards average by probability.
+    Repeated `(state, action, next_state)`: probabilities add up, rewards average by probability; with intervals
+    they are refused. Transitions of probability zero are kept.
 
     Args:
       state, action, next_state: `(N,)` 0-based ids.
-      probability: `(N,)`, summing to one over each (state, action).
+      probability: `(N,)`, summing to one over each (state, action). With intervals it must lie within them, and
+        may be None: then it is their centre, lower + (1 - sum lower) (upper - lower) / sum(upper - lower).
       reward: a number or `(N,)`.
       discount: in [0, 1].
       n_states: number of states; by default one more than the largest id seen.
       terminal: ids of states where the process ends. Only a self-loop of reward zero may leave them.
       initial: `(S,)` distribution of the first state.
       row_tolerance: how far from one a row may sum; within it the row is rescaled.
+      lower, upper: `(N,)` bounds on each probability, both or neither, with sum lower <= 1 <= sum upper over each
+        (state, action); they become `MDP.bounds`.
 
     >>> from_transitions([0, 0], [0, 0], [0, 1], [0.5, 0.5], [1.0, 1.0], discount=0.9, terminal=[1])
     MDP(2 states (1 terminal), 1 rows, 2 entries, discount 0.9)
@@ -105,22 +117,27 @@ def from_transitions(
     s = checks.int_array("state", state, 0, high, "state")
     a = checks.int_array("action", action, 0, 2**31 - 1, "action")
     t = checks.int_array("next_state", next_state, 0, high, "state")
-    p = checks.float_array("probability", probability, ndim=1)
-    checks.non_negative("probability", p)
     r = checks.float_array("reward", reward)
-    columns = {"state": s, "action": a, "next_state": t, "probability": p}
-    if not checks.same_length(columns if r.ndim == 0 else columns | {"reward": r}):
-        raise ValueError("There are no transitions; expected at least one.")
+    columns = {"state": s, "action": a, "next_state": t} | ({} if r.ndim == 0 else {"reward": r})
+    p, lo, hi = _probability_columns(probability, lower, upper, columns)
     size = high or int(max(s.max(), t.max())) + 1
     if size >= 2**31:
-        raise ValueError(f"The largest state id is {size - 1}, expected below {2**31 - 1}: number the states 0, 1, 2, ...")
+        raise ValueError(
+            f"The largest state id is {size - 1}, expected below {2**31 - 1}: number the states 0, 1, 2, ..."
+        )
     ends = _terminal_ids(terminal, size)
-    s, a, t, p, r = _drop_terminal_loops(s, a, t, p, np.broadcast_to(r, p.shape), ends)
-
+    r = np.broadcast_to(r, s.shape)
+    stay = _stay_after_terminal(s, t, p if hi is None else hi, r, ends)
+    if stay is not None:
+        s, a, t, p, r, lo, hi = _each((s, a, t, p, r, lo, hi), stay)
     order = _sorting(s, a, t)
     if order is not None:
-        s, a, t, p, r = s[order], a[order], t[order], p[order], r[order]
-    s, a, t, p, r = _merge_repeats(s, a, t, p, r)
+        s, a, t, p, r, lo, hi = _each((s, a, t, p, r, lo, hi), order)
+    if lo is not None and hi is not None:
+        intervals.check_ends(s, a, t, lo, hi)
+        intervals.check_no_repeats(s, a, t)
+    elif p is not None:
+        s, a, t, p, r = _merge_repeats(s, a, t, p, r)
     first = np.flatnonzero(np.concatenate(([True], (s[1:] != s[:-1]) | (a[1:] != a[:-1])))) if len(s) else s[:0]
     has_actions = np.zeros(size, dtype=bool)
     has_actions[s] = True
@@ -139,6 +156,7 @@ def from_transitions(
         discount=discount,
         initial=initial,
         row_tolerance=row_tolerance,
+        bounds=None if lo is None or hi is None else (lo, hi),
     )
 
 
@@ -148,20 +166,22 @@ def from_rows(
     action: IntArray,
     length: IntArray,
     successor: IntArray,
-    probability: FloatArray,
+    probability: FloatArray | None,
     row_reward: FloatArray | None,
     entry_reward: FloatArray | None,
     n_states: int,
     discount: float,
     initial: ArrayLike | None = None,
     row_tolerance: float = 1e-9,
+    bounds: tuple[FloatArray, FloatArray] | None = None,
 ) -> MDP:
     """A model from rows already sorted by (state, action, successor); checks only that rows are distributions.
 
     Args:
       state, action, length: `(R,)` the pair of each row and its number of entries.
-      successor, probability: `(E,)`.
+      successor, probability: `(E,)`; the probability may be None when there are bounds.
       row_reward: `(R,)`, or None when `entry_reward`, `(E,)`, is given.
+      bounds: lower and upper probability, `(E,)` each, each entry already in order.
     """
     reward = row_reward if entry_reward is None else entry_reward
     if reward is None:
@@ -175,11 +195,18 @@ def from_rows(
         n_states,
         entry_start,
         np.ascontiguousarray(successor, dtype=np.int32),
-        np.ascontiguousarray(probability, dtype=np.float64),
+        np.zeros(len(successor)) if probability is None else np.ascontiguousarray(probability, dtype=np.float64),
         np.ascontiguousarray(reward, dtype=np.float64),
     )
+    if bounds is not None and rows.n_rows:
+        bounds = intervals.fit_rows(rows, state, action, *bounds, row_tolerance)
+        if probability is None:
+            rows = replace(rows, probability=intervals.centre(rows, *bounds))
+        else:
+            intervals.check_inside(rows, state, action, bounds, row_tolerance)
     rows = _distributions(rows, state, action, row_tolerance)
-    return MDP(row_start, np.ascontiguousarray(action, dtype=np.int32), rows, checks.discount(discount), first)
+    action = np.ascontiguousarray(action, dtype=np.int32)
+    return MDP(row_start, action, rows, checks.discount(discount), first, bounds)
 
 
 def _distributions(rows: Rows, state: IntArray, action: IntArray, tolerance: float) -> Rows:
@@ -188,18 +215,22 @@ def _distributions(rows: Rows, state: IntArray, action: IntArray, tolerance: flo
         return rows
     if (rows.length == 0).any():
         at = int(np.argmax(rows.length == 0))
-        raise ValueError(
+        raise PairError(
+            state[at],
+            action[at],
             f"state {state[at]}, action {action[at]} has no successors, expected probabilities that sum to 1. "
-            "Mark actions that do not exist with available=, states where the process ends with terminal=."
+            "Mark actions that do not exist with available=, states where the process ends with terminal=.",
         )
     total = rows.row_sums(rows.probability)
     wrong = ~(np.abs(total - 1.0) <= tolerance)
     if wrong.any():
         at = int(np.argmax(wrong))
-        raise ValueError(
+        raise PairError(
+            state[at],
+            action[at],
             f"The probabilities of state {state[at]}, action {action[at]} sum to {total[at]:.12g}, expected 1. "
             f"{checks.some(int(wrong.sum()), rows.n_rows, 'row', 'rows')} not a distribution; "
-            "to build them from counts, divide each row by its sum."
+            "to build them from counts, divide each row by its sum.",
         )
     off = np.abs(total - 1.0) > rows.length * 2.0**-52
     if not off.any():
@@ -239,21 +270,43 @@ def _dense_reward(reward: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
     )
 
 
-def _drop_terminal_loops(
-    s: IntArray, a: IntArray, t: IntArray, p: FloatArray, r: FloatArray, ends: IntArray
-) -> tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray]:
-    leaves = np.isin(s, ends)
-    if not leaves.any():
-        return s, a, t, p, r
-    harmful = leaves & (p > 0.0) & ((t != s) | (r != 0.0))
+def _probability_columns(
+    probability: ArrayLike | None, lower: ArrayLike | None, upper: ArrayLike | None, others: dict[str, Any]
+) -> tuple[FloatArray | None, FloatArray | None, FloatArray | None]:
+    """The three columns of numbers in [0, 1], checked against the length of the others."""
+    if (lower is None) != (upper is None):
+        given, missing = ("lower", "upper") if upper is None else ("upper", "lower")
+        raise ValueError(f"{given} is given without {missing}; intervals need both.")
+    if probability is None and lower is None:
+        raise ValueError("probability is None, expected numbers; only lower and upper together can replace it.")
+    named = {"probability": probability, "lower": lower, "upper": upper}
+    columns = {name: checks.float_array(name, x, ndim=1) for name, x in named.items() if x is not None}
+    if not checks.same_length(others | columns):
+        raise ValueError("There are no transitions; expected at least one.")
+    if "probability" in columns:
+        checks.non_negative("probability", columns["probability"])
+    return columns.get("probability"), columns.get("lower"), columns.get("upper")
+
+
+def _each(columns: tuple[Any, ...], index: IntArray | BoolArray) -> Iterator[Any]:
+    return (None if column is None else column[index] for column in columns)
+
+
+def _stay_after_terminal(
+    s: IntArray, t: IntArray, possible: FloatArray | None, r: FloatArray, ends: IntArray
+) -> BoolArray | None:
+    """Which transitions do not leave a terminal state, or None when none does; only harmless loops may."""
+    leaves: BoolArray = np.isin(s, ends)
+    if possible is None or not leaves.any():
+        return None
+    harmful = leaves & (possible > 0.0) & ((t != s) | (r != 0.0))
     if harmful.any():
         at = int(np.argmax(harmful))
         raise ValueError(
             f"State {s[at]} is declared terminal, but transition {at} leads from it to state {t[at]} "
             f"with reward {r[at]:g}; expected nothing but a self-loop of reward 0."
         )
-    stay = ~leaves
-    return s[stay], a[stay], t[stay], p[stay], r[stay]
+    return ~leaves
 
 
 def _sorting(s: IntArray, a: IntArray, t: IntArray) -> IntArray | None:

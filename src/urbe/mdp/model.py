@@ -81,7 +81,7 @@ class MDP:
         state: ArrayLike,
         action: ArrayLike,
         next_state: ArrayLike,
-        probability: ArrayLike,
+        probability: ArrayLike | None,
         reward: ArrayLike,
         *,
         discount: float,
@@ -89,6 +89,8 @@ class MDP:
         terminal: ArrayLike = (),
         initial: ArrayLike | None = None,
         row_tolerance: float = 1e-9,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
     ) -> MDP:
         """A model from a list of transitions; see `urbe.mdp.build.from_transitions`."""
         from urbe.mdp import build
@@ -104,6 +106,8 @@ class MDP:
             terminal=terminal,
             initial=initial,
             row_tolerance=row_tolerance,
+            lower=lower,
+            upper=upper,
         )
 
     @staticmethod
