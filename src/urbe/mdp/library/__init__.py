@@ -1,0 +1,10 @@
+"""Classic models, to try a method on and to compare with the literature."""
+
+from urbe.mdp.library.classic import inventory as inventory
+from urbe.mdp.library.classic import machine_replacement as machine_replacement
+from urbe.mdp.library.classic import riverswim as riverswim
+from urbe.mdp.library.garnet import banded_garnet as banded_garnet
+from urbe.mdp.library.garnet import garnet as garnet
+from urbe.mdp.library.goals import gambler as gambler
+from urbe.mdp.library.goals import grid_world as grid_world
+from urbe.mdp.library.goals import haddad_monmege as haddad_monmege

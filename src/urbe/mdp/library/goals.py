@@ -1,0 +1,153 @@
+"""Models that end: a gambler's game, a chain that fools value iteration, a grid with a goal."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from urbe import checks
+from urbe.mdp.build import from_rows, from_transitions
+from urbe.mdp.model import MDP
+
+
+def gambler(goal: int = 100, heads: float = 0.4, *, discount: float = 1.0) -> MDP:
+    """A gambler who stakes on a coin until the capital is gone or the goal is reached.
+
+    The state is the capital, action a the stake, 1 <= a <= min(s, goal - s); heads wins it, tails loses it. States 0
+    and `goal` are terminal and reaching the goal pays 1, so without discount the value is the probability of reaching
+    it. For heads < 1/2 bold play, a = min(s, goal - s), is optimal [DubinsSavage1965]; the task is Example 4.3 of
+    [SuttonBarto2018].
+
+    Args:
+      goal: capital at which the gambler stops, at least 2.
+      heads: probability of winning a stake, in [0, 1].
+      discount: in [0, 1]; 1 by default.
+
+    >>> gambler()
+    MDP(101 states (2 terminal), 2500 rows, 5000 entries, discount 1)
+    """
+    n = checks.whole_number("goal", goal, 2)
+    p = checks.number("heads", heads, 0.0, 1.0)
+    capital = np.arange(1, n)
+    most = np.minimum(capital, n - capital)
+    state = np.repeat(capital, most)
+    stake = np.concatenate([np.arange(1, m + 1) for m in most])
+    won = state + stake
+    return from_rows(
+        state=state,
+        action=stake,
+        length=np.full(len(state), 2),
+        successor=np.column_stack((state - stake, won)).ravel(),
+        probability=np.tile([1.0 - p, p], len(state)),
+        row_reward=None,
+        entry_reward=np.column_stack((np.zeros(len(state)), won == n)).ravel(),
+        n_states=n + 1,
+        discount=discount,
+    )
+
+
+def haddad_monmege(n: int, *, discount: float = 1.0) -> MDP:
+    """The chain on which value iteration that stops at small changes stops far too early.
+
+    Two branches of n steps leave the start, state n: up to the goal 2 n, down to the sink 0, both terminal. From the
+    start the first step goes up or down with 1/2 each; every other step goes one further with 1/2, or back to the
+    start. There is one action. Entering the goal pays 1, so without discount the values are
+
+        v(n) = 1/2,    v(n + k) = (1 + 2^(k - n)) / 2,    v(n - k) = 1 - v(n + k)
+
+    while sweeps from zero change by at most 2^-n once the first n are done, and need about 2^n to come near.
+    [HaddadMonmege2018] Sec. 3.
+
+    Args:
+      n: steps from the start to each end, at least 1. Above 52 the chain is out of reach of double precision.
+      discount: in [0, 1]; 1 by default.
+
+    >>> haddad_monmege(20)
+    MDP(41 states (2 terminal), 39 rows, 78 entries, discount 1)
+    """
+    n = checks.whole_number("n", n, 1)
+    state = np.arange(1, 2 * n)
+    further = np.where(state > n, state + 1, state - 1)
+    back = np.where(state == n, n + 1, n)
+    successor = np.sort(np.column_stack((further, back)), axis=1).ravel()
+    initial = np.zeros(2 * n + 1)
+    initial[n] = 1.0
+    return from_rows(
+        state=state,
+        action=np.zeros(len(state), dtype=np.int32),
+        length=np.full(len(state), 2),
+        successor=successor,
+        probability=np.full(2 * len(state), 0.5),
+        row_reward=None,
+        entry_reward=(successor == 2 * n).astype(np.float64),
+        n_states=2 * n + 1,
+        discount=discount,
+        initial=initial,
+    )
+
+
+def grid_world(
+    rows: int,
+    columns: int,
+    slip: float = 0.1,
+    *,
+    step_cost: float = 1.0,
+    goal: tuple[int, int] | None = None,
+    discount: float = 0.99,
+) -> MDP:
+    """A walk on a slippery rectangle to a goal.
+
+    State s is the cell (s // columns, s % columns). Actions 0, 1, 2, 3 go up, right, down, left: as told with
+    probability 1 - slip, to each side with slip / 2; a step against the border stays. Every step costs `step_cost`
+    until the goal, which is terminal. The walk starts in the top left cell. The dynamics are those of [RussellNorvig2020]
+    Sec. 17.1 without walls. Information travels one cell a step: large grids mix slowly.
+
+    Args:
+      rows, columns: size, at least two cells together.
+      slip: probability of leaving the told direction, in [0, 1].
+      step_cost: cost of each step, at least 0.
+      goal: (row, column) of the goal; by default the bottom right cell.
+      discount: in [0, 1].
+
+    >>> grid_world(3, 4)
+    MDP(12 states (1 terminal), 44 rows, 126 entries, discount 0.99)
+    """
+    height = checks.whole_number("rows", rows, 1)
+    width = checks.whole_number("columns", columns, 1)
+    size = height * width
+    if size < 2:
+        raise ValueError("rows and columns are both 1, expected at least two cells: a start and a goal.")
+    slip = checks.number("slip", slip, 0.0, 1.0)
+    cost = checks.number("step_cost", step_cost, 0.0, np.inf, closed=False)
+    row, column = (height - 1, width - 1) if goal is None else goal
+    if not (row in range(height) and column in range(width)):
+        raise ValueError(f"goal is ({row}, {column}), expected a cell of the {height} x {width} grid.")
+
+    end = int(row * width + column)
+    cell = np.delete(np.arange(size, dtype=np.int32), end)
+    at_row, at_column = cell // width, cell % width
+    target = np.stack(
+        [
+            cell - width * (at_row > 0),
+            cell + (at_column < width - 1),
+            cell + width * (at_row < height - 1),
+            cell - (at_column > 0),
+        ]
+    )
+    turns = [turn for turn, likely in ((0, 1.0 - slip), (1, slip), (3, slip)) if likely > 0.0]
+    chance = np.array([1.0 - slip, 0.5 * slip, 0.0, 0.5 * slip])[turns]
+    successor = np.stack([target[(np.arange(4) + turn) % 4] for turn in turns], axis=-1).transpose(1, 0, 2)
+    order = np.argsort(successor, axis=-1, kind="stable")
+    shape = successor.shape
+    initial = np.zeros(size)
+    initial[0] = 1.0
+    return from_transitions(
+        np.repeat(cell, shape[1] * shape[2]),
+        np.tile(np.repeat(np.arange(4, dtype=np.int32), shape[2]), shape[0]),
+        np.take_along_axis(successor, order, axis=-1).ravel(),
+        chance[order].ravel(),
+        -cost,
+        discount=discount,
+        n_states=size,
+        terminal=[end],
+        initial=initial,
+    )
