@@ -18,15 +18,16 @@ def listing(items: Sequence[object], most: int = 5) -> str:
     return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
 
 
-def float_array(name: str, value: ArrayLike, ndim: int | None = None) -> FloatArray:
-    """`value` as contiguous float64 without NaN; raises naming the first bad index."""
+def float_array(name: str, value: ArrayLike, ndim: int | None = None, *, all_finite: bool = True) -> FloatArray:
+    """`value` as contiguous float64, without NaN if `all_finite`; raises naming the first bad index."""
     try:
         array = np.ascontiguousarray(value, dtype=np.float64) if np.ndim(value) else np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} cannot be read as an array of numbers: {error}.") from None
     if ndim is not None and array.ndim != ndim:
         raise ValueError(f"{name} has shape {array.shape}, expected {ndim} dimension{'s' if ndim != 1 else ''}.")
-    finite(name, array)
+    if all_finite:
+        finite(name, array)
     return array
 
 

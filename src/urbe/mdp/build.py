@@ -42,7 +42,7 @@ def from_dense(
     >>> from_dense(np.full((2, 1, 2), 0.5), [[1.0], [0.0]], discount=0.9).n_rows
     2
     """
-    p = checks.float_array("transition", transition)
+    p = checks.float_array("transition", transition, all_finite=False)
     if p.ndim != 3 or p.shape[0] != p.shape[2] or 0 in p.shape:
         hint = "; for pymdptoolbox arrays (A, S, S) use MDP.from_pymdptoolbox" if p.ndim == 3 else ""
         raise ValueError(f"transition has shape {p.shape}, expected (states, actions, states){hint}.")
@@ -53,8 +53,9 @@ def from_dense(
     ends = _terminal_ids(terminal, n_states)
     exists[ends] = False
     _no_idle_states(np.asarray(exists.any(axis=1)), ends)
+    p = _blank("transition", p, exists)
     checks.non_negative("transition", p)
-    r = _dense_reward(reward, p.shape)
+    r = _dense_reward(reward, exists)
 
     chosen = np.flatnonzero(exists.ravel())
     listed = np.ones_like(p, dtype=bool) if keep_zeros else p > 0.0
@@ -258,16 +259,29 @@ def _no_idle_states(has_actions: BoolArray, ends: IntArray) -> None:
         )
 
 
-def _dense_reward(reward: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
-    r = checks.float_array("reward", reward)
-    n_states, n_actions, _ = shape
-    if r.ndim == 1 and r.shape == (n_states,):
-        return np.broadcast_to(r[:, None], (n_states, n_actions))
-    if r.shape in ((), (n_states, n_actions), shape):
+def _dense_reward(reward: ArrayLike, exists: BoolArray) -> FloatArray:
+    r = checks.float_array("reward", reward, all_finite=False)
+    n_states, n_actions = exists.shape
+    full = (n_states, n_actions, n_states)
+    if r.shape == ():
+        checks.finite("reward", r)
         return r
+    if r.shape == (n_states,):
+        r = _blank("reward", r, np.asarray(exists.any(axis=1)))
+        return np.broadcast_to(r[:, None], exists.shape)
+    if r.shape in (exists.shape, full):
+        return _blank("reward", r, exists)
     raise ValueError(
-        f"reward has shape {r.shape}, expected a number, ({n_states},), ({n_states}, {n_actions}) or {shape}."
+        f"reward has shape {r.shape}, expected a number, ({n_states},), ({n_states}, {n_actions}) or {full}."
     )
+
+
+def _blank(name: str, array: FloatArray, exists: BoolArray) -> FloatArray:
+    """`array` with zeros where the pair does not exist, whatever stood there; finite elsewhere."""
+    if not exists.all():
+        array = np.where(exists.reshape(exists.shape + (1,) * (array.ndim - exists.ndim)), array, 0.0)
+    checks.finite(name, array)
+    return array
 
 
 def _probability_columns(

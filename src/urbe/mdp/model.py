@@ -142,7 +142,8 @@ class MDP:
     @cached_property
     def terminal(self) -> BoolArray:
         """`(S,)` which states have no actions."""
-        return np.diff(self.row_start) == 0
+        ends: BoolArray = np.diff(self.row_start) == 0
+        return ends
 
     @cached_property
     def row_state(self) -> IntArray:
@@ -161,6 +162,8 @@ class MDP:
 
     def row_of(self, state: int, action: int) -> int:
         """The row of a pair; raises KeyError with the available actions when there is none."""
+        if not 0 <= state < self.n_states:
+            raise KeyError(f"There is no state {state}; the model has the states 0, ..., {self.n_states - 1}.")
         first, last = int(self.row_start[state]), int(self.row_start[state + 1])
         at = first + int(np.searchsorted(self.action[first:last], action))
         if at == last or self.action[at] != action:

@@ -94,11 +94,15 @@ def _columns(table: Mapping[Any, Any]) -> tuple[Any, ...]:
                     raise ValueError(
                         f"P[{s}][{a}][{at}] is {entry!r}, expected (probability, next_state, reward, terminated)."
                     ) from None
+    if not rows:
+        raise ValueError("P lists no transitions, expected at least one.")
     states = sorted(int(s) for s in table)
     if states != list(range(len(states))):
         raise ValueError(f"P lists the states {checks.listing(states)}, expected 0, 1, ..., {len(states) - 1}.")
     types = (np.int64, np.int64, np.int64, np.float64, np.float64, np.bool_)
-    s, a, t, p, r, ended = (np.array(column, dtype=kind) for column, kind in zip(zip(*rows, strict=True), types, strict=True))
+    s, a, t, p, r, ended = (
+        np.array(column, dtype=kind) for column, kind in zip(zip(*rows, strict=True), types, strict=True)
+    )
     checks.int_array("next_state", t, 0, len(states), "state")
     return s, a, t, p, r, ended
 
@@ -108,7 +112,13 @@ def _coo(name: str, matrix: Any) -> Any:
 
     if not issparse(matrix):
         matrix = checks.float_array(name, matrix, ndim=2)
-    return coo_array(matrix)
+    entries = coo_array(matrix)
+    wrong = ~((entries.data >= 0.0) & (entries.data < np.inf))
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        where = checks.index_text(name, (entries.row[at], entries.col[at]))
+        raise ValueError(f"{where} is {entries.data[at]:.17g}, expected a probability.")
+    return entries
 
 
 def _toolbox_reward(reward: Any, n_states: int, n_actions: int, state: Any, action: Any, successor: Any) -> Any:
@@ -127,4 +137,3 @@ def _toolbox_reward(reward: Any, n_states: int, n_actions: int, state: Any, acti
         f"reward has shape {r.shape}, expected ({n_states},), ({n_states}, {n_actions}) "
         f"or ({n_actions}, {n_states}, {n_states})."
     )
-
