@@ -79,62 +79,64 @@ def _probe(p, successor, w, r, low, radius, hint):  # type: ignore[no-untyped-de
 
 @register_jitable
 def _worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
+    n = p.shape[0]
     moved = 0.5 * radius
-    marginal = _stopping_entry(p, z, moved)
-    tau = max(z[marginal], low)
+    tau = z[np.uint32(hint)]
+    tau = _walk(p, z, moved, tau) if n <= SHORT else _bisect(p, z, moved, tau)
     total = 0.0
-    for j in range(p.shape[0]):
+    marginal = 0
+    for j in range(n):
         total += p[j] * min(z[j], tau)
+        marginal = j if z[j] == tau else marginal
     return total - moved * (tau - low), float(marginal)
 
 
-@register_jitable
-def _stopping_entry(p, z, moved):  # type: ignore[no-untyped-def]
-    """An entry k with mass(z > z_k) <= moved <= mass(z >= z_k), the lowest one when moved exceeds all mass.
+SHORT = 64
+"""Row length up to which stepping from entry to entry beats bisection."""
 
-    Bisection on the level; each pass also steps to the next entry, so that equal or wildly spaced levels end it too.
-    """
-    n = p.shape[0]
-    bottom, top = 0, 0
-    for j in range(n):
-        if z[j] < z[bottom]:
-            bottom = j
-        if z[j] > z[top]:
-            top = j
-    level = 0.5 * (z[bottom] + z[top])
-    while z[bottom] < z[top]:
-        above = 0.0
-        at = 0.0
-        over, under = top, bottom  # the entries next to the level, from above and from below
-        for j in range(n):
-            if z[j] > level:
-                above += p[j]
-                if z[j] < z[over]:
-                    over = j
-            elif z[j] > z[under]:
-                under = j
-        for j in range(n):
-            if z[j] == z[under]:
-                at += p[j]
-        if above > moved:
-            bottom = over
-        elif above + at < moved:
-            top = _next_below(z, under, bottom)
+
+@register_jitable
+def _around(p, z, tau):  # type: ignore[no-untyped-def]
+    """Mass above tau and at it, and the next values up and down; one pass without branches."""
+    above, at, up, down = 0.0, 0.0, np.inf, -np.inf
+    for j in range(p.shape[0]):
+        above += p[j] if z[j] > tau else 0.0
+        at += p[j] if z[j] == tau else 0.0
+        up = min(up, z[j] if z[j] > tau else np.inf)
+        down = max(down, z[j] if z[j] < tau else -np.inf)
+    return above, at, up, down
+
+
+@register_jitable
+def _walk(p, z, moved, tau):  # type: ignore[no-untyped-def]
+    """The value with mass(z > tau) <= moved <= mass(z >= tau), or the lowest; from one value to the next."""
+    above, at, up, down = _around(p, z, tau)
+    while above > moved and up < np.inf:
+        tau = up
+        above, at, up, down = _around(p, z, tau)
+    while above + at < moved and down > -np.inf:
+        tau = down
+        above, at, up, down = _around(p, z, tau)
+    return tau
+
+
+@register_jitable
+def _bisect(p, z, moved, tau):  # type: ignore[no-untyped-def]
+    """As `_walk`, in a number of passes that grows with the logarithm of the row's length."""
+    bottom, top = z.min(), z.max()
+    while True:
+        above, at, up, down = _around(p, z, tau)
+        if above > moved and up < np.inf:
+            bottom = up
+        elif above + at < moved and down > -np.inf:
+            top = down
         else:
-            return under
-        level = 0.5 * (z[bottom] + z[top])
-        if level >= z[top]:  # neighbouring floating-point numbers
-            level = z[bottom]
-    return bottom
-
-
-@register_jitable
-def _next_below(z, entry, bottom):  # type: ignore[no-untyped-def]
-    best = bottom
-    for j in range(z.shape[0]):
-        if z[j] < z[entry] and z[j] > z[best]:
-            best = j
-    return best
+            return tau
+        middle = 0.5 * (bottom + top)
+        # snap to a value of the row inside [bottom, top]
+        tau = bottom
+        for j in range(p.shape[0]):
+            tau = max(tau, z[j] if z[j] <= middle else bottom)
 
 
 @register_jitable

@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from numba.extending import register_jitable
 
 RowFunction = Callable[..., Any]
 
@@ -38,46 +39,47 @@ FAST = {"reassoc", "contract", "nsz", "arcp", "nnan"}
 def make_sweep(worst: RowFunction, probe: RowFunction | None = None) -> Callable[..., None]:
     """A compiled sweep over the rows `first .. last` that writes `out` and updates `hint`."""
     text = _fingerprint(worst)
+    hopeful = probe is not None
+    attempt = probe if probe is not None else worst
 
     @njit(cache=True, nogil=True, fastmath=FAST)
-    def patient(first, last, start, successor, p, r, data, radius, outside, w, reward, shift, hint, work, out):  # type: ignore[no-untyped-def]
+    def sweep(first, last, start, successor, p, r, data, radius, outside, w, reward, shift, hint, work, out):  # type: ignore[no-untyped-def]
         text  # noqa: B018  part of the cache key
-        for row in range(first, last):
-            a = np.int64(start[row])
-            n = np.int64(start[row + 1]) - a
-            z = work[0, :n]
-            low = outside
-            for j in range(n):
-                z[j] = w[np.uint32(successor[a + j])]
-                if r is not None:
-                    z[j] += r[a + j]
-                low = min(low, z[j])
-            value, hint[row] = worst(p[a : a + n], z, low, radius[row], data[a : a + n], hint[row], work[1:, :n])
-            out[row] = value + shift
-            if r is None:
-                out[row] += reward[row]
-
-    if probe is None:
-        return patient  # type: ignore[no-any-return]
-
-    @njit(cache=True, nogil=True, fastmath=FAST)
-    def hopeful(first, last, start, successor, p, r, data, radius, outside, w, reward, shift, hint, work, out):  # type: ignore[no-untyped-def]
-        text  # noqa: B018
-        stale = np.empty(last - first, dtype=np.bool_)
-        for row in range(first, last):
-            a = np.int64(start[row])
-            n = np.int64(start[row + 1]) - a
-            entry_r = None if r is None else r[a : a + n]
-            value, ok = probe(p[a : a + n], successor[a : a + n], w, entry_r, outside, radius[row], hint[row])
-            stale[row - first] = not ok
-            out[row] = value + shift
-            if r is None:
-                out[row] += reward[row]
+        stale = np.ones(last - first, dtype=np.bool_)
+        if hopeful:
+            for row in range(first, last):
+                a = np.int64(start[row])
+                n = np.int64(start[row + 1]) - a
+                entry_r = None if r is None else r[a : a + n]
+                value, ok = attempt(p[a : a + n], successor[a : a + n], w, entry_r, outside, radius[row], hint[row])
+                stale[row - first] = not ok
+                out[row] = value + shift
+                if r is None:
+                    out[row] += reward[row]
         for row in range(first, last):
             if stale[row - first]:
-                patient(row, row + 1, start, successor, p, r, data, radius, outside, w, reward, shift, hint, work, out)
+                a = np.int64(start[row])
+                n = np.int64(start[row + 1]) - a
+                z, low = gather(a, n, successor, r, w, outside, work)
+                value, hint[row] = worst(p[a : a + n], z, low, radius[row], data[a : a + n], hint[row], work[1:, :n])
+                out[row] = value + shift
+                if r is None:
+                    out[row] += reward[row]
 
-    return hopeful  # type: ignore[no-any-return]
+    return sweep  # type: ignore[no-any-return]
+
+
+@register_jitable
+def gather(a, n, successor, r, w, outside, work):  # type: ignore[no-untyped-def]
+    """The values z of a row's successors, in `work[0]`, and the lowest value mass may be sent to."""
+    z = work[0, :n]
+    low = outside
+    for j in range(n):
+        z[j] = w[np.uint32(successor[a + j])]
+        if r is not None:
+            z[j] += r[a + j]
+        low = min(low, z[j])
+    return z, low
 
 
 def make_minimiser(minimiser: RowFunction) -> Callable[..., None]:
@@ -90,13 +92,7 @@ def make_minimiser(minimiser: RowFunction) -> Callable[..., None]:
         for row in range(len(start) - 1):
             a = np.int64(start[row])
             n = np.int64(start[row + 1]) - a
-            z = work[0, :n]
-            low = outside
-            for j in range(n):
-                z[j] = w[np.uint32(successor[a + j])]
-                if r is not None:
-                    z[j] += r[a + j]
-                low = min(low, z[j])
+            z, low = gather(a, n, successor, r, w, outside, work)
             sent[row] = minimiser(
                 p[a : a + n], z, low, radius[row], data[a : a + n], work[1:, :n], q[a : a + n], m[a : a + n]
             )

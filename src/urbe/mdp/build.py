@@ -341,6 +341,7 @@ def _merge_repeats(
     total = np.add.reduceat(p, first)
     weighted = np.add.reduceat(p * r, first)
     same = np.maximum.reduceat(r, first) == np.minimum.reduceat(r, first)
-    plain = np.add.reduceat(r, first) / np.diff(np.append(first, len(p)))
+    count = np.diff(np.append(first, len(p)))
+    plain = np.add.reduceat(r / np.repeat(count, count), first)
     mean = np.where(total > 0.0, weighted / np.where(total > 0.0, total, 1.0), plain)
     return s[first], a[first], t[first], total, np.where(same, r[first], mean)

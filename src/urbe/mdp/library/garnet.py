@@ -57,13 +57,13 @@ def banded_garnet(
 ) -> MDP:
     """A Garnet whose successors lie within `width` states of where one is: it mixes slowly.
 
-    As `garnet`, but the successors of state s are drawn from max(0, s - width), ..., min(n_states - 1, s + width);
-    the band is cut at the ends, not wrapped.
+    As `garnet`, but the successors of state s are drawn from the 2 width + 1 states around s; near the ends this window
+    stops at the first or last state, it does not wrap.
 
     Args:
       n_states, n_actions: size; every action exists everywhere.
-      n_successors: number of successors of each row, at most `width + 1` and `n_states`.
-      width: largest distance of a successor.
+      n_successors: number of successors of each row, at most `2 width + 1` and `n_states`.
+      width: largest distance of a successor, away from the ends.
       seed: an integer, or a generator, which is advanced. Equal seeds give equal bits.
       discount: in [0, 1].
 
@@ -73,10 +73,9 @@ def banded_garnet(
     n = checks.whole_number("n_states", n_states, 1)
     k = checks.whole_number("n_successors", n_successors, 1)
     reach = checks.whole_number("width", width, 0)
-    if k > min(n, reach + 1):
-        raise ValueError(
-            f"n_successors is {k}, but the first state has only {min(n, reach + 1)} states within width {reach}."
-        )
+    window = min(n, 2 * reach + 1)
+    if k > window:
+        raise ValueError(f"n_successors is {k}, but a window of width {reach} has only {window} states.")
     return _random_model(n, n_actions, k, reach, seed, discount)
 
 
@@ -100,9 +99,9 @@ def _random_model(
             successor[first:last] = _subsets(rng, last - first, n, k)
         else:
             state = np.arange(first, last) // a
-            low = np.maximum(state - reach, 0)
-            size = np.minimum(state + reach, n - 1) - low + 1
-            successor[first:last] = low[:, None] + _distinct(rng, last - first, size[:, None], k)
+            window = min(n, 2 * reach + 1)
+            low = np.clip(state - reach, 0, n - window)
+            successor[first:last] = low[:, None] + _subsets(rng, last - first, window, k)
         rng.standard_exponential(out=probability[first:last])
         probability[first:last] /= probability[first:last].sum(axis=1, keepdims=True)
     return from_rows(
@@ -128,14 +127,13 @@ def _subsets(rng: np.random.Generator, n_sets: int, n: int, k: int) -> IntArray:
     return members
 
 
-def _distinct(rng: np.random.Generator, n_sets: int, size: int | IntArray, k: int) -> IntArray:
-    """`(n_sets, k)` increasing distinct numbers below `size`, a number or `(n_sets, 1)`.
+def _distinct(rng: np.random.Generator, n_sets: int, n: int, k: int) -> IntArray:
+    """`(n_sets, k)` increasing distinct numbers below n.
 
     Repeats are drawn again until there are none: each line is the first k distinct values of a sequence of
     independent uniform draws, hence a uniformly random subset.
     """
-    drawn = np.sort(rng.integers(0, size, size=(n_sets, k), dtype=np.int32), axis=1)
-    sizes = np.broadcast_to(size, drawn.shape)
+    drawn = np.sort(rng.integers(0, n, size=(n_sets, k), dtype=np.int32), axis=1)
     redo = np.arange(n_sets)
     while len(redo):
         lines = drawn[redo]
@@ -143,6 +141,6 @@ def _distinct(rng: np.random.Generator, n_sets: int, size: int | IntArray, k: in
         np.equal(lines[:, 1:], lines[:, :-1], out=repeat[:, 1:])
         again = repeat.any(axis=1)
         redo, lines, repeat = redo[again], lines[again], repeat[again]
-        lines[repeat] = rng.integers(0, sizes[redo][repeat], dtype=np.int32)
+        lines[repeat] = rng.integers(0, n, size=int(repeat.sum()), dtype=np.int32)
         drawn[redo] = np.sort(lines, axis=1)
     return drawn

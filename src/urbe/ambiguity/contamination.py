@@ -1,0 +1,82 @@
+"""Contamination: with probability `fraction` the next state is nature's to choose.
+
+    U(s, a) = {(1 - R) p + R e : e any distribution on the support},      Q = (1 - R) p . z + R min z
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba.extending import register_jitable
+
+from urbe import checks
+from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
+from urbe.ambiguity.sweep import make_minimiser, make_sweep
+from urbe.mdp.model import MDP
+from urbe.types import FloatArray, Support
+
+
+@dataclass(frozen=True, eq=False)
+class Contamination:
+    """U(s, a) = {(1 - R) pbar(s, a) + R e : e a distribution}, with R = fraction(s, a).
+
+    Args:
+      fraction: a number, `(R,)`, `(S, A)` or `{(s, a): number}`, in [0, 1]; 0 is the model itself.
+      support: where e may put mass: on the row's own successors ("nominal"), or on every state ("all").
+
+    >>> import numpy as np, urbe
+    >>> from urbe.ambiguity.contamination import Contamination
+    >>> mdp = urbe.MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[0.0], [1.0]], discount=0.5)
+    >>> Contamination(0.2, support="all").bind(mdp).values(np.array([0.0, 2.0]))
+    array([0.4, 1.8])
+    """
+
+    fraction: Any
+    support: Support = "nominal"
+
+    def bind(self, mdp: MDP) -> RowNature:
+        """See `AmbiguitySet`."""
+        checks.one_of("support", self.support, ("nominal", "all"))
+        fraction = mdp.per_row("fraction", self.fraction)
+        checks.row_range("fraction", fraction, 0.0, 1.0, mdp.row_name)
+        return bind_rows(KERNEL, mdp, fraction, support=self.support, receiver=True)
+
+
+@register_jitable
+def _worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for j in range(p.shape[0]):
+        total += p[j] * z[j]
+    return (1.0 - radius) * total + radius * low, hint
+
+
+@register_jitable
+def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
+    receiver = -1
+    for j in range(p.shape[0] - 1, -1, -1):
+        q[j] = (1.0 - radius) * p[j]
+        m[j] = (1.0 - radius) * z[j]
+        if z[j] == low:
+            receiver = j
+    if receiver >= 0:
+        q[receiver] += radius
+        return 0.0
+    return radius
+
+
+def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
+    """The least fraction with which q is a contamination of p: max_j 1 - q_j / p_j."""
+    known = p > 0.0
+    return float(np.max(1.0 - q[known] / p[known]))
+
+
+def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatArray) -> float:
+    """sum_j p_j low + (1 - R) sum_j p_j (z_j - low), the dual value at the multiplier `low` of sum q = 1."""
+    gain = p.astype(np.longdouble) @ (z.astype(np.longdouble) - low)
+    return float(np.longdouble(low) + (1.0 - np.longdouble(radius)) * gain)
+
+
+# the value is a sum of n products and three more roundings: within what every row's sum is allowed
+KERNEL = RowKernel(make_sweep(_worst), make_minimiser(_minimiser), _distance, _dual)

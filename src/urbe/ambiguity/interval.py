@@ -1,0 +1,286 @@
+"""Boxes: every probability between its own lower and upper bound.
+
+    minimise  q . z   subject to  l <= q <= u,  q in the simplex
+
+starts from l and fills the successors in increasing order of z until the mass is one. With tau the value at which
+the filling stops, the dual is
+
+    max_tau  tau + sum_j l_j max(z_j - tau, 0) - sum_j u_j max(tau - z_j, 0).
+
+A sweep first tries the entry at which the row's filling stopped last time; only when it no longer holds, it sorts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import ArrayLike
+
+from urbe import checks
+from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
+from urbe.ambiguity.sweep import make_minimiser, make_sweep
+from urbe.ambiguity.widen import entry_keys, widened_rows
+from urbe.mdp.model import MDP
+from urbe.mdp.rows import Rows
+from urbe.types import FloatArray, Support
+
+SHORT_ROW = 32
+"""Rows up to this length are sorted by insertion, in scratch."""
+
+
+@dataclass(frozen=True, eq=False)
+class Interval:
+    """U(s, a) = {q in simplex : lower <= q <= upper}, entry by entry; the bounds do not depend on pbar.
+
+    Args:
+      lower, upper: in [0, 1]: a number for every successor the model lists, `(E,)` one per entry of `mdp.rows`, or
+        dense `(S, A, S)`. A dense `upper` above zero where the model has no transition allows one there. None takes
+        the model's own `mdp.bounds`.
+
+    >>> import numpy as np, urbe
+    >>> from urbe.ambiguity.interval import Interval
+    >>> mdp = urbe.MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[0.0], [1.0]], discount=0.5)
+    >>> Interval(0.3, 1.0).bind(mdp).values(np.array([0.0, 2.0]))
+    array([0.3, 2. ])
+    """
+
+    lower: ArrayLike | None = None
+    upper: ArrayLike | None = None
+
+    def bind(self, mdp: MDP) -> RowNature:
+        """See `AmbiguitySet`."""
+        lower, upper = _given(mdp, "lower", self.lower, 0), _given(mdp, "upper", self.upper, 1)
+        rows = mdp.rows
+        if upper.ndim == 3:
+            row, successor = np.nonzero(upper[mdp.row_state, mdp.action] > 0.0)
+            rows = widened_rows(mdp, row.astype(np.int64) * mdp.n_states + successor)
+        data = np.column_stack([_on_entries(lower, mdp, rows), _on_entries(upper, mdp, rows)])
+        _check_boxes(mdp, rows, data)
+        kernel = INTERVAL._replace(accuracy=_accuracy(rows))
+        return RowNature(kernel, rows, mdp.discount, np.zeros(rows.n_rows), data, False, np.zeros(rows.n_rows))
+
+
+@dataclass(frozen=True, eq=False)
+class LInfBall:
+    """U(s, a) = {q in simplex : |q_j - pbar_j(s, a)| <= radius(s, a) for every j}.
+
+    Args:
+      radius: a number, `(R,)`, `(S, A)` or `{(s, a): number}`, in [0, 1].
+      support: successors that may receive mass: the row's own ("nominal"), or every state ("all"; rows then list
+        every state).
+
+    >>> import numpy as np, urbe
+    >>> from urbe.ambiguity.interval import LInfBall
+    >>> mdp = urbe.MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[0.0], [1.0]], discount=0.5)
+    >>> LInfBall(0.2).bind(mdp).values(np.array([0.0, 2.0]))
+    array([0.3, 2. ])
+    """
+
+    radius: Any
+    support: Support = "nominal"
+
+    def bind(self, mdp: MDP) -> RowNature:
+        """See `AmbiguitySet`."""
+        checks.one_of("support", self.support, ("nominal", "all"))
+        radius = mdp.per_row("radius", self.radius)
+        checks.row_range("radius", radius, 0.0, 1.0, mdp.row_name)
+        nature = bind_rows(LINF, mdp, radius, support=self.support)
+        kernel = LINF._replace(accuracy=_accuracy(nature.rows))
+        return RowNature(kernel, nature.rows, mdp.discount, radius, nature.data, False, nature.hint)
+
+
+def _accuracy(rows: Rows) -> float:
+    """The free mass 1 - sum l and the mass filled before tau are sums of n terms too, each times tau."""
+    return 2.0 * (rows.longest + 4) * 2.0**-53
+
+
+def _given(mdp: MDP, name: str, value: ArrayLike | None, side: int) -> FloatArray:
+    if value is None:
+        if mdp.bounds is None:
+            raise ValueError(
+                f"{name} is None, but the model carries no bounds of its own. Give Interval(lower=..., upper=...), "
+                "read the model from a file with intervals, or use LInfBall(radius)."
+            )
+        return mdp.bounds[side]
+    array = checks.float_array(name, value)
+    entries, dense = (mdp.rows.n_entries,), (mdp.n_states, mdp.n_actions, mdp.n_states)
+    if array.shape not in ((), entries, dense):
+        raise ValueError(
+            f"{name} has shape {array.shape}, expected a number, one per entry of mdp.rows {entries} or {dense}."
+        )
+    return array
+
+
+def _on_entries(bound: FloatArray, mdp: MDP, rows: Rows) -> FloatArray:
+    """`(E,)` the bound on each entry of `rows`; zero on entries a bound given per entry says nothing about."""
+    if bound.ndim == 3:
+        return bound[mdp.row_state[rows.entry_row], mdp.action[rows.entry_row], rows.successor]
+    if bound.ndim == 0:
+        bound = np.full(mdp.rows.n_entries, float(bound))
+    if rows is mdp.rows:
+        return bound
+    out = np.zeros(rows.n_entries)
+    out[np.searchsorted(entry_keys(rows), entry_keys(mdp.rows))] = bound
+    return out
+
+
+def _check_boxes(mdp: MDP, rows: Rows, data: FloatArray) -> None:
+    lower, upper = data[:, 0], data[:, 1]
+    wrong = ~((lower >= 0.0) & (lower <= upper) & (upper <= 1.0))
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise ValueError(
+            f"The bounds of {mdp.row_name(int(rows.entry_row[at]))} on successor {rows.successor[at]} are "
+            f"[{lower[at]:g}, {upper[at]:g}], expected 0 <= lower <= upper <= 1. "
+            f"{checks.some(int(wrong.sum()), len(wrong), 'entry', 'entries')} not an interval."
+        )
+    least, most = rows.row_sums(lower), rows.row_sums(upper)
+    slack = np.maximum(1e-12, rows.length * 2.0**-52)  # what summing the bounds itself may be off by
+    empty = (least > 1.0 + slack) | (most < 1.0 - slack)
+    if empty.any():
+        at = int(np.argmax(empty))
+        raise ValueError(
+            f"No distribution lies within the bounds of {mdp.row_name(at)}: the lower ones sum to {least[at]:.12g} "
+            f"(expected at most 1), the upper ones to {most[at]:.12g} (expected at least 1). "
+            f"{checks.some(int(empty.sum()), rows.n_rows, 'row', 'rows')} empty; widen the bounds there."
+        )
+
+
+@register_jitable
+def _sort(z, order):  # type: ignore[no-untyped-def]
+    """Writes the entries in increasing order of z into `order`; ties keep their place."""
+    n = z.shape[0]
+    if n > SHORT_ROW:
+        order[:] = np.argsort(z, kind="mergesort")
+        return
+    for j in range(n):
+        k = j
+        while k > 0 and z[int(order[k - 1])] > z[j]:
+            order[k] = order[k - 1]
+            k -= 1
+        order[k] = j
+
+
+@register_jitable
+def _stopping_entry(lower, upper, z, free, order):  # type: ignore[no-untyped-def]
+    _sort(z, order)
+    for k in range(z.shape[0]):
+        j = int(order[k])
+        free -= upper[j] - lower[j]
+        if free <= 0.0:
+            return j
+    return int(order[z.shape[0] - 1])
+
+
+@register_jitable
+def _value_at(lower, upper, z, marginal):  # type: ignore[no-untyped-def]
+    """The value when filling stops at the level of `marginal`, the free mass, and the mass filled below it."""
+    tau = z[marginal]
+    total = 0.0
+    free = 1.0
+    below = 0.0
+    for j in range(z.shape[0]):
+        filled = z[j] < tau
+        total += (upper[j] if filled else lower[j]) * z[j]
+        below += upper[j] - lower[j] if filled else 0.0
+        free -= lower[j]
+    return total + (free - below) * tau, free, below
+
+
+@register_jitable
+def _worst_in_box(lower, upper, z, hint, order):  # type: ignore[no-untyped-def]
+    marginal = int(hint)
+    value, free, below = _value_at(lower, upper, z, marginal)
+    if below > free or below + upper[marginal] - lower[marginal] < free:
+        marginal = _stopping_entry(lower, upper, z, free, order)
+        value, free, below = _value_at(lower, upper, z, marginal)
+    return value, float(marginal)
+
+
+@register_jitable
+def _fill(lower, upper, z, order, q):  # type: ignore[no-untyped-def]
+    """Writes the minimiser into `q`; returns the level at which the filling stops."""
+    _sort(z, order)
+    free = 1.0
+    for j in range(z.shape[0]):
+        q[j] = lower[j]
+        free -= lower[j]
+    for k in range(z.shape[0]):
+        j = int(order[k])
+        room = upper[j] - lower[j]
+        if room >= free:
+            q[j] = lower[j] + max(free, 0.0)
+            return z[j]
+        q[j] = upper[j]
+        free -= room
+    return z[int(order[z.shape[0] - 1])]
+
+
+@register_jitable
+def _interval_worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
+    return _worst_in_box(data[:, 0], data[:, 1], z, hint, work[0])
+
+
+@register_jitable
+def _interval_minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
+    _fill(data[:, 0], data[:, 1], z, work[0], q)
+    m[:] = 0.0  # the bounds stay where they are when the model moves
+    return 0.0
+
+
+@register_jitable
+def _linf_box(p, radius, lower, upper):  # type: ignore[no-untyped-def]
+    for j in range(p.shape[0]):
+        lower[j] = max(p[j] - radius, 0.0)
+        upper[j] = min(p[j] + radius, 1.0)
+
+
+@register_jitable
+def _linf_worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
+    _linf_box(p, radius, work[1], work[2])
+    return _worst_in_box(work[1], work[2], z, hint, work[0])
+
+
+@register_jitable
+def _linf_minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
+    _linf_box(p, radius, work[1], work[2])
+    tau = _fill(work[1], work[2], z, work[0], q)
+    for j in range(p.shape[0]):  # a bound moves with p_j unless it is clipped
+        m[j] = 0.0
+        if z[j] > tau and p[j] >= radius:
+            m[j] = z[j] - tau
+        elif z[j] < tau and p[j] + radius < 1.0:
+            m[j] = z[j] - tau
+    return 0.0
+
+
+def _interval_distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
+    return float(np.maximum(data[:, 0] - q, q - data[:, 1]).max())
+
+
+def _linf_distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
+    return float(np.abs(q - p).max())
+
+
+def _box_dual(lower: FloatArray, upper: FloatArray, z: FloatArray) -> float:
+    tau = np.unique(z).astype(np.longdouble)[:, None]
+    above, below = np.maximum(z - tau, 0.0), np.maximum(tau - z, 0.0)
+    return float((tau[:, 0] + (above * lower - below * upper).sum(axis=1)).max())
+
+
+def _interval_dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatArray) -> float:
+    return _box_dual(data[:, 0], data[:, 1], z)
+
+
+def _linf_dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatArray) -> float:
+    exact = p.astype(np.longdouble)
+    return _box_dual(np.maximum(exact - radius, 0.0), np.minimum(exact + radius, 1.0), z)
+
+
+INTERVAL = RowKernel(
+    make_sweep(_interval_worst), make_minimiser(_interval_minimiser), _interval_distance, _interval_dual
+)
+LINF = RowKernel(make_sweep(_linf_worst), make_minimiser(_linf_minimiser), _linf_distance, _linf_dual)

@@ -1,0 +1,89 @@
+"""Nature as an ally: the best kernel of a set instead of the worst.
+
+    max_{q in U} q . z  =  - min_{q in U} q . (-z):      negate, delegate, negate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from urbe.ambiguity.base import AmbiguitySet, Nature, WorstCase
+from urbe.mdp.model import MDP
+from urbe.mdp.rows import Rows
+from urbe.types import FloatArray, IntArray
+from urbe.workers import SERIAL, Workers
+
+
+@dataclass(frozen=True, eq=False)
+class Optimistic:
+    """The same kernels as `set`, chosen to help: Q = max_{q in U} q . z.
+
+    Optimism in the face of uncertainty (UCRL2) is a solve with `Optimistic(L1Ball(...))`. For `ValueAtRisk(level)`
+    and `ConditionalValueAtRisk(level)` the tail turns round: the same level, counted from the highest scenario.
+
+    Args:
+      set: any ambiguity set.
+
+    >>> import numpy as np, urbe
+    >>> from urbe.ambiguity.l1 import L1Ball
+    >>> mdp = urbe.MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[0.0], [1.0]], discount=0.5)
+    >>> Optimistic(L1Ball(0.4)).bind(mdp).values(np.array([0.0, 2.0]))
+    array([0.7, 2. ])
+    """
+
+    set: AmbiguitySet
+
+    def bind(self, mdp: MDP) -> OptimisticNature:
+        """See `AmbiguitySet`."""
+        return OptimisticNature(self.set.bind(replace(mdp, rows=_negated(mdp.rows))))
+
+
+@dataclass(frozen=True, eq=False)
+class OptimisticNature:
+    """Nature that maximises, by an inner nature that minimises on the model with negated rewards.
+
+    `worst_case` answers with the best kernel, and `dual_bound` bounds Q from above: the sides change with the aim.
+    """
+
+    inner: Nature
+
+    @cached_property
+    def rows(self) -> Rows:
+        """See `Nature`."""
+        return _negated(self.inner.rows)
+
+    @property
+    def discount(self) -> float:
+        """See `Nature`."""
+        return self.inner.discount
+
+    @property
+    def accuracy(self) -> float:
+        """See `Nature`."""
+        return self.inner.accuracy
+
+    def values(self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL) -> FloatArray:
+        """See `Nature`; the largest value over the set."""
+        return 0.0 - self.inner.values(-v, -shift, workers)  # not -x: that would print zero as -0
+
+    def worst_case(self, v: FloatArray) -> WorstCase:
+        """See `Nature`; value, kernel and sensitivity of the largest value."""
+        value, rows, sensitivity = self.inner.worst_case(-v)
+        return WorstCase(0.0 - value, _negated(rows), 0.0 - sensitivity)
+
+    def take(self, chosen: IntArray) -> OptimisticNature:
+        """See `Nature`."""
+        return OptimisticNature(self.inner.take(chosen))
+
+    def excess(self, kernel: Rows) -> FloatArray:
+        """See `Nature`; rewards play no part in it."""
+        return self.inner.excess(kernel)
+
+    def dual_bound(self, v: FloatArray) -> FloatArray:
+        """`(R,)` upper bounds on Q: for a nature that maximises, weak duality bounds from above."""
+        return 0.0 - self.inner.dual_bound(-v)
+
+
+def _negated(rows: Rows) -> Rows:
+    return Rows(rows.n_states, rows.entry_start, rows.successor, rows.probability, 0.0 - rows.reward)

@@ -1,0 +1,222 @@
+"""Nature that weighs scenarios: the sweeps behind `Scenarios`, `ValueAtRisk` and `ConditionalValueAtRisk`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numba.extending import register_jitable
+
+from urbe.ambiguity.base import WorstCase
+from urbe.ambiguity.sweep import FAST
+from urbe.ambiguity.widen import entry_keys
+from urbe.mdp.rows import Rows
+from urbe.types import FloatArray, IntArray
+from urbe.workers import SERIAL, Workers
+
+LEVEL_SLACK = 1e-12
+"""Sums of weights reach a level up to this; 8 x 0.1 is below 0.8 in floating point."""
+
+
+class ScenarioRule(NamedTuple):
+    """How nature weighs the scenarios of a row.
+
+    Attributes:
+      mix: compiled loop `(first, last, start, successor, members, r, w, level, weight, value, mixture)` that writes
+        the rows' `value`, and the `(R, K)` weights of the scenarios when `mixture` is not None.
+      excess: `(q, members, level, weight) -> float`, how far q is from what nature may choose in a row.
+      dual: `(x, level, weight) -> float`, a lower bound on the value from the scenarios' values x in extended
+        precision, written independently of `mix`.
+    """
+
+    mix: Callable[..., None]
+    excess: Callable[[FloatArray, FloatArray, float, FloatArray], float]
+    dual: Callable[[Any, float, FloatArray], float]
+
+
+@dataclass(frozen=True, eq=False)
+class ScenarioNature:
+    """Nature on scenarios.
+
+    Args:
+      rule: how the scenarios are weighed.
+      rows: the model's rows, listing every successor of every scenario.
+      discount: the model's.
+      members: `(E, K)` the scenarios' probabilities on the entries of `rows`.
+      level: `(R,)` in [0, 1].
+      weight: `(K,)` the scenarios' own probabilities, positive.
+    """
+
+    rule: ScenarioRule
+    rows: Rows
+    discount: float
+    members: FloatArray
+    level: FloatArray
+    weight: FloatArray
+
+    @property
+    def accuracy(self) -> float:
+        """See `Nature`: a sum over the successors, then one over scenarios with weights that are sums themselves."""
+        return (self.rows.longest + 3 * len(self.weight) + 8) * 2.0**-53
+
+    def values(self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL) -> FloatArray:
+        """See `Nature`."""
+        out = np.empty(self.rows.n_rows)
+        workers.run(self.rows.entry_start, lambda first, last: self._mix(first, last, v, out, None))
+        out += self.rows.row_reward
+        out += self.discount * shift
+        return out
+
+    def worst_case(self, v: FloatArray) -> WorstCase:
+        """See `Nature`; the scenarios do not move with the model, so the sensitivity is zero."""
+        rows = self.rows
+        value, mixture = np.empty(rows.n_rows), np.zeros((rows.n_rows, len(self.weight)))
+        self._mix(0, rows.n_rows, v, value, mixture)
+        q = np.einsum("ek,ek->e", self.members, mixture[rows.entry_row])
+        kernel = Rows(rows.n_states, rows.entry_start, rows.successor, q, rows.reward)
+        return WorstCase(value + rows.row_reward, kernel, np.zeros(rows.n_entries))
+
+    def take(self, chosen: IntArray) -> ScenarioNature:
+        """See `Nature`."""
+        members = np.ascontiguousarray(self.members[self.rows.entries_of(chosen)])
+        return replace(self, rows=self.rows.take(chosen), members=members, level=self.level[chosen])
+
+    def excess(self, kernel: Rows) -> FloatArray:
+        """See `Nature`: the L1 distance from the closest scenario, or from their admissible mixtures."""
+        keys, given = entry_keys(self.rows), entry_keys(kernel)
+        q = np.zeros(len(keys))
+        at = np.minimum(np.searchsorted(keys, given), max(len(keys) - 1, 0))
+        known = keys[at] == given if len(keys) else np.zeros(0, dtype=bool)
+        q[at[known]] = kernel.probability[known]
+        out = np.zeros(self.rows.n_rows)
+        np.add.at(out, kernel.entry_row[~known], np.abs(kernel.probability[~known]))
+        for row in range(self.rows.n_rows):
+            a, b = self.rows.entry_start[row : row + 2]
+            out[row] += self.rule.excess(q[a:b], self.members[a:b], float(self.level[row]), self.weight)
+        return out
+
+    def dual_bound(self, v: FloatArray) -> FloatArray:
+        """See `Nature`."""
+        rows = self.rows
+        z = (self.discount * v).astype(np.longdouble)[rows.successor]
+        if rows.entry_reward is not None:
+            z = z + rows.entry_reward
+        out = np.array(rows.row_reward, dtype=np.float64)
+        for row in range(rows.n_rows):
+            a, b = rows.entry_start[row : row + 2]
+            out[row] += self.rule.dual(z[a:b] @ self.members[a:b], float(self.level[row]), self.weight)
+        return out
+
+    def _mix(self, first: int, last: int, v: FloatArray, value: FloatArray, mixture: FloatArray | None) -> None:
+        self.rule.mix(
+            first, last, self.rows.entry_start, self.rows.successor, self.members, self.rows.entry_reward,
+            self.discount * v, self.level, self.weight, value, mixture,
+        )  # fmt: skip
+
+
+def make_mix(weigh: Callable[..., Any]) -> Callable[..., None]:
+    """The loop over rows around `weigh(x, order, level, weight, y)`, which writes the mixture y of a row."""
+
+    @njit(cache=True, nogil=True, fastmath=FAST)
+    def mix(first, last, start, successor, members, r, w, level, weight, value, mixture):  # type: ignore[no-untyped-def]
+        n_scenarios = len(weight)
+        x, y = np.empty(n_scenarios), np.empty(n_scenarios)
+        order = np.arange(n_scenarios)
+        for row in range(first, last):
+            x[:] = 0.0
+            for e in range(start[row], start[row + 1]):
+                z = w[np.uint32(successor[e])]
+                if r is not None:
+                    z += r[e]
+                for k in range(n_scenarios):
+                    x[k] += members[e, k] * z
+            _insertion_sort(x, order)
+            weigh(x, order, level[row], weight, y)
+            total = 0.0
+            for k in range(n_scenarios):
+                total += y[k] * x[k]
+            value[row] = total
+            if mixture is not None:
+                mixture[row] = y
+
+    return mix  # type: ignore[no-any-return]
+
+
+@register_jitable
+def _insertion_sort(x, order):  # type: ignore[no-untyped-def]
+    """Sorts `order` by increasing x, ties by index. Rows often rank the scenarios alike: the last order is close."""
+    for i in range(1, len(order)):
+        k = order[i]
+        j = i
+        while j > 0 and (x[order[j - 1]] > x[k] or (x[order[j - 1]] == x[k] and order[j - 1] > k)):
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = k
+
+
+@register_jitable
+def _weigh_quantile(x, order, level, weight, y):  # type: ignore[no-untyped-def]
+    y[:] = 0.0
+    reached = 0.0
+    for k in order:
+        reached += weight[k]
+        if reached >= level - LEVEL_SLACK:
+            y[k] = 1.0
+            return
+    y[order[-1]] = 1.0
+
+
+@register_jitable
+def _weigh_tail(x, order, level, weight, y):  # type: ignore[no-untyped-def]
+    y[:] = 0.0
+    left = 1.0
+    for k in order:
+        y[k] = left if weight[k] >= level * left else weight[k] / level
+        left -= y[k]
+        if left <= 0.0:
+            return
+    y[order[-1]] += left  # what rounding of the weights left over
+
+
+def _distance_to_closest(q: FloatArray, members: FloatArray, level: float, weight: FloatArray) -> float:
+    return float(np.abs(q[:, None] - members).sum(axis=0).min())
+
+
+def _distance_to_mixtures(q: FloatArray, members: FloatArray, level: float, weight: FloatArray) -> float:
+    """min over y >= 0 and spare >= 0 of the residual of  members y = q,  level y + spare = weight.
+
+    Members and q are distributions, so the mixture's weights sum to one without being told so.
+    """
+    from scipy.optimize import nnls
+
+    n_scenarios = len(weight)
+    eye = np.eye(n_scenarios)
+    system = np.block([[members, np.zeros_like(members)], [level * eye, eye]])
+    _, residual = nnls(system, np.concatenate([q, weight]))
+    return float(residual)
+
+
+def _lowest(x: Any, level: float, weight: FloatArray) -> float:
+    return float(x.min())
+
+
+def _quantile(x: Any, level: float, weight: FloatArray) -> float:
+    """The lowest of the x_k below or at which the weights reach the level; no sorting."""
+    reached = (x[:, None] <= x) .T @ weight.astype(np.longdouble) >= level - LEVEL_SLACK
+    return float(x[reached].min()) if reached.any() else float(x.max())
+
+
+def _tail(x: Any, level: float, weight: FloatArray) -> float:
+    """max over tau among the x_k of tau - E[max(tau - x, 0)] / level."""
+    if level == 0.0:
+        return float(x.min())
+    short = np.maximum(x[:, None] - x, 0.0) @ weight.astype(np.longdouble)
+    return float((x - short / np.longdouble(level)).max())
+
+
+CLOSEST = ScenarioRule(make_mix(_weigh_tail), _distance_to_closest, _lowest)
+QUANTILE = ScenarioRule(make_mix(_weigh_quantile), _distance_to_closest, _quantile)
+TAIL = ScenarioRule(CLOSEST.mix, _distance_to_mixtures, _tail)

@@ -1,0 +1,166 @@
+"""Finitely many models: nature puts weights on scenarios p_1 .. p_K of each row.
+
+With x_k = p_k . z the value of a row under scenario k,
+
+    Scenarios                Q = min_k x_k
+    ValueAtRisk              Q = smallest x with P(x_k <= x) >= level
+    ConditionalValueAtRisk   Q = mean of the lowest `level` of the x_k
+                               = max_tau  tau - E[max(tau - x_k, 0)] / level
+
+where P and E weigh the scenarios, for instance as draws from a posterior. All three are monotone and shift with z;
+the value at risk is not concave, so it belongs to no convex set of kernels, but the certified bounds hold for it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from urbe import checks
+from urbe.ambiguity.scenario_nature import CLOSEST, QUANTILE, TAIL, ScenarioNature, ScenarioRule
+from urbe.ambiguity.widen import entry_keys, widened_rows
+from urbe.mdp.model import MDP
+from urbe.mdp.rows import Rows
+from urbe.types import FloatArray
+
+Kernels = ArrayLike | Sequence[MDP]
+
+
+@dataclass(frozen=True, eq=False)
+class Scenarios:
+    """U(s, a) = {p_1(s, a), .., p_K(s, a)}: the worst of finitely many models, row by row.
+
+    The model's own kernel is a member only when it is one of `kernels`; rewards are always the model's own.
+
+    Args:
+      kernels: `(K, S, A, S)`, `(E, K)` one column per scenario on the entries of `mdp.rows`, or a list of models
+        with the same (state, action) pairs, of which only the transition rows are read.
+
+    >>> import numpy as np, urbe
+    >>> from urbe.ambiguity.scenarios import Scenarios
+    >>> p = np.array([[[0.5, 0.5]], [[0.0, 1.0]]])
+    >>> mdp = urbe.MDP.from_dense(p, [[0.0], [1.0]], discount=0.5)
+    >>> Scenarios([p, p[::-1]]).bind(mdp).values(np.array([0.0, 2.0]))
+    array([0.5, 1.5])
+    """
+
+    kernels: Any
+
+    def bind(self, mdp: MDP) -> ScenarioNature:
+        """See `AmbiguitySet`."""
+        return _bind(CLOSEST, mdp, self.kernels, 0.0, None)
+
+
+@dataclass(frozen=True, eq=False)
+class ValueAtRisk:
+    """Q(s, a) = the lower `level`-quantile of p_k . z over scenarios: smallest x with P(p_k . z <= x) >= level.
+
+    Level 0 is the lowest scenario and level 1 the highest. Nature's kernel is the scenario at the quantile.
+
+    Args:
+      kernels: see `Scenarios`.
+      level: a number, `(R,)`, `(S, A)` or `{(s, a): number}`, in [0, 1]; compared up to 1e-12, so that sums of
+        weights such as 8 x 0.1 reach 0.8.
+      weights: `(K,)` probabilities of the scenarios, equal by default; scenarios of weight zero do not count.
+    """
+
+    kernels: Any
+    level: Any
+    weights: ArrayLike | None = None
+
+    def bind(self, mdp: MDP) -> ScenarioNature:
+        """See `AmbiguitySet`."""
+        return _bind(QUANTILE, mdp, self.kernels, self.level, self.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalValueAtRisk:
+    """Q(s, a) = the mean of the lowest `level` of p_k . z over scenarios.
+
+    It is the worst case over the mixtures sum_k y_k p_k with 0 <= y_k <= weight_k / level and sum y = 1. Level 1 is
+    the mean of the scenarios and level 0 the lowest one.
+
+    Args:
+      kernels: see `Scenarios`.
+      level: a number, `(R,)`, `(S, A)` or `{(s, a): number}`, in [0, 1].
+      weights: `(K,)` probabilities of the scenarios, equal by default; scenarios of weight zero do not count.
+    """
+
+    kernels: Any
+    level: Any
+    weights: ArrayLike | None = None
+
+    def bind(self, mdp: MDP) -> ScenarioNature:
+        """See `AmbiguitySet`."""
+        return _bind(TAIL, mdp, self.kernels, self.level, self.weights)
+
+
+def _bind(rule: ScenarioRule, mdp: MDP, kernels: Kernels, level: Any, weights: ArrayLike | None) -> ScenarioNature:
+    rows, members = _members(mdp, kernels)
+    members = _distributions(mdp, rows, members)
+    n_scenarios = members.shape[1]
+    levels = mdp.per_row("level", level)
+    checks.row_range("level", levels, 0.0, 1.0, mdp.row_name)
+    weight = (
+        np.full(n_scenarios, 1.0 / n_scenarios)
+        if weights is None
+        else checks.distribution("weights", weights, n_scenarios)
+    )
+    counted = weight > 0.0
+    members = np.ascontiguousarray(members[:, counted])
+    return ScenarioNature(rule, rows, mdp.discount, members, levels, np.ascontiguousarray(weight[counted]))
+
+
+def _members(mdp: MDP, kernels: Kernels) -> tuple[Rows, FloatArray]:
+    """Rows that list every successor of every scenario, and `(E, K)` the scenarios' probabilities on them."""
+    if isinstance(kernels, Sequence) and len(kernels) and all(isinstance(each, MDP) for each in kernels):
+        return _members_of_models(mdp, kernels)  # type: ignore[arg-type]
+    array = checks.float_array("kernels", kernels)  # type: ignore[arg-type]
+    dense = (mdp.n_states, mdp.n_actions, mdp.n_states)
+    if array.ndim == 2 and array.shape[0] == mdp.rows.n_entries and array.shape[1]:
+        return mdp.rows, array
+    if array.ndim == 4 and array.shape[1:] == dense and len(array):
+        by_row = array[:, mdp.row_state, mdp.action]  # (K, R, S)
+        row, successor = np.nonzero((by_row != 0.0).any(axis=0))
+        rows = widened_rows(mdp, row.astype(np.int64) * mdp.n_states + successor)
+        return rows, by_row[:, rows.entry_row, rows.successor].T
+    raise ValueError(
+        f"kernels has shape {array.shape}, expected at least one scenario as (scenarios, {', '.join(map(str, dense))}), "
+        f"as ({mdp.rows.n_entries}, scenarios) on the entries of mdp.rows, or as a list of models."
+    )
+
+
+def _members_of_models(mdp: MDP, models: Sequence[MDP]) -> tuple[Rows, FloatArray]:
+    for k, model in enumerate(models):
+        if not (np.array_equal(model.row_start, mdp.row_start) and np.array_equal(model.action, mdp.action)):
+            raise ValueError(
+                f"kernels[{k}] is {model}, expected the same states and actions as {mdp}: "
+                "give every scenario a row for each (state, action) pair of the model, and no other."
+            )
+    rows = widened_rows(mdp, np.concatenate([entry_keys(model.rows) for model in models]))
+    keys = entry_keys(rows)
+    members = np.zeros((rows.n_entries, len(models)))
+    for k, model in enumerate(models):
+        members[np.searchsorted(keys, entry_keys(model.rows)), k] = model.rows.probability
+    return rows, members
+
+
+def _distributions(mdp: MDP, rows: Rows, members: FloatArray) -> FloatArray:
+    """`members` with rows rescaled to one; raises naming the first scenario and row that is no distribution."""
+    if not rows.n_rows:
+        return members
+    total = np.add.reduceat(members, rows.entry_start[:-1], axis=0)  # (R, K)
+    least = np.minimum.reduceat(members, rows.entry_start[:-1], axis=0)
+    wrong = (np.abs(total - 1.0) > 1e-9) | (least < 0.0)
+    if wrong.any():
+        row, k = np.argwhere(wrong)[0]
+        raise ValueError(
+            f"In scenario {k}, the probabilities of {mdp.row_name(row)} sum to {total[row, k]:.12g} with a least one "
+            f"of {least[row, k]:g}, expected a distribution. "
+            f"{checks.some(int(wrong.sum()), wrong.size, 'row', 'rows')} wrong over all scenarios."
+        )
+    return members / np.repeat(total, rows.length, axis=0)

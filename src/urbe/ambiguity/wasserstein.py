@@ -1,0 +1,212 @@
+"""Wasserstein balls: mass moves over a metric, and the way is what counts.
+
+    minimise  q . z   subject to  W(p, q) <= radius,      W(p, q) = min over plans of sum_ji x_ji d_ji,
+
+where a plan x moves x_ji from successor j to state i. The dual
+
+    max_{lam >= 0}  sum_j p_j min_i (z_i + lam d_ji) - lam radius
+
+is concave and piecewise linear in lam; `urbe.ambiguity.cuts` finds its maximum and the two plans that attain it.
+Where every state may receive mass and rewards do not depend on the successor, the receivers worth considering from
+j, the lower convex envelope of the points (d_ji, z_i), are the same for all rows: they are found once a sweep.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from urbe import checks
+from urbe.ambiguity import wasserstein_kernels as kernels
+from urbe.ambiguity.base import WorstCase
+from urbe.ambiguity.cuts import dual_by_bisection
+from urbe.ambiguity.row_nature import _values_under
+from urbe.ambiguity.transport import transport_costs
+from urbe.ambiguity.widen import entry_keys
+from urbe.mdp.model import MDP
+from urbe.mdp.rows import Rows, index_type
+from urbe.types import FloatArray, IntArray, Support
+from urbe.workers import SERIAL, Workers
+
+
+@dataclass(frozen=True, eq=False)
+class WassersteinBall:
+    """U(s, a) = {q in simplex : W(pbar(s, a), q) <= radius(s, a)}, the 1-Wasserstein distance for `metric`.
+
+    Args:
+      radius: a number, `(R,)`, `(S, A)` or `{(s, a): number}`, at least 0, in the units of `metric`.
+      metric: `(S, S)` distances between states: finite, non-negative, symmetric, zero from a state to itself. The
+        triangle inequality is not required.
+      support: states that may receive mass: the row's own successors ("nominal"), or every state ("all").
+
+    >>> import numpy as np, urbe
+    >>> from urbe.ambiguity.wasserstein import WassersteinBall
+    >>> mdp = urbe.MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[0.0], [1.0]], discount=0.5)
+    >>> WassersteinBall(0.2, metric=[[0.0, 1.0], [1.0, 0.0]], support="all").bind(mdp).values(np.array([0.0, 2.0]))
+    array([0.3, 1.8])
+    """
+
+    radius: Any
+    metric: ArrayLike
+    support: Support = "nominal"
+
+    def bind(self, mdp: MDP) -> WassersteinNature:
+        """See `AmbiguitySet`."""
+        checks.one_of("support", self.support, ("nominal", "all"))
+        radius = mdp.per_row("radius", self.radius)
+        checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)
+        metric = _metric(self.metric, mdp.n_states)
+        rows = mdp.rows.without_zeros()
+        everywhere = self.support == "all"
+        if everywhere and mdp.rows.rewards_successors:
+            rows = mdp.rows
+            if not rows.is_dense:
+                short = int(np.argmax(rows.length < mdp.n_states))
+                raise ValueError(
+                    f'support="all" needs a reward for every successor, but {mdp.row_name(short)} lists '
+                    f"{rows.length[short]} of {mdp.n_states}. Rewards here depend on the successor: list them all "
+                    "(MDP.from_dense(..., keep_zeros=True)), or use rewards r(s, a)."
+                )
+        shared = (everywhere or rows.is_dense) and not rows.rewards_successors
+        order = np.argsort(metric, axis=1, kind="stable").astype(np.int32) if shared else None
+        return WassersteinNature(rows, mdp.discount, radius, metric, order, np.zeros(rows.n_rows))
+
+
+@dataclass(frozen=True, eq=False)
+class WassersteinNature:
+    """Nature that transports mass.
+
+    Args:
+      rows: the rows mass comes from; without `order`, also where it may go.
+      discount: the model's.
+      radius: `(R,)`.
+      metric: `(S, S)`.
+      order: `(S, S)` the states by distance from each state, when every state may receive mass; else None.
+      hint: `(R,)` each row's multiplier in the last sweep; overwritten by each sweep.
+    """
+
+    rows: Rows
+    discount: float
+    radius: FloatArray
+    metric: FloatArray
+    order: IntArray | None
+    hint: FloatArray
+
+    @property
+    def accuracy(self) -> float:
+        """See `Nature`: as for `WeightedL1Ball`, sums of n terms in values, costs and shares of two plans."""
+        return 9.0 * (self.rows.longest + 8) * 2.0**-53
+
+    @cached_property
+    def _donors(self) -> IntArray:
+        return np.unique(self.rows.successor)
+
+    def values(self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL) -> FloatArray:
+        """See `Nature`."""
+        rows, w = self.rows, self.discount * v
+        out = np.empty(rows.n_rows)
+        start, successor, p, r = rows.entry_start, rows.successor, rows.probability, rows.entry_reward
+        if self.order is None:
+
+            def task(first: int, last: int) -> None:
+                z = np.empty(rows.longest)
+                kernels.sweep_within(first, last, start, successor, p, r, w, self.metric, self.radius, self.hint, z, out)
+
+        else:
+            hull = kernels.envelopes(self._donors, self.order, self.metric, w)
+
+            def task(first: int, last: int) -> None:
+                kernels.sweep_anywhere(first, last, start, successor, p, hull, self.radius, self.hint, out)
+
+        workers.run(start, task)
+        out += rows.row_reward
+        out += self.discount * shift
+        return out
+
+    def worst_case(self, v: FloatArray) -> WorstCase:
+        """See `Nature`."""
+        rows, w = self.rows, self.discount * v
+        dear, cheap = np.empty(rows.n_entries, dtype=np.int64), np.empty(rows.n_entries, dtype=np.int64)
+        share, m = np.empty(rows.n_rows), np.empty(rows.n_entries)
+        start, successor, p = rows.entry_start, rows.successor, rows.probability
+        if self.order is None:
+            kernels.plans_within(
+                start, successor, p, rows.entry_reward, w, self.metric, self.radius, np.empty(rows.longest),
+                dear, cheap, share, m,
+            )  # fmt: skip
+        else:
+            hull = kernels.envelopes(self._donors, self.order, self.metric, w)
+            kernels.plans_anywhere(start, successor, p, hull, self.radius, dear, cheap, share, m)
+        first = share[rows.entry_row] * p
+        moved = np.concatenate([first, p - first])
+        receiver = np.concatenate([dear, cheap])
+        if self.order is None:  # receivers are entries
+            q = np.bincount(receiver, moved, minlength=rows.n_entries)
+            kernel = Rows(rows.n_states, start, successor, q, rows.reward)
+        else:  # receivers are states
+            kernel = _collect(rows, np.tile(rows.entry_row, 2), receiver, moved)
+        return WorstCase(_values_under(kernel, w), kernel, m)
+
+    def take(self, chosen: IntArray) -> WassersteinNature:
+        """See `Nature`."""
+        return replace(self, rows=self.rows.take(chosen), radius=self.radius[chosen], hint=self.hint[chosen])
+
+    def excess(self, kernel: Rows) -> FloatArray:
+        """See `Nature`: W(p, q) - radius by linear programs; mass on states that may receive none counts as is."""
+        rows = self.rows
+        stray = np.zeros(rows.n_rows)
+        if self.order is None:
+            listed = np.isin(entry_keys(kernel), entry_keys(rows))
+            stray = np.bincount(kernel.entry_row[~listed], kernel.probability[~listed], minlength=rows.n_rows)
+        mass = kernel.row_sums(kernel.probability)
+        least = np.minimum.reduceat(kernel.probability, kernel.entry_start[:-1]) if rows.n_rows else mass
+        simplex = np.maximum(np.maximum(np.abs(mass - 1.0) - 1e-12, -least), stray)
+        distance = transport_costs(rows, kernel, self.metric, skip=simplex > 0.0)
+        return np.where(simplex > 0.0, np.maximum(simplex, 0.0), distance - self.radius)
+
+    def dual_bound(self, v: FloatArray) -> FloatArray:
+        """See `Nature`."""
+        rows, w = self.rows, self.discount * v
+        out = np.array(rows.row_reward, dtype=np.float64)
+        for row in range(rows.n_rows):
+            a, b = rows.entry_start[row : row + 2]
+            donors, p = rows.successor[a:b], rows.probability[a:b]
+            z, cost = w, self.metric[donors]
+            if self.order is None:
+                z = w[donors] + (0.0 if rows.entry_reward is None else rows.entry_reward[a:b])
+                cost = cost[:, donors]
+            out[row] += dual_by_bisection(p, z, cost, float(self.radius[row]))
+        return out
+
+
+def _metric(value: ArrayLike, n_states: int) -> FloatArray:
+    metric = checks.float_array("metric", value)
+    if metric.shape != (n_states, n_states):
+        raise ValueError(f"metric has shape {metric.shape}, expected one distance per pair of states {(n_states,) * 2}.")
+    checks.non_negative("metric", metric)
+    loops = np.flatnonzero(np.diag(metric))
+    if len(loops):
+        s = int(loops[0])
+        raise ValueError(f"metric[{s}, {s}] is {metric[s, s]:g}, expected 0: a state is at no distance from itself.")
+    skew = np.argwhere(metric != metric.T)
+    if len(skew):
+        i, j = skew[0]
+        raise ValueError(
+            f"metric[{i}, {j}] is {metric[i, j]:.17g} but metric[{j}, {i}] is {metric[j, i]:.17g}, expected a symmetric "
+            "array; average both directions, (metric + metric.T) / 2, if rounding is to blame."
+        )
+    return metric
+
+
+def _collect(rows: Rows, row: IntArray, state: IntArray, mass: FloatArray) -> Rows:
+    """Rows with `mass[k]` added up on `state[k]` of `row[k]`, without successors of mass zero."""
+    positive = mass > 0.0
+    key, at = np.unique(row[positive].astype(np.int64) * rows.n_states + state[positive], return_inverse=True)
+    entry_start = np.zeros(rows.n_rows + 1, dtype=index_type(len(key)))
+    np.cumsum(np.bincount(key // rows.n_states, minlength=rows.n_rows), out=entry_start[1:])
+    q = np.bincount(at, mass[positive], minlength=len(key))
+    return Rows(rows.n_states, entry_start, (key % rows.n_states).astype(np.int32), q, rows.reward)

@@ -1,0 +1,177 @@
+"""Weighted L1 balls around a model's own rows.
+
+    minimise  q . z   subject to  sum_j w_j |q_j - p_j| <= radius,  q in the simplex
+
+Moving a unit of mass from j to i costs w_j + w_i. With lam the price of the budget, the dual is
+
+    max_{lam >= 0}  sum_j p_j min(z_j, nu(lam) + lam w_j) - lam radius,      nu(lam) = min_i z_i + lam w_i:
+
+all moved mass goes to the one successor that attains nu, and leaves the successors above nu + lam w_j. For unequal
+weights the best receiver and the order of the donors depend on lam, so a single greedy pass would be wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba.extending import register_jitable
+
+from urbe import checks
+from urbe.ambiguity.cuts import dual_by_bisection, make_search
+from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
+from urbe.ambiguity.sweep import make_minimiser, make_sweep
+from urbe.mdp.model import MDP
+from urbe.mdp.rows import Rows
+from urbe.types import FloatArray, Support
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedL1Ball:
+    """U(s, a) = {q in simplex : sum_j w_j |q_j - pbar_j(s, a)| <= radius(s, a)}.
+
+    A high weight holds a probability close to the model's; with all weights one this is `L1Ball`. A row of n
+    successors costs O(n) for each plan nature looks at (`urbe.ambiguity.cuts`), usually fewer than ten.
+
+    Args:
+      radius: a number, `(R,)`, `(S, A)` or `{(s, a): number}`, at least 0.
+      weights: above 0: a number, `(S,)` one per state, or `(E,)` one per entry of `mdp.rows`; the last only with
+        support "nominal" or where the model lists every state. When S = E, `(S,)` is meant.
+      support: successors that may receive mass: the row's own ("nominal"), or every state ("all"; rows then list
+        every state).
+
+    >>> import numpy as np, urbe
+    >>> from urbe.ambiguity.weighted_l1 import WeightedL1Ball
+    >>> mdp = urbe.MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[0.0], [1.0]], discount=0.5)
+    >>> WeightedL1Ball(0.4, weights=[1.0, 3.0]).bind(mdp).values(np.array([0.0, 2.0]))
+    array([0.4, 2. ])
+    """
+
+    radius: Any
+    weights: Any
+    support: Support = "nominal"
+
+    def bind(self, mdp: MDP) -> RowNature:
+        """See `AmbiguitySet`."""
+        checks.one_of("support", self.support, ("nominal", "all"))
+        radius = mdp.per_row("radius", self.radius)
+        checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)
+        weights = checks.float_array("weights", self.weights)
+        if weights.size and weights.min() <= 0.0:
+            at = np.argwhere(weights <= 0.0)[0]
+            raise ValueError(
+                f"{checks.index_text('weights', at)} is {weights[tuple(at)]:g}, expected a number above 0. "
+                "A successor whose probability may change freely has a small weight, not zero."
+            )
+
+        def data(rows: Rows) -> FloatArray:
+            return _entry_weights(weights, mdp, rows)[:, None]
+
+        nature = bind_rows(KERNEL, mdp, radius, support=self.support, data=data)
+        # a plan's value and cost, and the share of each, are sums of n terms; lam times a cost is at most 2 max |z|
+        accuracy = 8.0 * (nature.rows.longest + 8) * 2.0**-53
+        return RowNature(
+            KERNEL._replace(accuracy=accuracy), nature.rows, nature.discount, radius, nature.data, False, nature.hint
+        )
+
+
+def _entry_weights(weights: FloatArray, mdp: MDP, rows: Rows) -> FloatArray:
+    """`(E,)` weights of the entries of `rows`, which are those of `mdp` with zeros left out or added."""
+    if weights.ndim == 0:
+        return np.full(rows.n_entries, float(weights))
+    if weights.shape == (mdp.n_states,):
+        return weights[rows.successor]
+    if weights.shape == (mdp.rows.n_entries,):
+        if rows.n_entries == mdp.rows.n_entries:
+            return weights
+        if rows.n_entries < mdp.rows.n_entries:
+            return weights[mdp.rows.probability > 0.0]
+        raise ValueError(
+            f'weights has one number per entry {weights.shape}, but support="all" adds entries; '
+            f"expected one per state ({mdp.n_states},)."
+        )
+    raise ValueError(
+        f"weights has shape {weights.shape}, expected a number, one per state ({mdp.n_states},) "
+        f"or one per entry of mdp.rows ({mdp.rows.n_entries},)."
+    )
+
+
+@register_jitable
+def _receiver(lam, z, weight):  # type: ignore[no-untyped-def]
+    """The entry that attains nu(lam), the lightest one among ties."""
+    best = 0
+    level = z[0] + lam * weight[0]
+    for i in range(1, z.shape[0]):
+        here = z[i] + lam * weight[i]
+        if here < level or (here == level and weight[i] < weight[best]):
+            best, level = i, here
+    return best, level
+
+
+@register_jitable
+def _plan(lam, problem):  # type: ignore[no-untyped-def]
+    p, z, weight = problem
+    receiver, level = _receiver(lam, z, weight)
+    bottom, base = z[receiver], weight[receiver]
+    value = 0.0
+    cost = 0.0
+    for j in range(p.shape[0]):
+        moves = z[j] > level + lam * weight[j]
+        value += p[j] * (bottom if moves else z[j])
+        cost += p[j] * (base + weight[j]) if moves else 0.0
+    return value, cost
+
+
+_search = make_search(_plan)
+
+
+@register_jitable
+def _worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
+    nominal = 0.0
+    for j in range(p.shape[0]):
+        nominal += p[j] * z[j]
+    problem = (p, z, data[:, 0])
+    value, lam, _, _, _ = _search(problem, radius, _plan(0.0, problem), (nominal, 0.0), hint)
+    return value, lam
+
+
+@register_jitable
+def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
+    weight = data[:, 0]
+    nominal = 0.0
+    for j in range(p.shape[0]):
+        nominal += p[j] * z[j]
+    problem = (p, z, weight)
+    _, lam, lam_dear, lam_cheap, share = _search(problem, radius, _plan(0.0, problem), (nominal, 0.0), 0.0)
+    q[:] = 0.0
+    _add_plan(lam_dear, share, p, z, weight, q)
+    _add_plan(lam_cheap, 1.0 - share, p, z, weight, q)
+    _, level = _receiver(lam, z, weight)
+    for j in range(p.shape[0]):
+        m[j] = min(z[j], level + lam * weight[j]) if radius > 0.0 else z[j]
+    return 0.0
+
+
+@register_jitable
+def _add_plan(lam, share, p, z, weight, q):  # type: ignore[no-untyped-def]
+    receiver, level = _receiver(max(lam, 0.0), z, weight)
+    for j in range(p.shape[0]):
+        if lam >= 0.0 and z[j] > level + lam * weight[j]:
+            q[receiver] += share * p[j]
+        else:
+            q[j] += share * p[j]
+
+
+def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
+    return float((data[:, 0] * np.abs(q - p)).sum())
+
+
+def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatArray) -> float:
+    """The transport form of the problem, by bisection on its multiplier."""
+    cost = data[:, 0][:, None] + data[:, 0]
+    np.fill_diagonal(cost, 0.0)
+    return dual_by_bisection(p, z, cost, radius)
+
+
+KERNEL = RowKernel(make_sweep(_worst), make_minimiser(_minimiser), _distance, _dual)

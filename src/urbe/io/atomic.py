@@ -1,0 +1,71 @@
+"""Writing files so that a reader, or a crash, never meets half of one.
+
+Each file is written beside its final name, flushed to the disk, then renamed over it; renaming is atomic.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+Writer = Callable[[BinaryIO], None]
+
+
+def replace_files(writers: Mapping[str | os.PathLike[str], Writer]) -> None:
+    """Writes several files: all are complete on the disk before the first takes its name.
+
+    When a writer fails, no file has changed and nothing is left behind. Names change in the order of `writers`;
+    each change is atomic, the sequence is not.
+
+    Args:
+      writers: final path of each file, and the function that writes its bytes to an open file.
+    """
+    staged: list[tuple[Path, Path]] = []
+    try:
+        for path, writer in writers.items():
+            final = Path(os.path.realpath(path))  # a link keeps pointing at the file
+            if final.is_dir():
+                raise IsADirectoryError(errno.EISDIR, "Is a directory, expected a file name", str(path))
+            if not final.parent.is_dir():
+                raise FileNotFoundError(errno.ENOENT, "No such directory to write into", str(final.parent))
+            temporary = final.with_name(f".{final.name[:200]}.{secrets.token_hex(8)}.tmp")
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+            staged.append((temporary, final))
+            with os.fdopen(descriptor, "wb") as file:
+                writer(file)
+                file.flush()
+                os.fsync(file.fileno())
+        for temporary, final in staged:
+            os.replace(temporary, final)
+    except BaseException:
+        for temporary, _ in staged:
+            with suppress(FileNotFoundError):
+                temporary.unlink()
+        raise
+    for folder in {final.parent for _, final in staged}:
+        _sync_folder(folder)
+
+
+def text_writer(parts: Iterable[str]) -> Writer:
+    """A writer of UTF-8 text given in parts, made as they are written."""
+
+    def write(file: BinaryIO) -> None:
+        for part in parts:
+            file.write(part.encode())
+
+    return write
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name != "posix":  # elsewhere a folder cannot be opened, and renaming is durable enough
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

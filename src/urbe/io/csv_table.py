@@ -1,0 +1,65 @@
+"""CSV files with a header: named columns of numbers, in and out."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from urbe.io.errors import ModelFileError
+from urbe.io.text import BLANK, NUMBER, Explain, Grammar, Path, Table, head, read_table, shown
+
+# Atomic: a field in quotes is never read again as one without.
+_EXTRA_FIELD = rf'(?>{BLANK}"[^"\n]*+"{BLANK}|[^,\n]*+)'
+
+
+def read_columns(path: Path, needed: Sequence[str], optional: Sequence[str] = ()) -> Table:
+    """The named columns of a CSV file; others are ignored, and so is the order."""
+    first = head(path, 1)
+    if not first:
+        raise ModelFileError(path, f"is empty, expected a header with {', '.join(needed)}.")
+    line, text = first[0]
+    header = tuple(name.strip().strip('"').strip() for name in text.split(","))
+    missing = [name for name in needed if name not in header]
+    if missing:
+        raise ModelFileError(
+            path, f"found the header {shown(text, 80)}, expected the columns {', '.join(needed)}; "
+            f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing.", line,
+        )  # fmt: skip
+    taken = tuple(name for name in header if name in needed or name in optional)
+    if len(set(taken)) < len(taken):
+        twice = next(name for name in taken if taken.count(name) > 1)
+        raise ModelFileError(path, f"the header names {twice} twice, expected each column once.", line)
+    fields = (f"{BLANK}({NUMBER}){BLANK}" if name in taken else _EXTRA_FIELD for name in header)
+    template = " ".join(rf"\g<{i}>" for i in range(1, len(taken) + 1))
+    plain = "," if len(taken) == len(header) else None
+    table = read_table(path, Grammar(taken, ",".join(fields), template, _explain(header, taken), plain), skip=1)
+    if not len(table):
+        raise ModelFileError(path, "has a header and no rows, expected at least one.")
+    return table
+
+
+def csv_text(names: Sequence[str], columns: Sequence[np.ndarray], step: int = 1 << 16) -> Iterator[str]:
+    """Header and lines; numbers are written so that they read back exactly."""
+    yield ",".join(names) + "\n"
+    for start in range(0, len(columns[0]), step):
+        parts = [map(repr, column[start : start + step].tolist()) for column in columns]
+        yield "".join(map("{}\n".format, map(",".join, zip(*parts, strict=True))))
+
+
+def _explain(header: tuple[str, ...], taken: tuple[str, ...]) -> Explain:
+    def explain(line: str) -> tuple[str | None, str]:
+        try:
+            fields = next(csv.reader([line]))
+        except (csv.Error, StopIteration):
+            fields = line.split(",")
+        if len(fields) != len(header):
+            return None, f"found {shown(line, 80)} with {len(fields)} fields, expected {len(header)} as in the header."
+        for name, field in zip(header, fields, strict=True):
+            if name in taken and not re.fullmatch(NUMBER, field.strip(" \t\n"), re.ASCII):
+                return name, f"found {shown(field)}, expected a number."
+        return None, f"found {shown(line, 80)}, expected numbers without quotes, separated by commas."
+
+    return explain

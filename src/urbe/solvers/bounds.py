@@ -1,0 +1,102 @@
+"""Certified bounds on the robust value from one Bellman sweep.
+
+With d = T v - v, lo = min d and hi = max d over all states (d = 0 where terminal),
+
+    T v + lo gamma / (1 - gamma)  <=  V*  <=  T v + hi gamma / (1 - gamma)                  [MacQueen1966]
+
+holds for every rectangular set, since T is monotone and T(v + c) = T v + gamma c; the lower one also bounds the value
+of the greedy policy. Without discounting, gamma / (1 - gamma) is replaced state by state by the longest expected time
+to the end after the first step (`urbe.solvers.duration`). All are widened by the rounding error of the sweep, in
+exact arithmetic on the floating-point model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from urbe.bellman.operators import ROUNDING, Bellman
+from urbe.types import FloatArray
+
+
+class Bounds(NamedTuple):
+    """State-wise bounds after a sweep.
+
+    Attributes:
+      value: `(S,)` the estimate in the middle.
+      lower, upper: `(S,)`.
+      shift: what was added to T v to obtain `value` (a number, or `(S,)` without discounting).
+      spread: hi - lo, which drives the gap.
+      floor: the part of the gap that rounding alone accounts for.
+    """
+
+    value: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    shift: FloatArray | float
+    spread: float
+    floor: float
+
+    @property
+    def gap(self) -> float:
+        """max over states of upper - lower."""
+        return float((self.upper - self.lower).max(initial=0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Bracket:
+    """Turns sweeps into bounds.
+
+    Args:
+      bellman: the operator, for its rounding error.
+      later: `(S,)` longest expected time to the end after the first step; None with discounting.
+      rule: "span" as above, or "residual": |V* - T v| <= gamma/(1-gamma) max |d|.
+    """
+
+    bellman: Bellman
+    later: FloatArray | None = None
+    rule: str = "span"
+
+    def __call__(self, v: FloatArray, new: FloatArray) -> Bounds:
+        """Bounds from v and T v."""
+        error = self.bellman.error(v)
+        lo, hi = spread_of(v, new, self.bellman.mdp.terminal)
+        if self.rule == "residual":
+            lo, hi = -max(-lo, hi), max(-lo, hi)
+        spread = hi - lo
+        lo, hi = lo - error, hi + error
+        below, above = self._remaining(lo, raising=lo > 0), self._remaining(hi, raising=hi < 0)
+        low, high = lo * below, hi * above
+        # the additions below round once more
+        slack = error + 4.0 * ROUNDING * (float(np.abs(new).max(initial=0.0)) + np.abs(low).max() + np.abs(high).max())
+        terminal = self.bellman.mdp.terminal
+        lower, upper = new + low - slack, new + high + slack
+        shift = 0.5 * (low + high)
+        value = new + shift
+        for bound in (lower, upper, value):
+            bound[terminal] = 0.0
+        floor = 2.0 * float(np.max(error * below)) + 2.0 * float(slack)
+        return Bounds(value, lower, upper, shift, spread, floor)
+
+    def _remaining(self, step: float, *, raising: bool) -> FloatArray | float:
+        """How often a change of `step` is repeated at most (or, where that is the safe side, at least)."""
+        if self.later is not None:
+            return np.zeros_like(self.later) if raising else self.later
+        mass = self.bellman.mdp.rows.mass_error
+        gamma = self.bellman.mdp.discount * (1.0 - mass if raising else 1.0 + mass)
+        if gamma >= 1.0:
+            raise ValueError(
+                f"discount is {self.bellman.mdp.discount!r}: too near 1 to certify anything, since rows sum to one only "
+                f"within {mass:.1e}. Use discount=1 (total reward; the model must end) or a smaller discount."
+            )
+        return gamma / (1.0 - gamma)
+
+
+def spread_of(v: FloatArray, new: FloatArray, terminal: FloatArray | np.ndarray) -> tuple[float, float]:
+    """The least and the largest change, terminal states counting as no change."""
+    change = new - v
+    if terminal.any():
+        change[terminal] = 0.0
+    return (float(change.min()), float(change.max())) if len(change) else (0.0, 0.0)

@@ -1,0 +1,66 @@
+"""Total reward without discounting: how long the process can last.
+
+    w(s) >= 1 + max_a max_{q in U(s, a)} q . w        over the states that are not terminal
+
+bounds the expected time to the end under every policy and every choice of nature. It takes the place of 1 / (1 - gamma)
+in certified bounds. Where no finite w exists some policy and model never end, and the problem is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from urbe.ambiguity.base import AmbiguitySet
+from urbe.ambiguity.optimistic import Optimistic
+from urbe.bellman.operators import RectangularBellman
+from urbe.mdp.model import MDP
+from urbe.mdp.rows import Rows
+from urbe.solvers.evaluation import Setting, live_system
+from urbe.solvers.linear import plan, solve_system
+from urbe.types import FloatArray
+from urbe.workers import Workers
+
+LONGEST = 1e13
+MOST_STEPS = 1000
+
+
+def longest_duration(mdp: MDP, nature: AmbiguitySet, workers: Workers) -> FloatArray:
+    """`(S,)` w as above, checked by one sweep; raises ValueError when the process need not end."""
+    clock = replace(mdp, rows=_unit_rewards(mdp.rows), discount=1.0)
+    bellman = RectangularBellman(clock, Optimistic(nature).bind(clock))
+    setting = Setting(1.0, mdp.terminal, workers)
+    live = ~mdp.terminal
+    w = np.zeros(mdp.n_states)
+    for _ in range(MOST_STEPS):
+        improvement = bellman.improve(w, workers)
+        # w = 1 + (q w) up to a thousandth is enough: dividing by what is left over makes it a bound
+        growth = float((improvement.value - w)[live].max(initial=0.0))
+        if growth <= 1e-3:
+            bound: FloatArray = w / (1.0 - growth - 2.0 * bellman.error(w))
+            return bound
+        frozen = live_system(bellman.policy(improvement.weights).freeze(w), setting)
+        solved = solve_system(frozen.matrix, frozen.reward, 1.0, plan(frozen.matrix))
+        if solved is None or not (solved >= 1.0 - 1e-6).all() or solved.max() > LONGEST:
+            raise ValueError(_endless(mdp, solved, live))
+        w = np.zeros(mdp.n_states)
+        w[live] = solved
+    raise ValueError(_endless(mdp, None, live))
+
+
+def _endless(mdp: MDP, solved: FloatArray | None, live: np.ndarray) -> str:
+    where = ""
+    if solved is not None:
+        state = int(np.flatnonzero(live)[int(np.argmax(~(solved >= 1.0 - 1e-6) | (solved > LONGEST)))])
+        where = f" (from state {state}, for one)"
+    ends = "the model has no terminal states" if not mdp.terminal.any() else f"some policy and model never end{where}"
+    return (
+        f"discount is 1, but {ends}: the total reward need not be finite. Expected every policy to reach a terminal "
+        "state under every model nature may choose. Use a discount below 1, BackwardInduction(horizon=...), or a "
+        "smaller set."
+    )
+
+
+def _unit_rewards(rows: Rows) -> Rows:
+    return Rows(rows.n_states, rows.entry_start, rows.successor, rows.probability, np.ones_like(rows.reward))

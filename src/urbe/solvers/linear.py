@@ -1,0 +1,148 @@
+"""Linear systems of a frozen policy and nature: (I - gamma P) v = r.
+
+I - gamma P is a nonsingular M-matrix (diagonally dominant for gamma < 1), so elimination needs no pivoting. Three
+ways, by the work they are expected to take:
+
+    dense     n^3 / 3
+    banded    n b^2, after ordering the states by reverse Cuthill-McKee; a few columns that many states lead to (the
+              receiver of any-successor sets) are taken out first and put back by the Woodbury identity
+    Krylov    for what is left: BiCGSTAB, given up when it stalls
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from urbe.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+DENSE_STATES = 150
+BANDED_WORK = 3e10
+BANDED_MEMORY = 1.5e9
+MOST_HUBS = 8
+
+
+class Plan(NamedTuple):
+    """How to solve systems with one sparsity pattern.
+
+    Attributes:
+      kind: "dense", "banded" or "krylov".
+      work: expected floating-point operations of one solve.
+      order: `(n,)` the states in the order of elimination.
+      hubs: columns taken out of the band.
+      band: half-width of what is left, once ordered.
+    """
+
+    kind: str
+    work: float
+    order: IntArray
+    hubs: IntArray
+    band: int
+
+
+def plan(matrix: csr_array) -> Plan:
+    """Chooses the cheapest way for a transition matrix over the live states."""
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    n = matrix.shape[0]
+    everyone, none = np.arange(n), np.zeros(0, dtype=np.int64)
+    if n <= DENSE_STATES:
+        return Plan("dense", n**3 / 3 + 2e4, everyone, none, n)
+    hubs = _hubs(matrix)
+    pattern = _without_columns(matrix, hubs)
+    order = np.asarray(reverse_cuthill_mckee(_symmetric(pattern), symmetric_mode=True))
+    band, given = _bandwidth(pattern, order), _bandwidth(pattern, everyone)
+    if given <= band:
+        order, band = everyone, given
+    work = 4.0 * n * (band + 1.0) ** 2 * (1 + len(hubs) / (band + 1.0))
+    if work <= BANDED_WORK and 8.0 * n * (3 * band + 1) <= BANDED_MEMORY:
+        return Plan("banded", work, order, hubs, band)
+    if n <= 2000:
+        return Plan("dense", n**3 / 3, everyone, none, n)
+    return Plan("krylov", 600.0 * (matrix.nnz + 10 * n), everyone, none, n)
+
+
+def solve_system(matrix: csr_array, reward: FloatArray, discount: float, how: Plan) -> FloatArray | None:
+    """v with v = reward + discount matrix v, or None when the way chosen does not get there."""
+    try:
+        if how.kind == "dense":
+            v = np.linalg.solve(np.eye(len(reward)) - discount * matrix.toarray(), reward)
+        elif how.kind == "banded":
+            v = _banded(matrix, reward, discount, how)
+        else:
+            v = _krylov(matrix, reward, discount)
+    except np.linalg.LinAlgError:
+        return None
+    return v if v is not None and np.isfinite(v).all() else None
+
+
+def _banded(matrix: csr_array, reward: FloatArray, discount: float, how: Plan) -> FloatArray | None:
+    from scipy.linalg import solve_banded
+
+    n, hubs = len(reward), how.hubs
+    rank = np.empty(n, dtype=np.int64)
+    rank[how.order] = np.arange(n)
+    entry = matrix.tocoo()
+    to_hub = np.isin(entry.col, hubs)
+    i, j, p = rank[entry.row[~to_hub]], rank[entry.col[~to_hub]], entry.data[~to_hub]
+    band = max(how.band, int(np.abs(i - j).max(initial=0)))
+    diagonals = np.zeros((2 * band + 1, n))
+    diagonals[band] = 1.0
+    np.add.at(diagonals, (band + i - j, j), -discount * p)
+    # columns of hubs go to the right-hand side: M v = r + gamma H v[hubs]
+    right = np.zeros((n, 1 + len(hubs)))
+    right[rank, 0] = reward
+    which = np.searchsorted(hubs, entry.col[to_hub])
+    np.add.at(right, (rank[entry.row[to_hub]], 1 + which), discount * entry.data[to_hub])
+    x: FloatArray = solve_banded((band, band), diagonals, right, overwrite_ab=True, overwrite_b=True, check_finite=False)
+    x = x[rank]
+    if not len(hubs):
+        return x[:, 0]
+    at_hubs = np.linalg.solve(np.eye(len(hubs)) - x[hubs, 1:], x[hubs, 0])
+    solved: FloatArray = x[:, 0] + x[:, 1:] @ at_hubs
+    return solved
+
+
+def _krylov(matrix: csr_array, reward: FloatArray, discount: float) -> FloatArray | None:
+    from scipy.sparse.linalg import LinearOperator, bicgstab
+
+    n = len(reward)
+    system = LinearOperator((n, n), matvec=lambda x: x - discount * (matrix @ x), dtype=np.float64)
+    x, failed = bicgstab(system, reward, rtol=1e-13, maxiter=300)
+    good = np.abs(reward - system @ x).max() <= 1e-8 * max(1.0, np.abs(reward).max())
+    return x if good or not failed else None
+
+
+def _hubs(matrix: csr_array) -> IntArray:
+    """The columns, at most a few, that far more states lead to than to the others."""
+    counts = np.bincount(matrix.indices, minlength=matrix.shape[1])
+    usual = max(4 * int(np.median(counts)) + 64, matrix.shape[0] // 20)
+    hubs = np.flatnonzero(counts > usual)
+    return hubs if len(hubs) <= MOST_HUBS else hubs[:0]
+
+
+def _without_columns(matrix: csr_array, columns: IntArray) -> Any:
+    if not len(columns):
+        return matrix
+    entry = matrix.tocoo()
+    keep = ~np.isin(entry.col, columns)
+    from scipy.sparse import csr_array
+
+    return csr_array((entry.data[keep], (entry.row[keep], entry.col[keep])), shape=matrix.shape)
+
+
+def _symmetric(matrix: Any) -> Any:
+    from scipy.sparse import csr_matrix
+
+    return csr_matrix(abs(matrix) + abs(matrix).T)
+
+
+def _bandwidth(matrix: Any, order: IntArray) -> int:
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    entry = matrix.tocoo()
+    return int(np.abs(rank[entry.row] - rank[entry.col]).max(initial=0))

@@ -1,0 +1,132 @@
+"""The methods `solve` knows: frozen descriptions, each a way to evaluate policies between two improvements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from urbe import checks
+from urbe.solvers.evaluation import Evaluation, adaptive, fixed_sweeps, newton
+
+
+class Method(Protocol):
+    """How to reach a tolerance: one loop of improvements (`urbe.solvers.iterate`), differing in these."""
+
+    @property
+    def tolerance(self) -> float:
+        """Wanted gap between certified bounds, in every state."""
+
+    @property
+    def max_steps(self) -> int:
+        """Improvements after which the search is given up."""
+
+    @property
+    def rule(self) -> Literal["span", "residual"]:
+        """Which bounds stop it."""
+
+    @property
+    def shrink(self) -> float:
+        """An evaluation ends when the spread is this share of the improvement's."""
+
+    def evaluation(self) -> Evaluation:
+        """How policies are evaluated."""
+
+
+@dataclass(frozen=True)
+class PartialPolicyIteration:
+    """Policy iteration with robust evaluations to a shrinking tolerance [HoPetrikWiesemann2021]; the default.
+
+    Each policy is evaluated against nature by sweeps, or by Newton steps on nature's answer when the chain mixes so
+    slowly that solving linear systems is cheaper. Policy outside, nature inside: it cannot cycle.
+
+    Args:
+      tolerance: wanted gap between the certified bounds.
+      max_steps: improvements after which the search is given up.
+      shrink: share of the improvement's spread at which an evaluation ends.
+      linear: "auto" as above, "always" for Newton steps from the start, "never" for sweeps alone.
+    """
+
+    tolerance: float = 1e-6
+    max_steps: int = 10_000
+    shrink: float = 0.02
+    linear: Literal["auto", "always", "never"] = "auto"
+    rule: Literal["span"] = "span"
+
+    def __post_init__(self) -> None:
+        _check(self)
+        checks.one_of("linear", self.linear, ("auto", "always", "never"))
+
+    def evaluation(self) -> Evaluation:
+        """See `Method`."""
+        return {"auto": adaptive, "always": newton, "never": fixed_sweeps(1_000_000)}[self.linear]
+
+
+@dataclass(frozen=True)
+class ModifiedPolicyIteration:
+    """Improvement, then at most `sweeps` sweeps of the greedy policy [Puterman1994].
+
+    Args:
+      tolerance: wanted gap between the certified bounds.
+      sweeps: evaluation sweeps between two improvements.
+      max_steps: improvements after which the search is given up.
+      rule: "span" bounds, or the textbook "residual" rule, kept for comparison: far slower.
+    """
+
+    tolerance: float = 1e-6
+    sweeps: int = 50
+    max_steps: int = 1_000_000
+    rule: Literal["span", "residual"] = "span"
+    shrink: float = 0.02
+
+    def __post_init__(self) -> None:
+        _check(self)
+        checks.whole_number("sweeps", self.sweeps, 0)
+        checks.one_of("rule", self.rule, ("span", "residual"))
+
+    def evaluation(self) -> Evaluation:
+        """See `Method`."""
+        return fixed_sweeps(self.sweeps)
+
+
+@dataclass(frozen=True)
+class ValueIteration:
+    """v <- T v until the bounds meet [Puterman1994].
+
+    Args:
+      tolerance: wanted gap between the certified bounds.
+      max_steps: sweeps after which the search is given up.
+      rule: "span" bounds, or the textbook "residual" rule.
+    """
+
+    tolerance: float = 1e-6
+    max_steps: int = 10_000_000
+    rule: Literal["span", "residual"] = "span"
+    shrink: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check(self)
+        checks.one_of("rule", self.rule, ("span", "residual"))
+
+    def evaluation(self) -> Evaluation:
+        """See `Method`."""
+        return fixed_sweeps(0)
+
+
+@dataclass(frozen=True)
+class BackwardInduction:
+    """Exact dynamic programming over a finite horizon; values and policies are indexed by step first.
+
+    Args:
+      horizon: number of decisions; the value after the last one is zero.
+    """
+
+    horizon: int
+
+    def __post_init__(self) -> None:
+        checks.whole_number("horizon", self.horizon, 1)
+
+
+def _check(method: Method) -> None:
+    checks.number("tolerance", method.tolerance, 0.0, float("inf"))
+    checks.whole_number("max_steps", method.max_steps, 1)
+    checks.number("shrink", method.shrink, 0.0, 1.0)

@@ -1,0 +1,110 @@
+"""What `solve` returns, and the error it raises when it cannot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from urbe.bellman.operators import Bellman
+from urbe.mdp.model import MDP
+from urbe.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Solution:
+    """A robust policy, its value, and what is certain about both.
+
+    With a finite horizon H every array has a leading axis of steps: `value`, `lower`, `upper` have H + 1 of them
+    (the last is the end), `policy` and `q` have H.
+
+    Attributes:
+      value: `(S,)` the optimal robust value, zero where terminal.
+      q: `(S, A)` value of each action against nature, -inf where it does not exist.
+      policy: `(S,)` the action of each state, -1 where terminal; or `(S, A)` probabilities where randomised.
+      lower, upper: `(S,)` certified: lower <= V* <= upper, rounding included. `lower` also bounds the worst-case value
+        of `policy` itself.
+      converged: whether the gap is within the method's tolerance.
+      status: one sentence.
+      steps: improvements (sweeps over all rows).
+      sweeps: policy sweeps between them.
+    """
+
+    value: FloatArray
+    q: FloatArray
+    policy: IntArray | FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    converged: bool
+    status: str
+    steps: int
+    sweeps: int
+    bellman: Bellman = field()
+    weights: IntArray | FloatArray = field()
+    at: FloatArray = field()
+
+    @property
+    def gap(self) -> float:
+        """max over states of upper - lower."""
+        return float((self.upper - self.lower).max(initial=0.0))
+
+    @property
+    def iterations(self) -> int:
+        """Sweeps over all rows."""
+        return self.steps
+
+    @cached_property
+    def kernel(self) -> MDP:
+        """Nature's answer: the model with the worst-case rows in place of its own. Computed when first asked for."""
+        if self.value.ndim > 1:
+            raise ValueError("With a finite horizon nature answers anew at every step; ask kernel_at(step).")
+        return self._kernel(self.at, self.weights)
+
+    def kernel_at(self, step: int) -> MDP:
+        """Nature's answer at one step of a finite horizon."""
+        if self.value.ndim == 1:
+            raise ValueError("This solution has no horizon; nature's answer is `kernel`.")
+        return self._kernel(self.value[step + 1], self.weights[step])
+
+    def _kernel(self, v: FloatArray, weights: IntArray | FloatArray) -> MDP:
+        return self.bellman.mdp.with_rows(self.bellman.kernel(v, weights))
+
+    def value_at_start(self) -> float | None:
+        """The value averaged over the model's initial distribution, if it has one."""
+        initial = self.bellman.mdp.initial
+        return None if initial is None else float(np.atleast_2d(self.value)[0] @ initial)
+
+    def __repr__(self) -> str:
+        return f"Solution({self.bellman.mdp.n_states} states, gap {self.gap:.3g}, {self.status!r})"
+
+    def __str__(self) -> str:
+        first = np.atleast_2d(self.value)[0]
+        lower, upper = np.atleast_2d(self.lower)[0], np.atleast_2d(self.upper)[0]
+        lines = [self.status, f"{'state':>7}  {'action':>12}  {'value':>14}  {'at least':>14}  {'at most':>14}"]
+        shown = min(len(first), 12)
+        for s in range(shown):
+            lines.append(f"{s:>7}  {self.action_text(s):>12}  {first[s]:>14.8g}  {lower[s]:>14.8g}  {upper[s]:>14.8g}")
+        if shown < len(first):
+            lines.append(f"    ... {len(first) - shown} more states")
+        return "\n".join(lines)
+
+    def action_text(self, state: int) -> str:
+        """What to do in a state (at the first step): an action, a mixture `0:.44 1:.56`, or `end`."""
+        policy = self.policy[0] if self.value.ndim > 1 else self.policy
+        if self.bellman.mdp.terminal[state]:
+            return "end"
+        if policy.ndim == 1:
+            return str(int(policy[state]))
+        chosen = np.flatnonzero(policy[state] > 0.0)
+        if len(chosen) == 1:
+            return str(int(chosen[0]))
+        return " ".join(f"{a}:{policy[state, a]:.3g}" for a in chosen)
+
+
+class NotConverged(RuntimeError):
+    """The tolerance was not reached; `solution` holds the best there is, with honest bounds."""
+
+    def __init__(self, solution: Solution) -> None:
+        super().__init__(f"{solution.status} The bounds so far are in the error's `solution`; throw=False returns them.")
+        self.solution = solution

@@ -1,0 +1,165 @@
+"""solve: from a model and a set to a policy, its certified worst-case value and nature's answer."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from urbe import checks
+from urbe.ambiguity.base import AmbiguitySet
+from urbe.ambiguity.exact import Exact
+from urbe.bellman.operators import Bellman, FixedPolicyBellman, RectangularBellman
+from urbe.mdp.evaluate import chosen_rows, policy_rows
+from urbe.mdp.model import MDP
+from urbe.solvers.backward_induction import backward_induction
+from urbe.solvers.bounds import Bracket
+from urbe.solvers.duration import longest_duration
+from urbe.solvers.iterate import Outcome, Progress, iterate
+from urbe.solvers.methods import BackwardInduction, Method, PartialPolicyIteration
+from urbe.solvers.policies import policy_of
+from urbe.solvers.solution import NotConverged, Solution
+from urbe.types import FloatArray, IntArray
+from urbe.workers import Workers
+
+
+def solve(
+    mdp: MDP,
+    nature: AmbiguitySet | None = None,
+    method: Method | BackwardInduction | None = None,
+    *,
+    start: ArrayLike | None = None,
+    threads: int = 1,
+    progress: Progress | None = None,
+    throw: bool = True,
+) -> Solution:
+    """The optimal robust value V*(s) = max_pi min_{P in U} E[sum_t gamma^t r_t], a policy that attains it, and bounds.
+
+    Args:
+      mdp: the model.
+      nature: what nature may do, e.g. `L1Ball(0.5)`; None solves the model as it is.
+      method: `PartialPolicyIteration()` by default; also `ModifiedPolicyIteration`, `ValueIteration`, and
+        `BackwardInduction(horizon)` for a finite horizon.
+      start: `(S,)` values to start from, such as those of a similar problem.
+      threads: used on large models; the result is the same, bit for bit.
+      progress: called as `progress(step, gap)` after each sweep over all rows.
+      throw: whether to raise `NotConverged` when the tolerance is not reached; if not, see `Solution.status`.
+
+    Returns:
+      a `Solution`; `solution.lower <= V* <= solution.upper` in every state, rounding included.
+
+    >>> import urbe
+    >>> solution = urbe.solve(urbe.library.riverswim(6, discount=0.95), urbe.L1Ball(0.1))
+    >>> solution.policy
+    array([1, 1, 1, 1, 1, 1], dtype=int32)
+    >>> bool(solution.gap < 1e-6)
+    True
+    """
+    chosen = Exact() if nature is None else nature
+    with Workers(threads) as workers:
+        bellman = bellman_of(mdp, chosen)
+        if isinstance(method, BackwardInduction):
+            return backward_induction(bellman, method.horizon, workers, progress)
+        return _iterate(bellman, chosen, method, start, workers, progress, throw)
+
+
+def evaluate_policy(
+    mdp: MDP,
+    policy: ArrayLike,
+    nature: AmbiguitySet | None = None,
+    method: Method | None = None,
+    *,
+    threads: int = 1,
+    throw: bool = True,
+) -> Solution:
+    """The worst-case value of a given policy, with bounds and nature's answer.
+
+    Args:
+      mdp: the model.
+      policy: `(S,)` action ids (anything where terminal), or `(S, A)` probabilities.
+      nature: what nature may do; None evaluates under the model as it is.
+      method: as for `solve`.
+      threads: as for `solve`.
+      throw: as for `solve`.
+
+    >>> import urbe
+    >>> mdp = urbe.library.riverswim(6, discount=0.95)
+    >>> left = urbe.evaluate_policy(mdp, [0] * 6, urbe.L1Ball(0.1))
+    >>> bool((left.value <= urbe.solve(mdp, urbe.L1Ball(0.1)).value).all())
+    True
+    """
+    chosen = Exact() if nature is None else nature
+    weights = _one_row_each(mdp, policy) if np.ndim(policy) == 1 else policy_rows(mdp, policy)
+    bellman = FixedPolicyBellman(bellman_of(mdp, chosen), weights)
+    with Workers(threads) as workers:
+        return _iterate(bellman, chosen, method, None, workers, None, throw)
+
+
+def bellman_of(mdp: MDP, nature: AmbiguitySet) -> Bellman:
+    """T of a model and a set."""
+    return RectangularBellman(mdp, nature.bind(mdp))
+
+
+def _iterate(
+    bellman: Bellman,
+    nature: AmbiguitySet,
+    method: Method | None,
+    start: ArrayLike | None,
+    workers: Workers,
+    progress: Progress | None,
+    throw: bool,
+) -> Solution:
+    mdp = bellman.mdp
+    how = PartialPolicyIteration() if method is None else method
+    later = None if mdp.discount < 1.0 else np.maximum(longest_duration(mdp, nature, workers) - 1.0, 0.0)
+    bracket = Bracket(bellman, later, how.rule)
+    outcome = iterate(bellman, how, bracket, _start(start, mdp), workers, progress or _silent)
+    solution = _solution(bellman, outcome)
+    if throw and not outcome.reached:
+        raise NotConverged(solution)
+    return solution
+
+
+def _solution(bellman: Bellman, outcome: Outcome) -> Solution:
+    mdp, bounds, weights = bellman.mdp, outcome.bounds, outcome.improvement.weights
+    q = outcome.improvement.q
+    if not len(q):  # a policy was evaluated: its actions' values are those of all rows at its value
+        base = bellman.bellman if isinstance(bellman, FixedPolicyBellman) else bellman
+        q = base.improve(bounds.value).q
+    elif isinstance(bounds.shift, float):
+        q = q + bounds.shift
+    return Solution(
+        value=bounds.value,
+        q=mdp.by_action(q, fill=-np.inf),
+        policy=policy_of(mdp, weights),
+        lower=bounds.lower,
+        upper=bounds.upper,
+        converged=outcome.reached,
+        status=outcome.reason,
+        steps=outcome.steps,
+        sweeps=outcome.sweeps,
+        bellman=bellman,
+        weights=weights,
+        at=outcome.v,
+    )
+
+
+def _one_row_each(mdp: MDP, policy: ArrayLike) -> IntArray:
+    rows = np.full(mdp.n_states, -1)
+    rows[~mdp.terminal] = chosen_rows(mdp, policy)
+    return rows
+
+
+def _start(start: ArrayLike | None, mdp: MDP) -> FloatArray:
+    if start is None:
+        return np.zeros(mdp.n_states)
+    v = checks.float_array("start", start, ndim=1).copy()
+    if len(v) != mdp.n_states:
+        raise ValueError(f"start has {len(v)} entries, expected one for each of {mdp.n_states} states.")
+    v[mdp.terminal] = 0.0
+    return v
+
+
+def _silent(step: int, gap: float) -> None:
+    pass
+
+
