@@ -149,9 +149,7 @@ class _Case:
             self.fail(law, None, f"found shape {found.shape}, expected {expected.shape}.")
         self.at_most(law, np.abs(found - expected), tolerance, found, expected)
 
-    def at_most(
-        self, law: str, amount: FloatArray, tolerance: float, found: FloatArray, expected: FloatArray
-    ) -> None:
+    def at_most(self, law: str, amount: FloatArray, tolerance: float, found: FloatArray, expected: FloatArray) -> None:
         wrong = ~(amount <= tolerance)
         if wrong.any():
             row = int(np.argmax(wrong))
@@ -338,7 +336,9 @@ def _check_sensitivity(case: _Case, v: FloatArray, worst: WorstCase, rng: np.ran
     rows, scale = case.mdp.rows, case.scale(v)
     positive = rows.probability > 0.0
     direction = np.where(positive, rng.uniform(-1.0, 1.0, size=rows.n_entries), 0.0)
-    direction -= np.where(positive, (rows.row_sums(direction) / rows.row_sums(positive * 1.0))[rows.entry_row], 0.0)
+    direction -= np.where(
+        positive, (rows.row_sums(direction) / rows.row_sums(positive.astype(np.float64)))[rows.entry_row], 0.0
+    )
     step = min(DIFFERENCE_STEP, 0.25 * float(rows.probability[positive].min()))
 
     def moved(by: float) -> FloatArray:

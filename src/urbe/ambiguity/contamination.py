@@ -1,6 +1,6 @@
 """Contamination: with probability `fraction` the next state is nature's to choose.
 
-    U(s, a) = {(1 - R) p + R e : e any distribution on the support},      Q = (1 - R) p . z + R min z
+U(s, a) = {(1 - R) p + R e : e any distribution on the support},      Q = (1 - R) p . z + R min z
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def make_search(plan: Callable[..., Any]) -> Callable[..., Any]:
         share = (budget - cheap_cost) / (dear_cost - cheap_cost)
         return share * dear_value + (1.0 - share) * cheap_value, lam, lam_dear, lam_cheap, share
 
-    return search  # type: ignore[no-any-return]
+    return search
 
 
 def dual_by_bisection(p: FloatArray, z: FloatArray, cost: FloatArray, budget: float) -> float:

@@ -250,9 +250,9 @@ def _linf_minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-unt
     tau = _fill(work[1], work[2], z, work[0], q)
     for j in range(p.shape[0]):  # a bound moves with p_j unless it is clipped
         m[j] = 0.0
-        if z[j] > tau and p[j] >= radius:
-            m[j] = z[j] - tau
-        elif z[j] < tau and p[j] + radius < 1.0:
+        lower_moves = z[j] > tau and p[j] >= radius
+        upper_moves = z[j] < tau and p[j] + radius < 1.0
+        if lower_moves or upper_moves:
             m[j] = z[j] - tau
     return 0.0
 

@@ -1,6 +1,6 @@
 """Nature as an ally: the best kernel of a set instead of the worst.
 
-    max_{q in U} q . z  =  - min_{q in U} q . (-z):      negate, delegate, negate.
+max_{q in U} q . z  =  - min_{q in U} q . (-z):      negate, delegate, negate.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ def make_mix(weigh: Callable[..., Any]) -> Callable[..., None]:
             if mixture is not None:
                 mixture[row] = y
 
-    return mix  # type: ignore[no-any-return]
+    return mix
 
 
 @register_jitable
@@ -205,7 +205,7 @@ def _lowest(x: Any, level: float, weight: FloatArray) -> float:
 
 def _quantile(x: Any, level: float, weight: FloatArray) -> float:
     """The lowest of the x_k below or at which the weights reach the level; no sorting."""
-    reached = (x[:, None] <= x) .T @ weight.astype(np.longdouble) >= level - LEVEL_SLACK
+    reached = (x[:, None] <= x).T @ weight.astype(np.longdouble) >= level - LEVEL_SLACK
     return float(x[reached].min()) if reached.any() else float(x.max())
 
 

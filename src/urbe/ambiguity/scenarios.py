@@ -129,8 +129,9 @@ def _members(mdp: MDP, kernels: Kernels) -> tuple[Rows, FloatArray]:
         rows = widened_rows(mdp, row.astype(np.int64) * mdp.n_states + successor)
         return rows, by_row[:, rows.entry_row, rows.successor].T
     raise ValueError(
-        f"kernels has shape {array.shape}, expected at least one scenario as (scenarios, {', '.join(map(str, dense))}), "
-        f"as ({mdp.rows.n_entries}, scenarios) on the entries of mdp.rows, or as a list of models."
+        f"kernels has shape {array.shape}, expected at least one scenario, as an array "
+        f"(scenarios, {', '.join(map(str, dense))}), as ({mdp.rows.n_entries}, scenarios) "
+        "on the entries of mdp.rows, or as a list of models."
     )
 
 
@@ -163,4 +164,5 @@ def _distributions(mdp: MDP, rows: Rows, members: FloatArray) -> FloatArray:
             f"of {least[row, k]:g}, expected a distribution. "
             f"{checks.some(int(wrong.sum()), wrong.size, 'row', 'rows')} wrong over all scenarios."
         )
-    return members / np.repeat(total, rows.length, axis=0)
+    scaled: FloatArray = members / np.repeat(total, rows.length, axis=0)
+    return scaled

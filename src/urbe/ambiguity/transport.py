@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from urbe.mdp.rows import Rows
-from urbe.types import BoolArray, FloatArray
+from urbe.types import BoolArray, FloatArray, IntArray
 
 BATCH = 5_000
 """Variables of one linear program; rows are solved together because starting the solver costs the most."""
@@ -46,14 +46,16 @@ def _solve(batch: list[int], source: Rows, target: Rows, metric: FloatArray) -> 
         blocks.append(vstack([coo_array(gives), coo_array(takes)]))
         left.append(np.concatenate([p, q]))
         right.append(len(costs[-1]))
-    answer = linprog(np.concatenate(costs), A_eq=csr_array(block_diag(blocks)), b_eq=np.concatenate(left), method="highs")
+    answer = linprog(
+        np.concatenate(costs), A_eq=csr_array(block_diag(blocks)), b_eq=np.concatenate(left), method="highs"
+    )
     if answer.x is None:
         raise RuntimeError(f"The transport problem of rows {batch[:5]} was not solved: {answer.message}")
     ends = np.cumsum(right)
     return np.add.reduceat(np.concatenate(costs) * answer.x, np.concatenate([[0], ends[:-1]]))
 
 
-def _row(rows: Rows, row: int) -> tuple[FloatArray, FloatArray]:
+def _row(rows: Rows, row: int) -> tuple[IntArray, FloatArray]:
     a, b = rows.entry_start[row : row + 2]
     keep = rows.probability[a:b] > 0.0
     return rows.successor[a:b][keep], rows.probability[a:b][keep]

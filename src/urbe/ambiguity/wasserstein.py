@@ -114,7 +114,9 @@ class WassersteinNature:
 
             def task(first: int, last: int) -> None:
                 z = np.empty(rows.longest)
-                kernels.sweep_within(first, last, start, successor, p, r, w, self.metric, self.radius, self.hint, z, out)
+                kernels.sweep_within(
+                    first, last, start, successor, p, r, w, self.metric, self.radius, self.hint, z, out
+                )
 
         else:
             hull = kernels.envelopes(self._donors, self.order, self.metric, w)
@@ -145,7 +147,7 @@ class WassersteinNature:
         moved = np.concatenate([first, p - first])
         receiver = np.concatenate([dear, cheap])
         if self.order is None:  # receivers are entries
-            q = np.bincount(receiver, moved, minlength=rows.n_entries)
+            q = _sums(receiver, moved, rows.n_entries)
             kernel = Rows(rows.n_states, start, successor, q, rows.reward)
         else:  # receivers are states
             kernel = _collect(rows, np.tile(rows.entry_row, 2), receiver, moved)
@@ -161,12 +163,12 @@ class WassersteinNature:
         stray = np.zeros(rows.n_rows)
         if self.order is None:
             listed = np.isin(entry_keys(kernel), entry_keys(rows))
-            stray = np.bincount(kernel.entry_row[~listed], kernel.probability[~listed], minlength=rows.n_rows)
+            stray = _sums(kernel.entry_row[~listed], kernel.probability[~listed], rows.n_rows)
         mass = kernel.row_sums(kernel.probability)
         least = np.minimum.reduceat(kernel.probability, kernel.entry_start[:-1]) if rows.n_rows else mass
         simplex = np.maximum(np.maximum(np.abs(mass - 1.0) - 1e-12, -least), stray)
-        distance = transport_costs(rows, kernel, self.metric, skip=simplex > 0.0)
-        return np.where(simplex > 0.0, np.maximum(simplex, 0.0), distance - self.radius)
+        distance = transport_costs(rows, kernel, self.metric, skip=mass < 0.5)
+        return np.maximum(distance - self.radius, simplex)
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
         """See `Nature`."""
@@ -186,7 +188,9 @@ class WassersteinNature:
 def _metric(value: ArrayLike, n_states: int) -> FloatArray:
     metric = checks.float_array("metric", value)
     if metric.shape != (n_states, n_states):
-        raise ValueError(f"metric has shape {metric.shape}, expected one distance per pair of states {(n_states,) * 2}.")
+        raise ValueError(
+            f"metric has shape {metric.shape}, expected one distance per pair of states {(n_states,) * 2}."
+        )
     checks.non_negative("metric", metric)
     loops = np.flatnonzero(np.diag(metric))
     if len(loops):
@@ -196,10 +200,14 @@ def _metric(value: ArrayLike, n_states: int) -> FloatArray:
     if len(skew):
         i, j = skew[0]
         raise ValueError(
-            f"metric[{i}, {j}] is {metric[i, j]:.17g} but metric[{j}, {i}] is {metric[j, i]:.17g}, expected a symmetric "
-            "array; average both directions, (metric + metric.T) / 2, if rounding is to blame."
+            f"metric[{i}, {j}] is {metric[i, j]:.17g} but metric[{j}, {i}] is {metric[j, i]:.17g}, expected both "
+            "alike; average the two directions, (metric + metric.T) / 2, if rounding is to blame."
         )
     return metric
+
+
+def _sums(group: IntArray, amount: FloatArray, n_groups: int) -> FloatArray:
+    return np.bincount(group, amount, minlength=n_groups).astype(np.float64, copy=False)
 
 
 def _collect(rows: Rows, row: IntArray, state: IntArray, mass: FloatArray) -> Rows:
@@ -208,5 +216,5 @@ def _collect(rows: Rows, row: IntArray, state: IntArray, mass: FloatArray) -> Ro
     key, at = np.unique(row[positive].astype(np.int64) * rows.n_states + state[positive], return_inverse=True)
     entry_start = np.zeros(rows.n_rows + 1, dtype=index_type(len(key)))
     np.cumsum(np.bincount(key // rows.n_states, minlength=rows.n_rows), out=entry_start[1:])
-    q = np.bincount(at, mass[positive], minlength=len(key))
+    q = _sums(at, mass[positive], len(key))
     return Rows(rows.n_states, entry_start, (key % rows.n_states).astype(np.int32), q, rows.reward)
