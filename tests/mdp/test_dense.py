@@ -47,9 +47,9 @@ def test_types_and_sizes() -> None:
     assert (mdp.n_states, mdp.n_actions, mdp.n_rows) == (5, 3, 15)
     for array in (mdp.row_start, mdp.action, mdp.rows.entry_start, mdp.rows.successor):
         assert array.dtype == np.int32
-    for array in (mdp.rows.probability, mdp.rows.reward):
-        assert array.dtype == np.float64
-        assert array.flags.c_contiguous
+    for numbers in (mdp.rows.probability, mdp.rows.reward):
+        assert numbers.dtype == np.float64
+        assert numbers.flags.c_contiguous
 
 
 def test_the_model_does_not_share_memory_with_dense_input() -> None:

@@ -100,10 +100,10 @@ def test_seeds(make: Callable[..., MDP]) -> None:
 
 
 def test_global_random_state_is_left_alone() -> None:
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    before = np.random.get_state(legacy=False)["state"]["key"].copy()  # noqa: NPY002
     library.garnet(50, 3, 4, seed=0)
     library.banded_garnet(50, 3, 4, seed=0)
-    assert np.array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+    assert np.array_equal(np.random.get_state(legacy=False)["state"]["key"], before)  # noqa: NPY002
 
 
 @pytest.mark.parametrize("make", [library.garnet, library.banded_garnet])

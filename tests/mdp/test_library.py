@@ -19,7 +19,7 @@ def greedy(mdp: MDP, sweeps: int) -> list[int]:
     """The greedy policy of `sweeps` sweeps of value iteration, -1 at terminal states."""
     q = mdp.rows.expected_reward() + mdp.discount * (mdp.matrix() @ value_iteration(mdp, sweeps))
     table = mdp.by_action(q, fill=-np.inf)
-    return np.where(mdp.terminal, -1, table.argmax(axis=1)).tolist()
+    return [-1 if ended else int(a) for a, ended in zip(table.argmax(axis=1), mdp.terminal, strict=True)]
 
 
 def test_riverswim_has_the_published_numbers() -> None:

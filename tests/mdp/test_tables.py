@@ -40,6 +40,7 @@ def test_gymnasium_values_are_those_of_the_table(env: Any, n_states: int, n_term
     assert not got[mdp.terminal].any()
     start = np.zeros(n_states)
     start[: len(table)] = env.unwrapped.initial_state_distrib
+    assert mdp.initial is not None
     np.testing.assert_allclose(mdp.initial, start, rtol=1e-15)
 
 

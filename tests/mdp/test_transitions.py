@@ -74,14 +74,12 @@ def test_repeats_add_up_and_average(seed: int, n_states: int) -> None:
     share, gain = rng.uniform(0.1, 0.9, len(p)), rng.normal(size=(2, len(p)))
     part = np.concatenate([share * p, (1.0 - share) * p])
     order = rng.permutation(2 * len(p))
-    mdp = MDP.from_transitions(
-        *(np.concatenate([x, x])[order] for x in (s, a, t)), part[order], gain.ravel()[order], discount=0.9
-    )
+    twice = {name: np.tile(x, 2)[order] for name, x in (("state", s), ("action", a), ("next_state", t))}
+    mdp = build(twice | {"probability": part[order], "reward": gain.ravel()[order]})
     total: dict[tuple[int, ...], float] = {}
     earned: dict[tuple[int, ...], float] = {}
-    for key, q, r in zip(
-        zip(*(np.tile(x, 2).tolist() for x in (s, a, t)), strict=True), part, gain.ravel(), strict=True
-    ):
+    for triple, q, r in zip(np.tile(np.stack((s, a, t)), 2).T, part, gain.ravel(), strict=True):
+        key = tuple(triple.tolist())
         total[key] = total.get(key, 0.0) + q
         earned[key] = earned.get(key, 0.0) + q * r
     rows, keys = mdp.rows, sorted(total)
