@@ -31,16 +31,17 @@ def model(
     terminal: BoolArray,
     initial: FloatArray | None = None,
     bounds: tuple[FloatArray, FloatArray] | None = None,
+    keep: BoolArray | slice = slice(None),
 ) -> MDP:
-    """The model of transitions `(N,)` that are the rows of `table`."""
-    lower, upper = (None, None) if bounds is None else bounds
+    """The model of transitions `(N,)` that are the rows of `table`, those of `keep` alone."""
+    lower, upper = (None, None) if bounds is None else (bounds[0][keep], bounds[1][keep])
     try:
         return from_transitions(
-            s,
-            a,
-            t,
-            p,
-            r,
+            s[keep],
+            a[keep],
+            t[keep],
+            None if p is None else p[keep],
+            r[keep],
             discount=discount,
             n_states=n_states,
             terminal=terminal,

@@ -11,56 +11,104 @@ and entering one pays 1; with discount 1 the value of a state is the probability
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from urbe.io import assemble
 from urbe.io.atomic import replace_files, text_writer
 from urbe.io.errors import ModelFileError
-from urbe.io.text import BLANK, GAP, NUMBER, Grammar, Path, explain_fields, head, read_table, shown, whole_numbers
+from urbe.io.text import (
+    BLANK,
+    GAP,
+    NUMBER,
+    Grammar,
+    Path,
+    content,
+    explain_fields,
+    lines_of_numbers,
+    read_table,
+    shown,
+    whole_numbers,
+)
 from urbe.mdp.model import MDP
 from urbe.types import BoolArray
 
-_NAMES = ("state", "action", "successor", "lower", "upper")
+_COLUMNS = ("state", "action", "successor", "lower", "upper")
 _ROWS = Grammar(
-    _NAMES,
+    _COLUMNS,
     BLANK + GAP.join([f"({NUMBER})"] * 5) + BLANK,
     r"\1 \2 \3 \4 \5",
-    explain_fields(_NAMES),
+    explain_fields(_COLUMNS),
     plain=" ",
 )
+_HEAD = ("the number of states", "the number of actions", "the number of terminal states")
 
 
 def read(path: Path, *, discount: float) -> MDP:
-    """The model of a bmdp-tool file; see `urbe.io.read_mdp`. Transitions that leave a goal are not read."""
-    n_states, n_actions, goals, skip = _head(path)
+    """The model of a bmdp-tool file; see `urbe.io.read_mdp`. Transitions that leave a goal are not used."""
+    lines = content(path)
+    (line, n_states), (_, n_actions), (_, n_goals) = (_count(path, lines, name) for name in _HEAD)
+    goals: list[int] = []
+    skip = len(_HEAD)
+    while len(goals) < n_goals:
+        goals += _goals(path, lines, n_states, n_goals - len(goals))
+        skip += 1
     table = read_table(path, _ROWS, skip=skip)
-    line = head(path, 1)[0][0]
     assemble.check_announced(path, line, n_states, len(table))
-    goals_too_large = [goal for goal in goals if goal >= n_states]
-    if goals_too_large:
-        raise ModelFileError(path, f"names the terminal state {goals_too_large[0]}, expected ids below {n_states}.")
-    terminal = np.zeros(n_states, dtype=bool)
+
+    terminal: BoolArray = np.zeros(n_states, dtype=bool)
     terminal[goals] = True
     s, t = table.ids("state", n_states), table.ids("successor", n_states)
-    a = table.ids("action", n_actions)
+    a = table.ids("action", min(n_actions, 2**31 - 1))
     bounds = table.numbers("lower"), table.numbers("upper")
-    stays = ~terminal[s]
-    reward = terminal[t].astype(float)
-    if not stays.all():
-        kept = type(table)(table.path, table.columns, table.values[stays], table.skip)
-        rows = np.flatnonzero(stays)
-        return assemble.model(
-            assemble.Part(kept, rows, table),
-            s[stays],
-            a[stays],
-            t[stays],
-            None,
-            reward[stays],
-            discount=discount,
-            n_states=n_states,
-            terminal=terminal,
-            bounds=(bounds[0][stays], bounds[1][stays]),
-        )
+    reward = terminal[t].astype(np.float64)
     return assemble.model(
-        table, s, a, t, None, reward, discount=discount, n_states=n_states, terminal=terminal, bounds=bounds
-    )
+        table, s, a, t, None, reward,
+        discount=discount, n_states=n_states, terminal=terminal, bounds=bounds, keep=~terminal[s],
+    )  # fmt: skip
+
+
+def write(mdp: MDP, path: Path) -> None:
+    """Writes an interval model whose only reward is 1 for entering a terminal state; see `urbe.io.write_mdp`."""
+    assemble.require_transitions(mdp, "a bmdp-tool file")
+    s, a, t, p, r = assemble.entry_columns(mdp)
+    wrong = r != mdp.terminal[t]
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise ValueError(
+            f"The reward from state {s[at]}, action {a[at]} to state {t[at]} is {r[at]:g}, expected "
+            f"{int(mdp.terminal[t[at]])}: bmdp-tool files have no rewards, only goals. Write another format."
+        )
+    lower, upper = (p, p) if mdp.bounds is None else mdp.bounds
+    goals = np.flatnonzero(mdp.terminal)
+    loops = (goals, np.zeros_like(goals), goals, np.ones(len(goals)), np.ones(len(goals)))
+    columns = [np.concatenate(both) for both in zip((s, a, t, lower, upper), loops, strict=True)]
+
+    def parts() -> Iterator[str]:
+        yield f"{mdp.n_states}\n{mdp.n_actions}\n{len(goals)}\n" + "".join(f"{goal}\n" for goal in goals.tolist())
+        yield from lines_of_numbers(columns, " ")
+
+    replace_files({path: text_writer(parts())})
+
+
+def _count(path: Path, lines: Iterator[tuple[int, str]], meaning: str) -> tuple[int, int]:
+    """Line and value of the next line, one whole number."""
+    line, text = next(lines, (None, ""))
+    numbers = whole_numbers(text)
+    if line is None or numbers is None or len(numbers) != 1:
+        found = "the end of the file" if line is None else shown(text)
+        raise ModelFileError(path, f"found {found}, expected {meaning}.", line)
+    return line, numbers[0]
+
+
+def _goals(path: Path, lines: Iterator[tuple[int, str]], n_states: int, missing: int) -> list[int]:
+    """The ids on the next line."""
+    line, text = next(lines, (None, ""))
+    ids = whole_numbers(text)
+    if line is None or ids is None or len(ids) > missing or max(ids) >= n_states:
+        found = "the end of the file" if line is None else shown(text)
+        raise ModelFileError(
+            path, f"found {found}, expected the ids, below {n_states}, of {missing} more terminal states.", line
+        )
+    return ids

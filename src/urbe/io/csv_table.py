@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from urbe.io.errors import ModelFileError
-from urbe.io.text import BLANK, NUMBER, Explain, Grammar, Path, Table, head, read_table, shown
+from urbe.io.text import BLANK, NUMBER, Explain, Grammar, Path, Table, head, lines_of_numbers, read_table, shown
 
 # Atomic: a field in quotes is never read again as one without.
 _EXTRA_FIELD = rf'(?>{BLANK}"[^"\n]*+"{BLANK}|[^,\n]*+)'
@@ -41,12 +41,10 @@ def read_columns(path: Path, needed: Sequence[str], optional: Sequence[str] = ()
     return table
 
 
-def csv_text(names: Sequence[str], columns: Sequence[np.ndarray], step: int = 1 << 16) -> Iterator[str]:
-    """Header and lines; numbers are written so that they read back exactly."""
+def csv_text(names: Sequence[str], columns: Sequence[np.ndarray]) -> Iterator[str]:
+    """Header and lines of a CSV file, in parts."""
     yield ",".join(names) + "\n"
-    for start in range(0, len(columns[0]), step):
-        parts = [map(repr, column[start : start + step].tolist()) for column in columns]
-        yield "".join(map("{}\n".format, map(",".join, zip(*parts, strict=True))))
+    yield from lines_of_numbers(columns, ",")
 
 
 def _explain(header: tuple[str, ...], taken: tuple[str, ...]) -> Explain:

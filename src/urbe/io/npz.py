@@ -6,7 +6,7 @@ with the file before memory is taken, and the arrays must form a model.
 
 from __future__ import annotations
 
-import math
+import os
 import re
 import struct
 import zipfile
@@ -40,13 +40,16 @@ _MEMBERS = {
     "lower": (("<f8",), 1),
     "upper": (("<f8",), 1),
 }
+# what zipfile raises over doctored bytes: wrong offsets, unknown methods, encryption, lengths beyond the end
+_DAMAGE = (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, struct.error, OSError, OverflowError, ValueError)
 _OPTIONAL = ("initial", "lower", "upper")
 _TOLERANCE = 1e-9
 
 # The header of a version 1.0 .npy file, as every NumPy has written it; read without evaluating anything.
 _HEADER = re.compile(
-    rb"\{'descr': '([<>|=][a-z]\d+)', 'fortran_order': (?:True|False), 'shape': \(((?:\d{1,18},? ?)*)\), \}\s*\Z"
+    rb"\{'descr': '([ -&(-~]{1,20})', 'fortran_order': (?:True|False), 'shape': \(([0-9, ]{0,80}+)\), \}\s*+\Z"
 )
+_SHAPES = (re.compile("()"), re.compile(r"(\d{1,18}),"))  # of 0 and of 1 dimension
 
 
 def read(path: Path, *, discount: float | None = None) -> MDP:
@@ -102,21 +105,23 @@ def _read_members(path: Path) -> dict[str, np.ndarray]:
                     raise ModelFileError(path, f"holds {checks.listing(names)}; expected {', '.join(expected)}, once.")
                 for name in _MEMBERS:
                     if f"{name}.npy" in names:
-                        arrays[name] = _read_array(path, archive, name)
+                        arrays[name] = _read_array(path, archive, name, os.fstat(file.fileno()).st_size)
                     elif name not in _OPTIONAL:
                         raise ModelFileError(path, f"has no {name}.npy, expected {', '.join(expected[:8])}.")
-        except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, struct.error) as error:
-            raise ModelFileError(path, f"is damaged or not an .npz file: {error}.") from None
-        except (OSError, OverflowError, UnicodeError) as error:  # offsets beyond the file, names beyond any encoding
+        except ModelFileError:
+            raise
+        except _DAMAGE as error:
             raise ModelFileError(path, f"is damaged or not an .npz file: {error}.") from None
     return arrays
 
 
-def _read_array(path: Path, archive: zipfile.ZipFile, name: str) -> np.ndarray:
+def _read_array(path: Path, archive: zipfile.ZipFile, name: str, archive_size: int) -> np.ndarray:
     """One member as an array; its size in memory is what the file really holds."""
     info = archive.getinfo(f"{name}.npy")
     if info.compress_type != zipfile.ZIP_STORED:
         raise ModelFileError(path, f"{name}.npy is compressed, expected it stored plainly, as write_mdp does.")
+    if not 0 <= info.file_size == info.compress_size <= archive_size:
+        raise ModelFileError(path, f"{name}.npy claims {info.file_size} bytes in a file of {archive_size}.")
     with archive.open(info) as member:
         start = member.read(10)
         if start[:8] != b"\x93NUMPY\x01\x00" or len(start) < 10:
@@ -128,13 +133,17 @@ def _read_array(path: Path, archive: zipfile.ZipFile, name: str) -> np.ndarray:
     if told is None or told[1].decode() not in types:
         found = "an unreadable header" if told is None else f"type {told[1].decode()}"
         raise ModelFileError(path, f"{name}.npy has {found}, expected {' or '.join(types)}.")
-    shape = tuple(int(word) for word in told[2].replace(b",", b" ").split())
-    if len(shape) != ndim:
-        raise ModelFileError(path, f"{name}.npy has shape {shape}, expected {ndim} dimension{'s' if ndim != 1 else ''}.")
     dtype = np.dtype(told[1].decode())
-    if math.prod(shape) * dtype.itemsize != len(data):
-        raise ModelFileError(path, f"{name}.npy holds {len(data)} bytes, expected those of shape {shape} of {dtype}.")
-    return np.frombuffer(data, dtype=dtype).reshape(shape).astype(dtype.newbyteorder("="))
+    shape = _SHAPES[ndim].fullmatch(told[2].decode())
+    if shape is None:
+        raise ModelFileError(
+            path, f"{name}.npy has shape ({told[2].decode()}), expected {('a number', 'one dimension')[ndim]}."
+        )
+    length = int(shape[1] or 1)
+    if length * dtype.itemsize != len(data):
+        raise ModelFileError(path, f"{name}.npy holds {len(data)} bytes, expected {length} times {dtype.itemsize}.")
+    array = np.frombuffer(data, dtype=dtype).astype(dtype.newbyteorder("="))
+    return array if ndim else array.reshape(())
 
 
 def _model(arrays: dict[str, np.ndarray], discount: float) -> MDP:

@@ -142,14 +142,22 @@ def read_table(path: Path, grammar: Grammar, *, skip: int) -> Table:
     return Table(path, grammar.columns, np.concatenate(parts), skip)
 
 
+def content(path: Path) -> Iterator[tuple[int, str]]:
+    """Number and text of each line, blank ones and comments apart."""
+    for first, lines in _chunks(path):
+        for number, line in enumerate(lines, first):
+            if _has_content(line):
+                yield number, line
+
+
 def head(path: Path, n_lines: int) -> list[tuple[int, str]]:
     """The first lines, blank ones and comments apart, with their numbers; fewer when the file is shorter."""
-    return list(islice(_content(path), n_lines))
+    return list(islice(content(path), n_lines))
 
 
 def line_of(path: Path, index: int) -> int:
     """The number of the line `index`, counted from 0 without blank lines and comments."""
-    return next(islice(_content(path), index, None))[0]
+    return next(islice(content(path), index, None))[0]
 
 
 def contains(path: Path, text: str) -> bool:
@@ -185,6 +193,13 @@ def explain_fields(names: Sequence[str], optional: int = 0) -> Explain:
     return explain
 
 
+def lines_of_numbers(columns: Sequence[np.ndarray], separator: str, step: int = 1 << 16) -> Iterator[str]:
+    """Lines of text, in parts; numbers are written so that they read back exactly."""
+    for start in range(0, len(columns[0]), step):
+        parts = [map(repr, column[start : start + step].tolist()) for column in columns]
+        yield "".join(map("{}\n".format, map(separator.join, zip(*parts, strict=True))))
+
+
 def _has_content(line: str) -> bool:
     return not (line[0] == "#" or line.isspace())
 
@@ -201,13 +216,6 @@ def _chunks(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise ModelFileError(path, "is not text in UTF-8; save it in that encoding.", _undecodable(path)) from None
 
 
-def _content(path: Path) -> Iterator[tuple[int, str]]:
-    for first, lines in _chunks(path):
-        for number, line in enumerate(lines, first):
-            if _has_content(line):
-                yield number, line
-
-
 def _undecodable(path: Path) -> int | None:
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
@@ -220,7 +228,7 @@ def _undecodable(path: Path) -> int | None:
 
 def _refuse(path: Path, grammar: Grammar, skip: int, stop: int) -> NoReturn:
     """Raises for the first line of the table, before line `stop`, that does not fit."""
-    for number, line in islice(_content(path), skip, None):
+    for number, line in islice(content(path), skip, None):
         if number < stop and not grammar.fits(line.rstrip("\n")):
             column, message = grammar.explain(line)
             raise ModelFileError(path, message, number, column)

@@ -1,0 +1,8 @@
+"""Models, policies and budgets in files."""
+
+from urbe.io.craam_csv import read_scenarios as read_scenarios
+from urbe.io.craam_policy import read_budget as read_budget
+from urbe.io.craam_policy import write_policy as write_policy
+from urbe.io.errors import ModelFileError as ModelFileError
+from urbe.io.mdp_files import read_mdp as read_mdp
+from urbe.io.mdp_files import write_mdp as write_mdp
