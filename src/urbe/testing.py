@@ -334,12 +334,9 @@ def _check_oracle(
 def _check_sensitivity(case: _Case, v: FloatArray, worst: WorstCase, rng: np.random.Generator) -> bool:
     """Whether some row is smooth at v, after comparing all that are."""
     rows, scale = case.mdp.rows, case.scale(v)
-    positive = rows.probability > 0.0
-    direction = np.where(positive, rng.uniform(-1.0, 1.0, size=rows.n_entries), 0.0)
-    direction -= np.where(
-        positive, (rows.row_sums(direction) / rows.row_sums(positive.astype(np.float64)))[rows.entry_row], 0.0
-    )
-    step = min(DIFFERENCE_STEP, 0.25 * float(rows.probability[positive].min()))
+    tilt = rng.uniform(-1.0, 1.0, size=rows.n_entries)
+    direction = rows.probability * (tilt - rows.row_sums(rows.probability * tilt)[rows.entry_row])
+    step = DIFFERENCE_STEP  # p + step * direction stays a distribution: p is tilted, not shifted
 
     def moved(by: float) -> FloatArray:
         centre = Rows(rows.n_states, rows.entry_start, rows.successor, rows.probability + by * direction, rows.reward)

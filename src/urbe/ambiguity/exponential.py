@@ -24,17 +24,12 @@ def power_of_two(t):  # type: ignore[no-untyped-def]
     t = max(t, LEAST)
     k = np.floor(t + 0.5)
     f = t - k
-    tail = 4.4549605981865186e-10
-    tail = tail * f + 7.072585949269223e-09
-    tail = tail * f + 1.0178062445845774e-07
-    tail = tail * f + 1.321544258792169e-06
-    tail = tail * f + 1.525273382983612e-05
-    tail = tail * f + 0.0001540353044173605
-    tail = tail * f + 0.0013333558146416936
-    tail = tail * f + 0.009618129107606888
-    tail = tail * f + 0.0555041086648216
-    tail = tail * f + 0.24022650695910097
-    tail = tail * f + 0.6931471805599453
+    # the polynomial in short chains of operations
+    f2 = f * f
+    f4 = f2 * f2
+    a = (0.6931471805599453 + 0.24022650695910097 * f) + f2 * (0.0555041086648216 + 0.009618129107606888 * f)
+    b = (0.0013333558146416936 + 0.0001540353044173605 * f) + f2 * (1.525273382983612e-05 + 1.321544258792169e-06 * f)
+    c = (1.0178062445845774e-07 + 7.072585949269223e-09 * f) + f2 * 4.4549605981865186e-10
     scale = _POWERS[np.uint32(-k)]
-    part = scale * (tail * f)
+    part = scale * (f * (a + f4 * (b + f4 * c)))
     return scale + part, (scale - 1.0) + part

@@ -81,8 +81,10 @@ def _probe(p, successor, w, r, low, radius, hint):  # type: ignore[no-untyped-de
 def _worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
     n = p.shape[0]
     moved = 0.5 * radius
-    tau = z[np.uint32(hint)]
-    tau = _walk(p, z, moved, tau) if n <= SHORT else _bisect(p, z, moved, tau)
+    if n <= SHORT:
+        tau = _select(p, z, moved, work)
+    else:
+        tau = _bisect(p, z, moved, z[np.uint32(hint)])
     total = 0.0
     marginal = 0
     for j in range(n):
@@ -92,7 +94,32 @@ def _worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
 
 
 SHORT = 64
-"""Row length up to which stepping from entry to entry beats bisection."""
+"""Row length up to which taking the highest entries one by one beats bisection."""
+
+
+@register_jitable
+def _select(p, z, moved, work):  # type: ignore[no-untyped-def]
+    """The value with mass(z > tau) <= moved <= mass(z >= tau), or the lowest: the highest entries, one by one."""
+    n = p.shape[0]
+    rest_z, rest_p = work[0], work[1]
+    for j in range(n):
+        rest_z[j] = z[j]
+        rest_p[j] = p[j]
+    left = moved
+    tau = z[0]
+    for k in range(n):
+        top = k
+        tau = rest_z[k]
+        for j in range(k + 1, n):
+            if rest_z[j] > tau:
+                tau = rest_z[j]
+                top = j
+        left -= rest_p[top]
+        if left <= 0.0:
+            break
+        rest_z[top] = rest_z[k]
+        rest_p[top] = rest_p[k]
+    return tau
 
 
 @register_jitable
@@ -108,21 +135,8 @@ def _around(p, z, tau):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _walk(p, z, moved, tau):  # type: ignore[no-untyped-def]
-    """The value with mass(z > tau) <= moved <= mass(z >= tau), or the lowest; from one value to the next."""
-    above, at, up, down = _around(p, z, tau)
-    while above > moved and up < np.inf:
-        tau = up
-        above, at, up, down = _around(p, z, tau)
-    while above + at < moved and down > -np.inf:
-        tau = down
-        above, at, up, down = _around(p, z, tau)
-    return tau
-
-
-@register_jitable
 def _bisect(p, z, moved, tau):  # type: ignore[no-untyped-def]
-    """As `_walk`, in a number of passes that grows with the logarithm of the row's length."""
+    """As `_select`, in a number of passes that grows with the logarithm of the row's length."""
     bottom, top = z.min(), z.max()
     while True:
         above, at, up, down = _around(p, z, tau)
@@ -142,27 +156,24 @@ def _bisect(p, z, moved, tau):  # type: ignore[no-untyped-def]
 @register_jitable
 def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
     n = p.shape[0]
-    order = np.argsort(-z, kind="mergesort")
+    moved = 0.5 * radius
+    tau = _select(p, z, moved, work) if n <= SHORT else _bisect(p, z, moved, z[0])
     receiver = -1
-    for j in range(n - 1, -1, -1):
-        if z[j] == low:
+    above = 0.0
+    for j in range(n):
+        if z[j] == low and receiver < 0:
             receiver = j
-    left = 0.5 * radius
+        m[j] = min(z[j], tau)
+        above += p[j] if z[j] > tau else 0.0
+    left = moved - above
     sent = 0.0
-    tau = low
-    q[:] = p
-    for k in range(n):
-        j = order[k]
-        if z[j] <= low or left <= 0.0:
-            tau = max(z[j], low) if left <= 0.0 and k == 0 else tau
-            break
-        step = min(left, p[j])
+    for j in range(n):
+        step = p[j] if z[j] > tau else 0.0
+        if z[j] == tau and tau > low:
+            step = min(max(left, 0.0), p[j])
+            left -= step
         q[j] = p[j] - step
         sent += step
-        left -= step
-        tau = z[j] if left <= 0.0 else low
-    for j in range(n):
-        m[j] = min(z[j], tau)
     if receiver >= 0:
         q[receiver] += sent
         return 0.0

@@ -145,9 +145,14 @@ class RectangularEvaluator:
 
         rows = self._nature.worst_case(v - midrange(v)).rows
         n = self._mdp.n_states
-        weights = np.ones(rows.n_rows) if self._weights is None else self._weights
+        if self._weights is None:  # one row per state that is not terminal, in their order
+            first = np.searchsorted(self._states, np.arange(n + 1))
+            matrix = csr_array((rows.probability, rows.successor, rows.entry_start[first]), shape=(n, n))
+            reward = np.zeros(n)
+            reward[self._states] = rows.expected_reward()
+            return Frozen(matrix, reward)
         answers = csr_array((rows.probability, rows.successor, rows.entry_start), shape=(rows.n_rows, n))
-        choice = csr_array((weights, (self._states, np.arange(rows.n_rows))), shape=(n, rows.n_rows))
+        choice = csr_array((self._weights, (self._states, np.arange(rows.n_rows))), shape=(n, rows.n_rows))
         return Frozen(choice @ answers, choice @ rows.expected_reward())
 
 

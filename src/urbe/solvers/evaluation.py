@@ -19,9 +19,13 @@ from urbe.workers import Workers
 
 SWEEP_WORK = 6.0
 """Work of a policy sweep per entry, in the units of `Plan.work`."""
+TRIAL_SWEEPS = 4
+LEAST_WORK = 1e5
+"""Sweeps made, and work expected of further ones, before anything else is considered."""
+MOST_SWEEPS = 1_000_000
 MOST_NEWTON_STEPS = 50
-PATIENCE = 6
-"""Newton steps without a smaller spread after which rounding has the last word."""
+NOISE = 1e-11
+"""Spread, relative to the values, below which a Newton step that gains nothing is the last."""
 
 
 class Evaluated(NamedTuple):
@@ -64,64 +68,74 @@ def fixed_sweeps(sweeps: int) -> Evaluation:
     return evaluate
 
 
-def adaptive(evaluator: Evaluator, v: FloatArray, spread: float, target: float, setting: Setting) -> Evaluated:
-    """Sweeps while they pay, Newton steps once solving a system is cheaper than the sweeps still expected."""
-    trial = 4
-    done, how = 0, None
-    last = spread
-    frozen_plan_tried = False
-    while spread > target:
-        new = evaluator.apply(v, setting.workers)
-        done += 1
-        lo, hi = spread_of(v, new, setting.terminal)
-        v, last, spread = new, spread, hi - lo
-        if done < trial or spread <= target or frozen_plan_tried:
-            continue
-        expected = _sweeps_left(last, spread, target) * SWEEP_WORK * evaluator.entries
-        if expected < 2e5:
-            continue
-        frozen_plan_tried = True
-        system = live_system(evaluator.freeze(v), setting)
-        how = plan(system.matrix)
-        if how.work < expected:
-            reached = _newton(evaluator, v, spread, target, setting, how)
-            v, spread, done = reached.value, reached.spread, done + reached.sweeps
-            frozen_plan_tried = how.kind == "krylov" or spread > target
-    return Evaluated(v, spread, done)
+def adaptive() -> Evaluation:
+    """Sweeps while they pay; Newton steps once solving systems is cheaper than the sweeps still expected.
 
+    Whether a chain mixes slowly shows only after a while, and is much the same for the next policy: once Newton steps
+    have paid, the following evaluations begin with them.
+    """
+    known: Plan | None = None
 
-def newton(evaluator: Evaluator, v: FloatArray, spread: float, target: float, setting: Setting) -> Evaluated:
-    """Newton steps from the start; sweeps only if a system cannot be solved."""
-    how = plan(live_system(evaluator.freeze(v), setting).matrix)
-    reached = _newton(evaluator, v, spread, target, setting, how)
-    if reached.spread <= target:
+    def evaluate(evaluator: Evaluator, v: FloatArray, spread: float, target: float, setting: Setting) -> Evaluated:
+        nonlocal known
+        reached = Evaluated(v, spread, 0)
+        if known is not None:
+            reached = _newton(evaluator, v, spread, target, setting, known)
+        how: Plan | None = None
+        while reached.spread > target:
+            new = evaluator.apply(reached.value, setting.workers)
+            lo, hi = spread_of(reached.value, new, setting.terminal)
+            expected = _sweeps_left(reached.spread, hi - lo, target) * SWEEP_WORK * evaluator.entries
+            reached = Evaluated(new, hi - lo, reached.sweeps + 1)
+            if known is not None or reached.sweeps < TRIAL_SWEEPS or expected < LEAST_WORK:
+                continue
+            how = how or plan(live_system(evaluator.freeze(new), setting).matrix)
+            if how.work < expected and reached.spread > target:
+                known = how
+                solved = _newton(evaluator, new, reached.spread, target, setting, how)
+                reached = solved._replace(sweeps=reached.sweeps + solved.sweeps)
         return reached
-    rest = adaptive(evaluator, reached.value, reached.spread, target, setting)
-    return Evaluated(rest.value, rest.spread, reached.sweeps + rest.sweeps)
+
+    return evaluate
+
+
+def newton() -> Evaluation:
+    """Newton steps from the start; sweeps only where they do not get there."""
+    known: Plan | None = None
+    sweeps = fixed_sweeps(MOST_SWEEPS)
+
+    def evaluate(evaluator: Evaluator, v: FloatArray, spread: float, target: float, setting: Setting) -> Evaluated:
+        nonlocal known
+        known = known or plan(live_system(evaluator.freeze(v), setting).matrix)
+        reached = _newton(evaluator, v, spread, target, setting, known)
+        if reached.spread <= target:
+            return reached
+        rest = sweeps(evaluator, reached.value, reached.spread, target, setting)
+        return rest._replace(sweeps=reached.sweeps + rest.sweeps)
+
+    return evaluate
 
 
 def _newton(
     evaluator: Evaluator, v: FloatArray, spread: float, target: float, setting: Setting, how: Plan
 ) -> Evaluated:
     live = ~setting.terminal
-    best = Evaluated(v, spread, 0)
+    before = math.inf
     for step in range(1, MOST_NEWTON_STEPS + 1):
         system = live_system(evaluator.freeze(v), setting)
         solved = solve_system(system.matrix, system.reward, setting.discount, how)
         if solved is None:
-            break
+            return Evaluated(v, spread, step)
         candidate = np.zeros_like(v)
         candidate[live] = solved
         v = evaluator.apply(candidate, setting.workers)
         lo, hi = spread_of(candidate, v, setting.terminal)
-        # the spread may rise before it falls: a small one far from the fixed point is what slow mixing means
-        if hi - lo < best.spread:
-            best = Evaluated(v, hi - lo, step)
-        elif step > best.sweeps + PATIENCE:
+        # on the way the spread may exceed the one it started from: slow mixing is small spreads far from the end
+        before, spread = spread, hi - lo
+        stalled = spread >= before and spread <= NOISE * float(np.abs(v).max(initial=1.0))
+        if spread <= target or stalled:
             break
-        if hi - lo <= target:
-            break
-    return best._replace(sweeps=step)
+    return Evaluated(v, spread, step)
 
 
 def live_system(frozen: Frozen, setting: Setting) -> Frozen:
@@ -134,6 +148,8 @@ def live_system(frozen: Frozen, setting: Setting) -> Frozen:
 
 def _sweeps_left(last: float, spread: float, target: float) -> float:
     """Sweeps until `target` if the spread goes on shrinking as it did."""
-    if not 0.0 < spread < last:
+    if spread <= target:
+        return 0.0
+    if spread >= last:
         return math.inf
     return math.log(target / spread) / math.log(spread / last)

@@ -67,7 +67,10 @@ def plan(matrix: csr_array) -> Plan:
 
 
 def solve_system(matrix: csr_array, reward: FloatArray, discount: float, how: Plan) -> FloatArray | None:
-    """v with v = reward + discount matrix v, or None when the way chosen does not get there."""
+    """v with v = reward + discount matrix v, or None when the way chosen does not get there.
+
+    `how` may come from a similar matrix: it is a choice of method and order, not a promise about the pattern.
+    """
     try:
         if how.kind == "dense":
             v = np.linalg.solve(np.eye(len(reward)) - discount * matrix.toarray(), reward)
@@ -86,19 +89,21 @@ def _banded(matrix: csr_array, reward: FloatArray, discount: float, how: Plan) -
     n, hubs = len(reward), how.hubs
     rank = np.empty(n, dtype=np.int64)
     rank[how.order] = np.arange(n)
-    entry = matrix.tocoo()
-    to_hub = np.isin(entry.col, hubs)
-    i, j, p = rank[entry.row[~to_hub]], rank[entry.col[~to_hub]], entry.data[~to_hub]
-    band = max(how.band, int(np.abs(i - j).max(initial=0)))
-    diagonals = np.zeros((2 * band + 1, n))
-    diagonals[band] = 1.0
-    np.add.at(diagonals, (band + i - j, j), -discount * p)
-    # columns of hubs go to the right-hand side: M v = r + gamma H v[hubs]
+    row, column, p = np.repeat(np.arange(n), np.diff(matrix.indptr)), matrix.indices, discount * matrix.data
     right = np.zeros((n, 1 + len(hubs)))
     right[rank, 0] = reward
-    which = np.searchsorted(hubs, entry.col[to_hub])
-    np.add.at(right, (rank[entry.row[to_hub]], 1 + which), discount * entry.data[to_hub])
-    x: FloatArray = solve_banded((band, band), diagonals, right, overwrite_ab=True, overwrite_b=True, check_finite=False)
+    if len(hubs):  # their columns go to the right-hand side: M v = r + gamma H v[hubs]
+        to_hub = np.isin(column, hubs)
+        right[rank[row[to_hub]], 1 + np.searchsorted(hubs, column[to_hub])] = p[to_hub]
+        row, column, p = row[~to_hub], column[~to_hub], p[~to_hub]
+    i, j = rank[row], rank[column]
+    below, above = max(int((i - j).max(initial=0)), 0), max(int((j - i).max(initial=0)), 0)
+    if 8.0 * n * (2 * below + above + 1) > BANDED_MEMORY:
+        return None
+    diagonals = np.zeros((below + above + 1, n))
+    diagonals[above + i - j, j] = -p
+    diagonals[above] += 1.0
+    x: FloatArray = solve_banded((below, above), diagonals, right, overwrite_ab=True, overwrite_b=True, check_finite=False)
     x = x[rank]
     if not len(hubs):
         return x[:, 0]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from urbe import checks
-from urbe.solvers.evaluation import Evaluation, adaptive, fixed_sweeps, newton
+from urbe.solvers.evaluation import MOST_SWEEPS, Evaluation, adaptive, fixed_sweeps, newton
 
 
 class Method(Protocol):
@@ -58,7 +58,9 @@ class PartialPolicyIteration:
 
     def evaluation(self) -> Evaluation:
         """See `Method`."""
-        return {"auto": adaptive, "always": newton, "never": fixed_sweeps(1_000_000)}[self.linear]
+        if self.linear == "never":
+            return fixed_sweeps(MOST_SWEEPS)
+        return adaptive() if self.linear == "auto" else newton()
 
 
 @dataclass(frozen=True)

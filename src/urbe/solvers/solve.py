@@ -150,8 +150,11 @@ def _one_row_each(mdp: MDP, policy: ArrayLike) -> IntArray:
 
 
 def _start(start: ArrayLike | None, mdp: MDP) -> FloatArray:
-    if start is None:
-        return np.zeros(mdp.n_states)
+    if start is None:  # T 0 for the model as it is, which costs no sweep
+        v = np.zeros(mdp.n_states)
+        live = np.flatnonzero(~mdp.terminal)
+        v[live] = np.maximum.reduceat(mdp.rows.expected_reward(), mdp.row_start[live]) if len(live) else 0.0
+        return v
     v = checks.float_array("start", start, ndim=1).copy()
     if len(v) != mdp.n_states:
         raise ValueError(f"start has {len(v)} entries, expected one for each of {mdp.n_states} states.")
