@@ -1,17 +1,17 @@
 """A sweep for sets whose rows are solved by improving last time's multiplier, many rows at a time.
 
-Rows are gathered in blocks. For each row of a block `moments` makes a few vectorised passes over its entries; then
-`judge`, itself vectorised over the rows, turns the sums into a value, a better multiplier and a verdict. Rows judged
-unfinished take another round; those still unfinished after `ROUNDS` are given to `worst`.
+A block of rows is gathered and brought to the unit y_j = (z_j - low) / (high - low) in [0, 1], where `low` is the
+least value mass may be sent to and `high` the largest of the row. A set brings functions of plain numbers,
 
-    moments(p, z, low, high, radius, x)            -> four sums
-    judge(low, high, radius, x, s0, s1, s2, s3)    -> value, better x, ok
-    worst(p, z, low, high, radius, x)              -> value, x
+    rate(x)                                 factor of y in the set's nonlinearity, for a row's multiplier x
+    curve(t)                                -> u, v: the nonlinearity at t = rate * y, without branches
+    moments(p, y, u, v)                     -> four sums over a row
+    judge(radius, x, s0, s1, s2, s3)        -> value, better x, ok
+    worst(p, y, u, v, radius, x)            -> value, x: solves a row from any x (0.0: none known); u, v are scratch
 
-    p     (n,)   nominal probabilities             low, high  least value mass may be sent to, largest z
-    z     (n,)   value of each successor           x          the row's multiplier, 0.0 when none is known yet
-
-`judge` has no branches and divides by no zero. Wherever it says ok the value is as accurate as that of `worst`.
+`curve` runs over all entries of the block at once, whatever the length of its rows: this is where vector units pay.
+Rows judged unfinished take another round at the better x; those still unfinished are given to `worst`. Wherever
+`judge` says ok its value is as accurate as that of `worst`. Values are in units of high - low, above low.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ from numba.extending import register_jitable
 from urbe.ambiguity.sweep import FAST, RowFunction, _fingerprint
 
 ROUNDS = 3
-BLOCK = 256
-"""Rows in a block, and the distance between columns of its scratch space: a constant, so that they cannot overlap."""
+BLOCK = 128
+"""Most rows of a block, and the distance between columns of its scratch space; a constant lets loops vectorise."""
 
-GATHERED = 8192
-"""Entries a block may gather: they stay in the nearest cache."""
+ENTRIES = 1280
+"""Entries of a block, so that its arrays stay in the nearest cache."""
 
 
-def make_block_sweep(worst: RowFunction, moments: RowFunction, judge: RowFunction) -> Callable[..., None]:
+def make_block_sweep(
+    rate: RowFunction, curve: RowFunction, moments: RowFunction, judge: RowFunction, worst: RowFunction
+) -> Callable[..., None]:
     """A compiled sweep over the rows `first .. last` that writes `out` and updates `hint`."""
     text = _fingerprint(worst)
 
@@ -40,53 +42,70 @@ def make_block_sweep(worst: RowFunction, moments: RowFunction, judge: RowFunctio
     def sweep(first, last, start, successor, p, r, data, radius, outside, w, reward, shift, hint, work, out):  # type: ignore[no-untyped-def]
         text  # noqa: B018  part of the cache key
         width = work.shape[1]
-        size = max(1, min(BLOCK, GATHERED // width))
-        z = np.empty(size * width)
-        # columns: low, high, radius, x, four sums, value, better x, ok
-        c = np.empty(11 * BLOCK)
+        size = max(1, min(BLOCK, ENTRIES // width))
+        y, t, u, v = np.empty(size * width), np.empty(size * width), np.empty(size * width), np.empty(size * width)
+        low, span = np.empty(BLOCK), np.empty(BLOCK)
         place = np.empty(BLOCK, dtype=np.int64)
+        c = np.empty(9 * BLOCK)  # columns: radius, x, four sums, value, better x, ok
         for block in range(first, last, size):
-            left = min(size, last - block)
-            for i in range(left):
-                a = np.int64(start[block + i])
-                n = np.int64(start[block + i + 1]) - a
-                row_z, row_successor = z[i * width : i * width + n], successor[a : a + n]
+            count = min(size, last - block)
+            left = 0
+            for k in range(count):
+                a = np.int64(start[block + k])
+                n = np.int64(start[block + k + 1]) - a
+                row_y, row_successor = y[k * width : k * width + n], successor[a : a + n]
                 for j in range(n):
-                    row_z[j] = w[np.uint32(row_successor[j])]
+                    row_y[j] = w[np.uint32(row_successor[j])]
                     if r is not None:
-                        row_z[j] += r[a + j]
-                low, c[BLOCK + i] = extremes(row_z)
-                c[i] = min(low, outside)
-                c[2 * BLOCK + i] = radius[block + i]
-                c[3 * BLOCK + i] = hint[block + i]
-                place[i] = i
+                        row_y[j] += r[a + j]
+                least, most = extremes(row_y)
+                least = min(least, outside)
+                low[k], span[k] = least, most - least
+                out[block + k] = 0.0
+                if most > least:
+                    unit = 1.0 / (most - least)
+                    for j in range(n):
+                        row_y[j] = (row_y[j] - least) * unit
+                    place[left] = k
+                    c[left] = radius[block + k]
+                    c[BLOCK + left] = hint[block + k]
+                    left += 1
             for _ in range(ROUNDS):
+                used = 0
+                for i in range(left):
+                    k = place[i]
+                    n = np.int64(start[block + k + 1]) - np.int64(start[block + k])
+                    factor = rate(c[BLOCK + i])
+                    row_y, row_t = y[k * width : k * width + n], t[used : used + n]
+                    for j in range(n):
+                        row_t[j] = factor * row_y[j]
+                    used += n
+                for j in range(used):
+                    u[j], v[j] = curve(t[j])
+                used = 0
                 for i in range(left):
                     k = place[i]
                     a = np.int64(start[block + k])
                     n = np.int64(start[block + k + 1]) - a
-                    c[4 * BLOCK + i], c[5 * BLOCK + i], c[6 * BLOCK + i], c[7 * BLOCK + i] = moments(
-                        p[a : a + n], z[k * width : k * width + n], c[i], c[BLOCK + i], c[2 * BLOCK + i],
-                        c[3 * BLOCK + i],
-                    )  # fmt: skip
+                    c[2 * BLOCK + i], c[3 * BLOCK + i], c[4 * BLOCK + i], c[5 * BLOCK + i] = moments(
+                        p[a : a + n], y[k * width : k * width + n], u[used : used + n], v[used : used + n]
+                    )
+                    used += n
                 for i in range(left):
                     value, x, ok = judge(
-                        c[i], c[BLOCK + i], c[2 * BLOCK + i], c[3 * BLOCK + i],
-                        c[4 * BLOCK + i], c[5 * BLOCK + i], c[6 * BLOCK + i], c[7 * BLOCK + i],
-                    )  # fmt: skip
-                    c[8 * BLOCK + i] = value
-                    c[9 * BLOCK + i] = x
-                    c[10 * BLOCK + i] = 1.0 if ok else 0.0
+                        c[i], c[BLOCK + i], c[2 * BLOCK + i], c[3 * BLOCK + i], c[4 * BLOCK + i], c[5 * BLOCK + i]
+                    )
+                    c[6 * BLOCK + i] = value
+                    c[7 * BLOCK + i] = x
+                    c[8 * BLOCK + i] = 1.0 if ok else 0.0
                 unfinished = 0
                 for i in range(left):
                     k = place[i]
-                    out[block + k] = c[8 * BLOCK + i]
-                    hint[block + k] = c[9 * BLOCK + i]
-                    if c[10 * BLOCK + i] == 0.0:
+                    out[block + k] = c[6 * BLOCK + i]
+                    hint[block + k] = c[7 * BLOCK + i]
+                    if c[8 * BLOCK + i] == 0.0:
                         c[unfinished] = c[i]
-                        c[BLOCK + unfinished] = c[BLOCK + i]
-                        c[2 * BLOCK + unfinished] = c[2 * BLOCK + i]
-                        c[3 * BLOCK + unfinished] = c[9 * BLOCK + i]
+                        c[BLOCK + unfinished] = c[7 * BLOCK + i]
                         place[unfinished] = k
                         unfinished += 1
                 left = unfinished
@@ -97,12 +116,12 @@ def make_block_sweep(worst: RowFunction, moments: RowFunction, judge: RowFunctio
                 a = np.int64(start[block + k])
                 n = np.int64(start[block + k + 1]) - a
                 out[block + k], hint[block + k] = worst(
-                    p[a : a + n], z[k * width : k * width + n], c[i], c[BLOCK + i], c[2 * BLOCK + i], c[3 * BLOCK + i]
+                    p[a : a + n], y[k * width : k * width + n], u[:n], v[:n], c[i], c[BLOCK + i]
                 )
-        for row in range(first, last):
-            out[row] += shift
-            if r is None:
-                out[row] += reward[row]
+            for k in range(count):
+                out[block + k] = low[k] + span[k] * out[block + k] + shift
+                if r is None:
+                    out[block + k] += reward[block + k]
 
     return sweep  # type: ignore[no-any-return]
 

@@ -20,8 +20,8 @@ import numpy as np
 from numba.extending import register_jitable
 
 from urbe import checks
-from urbe.ambiguity.exponential import LOG2_E, power_of_two
-from urbe.ambiguity.lean_sweep import extremes, make_lean_sweep
+from urbe.ambiguity.block_sweep import extremes, make_block_sweep
+from urbe.ambiguity.exponential import LOG2_E, log_of, power_of_two
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import make_minimiser
 from urbe.ambiguity.zoom import highest
@@ -36,6 +36,9 @@ TINY = 2.0**-100
 
 NOISE = 2.0**-50
 """Allowance for rounding in the sums of a row, relative to their terms."""
+
+SMALLEST = 1e-100
+"""Keeps quotients finite in rows where nothing varies."""
 
 # Error of a row's value, in units of span <= 2 max |z| and u = 2^-53: TOLERANCE = 32 u from the search. Rounding moves
 # y, beta y and 2^t by a few u relative: a change of y by u relative moves the value by at most u. The sum behind K is
@@ -72,150 +75,167 @@ class KLBall:
 
 
 @register_jitable
-def _worst(p, z, low, high, radius, hint):  # type: ignore[no-untyped-def]
-    top = high - low
-    if radius <= TINY or not top > 0.0:
-        return low + _mean(p, z, low), hint
-    # Hoeffding: D(beta) <= (beta top)^2 / 8. From `most` on, an unused radius is worth at most the tolerance.
-    tolerance = TOLERANCE * top
-    least = math.sqrt(8.0 * radius) / top
-    most = max(radius / tolerance, 2.0 * least)
-    beta = hint / top
-    if hint <= 0.0:
-        beta = _first_guess(p, z, low, radius)
-        if beta <= 0.0:
-            return low, most * top
-    beta = min(max(beta, least), most)
-    count = 0
-    while True:
-        log_mass, first, second = _moments(p, z, low, beta)
-        unused = radius - (-beta * first - log_mass)  # radius - D(beta)
-        curvature = second - first * first
-        dual = low - (log_mass + radius) / beta
-        if unused > 0.0:
-            least = beta
-        else:
-            most = beta
-        # In lam = 1 / beta the dual is concave with slope -unused, and its maximum lies within the bracket.
-        if unused * (1.0 / beta - 1.0 / most) <= tolerance and -unused * (1.0 / least - 1.0 / beta) <= tolerance:
-            return dual, beta * top
-        step = 0.0
-        if curvature > 64.0 * NOISE * second:
-            # The dual's second derivative in lam is -beta^3 K''. Its logarithm changes at a rate of at most
-            # beta (3 + beta top), as K''' is at most top K''. While that makes little over 1.5 Newton steps, the
-            # maximum is within 1.2 steps and Newton's parabola misses the gain by a factor of at most e^drift - 1.
-            step = unused / (beta * curvature)
-            gain = 0.5 * unused * step / (beta * beta)
-            drift = 1.5 * abs(step) * (3.0 / beta + top)
-            noise = NOISE * beta * top  # rounding of `unused`
-            blur = noise * (abs(unused) + noise) / (beta * beta * beta * curvature) + gain * NOISE * second / curvature
-            if drift <= 0.25 and 1.15 * gain * drift + blur <= tolerance:
-                return dual + gain, (beta + step) * top
-            # Newton on sqrt(D), which is almost linear in beta
-            root = math.sqrt(max(radius - unused, 0.0))
-            step = 2.0 * root * (math.sqrt(radius) - root) / (beta * curvature)
-        count += 1
-        following = beta + step
-        if count % 4 == 0 or not (least < following < most):  # the bracket shrinks for sure
-            following = math.sqrt(least) * math.sqrt(most)
-            if not (least < following < most):
-                return dual, beta * top
-        beta = following
+def _rate(x):  # type: ignore[no-untyped-def]
+    return -LOG2_E * x
 
 
 @register_jitable
-def _mean(p, z, low):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for j in range(p.shape[0]):
-        total += p[j] * (z[j] - low)
-    return total
-
-
-@register_jitable
-def _first_guess(p, z, low, radius):  # type: ignore[no-untyped-def]
-    """sqrt(2 radius / variance), from D = beta^2 variance / 2 + ...; 0 when the radius reaches the lowest value."""
-    mean = _mean(p, z, low)
-    variance = 0.0
-    lowest = 0.0
-    for j in range(p.shape[0]):
-        y = z[j] - low
-        variance += p[j] * (y - mean) * (y - mean)
-        lowest += p[j] if y <= 0.0 else 0.0
-    if radius >= -math.log(min(lowest, 1.0)):
-        return 0.0
-    return math.sqrt(2.0 * radius) / math.sqrt(max(variance, 1e-300))
-
-
-@register_jitable
-def _moments(p, z, low, beta):  # type: ignore[no-untyped-def]
-    """K(beta), and the mean and second moment of y under q; one pass without branches."""
-    rate = beta * LOG2_E
+def _moments(p, y, u, v):  # type: ignore[no-untyped-def]
+    """Sums of p_j e^{-x y_j} (1, y_j, y_j^2) and of p_j (e^{-x y_j} - 1)."""
     mass = 0.0
     less = 0.0
     first = 0.0
     second = 0.0
     for j in range(p.shape[0]):
-        y = z[j] - low
-        power, power_less_one = power_of_two(-rate * y)
-        weight = p[j] * power
+        weight = p[j] * u[j]
         mass += weight
-        less += p[j] * power_less_one
-        first += weight * y
-        second += weight * y * y
-    # either form is accurate relative to beta times the span
-    log_mass = math.log1p(less) if mass > 0.5 else math.log(mass)
-    return log_mass, first / mass, second / mass
+        less += p[j] * v[j]
+        first += weight * y[j]
+        second += weight * y[j] * y[j]
+    return mass, less, first, second
+
+
+@register_jitable
+def _judge(radius, x, mass, less, first, second):  # type: ignore[no-untyped-def]
+    """Value and better x by Newton's parabola, and whether its error is within the tolerance."""
+    x = max(x, SMALLEST)
+    lam = 1.0 / x
+    unit = 1.0 / mass
+    mean = first * unit
+    square = second * unit
+    log_mass = log_of(mass, less)
+    # the dual as a function of lam = 1 / x, -lam (K + radius), has slope -unused and second derivative -x^3 K''
+    unused = radius - (-x * mean - log_mass)
+    curvature = max(square - mean * mean, SMALLEST)
+    step = unused * lam / curvature
+    gain = 0.5 * unused * step * lam * lam
+    # The logarithm of the second derivative changes at a rate of at most x (3 + x), as |K'''| <= K''. While that
+    # makes little over 1.5 Newton steps the maximum is within 1.2 steps, and the parabola misses the gain by a factor
+    # of at most e^drift - 1 < 1.15 drift. Rounding blurs `unused` and the curvature.
+    drift = 1.5 * abs(step) * (3.0 * lam + 1.0)
+    blur = NOISE * ((abs(unused) + NOISE * x) * lam * lam + gain * square) / curvature
+    sharp = (curvature > 64.0 * NOISE * square) & (drift <= 0.25) & (1.15 * gain * drift + blur <= TOLERANCE)
+    # where radius is left over, what remains of the slope is worth at most unused * lam
+    reached = (unused >= 0.0) & (unused * lam <= TOLERANCE)
+    # Newton on sqrt(D), which is almost linear in x
+    spent = max(radius - unused, 0.0)
+    turn = 2.0 * (math.sqrt(spent * radius) - spent) * lam / curvature
+    better = min(max(x + (step if sharp else turn), 0.25 * x), 4.0 * x)
+    ok = (x > SMALLEST) & (radius > TINY) & (sharp | reached)
+    return -(log_mass + radius) * lam + (gain if sharp else 0.0), x if reached else better, ok
+
+
+@register_jitable
+def _worst(p, y, u, v, radius, x):  # type: ignore[no-untyped-def]
+    """The same from any start, by Newton steps inside a bracket."""
+    if radius <= TINY:
+        return _mean(p, y), 0.0
+    # Hoeffding: D <= x^2 / 8. From `most` on, radius left over is worth at most the tolerance.
+    least = math.sqrt(8.0 * radius)
+    most = max(radius / TOLERANCE, 2.0 * least)
+    if x <= SMALLEST:
+        x = _first_guess(p, y, radius)
+        if x <= 0.0:
+            return 0.0, most
+    x = min(max(x, least), most)
+    count = 0
+    while True:
+        _curves(y, u, v, x)
+        mass, less, first, second = _moments(p, y, u, v)
+        value, following, ok = _judge(radius, x, mass, less, first, second)
+        if ok:
+            return value, following
+        log_mass = log_of(mass, less)
+        unused = radius - (-x * first / mass - log_mass)
+        if unused > 0.0:
+            least = x
+        else:
+            most = x
+        # the dual is concave in 1 / x with slope -unused here, and its maximum lies within the bracket
+        if -unused * (1.0 / least - 1.0 / x) <= TOLERANCE and unused * (1.0 / x - 1.0 / most) <= TOLERANCE:
+            return -(log_mass + radius) / x, x
+        count += 1
+        if count % 4 == 0 or not (least < following < most):  # the bracket shrinks for sure
+            following = math.sqrt(least) * math.sqrt(most)
+            if not (least < following < most):
+                return -(log_mass + radius) / x, x
+        x = following
+
+
+@register_jitable
+def _curves(y, u, v, x):  # type: ignore[no-untyped-def]
+    factor = _rate(x)
+    for j in range(y.shape[0]):
+        u[j], v[j] = power_of_two(factor * y[j])
+
+
+@register_jitable
+def _mean(p, y):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for j in range(p.shape[0]):
+        total += p[j] * y[j]
+    return total
+
+
+@register_jitable
+def _first_guess(p, y, radius):  # type: ignore[no-untyped-def]
+    """sqrt(2 radius / variance), from D = x^2 variance / 2 + ...; 0 when the radius reaches the lowest value."""
+    mean = _mean(p, y)
+    variance = 0.0
+    lowest = 0.0
+    for j in range(p.shape[0]):
+        variance += p[j] * (y[j] - mean) * (y[j] - mean)
+        lowest += p[j] if y[j] <= 0.0 else 0.0
+    if radius >= -math.log(min(lowest, 1.0)):
+        return 0.0
+    return math.sqrt(2.0 * radius / max(variance, SMALLEST))
 
 
 @register_jitable
 def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
     n = p.shape[0]
     _, high = extremes(z)
-    top = high - low
-    if radius <= TINY or not top > 0.0:
+    span = high - low
+    y, u, v = work[0], work[1], work[2]
+    if radius <= TINY or not span > 0.0:
         for j in range(n):
             q[j] = p[j]
             m[j] = z[j]
         return 0.0
-    if _first_guess(p, z, low, radius) <= 0.0:
+    for j in range(n):
+        y[j] = (z[j] - low) / span
+    if _first_guess(p, y, radius) <= 0.0:
         lowest = 0.0
         for j in range(n):
-            lowest += p[j] if z[j] <= low else 0.0
+            lowest += p[j] if y[j] <= 0.0 else 0.0
         for j in range(n):
-            q[j] = p[j] / lowest if z[j] <= low else 0.0
+            q[j] = p[j] / lowest if y[j] <= 0.0 else 0.0
             m[j] = 0.0
         return 0.0
-    _, scaled = _worst(p, z, low, high, radius, 0.0)
-    beta = _polished(p, z, low, radius, scaled / top)
-    mass = 0.0
-    less = 0.0
+    _, x = _worst(p, y, u, v, radius, 0.0)
+    x = _polished(p, y, u, v, radius, x)
+    _curves(y, u, v, x)
+    mass, less, _, _ = _moments(p, y, u, v)
+    # the sensitivity is -exp(-x y) span / (x mass), shifted so that it tends to z - low as x goes to zero
     for j in range(n):
-        power, power_less_one = power_of_two(-beta * LOG2_E * (z[j] - low))
-        q[j] = p[j] * power
-        m[j] = power_less_one
-        mass += q[j]
-        less += p[j] * power_less_one
-    # -exp(-beta y) / (beta mass), shifted so that it tends to y as beta goes to zero
-    for j in range(n):
-        q[j] /= mass
-        m[j] = (less - m[j]) / (beta * mass)
+        q[j] = p[j] * u[j] / mass
+        m[j] = span * (less - v[j]) / (x * mass)
     return 0.0
 
 
 @register_jitable
-def _polished(p, z, low, radius, beta):  # type: ignore[no-untyped-def]
-    """Newton steps on D(beta) = radius for as long as they help: the minimiser needs beta itself."""
-    best, best_error = beta, np.inf
+def _polished(p, y, u, v, radius, x):  # type: ignore[no-untyped-def]
+    """Newton steps on D = radius for as long as they help: the minimiser needs the multiplier itself."""
+    best, best_error = x, np.inf
     while True:
-        log_mass, first, second = _moments(p, z, low, beta)
-        unused = radius - (-beta * first - log_mass)
-        if not abs(unused) < best_error:
+        _curves(y, u, v, x)
+        mass, less, first, second = _moments(p, y, u, v)
+        curvature = second / mass - (first / mass) ** 2
+        unused = radius - (-x * first / mass - log_of(mass, less))
+        if not abs(unused) < best_error or not curvature > 0.0:
             return best
-        best, best_error = beta, abs(unused)
-        curvature = second - first * first
-        if not curvature > 0.0:
-            return best
-        beta = min(max(beta + unused / (beta * curvature), 0.5 * best), 2.0 * best)
+        best, best_error = x, abs(unused)
+        x = min(max(x + unused / (x * curvature), 0.5 * best), 2.0 * best)
 
 
 def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
@@ -243,4 +263,4 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
     return low + max(0.0, highest(bound, first, last))
 
 
-KERNEL = RowKernel(make_lean_sweep(_worst), make_minimiser(_minimiser), _distance, _dual, ACCURACY)
+KERNEL = RowKernel(make_block_sweep(_rate, power_of_two, _moments, _judge, _worst), make_minimiser(_minimiser), _distance, _dual, ACCURACY)

@@ -18,13 +18,12 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numba.extending import register_jitable
 from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.ambiguity.base import WorstCase
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
-from urbe.ambiguity.sweep import FAST, make_minimiser, make_sweep
+from urbe.ambiguity.sweep import FAST, gather, make_minimiser, row_function
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray, Support
@@ -58,26 +57,43 @@ class L1Ball:
         return DenseL1Nature(nature) if shared_order else nature
 
 
-@register_jitable
-def _probe(p, successor, w, r, low, radius, hint):  # type: ignore[no-untyped-def]
-    marginal = np.uint32(hint)
-    tau = w[np.uint32(successor[marginal])]
-    if r is not None:
-        tau += r[marginal]
-    total = 0.0
-    above = 0.0
-    for j in range(p.shape[0]):
-        z = w[np.uint32(successor[j])]
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _sweep(first, last, start, successor, p, r, data, radius, outside, w, reward, shift, hint, work, out):  # type: ignore[no-untyped-def]
+    """The loop of `make_sweep` with a first attempt: one pass, without branches, at the row's last stopping entry."""
+    stale = np.empty(last - first, dtype=np.bool_)
+    for row in range(first, last):
+        a = np.int64(start[row])
+        n = np.int64(start[row + 1]) - a
+        row_p, row_successor = p[a : a + n], successor[a : a + n]
+        marginal = np.uint32(hint[row])
+        tau = w[np.uint32(row_successor[marginal])]
         if r is not None:
-            z += r[j]
-        total += p[j] * min(z, tau)
-        above += p[j] if z > tau else 0.0
-        low = min(low, z)
-    moved = 0.5 * radius
-    return total - moved * (tau - low), (above <= moved) & (above + p[marginal] >= moved)
+            tau += r[a + marginal]
+        total, above, low = 0.0, 0.0, outside
+        for j in range(n):
+            z = w[np.uint32(row_successor[j])]
+            if r is not None:
+                z += r[a + j]
+            total += row_p[j] * min(z, tau)
+            above += row_p[j] if z > tau else 0.0
+            low = min(low, z)
+        moved = 0.5 * radius[row]
+        stale[row - first] = (above > moved) | (above + row_p[marginal] < moved)
+        out[row] = total - moved * (tau - low) + shift
+        if r is None:
+            out[row] += reward[row]
+    for row in range(first, last):
+        if stale[row - first]:
+            a = np.int64(start[row])
+            n = np.int64(start[row + 1]) - a
+            values, low = gather(a, n, successor, r, w, outside, work)
+            value, hint[row] = _worst(p[a : a + n], values, low, radius[row], data, hint[row], work[1:, :n])
+            out[row] = value + shift
+            if r is None:
+                out[row] += reward[row]
 
 
-@register_jitable
+@row_function
 def _worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
     n = p.shape[0]
     moved = 0.5 * radius
@@ -97,7 +113,7 @@ SHORT = 64
 """Row length up to which taking the highest entries one by one beats bisection."""
 
 
-@register_jitable
+@row_function
 def _select(p, z, moved, work):  # type: ignore[no-untyped-def]
     """The value with mass(z > tau) <= moved <= mass(z >= tau), or the lowest: the highest entries, one by one."""
     n = p.shape[0]
@@ -122,7 +138,7 @@ def _select(p, z, moved, work):  # type: ignore[no-untyped-def]
     return tau
 
 
-@register_jitable
+@row_function
 def _around(p, z, tau):  # type: ignore[no-untyped-def]
     """Mass above tau and at it, and the next values up and down; one pass without branches."""
     above, at, up, down = 0.0, 0.0, np.inf, -np.inf
@@ -134,7 +150,7 @@ def _around(p, z, tau):  # type: ignore[no-untyped-def]
     return above, at, up, down
 
 
-@register_jitable
+@row_function
 def _bisect(p, z, moved, tau):  # type: ignore[no-untyped-def]
     """As `_select`, in a number of passes that grows with the logarithm of the row's length."""
     bottom, top = z.min(), z.max()
@@ -153,7 +169,7 @@ def _bisect(p, z, moved, tau):  # type: ignore[no-untyped-def]
             tau = max(tau, z[j] if z[j] <= middle else bottom)
 
 
-@register_jitable
+@row_function
 def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
     n = p.shape[0]
     moved = 0.5 * radius
@@ -191,7 +207,7 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
     return float((np.minimum(z, tau[:, None]) @ p.astype(np.longdouble) - radius / 2 * (tau - low)).max())
 
 
-KERNEL = RowKernel(make_sweep(_worst, _probe), make_minimiser(_minimiser), _distance, _dual)
+KERNEL = RowKernel(_sweep, make_minimiser(_minimiser), _distance, _dual)
 
 
 @dataclass(frozen=True, eq=False)

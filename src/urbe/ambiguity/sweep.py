@@ -1,10 +1,9 @@
 """The loops over rows that all sets share; a set brings functions of one row.
 
-A set's inner problem on one row is written once, as plain functions marked with `numba.extending.register_jitable`:
+A set's inner problem on one row is written once, as plain functions marked with `row_function`:
 
     worst(p, z, low, radius, data, hint, work)         -> value, hint
     minimiser(p, z, low, radius, data, work, q, m)     -> mass sent outside the row; fills q and m
-    probe(p, successor, w, r, low, radius, hint)       -> value, ok            (optional)
 
     p      (n,)    nominal probabilities                z     (n,)   value of each successor
     low    scalar  lowest value mass may be sent to, inside the row or not
@@ -12,8 +11,7 @@ A set's inner problem on one row is written once, as plain functions marked with
     work   (n, 4)  scratch                              q, m  (n,)   minimiser and sensitivity
 
 `worst` may start from `hint` (a threshold, a multiplier) but its value must not depend on it beyond rounding: hints
-only make a sweep faster. `probe` is one pass without branches over entries not yet gathered: it tries last time's
-answer and says whether it still holds; rows where it does not are given to `worst`.
+only make a sweep faster. A set in a hurry may bring a sweep of its own with the same arguments (`l1`, `block_sweep`).
 
 Compiled code is cached on disk. Its key covers the text of the file the row functions stand in.
 """
@@ -35,41 +33,30 @@ RowFunction = Callable[..., Any]
 FAST = {"reassoc", "contract", "nsz", "arcp", "nnan"}
 """Sums may be reordered (values are finite); the certified bounds allow for any order."""
 
+row_function = register_jitable(fastmath=FAST)
+"""Marks a function of one row. Each function has its own compiler options: without these its loops stay scalar."""
 
-def make_sweep(worst: RowFunction, probe: RowFunction | None = None) -> Callable[..., None]:
+
+def make_sweep(worst: RowFunction) -> Callable[..., None]:
     """A compiled sweep over the rows `first .. last` that writes `out` and updates `hint`."""
-    text = _fingerprint(worst)
-    hopeful = probe is not None
-    attempt = probe if probe is not None else worst
+    text = fingerprint(worst)
 
     @njit(cache=True, nogil=True, fastmath=FAST)
     def sweep(first, last, start, successor, p, r, data, radius, outside, w, reward, shift, hint, work, out):  # type: ignore[no-untyped-def]
         text  # noqa: B018  part of the cache key
-        stale = np.ones(last - first, dtype=np.bool_)
-        if hopeful:
-            for row in range(first, last):
-                a = np.int64(start[row])
-                n = np.int64(start[row + 1]) - a
-                entry_r = None if r is None else r[a : a + n]
-                value, ok = attempt(p[a : a + n], successor[a : a + n], w, entry_r, outside, radius[row], hint[row])
-                stale[row - first] = not ok
-                out[row] = value + shift
-                if r is None:
-                    out[row] += reward[row]
         for row in range(first, last):
-            if stale[row - first]:
-                a = np.int64(start[row])
-                n = np.int64(start[row + 1]) - a
-                z, low = gather(a, n, successor, r, w, outside, work)
-                value, hint[row] = worst(p[a : a + n], z, low, radius[row], data[a : a + n], hint[row], work[1:, :n])
-                out[row] = value + shift
-                if r is None:
-                    out[row] += reward[row]
+            a = np.int64(start[row])
+            n = np.int64(start[row + 1]) - a
+            z, low = gather(a, n, successor, r, w, outside, work)
+            value, hint[row] = worst(p[a : a + n], z, low, radius[row], data[a : a + n], hint[row], work[1:, :n])
+            out[row] = value + shift
+            if r is None:
+                out[row] += reward[row]
 
     return sweep  # type: ignore[no-any-return]
 
 
-@register_jitable
+@row_function
 def gather(a, n, successor, r, w, outside, work):  # type: ignore[no-untyped-def]
     """The values z of a row's successors, in `work[0]`, and the lowest value mass may be sent to."""
     z = work[0, :n]
@@ -84,7 +71,7 @@ def gather(a, n, successor, r, w, outside, work):  # type: ignore[no-untyped-def
 
 def make_minimiser(minimiser: RowFunction) -> Callable[..., None]:
     """A compiled loop that writes the worst-case kernel `q`, what it sends outside its rows, and sensitivities."""
-    text = _fingerprint(minimiser)
+    text = fingerprint(minimiser)
 
     @njit(cache=True, nogil=True)
     def loop(start, successor, p, r, data, radius, outside, w, work, q, m, sent):  # type: ignore[no-untyped-def]
@@ -100,7 +87,7 @@ def make_minimiser(minimiser: RowFunction) -> Callable[..., None]:
     return loop  # type: ignore[no-any-return]
 
 
-def _fingerprint(function: RowFunction) -> int:
+def fingerprint(function: RowFunction) -> int:
     """A number that changes when the file of `function` does, so that stale machine code is never loaded."""
     file = getattr(sys.modules.get(function.__module__), "__file__", None)
     return zlib.crc32(Path(file).read_bytes()) if file else 0
