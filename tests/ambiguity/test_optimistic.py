@@ -25,18 +25,18 @@ def draws(mdp):
 
 
 SETS = {
-    "exact": (lambda mdp: Exact(), lambda p, z: p @ z),
-    "l1": (lambda mdp: L1Ball(0.4), lambda p, z: -lp.l1(p, -z, 0.4)),
-    "l1, any state": (lambda mdp: L1Ball(0.4, "all"), lambda p, z: -lp.l1(p, -z, 0.4, receivers=p >= 0)),
+    "exact": (lambda _: Exact(), lambda p, z: p @ z),
+    "l1": (lambda _: L1Ball(0.4), lambda p, z: -lp.l1(p, -z, 0.4)),
+    "l1, any state": (lambda _: L1Ball(0.4, "all"), lambda p, z: -lp.l1(p, -z, 0.4, receivers=p >= 0)),
     "weighted l1": (
         lambda mdp: WeightedL1Ball(0.9, 1.0 + np.arange(mdp.n_states)),
         lambda p, z: -lp.l1(p, -z, 0.9, 1.0 + np.arange(len(p))),
     ),
     "box": (
-        lambda mdp: LInfBall(0.2),
+        lambda _: LInfBall(0.2),
         lambda p, z: -lp.box(np.maximum(p - 0.2, 0), np.minimum(1, (p + 0.2) * (p > 0)), -z),
     ),
-    "contamination": (lambda mdp: Contamination(0.3), lambda p, z: -lp.contamination(p, -z, 0.3)),
+    "contamination": (lambda _: Contamination(0.3), lambda p, z: -lp.contamination(p, -z, 0.3)),
     "wasserstein": (
         lambda mdp: WassersteinBall(0.2, 1.0 - np.eye(mdp.n_states), "all"),
         lambda p, z: -lp.wasserstein(p, -z, 1.0 - np.eye(len(p)), 0.2, p >= 0),

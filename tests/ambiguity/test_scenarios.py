@@ -38,7 +38,7 @@ def test_quantiles_by_hand(mdp, level, value):
     worst = nature.worst_case(VALUES)
     assert nature.values(VALUES) == pytest.approx([value] * 4, abs=0)
     assert nature.dual_bound(VALUES) == pytest.approx([value] * 4, abs=0)
-    state = int(np.flatnonzero(VALUES == value)[0])
+    state = int(np.flatnonzero(value == VALUES)[0])
     assert np.array_equal(worst.rows.probability.reshape(4, 4)[:, state], np.ones(4))
 
 

@@ -27,9 +27,6 @@ from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, Support
 
-SHORT_ROW = 32
-"""Rows up to this length are sorted by insertion, in scratch."""
-
 
 @dataclass(frozen=True, eq=False)
 class Interval:
@@ -151,17 +148,23 @@ def _check_boxes(mdp: MDP, rows: Rows, data: FloatArray) -> None:
 
 @register_jitable
 def _sort(z, order):  # type: ignore[no-untyped-def]
-    """Writes the entries in increasing order of z into `order`; ties keep their place."""
+    """Writes the entries in increasing order of z into `order`: Shell sort, insertion for short rows, in place."""
     n = z.shape[0]
-    if n > SHORT_ROW:
-        order[:] = np.argsort(z, kind="mergesort")
-        return
     for j in range(n):
-        k = j
-        while k > 0 and z[int(order[k - 1])] > z[j]:
-            order[k] = order[k - 1]
-            k -= 1
-        order[k] = j
+        order[j] = j
+    gap = 1
+    while gap < n // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, n):
+            entry = order[i]
+            level = z[int(entry)]
+            k = i
+            while k >= gap and z[int(order[k - gap])] > level:
+                order[k] = order[k - gap]
+                k -= gap
+            order[k] = entry
+        gap //= 3
 
 
 @register_jitable
