@@ -20,9 +20,8 @@ from collections.abc import Callable
 
 import numpy as np
 from numba import njit
-from numba.extending import register_jitable
 
-from urbe.ambiguity.sweep import FAST, RowFunction, _fingerprint
+from urbe.ambiguity.sweep import FAST, RowFunction, fingerprint, row_function
 
 ROUNDS = 3
 BLOCK = 128
@@ -36,7 +35,7 @@ def make_block_sweep(
     rate: RowFunction, curve: RowFunction, moments: RowFunction, judge: RowFunction, worst: RowFunction
 ) -> Callable[..., None]:
     """A compiled sweep over the rows `first .. last` that writes `out` and updates `hint`."""
-    text = _fingerprint(worst)
+    text = fingerprint(worst)
 
     @njit(cache=True, nogil=True, fastmath=FAST)
     def sweep(first, last, start, successor, p, r, data, radius, outside, w, reward, shift, hint, work, out):  # type: ignore[no-untyped-def]
@@ -126,21 +125,12 @@ def make_block_sweep(
     return sweep  # type: ignore[no-any-return]
 
 
-@register_jitable
+@row_function
 def extremes(z):  # type: ignore[no-untyped-def]
-    """min z and max z, in four chains each: compilers do not reorder minima, and one chain is slow."""
-    n = z.shape[0]
-    low0 = low1 = low2 = low3 = high0 = high1 = high2 = high3 = z[0]
-    for j in range(0, n - 3, 4):
-        low0 = min(low0, z[j])
-        low1 = min(low1, z[j + 1])
-        low2 = min(low2, z[j + 2])
-        low3 = min(low3, z[j + 3])
-        high0 = max(high0, z[j])
-        high1 = max(high1, z[j + 1])
-        high2 = max(high2, z[j + 2])
-        high3 = max(high3, z[j + 3])
-    for j in range(n - n % 4, n):
-        low0 = min(low0, z[j])
-        high0 = max(high0, z[j])
-    return min(min(low0, low1), min(low2, low3)), max(max(high0, high1), max(high2, high3))
+    """min z and max z."""
+    low = z[0]
+    high = z[0]
+    for j in range(z.shape[0]):
+        low = min(low, z[j])
+        high = max(high, z[j])
+    return low, high

@@ -15,6 +15,9 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import register_jitable
 
+elementwise = register_jitable(fastmath={"contract", "nsz", "nnan"})
+"""Operations may be fused but not reordered: reordering would turn (a - 1) + b into (a + b) - 1, and cancel."""
+
 LOG2_E = 1.4426950408889634
 LEAST = -1000.0
 """Exponents below count as this one: 1e-301 in place of still smaller numbers."""
@@ -23,7 +26,7 @@ _LOG_2 = 0.6931471805599453
 _ROOT_HALF_BITS = np.int64(0x3FE6A09E667F3BCD)
 
 
-@register_jitable
+@elementwise
 def power_of_two(t):  # type: ignore[no-untyped-def]
     """2^t and 2^t - 1 for t <= 0, each to within 2 units in the last place."""
     t = max(t, LEAST)
@@ -40,7 +43,7 @@ def power_of_two(t):  # type: ignore[no-untyped-def]
     return scale + part, (scale - 1.0) + part
 
 
-@register_jitable
+@elementwise
 def log_of(x, less):  # type: ignore[no-untyped-def]
     """log x for x > 0, to within 3 units in the last place; `less` is x - 1, known more precisely when x is near 1."""
     bits = np.float64(x).view(np.int64)

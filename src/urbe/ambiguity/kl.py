@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
 
 from urbe import checks
 from urbe.ambiguity.block_sweep import extremes, make_block_sweep
 from urbe.ambiguity.exponential import LOG2_E, log_of, power_of_two
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
-from urbe.ambiguity.sweep import make_minimiser
+from urbe.ambiguity.sweep import make_minimiser, row_function
 from urbe.ambiguity.zoom import highest
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
@@ -74,12 +73,12 @@ class KLBall:
         return bind_rows(KERNEL, mdp, radius)
 
 
-@register_jitable
+@row_function
 def _rate(x):  # type: ignore[no-untyped-def]
     return -LOG2_E * x
 
 
-@register_jitable
+@row_function
 def _moments(p, y, u, v):  # type: ignore[no-untyped-def]
     """Sums of p_j e^{-x y_j} (1, y_j, y_j^2) and of p_j (e^{-x y_j} - 1)."""
     mass = 0.0
@@ -95,7 +94,7 @@ def _moments(p, y, u, v):  # type: ignore[no-untyped-def]
     return mass, less, first, second
 
 
-@register_jitable
+@row_function
 def _judge(radius, x, mass, less, first, second):  # type: ignore[no-untyped-def]
     """Value and better x by Newton's parabola, and whether its error is within the tolerance."""
     x = max(x, SMALLEST)
@@ -125,7 +124,7 @@ def _judge(radius, x, mass, less, first, second):  # type: ignore[no-untyped-def
     return -(log_mass + radius) * lam + (gain if sharp else 0.0), x if reached else better, ok
 
 
-@register_jitable
+@row_function
 def _worst(p, y, u, v, radius, x):  # type: ignore[no-untyped-def]
     """The same from any start, by Newton steps inside a bracket."""
     if radius <= TINY:
@@ -162,14 +161,14 @@ def _worst(p, y, u, v, radius, x):  # type: ignore[no-untyped-def]
         x = following
 
 
-@register_jitable
+@row_function
 def _curves(y, u, v, x):  # type: ignore[no-untyped-def]
     factor = _rate(x)
     for j in range(y.shape[0]):
         u[j], v[j] = power_of_two(factor * y[j])
 
 
-@register_jitable
+@row_function
 def _mean(p, y):  # type: ignore[no-untyped-def]
     total = 0.0
     for j in range(p.shape[0]):
@@ -177,7 +176,7 @@ def _mean(p, y):  # type: ignore[no-untyped-def]
     return total
 
 
-@register_jitable
+@row_function
 def _first_guess(p, y, radius):  # type: ignore[no-untyped-def]
     """sqrt(2 radius / variance), from D = x^2 variance / 2 + ...; 0 when the radius reaches the lowest value."""
     mean = _mean(p, y)
@@ -191,7 +190,7 @@ def _first_guess(p, y, radius):  # type: ignore[no-untyped-def]
     return math.sqrt(2.0 * radius / max(variance, SMALLEST))
 
 
-@register_jitable
+@row_function
 def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
     n = p.shape[0]
     _, high = extremes(z)
@@ -223,7 +222,7 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
     return 0.0
 
 
-@register_jitable
+@row_function
 def _polished(p, y, u, v, radius, x):  # type: ignore[no-untyped-def]
     """Newton steps on D = radius for as long as they help: the minimiser needs the multiplier itself."""
     best, best_error = x, np.inf

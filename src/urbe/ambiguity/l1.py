@@ -98,7 +98,7 @@ def _worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
     n = p.shape[0]
     moved = 0.5 * radius
     if n <= SHORT:
-        tau = _select(p, z, moved, work)
+        tau = _descend(p, z, moved)
     else:
         tau = _bisect(p, z, moved, z[np.uint32(hint)])
     total = 0.0
@@ -110,32 +110,26 @@ def _worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
 
 
 SHORT = 64
-"""Row length up to which taking the highest entries one by one beats bisection."""
+"""Row length up to which going down value by value beats bisection."""
 
 
 @row_function
-def _select(p, z, moved, work):  # type: ignore[no-untyped-def]
-    """The value with mass(z > tau) <= moved <= mass(z >= tau), or the lowest: the highest entries, one by one."""
+def _descend(p, z, moved):  # type: ignore[no-untyped-def]
+    """The value with mass(z > tau) <= moved <= mass(z >= tau), or the lowest: from the highest value down."""
     n = p.shape[0]
-    rest_z, rest_p = work[0], work[1]
+    tau = -np.inf
     for j in range(n):
-        rest_z[j] = z[j]
-        rest_p[j] = p[j]
+        tau = max(tau, z[j])
     left = moved
-    tau = z[0]
-    for k in range(n):
-        top = k
-        tau = rest_z[k]
-        for j in range(k + 1, n):
-            if rest_z[j] > tau:
-                tau = rest_z[j]
-                top = j
-        left -= rest_p[top]
-        if left <= 0.0:
-            break
-        rest_z[top] = rest_z[k]
-        rest_p[top] = rest_p[k]
-    return tau
+    while True:
+        mass, below = 0.0, -np.inf
+        for j in range(n):
+            mass += p[j] if z[j] == tau else 0.0
+            below = max(below, z[j] if z[j] < tau else -np.inf)
+        left -= mass
+        if left <= 0.0 or below == -np.inf:
+            return tau
+        tau = below
 
 
 @row_function
@@ -152,7 +146,7 @@ def _around(p, z, tau):  # type: ignore[no-untyped-def]
 
 @row_function
 def _bisect(p, z, moved, tau):  # type: ignore[no-untyped-def]
-    """As `_select`, in a number of passes that grows with the logarithm of the row's length."""
+    """As `_descend`, in a number of passes that grows with the logarithm of the row's length."""
     bottom, top = z.min(), z.max()
     while True:
         above, at, up, down = _around(p, z, tau)
@@ -173,7 +167,7 @@ def _bisect(p, z, moved, tau):  # type: ignore[no-untyped-def]
 def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
     n = p.shape[0]
     moved = 0.5 * radius
-    tau = _select(p, z, moved, work) if n <= SHORT else _bisect(p, z, moved, z[0])
+    tau = _descend(p, z, moved) if n <= SHORT else _bisect(p, z, moved, z[0])
     receiver = -1
     above = 0.0
     for j in range(n):

@@ -19,7 +19,7 @@ from urbe.io.assemble import ROW_TOLERANCE
 from urbe.io.atomic import replace_files, text_writer
 from urbe.io.csv_table import csv_text, read_columns
 from urbe.io.errors import ModelFileError
-from urbe.io.text import Path, Table
+from urbe.io.text import Path, Table, line_of
 from urbe.mdp.model import MDP
 from urbe.types import BoolArray, FloatArray, IntArray
 
@@ -31,9 +31,13 @@ def read(path: Path, *, discount: float) -> MDP:
     """The model of a CSV file; see `urbe.io.read_mdp`."""
     table = read_columns(path, (*_IDS, "reward"), ("probability", "lower", "upper", "idoutcome"))
     if ("lower" in table) != ("upper" in table):
-        raise ModelFileError(path, "has only one of the columns lower and upper; intervals need both.", 1)
+        raise ModelFileError(
+            path, "has only one of the columns lower and upper; intervals need both.", line_of(path, 0)
+        )
     if "probability" not in table and "lower" not in table:
-        raise ModelFileError(path, "has no column probability; only lower and upper together can replace it.", 1)
+        raise ModelFileError(
+            path, "has no column probability; only lower and upper together can replace it.", line_of(path, 0)
+        )
     s, a, t = (table.ids(name) for name in _IDS)
     if "idoutcome" in table:
         _one_outcome(table, s, a)

@@ -117,7 +117,7 @@ def chosen_rows(mdp: MDP, policy: ArrayLike) -> IntArray:
 
 
 def policy_matrix(mdp: MDP, weights: FloatArray) -> csr_array:
-    """`(S, S)` transition matrix P_pi of the policy that takes each row with probability `weights`."""
+    """`(S, S)` transition matrix P_pi of the policy that takes each row with probability `weights`; lists no zeros."""
     from scipy.sparse import csr_array
 
     chosen = np.flatnonzero(weights)
@@ -193,10 +193,9 @@ def _must_end(mdp: MDP, matrix: csr_array) -> None:
     # breadth-first search against the arrows, from one extra node that stands for every terminal state
     n_states = mdp.n_states
     arrows = matrix.tocoo()
-    live = arrows.data > 0.0
     ends = np.flatnonzero(mdp.terminal)
-    tail = np.concatenate((arrows.col[live], np.full(len(ends), n_states)))
-    head = np.concatenate((arrows.row[live], ends))
+    tail = np.concatenate((arrows.col, np.full(len(ends), n_states)))
+    head = np.concatenate((arrows.row, ends))
     backward = coo_array((np.ones(len(tail)), (tail, head)), shape=(n_states + 1, n_states + 1)).tocsr()
     lost = np.ones(n_states + 1, dtype=bool)
     lost[breadth_first_order(backward, n_states, return_predecessors=False)] = False

@@ -99,12 +99,16 @@ class Rows:
 
     def take(self, chosen: IntArray) -> Rows:
         """The rows `chosen`, copied one after another (a policy's own rows, contiguous in memory)."""
-        length = self.length[chosen]
         entry_start = np.zeros(len(chosen) + 1, dtype=self.entry_start.dtype)
-        np.cumsum(length, out=entry_start[1:])
-        entries = self.entries_of(chosen)
-        reward = self.reward[entries] if self.rewards_successors else self.reward[chosen]
-        return Rows(self.n_states, entry_start, self.successor[entries], self.probability[entries], reward)
+        np.cumsum(self.length[chosen], out=entry_start[1:])
+        successor = np.empty(entry_start[-1], dtype=self.successor.dtype)
+        probability = np.empty(len(successor))
+        reward = np.empty(len(successor) if self.rewards_successors else len(chosen))
+        _copy_rows(
+            chosen, self.entry_start, self.successor, self.probability, self.reward, self.rewards_successors,
+            entry_start, successor, probability, reward,
+        )  # fmt: skip
+        return Rows(self.n_states, entry_start, successor, probability, reward)
 
     def entries_of(self, chosen: IntArray) -> IntArray:
         """The positions of all entries of the rows `chosen`, row after row."""
@@ -160,3 +164,16 @@ def _mass_error(entry_start, probability):  # type: ignore[no-untyped-def]
             total = new
         largest = max(largest, abs(total + lost))
     return largest
+
+
+@njit(cache=True, nogil=True)
+def _copy_rows(chosen, start, successor, p, reward, by_entry, new_start, new_successor, new_p, new_reward):  # type: ignore[no-untyped-def]
+    for k in range(len(chosen)):
+        a, b = start[chosen[k]], new_start[k]
+        for j in range(new_start[k + 1] - b):
+            new_successor[b + j] = successor[a + j]
+            new_p[b + j] = p[a + j]
+            if by_entry:
+                new_reward[b + j] = reward[a + j]
+        if not by_entry:
+            new_reward[k] = reward[chosen[k]]

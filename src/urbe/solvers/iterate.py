@@ -9,10 +9,9 @@ import numpy as np
 
 from urbe.bellman.operators import Bellman, Improvement
 from urbe.solvers.bounds import Bounds, Bracket
-from urbe.solvers.evaluation import Setting
+from urbe.solvers.evaluation import Evaluation, Setting
 from urbe.solvers.methods import Method
 from urbe.types import FloatArray
-from urbe.workers import Workers
 
 Progress = Callable[[int, float], None]
 """Called after each improvement with its number and the certified gap."""
@@ -43,15 +42,19 @@ class Outcome(NamedTuple):
 
 
 def iterate(
-    bellman: Bellman, method: Method, bracket: Bracket, start: FloatArray, workers: Workers, progress: Progress
+    bellman: Bellman,
+    method: Method,
+    evaluation: Evaluation,
+    bracket: Bracket,
+    start: FloatArray,
+    setting: Setting,
+    progress: Progress,
 ) -> Outcome:
     """Runs `method` from `start` until the bounds are within its tolerance, rounding wins, or steps run out."""
-    setting = Setting(bellman.mdp.discount, bellman.mdp.terminal, workers)
-    evaluation = method.evaluation()
     v, sweeps = start, 0
     best, since_best = np.inf, 0
     for step in range(1, method.max_steps + 1):
-        improvement = bellman.improve(v, workers)
+        improvement = bellman.improve(v, setting.workers)
         bounds = bracket(v, improvement.value)
         gap = bounds.gap
         progress(step, gap)

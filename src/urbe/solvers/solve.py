@@ -14,10 +14,12 @@ from urbe.mdp.model import MDP
 from urbe.solvers.backward_induction import backward_induction
 from urbe.solvers.bounds import Bracket
 from urbe.solvers.duration import longest_duration
+from urbe.solvers.evaluation import Setting
 from urbe.solvers.iterate import Outcome, Progress, iterate
 from urbe.solvers.methods import BackwardInduction, Method, PartialPolicyIteration
 from urbe.solvers.policies import policy_of
 from urbe.solvers.solution import NotConverged, Solution
+from urbe.solvers.warm_start import reward_alone, warm_start
 from urbe.types import FloatArray, IntArray
 from urbe.workers import Workers
 
@@ -112,7 +114,14 @@ def _iterate(
     how = PartialPolicyIteration() if method is None else method
     later = None if mdp.discount < 1.0 else np.maximum(longest_duration(mdp, nature, workers) - 1.0, 0.0)
     bracket = Bracket(bellman, later, how.rule)
-    outcome = iterate(bellman, how, bracket, _start(start, mdp), workers, progress or _silent)
+    evaluation, setting = how.evaluation(), Setting(mdp.discount, mdp.terminal, workers)
+    if start is not None:
+        v = _start(start, mdp)
+    elif isinstance(nature, Exact):
+        v = reward_alone(mdp)
+    else:
+        v = warm_start(bellman, evaluation, setting)
+    outcome = iterate(bellman, how, evaluation, bracket, v, setting, progress or _silent)
     solution = _solution(bellman, outcome)
     if throw and not outcome.reached:
         raise NotConverged(solution)
@@ -149,12 +158,7 @@ def _one_row_each(mdp: MDP, policy: ArrayLike) -> IntArray:
     return rows
 
 
-def _start(start: ArrayLike | None, mdp: MDP) -> FloatArray:
-    if start is None:  # T 0 for the model as it is, which costs no sweep
-        v = np.zeros(mdp.n_states)
-        live = np.flatnonzero(~mdp.terminal)
-        v[live] = np.maximum.reduceat(mdp.rows.expected_reward(), mdp.row_start[live]) if len(live) else 0.0
-        return v
+def _start(start: ArrayLike, mdp: MDP) -> FloatArray:
     v = checks.float_array("start", start, ndim=1).copy()
     if len(v) != mdp.n_states:
         raise ValueError(f"start has {len(v)} entries, expected one for each of {mdp.n_states} states.")

@@ -98,8 +98,8 @@ def grid_world(
 
     State s is the cell (s // columns, s % columns). Actions 0, 1, 2, 3 go up, right, down, left: as told with
     probability 1 - slip, to each side with slip / 2; a step against the border stays. Every step costs `step_cost`
-    until the goal, which is terminal. The walk starts in the top left cell. The dynamics are those of [RussellNorvig2020]
-    Sec. 17.1 without walls. Information travels one cell a step: large grids mix slowly.
+    until the goal, which is terminal. The walk starts in the top left cell. The dynamics are those of
+    [RussellNorvig2020] Sec. 17.1 without walls. Information travels one cell a step: large grids mix slowly.
 
     Args:
       rows, columns: size, at least two cells together.
