@@ -1,0 +1,50 @@
+# Everything a fresh machine with Python 3.11 and make needs. Each target creates the environment when it is missing.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+RESULTS ?= results
+# one thread per process: sweeps have threads of their own, tests and seeds have processes
+export OPENBLAS_NUM_THREADS := 1
+export OMP_NUM_THREADS := 1
+export MKL_NUM_THREADS := 1
+
+.PHONY: help reproduce test test-slow lint bench clean
+
+help:
+	@echo "make reproduce   solve the bundled models over a range of radii and write the report"
+	@echo "make test        lint, types, import directions, tests"
+	@echo "make test-slow   long statistical and large-model checks"
+	@echo "make bench       compare with the non-robust solvers of PyPI and write docs/benchmarks.md"
+
+$(VENV)/.dev: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,bench]"
+	@touch $@
+
+reproduce: $(VENV)/.dev
+	$(BIN)/urbe reproduce --output $(RESULTS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=interpreted $(BIN)/python -m pytest -n 2 -q -m "not slow" tests/ambiguity
+
+test-slow: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 -m slow
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.compare --write docs/benchmarks.md
+
+clean:
+	rm -rf $(VENV) $(RESULTS) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
