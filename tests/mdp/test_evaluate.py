@@ -72,6 +72,12 @@ def test_rows_of_a_policy_with_uneven_action_sets() -> None:
     assert not matrix[[0, 6]].any()
 
 
+def test_probabilities_off_by_rounding_are_rescaled() -> None:
+    mdp = library.riverswim()
+    weights = policy_rows(mdp, np.full((6, 2), 0.5 + 3e-10))
+    assert weights.tolist() == [0.5] * 12
+
+
 def test_occupancy_without_an_end_sums_to_the_horizon() -> None:
     mdp = library.riverswim(discount=0.9)
     visits = occupancy(mdp, np.ones(6, dtype=int))

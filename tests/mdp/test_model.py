@@ -98,6 +98,13 @@ def test_taken_rows_are_those_of_the_matrix(seed: int, n_chosen: int) -> None:
     assert np.array_equal(dense, mdp.matrix().toarray()[chosen])
 
 
+def test_taken_rows_keep_the_rewards_of_their_successors() -> None:
+    rows = library.gambler(6).rows.take(np.array([8, 0, 8]))  # stakes of 1 with 5, with 1, and with 5 again
+    assert rows.entry_start.tolist() == [0, 2, 4, 6]
+    assert rows.successor.tolist() == [4, 6, 0, 2, 4, 6]
+    assert rows.reward.tolist() == [0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
+
+
 def test_rows_without_zeros_and_with_all_states() -> None:
     p = np.array([[[0.0, 1.0, 0.0]], [[0.5, 0.0, 0.5]], [[0.2, 0.3, 0.5]]])
     full = MDP.from_dense(p, [[1.0], [2.0], [3.0]], discount=0.9, keep_zeros=True)

@@ -1,6 +1,7 @@
 """MDP.from_gymnasium and MDP.from_pymdptoolbox."""
 
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium
@@ -63,6 +64,27 @@ def test_an_end_that_is_also_passed_through_gets_a_state_of_its_own() -> None:
     assert mdp.terminal.tolist() == [False, False, True]
     assert mdp.rows.successor.tolist() == [2, 1, 0]
     assert mdp.rows.reward.tolist() == [5.0, 0.0, 1.0]
+
+
+def test_an_end_where_episodes_also_start_gets_a_state_of_its_own() -> None:
+    table: Any = {0: {0: [(1.0, 1, 5.0, True)]}, 1: {0: [(1.0, 0, 1.0, False)]}}
+    mdp = MDP.from_gymnasium(SimpleNamespace(P=table, initial_state_distrib=[0.5, 0.5]), discount=0.9)
+    assert mdp.terminal.tolist() == [False, False, True]
+    assert mdp.initial is not None
+    assert mdp.initial.tolist() == [0.5, 0.5, 0.0]
+    ended = MDP.from_gymnasium(SimpleNamespace(P=table, initial_state_distrib=[1.0, 0.0]), discount=0.9)
+    assert ended.terminal.tolist() == [False, True]
+
+
+def test_a_loop_at_the_end_is_no_way_through() -> None:
+    table: Any = {0: {0: [(1.0, 1, 1.0, True)]}, 1: {0: [(1.0, 1, 0.0, False)]}}
+    assert MDP.from_gymnasium(table, discount=0.9).terminal.tolist() == [False, True]
+
+
+def test_outcomes_of_probability_zero_end_nothing() -> None:
+    table: Any = {0: {0: [(1.0, 1, 1.0, False), (0.0, 0, 0.0, True)]}, 1: {0: [(1.0, 0, 0.0, False)]}}
+    mdp = MDP.from_gymnasium(table, discount=0.9)
+    assert mdp.terminal.tolist() == [False, False]
 
 
 def test_rows_of_a_state_that_is_over_are_not_read() -> None:
