@@ -1,0 +1,3 @@
+"""The command line: `urbe solve | convert | reproduce`."""
+
+from urbe.cli.main import main as main

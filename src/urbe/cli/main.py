@@ -1,0 +1,70 @@
+"""Parses the command line, runs one command, and turns what happens into an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from urbe.cli import convert, reproduce, solve
+
+OK, NOT_SOLVED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+DESCRIPTION = """\
+Robust Markov decision processes: policies whose worst-case value is certified.
+
+A finite MDP (states, actions, transition probabilities, rewards) estimated from data is never quite right. urbe finds
+the policy with the best value against every model near yours, that value with bounds that include rounding, and the
+model nature would choose against it.
+"""
+
+EPILOG = """\
+start here:
+  urbe solve model.csv --discount 0.99                              the model as it is
+  urbe solve model.csv --discount 0.99 --set l1 --radius 0.5        every row may be off by 0.5 in the L1 norm
+  urbe convert model.csv model.npz --discount 0.99                  the same model, faster to read
+  urbe solve --help                                                 all sets, formats and options
+
+a model in CSV has a header and 0-based ids:
+  idstatefrom,idaction,idstateto,probability,reward
+  0,0,0,0.9,0.0
+  0,0,1,0.1,1.0
+
+exit codes: 0 solved, 1 tolerance not reached, 2 bad input or usage, 130 interrupted
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns its exit code."""
+    options = build_parser().parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except (ValueError, KeyError, OSError, MemoryError) as error:
+        print(f"urbe: {_sentence(error)}", file=sys.stderr)
+        return BAD_INPUT
+    except RuntimeError as error:  # NotConverged, and nothing else we raise
+        print(f"urbe: {error}", file=sys.stderr)
+        return NOT_SOLVED
+    except KeyboardInterrupt:
+        print("urbe: interrupted; no file was written.", file=sys.stderr)
+        return INTERRUPTED
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="urbe", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--version", action="version", version=f"urbe {version('urbe')}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for command in (solve, convert, reproduce):
+        command.add_parser(commands)
+    return parser
+
+
+def _sentence(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{os.fspath(error.filename)}: {error.strerror}"
+    return str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)

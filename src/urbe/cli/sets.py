@@ -1,0 +1,96 @@
+"""The sets by name: the only place where strings become ambiguity sets."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+from urbe.ambiguity import (
+    AmbiguitySet,
+    Chi2Ball,
+    Contamination,
+    Interval,
+    KLBall,
+    L1Ball,
+    L2Ball,
+    LikelihoodRegion,
+    LInfBall,
+    Optimistic,
+    SRectangular,
+)
+from urbe.io import read_budget
+from urbe.mdp.model import MDP
+
+BALLS: dict[str, Callable[..., Any]] = {
+    "l1": L1Ball,
+    "l2": L2Ball,
+    "linf": LInfBall,
+    "kl": KLBall,
+    "likelihood": LikelihoodRegion,
+    "chi2": Chi2Ball,
+    "contamination": Contamination,
+}
+S_RECTANGULAR = ("l1", "l2", "linf", "kl")
+
+HELP = """\
+sets (--set NAME --radius X), nature may replace each row p of the model by any q with
+  l1             sum |q - p| <= X                  up to 2
+  l2             sqrt(sum (q - p)^2) <= X
+  linf           max |q - p| <= X
+  kl             sum q log(q / p) <= X
+  likelihood     sum p log(p / q) <= X             reverse KL; X = chi2 quantile / (2 n) for n samples
+  chi2           sum (q - p)^2 / p <= X
+  contamination  (1 - X) p + X (anything)          up to 1
+  interval       the bounds of the file itself     PRISM [lo,hi], CSV columns lower,upper; no radius
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options that choose what nature may do."""
+    group = parser.add_argument_group("what nature may do")
+    group.add_argument("--set", choices=(*BALLS, "interval"), help="which set; without it the model is taken as it is")
+    group.add_argument("--radius", type=float, metavar="X", help="its size, the same for every state and action")
+    group.add_argument(
+        "--budget", metavar="FILE", help="a CSV idstate,idaction,budget with a radius for every pair, instead of --radius"
+    )
+    group.add_argument(
+        "--support", choices=("nominal", "all"), default="nominal",
+        help="successors that may receive mass: the row's own (default), or every state",
+    )  # fmt: skip
+    group.add_argument(
+        "--rectangular", choices=("sa", "s"), default="sa",
+        help="nature answers each action on its own (sa, default), or has one budget for all actions of a state (s; "
+        f"{', '.join(S_RECTANGULAR)}; policies may be randomised)",
+    )  # fmt: skip
+    group.add_argument("--optimistic", action="store_true", help="nature helps instead of harming")
+
+
+def chosen_set(options: argparse.Namespace, mdp: MDP) -> AmbiguitySet | None:
+    """The set the options describe, or None for the model as it is."""
+    if options.set is None:
+        for name in ("radius", "budget"):
+            if getattr(options, name) is not None:
+                raise ValueError(f"--{name} says how large, but not which set: add --set l1, for one.")
+        if options.rectangular == "s" or options.optimistic:
+            raise ValueError("--rectangular and --optimistic need a set: add --set l1 --radius 0.5, for one.")
+        return None
+    nature = _described(options, mdp)
+    if options.rectangular == "s":
+        if options.set not in S_RECTANGULAR:
+            raise ValueError(f"--rectangular s knows {', '.join(S_RECTANGULAR)}, not {options.set}.")
+        if options.optimistic:
+            raise ValueError("--optimistic and --rectangular s do not go together; use --rectangular sa.")
+        nature = SRectangular(nature)
+    return Optimistic(nature) if options.optimistic else nature
+
+
+def _described(options: argparse.Namespace, mdp: MDP) -> Any:
+    if options.set == "interval":
+        if options.radius is not None or options.budget is not None:
+            raise ValueError("--set interval takes its bounds from the file; for a ball of a radius use --set linf.")
+        return Interval()
+    if (options.radius is None) == (options.budget is None):
+        raise ValueError(f"--set {options.set} needs either --radius X or --budget FILE.")
+    radius = options.radius if options.budget is None else read_budget(options.budget, mdp)
+    return BALLS[options.set](radius, support=options.support)

@@ -1,0 +1,133 @@
+"""`urbe solve`: a model file in, a policy with certified bounds out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from urbe.cli import sets
+from urbe.cli.progress import sweeps_progress
+from urbe.io import read_mdp, write_policy
+from urbe.io.mdp_files import FORMATS
+from urbe.mdp.model import MDP
+from urbe.solvers import (
+    BackwardInduction,
+    ModifiedPolicyIteration,
+    NotConverged,
+    PartialPolicyIteration,
+    Solution,
+    ValueIteration,
+)
+from urbe.solvers import solve as solve_model
+
+METHODS = {"ppi": PartialPolicyIteration, "mpi": ModifiedPolicyIteration, "vi": ValueIteration}
+SHOWN_STATES = 20
+
+EXAMPLES = """
+examples:
+  urbe solve model.csv --discount 0.99 --set l1 --radius 0.5 --output policy.csv
+  urbe solve model.csv --discount 0.99 --set kl --radius 0.1 --rectangular s
+  urbe solve model.tra --discount 0.95 --set interval --json
+  urbe solve model.npz --horizon 50 --set chi2 --radius 0.2
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Adds the command and its options."""
+    parser = commands.add_parser(
+        "solve",
+        help="find the best policy against the worst model of a set",
+        description="Finds the policy with the best worst-case value, and certifies that value.",
+        epilog=sets.HELP + EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("model", help="a model file: .csv (craam), .npz, .tra (PRISM explicit), .bmdp")
+    parser.add_argument("--discount", type=float, metavar="G", help="in [0, 1]; needed unless the file stores one (.npz)")
+    parser.add_argument("--format", choices=tuple(FORMATS), help="the file's format, when its name does not tell")
+    sets.add_arguments(parser)
+    group = parser.add_argument_group("how to solve")
+    group.add_argument("--tolerance", type=float, default=1e-6, metavar="T", help="wanted gap of the bounds (1e-6)")
+    group.add_argument(
+        "--method", choices=tuple(METHODS), default="ppi",
+        help="partial policy iteration (default), modified policy iteration, value iteration",
+    )  # fmt: skip
+    group.add_argument("--horizon", type=int, metavar="H", help="H decisions and no more, by backward induction")
+    group.add_argument("--threads", type=int, default=1, metavar="N", help="threads for large models (1)")
+    group = parser.add_argument_group("what to write")
+    group.add_argument("--output", metavar="FILE", help="write the policy to a CSV: idstate,idaction,value")
+    group.add_argument("--json", action="store_true", help="print everything as JSON instead of a table")
+    group.add_argument("--quiet", action="store_true", help="no progress, no table; for use with --output")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Solves and reports; returns the exit code."""
+    if options.horizon is not None and options.output is not None:
+        raise ValueError("--output holds one action per state, but with --horizon they change by step; use --json.")
+    mdp = read_mdp(options.model, discount=options.discount, format=options.format)
+    nature = sets.chosen_set(options, mdp)
+    method = (
+        METHODS[options.method](tolerance=options.tolerance)
+        if options.horizon is None
+        else BackwardInduction(options.horizon)
+    )
+    began = time.perf_counter()
+    with sweeps_progress(show=not options.quiet and not options.json, tolerance=options.tolerance) as progress:
+        try:
+            solution = solve_model(mdp, nature, method, threads=options.threads, progress=progress)
+        except NotConverged as error:
+            solution = error.solution
+    seconds = time.perf_counter() - began
+    if options.json:
+        json.dump(as_json(solution, seconds), sys.stdout)
+        print()
+    elif not options.quiet:
+        _print_table(mdp, solution, seconds)
+    if not solution.converged:
+        print(f"urbe: {solution.status}", file=sys.stderr)
+        return 1
+    if options.output is not None:
+        write_policy(options.output, solution.policy, solution.value)
+    return 0
+
+
+def as_json(solution: Solution, seconds: float) -> dict[str, Any]:
+    """Everything of a solution but the kernel, as plain lists; values that do not exist are null."""
+    return {
+        "status": solution.status,
+        "converged": solution.converged,
+        "gap": solution.gap,
+        "steps": solution.steps,
+        "seconds": seconds,
+        "policy": solution.policy.tolist(),
+        "value": solution.value.tolist(),
+        "lower": solution.lower.tolist(),
+        "upper": solution.upper.tolist(),
+        "q": np.where(np.isfinite(solution.q), solution.q, None).tolist(),  # type: ignore[call-overload]
+    }
+
+
+def _print_table(mdp: MDP, solution: Solution, seconds: float) -> None:
+    console = Console()
+    console.print(f"{mdp}", highlight=False)
+    value, lower, upper = (np.atleast_2d(x)[0] for x in (solution.value, solution.lower, solution.upper))
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("state", "action", "value", "at least", "at most"):
+        table.add_column(name, justify="right")
+    for s in range(min(mdp.n_states, SHOWN_STATES)):
+        table.add_row(str(s), solution.action_text(s), *(f"{x[s]:.8g}" for x in (value, lower, upper)))
+    console.print(table)
+    if mdp.n_states > SHOWN_STATES:
+        console.print(f"... and {mdp.n_states - SHOWN_STATES} more states; --output writes them all.", highlight=False)
+    start = solution.value_at_start()
+    if start is not None:
+        console.print(f"Value at the start: {start:.8g}", highlight=False)
+    told = f"{solution.steps} sweeps, {seconds:.2g} s."
+    console.print(f"{solution.status} {told}", highlight=False, soft_wrap=True)
