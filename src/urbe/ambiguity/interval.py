@@ -251,12 +251,10 @@ def _linf_worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped
 def _linf_minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
     _linf_box(p, radius, work[1], work[2])
     tau = _fill(work[1], work[2], z, work[0], q)
-    for j in range(p.shape[0]):  # a bound moves with p_j unless it is clipped
-        m[j] = 0.0
-        lower_moves = z[j] > tau and p[j] >= radius
-        upper_moves = z[j] < tau and p[j] + radius < 1.0
-        if lower_moves or upper_moves:
-            m[j] = z[j] - tau
+    for j in range(p.shape[0]):
+        # the upper bound counts below tau, the lower one above; a lower bound clipped at 0 stays there when p_j moves,
+        # and an upper bound of 1 is never filled below tau
+        m[j] = z[j] - tau if z[j] < tau or p[j] >= radius else 0.0
     return 0.0
 
 
