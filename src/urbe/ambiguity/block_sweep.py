@@ -1,17 +1,18 @@
 """A sweep for sets whose rows are solved by improving last time's multiplier, many rows at a time.
 
-A block of rows is gathered and brought to the unit y_j = (z_j - low) / (high - low) in [0, 1], where `low` is the
-least value mass may be sent to and `high` the largest of the row. A set brings functions of plain numbers,
+Each row of a block is brought to the unit y_j = (z_j - low) / (high - low) in [0, 1], where `low` is the least value
+mass may be sent to and `high` the largest of the row. A set brings functions of plain numbers,
 
-    rate(x)                                 factor of y in the set's nonlinearity, for a row's multiplier x
-    curve(t)                                -> u, v: the nonlinearity at t = rate * y, without branches
-    moments(p, y, u, v)                     -> four sums over a row
-    judge(radius, x, s0, s1, s2, s3)        -> value, better x, ok
-    worst(p, y, u, v, radius, x)            -> value, x: solves a row from any x (0.0: none known); u, v are scratch
+    rate(x)                             factor of y in the set's nonlinearity, for a row's multiplier x > 0
+    curve(t)                            -> u, v: the nonlinearity at t = rate * y, without branches
+    moments(p, a, t, u, v, b, n)        -> four sums over the entries p[a + j], t[b + j], u[b + j], v[b + j], j < n
+    judge(radius, x, s0, s1, s2, s3)    -> value, better x, ok, without branches
+    worst(p, y, t, u, v, radius, x)     -> value, x: solves a row from any x > 0; t, u, v are scratch
 
-`curve` runs over all entries of the block at once, whatever the length of its rows: this is where vector units pay.
-Rows judged unfinished take another round at the better x; those still unfinished are given to `worst`. Wherever
-`judge` says ok its value is as accurate as that of `worst`. Values are in units of high - low, above low.
+`curve` runs over all entries of the block at once, whatever the length of its rows, and `judge` over all its rows: this
+is where vector units pay. Rows judged unfinished take another round at the better x; those still unfinished are given
+to `worst`. Wherever `judge` says ok, its value is as accurate as that of `worst`. Values are in units of high - low,
+above low. A multiplier is such that small radii have x = sqrt(2 radius / variance of y), the first guess.
 """
 
 from __future__ import annotations
@@ -20,15 +21,23 @@ from collections.abc import Callable
 
 import numpy as np
 from numba import njit
+from numba.extending import register_jitable
 
 from urbe.ambiguity.sweep import FAST, RowFunction, fingerprint, row_function
 
-ROUNDS = 3
-BLOCK = 128
+ROUNDS = 4
+
+BLOCK = 64
 """Most rows of a block, and the distance between columns of its scratch space; a constant lets loops vectorise."""
 
-ENTRIES = 1280
-"""Entries of a block, so that its arrays stay in the nearest cache."""
+ENTRIES = 2048
+"""Entries of a block, unless one row is longer: its arrays stay in the nearest cache."""
+
+# Offsets are unsigned, or each access would first look for a negative index; slices would count references.
+U = np.uint64
+
+vector_function = register_jitable(fastmath=FAST, error_model="numpy", inline="always")
+"""Marks a function to be vectorised over rows: inlined, and without tests for division by zero."""
 
 
 def make_block_sweep(
@@ -37,58 +46,61 @@ def make_block_sweep(
     """A compiled sweep over the rows `first .. last` that writes `out` and updates `hint`."""
     text = fingerprint(worst)
 
-    @njit(cache=True, nogil=True, fastmath=FAST)
+    @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
     def sweep(first, last, start, successor, p, r, data, radius, outside, w, reward, shift, hint, work, out):  # type: ignore[no-untyped-def]
         text  # noqa: B018  part of the cache key
         width = work.shape[1]
         size = max(1, min(BLOCK, ENTRIES // width))
-        y, t, u, v = np.empty(size * width), np.empty(size * width), np.empty(size * width), np.empty(size * width)
-        low, span = np.empty(BLOCK), np.empty(BLOCK)
-        place = np.empty(BLOCK, dtype=np.int64)
+        z, t, u, v = np.empty(size * width), np.empty(size * width), np.empty(size * width), np.empty(size * width)
+        low, span, place = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK, dtype=np.int64)
         c = np.empty(9 * BLOCK)  # columns: radius, x, four sums, value, better x, ok
         for block in range(first, last, size):
             count = min(size, last - block)
             left = 0
             for k in range(count):
-                a = np.int64(start[block + k])
-                n = np.int64(start[block + k + 1]) - a
-                row_y, row_successor = y[k * width : k * width + n], successor[a : a + n]
+                a, b = U(start[block + k]), U(k * width)
+                n = U(start[block + k + 1]) - a
                 for j in range(n):
-                    row_y[j] = w[np.uint32(row_successor[j])]
-                    if r is not None:
-                        row_y[j] += r[a + j]
-                least, most = extremes(row_y)
+                    z[b + j] = w[np.uint32(successor[a + j])]
+                if r is not None:
+                    for j in range(n):
+                        z[b + j] += r[a + j]
+                least, most = z[b], z[b]
+                for j in range(n):
+                    least = min(least, z[b + j])
+                    most = max(most, z[b + j])
                 least = min(least, outside)
                 low[k], span[k] = least, most - least
                 out[block + k] = 0.0
                 if most > least:
-                    unit = 1.0 / (most - least)
-                    for j in range(n):
-                        row_y[j] = (row_y[j] - least) * unit
-                    place[left] = k
-                    c[left] = radius[block + k]
-                    c[BLOCK + left] = hint[block + k]
+                    x = hint[block + k]
+                    if x <= 0.0:
+                        mean = 0.0
+                        for j in range(n):
+                            mean += p[a + j] * (z[b + j] - least)
+                        variance = 0.0
+                        for j in range(n):
+                            variance += p[a + j] * (z[b + j] - least - mean) ** 2
+                        x = first_guess(radius[block + k], variance / (most - least) ** 2)
+                    place[left], c[left], c[BLOCK + left] = k, radius[block + k], x
                     left += 1
             for _ in range(ROUNDS):
-                used = 0
+                used = U(0)
                 for i in range(left):
                     k = place[i]
-                    n = np.int64(start[block + k + 1]) - np.int64(start[block + k])
-                    factor = rate(c[BLOCK + i])
-                    row_y, row_t = y[k * width : k * width + n], t[used : used + n]
+                    b, n = U(k * width), U(start[block + k + 1]) - U(start[block + k])
+                    factor, least = rate(c[BLOCK + i]) / span[k], low[k]
                     for j in range(n):
-                        row_t[j] = factor * row_y[j]
+                        t[used + j] = factor * (z[b + j] - least)
                     used += n
                 for j in range(used):
                     u[j], v[j] = curve(t[j])
-                used = 0
+                used = U(0)
                 for i in range(left):
-                    k = place[i]
-                    a = np.int64(start[block + k])
-                    n = np.int64(start[block + k + 1]) - a
-                    c[2 * BLOCK + i], c[3 * BLOCK + i], c[4 * BLOCK + i], c[5 * BLOCK + i] = moments(
-                        p[a : a + n], y[k * width : k * width + n], u[used : used + n], v[used : used + n]
-                    )
+                    a = U(start[block + place[i]])
+                    n = U(start[block + place[i] + 1]) - a
+                    s0, s1, s2, s3 = moments(p, a, t, u, v, used, n)
+                    c[2 * BLOCK + i], c[3 * BLOCK + i], c[4 * BLOCK + i], c[5 * BLOCK + i] = s0, s1, s2, s3
                     used += n
                 for i in range(left):
                     value, x, ok = judge(
@@ -103,19 +115,20 @@ def make_block_sweep(
                     out[block + k] = c[6 * BLOCK + i]
                     hint[block + k] = c[7 * BLOCK + i]
                     if c[8 * BLOCK + i] == 0.0:
-                        c[unfinished] = c[i]
-                        c[BLOCK + unfinished] = c[7 * BLOCK + i]
                         place[unfinished] = k
+                        c[unfinished], c[BLOCK + unfinished] = c[i], c[7 * BLOCK + i]
                         unfinished += 1
                 left = unfinished
                 if left == 0:
                     break
             for i in range(left):
                 k = place[i]
-                a = np.int64(start[block + k])
-                n = np.int64(start[block + k + 1]) - a
+                e, m, d = np.int64(start[block + k]), np.int64(start[block + k + 1] - start[block + k]), k * width
+                y = z[d : d + m]
+                for j in range(m):
+                    y[j] = (y[j] - low[k]) / span[k]
                 out[block + k], hint[block + k] = worst(
-                    p[a : a + n], y[k * width : k * width + n], u[:n], v[:n], c[i], c[BLOCK + i]
+                    p[e : e + m], y, t[:m], u[:m], v[:m], c[i], c[BLOCK + i]
                 )
             for k in range(count):
                 out[block + k] = low[k] + span[k] * out[block + k] + shift
@@ -125,12 +138,19 @@ def make_block_sweep(
     return sweep  # type: ignore[no-any-return]
 
 
+@vector_function
+def first_guess(radius, variance):  # type: ignore[no-untyped-def]
+    """sqrt(2 radius / variance), kept away from zero and infinity."""
+    return min(max(np.sqrt(2.0 * radius / max(variance, 1e-30)), 1e-30), 1e15)
+
+
 @row_function
-def extremes(z):  # type: ignore[no-untyped-def]
-    """min z and max z."""
-    low = z[0]
+def to_unit(z, low, y):  # type: ignore[no-untyped-def]
+    """Writes (z - low) / span to y; returns the span max z - low, zero when nothing is left to choose."""
     high = z[0]
     for j in range(z.shape[0]):
-        low = min(low, z[j])
         high = max(high, z[j])
-    return low, high
+    span = high - low
+    for j in range(z.shape[0]):
+        y[j] = (z[j] - low) / span if span > 0.0 else 0.0
+    return span

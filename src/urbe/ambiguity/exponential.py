@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import register_jitable
 
-elementwise = register_jitable(fastmath={"contract", "nsz", "nnan"})
+elementwise = register_jitable(fastmath={"contract", "nsz", "nnan"}, error_model="numpy")
 """Operations may be fused but not reordered: reordering would turn (a - 1) + b into (a + b) - 1, and cancel."""
 
 LOG2_E = 1.4426950408889634
@@ -43,7 +43,7 @@ def power_of_two(t):  # type: ignore[no-untyped-def]
     return scale + part, (scale - 1.0) + part
 
 
-@elementwise
+@register_jitable(inline="always")
 def log_of(x, less):  # type: ignore[no-untyped-def]
     """log x for x > 0, to within 3 units in the last place; `less` is x - 1, known more precisely when x is near 1."""
     bits = np.float64(x).view(np.int64)

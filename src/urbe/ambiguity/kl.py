@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from urbe import checks
-from urbe.ambiguity.block_sweep import extremes, make_block_sweep
+from urbe.ambiguity.block_sweep import make_block_sweep, to_unit, vector_function
 from urbe.ambiguity.exponential import LOG2_E, log_of, power_of_two
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import make_minimiser, row_function
@@ -73,36 +73,35 @@ class KLBall:
         return bind_rows(KERNEL, mdp, radius)
 
 
-@row_function
+@vector_function
 def _rate(x):  # type: ignore[no-untyped-def]
     return -LOG2_E * x
 
 
-@row_function
-def _moments(p, y, u, v):  # type: ignore[no-untyped-def]
-    """Sums of p_j e^{-x y_j} (1, y_j, y_j^2) and of p_j (e^{-x y_j} - 1)."""
+@vector_function
+def _moments(p, a, t, u, v, b, n):  # type: ignore[no-untyped-def]
+    """Sums of p (2^t - 1) and of p 2^t (1, t, t^2)."""
     mass = 0.0
     less = 0.0
     first = 0.0
     second = 0.0
-    for j in range(p.shape[0]):
-        weight = p[j] * u[j]
+    for j in range(n):
+        weight = p[a + j] * u[b + j]
         mass += weight
-        less += p[j] * v[j]
-        first += weight * y[j]
-        second += weight * y[j] * y[j]
+        less += p[a + j] * v[b + j]
+        first += weight * t[b + j]
+        second += weight * t[b + j] * t[b + j]
     return mass, less, first, second
 
 
-@row_function
+@vector_function
 def _judge(radius, x, mass, less, first, second):  # type: ignore[no-untyped-def]
     """Value and better x by Newton's parabola, and whether its error is within the tolerance."""
-    x = max(x, SMALLEST)
-    lam = 1.0 / x
-    unit = 1.0 / mass
-    mean = first * unit
-    square = second * unit
+    unit = -1.0 / (LOG2_E * x)  # t in units of y
+    mean = first * unit / mass
+    square = second * unit * unit / mass
     log_mass = log_of(mass, less)
+    lam = 1.0 / x
     # the dual as a function of lam = 1 / x, -lam (K + radius), has slope -unused and second derivative -x^3 K''
     unused = radius - (-x * mean - log_mass)
     curvature = max(square - mean * mean, SMALLEST)
@@ -120,32 +119,29 @@ def _judge(radius, x, mass, less, first, second):  # type: ignore[no-untyped-def
     spent = max(radius - unused, 0.0)
     turn = 2.0 * (math.sqrt(spent * radius) - spent) * lam / curvature
     better = min(max(x + (step if sharp else turn), 0.25 * x), 4.0 * x)
-    ok = (x > SMALLEST) & (radius > TINY) & (sharp | reached)
-    return -(log_mass + radius) * lam + (gain if sharp else 0.0), x if reached else better, ok
+    value = -(log_mass + radius) * lam + (gain if sharp else 0.0)
+    return value, x if reached else better, sharp | reached
 
 
 @row_function
-def _worst(p, y, u, v, radius, x):  # type: ignore[no-untyped-def]
+def _worst(p, y, t, u, v, radius, x):  # type: ignore[no-untyped-def]
     """The same from any start, by Newton steps inside a bracket."""
     if radius <= TINY:
         return _mean(p, y), 0.0
     # Hoeffding: D <= x^2 / 8. From `most` on, radius left over is worth at most the tolerance.
     least = math.sqrt(8.0 * radius)
     most = max(radius / TOLERANCE, 2.0 * least)
-    if x <= SMALLEST:
-        x = _first_guess(p, y, radius)
-        if x <= 0.0:
-            return 0.0, most
+    if radius >= _reach(p, y):
+        return 0.0, most
     x = min(max(x, least), most)
     count = 0
     while True:
-        _curves(y, u, v, x)
-        mass, less, first, second = _moments(p, y, u, v)
+        mass, less, first, second = _at(p, y, t, u, v, x)
         value, following, ok = _judge(radius, x, mass, less, first, second)
         if ok:
             return value, following
         log_mass = log_of(mass, less)
-        unused = radius - (-x * first / mass - log_mass)
+        unused = radius - (first / (LOG2_E * mass) - log_mass)
         if unused > 0.0:
             least = x
         else:
@@ -162,10 +158,13 @@ def _worst(p, y, u, v, radius, x):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _curves(y, u, v, x):  # type: ignore[no-untyped-def]
+def _at(p, y, t, u, v, x):  # type: ignore[no-untyped-def]
+    """The moments of one row at x."""
     factor = _rate(x)
     for j in range(y.shape[0]):
-        u[j], v[j] = power_of_two(factor * y[j])
+        t[j] = factor * y[j]
+        u[j], v[j] = power_of_two(t[j])
+    return _moments(p, 0, t, u, v, 0, y.shape[0])
 
 
 @row_function
@@ -177,44 +176,34 @@ def _mean(p, y):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _first_guess(p, y, radius):  # type: ignore[no-untyped-def]
-    """sqrt(2 radius / variance), from D = x^2 variance / 2 + ...; 0 when the radius reaches the lowest value."""
-    mean = _mean(p, y)
-    variance = 0.0
+def _reach(p, y):  # type: ignore[no-untyped-def]
+    """The radius from which on all mass can move to the lowest successors: -log of their nominal mass."""
     lowest = 0.0
     for j in range(p.shape[0]):
-        variance += p[j] * (y[j] - mean) * (y[j] - mean)
         lowest += p[j] if y[j] <= 0.0 else 0.0
-    if radius >= -math.log(min(lowest, 1.0)):
-        return 0.0
-    return math.sqrt(2.0 * radius / max(variance, SMALLEST))
+    return -math.log(min(lowest, 1.0))
 
 
 @row_function
 def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
     n = p.shape[0]
-    _, high = extremes(z)
-    span = high - low
-    y, u, v = work[0], work[1], work[2]
-    if radius <= TINY or not span > 0.0:
+    y, t, u = work[0], work[1], work[2]
+    v = m
+    span = to_unit(z, low, y)
+    if radius <= TINY or span <= 0.0:
         for j in range(n):
             q[j] = p[j]
             m[j] = z[j]
         return 0.0
-    for j in range(n):
-        y[j] = (z[j] - low) / span
-    if _first_guess(p, y, radius) <= 0.0:
-        lowest = 0.0
+    reach = _reach(p, y)
+    if radius >= reach:
         for j in range(n):
-            lowest += p[j] if y[j] <= 0.0 else 0.0
-        for j in range(n):
-            q[j] = p[j] / lowest if y[j] <= 0.0 else 0.0
+            q[j] = p[j] * math.exp(reach) if y[j] <= 0.0 else 0.0
             m[j] = 0.0
         return 0.0
-    _, x = _worst(p, y, u, v, radius, 0.0)
-    x = _polished(p, y, u, v, radius, x)
-    _curves(y, u, v, x)
-    mass, less, _, _ = _moments(p, y, u, v)
+    _, x = _worst(p, y, t, u, v, radius, 1.0)
+    x = _polished(p, y, t, u, v, radius, x)
+    mass, less, _, _ = _at(p, y, t, u, v, x)
     # the sensitivity is -exp(-x y) span / (x mass), shifted so that it tends to z - low as x goes to zero
     for j in range(n):
         q[j] = p[j] * u[j] / mass
@@ -223,14 +212,13 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
 
 
 @row_function
-def _polished(p, y, u, v, radius, x):  # type: ignore[no-untyped-def]
+def _polished(p, y, t, u, v, radius, x):  # type: ignore[no-untyped-def]
     """Newton steps on D = radius for as long as they help: the minimiser needs the multiplier itself."""
     best, best_error = x, np.inf
     while True:
-        _curves(y, u, v, x)
-        mass, less, first, second = _moments(p, y, u, v)
-        curvature = second / mass - (first / mass) ** 2
-        unused = radius - (-x * first / mass - log_of(mass, less))
+        mass, less, first, second = _at(p, y, t, u, v, x)
+        curvature = (second / mass - (first / mass) ** 2) / (LOG2_E * x) ** 2
+        unused = radius - (first / (LOG2_E * mass) - log_of(mass, less))
         if not abs(unused) < best_error or not curvature > 0.0:
             return best
         best, best_error = x, abs(unused)
