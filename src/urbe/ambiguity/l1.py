@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from urbe import checks
 from urbe.ambiguity.base import WorstCase
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
-from urbe.ambiguity.sweep import FAST, gather, make_minimiser, row_function
+from urbe.ambiguity.sweep import FAST, make_minimiser, row_function
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray, Support
@@ -59,7 +59,10 @@ class L1Ball:
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _sweep(first, last, start, successor, p, r, data, radius, outside, w, reward, shift, hint, work, out):  # type: ignore[no-untyped-def]
-    """The loop of `make_sweep` with a first attempt: one pass, without branches, at the row's last stopping entry."""
+    """A first attempt on each row, one pass without branches at its last stopping entry; then the rows where it moved.
+
+    All in one function: a call for each row would cost as much as the row.
+    """
     stale = np.empty(last - first, dtype=np.bool_)
     for row in range(first, last):
         a = np.int64(start[row])
@@ -83,91 +86,134 @@ def _sweep(first, last, start, successor, p, r, data, radius, outside, w, reward
         if r is None:
             out[row] += reward[row]
     for row in range(first, last):
-        if stale[row - first]:
-            a = np.int64(start[row])
-            n = np.int64(start[row + 1]) - a
-            values, low = gather(a, n, successor, r, w, outside, work)
-            value, hint[row] = _worst(p[a : a + n], values, low, radius[row], data, hint[row], work[1:, :n])
-            out[row] = value + shift
-            if r is None:
-                out[row] += reward[row]
-
-
-@row_function
-def _worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
-    n = p.shape[0]
-    moved = 0.5 * radius
-    if n <= SHORT:
-        tau = _descend(p, z, moved)
-    else:
-        tau = _bisect(p, z, moved, z[np.uint32(hint)])
-    total = 0.0
-    marginal = 0
-    for j in range(n):
-        total += p[j] * min(z[j], tau)
-        marginal = j if z[j] == tau else marginal
-    return total - moved * (tau - low), float(marginal)
+        if not stale[row - first]:
+            continue
+        a = np.int64(start[row])
+        n = np.int64(start[row + 1]) - a
+        values, rest, mass = work[0, :n], work[1, :n], work[2, :n]
+        row_p, row_successor = p[a : a + n], successor[a : a + n]
+        low = outside
+        for j in range(n):
+            z = w[np.uint32(row_successor[j])]
+            if r is not None:
+                z += r[a + j]
+            values[j] = z
+            rest[j] = z
+            mass[j] = row_p[j]
+            low = min(low, z)
+        moved = 0.5 * radius[row]
+        if n <= SHORT:
+            tau = values[0]
+            left = moved
+            for k in range(n):  # take the highest entry of what is left, until enough is taken
+                top = k
+                tau = rest[k]
+                for j in range(k + 1, n):
+                    if rest[j] > tau:
+                        tau = rest[j]
+                        top = j
+                left -= mass[top]
+                if left <= 0.0:
+                    break
+                rest[top] = rest[k]
+                mass[top] = mass[k]
+        else:
+            tau = _threshold(row_p, values, moved, values[np.uint32(hint[row])])
+        total = 0.0
+        for j in range(n):
+            total += row_p[j] * min(values[j], tau)
+        marginal = 0
+        while values[marginal] != tau:
+            marginal += 1
+        hint[row] = marginal
+        out[row] = total - moved * (tau - low) + shift
+        if r is None:
+            out[row] += reward[row]
 
 
 SHORT = 64
-"""Row length up to which going down value by value beats bisection."""
+"""Row length up to which taking the highest entries one by one beats a search."""
+
+
+PASSES = 12
 
 
 @row_function
-def _descend(p, z, moved):  # type: ignore[no-untyped-def]
-    """The value with mass(z > tau) <= moved <= mass(z >= tau), or the lowest: from the highest value down."""
-    n = p.shape[0]
-    tau = -np.inf
-    for j in range(n):
-        tau = max(tau, z[j])
-    left = moved
-    while True:
-        mass, below = 0.0, -np.inf
-        for j in range(n):
-            mass += p[j] if z[j] == tau else 0.0
-            below = max(below, z[j] if z[j] < tau else -np.inf)
-        left -= mass
-        if left <= 0.0 or below == -np.inf:
-            return tau
-        tau = below
+def _threshold(p, z, moved, guess):  # type: ignore[no-untyped-def]
+    """The value tau with mass(z > tau) <= moved <= mass(z >= tau), or the lowest value.
 
-
-@row_function
-def _around(p, z, tau):  # type: ignore[no-untyped-def]
-    """Mass above tau and at it, and the next values up and down; one pass without branches."""
-    above, at, up, down = 0.0, 0.0, np.inf, -np.inf
-    for j in range(p.shape[0]):
-        above += p[j] if z[j] > tau else 0.0
-        at += p[j] if z[j] == tau else 0.0
-        up = min(up, z[j] if z[j] > tau else np.inf)
-        down = max(down, z[j] if z[j] < tau else -np.inf)
-    return above, at, up, down
-
-
-@row_function
-def _bisect(p, z, moved, tau):  # type: ignore[no-untyped-def]
-    """As `_descend`, in a number of passes that grows with the logarithm of the row's length."""
-    bottom, top = z.min(), z.max()
-    while True:
-        above, at, up, down = _around(p, z, tau)
-        if above > moved and up < np.inf:
-            bottom = up
-        elif above + at < moved and down > -np.inf:
-            top = down
+    Mass and number of entries above a level are sums, which vectorise: a secant search on the level, from the guess,
+    until one entry is left between the ends. Ties and odd spacings are left to a walk over what remains.
+    """
+    bottom, top = _extremes(z)
+    above_bottom, count_bottom = _beyond(p, z, bottom)
+    if above_bottom <= moved:
+        return bottom
+    above_top, count_top = 0.0, 0.0
+    level = guess
+    for _ in range(PASSES):
+        if not bottom < level < top:
+            level = 0.5 * (bottom + top)
+        above, count = _beyond(p, z, level)
+        if above > moved:
+            bottom, above_bottom, count_bottom = level, above, count
         else:
-            return tau
-        middle = 0.5 * (bottom + top)
-        # snap to a value of the row inside [bottom, top]
-        tau = bottom
+            top, above_top, count_top = level, above, count
+        if count_bottom - count_top == 1.0:
+            between = 0.0
+            for j in range(p.shape[0]):
+                between += z[j] if (z[j] > bottom) & (z[j] <= top) else 0.0
+            return between
+        level = bottom + (top - bottom) * (above_bottom - moved) / (above_bottom - above_top)
+    return _walk_down(p, z, moved - above_top, bottom, top)
+
+
+@row_function
+def _beyond(p, z, level):  # type: ignore[no-untyped-def]
+    """Mass and number of entries above a level."""
+    above, count = 0.0, 0.0
+    for j in range(p.shape[0]):
+        above += p[j] if z[j] > level else 0.0
+        count += 1.0 if z[j] > level else 0.0
+    return above, count
+
+
+@row_function
+def _extremes(z):  # type: ignore[no-untyped-def]
+    """Least and largest entry; two chains at a time, since minima do not vectorise here."""
+    n = z.shape[0]
+    low_a, low_b, high_a, high_b = z[0], z[n - 1], z[0], z[n - 1]
+    for j in range(n >> 1):
+        x, y = z[2 * j], z[2 * j + 1]
+        low_a, low_b = min(low_a, x), min(low_b, y)
+        high_a, high_b = max(high_a, x), max(high_b, y)
+    return min(low_a, low_b), max(high_a, high_b)
+
+
+@row_function
+def _walk_down(p, z, left, bottom, top):  # type: ignore[no-untyped-def]
+    """From the highest entry in (bottom, top] down, value by value, until mass `left` is covered."""
+    tau = np.inf
+    while True:
+        highest, mass = bottom, 0.0
         for j in range(p.shape[0]):
-            tau = max(tau, z[j] if z[j] <= middle else bottom)
+            if z[j] <= top and z[j] < tau and z[j] > highest:
+                highest = z[j]
+        if highest == bottom:  # what is left is rounding
+            return tau
+        tau = highest
+        for j in range(p.shape[0]):
+            mass += p[j] if z[j] == tau else 0.0
+        left -= mass
+        if left <= 0.0:
+            return tau
 
 
 @row_function
 def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
     n = p.shape[0]
     moved = 0.5 * radius
-    tau = _descend(p, z, moved) if n <= SHORT else _bisect(p, z, moved, z[0])
+    tau = _threshold(p, z, moved, z[0])
     receiver = -1
     above = 0.0
     for j in range(n):

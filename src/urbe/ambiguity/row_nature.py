@@ -155,7 +155,7 @@ def bind_rows(
         sparse; otherwise `support="all"` lists every state in every row.
       data: further `(E, k)` numbers per entry of the rows as finally listed.
     """
-    rows, everywhere = mdp.rows.without_zeros(), False
+    rows, everywhere = mdp.rows.without_zeros, False
     if support == "all" and not mdp.rows.is_dense:
         if mdp.rows.rewards_successors:
             short = int(np.argmax(mdp.rows.length < mdp.n_states))

@@ -60,7 +60,7 @@ class WassersteinBall:
         radius = mdp.per_row("radius", self.radius)
         checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)
         metric = _metric(self.metric, mdp.n_states)
-        rows = mdp.rows.without_zeros()
+        rows = mdp.rows.without_zeros
         everywhere = self.support == "all"
         if everywhere and mdp.rows.rewards_successors:
             rows = mdp.rows

@@ -117,12 +117,11 @@ class Rows:
         entries: IntArray = np.repeat(shift, length) + np.arange(int(length.sum()))
         return entries
 
+    @cached_property
     def without_zeros(self) -> Rows:
         """The same rows without entries of probability zero."""
         keep = self.probability > 0.0
-        if keep.all():
-            return self
-        return self._select(keep)
+        return self if keep.all() else self._select(keep)
 
     def with_all_states(self) -> Rows:
         """The same rows with an entry for every state, most of them of probability zero."""

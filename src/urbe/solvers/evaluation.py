@@ -20,8 +20,8 @@ from urbe.workers import Workers
 SWEEP_WORK = 6.0
 """Work of a policy sweep per entry, in the units of `Plan.work`."""
 TRIAL_SWEEPS = 4
-LEAST_WORK = 1e5
-"""Sweeps made, and work expected of further ones, before anything else is considered."""
+LEAST_SWEEPS = 25.0
+"""Sweeps made, and sweeps still expected, before anything else is considered: planning costs some too."""
 MOST_SWEEPS = 1_000_000
 MOST_NEWTON_STEPS = 50
 NOISE = 1e-11
@@ -85,12 +85,12 @@ def adaptive() -> Evaluation:
         while reached.spread > target:
             new = evaluator.apply(reached.value, setting.workers)
             lo, hi = spread_of(reached.value, new, setting.terminal)
-            expected = _sweeps_left(reached.spread, hi - lo, target) * SWEEP_WORK * evaluator.entries
+            left = _sweeps_left(reached.spread, hi - lo, target)
             reached = Evaluated(new, hi - lo, reached.sweeps + 1)
-            if known is not None or reached.sweeps < TRIAL_SWEEPS or expected < LEAST_WORK:
+            if known is not None or reached.sweeps < TRIAL_SWEEPS or left < LEAST_SWEEPS:
                 continue
             how = how or plan(live_system(evaluator.freeze(new), setting).matrix)
-            if how.work < expected and reached.spread > target:
+            if how.work < left * SWEEP_WORK * evaluator.entries:
                 known = how
                 solved = _newton(evaluator, new, reached.spread, target, setting, how)
                 reached = solved._replace(sweeps=reached.sweeps + solved.sweeps)

@@ -48,7 +48,7 @@ class PartialPolicyIteration:
 
     tolerance: float = 1e-6
     max_steps: int = 10_000
-    shrink: float = 0.02
+    shrink: float = 0.005
     linear: Literal["auto", "always", "never"] = "auto"
     rule: Literal["span"] = "span"
 

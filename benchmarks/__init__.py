@@ -1,0 +1,1 @@
+"""Benchmarks: every figure is a ratio measured in one run, minimum over repeats, CPU time and wall time."""
