@@ -62,6 +62,26 @@ def test_the_lowest_scenario_row_by_row(mdp):
     assert not nature.worst_case(v).sensitivity.any()
 
 
+def test_ties_go_to_the_first_scenario_whatever_the_row_before(mdp):
+    v = np.array([1.0, 1.0, 2.0, 1.0])
+    kernels = SURE.copy()
+    kernels[:, 0] = kernels[::-1, 0]  # state 0 ranks the scenarios the other way round
+    chosen = Scenarios(kernels).bind(mdp).worst_case(v).rows.probability.reshape(4, 4)
+    assert np.array_equal(chosen, kernels[0, :, 0])
+
+
+def test_rows_nearly_one_are_rescaled(mdp):
+    off = SURE * (1 + 5e-10)
+    assert Scenarios(off[1:]).bind(mdp).values(VALUES + 1e6)[0] == 1e6 + 1.0
+
+
+def test_nominal_rows_stay_the_models_own():
+    p = np.array([[[0.5, 0.0, 0.5]], [[0.0, 1.0, 0.0]], [[0.0, 0.0, 1.0]]])
+    mdp = MDP.from_dense(p, 0.0, discount=0.9)
+    nature = Scenarios(np.full((2, 3, 1, 3), 1 / 3)).bind(mdp)
+    assert np.array_equal(mdp.with_rows(nature.rows).to_dense()[0], p)
+
+
 def some_weights(n, rng):
     weights = rng.integers(0, 4, size=n).astype(float)
     weights[rng.integers(n)] += 1

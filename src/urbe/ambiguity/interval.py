@@ -238,7 +238,7 @@ def _interval_minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no
 def _linf_box(p, radius, lower, upper):  # type: ignore[no-untyped-def]
     for j in range(p.shape[0]):
         lower[j] = max(p[j] - radius, 0.0)
-        upper[j] = min(p[j] + radius, 1.0)
+        upper[j] = p[j] + radius  # above one is as good as one: no more is left to fill
 
 
 @register_jitable

@@ -160,13 +160,14 @@ def _insertion_sort(x, order):  # type: ignore[no-untyped-def]
 @register_jitable
 def _weigh_quantile(x, order, level, weight, y):  # type: ignore[no-untyped-def]
     y[:] = 0.0
+    chosen = order[-1]
     reached = 0.0
     for k in order:
         reached += weight[k]
         if reached >= level - LEVEL_SLACK:
-            y[k] = 1.0
-            return
-    y[order[-1]] = 1.0
+            chosen = k
+            break
+    y[chosen] = 1.0
 
 
 @register_jitable
@@ -177,8 +178,7 @@ def _weigh_tail(x, order, level, weight, y):  # type: ignore[no-untyped-def]
         y[k] = left if weight[k] >= level * left else weight[k] / level
         left -= y[k]
         if left <= 0.0:
-            return
-    y[order[-1]] += left  # what rounding of the weights left over
+            break
 
 
 def _distance_to_closest(q: FloatArray, members: FloatArray, level: float, weight: FloatArray) -> float:
