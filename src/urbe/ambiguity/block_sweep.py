@@ -27,7 +27,7 @@ from urbe.ambiguity.sweep import FAST, RowFunction, fingerprint, row_function
 
 ROUNDS = 4
 
-BLOCK = 48
+BLOCK = 64
 """Most rows of a block, and the distance between columns of its scratch space; a constant lets loops vectorise."""
 
 ENTRIES = 2048

@@ -1,0 +1,247 @@
+"""Chi-square balls around a model's own rows.
+
+    minimise  q . z   subject to  sum_j (q_j - p_j)^2 / p_j <= radius,  q in the simplex
+
+has the dual
+
+    max_eta  eta - sqrt((1 + radius) sum_j p_j (eta - z_j)_+^2),           q_j proportional to p_j (eta - z_j)_+ .
+
+Where the active set A = {z < eta} is known, with mass P, mean m and standard deviation s of z within it,
+
+    value = m - s sqrt(e),     eta = m + s / sqrt(e),     e = (1 + radius) P - 1,
+
+and A is right when eta separates it from the rest; while every successor is active e = radius. The slope of the dual
+at any level tells on which side the maximum lies. Mass where p = 0 is infinitely far, so the support is always the
+nominal one. A sweep starts from the level at which the row ended last time.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from urbe import checks
+from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
+from urbe.ambiguity.sweep import FAST, make_minimiser, row_function
+from urbe.ambiguity.zoom import highest
+from urbe.mdp.model import MDP
+from urbe.types import FloatArray, Support
+
+ROUNDS = 3
+
+# Error of a row's value, in units of span <= 2 max |z| and u = 2^-53, with s sqrt(e) <= m - low <= 1 and sums taken in
+# lanes of four: m and s are sums of n terms of one sign, (n / 4 + 3) u each, s under a root. An error d of e moves the
+# value by (eta - m) d / 2: where all are active e is exact; elsewhere eta - m <= 1 and (eta - m) (e + 1) <= 2, while
+# d <= (n / 4 + 3) u (e + 1). In all (n / 2 + 10) u, twice that of max |z|; n u is the caller's allowance. An entry
+# rounded to the wrong side of eta counts to second order only.
+ACCURACY = 32 * 2.0**-53
+
+
+@dataclass(frozen=True, eq=False)
+class Chi2Ball:
+    """U(s, a) = {q in simplex : sum_j (q_j - pbar_j)^2 / pbar_j <= radius(s, a)}.
+
+    Args:
+      radius: a number, `(R,)`, `(S, A)` or `{(s, a): number}`, at least 0.
+      support: "nominal" or "all"; both name the same set, since mass where pbar = 0 is infinitely far.
+
+    >>> import urbe
+    >>> from urbe.ambiguity.chi2 import Chi2Ball
+    >>> mdp = urbe.MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[0.0], [1.0]], discount=0.5)
+    >>> Chi2Ball(0.25).bind(mdp).values([0.0, 2.0])
+    array([0.25, 2.  ])
+    """
+
+    radius: Any
+    support: Support = "nominal"
+
+    def bind(self, mdp: MDP) -> RowNature:
+        """See `AmbiguitySet`."""
+        checks.one_of("support", self.support, ("nominal", "all"))
+        radius = mdp.per_row("radius", self.radius)
+        checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)
+        return bind_rows(KERNEL, mdp, radius)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+def _sweep(first, last, start, successor, p, r, data, radius, outside, w, reward, shift, hint, work, out):  # type: ignore[no-untyped-def]
+    """A few rounds from last time's level, then `_solve`; the hint is eta / span above low, 0.0 when there is none."""
+    y = work[0]
+    for row in range(first, last):
+        a = np.uint64(start[row])  # unsigned: no access looks for a negative index
+        n = np.uint64(start[row + 1]) - a
+        for j in range(n):
+            y[j] = w[np.uint32(successor[a + j])]
+        if r is not None:
+            for j in range(n):
+                y[j] += r[a + j]
+        low, high = y[0], y[0]
+        for j in range(n):
+            low = min(low, y[j])
+            high = max(high, y[j])
+        for j in range(n):
+            y[j] -= low
+        span = high - low
+        value, found = 0.0, not span > 0.0
+        eta = (hint[row] if hint[row] > 0.0 else 2.0) * span
+        for _ in range(ROUNDS):
+            if found:
+                break
+            rest = 0.0
+            mass = 0.0
+            total = 0.0
+            for j in range(n):
+                active = p[a + j] if y[j] < eta else 0.0
+                rest += 0.0 if y[j] < eta else p[a + j]
+                mass += active
+                total += active * y[j]
+            mean = total / mass
+            square = 0.0
+            for j in range(n):
+                square += p[a + j] * (y[j] - mean) * (y[j] - mean) if y[j] < eta else 0.0
+            e = radius[row] if rest <= 0.0 else (1.0 + radius[row]) * mass - 1.0
+            if not e > 0.0:
+                break
+            s, root = math.sqrt(square / mass), math.sqrt(e)
+            following = mean + s / root
+            between = 0.0
+            for j in range(n):
+                between += 0.0 if (y[j] < eta) == (y[j] < following) else 1.0
+            value, found = mean - s * root, between == 0.0
+            eta = following
+        if not found:
+            m = np.int64(n)
+            value, eta = _solve(p[np.int64(a) : np.int64(a) + m], y[:m], span, radius[row], eta)
+        if span > 0.0:
+            hint[row] = min(max(eta / span, 1e-300), 2.0)
+        out[row] = low + value + shift
+        if r is None:
+            out[row] += reward[row]
+
+
+@row_function
+def _solve(p, y, span, radius, eta):  # type: ignore[no-untyped-def]
+    """Value and eta from any start. `below < eta <= above` holds throughout and each step drops an entry between."""
+    below, above = 0.0, 2.0 * span
+    eta = min(eta, above)
+    count = 0
+    while True:
+        if not below < eta:  # no level is left but the upper one
+            eta = above
+        rest, mass, mean, s = _active(p, y, eta)
+        inside, beyond = 0.0, np.inf
+        for j in range(p.shape[0]):
+            if y[j] < eta:
+                inside = max(inside, y[j])
+            else:
+                beyond = min(beyond, y[j])
+        e = radius if rest <= 0.0 else (1.0 + radius) * mass - 1.0
+        value = mean - s * math.sqrt(max(e, 0.0))
+        following = mean + s / math.sqrt(e) if e > 0.0 else np.inf
+        if following > beyond:
+            below = beyond
+        elif following > inside:
+            return value, following
+        elif inside <= 0.0:
+            return 0.0, following
+        else:
+            above = inside
+        if (rest <= 0.0 and not e > 0.0) or not below < above:
+            return value, above
+        count += 1
+        eta = following
+        if count % 4 == 0 or not (below < following <= above):
+            eta = below + 0.5 * (above - below)
+
+
+@row_function
+def _active(p, y, eta):  # type: ignore[no-untyped-def]
+    """Mass not below eta, mass below, and the mean and standard deviation of y there."""
+    rest = 0.0
+    mass = 0.0
+    total = 0.0
+    for j in range(p.shape[0]):
+        active = p[j] if y[j] < eta else 0.0
+        rest += 0.0 if y[j] < eta else p[j]
+        mass += active
+        total += active * y[j]
+    mean = total / mass
+    square = 0.0
+    for j in range(p.shape[0]):
+        square += p[j] * (y[j] - mean) * (y[j] - mean) if y[j] < eta else 0.0
+    return rest, mass, mean, math.sqrt(square / mass)
+
+
+@row_function
+def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
+    n = p.shape[0]
+    y = work[0]
+    span = 0.0
+    for j in range(n):
+        y[j] = z[j] - low
+        span = max(span, y[j])
+    value, eta = 0.0, 0.0
+    if span > 0.0:
+        value, eta = _solve(p, y, span, radius, 2.0 * span)
+    if not value > 0.0:  # all mass on the lowest successors
+        mass = 0.0
+        for j in range(n):
+            mass += p[j] if y[j] <= 0.0 else 0.0
+        for j in range(n):
+            q[j] = p[j] / mass if y[j] <= 0.0 else 0.0
+            m[j] = 0.0
+        return 0.0
+    rest, mass, mean, s = _active(p, y, eta)
+    e = radius if rest <= 0.0 else (1.0 + radius) * mass - 1.0
+    slope = math.sqrt(max(e, 0.0)) / s if s > 0.0 else 0.0  # 1 / (eta - mean)
+    # the sensitivity is -(eta - y)^2 / (2 mass (eta - mean)); where all are active its constant, which grows without
+    # bound as the radius vanishes, is left out
+    constant = 0.0 if rest <= 0.0 or slope <= 0.0 else 0.5 / slope
+    total = 0.0
+    largest = 0
+    for j in range(n):
+        d = mean - y[j]
+        share = p[j] if rest <= 0.0 else p[j] / mass
+        q[j] = max(share * (1.0 + d * slope), 0.0) if y[j] < eta else 0.0
+        m[j] = -(constant + d + 0.5 * d * d * slope) / mass if y[j] < eta else 0.0
+        total += q[j]
+        largest = j if q[j] > q[largest] else largest
+    # a successor with nearly all mass is nearly the mean: the others tell its q more precisely
+    q[largest] = max(q[largest] + (1.0 - total), 0.0)
+    return 0.0
+
+
+def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
+    if (q[p <= 0.0] > 0.0).any():
+        return np.inf
+    some = p > 0.0
+    return float(((q[some] - p[some]) ** 2 / p[some]).sum())
+
+
+def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatArray) -> float:
+    """max over a search in log(eta - low) of eta - sqrt((1 + radius) sum_j p_j (eta - z_j)_+^2)."""
+    y, weight = z.astype(np.longdouble) - low, p.astype(np.longdouble) / p.sum(dtype=np.longdouble)
+    span, mean = float(y.max()), weight @ y
+    if span <= 0.0 or radius <= 0.0:
+        return low + float(mean)
+    c = np.longdouble(1.0) + radius
+
+    def bound(log_eta: Any) -> Any:
+        # with t = eta - m: m + t - sqrt(c P (s^2 + t^2)), free of the cancellation of large t
+        eta = span * np.exp(log_eta)
+        active = np.where(y < eta[:, None], weight, 0)
+        mass = active.sum(axis=1)
+        m = active @ y / mass
+        square = (active * (y - m[:, None]) ** 2).sum(axis=1) / mass
+        e = np.where(mass >= weight.sum(), np.longdouble(radius), c * mass - 1)
+        t = eta - m
+        return m - (c * mass * square + e * t**2) / (np.sqrt(c * mass * (square + t**2)) + t)
+
+    return low + max(0.0, highest(bound, -45.0, max(0.0, -0.5 * np.log(radius)) + 2.0, rounds=9))
+
+
+KERNEL = RowKernel(_sweep, make_minimiser(_minimiser), _distance, _dual, ACCURACY)
