@@ -24,6 +24,8 @@ LEAST_SWEEPS = 25.0
 """Sweeps made, and sweeps still expected, before anything else is considered: planning costs some too."""
 MOST_SWEEPS = 1_000_000
 MOST_NEWTON_STEPS = 50
+IDLE_SWEEPS = 16
+"""Sweeps in a row without a new least spread after which more are of no use, once it is down to noise."""
 NOISE = 1e-11
 """Spread, relative to the values, below which a Newton step that gains nothing is the last."""
 
@@ -55,13 +57,14 @@ def fixed_sweeps(sweeps: int) -> Evaluation:
     """`sweeps` applications of T_pi, whatever they reach (modified policy iteration)."""
 
     def evaluate(evaluator: Evaluator, v: FloatArray, spread: float, target: float, setting: Setting) -> Evaluated:  # noqa: ARG001
-        done = 0
+        done, best, idle = 0, spread, 0
         while done < sweeps:
             new = evaluator.apply(v, setting.workers)
             done += 1
             lo, hi = spread_of(v, new, setting.terminal)
             v, spread = new, hi - lo
-            if spread <= target:
+            best, idle = (spread, 0) if spread < best else (best, idle + 1)
+            if spread <= target or _rounding_wins(idle, spread, v):
                 break
         return Evaluated(v, spread, done)
 
@@ -82,11 +85,13 @@ def adaptive() -> Evaluation:
         if known is not None:
             reached = _newton(evaluator, v, spread, target, setting, known)
         how: Plan | None = None
-        while reached.spread > target:
+        best, idle = reached.spread, 0
+        while reached.spread > target and not _rounding_wins(idle, reached.spread, reached.value):
             new = evaluator.apply(reached.value, setting.workers)
             lo, hi = spread_of(reached.value, new, setting.terminal)
             left = _sweeps_left(reached.spread, hi - lo, target)
             reached = Evaluated(new, hi - lo, reached.sweeps + 1)
+            best, idle = (reached.spread, 0) if reached.spread < best else (best, idle + 1)
             if known is not None or reached.sweeps < TRIAL_SWEEPS or left < LEAST_SWEEPS:
                 continue
             how = how or plan(live_system(evaluator.freeze(new), setting).matrix)
@@ -136,6 +141,11 @@ def _newton(
         if spread <= target or stalled:
             break
     return Evaluated(v, spread, step)
+
+
+def _rounding_wins(idle: int, spread: float, v: FloatArray) -> bool:
+    """Whether sweeps have stopped gaining at a spread that rounding can account for."""
+    return idle >= IDLE_SWEEPS and spread <= NOISE * float(np.abs(v).max(initial=0.0))
 
 
 def live_system(frozen: Frozen, setting: Setting) -> Frozen:
