@@ -1,0 +1,1 @@
+"""Figures and self-contained pages; the only package that imports matplotlib."""

@@ -1,0 +1,205 @@
+"""Drawing: panels of lines with labels at their ends, maps of actions, and figures as inline SVG."""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Figure
+
+from urbe.report import style
+from urbe.types import FloatArray, IntArray
+
+
+def styled() -> AbstractContextManager[None]:
+    """Within it, figures are made in the project's style; nothing global stays changed."""
+    return matplotlib.rc_context(style.RC)
+
+
+class Line(NamedTuple):
+    """One curve of a panel: `(n,)` heights, the name written at its end, colour, and matplotlib's line style."""
+
+    y: FloatArray
+    name: str
+    colour: str
+    dash: Any = "-"
+
+
+def draw_lines(axes: Axes, x: FloatArray, lines: Sequence[Line]) -> None:
+    """Draws the lines, later ones on top, and writes each name at its right end, moved apart where they would touch.
+
+    Dots are the points computed. Where ends coincide, names stand in the order given, the first on top.
+
+    Args:
+      axes: where; its place in the figure must be final.
+      x: `(n,)` common abscissae, increasing.
+      lines: what to draw.
+    """
+    for line in lines:
+        axes.plot(x, line.y, color=line.colour, linestyle=line.dash, marker="o", markersize=3.2)
+    axes.margins(x=0.0, y=0.08)
+    axes.set_xlim(x[0], x[-1])
+    low, high = axes.get_ylim()
+    inches = axes.get_position().height * _figure(axes).get_size_inches()[1]
+    points_per_unit = 72.0 * inches / (high - low)
+    wanted = np.array([(line.y[-1] - low) * points_per_unit for line in lines])
+    heights = spread(wanted[::-1].round(1), 13.0, 72.0 * inches)[::-1]
+    for line, height in zip(lines, heights, strict=True):
+        axes.annotate(
+            line.name,
+            xy=(1.0, height / (72.0 * inches)),
+            xycoords="axes fraction",
+            xytext=(6.0, 0.0),
+            textcoords="offset points",
+            va="center",
+            color=line.colour,
+            annotation_clip=False,
+        )
+
+
+def mark_gap(axes: Axes, x: FloatArray, first: FloatArray, second: FloatArray, at: int, name: str) -> None:
+    """A thin vertical rule between two lines at x[at], and the name of their distance where it touches neither.
+
+    The name stands between the lines, right or left of the rule, or above them to the right; without room, nowhere.
+
+    Args:
+      axes: where; its limits must be final.
+      x: `(n,)` abscissae, increasing.
+      first, second: `(n,)` heights of the lines.
+      at: index of the rule.
+      name: what to write.
+    """
+    axes.plot([x[at], x[at]], [first[at], second[at]], color=style.INK, linewidth=1.0, marker="_", markersize=5.0)
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    place, (inches_across, inches_up) = axes.get_position(), _figure(axes).get_size_inches()
+    width, height = 72.0 * place.width * inches_across, 72.0 * place.height * inches_up
+    across, up = (x - left) / (right - left) * width, (np.stack((first, second)) - low) / (high - low) * height
+    length, half, gap = 5.8 * len(name), 7.0, 5.0
+    if np.ptp(up[:, at]) < 1.5:  # less than the lines are wide
+        return
+    for start, between in ((across[at] + gap, True), (across[at] - gap - length, True), (across[at] + gap, False)):
+        span = np.linspace(start, start + length, 20)
+        lines = np.stack([np.interp(span, across, line) for line in up])
+        floor, ceiling = lines.min(axis=0).max(), lines.max(axis=0).min()
+        level = 0.5 * (floor + ceiling) if between else up[:, at].max() + half + 1.0
+        fits = start > 0.0 and start + length < width and level + half < height
+        if fits and np.abs(lines - level).min() > half:
+            axes.text(start / width, level / height, name, transform=axes.transAxes, va="center")
+            return
+
+
+def spread(wanted: FloatArray, distance: float, length: float) -> FloatArray:
+    """Positions near `wanted`, in the same order, at least `distance` apart and within [0, length] if they fit.
+
+    >>> spread(np.array([5.0, 5.0, 40.0]), 10.0, 100.0)
+    array([ 0., 10., 40.])
+    """
+    order = np.argsort(wanted, kind="stable")
+    placed = wanted[order].astype(np.float64)
+    offset = distance * np.arange(len(placed))
+    # with equal steps taken out, "at least distance apart" reads "increasing": pool what is out of order
+    blocks: list[list[float]] = []
+    for value in placed - offset:
+        blocks.append([float(value), 1.0])
+        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
+            mean, count = blocks.pop()
+            before, n_before = blocks[-1]
+            blocks[-1] = [(mean * count + before * n_before) / (count + n_before), count + n_before]
+    level = np.concatenate([np.full(int(count), mean) for mean, count in blocks])
+    room = max(length - distance * (len(placed) - 1), 0.0)
+    result = np.empty_like(placed)
+    result[order] = np.clip(level, 0.0, room) + offset
+    return result
+
+
+def draw_map(
+    axes: Axes, x: FloatArray, codes: IntArray, rows: Sequence[str], names: Sequence[str], colours: Sequence[str]
+) -> None:
+    """A table of actions as coloured bars, one row per state; each bar carries its action's name where it fits.
+
+    Args:
+      axes: where.
+      x: `(n,)` evenly spaced abscissae; column i reaches half a step to both sides of x[i].
+      codes: `(rows, n)` which action, an index into `names` and `colours`.
+      rows: the name of each row, the first on top.
+      names: name of each action.
+      colours: colour of each action.
+    """
+    half = 0.5 * (x[1] - x[0])
+    width = x[-1] - x[0] + 2.0 * half
+    inches = axes.get_position().width * _figure(axes).get_size_inches()[0]
+    for i, row in enumerate(codes):
+        column = 0
+        for code, run in groupby(row.tolist()):
+            n = len(list(run))
+            left = x[column] - half
+            bar = (left, 2.0 * half * n)
+            axes.broken_barh(
+                [bar], (i - 0.5, 1.0), facecolor=colours[code], edgecolor=style.CARD, linewidth=0.8
+            )  # fmt: skip
+            name = names[code]
+            if 72.0 * inches * bar[1] / width > 6.0 * len(name) + 4.0:
+                axes.text(
+                    left + 0.5 * bar[1], i, name, ha="center", va="center", fontsize=8.5, color=on_colour(colours[code])
+                )
+            column += n
+    axes.set_xlim(x[0] - half, x[-1] + half)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.tick_params(axis="y", length=0.0)
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+
+
+def on_colour(colour: str) -> str:
+    """Black or white, whichever is easier to read on a colour (WCAG relative luminance).
+
+    >>> on_colour("#f0e442"), on_colour("#00224e")
+    ('#000000', '#ffffff')
+    """
+    rgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255.0
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return "#000000" if linear @ [0.2126, 0.7152, 0.0722] > 0.179 else "#ffffff"
+
+
+def ramp(n: int) -> tuple[str, ...]:
+    """n colours from light to dark for ordered actions (cividis, made for colour-blind readers)."""
+    shades = matplotlib.colormaps["cividis"](np.linspace(1.0, 0.0, n))
+    return tuple(matplotlib.colors.to_hex(shade) for shade in shades)
+
+
+def svg(figure: Figure, name: str, alt: str) -> str:
+    """The figure as one `<svg>` element for a page: themed, without outside references, its ids prefixed by `name`."""
+    buffer = io.StringIO()
+    with matplotlib.rc_context({**style.RC, "svg.hashsalt": name}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    text = buffer.getvalue()
+    inner = text[text.index("<svg") :]
+    box = re.search(r'viewBox="([^"]*)"', inner)
+    if box is None:
+        raise RuntimeError("The SVG that matplotlib wrote has no viewBox.")
+    body = inner[inner.index(">") + 1 :].strip()
+    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    body = body.replace("xlink:href=", "href=").replace("'DejaVu Sans', sans-serif", "var(--font)")
+    body = body.replace("'DejaVu Sans'", "var(--font)")
+    body = re.sub(r'\bid="', f'id="{name}-', body)
+    body = re.sub(r'href="#', f'href="#{name}-', body)
+    body = re.sub(r"url\(#", f"url(#{name}-", body)
+    for colour, (variable, _, _) in style.THEMED.items():
+        body = body.replace(colour, f"var(--{variable})")
+    return f'<svg role="img" aria-label="{html.escape(alt)}" viewBox="{box[1]}">\n{body}'
+
+
+def _figure(axes: Axes) -> Figure:
+    figure = axes.get_figure(root=True)
+    if figure is None:
+        raise ValueError("axes belongs to no figure.")
+    return figure

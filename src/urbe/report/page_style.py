@@ -1,0 +1,59 @@
+"""The style sheet of a page: light and dark, screen and paper; no font, image or script from elsewhere."""
+
+from __future__ import annotations
+
+from urbe.report.style import THEMED
+
+_LAYOUT = """\
+:root { color-scheme: light dark; --page: #f4f5f7; --font: system-ui, -apple-system, "Segoe UI", "DejaVu Sans",
+  sans-serif; }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--page); color: var(--ink); font: 1rem/1.55 var(--font); }
+main, header, footer { max-width: 66rem; margin: 0 auto; padding: 0 1.25rem; }
+header { padding-top: 2.5rem; }
+h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 0.5rem; }
+h2 { font-size: 1.35rem; margin: 3rem 0 0.5rem; }
+p { max-width: 46rem; margin: 0.5rem 0; }
+nav ul { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; list-style: none; margin: 1rem 0 0; padding: 0; }
+a { color: var(--robust); }
+dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(13rem, 1fr)); gap: 0.75rem 1.5rem; margin: 1.5rem 0;
+  padding: 1rem 1.25rem; background: var(--card); border: 1px solid var(--rule); border-radius: 0.5rem; }
+dt { color: var(--muted); font-size: 0.85rem; }
+dd { margin: 0; overflow-wrap: anywhere; }
+figure { margin: 1.25rem 0; padding: 1rem 1.25rem; background: var(--card); border: 1px solid var(--rule);
+  border-radius: 0.5rem; }
+.drawing, .scroll { overflow-x: auto; }
+svg { display: block; width: 100%; min-width: 44rem; height: auto; }
+figcaption { max-width: 50rem; margin-top: 0.5rem; font-size: 0.95rem; }
+details { margin-top: 0.5rem; }
+summary { cursor: pointer; color: var(--muted); font-size: 0.9rem; }
+table { border-collapse: collapse; margin: 0.75rem 0; font-size: 0.85rem; font-variant-numeric: tabular-nums; }
+caption { text-align: left; font-weight: 600; padding-bottom: 0.35rem; }
+th, td { padding: 0.2rem 0.75rem; text-align: right; border-bottom: 1px solid var(--rule); }
+thead th { vertical-align: bottom; font-weight: 600; }
+th.words, td.words { text-align: left; }
+tbody th { font-weight: 400; }
+tbody th, tbody td { white-space: nowrap; }
+footer { color: var(--muted); font-size: 0.85rem; padding-bottom: 3rem; margin-top: 3rem; }
+@media print {
+  :root { --page: #ffffff; }
+  body { font-size: 10pt; }
+  nav, details { display: none; }
+  main, header, footer { max-width: none; padding: 0; }
+  svg { min-width: 0; }
+  figure { break-inside: avoid; border: none; padding: 0; }
+  h2 { break-after: avoid; }
+}
+"""
+
+
+def style_sheet() -> str:
+    """The whole style sheet."""
+    light = " ".join(f"--{name}: {colour};" for name, colour, _ in THEMED.values())
+    dark = " ".join(f"--{name}: {colour};" for name, _, colour in THEMED.values())
+    return (
+        f":root {{ {light} }}\n"
+        f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}\n"
+        f"{_LAYOUT}"
+        "@media screen and (prefers-color-scheme: dark) { :root { --page: #121418; } }\n"
+    )
