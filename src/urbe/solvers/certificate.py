@@ -24,6 +24,7 @@ from urbe.ambiguity.base import AmbiguitySet, Nature
 from urbe.ambiguity.exact import Exact, ExactNature
 from urbe.ambiguity.optimistic import Optimistic, OptimisticNature
 from urbe.ambiguity.scenario_nature import QUANTILE, ScenarioNature
+from urbe.ambiguity.scenarios import Scenarios, ValueAtRisk
 from urbe.bellman.operators import FixedPolicyBellman, RectangularBellman
 from urbe.mdp.evaluate import policy_rows
 from urbe.mdp.model import MDP
@@ -288,7 +289,10 @@ def _duration(problem: _Problem) -> FloatArray:
     own = mdp.rows
     clock = mdp.with_rows(Rows(mdp.n_states, own.entry_start, own.successor, own.probability, np.ones(mdp.n_rows)))
     clock = replace(clock, bounds=mdp.bounds)
-    longest = (chosen if isinstance(chosen, Optimistic) else Optimistic(chosen)).bind(clock)
+    kernels = chosen.set if isinstance(chosen, Optimistic) else chosen
+    if isinstance(kernels, ValueAtRisk):  # the quantile may be any scenario
+        kernels = Scenarios(kernels.kernels)
+    longest = Optimistic(kernels).bind(clock)
     w = np.where(mdp.terminal, 0.0, longest_duration(mdp, chosen, SERIAL))
     above = _dual(_Problem(clock, longest, None, False), 1.0)
     left = float((_best(mdp, above(w)) - w).max(initial=0.0))

@@ -14,6 +14,8 @@ import numpy as np
 
 from urbe.ambiguity.base import AmbiguitySet
 from urbe.ambiguity.optimistic import Optimistic
+from urbe.ambiguity.s_rectangular import SRectangular
+from urbe.ambiguity.scenarios import Scenarios, ValueAtRisk
 from urbe.bellman.operators import RectangularBellman
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
@@ -26,10 +28,12 @@ LONGEST = 1e13
 MOST_STEPS = 1000
 
 
-def longest_duration(mdp: MDP, nature: AmbiguitySet, workers: Workers) -> FloatArray:
+def longest_duration(mdp: MDP, nature: AmbiguitySet | SRectangular, workers: Workers) -> FloatArray:
     """`(S,)` w as above, checked by one sweep; raises ValueError when the process need not end."""
+    # a budget shared by the actions of a state is contained in one for each of them
+    nature = nature.relaxed(mdp) if isinstance(nature, SRectangular) else nature
     clock = replace(mdp, rows=_unit_rewards(mdp.rows), discount=1.0)
-    bellman = RectangularBellman(clock, Optimistic(nature).bind(clock))
+    bellman = RectangularBellman(clock, _longest(nature).bind(clock))
     setting = Setting(1.0, mdp.terminal, workers)
     live = ~mdp.terminal
     w = np.zeros(mdp.n_states)
@@ -47,6 +51,13 @@ def longest_duration(mdp: MDP, nature: AmbiguitySet, workers: Workers) -> FloatA
         w = np.zeros(mdp.n_states)
         w[live] = solved
     raise ValueError(_endless(mdp, None, live))
+
+
+def _longest(nature: AmbiguitySet) -> Optimistic:
+    """The same kernels, chosen to last, whatever nature's own aim; a quantile may be attained at any scenario."""
+    while isinstance(nature, Optimistic):
+        nature = nature.set
+    return Optimistic(Scenarios(nature.kernels) if isinstance(nature, ValueAtRisk) else nature)
 
 
 def _endless(mdp: MDP, solved: FloatArray | None, live: np.ndarray) -> str:
