@@ -153,7 +153,8 @@ def _certify_stationary(solution: Solution, problem: _Problem) -> Certificate:
         proven_lower, proven_upper = _outward(lower, -down, steps), _outward(upper, up, steps)
     for proven in (proven_lower, proven_upper):
         proven[mdp.terminal] = 0.0
-    return _judge(solution, proven_lower, proven_upper, tolerance, evidence.excess, [evidence.failure])
+    blame = (int(np.argmax(-fall)), int(np.argmax(rise)))
+    return _judge(solution, proven_lower, proven_upper, tolerance, evidence.excess, [evidence.failure], blame)
 
 
 def _certify_horizon(solution: Solution, problem: _Problem) -> Certificate:
@@ -183,7 +184,9 @@ def _judge(
     tolerance: float,
     excess: float,
     failures: list[str | None],
+    blame: tuple[int, int] | None = None,
 ) -> Certificate:
+    """`blame`: the states whose own step backwards fails most; one of them spoils the bounds of all."""
     found = [failure for failure in failures if failure is not None]
     claims = (
         ("lower bound", solution.lower, "at least", lower, lower >= solution.lower - tolerance),
@@ -191,9 +194,11 @@ def _judge(
         ("value", solution.value, "at least", solution.lower, solution.value >= solution.lower - tolerance),
         ("value", solution.value, "at most", solution.upper, solution.value <= solution.upper + tolerance),
     )
-    for name, claimed, side, proven, fine in claims:
+    for k, (name, claimed, side, proven, fine) in enumerate(claims):
         if not fine.all():
             at = tuple(int(i) for i in np.argwhere(~fine)[0])
+            if blame is not None and k < 2 and not fine[blame[k]]:
+                at = (blame[k],)
             where = f"state {at[-1]}" + (f" at step {at[0]}" if len(at) > 1 else "")
             told = f"the {name} of {where} is {claimed[at]:.12g}, but {side} {proven[at]:.12g} follows"
             found.append(f"{told} ({int((~fine).sum())} of {fine.size} do not hold).")

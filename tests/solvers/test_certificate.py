@@ -1,0 +1,214 @@
+"""The certificate must refuse: every claim of a solution is doctored once and has to be named."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import urbe
+from urbe import MDP, BackwardInduction, L1Ball, evaluate_policy, solve
+from urbe.ambiguity.contamination import Contamination
+from urbe.ambiguity.interval import LInfBall
+from urbe.ambiguity.optimistic import Optimistic
+from urbe.ambiguity.scenarios import ConditionalValueAtRisk, Scenarios, ValueAtRisk
+from urbe.ambiguity.wasserstein import WassersteinBall
+from urbe.ambiguity.weighted_l1 import WeightedL1Ball
+from urbe.mdp.rows import Rows
+from urbe.solvers.certificate import certify
+from urbe.testing import small_models
+
+RIVER = urbe.library.riverswim(6, discount=0.95)
+
+
+def scenarios(mdp):
+    """Three kernels on the model's own entries."""
+    rng = np.random.default_rng(5)
+    tilted = mdp.rows.probability[:, None] * rng.uniform(0.2, 1.0, size=(mdp.rows.n_entries, 3))
+    return tilted / np.add.reduceat(tilted, mdp.rows.entry_start[:-1], axis=0)[mdp.rows.entry_row]
+
+
+def natures(mdp):
+    """Sets of every family, for a model whose every row lists some state."""
+    line = np.abs(np.subtract.outer(np.arange(mdp.n_states), np.arange(mdp.n_states))).astype(float)
+    return [
+        None,
+        L1Ball(0.3),
+        Contamination(0.2),
+        LInfBall(0.1),
+        WeightedL1Ball(0.3, np.linspace(0.5, 2.0, mdp.n_states)),
+        WassersteinBall(0.2, line),
+        Scenarios(scenarios(mdp)),
+        ConditionalValueAtRisk(scenarios(mdp), 0.5),
+        ValueAtRisk(scenarios(mdp), 0.5),
+        Optimistic(L1Ball(0.3)),
+        Optimistic(ValueAtRisk(scenarios(mdp), 0.4)),
+    ]
+
+
+@pytest.mark.parametrize("name", small_models())
+def test_every_family_of_sets_is_certified(name):
+    mdp = small_models()[name].with_discount(0.9)
+    for nature in natures(mdp):
+        for solution in (solve(mdp, nature), solve(mdp, nature, BackwardInduction(3))):
+            certificate = certify(solution)
+            assert certificate.holds, f"{nature}: {certificate}"
+            assert certificate.tolerance <= 1e-10 * (1.0 + np.abs(solution.value).max())
+            assert (certificate.lower >= solution.lower - certificate.tolerance).all()
+            assert (certificate.upper <= solution.upper + certificate.tolerance).all()
+
+
+def test_slow_discounts_are_certified():
+    for discount in (0.999, 0.9999):
+        solution = solve(RIVER.with_discount(discount), L1Ball(0.1))
+        assert certify(solution).holds
+
+
+def test_policies_are_certified():
+    for policy in ([0] * 6, np.full((6, 2), 0.5)):
+        assert certify(evaluate_policy(RIVER, policy, L1Ball(0.1))).holds
+
+
+def test_a_set_and_a_model_may_be_given():
+    solution = solve(RIVER, L1Ball(0.1))
+    assert certify(solution, RIVER, L1Ball(0.1)).holds
+    assert certify(solution, nature=L1Ball(0.1)).holds
+    larger = certify(solution, nature=L1Ball(0.2))
+    assert not larger.holds  # the value is too high for the larger set
+    assert "lower bound of state" in larger.statement
+    smaller = certify(solution, nature=L1Ball(0.05))
+    assert "nature's kernel leaves the set in state 0, action" in smaller.statement
+    richer = RIVER.with_rows(replace(RIVER.rows, reward=RIVER.rows.reward + 1.0))
+    assert "upper bound" in certify(solution, richer, L1Ball(0.1)).statement
+    with pytest.raises(ValueError, match="nature is not"):
+        certify(solution, RIVER)
+    with pytest.raises(ValueError, match="mdp has 7 states, but the solution has 6"):
+        certify(solution, urbe.library.riverswim(7, discount=0.95), L1Ball(0.1))
+
+
+@pytest.mark.parametrize("horizon", [None, 6])
+@pytest.mark.parametrize(
+    ("field", "by", "told"),
+    [
+        ("lower", 1e-5, "lower bound"),
+        ("upper", -1e-5, "upper bound"),
+        ("value", 1e-5, "value"),
+        ("value", -1e-5, "value"),
+    ],
+)
+def test_a_shifted_array_is_found(field, by, told, horizon):
+    method = None if horizon is None else BackwardInduction(horizon)
+    solution = solve(RIVER, L1Ball(0.1), method)
+    array = getattr(solution, field).copy()
+    array[..., 3] += by
+    certificate = certify(replace(solution, **{field: array}))
+    assert not certificate.holds
+    assert f"the {told} of state 3" in certificate.statement
+
+
+def test_everything_shifted_together_is_found():
+    solution = solve(RIVER, L1Ball(0.1))
+    for by in (1e-5, -1e-5):
+        moved = {name: getattr(solution, name) + by for name in ("value", "lower", "upper")}
+        assert not certify(replace(solution, **moved)).holds
+
+
+def test_wider_bounds_still_hold():
+    solution = solve(RIVER, L1Ball(0.1))
+    assert certify(replace(solution, lower=solution.lower - 1.0, upper=solution.upper + 1.0)).holds
+
+
+def test_numbers_that_are_none_prove_nothing():
+    solution = solve(RIVER, L1Ball(0.1))
+    for name in ("lower", "upper", "value"):
+        array = getattr(solution, name).copy()
+        array[2] = np.nan
+        assert not certify(replace(solution, **{name: array})).holds
+
+
+def test_a_value_at_a_terminal_state_is_found():
+    mdp = MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[1.0], [0.0]], discount=0.9, terminal=[1])
+    solution = solve(mdp, L1Ball(0.1))
+    assert certify(solution).holds
+    for name, by in (("lower", 0.1), ("upper", -0.1)):
+        array = getattr(solution, name).copy()
+        array[1] += by
+        assert "state 1" in certify(replace(solution, **{name: array})).statement
+
+
+@pytest.mark.parametrize("horizon", [None, 6])
+def test_a_wrong_policy_is_found(horizon):
+    solution = solve(RIVER, L1Ball(0.1), None if horizon is None else BackwardInduction(horizon))
+    policy = solution.policy.copy()
+    policy[..., 5] = 1 - policy[..., 5]
+    certificate = certify(replace(solution, policy=policy))
+    assert not certificate.holds
+    assert "lower bound" in certificate.statement
+    assert (certificate.upper <= solution.upper + certificate.tolerance).all()
+
+
+def with_kernel(solution, probability):
+    """The solution with nature's answer replaced."""
+    own = solution.kernel
+    doctored = replace(solution)
+    doctored.__dict__["kernel"] = own.with_rows(replace(own.rows, probability=probability))
+    return doctored
+
+
+def test_a_kernel_outside_the_set_is_found():
+    solution = solve(RIVER, L1Ball(0.1))
+    p = solution.kernel.rows.probability.copy()
+    start = solution.kernel.rows.entry_start[RIVER.row_of(2, 1)]
+    p[start] += 0.01
+    p[start + 1] -= 0.01
+    certificate = certify(with_kernel(solution, p))
+    assert not certificate.holds
+    assert "leaves the set in state 2, action 1 by 0.0" in certificate.statement
+    assert np.isinf(certificate.upper).all()
+
+
+def test_a_kernel_inside_the_set_that_is_not_the_worst_is_found():
+    solution = solve(RIVER, L1Ball(0.1))
+    certificate = certify(with_kernel(solution, RIVER.rows.probability))
+    assert certificate.excess <= 0.0
+    assert "upper bound" in certificate.statement
+
+
+def test_kernels_that_are_no_distributions_are_found():
+    solution = solve(RIVER, L1Ball(2.0))
+    own = solution.kernel.rows.probability
+    for wrong in (1.001 * own, np.where(np.arange(len(own)) == 3, np.nan, own)):
+        assert "leaves the set" in certify(with_kernel(solution, wrong)).statement
+    fewer = replace(solution)
+    rows = RIVER.rows.take(np.arange(3))
+    fewer.__dict__["kernel"] = RIVER.with_rows(rows)
+    assert "has 3 rows" in certify(fewer).statement
+
+
+def test_successors_without_a_reward_are_no_evidence():
+    mdp = MDP.from_dense(np.eye(2)[:, None], [[[1.0, 9.0]], [[9.0, 1.0]]], discount=0.5, keep_zeros=True)
+    listed = solve(mdp, L1Ball(1.0, support="all"))
+    assert certify(listed).holds
+    bare = MDP.from_dense(np.full((2, 1, 2), 0.5), [[[1.0, 2.0]], [[3.0, 1.0]]], discount=0.5)
+    only = Rows(2, np.array([0, 1, 3]), np.array([0, 0, 1], dtype=np.int32), np.array([1.0, 0.5, 0.5]), np.ones(3))
+    doctored = replace(solve(bare, L1Ball(2.0)))
+    doctored.__dict__["kernel"] = bare
+    shorter = bare.with_rows(only)
+    assert "leaves the set in state 0" in certify(doctored, shorter, L1Ball(2.0)).statement
+
+
+def test_without_discounting_the_time_to_the_end_is_proven_too():
+    mdp = urbe.library.gambler(12)
+    assert certify(solve(mdp)).holds
+    solution = solve(mdp, L1Ball(0.05))
+    assert certify(solution, nature=L1Ball(0.05)).holds
+    with pytest.raises(ValueError, match="give nature="):
+        certify(solution)
+    shifted = replace(solution, upper=solution.upper - 1e-4, lower=solution.lower - 1e-4, value=solution.value - 1e-4)
+    assert "upper bound" in certify(shifted, nature=L1Ball(0.05)).statement
+
+
+def test_statements_are_sentences():
+    certificate = certify(solve(RIVER, L1Ball(0.1)))
+    assert str(certificate) == certificate.statement
+    assert certificate.statement.startswith("Verified: the values lie within bounds that are ")
+    assert certificate.failures == ()
