@@ -3,8 +3,8 @@
 Each row of a block is brought to the unit y_j = (z_j - low) / (high - low) in [0, 1], where `low` is the least value
 mass may be sent to and `high` the largest of the row. A set brings functions of plain numbers,
 
-    rate(x)                             factor of y in the set's nonlinearity, for a row's multiplier x > 0
-    curve(t)                            -> u, v: the nonlinearity at t = rate * y, without branches
+    line(x)                             -> a, b: the set's nonlinearity is taken at t = a y + b; x > 0 is a multiplier
+    curve(t)                            -> u, v: the nonlinearity, without branches
     moments(p, a, t, u, v, b, n)        -> four sums over the entries p[a + j], t[b + j], u[b + j], v[b + j], j < n
     judge(radius, x, s0, s1, s2, s3)    -> value, better x, ok, without branches
     worst(p, y, t, u, v, radius, x)     -> value, x: solves a row from any x > 0; t, u, v are scratch
@@ -41,7 +41,7 @@ vector_function = register_jitable(fastmath=FAST, error_model="numpy", inline="a
 
 
 def make_block_sweep(
-    rate: RowFunction, curve: RowFunction, moments: RowFunction, judge: RowFunction, worst: RowFunction
+    line: RowFunction, curve: RowFunction, moments: RowFunction, judge: RowFunction, worst: RowFunction
 ) -> Callable[..., None]:
     """A compiled sweep over the rows `first .. last` that writes `out` and updates `hint`."""
     text = fingerprint(worst)
@@ -89,9 +89,10 @@ def make_block_sweep(
                 for i in range(left):
                     k = place[i]
                     b, n = U(k * width), U(start[block + k + 1]) - U(start[block + k])
-                    factor, least = rate(c[BLOCK + i]) / span[k], low[k]
+                    factor, offset = line(c[BLOCK + i])
+                    factor, least = factor / span[k], low[k]
                     for j in range(n):
-                        t[used + j] = factor * (z[b + j] - least)
+                        t[used + j] = factor * (z[b + j] - least) + offset
                     used += n
                 for j in range(used):
                     u[j], v[j] = curve(t[j])
@@ -125,11 +126,10 @@ def make_block_sweep(
                 k = place[i]
                 e, m, d = np.int64(start[block + k]), np.int64(start[block + k + 1] - start[block + k]), k * width
                 y = z[d : d + m]
+                least, unit = low[k], 1.0 / span[k]
                 for j in range(m):
-                    y[j] = (y[j] - low[k]) / span[k]
-                out[block + k], hint[block + k] = worst(
-                    p[e : e + m], y, t[:m], u[:m], v[:m], c[i], c[BLOCK + i]
-                )
+                    y[j] = (y[j] - least) * unit
+                out[block + k], hint[block + k] = worst(p[e : e + m], y, t[:m], u[:m], v[:m], c[i], c[BLOCK + i])
             for k in range(count):
                 out[block + k] = low[k] + span[k] * out[block + k] + shift
                 if r is None:
@@ -151,6 +151,8 @@ def to_unit(z, low, y):  # type: ignore[no-untyped-def]
     for j in range(z.shape[0]):
         high = max(high, z[j])
     span = high - low
-    for j in range(z.shape[0]):
-        y[j] = (z[j] - low) / span if span > 0.0 else 0.0
+    if span > 0.0:
+        unit = 1.0 / span
+        for j in range(z.shape[0]):
+            y[j] = (z[j] - low) * unit
     return span

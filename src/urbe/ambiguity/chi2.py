@@ -33,12 +33,13 @@ from urbe.types import FloatArray, Support
 
 ROUNDS = 3
 
-# Error of a row's value, in units of span <= 2 max |z| and u = 2^-53, with s sqrt(e) <= m - low <= 1 and sums taken in
-# lanes of four: m and s are sums of n terms of one sign, (n / 4 + 3) u each, s under a root. An error d of e moves the
-# value by (eta - m) d / 2: where all are active e is exact; elsewhere eta - m <= 1 and (eta - m) (e + 1) <= 2, while
-# d <= (n / 4 + 3) u (e + 1). In all (n / 2 + 10) u, twice that of max |z|; n u is the caller's allowance. An entry
+# Error of a row's value, in units of span <= 2 max |z| and u = 2^-53, with s sqrt(e) <= m <= 1 above low: m and s^2 are
+# sums of n terms of one sign, (n + 3) u and, under the root, half of that. An error d of e moves the value by
+# (eta - m) d / 2: where all are active e is exact; elsewhere eta - m <= 1 and (eta - m) e <= 1, while
+# d <= (n + 3) u (e + 1). In all (5 n / 2 + 10) u, twice that of max |z|; the caller allows for n u already. An entry
 # rounded to the wrong side of eta counts to second order only.
-ACCURACY = 32 * 2.0**-53
+ACCURACY = 24 * 2.0**-53
+PER_ENTRY = 4 * 2.0**-53
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,8 @@ class Chi2Ball:
         checks.one_of("support", self.support, ("nominal", "all"))
         radius = mdp.per_row("radius", self.radius)
         checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)
-        return bind_rows(KERNEL, mdp, radius)
+        kernel = KERNEL._replace(accuracy=ACCURACY + PER_ENTRY * mdp.rows.longest)
+        return bind_rows(kernel, mdp, radius)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")

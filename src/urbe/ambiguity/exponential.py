@@ -28,7 +28,7 @@ _ROOT_HALF_BITS = np.int64(0x3FE6A09E667F3BCD)
 
 @elementwise
 def power_of_two(t):  # type: ignore[no-untyped-def]
-    """2^t and 2^t - 1 for t <= 0, each to within 2 units in the last place."""
+    """2^t and 2^t - 1 for t < 1000, each to within 2 units in the last place."""
     t = max(t, LEAST)
     k = np.floor(t + 0.5)
     f = t - k

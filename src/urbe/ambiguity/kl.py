@@ -40,11 +40,12 @@ SMALLEST = 1e-100
 """Keeps quotients finite in rows where nothing varies."""
 
 # Error of a row's value, in units of span <= 2 max |z| and u = 2^-53: TOLERANCE = 32 u from the search. Rounding moves
-# y, beta y and 2^t by a few u relative: a change of y by u relative moves the value by at most u. The sum behind K is
-# of terms of one sign and K / beta <= span: its error counts up to 1.5 (n / 4 + 2) u as it is summed in lanes of
-# four, 3 (n / 4 + 2) u <= (n + 6) u of max |z|, which the caller's allowance for a sum of n terms covers. log, the
-# division and the final sums add 6 u. In all below 2 (32 + 16) u of max |z|.
-ACCURACY = 96 * 2.0**-53
+# y, x y and 2^t by a few u relative, and a change of y by u relative moves the value by at most u. K / x <= 1, and the
+# sums behind it are of terms of one sign: n u |sum (1 - e^{-x y})| / mass while mass > sqrt(1/2), n u below, where
+# x >= log 2 / 2; in either case at most 3 n u of x. The logarithm and the last operations add 8 u. The caller allows
+# for n u of max |z| already.
+ACCURACY = 2 * (32 + 16) * 2.0**-53
+PER_ENTRY = 5 * 2.0**-53
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +71,13 @@ class KLBall:
         checks.one_of("support", self.support, ("nominal", "all"))
         radius = mdp.per_row("radius", self.radius)
         checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)
-        return bind_rows(KERNEL, mdp, radius)
+        kernel = KERNEL._replace(accuracy=ACCURACY + PER_ENTRY * mdp.rows.longest)
+        return bind_rows(kernel, mdp, radius)
 
 
 @vector_function
-def _rate(x):  # type: ignore[no-untyped-def]
-    return -LOG2_E * x
+def _line(x):  # type: ignore[no-untyped-def]
+    return -LOG2_E * x, 0.0
 
 
 @vector_function
@@ -119,7 +121,7 @@ def _judge(radius, x, mass, less, first, second):  # type: ignore[no-untyped-def
     spent = max(radius - unused, 0.0)
     turn = 2.0 * (math.sqrt(spent * radius) - spent) * lam / curvature
     better = min(max(x + (step if sharp else turn), 0.25 * x), 4.0 * x)
-    value = -(log_mass + radius) * lam + (gain if sharp else 0.0)
+    value = max(-(log_mass + radius) * lam + (gain if sharp else 0.0), 0.0)
     return value, x if reached else better, sharp | reached
 
 
@@ -148,19 +150,19 @@ def _worst(p, y, t, u, v, radius, x):  # type: ignore[no-untyped-def]
             most = x
         # the dual is concave in 1 / x with slope -unused here, and its maximum lies within the bracket
         if -unused * (1.0 / least - 1.0 / x) <= TOLERANCE and unused * (1.0 / x - 1.0 / most) <= TOLERANCE:
-            return -(log_mass + radius) / x, x
+            return max(-(log_mass + radius) / x, 0.0), x
         count += 1
         if count % 4 == 0 or not (least < following < most):  # the bracket shrinks for sure
             following = math.sqrt(least) * math.sqrt(most)
             if not (least < following < most):
-                return -(log_mass + radius) / x, x
+                return max(-(log_mass + radius) / x, 0.0), x
         x = following
 
 
 @row_function
 def _at(p, y, t, u, v, x):  # type: ignore[no-untyped-def]
     """The moments of one row at x."""
-    factor = _rate(x)
+    factor, _ = _line(x)
     for j in range(y.shape[0]):
         t[j] = factor * y[j]
         u[j], v[j] = power_of_two(t[j])
@@ -237,7 +239,7 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
     y, weight = z.astype(np.longdouble) - low, p.astype(np.longdouble) / p.sum(dtype=np.longdouble)
     span, mean = float(y.max()), float(weight @ y)
     if radius <= 1e-36 or span <= 0.0:
-        return low + mean - np.sqrt(radius / 2.0) * span
+        return float(low + mean - np.sqrt(radius / 2.0) * span)
 
     def bound(log_beta: Any) -> Any:
         beta = np.exp(log_beta)
@@ -250,4 +252,10 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
     return low + max(0.0, highest(bound, first, last))
 
 
-KERNEL = RowKernel(make_block_sweep(_rate, power_of_two, _moments, _judge, _worst), make_minimiser(_minimiser), _distance, _dual, ACCURACY)
+KERNEL = RowKernel(
+    make_block_sweep(_line, power_of_two, _moments, _judge, _worst),
+    make_minimiser(_minimiser),
+    _distance,
+    _dual,
+    ACCURACY,
+)

@@ -1,0 +1,251 @@
+"""L2 balls around a model's own rows.
+
+    minimise  q . z   subject to  ||q - p||_2 <= radius,  q in the simplex
+
+is solved by q_j = max(p_j - x (y_j - eta), 0), y = (z - low) / span: the projection of p - x y onto the simplex, for
+the x > 0 at which it is `radius` from p. As x grows, entries leave the active set A = {q > 0} and never return. Where
+A is known, with m and W the mean of y and the sum of (y - m)^2 over A, and Q the sum of p outside A,
+
+    x^2 W = E = radius^2 - sum_{j not in A} p_j^2 - Q^2 / |A|,      eta = m + Q / (|A| x),
+    value = m + sum_{j in A} p_j (y_j - m) - sqrt(E W),
+
+and A is right when those x and eta give it back. While all are active and Q = 0 this is the mean less the radius times
+the Euclidean norm of y - m.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from urbe import checks
+from urbe.ambiguity.block_sweep import to_unit
+from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
+from urbe.ambiguity.sweep import make_minimiser, make_sweep, row_function
+from urbe.ambiguity.zoom import highest
+from urbe.mdp.model import MDP
+from urbe.types import FloatArray, Support
+
+FARTHEST = 1.5
+"""Above the diameter sqrt(2) of the simplex: larger radii name the same set."""
+
+TINY = 1e-140
+"""Radii whose square would vanish."""
+
+# Error of a row's value, in units of span <= 2 max |z| and u = 2^-53. An error of m counts Q (n + 3) u, that of the sum
+# over A (n + 3) u, that of W (n + 3) u, as x W = sqrt(E W) <= ||q - p||_1 <= 2 and W is under the root. An error d of E
+# moves the value by d / (2 x); d <= (n + 4) u radius^2, and radius^2 <= max |q - p| ||q - p||_1 <= 2 x since
+# |q - p| <= x |y - eta| <= x. In all (4 n + 20) u, twice that of max |z|; the caller allows for n u already. An entry
+# rounded to the wrong side counts to second order only.
+ACCURACY = 48 * 2.0**-53
+PER_ENTRY = 7 * 2.0**-53
+
+
+@dataclass(frozen=True, eq=False)
+class L2Ball:
+    """U(s, a) = {q in simplex : ||q - pbar(s, a)||_2 <= radius(s, a)}.
+
+    Args:
+      radius: a number, `(R,)`, `(S, A)` or `{(s, a): number}`, at least 0; from sqrt(2) on the set is the simplex.
+      support: successors that may receive mass: the row's own ("nominal"), or every state ("all"), which lists every
+        state in every row.
+
+    >>> import urbe
+    >>> from urbe.ambiguity.l2 import L2Ball
+    >>> mdp = urbe.MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[0.0], [1.0]], discount=0.5)
+    >>> L2Ball(0.5**0.5).bind(mdp).values([0.0, 2.0]).round(12)
+    array([0., 2.])
+    """
+
+    radius: Any
+    support: Support = "nominal"
+
+    def bind(self, mdp: MDP) -> RowNature:
+        """See `AmbiguitySet`."""
+        checks.one_of("support", self.support, ("nominal", "all"))
+        radius = mdp.per_row("radius", self.radius)
+        checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)
+        longest = mdp.n_states if self.support == "all" else mdp.rows.longest
+        kernel = KERNEL._replace(accuracy=ACCURACY + PER_ENTRY * longest)
+        return bind_rows(kernel, mdp, np.minimum(radius, FARTHEST), support=self.support)
+
+
+@row_function
+def _worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
+    y = work[0]
+    span = to_unit(z, low, y)
+    if span <= 0.0:
+        return low, hint
+    value, x, _ = _solve(p, y, radius, hint)
+    return low + span * value, x
+
+
+@row_function
+def _solve(p, y, radius, x):  # type: ignore[no-untyped-def]
+    """Value, x and theta = x eta; x is 0.0 when the radius is, and infinite when all mass is on the lowest."""
+    n = p.shape[0]
+    if radius <= TINY:
+        mean = 0.0
+        for j in range(n):
+            mean += p[j] * y[j]
+        return mean, 0.0, 0.0
+    if radius * radius >= _reach(p, y):
+        return 0.0, np.inf, 0.0
+    below, above = 0.0, np.inf
+    if not 0.0 < x < np.inf:
+        x = radius / math.sqrt(0.5 * n)
+    steps = 0
+    while True:
+        theta = _projection(p, y, x)
+        count, rest, mean, spread, rest_square, tilt = _active(p, y, x, theta)
+        room = radius * radius - rest_square - rest * rest / count
+        value = mean + tilt - math.sqrt(max(room, 0.0) * spread)
+        if x * x * spread < room:
+            below = x
+        else:
+            above = x
+        following = math.sqrt(room / spread) if room > 0.0 and spread > 0.0 else 0.0
+        if following > 0.0:
+            following_theta = rest / count + following * mean
+            moved = 0.0
+            for j in range(n):
+                stays = (p[j] - x * y[j] + theta > 0.0) == (p[j] - following * y[j] + following_theta > 0.0)
+                moved += 0.0 if stays else 1.0
+            if moved == 0.0:
+                return value, following, following_theta
+        steps += 1
+        if steps % 4 == 0 or not (below < following < above):  # the bracket shrinks for sure
+            if below <= 0.0:
+                following = above / 16.0
+            elif above == np.inf:
+                following = below * 16.0
+            else:
+                following = math.sqrt(below) * math.sqrt(above)
+            if not (below < following < above):
+                return value, x, theta
+        x = following
+
+
+@row_function
+def _projection(p, y, x):  # type: ignore[no-untyped-def]
+    """theta with sum_j max(p_j - x y_j + theta, 0) = 1: entries that turn negative are dropped until none does."""
+    n = p.shape[0]
+    theta = np.inf
+    count = 2.0 * n
+    while True:
+        active = 0.0
+        rest = 0.0
+        total = 0.0
+        for j in range(n):
+            inside = p[j] - x * y[j] + theta > 0.0
+            active += 1.0 if inside else 0.0
+            rest += 0.0 if inside else p[j]
+            total += y[j] if inside else 0.0
+        if active >= count or active == 0.0:
+            return theta
+        count = active
+        theta = rest / active + x * (total / active)
+
+
+@row_function
+def _active(p, y, x, theta):  # type: ignore[no-untyped-def]
+    """Over A = {p - x y + theta > 0}: its size, mean and spread of y, tilt of p; outside, the sums of p and p^2."""
+    n = p.shape[0]
+    count = 0.0
+    rest = 0.0
+    rest_square = 0.0
+    total = 0.0
+    for j in range(n):
+        inside = p[j] - x * y[j] + theta > 0.0
+        count += 1.0 if inside else 0.0
+        rest += 0.0 if inside else p[j]
+        rest_square += 0.0 if inside else p[j] * p[j]
+        total += y[j] if inside else 0.0
+    mean = total / count
+    spread = 0.0
+    tilt = 0.0
+    for j in range(n):
+        d = y[j] - mean if p[j] - x * y[j] + theta > 0.0 else 0.0
+        spread += d * d
+        tilt += p[j] * d
+    return count, rest, mean, spread, rest_square, tilt
+
+
+@row_function
+def _reach(p, y):  # type: ignore[no-untyped-def]
+    """The squared distance from p to the nearest distribution on the lowest successors."""
+    count = 0.0
+    rest = 0.0
+    rest_square = 0.0
+    for j in range(p.shape[0]):
+        count += 1.0 if y[j] <= 0.0 else 0.0
+        rest += 0.0 if y[j] <= 0.0 else p[j]
+        rest_square += 0.0 if y[j] <= 0.0 else p[j] * p[j]
+    return rest_square + rest * rest / count
+
+
+@row_function
+def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
+    n = p.shape[0]
+    y = work[0]
+    span = to_unit(z, low, y)
+    x, theta = 0.0, 0.0
+    if span > 0.0:
+        _, x, theta = _solve(p, y, radius, 0.0)
+    for j in range(n):
+        q[j] = p[j]
+        m[j] = z[j]
+    if x == np.inf:
+        count = 0.0
+        rest = 0.0
+        for j in range(n):
+            count += 1.0 if y[j] <= 0.0 else 0.0
+            rest += 0.0 if y[j] <= 0.0 else p[j]
+        for j in range(n):
+            q[j] = p[j] + rest / count if y[j] <= 0.0 else 0.0
+            m[j] = 0.0
+    elif x > 0.0:
+        # the derivative of lam (||q - p||^2 - radius^2) in p, with lam = 1 / (2 x): (p - q) / x
+        for j in range(n):
+            inside = p[j] - x * y[j] + theta > 0.0
+            q[j] = p[j] - x * y[j] + theta if inside else 0.0
+            m[j] = span * (y[j] - theta / x if inside else p[j] / x)
+    return 0.0
+
+
+def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
+    return float(np.sqrt(((q - p) ** 2).sum()))
+
+
+def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatArray) -> float:
+    """max over a search in log(x) of the Lagrangian's minimum over q >= 0, at the eta that makes q sum to one.
+
+    eta + sum_j min_{q_j >= 0} [q_j (y_j - eta) + (q_j - p_j)^2 / (2 x)] - radius^2 / (2 x) is a bound for any eta.
+    """
+    weight = p.astype(np.longdouble) / p.sum(dtype=np.longdouble)
+    span = np.longdouble(z.max()) - low
+    if span <= 0.0 or radius <= 0.0:
+        return low + float(weight @ (z.astype(np.longdouble) - low))
+    y = (z.astype(np.longdouble) - low) / span
+    ranks = np.arange(1, len(p) + 1)
+
+    def bound(log_x: Any) -> Any:
+        x = np.exp(log_x)[:, None]
+        point = weight - x * y
+        falling = -np.sort(-point, axis=1)
+        thetas = (1 - np.cumsum(falling, axis=1)) / ranks
+        size = (falling + thetas > 0).sum(axis=1)
+        eta = thetas[np.arange(len(size)), size - 1, None] / x
+        gap = y - eta
+        inner = np.where(weight > x * gap, weight * gap - x * gap**2 / 2, weight**2 / (2 * x))
+        return inner.sum(axis=1) + eta[:, 0] - np.longdouble(radius) ** 2 / (2 * x[:, 0])
+
+    # radius^2 <= 2 x, and x W <= 2
+    best = highest(bound, 2 * np.log(radius) - 2.0, 60.0, rounds=10)
+    return low + float(span * max(np.longdouble(0), np.longdouble(best)))
+
+
+KERNEL = RowKernel(make_sweep(_worst), make_minimiser(_minimiser), _distance, _dual, ACCURACY)

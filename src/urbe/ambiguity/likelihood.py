@@ -1,0 +1,303 @@
+"""Likelihood regions: the kernels under which a model's own rows are likely (reverse KL, Burg entropy).
+
+    minimise  q . z   subject to  sum_j p_j log(p_j / q_j) <= radius,  q in the simplex
+
+With y_j = (z_j - low) / span in [0, 1], where low is the least value mass may be sent to, and X > 0, the dual is
+
+    max_X  exp(sum_j p_j log(y_j + X) - radius) - X,            q_j proportional to p_j / (y_j + X),
+
+attained where H(X) = sum_j p_j log(y_j + X) + log sum_j p_j / (y_j + X) equals the radius. Every successor of the
+model keeps some mass. If mass may leave the row, to a state lower than all successors, H is finite at X = 0; a larger
+radius is spent there: q_j = c p_j / y_j with c = exp(sum_j p_j log y_j - radius), and the rest goes outside.
+
+Below, x = 1 / X and r = (y + X) / (1 + X) in (0, 1], so that sums of p log r stay small however large or small X is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from urbe import checks
+from urbe.ambiguity.block_sweep import make_block_sweep, to_unit, vector_function
+from urbe.ambiguity.exponential import LOG2_E, elementwise, log_of, power_of_two
+from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
+from urbe.ambiguity.sweep import make_minimiser, row_function
+from urbe.ambiguity.zoom import highest
+from urbe.mdp.model import MDP
+from urbe.types import FloatArray, Support
+
+TOLERANCE = 2.0**-48
+"""Largest error of a row's value left by the search for X, as a multiple of the row's span."""
+
+TINY = 2.0**-100
+"""Radii below change no value by more than sqrt(radius / 2) = 2^-50.5 spans (Pinsker's inequality)."""
+
+MOST = 1.0 / TOLERANCE
+"""Largest x a sweep looks at: the dual's slope in X is at least -1, so that smaller X gain at most the tolerance."""
+
+NOISE = 2.0**-50
+"""Allowance for rounding in the sums of a row, relative to their terms."""
+
+SMALLEST = 1e-100
+"""Keeps quotients finite in rows where nothing varies."""
+
+# Error of a row's value, in units of span <= 2 max |z| and u = 2^-53: TOLERANCE = 32 u from the search. The value is
+# X (e^g - 1) + e^g with g = sum p log r - radius, and c = (1 + X) e^g. Rounding a sum moves g by n u |sum p log r|, and
+# c |sum p log r| <= 2: for X <= 1 as (1 + X) |g| e^g < 1, beyond since |log r| <= log(1 + x) <= x. The rounding of
+# r = 1 + t moves the value by sum_j c p_j u / ((1 + X) r_j) = sum_j q_j u = u. Logarithm, exponential and the last
+# operations add 12 u. In all (2 n + 46) u, twice that of max |z|; the caller allows for n u already.
+ACCURACY = 96 * 2.0**-53
+PER_ENTRY = 3 * 2.0**-53
+
+
+@dataclass(frozen=True, eq=False)
+class LikelihoodRegion:
+    """U(s, a) = {q in simplex : sum_j pbar_j log(pbar_j / q_j) <= radius(s, a)}.
+
+    With pbar the frequencies of N observations, N radius is the loss of log-likelihood that q may cost.
+
+    Args:
+      radius: a number, `(R,)`, `(S, A)` or `{(s, a): number}`, at least 0.
+      support: successors that may receive mass: the row's own ("nominal"), or every state ("all").
+
+    >>> import urbe
+    >>> from urbe.ambiguity.likelihood import LikelihoodRegion
+    >>> mdp = urbe.MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[0.0], [1.0]], discount=0.5)
+    >>> LikelihoodRegion(0.5 * 0.287682072451781).bind(mdp).values([0.0, 2.0]).round(12)
+    array([0.25, 2.  ])
+    """
+
+    radius: Any
+    support: Support = "nominal"
+
+    def bind(self, mdp: MDP) -> RowNature:
+        """See `AmbiguitySet`."""
+        checks.one_of("support", self.support, ("nominal", "all"))
+        radius = mdp.per_row("radius", self.radius)
+        checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)
+        kernel = KERNEL._replace(accuracy=ACCURACY + PER_ENTRY * mdp.rows.longest)
+        return bind_rows(kernel, mdp, radius, support=self.support, receiver=True)
+
+
+@vector_function
+def _line(x):  # type: ignore[no-untyped-def]
+    """r = (y + X) / (1 + X) = 1 + t."""
+    factor = x / (1.0 + x)
+    return factor, -factor
+
+
+@elementwise
+def _curve(t):  # type: ignore[no-untyped-def]
+    r = max(1.0 + t, SMALLEST)
+    return log_of(r, t), 1.0 / r
+
+
+@vector_function
+def _moments(p, a, t, u, v, b, n):  # type: ignore[no-untyped-def]
+    """Sums of p log r, of p / r, and of p g and p g^2 with g = 1 / r - 1."""
+    logs = 0.0
+    mass = 0.0
+    first = 0.0
+    second = 0.0
+    for j in range(n):
+        g = -t[b + j] * v[b + j]
+        logs += p[a + j] * u[b + j]
+        mass += p[a + j] * v[b + j]
+        first += p[a + j] * g
+        second += p[a + j] * g * g
+    return logs, mass, first, second
+
+
+@vector_function
+def _judge(radius, x, logs, mass, first, second):  # type: ignore[no-untyped-def]
+    """Value and better x by Newton's parabola, and whether its error is within the tolerance."""
+    big = 1.0 / x  # X
+    spent = logs + log_of(mass, first)  # H
+    curvature = max(second - first * first, SMALLEST)
+    power, power_less_one = power_of_two(LOG2_E * (logs - radius))
+    # the dual in X has slope e^(H - radius) - 1 and second derivative -e^(sum p log r - radius) Var(1 / r) / (1 + X)
+    _, slope = power_of_two(LOG2_E * (spent - radius))
+    bend = power * curvature / (1.0 + big)
+    step = slope / bend
+    gain = 0.5 * slope * step
+    # The logarithm of the second derivative changes at a rate of at most 4 / X. While that makes little over 1.5
+    # Newton steps the maximum is within 1.2 steps, and the parabola misses the gain by a factor of at most
+    # e^drift - 1 < 1.15 drift. Rounding blurs the slope and the curvature.
+    drift = 6.0 * abs(step) * x
+    noise = NOISE * (mass * x / (1.0 + x) - logs)
+    blur = noise * (abs(slope) + noise) / bend + gain * NOISE * second / curvature
+    sharp = (curvature > 64.0 * NOISE * second) & (drift <= 0.25) & (1.15 * gain * drift + blur <= TOLERANCE)
+    # where radius is left over, smaller X gain at most X times the slope
+    reached = (slope <= 0.0) & (-slope * big <= TOLERANCE)
+    # Newton on sqrt(H), which is almost linear in small x
+    known = max(spent, 0.0)
+    turn = 2.0 * (math.sqrt(known * radius) - known) * mass * (1.0 + x) / curvature
+    better = min(x * min(max(1.0 + (-step * x if sharp else turn), 0.125), 8.0), MOST)
+    value = max(big * power_less_one + power + (gain if sharp else 0.0), 0.0)
+    return value, x if reached else better, sharp | reached
+
+
+@row_function
+def _worst(p, y, t, u, v, radius, x):  # type: ignore[no-untyped-def]
+    """The same from any start, by Newton steps inside a bracket."""
+    if radius <= TINY:
+        return _mean(p, y), 0.0
+    mean_log, limit = _at_zero(p, y)
+    if radius >= limit:
+        return math.exp(mean_log - radius), MOST
+    # H is the gap between the logarithm of a mean and the mean of logarithms with range log(1 + x); Hoeffding's lemma
+    # bounds it by log(1 + x)^2 / 8
+    least = min(math.expm1(min(math.sqrt(8.0 * radius), 50.0)), 0.5 * MOST)
+    most = MOST
+    x = min(max(x, least), most)
+    count = 0
+    while True:
+        logs, mass, first, second = _at(p, y, t, u, v, x)
+        value, following, ok = _judge(radius, x, logs, mass, first, second)
+        if ok:
+            return value, following
+        power, power_less_one = power_of_two(LOG2_E * (logs - radius))
+        dual = max(power_less_one / x + power, 0.0)
+        _, slope = power_of_two(LOG2_E * (logs + log_of(mass, first) - radius))
+        if slope < 0.0:
+            least = x
+        else:
+            most = x
+        # the dual is concave in X with this slope, and its maximum lies within the bracket
+        if -slope * (1.0 / x - 1.0 / most) <= TOLERANCE and slope * (1.0 / least - 1.0 / x) <= TOLERANCE:
+            return dual, x
+        count += 1
+        if count % 4 == 0 or not (least < following < most):  # the bracket shrinks for sure
+            following = math.sqrt(least) * math.sqrt(most)
+            if not (least < following < most):
+                return dual, x
+        x = following
+
+
+@row_function
+def _at(p, y, t, u, v, x):  # type: ignore[no-untyped-def]
+    """The moments of one row at x."""
+    factor, offset = _line(x)
+    for j in range(y.shape[0]):
+        t[j] = factor * y[j] + offset
+        u[j], v[j] = _curve(t[j])
+    return _moments(p, 0, t, u, v, 0, y.shape[0])
+
+
+@row_function
+def _mean(p, y):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for j in range(p.shape[0]):
+        total += p[j] * y[j]
+    return total
+
+
+@row_function
+def _at_zero(p, y):  # type: ignore[no-untyped-def]
+    """sum p log y, and H(0): infinite unless the lowest value is outside the model's own successors."""
+    logs = 0.0
+    inverse = 0.0
+    for j in range(p.shape[0]):
+        if p[j] > 0.0:
+            if y[j] <= 0.0:
+                return 0.0, np.inf
+            logs += p[j] * math.log(y[j])
+            inverse += p[j] / y[j]
+    return logs, logs + math.log(inverse)
+
+
+@row_function
+def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
+    n = p.shape[0]
+    y = work[0]
+    span = to_unit(z, low, y)
+    if radius <= TINY or span <= 0.0:
+        for j in range(n):
+            q[j] = p[j]
+            m[j] = z[j]
+        return 0.0
+    mean_log, limit = _at_zero(p, y)
+    if radius >= limit:
+        c = math.exp(mean_log - radius)
+        total = 0.0
+        receiver = -1
+        for j in range(n):
+            if p[j] > 0.0:
+                q[j] = c * p[j] / y[j]
+                m[j] = span * c * math.log(y[j])
+                total += q[j]
+            else:  # the sensitivity to a first observation has no finite value
+                q[j] = 0.0
+                m[j] = 0.0
+                receiver = j if y[j] <= 0.0 else receiver
+        sent = max(1.0 - total, 0.0)
+        if receiver < 0:
+            return sent
+        q[receiver] = sent
+        return 0.0
+    _, x = _worst(p, y, work[1], work[2], q, radius, 1.0)
+    x = _polished(p, y, radius, x)
+    mass = 0.0
+    for j in range(n):
+        q[j] = p[j] / (1.0 + x * y[j])
+        mass += q[j]
+    # the sensitivity is c log(y + X) with c = 1 / sum_j p_j / (y_j + X), without the constant c log X
+    for j in range(n):
+        q[j] /= mass
+        m[j] = span / (x * mass) * math.log1p(x * y[j])
+    return 0.0
+
+
+@row_function
+def _polished(p, y, radius, x):  # type: ignore[no-untyped-def]
+    """Newton steps on H = radius in log x for as long as they help; the minimiser needs x itself, however large."""
+    best, best_error = x, np.inf
+    while True:
+        logs = 0.0
+        mass = 0.0
+        first = 0.0
+        second = 0.0
+        for j in range(p.shape[0]):
+            share = x * y[j] / (1.0 + x * y[j])
+            logs += p[j] * math.log1p(x * y[j])
+            mass += p[j] / (1.0 + x * y[j])
+            first += p[j] * share
+            second += p[j] * share * share
+        unused = radius - (logs + (math.log1p(-first) if first < 0.5 else math.log(mass)))
+        curvature = second - first * first
+        if not abs(unused) < best_error or not curvature > 0.0:
+            return best
+        best, best_error = x, abs(unused)
+        x = min(x * math.exp(min(max(unused * mass / curvature, -50.0), 50.0)), 1e280)
+
+
+def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
+    some = p > 0.0
+    if (q[some] <= 0.0).any():
+        return np.inf
+    return float((p[some] * np.log(p[some] / q[some])).sum())
+
+
+def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatArray) -> float:
+    """max over a search in log(X) of X (exp(sum_j p_j log(1 + y_j / X) - radius) - 1)."""
+    some = p > 0.0
+    y, weight = z[some].astype(np.longdouble) - low, p[some].astype(np.longdouble) / p.sum(dtype=np.longdouble)
+    span, mean = float(y.max()), float(weight @ y)
+    if radius <= 1e-36 or span <= 0.0:
+        return float(low + mean - np.sqrt(radius / 2.0) * (z.max() - low))
+
+    def bound(log_x: Any) -> Any:
+        x = span * np.exp(log_x)
+        return x * np.expm1(np.log1p(y / x[:, None]) @ weight - radius)
+
+    at_zero = float(np.exp(np.log(y) @ weight - radius)) if y.min() > 0.0 else 0.0
+    return low + max(0.0, at_zero, highest(bound, -45.0, -np.log(np.sqrt(8.0 * radius)) + 1.0))
+
+
+KERNEL = RowKernel(
+    make_block_sweep(_line, _curve, _moments, _judge, _worst), make_minimiser(_minimiser), _distance, _dual, ACCURACY
+)
