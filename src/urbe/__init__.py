@@ -1,14 +1,46 @@
-"""Robust Markov decision processes with certified bounds."""
+"""Robust Markov decision processes with certified bounds.
 
+>>> import urbe
+>>> mdp = urbe.library.riverswim(6, discount=0.95)
+>>> solution = urbe.solve(mdp, urbe.L1Ball(0.1))
+>>> bool(solution.lower[0] <= solution.value[0] <= solution.upper[0])
+True
+"""
+
+from urbe.ambiguity import AmbiguitySet as AmbiguitySet
+from urbe.ambiguity import Chi2Ball as Chi2Ball
+from urbe.ambiguity import ConditionalValueAtRisk as ConditionalValueAtRisk
+from urbe.ambiguity import Contamination as Contamination
 from urbe.ambiguity import Exact as Exact
+from urbe.ambiguity import Interval as Interval
+from urbe.ambiguity import KLBall as KLBall
 from urbe.ambiguity import L1Ball as L1Ball
+from urbe.ambiguity import L2Ball as L2Ball
+from urbe.ambiguity import LikelihoodRegion as LikelihoodRegion
+from urbe.ambiguity import LInfBall as LInfBall
+from urbe.ambiguity import Nature as Nature
+from urbe.ambiguity import Optimistic as Optimistic
+from urbe.ambiguity import Scenarios as Scenarios
+from urbe.ambiguity import SRectangular as SRectangular
+from urbe.ambiguity import ValueAtRisk as ValueAtRisk
+from urbe.ambiguity import WassersteinBall as WassersteinBall
+from urbe.ambiguity import WeightedL1Ball as WeightedL1Ball
+from urbe.ambiguity import WorstCase as WorstCase
+from urbe.io import ModelFileError as ModelFileError
+from urbe.io import read_budget as read_budget
+from urbe.io import read_mdp as read_mdp
+from urbe.io import read_scenarios as read_scenarios
+from urbe.io import write_mdp as write_mdp
+from urbe.io import write_policy as write_policy
 from urbe.mdp import MDP as MDP
 from urbe.mdp import library as library
 from urbe.solvers import BackwardInduction as BackwardInduction
+from urbe.solvers import Certificate as Certificate
 from urbe.solvers import ModifiedPolicyIteration as ModifiedPolicyIteration
 from urbe.solvers import NotConverged as NotConverged
 from urbe.solvers import PartialPolicyIteration as PartialPolicyIteration
 from urbe.solvers import Solution as Solution
 from urbe.solvers import ValueIteration as ValueIteration
+from urbe.solvers import certify as certify
 from urbe.solvers import evaluate_policy as evaluate_policy
 from urbe.solvers import solve as solve

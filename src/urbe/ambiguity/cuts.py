@@ -32,7 +32,7 @@ def make_search(plan: Callable[..., Any]) -> Callable[..., Any]:
 
     Returns:
       `search(problem, budget, dear, cheap, hint) -> value, lam, lam_dear, lam_cheap, share`. `dear` is the pair
-      value, cost of the plan at lam = 0 and `cheap` that of a plan of cost zero; `hint` is a multiplier to try first,
+      value, cost of a plan at lam = 0 and `cheap` that of a plan of cost zero; `hint` is a multiplier to try first,
       or 0. The minimiser is `share` of the plan at `lam_dear` and the rest of that at `lam_cheap`, where -1 stands
       for the plan of cost zero.
     """

@@ -12,14 +12,14 @@ from urbe.ambiguity.sweep import FAST
 
 @register_jitable
 def _best_within(j, lam, problem):  # type: ignore[no-untyped-def]
-    """The receiver i that minimises z_i + lam d_ji among a row's entries, the closest one among ties."""
+    """The receiver i that minimises z_i + lam d_ji among a row's entries; any of those that tie will do."""
     _, z, successor, metric = problem
     distance = metric[np.uint32(successor[j])]
     best, level, cost = j, z[j], 0.0
     for i in range(z.shape[0]):
         d = distance[np.uint32(successor[i])]
         here = z[i] + lam * d
-        if here < level or (here == level and d < cost):
+        if here < level:
             best, level, cost = i, here, d
     return best, level, cost
 
@@ -193,4 +193,4 @@ def plans_anywhere(start, successor, p, hull, radius, dear, cheap, share, m):  #
             dear[e] = receiver[state, _best_anywhere(state, lam_dear, hull)]
             cheap[e] = receiver[state, 0 if lam_cheap < 0.0 else _best_anywhere(state, lam_cheap, hull)]
             k = _best_anywhere(state, lam, hull)
-            m[e] = value[state, k] + lam * cost[state, k] if radius[row] > 0.0 else value[state, 0]
+            m[e] = value[state, k] + lam * cost[state, k]

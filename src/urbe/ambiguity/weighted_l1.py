@@ -99,12 +99,12 @@ def _entry_weights(weights: FloatArray, mdp: MDP, rows: Rows) -> FloatArray:
 
 @register_jitable
 def _receiver(lam, z, weight):  # type: ignore[no-untyped-def]
-    """The entry that attains nu(lam), the lightest one among ties."""
+    """The entry that attains nu(lam), and nu(lam); any of those that tie will do."""
     best = 0
     level = z[0] + lam * weight[0]
     for i in range(1, z.shape[0]):
         here = z[i] + lam * weight[i]
-        if here < level or (here == level and weight[i] < weight[best]):
+        if here < level:
             best, level = i, here
     return best, level
 

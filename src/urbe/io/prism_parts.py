@@ -74,7 +74,7 @@ def read_rewards(
     reward = np.zeros(len(s))
     of_states, of_moves = beside(path, ".srew"), beside(path, ".trew")
     if of_states.exists():
-        reward += _state_rewards(of_states, n_states, s)[s]
+        reward = _state_rewards(of_states, n_states, s)[s]
     if of_moves.exists():
         names = ("state", "successor", "reward") if n_choices is None else ("state", "choice", "successor", "reward")
         header = [n_states] if n_choices is None else [n_states, n_choices]
@@ -82,7 +82,7 @@ def read_rewards(
         source, target = moves.ids("state", n_states), moves.ids("successor", n_states)
         number = np.zeros_like(source) if n_choices is None else moves.ids("choice")
         at_pair = _position(pairs, pair_keys(source, number))
-        entry = _position(key[order], np.where(at_pair >= 0, at_pair * n_states + target, -1))
+        entry = _position(key[order], at_pair * n_states + target)  # of an unknown pair, negative
         if (entry < 0).any():
             at = int(np.argmax(entry < 0))
             moves.fail(

@@ -69,7 +69,7 @@ def fit_rows(
     if (low > 1.0 + rounding).any():
         lower = lower / np.repeat(np.where(low > 1.0 + rounding, low, 1.0), rows.length)
     if (high < 1.0 - rounding).any():
-        upper = np.minimum(upper / np.repeat(np.where(high < 1.0 - rounding, high, 1.0), rows.length), 1.0)
+        upper = upper / np.repeat(np.where(high < 1.0 - rounding, high, 1.0), rows.length)
     return lower, upper
 
 

@@ -1,5 +1,7 @@
 """Solvers with certified bounds."""
 
+from urbe.solvers.certificate import Certificate as Certificate
+from urbe.solvers.certificate import certify as certify
 from urbe.solvers.methods import BackwardInduction as BackwardInduction
 from urbe.solvers.methods import ModifiedPolicyIteration as ModifiedPolicyIteration
 from urbe.solvers.methods import PartialPolicyIteration as PartialPolicyIteration

@@ -74,7 +74,7 @@ def iterate(
         v = improvement.value if setting.terminal.any() else bounds.value
         # a spread below this certifies the tolerance
         enough = 0.5 * bounds.spread * method.tolerance / gap
-        target = max(method.shrink * bounds.spread, enough)
+        target = max(method.shrink * bounds.spread, enough) if method.rule == "span" else 0.0
         if bounds.spread > target:
             reached = evaluation(bellman.policy(improvement.weights), v, bounds.spread, target, setting)
             v, sweeps = reached.value, sweeps + reached.sweeps

@@ -78,7 +78,7 @@ class ModifiedPolicyIteration:
     sweeps: int = 50
     max_steps: int = 1_000_000
     rule: Literal["span", "residual"] = "span"
-    shrink: float = 0.02
+    shrink: float = 0.0
 
     def __post_init__(self) -> None:
         _check(self)

@@ -8,7 +8,9 @@ from numpy.typing import ArrayLike
 from urbe import checks
 from urbe.ambiguity.base import AmbiguitySet
 from urbe.ambiguity.exact import Exact
+from urbe.ambiguity.s_rectangular import SRectangular
 from urbe.bellman.operators import Bellman, FixedPolicyBellman, RectangularBellman
+from urbe.bellman.state_rectangular import StateBellman
 from urbe.mdp.evaluate import chosen_rows, policy_rows
 from urbe.mdp.model import MDP
 from urbe.solvers.backward_induction import backward_induction
@@ -26,7 +28,7 @@ from urbe.workers import Workers
 
 def solve(
     mdp: MDP,
-    nature: AmbiguitySet | None = None,
+    nature: AmbiguitySet | SRectangular | None = None,
     method: Method | BackwardInduction | None = None,
     *,
     start: ArrayLike | None = None,
@@ -67,7 +69,7 @@ def solve(
 def evaluate_policy(
     mdp: MDP,
     policy: ArrayLike,
-    nature: AmbiguitySet | None = None,
+    nature: AmbiguitySet | SRectangular | None = None,
     method: Method | None = None,
     *,
     threads: int = 1,
@@ -96,14 +98,16 @@ def evaluate_policy(
         return _iterate(bellman, chosen, method, None, workers, None, throw)
 
 
-def bellman_of(mdp: MDP, nature: AmbiguitySet) -> Bellman:
+def bellman_of(mdp: MDP, nature: AmbiguitySet | SRectangular) -> Bellman:
     """T of a model and a set."""
+    if isinstance(nature, SRectangular):
+        return StateBellman(mdp, nature.bind(mdp))
     return RectangularBellman(mdp, nature.bind(mdp))
 
 
 def _iterate(
     bellman: Bellman,
-    nature: AmbiguitySet,
+    nature: AmbiguitySet | SRectangular,
     method: Method | None,
     start: ArrayLike | None,
     workers: Workers,

@@ -1,7 +1,7 @@
-"""Values to start from: policies improved against the nominal model, evaluated against nature.
+"""Values to start from: a policy of the nominal model, evaluated against nature.
 
 A robust sweep over all rows is dear the first time, when nothing is known of where each row's worst case lies. A nominal
-sweep is not, and its greedy policies are close enough to begin with.
+sweep is not, and its policies are close enough to begin with.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from urbe.solvers.bounds import spread_of
 from urbe.solvers.evaluation import Evaluation, Setting
 from urbe.types import FloatArray
 
-ROUNDS = 2
+ROUNDS = 3
 SHRINK = 0.1
 
 
@@ -29,12 +29,12 @@ def reward_alone(mdp: MDP) -> FloatArray:
 
 
 def warm_start(bellman: Bellman, evaluation: Evaluation, setting: Setting) -> FloatArray:
-    """`(S,)` the robust value, roughly, of a nearly optimal policy."""
+    """`(S,)` the robust value, roughly, of a policy that is nearly optimal for the nominal model."""
     nominal = RectangularBellman(bellman.mdp, ExactNature(bellman.mdp.rows, bellman.mdp.discount))
     v = reward_alone(bellman.mdp)
-    for _ in range(ROUNDS):
+    for last in (False,) * (ROUNDS - 1) + (True,):
         improvement = nominal.improve(v, setting.workers)
         lo, hi = spread_of(v, improvement.value, setting.terminal)
-        policy = bellman.policy(improvement.weights)
+        policy = (bellman if last else nominal).policy(improvement.weights)
         v = evaluation(policy, improvement.value, hi - lo, SHRINK * (hi - lo), setting).value
     return v

@@ -1,0 +1,48 @@
+"""How far a row must move to reach a level, and what it answers to a price: one file per distance.
+
+With d the distance from the nominal row p, and y_j = z_j - min z >= 0 the values of its successors, a distance brings
+functions of one row (see `urbe.ambiguity.sweep.row_function`):
+
+    prepare(p, y)                                  may reorder both, once, before the two below are asked
+    level(p, y, c, mean, hint, work)               -> xi, beta, x, hint
+        xi(c) = min {d(q) : q . y <= c},  beta a slope -xi'(c) >= 0;  for 0 < c < mean = p . y.
+        c <= 0 asks for the floor: xi(0), with beta = inf.
+    penalty(p, y, mean, price, hint, work)         -> h, d, curvature, x, hint
+        h = min_q q . y + price d(q),  the distance d = h'(price) at which it is attained, and -h'' (0 where h is
+        piecewise linear). price = 0 asks for the floor.
+    point(p, y, x, work, q)                        -> mass sent outside the row; fills q
+        the distribution both refer to. They lie on one path, whose parameter x is the distance's own affair; `p` and
+        `y` are in the order of the model here, whatever `prepare` did.
+
+    p, y, q  (n,)      work  (4, n) scratch      hint  scalar returned for this row last time; nan at first
+
+`level` and `penalty` are two views of one function: xi(c) = max_beta beta (h(1 / beta) - c). So that errors count the
+same way everywhere, `level` must return an xi with xi = beta (h(1 / beta) - c) up to rounding of y, whatever beta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from urbe.ambiguity.sweep import RowFunction
+from urbe.types import FloatArray
+
+
+class Distance(NamedTuple):
+    """The functions of one distance.
+
+    Attributes:
+      prepare, level, penalty, point: as above.
+      measure: `(q, p) -> float`, the distance itself, in plain NumPy.
+      negligible: budgets up to this change no value by more than 2^-54 of the spread of z.
+      largest: budget per row beyond which nothing changes; inf where there is no such number.
+    """
+
+    prepare: RowFunction
+    level: RowFunction
+    penalty: RowFunction
+    point: RowFunction
+    measure: Callable[[FloatArray, FloatArray], float]
+    negligible: float
+    largest: float

@@ -1,0 +1,130 @@
+"""L1 distance: mass goes from the highest successors to the lowest one; half the distance is what moves.
+
+    h(price) = sum_j p_j min(y_j, tau),   tau = 2 price
+    xi(c)    = 2 (sum_j p_j min(y_j, tau) - c) / tau,   tau where removing everything above leaves at least c,
+                                                        and removing what is at tau too leaves at most c
+The path is followed by the distance: x = xi.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from urbe.ambiguity.levels import Distance
+from urbe.ambiguity.sweep import row_function
+from urbe.types import FloatArray
+
+
+@row_function
+def _prepare(p, y):  # type: ignore[no-untyped-def]
+    pass
+
+
+@row_function
+def _level(p, y, c, mean, hint, work):  # type: ignore[no-untyped-def]
+    if c <= 0.0:
+        distance = 2.0 * _mass_above(p, y, 0.0)
+        return distance, np.inf, distance, hint
+    k = _stop(p, y, mean - c, hint, True)
+    tau = y[k]
+    beta = 2.0 / tau
+    xi = max((_capped(p, y, tau) - c) * beta, 0.0)
+    return xi, beta, xi, float(k)
+
+
+@row_function
+def _penalty(p, y, mean, price, hint, work):  # type: ignore[no-untyped-def]
+    tau = 2.0 * max(price, 0.0)
+    distance = 2.0 * _mass_above(p, y, tau)
+    return _capped(p, y, tau), distance, 0.0, distance, hint
+
+
+@row_function
+def _point(p, y, x, work, q):  # type: ignore[no-untyped-def]
+    """x / 2 taken from the top; to the first entry of value 0, or else outside."""
+    tau = y[_stop(p, y, 0.5 * x, 0.0, False)]
+    left = 0.5 * x - _mass_above(p, y, tau)
+    sent = 0.0
+    for j in range(p.shape[0]):
+        step = p[j] if y[j] > tau else 0.0
+        if y[j] == tau and tau > 0.0:
+            step = min(max(left, 0.0), p[j])
+            left -= step
+        q[j] = p[j] - step
+        sent += step
+    for j in range(p.shape[0]):
+        if y[j] == 0.0:
+            q[j] += sent
+            return 0.0
+    return sent
+
+
+@row_function
+def _capped(p, y, tau):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for j in range(p.shape[0]):
+        total += p[j] * min(y[j], tau)
+    return total
+
+
+@row_function
+def _mass_above(p, y, tau):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for j in range(p.shape[0]):
+        total += p[j] if y[j] > tau else 0.0
+    return total
+
+
+@row_function
+def _around(p, y, tau, by_value):  # type: ignore[no-untyped-def]
+    """Weight above tau and at it, the next values up and down, and an entry at tau; one pass without branches."""
+    above, at, up, down, entry = 0.0, 0.0, np.inf, -np.inf, 0
+    for j in range(p.shape[0]):
+        weight = p[j] * y[j] if by_value else p[j]
+        above += weight if y[j] > tau else 0.0
+        at += weight if y[j] == tau else 0.0
+        up = min(up, y[j] if y[j] > tau else np.inf)
+        down = max(down, y[j] if y[j] < tau else -np.inf)
+        entry = j if y[j] == tau else entry
+    return above, at, up, down, entry
+
+
+@row_function
+def _stop(p, y, amount, hint, by_value):  # type: ignore[no-untyped-def]
+    """An entry with weight(y > y_k) <= amount <= weight(y >= y_k), or the lowest; weights are p y, or p.
+
+    From the entry of last time to its neighbours, then by bisection of the values.
+    """
+    n = p.shape[0]
+    tau = y[int(hint)] if 0.0 <= hint < n else 0.5 * y.max()
+    bottom, top = 0.0, np.inf
+    # what has no value weighs nothing: by value the removal never gets there
+    ground = 0.0 if by_value else -np.inf
+    tries = 0
+    while True:
+        above, at, up, down, entry = _around(p, y, tau, by_value)
+        if above > amount and up < np.inf:
+            bottom = up
+            following = up
+        elif above + at < amount and down > ground:
+            top = down
+            following = down
+        elif at > 0.0 or y[entry] == tau:
+            return entry
+        else:  # the first guess lay between two values
+            following = up if up < np.inf else down
+        tries += 1
+        if tries > 2 and bottom < top:
+            top = min(top, y.max())
+            middle = 0.5 * (bottom + top)
+            following = bottom
+            for j in range(n):
+                following = max(following, y[j] if y[j] <= middle else bottom)
+        tau = following
+
+
+def _measure(q: FloatArray, p: FloatArray) -> float:
+    return float(np.abs(q - p).sum())
+
+
+L1 = Distance(_prepare, _level, _penalty, _point, _measure, 2.0**-53, 2.0)

@@ -1,0 +1,168 @@
+"""Euclidean distance: the path q(t) = max(p - t (y - nu), 0), with nu such that q sums to one.
+
+Entries, once at zero, stay there as t grows. While those of positive mass are A, with n_A entries, mean value y_A,
+SS_A = sum_A (y - y_A)^2, and p_out, pp_out the sums of p and p^2 over the others,
+
+    q . y   = sum_A p y + p_out y_A - t SS_A          ||q - p||^2 = t^2 SS_A + p_out^2 / n_A + pp_out
+    beta    = t / ||q - p||                           price^2     = SS_A + (p_out^2 / n_A + pp_out) / t^2
+
+A level is reached by taking all entries for A, solving for t, and leaving out those that became negative: each time t
+grows but never beyond the answer, and no entry of the answer is left out. A price is met by Newton's method in 1 / t^2,
+in which price^2 is concave and piecewise linear: after the first step it rises to the answer.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba.extending import register_jitable
+
+from urbe.ambiguity.levels import Distance
+from urbe.types import FloatArray
+
+
+@register_jitable
+def _prepare(p, y):  # type: ignore[no-untyped-def]
+    pass
+
+
+@register_jitable
+def _sums(p, y, active):  # type: ignore[no-untyped-def]
+    """n_A, y_A, SS_A, sum_A p y, p_out and pp_out."""
+    count, total, value, out, square = 0.0, 0.0, 0.0, 0.0, 0.0
+    for j in range(p.shape[0]):
+        if active[j] > 0.0:
+            count += 1.0
+            total += y[j]
+            value += p[j] * y[j]
+        else:
+            out += p[j]
+            square += p[j] * p[j]
+    centre = total / count
+    spread = 0.0
+    for j in range(p.shape[0]):
+        if active[j] > 0.0:
+            spread += (y[j] - centre) * (y[j] - centre)
+    return count, centre, spread, value, out, square
+
+
+@register_jitable
+def _face(p, y, active):  # type: ignore[no-untyped-def]
+    """Marks the lowest entries; the distance to the distributions on them."""
+    for j in range(p.shape[0]):
+        active[j] = 1.0 if y[j] <= 0.0 else 0.0
+    count, _, _, _, out, square = _sums(p, y, active)
+    return math.sqrt(out * out / count + square)
+
+
+@register_jitable
+def _level(p, y, c, mean, hint, work):  # type: ignore[no-untyped-def]
+    active = work[0]
+    if c <= 0.0:
+        return _face(p, y, active), np.inf, np.inf, hint
+    active[:] = 1.0
+    t = 0.0
+    while True:
+        count, centre, spread, value, out, square = _sums(p, y, active)
+        if not spread > 0.0:
+            break
+        t = max((value + out * centre - c) / spread, t)
+        if not _leave_out(p, y, active, t, centre + out / (t * count) if t > 0.0 else np.inf):
+            break
+    distance = math.sqrt(t * t * spread + out * out / count + square)
+    return distance, t / distance if distance > 0.0 else 0.0, t, hint
+
+
+@register_jitable
+def _leave_out(p, y, active, t, nu):  # type: ignore[no-untyped-def]
+    """Unmarks the entries that are negative at t; whether there were any."""
+    some = False
+    for j in range(p.shape[0]):
+        if active[j] > 0.0 and p[j] - t * (y[j] - nu) < 0.0:
+            active[j] = 0.0
+            some = True
+    return some
+
+
+@register_jitable
+def _project(p, y, t, active):  # type: ignore[no-untyped-def]
+    """Marks A at t; its sums."""
+    active[:] = 1.0
+    while True:
+        count, centre, spread, value, out, square = _sums(p, y, active)
+        if not _leave_out(p, y, active, t, centre + out / (t * count)):
+            return count, centre, spread, value, out, square
+
+
+@register_jitable
+def _start(p, y, active):  # type: ignore[no-untyped-def]
+    """SS_A as t leaves zero: entries without mass belong to A only when they are below y_A."""
+    active[:] = 1.0
+    while True:
+        _, centre, spread, _, _, _ = _sums(p, y, active)
+        some = False
+        for j in range(p.shape[0]):
+            if active[j] > 0.0 and p[j] <= 0.0 and y[j] > centre:
+                active[j] = 0.0
+                some = True
+        if not some:
+            return spread
+
+
+@register_jitable
+def _penalty(p, y, mean, price, hint, work):  # type: ignore[no-untyped-def]
+    active = work[0]
+    if price <= 0.0:
+        return 0.0, _face(p, y, active), 0.0, np.inf, hint
+    square_price = price * price
+    if square_price >= _start(p, y, active):
+        return mean, 0.0, 0.0, 0.0, hint
+    s = 1.0 / (hint * hint) if 0.0 < hint < np.inf else 0.0
+    warm = s > 0.0
+    if not warm:
+        s = square_price / _face(p, y, active) ** 2
+    while True:
+        t = 1.0 / math.sqrt(s)
+        count, centre, spread, value, out, square = _project(p, y, t, active)
+        rest = out * out / count + square
+        following = (square_price - spread) / rest if rest > 0.0 else 0.0
+        if warm and not following > 0.0:  # too far right for a tangent to help
+            following = square_price / _face(p, y, active) ** 2
+        elif not warm and not following > s * (1.0 + 2.0**-50):
+            break
+        elif warm and abs(following - s) <= 2.0**-50 * s:
+            break
+        warm = False
+        s = following
+    distance = math.sqrt(t * t * spread + rest)
+    h = value + out * centre - t * spread + price * distance
+    curvature = t * t * t * spread / rest if rest > 0.0 else 0.0
+    return h, distance, curvature, t, t
+
+
+@register_jitable
+def _point(p, y, x, work, q):  # type: ignore[no-untyped-def]
+    active = work[0]
+    if x <= 0.0:
+        q[:] = p
+        return 0.0
+    if x == np.inf:
+        _face(p, y, active)
+        count, centre, _, _, out, _ = _sums(p, y, active)
+        x, nu = 0.0, 0.0
+        lift = out / count
+    else:
+        count, centre, _, _, out, _ = _project(p, y, x, active)
+        nu = centre
+        lift = out / count
+    for j in range(p.shape[0]):
+        q[j] = max(p[j] - x * (y[j] - nu) + lift, 0.0) if active[j] > 0.0 else 0.0
+    return 0.0
+
+
+def _measure(q: FloatArray, p: FloatArray) -> float:
+    return float(np.linalg.norm(q - p))
+
+
+L2 = Distance(_prepare, _level, _penalty, _point, _measure, 2.0**-54, math.sqrt(2.0))
