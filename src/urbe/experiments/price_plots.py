@@ -145,7 +145,7 @@ def _shown(curves: Sequence[Curve]) -> IntArray:
     """The states of the map: all that are not terminal; in larger models those where the action changes, if any."""
     live = curves[0].actions["nominal"][0] >= 0
     changes = live & np.any([np.ptp(curve.actions["robust"], axis=0) > 0 for curve in curves], axis=0)
-    return np.flatnonzero(changes if live.sum() > ALL_STATES else live)
+    return np.flatnonzero(changes if live.sum() > ALL_STATES and changes.any() else live)
 
 
 def _values_table(curve: Curve) -> Table:
