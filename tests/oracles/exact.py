@@ -9,12 +9,13 @@ robust Bellman equation holds exactly.
 from fractions import Fraction
 
 import numpy as np
+
 from oracles.mdp import solve_exactly
 
 
 def nominal():
     """Nature has no choice."""
-    return lambda p, z: list(p)
+    return lambda p, z: list(p)  # noqa: ARG005
 
 
 def l1(radius):
@@ -176,6 +177,23 @@ class ExactModel:
             if stable:
                 assert all(v[s] == max(self.q(k, v) for k in self.rows_of(s)) for s in live)
                 return v
+
+    def may_last_forever(self):
+        """Whether some policy and kernel never end: states that can be kept among themselves, row by row."""
+        kept = {s for s in range(self.n) if self.rows_of(s)}
+        while True:
+            staying = {s for s in kept if any(self._can_stay(k, kept) for k in self.rows_of(s))}
+            if staying == kept:
+                return bool(kept)
+            kept = staying
+
+    def _can_stay(self, k, kept):
+        inside = [Fraction(int(j in kept)) if self.allowed[k][j] else None for j in range(self.n)]
+        for sign in (1, -1):  # whatever nature's aim
+            q = self.answer(self.p[k], [None if x is None else sign * x for x in inside])
+            if all(x == 0 for j, x in enumerate(q) if j not in kept):
+                return True
+        return False
 
     def horizon_values(self, horizon):
         """`[t][s]` the optimal robust values with `horizon - t` decisions left."""

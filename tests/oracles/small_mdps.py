@@ -2,8 +2,8 @@
 
 import numpy as np
 from hypothesis import strategies as st
-from oracles import exact
 
+from oracles import exact
 from urbe import MDP, Exact, L1Ball
 from urbe.ambiguity.contamination import Contamination
 from urbe.ambiguity.interval import Interval, LInfBall

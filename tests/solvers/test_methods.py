@@ -80,7 +80,9 @@ def test_absent_actions_have_no_value():
 def test_a_tolerance_below_rounding_is_refused_with_valid_bounds():
     mdp = RIVER.with_discount(0.9999)
     for method in (PartialPolicyIteration(tolerance=1e-14), ValueIteration(tolerance=1e-14)):
-        with pytest.raises(NotConverged, match=r"rounding in double precision accounts for .*cannot be certified") as error:
+        with pytest.raises(
+            NotConverged, match=r"rounding in double precision accounts for .*cannot be certified"
+        ) as error:
             solve(mdp, L1Ball(0.1), method)
         solution = error.value.solution
         assert not solution.converged
@@ -94,14 +96,16 @@ def test_a_tolerance_below_rounding_is_refused_with_valid_bounds():
 @pytest.mark.parametrize("linear", ["auto", "always", "never"])
 def test_large_values_without_a_chance_end_all_the_same(linear):
     mdp = urbe.testing.small_models()["negative rewards"].with_discount(0.9999)
-    solution = solve(mdp, L1Ball(0.5, support="all"), PartialPolicyIteration(0.0, max_steps=50, linear=linear), throw=False)
+    solution = solve(
+        mdp, L1Ball(0.5, support="all"), PartialPolicyIteration(0.0, max_steps=50, linear=linear), throw=False
+    )
     assert not solution.converged
     assert certify(solution).holds
 
 
 def test_running_out_of_steps_raises_or_returns():
     method = ValueIteration(max_steps=3)
-    with pytest.raises(NotConverged, match="Gave up after 3 steps at a gap of .*, wanted 1e-06") as error:
+    with pytest.raises(NotConverged, match=r"Gave up after 3 steps at a gap of .*, wanted 1e-06") as error:
         solve(GARNET, L1Ball(0.4), method)
     assert error.value.solution.steps == 3
     returned = solve(GARNET, L1Ball(0.4), method, throw=False)
@@ -174,9 +178,7 @@ def test_progress_is_told_after_every_step(method):
 
 
 def test_a_solution_tells_itself():
-    mdp = MDP.from_dense(
-        [[[0.5, 0.5]], [[0.0, 1.0]]], [[1.0], [0.0]], discount=0.9, terminal=[1], initial=[0.5, 0.5]
-    )
+    mdp = MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[1.0], [0.0]], discount=0.9, terminal=[1], initial=[0.5, 0.5])
     solution = solve(mdp)
     assert solution.value_at_start() == pytest.approx(0.5 / 0.55, abs=1e-6)
     assert solve(RIVER.with_rows(RIVER.rows)).iterations > 0
