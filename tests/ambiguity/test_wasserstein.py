@@ -48,12 +48,20 @@ def test_a_walk_by_hand():
     assert nature.values(np.array([0.0, 0.0, 0.0, 3.0]))[0] == pytest.approx(1.5 - 0.3, abs=1e-15)
 
 
-@given(row=rows(), radius=radii(3.0), seed=st.integers(0, 2**32 - 1), everywhere=st.booleans(), twins=st.booleans())
+@given(
+    row=rows(),
+    radius=radii(3.0),
+    seed=st.integers(0, 2**32 - 1),
+    everywhere=st.booleans(),
+    twins=st.booleans(),
+    own=st.booleans(),
+)
 @settings(deadline=None)
-def test_agrees_with_the_linear_program(row, radius, seed, everywhere, twins):
+def test_agrees_with_the_linear_program(row, radius, seed, everywhere, twins, own):
     p, z = row
     metric = random_metric(np.random.default_rng(seed), len(p), twins)
-    nature = WassersteinBall(radius, metric, "all" if everywhere else "nominal").bind(lp.one_row_model(p))
+    mdp = lp.one_row_model(p, by_successor=own, keep_zeros=own and everywhere)
+    nature = WassersteinBall(radius, metric, "all" if everywhere else "nominal").bind(mdp)
     receivers = np.ones(len(p), bool) if everywhere else None
     scale = 1 + np.abs(z).max()
     value = nature.values(z)[0]
@@ -97,6 +105,24 @@ def test_rows_of_many_states_share_their_envelopes():
     assert nature.values(v) == pytest.approx(within.values(v), abs=1e-13)
     assert nature.values(v) == pytest.approx(nature.dual_bound(v), abs=1e-12)
     assert nature.worst_case(v).value == pytest.approx(within.worst_case(v).value, abs=1e-13)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_states_that_coincide_exchange_mass_for_nothing(own):
+    metric = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+    z = np.array([0.0, 1.0, 5.0])
+    for radius, value in [(0.0, 2.0), (0.1, 1.5), (0.4, 0.0)]:
+        nature = WassersteinBall(radius, metric).bind(lp.one_row_model([0.3, 0.3, 0.4], by_successor=own))
+        assert (nature.order is None) == own
+        assert nature.values(z)[0] == pytest.approx(value, abs=1e-15)
+        assert nature.worst_case(z).value[0] == pytest.approx(value, abs=1e-15)
+
+
+def test_without_a_radius_the_sensitivity_is_the_value_itself():
+    """Also for successors of probability zero, which no plan speaks about."""
+    mdp = lp.one_row_model([0.5, 0.0, 0.5], keep_zeros=True, by_successor=True)
+    z = np.array([0.0, 9.0, 1.0])
+    assert WassersteinBall(0.0, trivial(3), "all").bind(mdp).worst_case(z).sensitivity == pytest.approx(z, abs=1e-15)
 
 
 def test_nested_sets_give_ordered_values():

@@ -77,6 +77,13 @@ def test_long_rows_agree_with_the_dual_within_the_stated_accuracy():
         assert nature.worst_case(v).value == pytest.approx(value, abs=1e-12)
 
 
+def test_without_a_radius_the_sensitivity_is_the_value_itself():
+    """Also for successors of probability zero, which no plan speaks about."""
+    z = np.array([0.0, 9.0, 1.0])
+    nature = WeightedL1Ball(0.0, [1.0, 1.0, 2.0], "all").bind(lp.one_row_model([0.5, 0.0, 0.5]))
+    assert nature.worst_case(z).sensitivity == pytest.approx(z, abs=1e-15)
+
+
 def weights_of(mdp):
     return 0.5 + np.arange(mdp.n_states)
 

@@ -12,12 +12,16 @@ from urbe.mdp.model import MDP
 LP_TOLERANCE = 1e-6
 
 
-def one_row_model(p, *, keep_zeros=False):
-    """A model whose only row, of state 0, is p; with discount 1 and reward 0 the values v are the row's z."""
+def one_row_model(p, *, keep_zeros=False, by_successor=False):
+    """A model whose only row, of state 0, is p; with discount 1 and reward 0 the values v are the row's z.
+
+    With `by_successor` the zero reward is told for each successor: sets then take their path for r(s, a, s').
+    """
     n = len(p)
     transition = np.zeros((n, 1, n))
     transition[0, 0] = p
-    return MDP.from_dense(transition, 0.0, discount=1.0, terminal=range(1, n), keep_zeros=keep_zeros)
+    reward = np.zeros((n, 1, n)) if by_successor else 0.0
+    return MDP.from_dense(transition, reward, discount=1.0, terminal=range(1, n), keep_zeros=keep_zeros)
 
 
 def worst_by_lp(cost, a_ub=None, b_ub=None, a_eq=None, b_eq=None, bounds=(0, None)):
