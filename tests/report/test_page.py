@@ -21,7 +21,7 @@ def small_page():
         table = Table("Numbers", ("state", "value"), (("s0", "1.5"), ("s1", "-2e-05")))
         exhibits.append(Exhibit(name, figure, 'what "it" shows <here>', "See & tell", (table,)))
     section = Section("One <thing>", ("A & B",), tuple(exhibits), ())
-    return render("Title & more", ("Lead",), (("Fact", "1 < 2"),), (section,))
+    return render("Title <b> & more", ("Lead",), (("Fact", "1 < 2"),), (section,))
 
 
 def test_well_formed_with_unique_ids_and_no_outside_references():
@@ -41,7 +41,7 @@ def test_well_formed_with_unique_ids_and_no_outside_references():
 
 def test_text_is_escaped():
     page = Page(small_page())
-    assert page.text["h1"] == ["Title & more"]
+    assert page.text["h1"] == ["Title <b> & more"]
     assert page.text["h2"] == ["One <thing>"]
     assert page.text["dd"] == ["1 < 2"]
     assert page.all("svg")[0]["aria-label"] == 'what "it" shows <here>'

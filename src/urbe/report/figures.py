@@ -187,7 +187,6 @@ def svg(figure: Figure, name: str, alt: str) -> str:
     if box is None:
         raise RuntimeError("The SVG that matplotlib wrote has no viewBox.")
     body = inner[inner.index(">") + 1 :].strip()
-    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     body = body.replace("xlink:href=", "href=").replace("'DejaVu Sans', sans-serif", "var(--font)")
     body = body.replace("'DejaVu Sans'", "var(--font)")
     body = re.sub(r'\bid="', f'id="{name}-', body)
