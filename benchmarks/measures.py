@@ -1,0 +1,185 @@
+"""What is measured: each function returns lines `(what, found, target)` for the report, all from one run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+import urbe
+from benchmarks.peers import peers
+from benchmarks.timing import Timing, best_of, task
+from urbe.workers import SERIAL, Workers
+
+RADIUS, TOLERANCE, DISCOUNT = 0.5, 1e-6, 0.99
+
+
+class Line(NamedTuple):
+    """One line of the report: a ratio (or seconds, bytes) with what was wanted of it, if anything was."""
+
+    what: str
+    found: float
+    target: str = ""
+    detail: str = ""
+
+
+def garnets() -> dict[str, urbe.MDP]:
+    """The two random models all peers can solve."""
+    return {
+        "sparse": urbe.library.garnet(2000, 10, 20, seed=0, discount=DISCOUNT),
+        "dense": urbe.library.garnet(500, 10, 500, seed=0, discount=DISCOUNT),
+    }
+
+
+def solves(repeats: int) -> list[Line]:
+    """Whole solves against the peers' nominal solves."""
+    lines = []
+    for name, mdp in garnets().items():
+        others = peers(mdp, TOLERANCE)
+        tasks = {peer: each.task for peer, each in others.items()}
+        ours = {
+            "urbe nominal": None,
+            "urbe L1": urbe.L1Ball(RADIUS),
+            "urbe L1, any successor": urbe.L1Ball(RADIUS, support="all"),
+        }
+        method = urbe.PartialPolicyIteration(tolerance=TOLERANCE)
+        for label, nature in ours.items():
+            tasks[label] = task(lambda mdp=mdp, nature=nature: urbe.solve(mdp, nature, method))
+        timings = best_of(tasks, repeats)
+        fastest = min(others, key=lambda peer: timings[peer].cpu)
+        value = urbe.solve(mdp).value
+        for peer, each in others.items():
+            off = float(np.abs(each.value(each.task.run(each.task.prepare())) - value).max())
+            lines.append(Line(f"{name}: {peer}, nominal, ms", 1e3 * timings[peer].cpu, "", f"off by {off:.1e}"))
+        for label in ours:
+            limit = "<= 1" if label == "urbe nominal" else "<= 3"
+            ratio = timings[label].cpu / timings[fastest].cpu
+            lines.append(Line(f"{name}: {label} / {fastest} nominal", ratio, limit, _both(timings[label])))
+    return lines
+
+
+def sweeps(repeats: int) -> list[Line]:
+    """One Bellman sweep of each set against the nominal one and against reading the model once.
+
+    Values are those of a real solve, one after another, so that what a sweep remembers of the last one counts as it
+    does in use; the first sweep after binding is given apart.
+    """
+    lines = []
+    for name, mdp in garnets().items():
+        values = _trajectory(mdp)
+        floor = best_of({"read": task(mdp.rows.probability.sum)}, repeats)["read"].cpu
+        nominal = _sweep_time(urbe.Exact(), mdp, values, repeats)
+        lines.append(Line(f"{name}: nominal sweep / reading the probabilities", nominal / floor, "", f"{1e3 * nominal:.3f} ms"))
+        sets = {"L1": urbe.L1Ball(RADIUS), "KL": urbe.KLBall(0.1), "chi-square": urbe.Chi2Ball(0.1)}
+        limits = {"L1": "<= 2.5", "KL": "<= 10", "chi-square": "<= 10"}
+        for label, nature in sets.items():
+            seconds = _sweep_time(nature, mdp, values, repeats)
+            cold = _cold_sweep_time(nature, mdp, values, repeats)
+            detail = f"{1e3 * seconds:.3f} ms; first sweep {1e3 * cold:.2f} ms"
+            if name == "dense" and label == "L1":
+                lines.append(Line("dense: L1 sweep / reading the probabilities", seconds / floor, "<= 2", detail))
+            limit = limits[label] if name == "sparse" else ""
+            lines.append(Line(f"{name}: {label} sweep / nominal sweep", seconds / nominal, limit, detail))
+    return lines
+
+
+def slow_mixing(repeats: int) -> list[Line]:
+    """The banded Garnet against residual-stopped modified policy iteration with the same kernels."""
+    lines = []
+    band = urbe.library.banded_garnet(2000, 10, 20, seed=0, discount=DISCOUNT)
+    for discount, sweep_counts, target in ((0.99, (50, 100), 3), (0.999, (100, 300), 10), (0.9999, (300,), 30)):
+        mdp, nature = band.with_discount(discount), urbe.L1Ball(RADIUS)
+        ours = best_of({"ours": task(lambda mdp=mdp, nature=nature: urbe.solve(mdp, nature))}, repeats)["ours"]
+        textbook = min(
+            best_of_once(lambda mdp=mdp, nature=nature, n=n: urbe.solve(
+                mdp, nature, urbe.ModifiedPolicyIteration(TOLERANCE, n, rule="residual"), throw=False))
+            for n in sweep_counts
+        )  # fmt: skip
+        what = f"slow mixing, discount {discount}: residual-stopped MPI / urbe"
+        lines.append(Line(what, textbook / ours.cpu, f">= {target}", f"{_both(ours)}, MPI {textbook:.2f} s"))
+    return lines
+
+
+def threads(repeats: int) -> list[Line]:
+    """Two threads on a large model, wall time of L1 sweeps over all rows."""
+    mdp = urbe.library.garnet(10**6, 4, 3, seed=0, discount=DISCOUNT)
+    nature = urbe.L1Ball(RADIUS).bind(mdp)
+    v = np.random.default_rng(0).random(mdp.n_states)
+    with Workers(2) as two:
+        tasks = {
+            "one": task(lambda: nature.values(v, 0.0, SERIAL)),
+            "two": task(lambda: nature.values(v, 0.0, two)),
+        }
+        timings = best_of(tasks, repeats)
+    ratio = timings["one"].wall / timings["two"].wall
+    return [Line("two threads, L1 sweep of 1e6 states x 4 x 3: speed-up", ratio, ">= 1.7", f"{timings['one'].wall:.3f} s")]
+
+
+def large(n_states: int, limit: float) -> list[Line]:
+    """Time and peak memory of building and solving a large Garnet, in a process of its own."""
+    code = (
+        "import resource, time, urbe\n"
+        f"mdp = urbe.library.garnet({n_states}, 4, 3, seed=0, discount={DISCOUNT})\n"
+        "began = time.perf_counter(), time.process_time()\n"
+        f"s = urbe.solve(mdp, urbe.L1Ball({RADIUS}), threads=2)\n"
+        "peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9\n"
+        "print(time.perf_counter() - began[0], time.process_time() - began[1], peak, s.gap, s.steps)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    wall, cpu, peak, gap, steps = map(float, done.stdout.split())
+    told = f"solved in {wall:.1f} s wall, {cpu:.1f} s CPU, gap {gap:.1e}, {steps:.0f} sweeps, 2 threads"
+    return [Line(f"{n_states:.0e} states x 4 x 3, robust L1: peak memory, GB", peak, f"<= {limit:g}", told)]
+
+
+def cold_start(repeats: int) -> list[Line]:
+    """`import urbe` in a new process, beyond starting Python itself."""
+    def run(code: str) -> Callable[[], object]:
+        return lambda: subprocess.run([sys.executable, "-c", code], check=True)
+
+    timings = best_of({"python": task(run("pass")), "urbe": task(run("import urbe"))}, repeats)
+    return [Line("import urbe, s", timings["urbe"].wall - timings["python"].wall, "<= 0.5", "minimum wall time")]
+
+
+def best_of_once(run: Callable[[], object]) -> float:
+    """CPU seconds of one run, for what takes too long to repeat."""
+    import time
+
+    began = time.process_time()
+    run()
+    return time.process_time() - began
+
+
+def _trajectory(mdp: urbe.MDP) -> list[np.ndarray]:
+    """The values at which a robust solve sweeps over all rows."""
+    nature = urbe.L1Ball(RADIUS)
+    values = [urbe.solve(mdp, None, urbe.PartialPolicyIteration(max_steps=2), throw=False).value]
+    for _ in range(4):
+        step = urbe.PartialPolicyIteration(max_steps=2, tolerance=0.0)
+        values.append(urbe.solve(mdp, nature, step, start=values[-1], throw=False).value)
+    return values
+
+
+def _sweep_time(nature: urbe.AmbiguitySet, mdp: urbe.MDP, values: list[np.ndarray], repeats: int) -> float:
+    """Seconds of one sweep, averaged over the values of a solve after the first."""
+    bound = nature.bind(mdp)
+    bound.values(values[0])
+
+    def run() -> None:
+        for v in values[1:]:
+            bound.values(v)
+
+    return best_of({"sweep": task(run)}, repeats)["sweep"].cpu / (len(values) - 1)
+
+
+def _cold_sweep_time(nature: urbe.AmbiguitySet, mdp: urbe.MDP, values: list[np.ndarray], repeats: int) -> float:
+    from benchmarks.timing import Task
+
+    first = Task(lambda: nature.bind(mdp), lambda bound: bound.values(values[0]))
+    return best_of({"first": first}, repeats)["first"].cpu
+
+
+def _both(timing: Timing) -> str:
+    return f"{1e3 * timing.cpu:.2f} ms CPU, {1e3 * timing.wall:.2f} ms wall"
