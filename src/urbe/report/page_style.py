@@ -42,7 +42,11 @@ footer { color: var(--muted); font-size: 0.85rem; padding-bottom: 3rem; margin-t
   main, header, footer { max-width: none; padding: 0; }
   svg { min-width: 0; }
   figure { break-inside: avoid; border: none; padding: 0; }
-  h2 { break-after: avoid; }
+  h2 { margin-top: 1.5rem; }
+  section + section { break-before: page; }
+  figcaption { font-size: 9pt; }
+  table { font-size: 7.5pt; }
+  th, td { padding: 0.15rem 0.4rem; }
 }
 """
 
