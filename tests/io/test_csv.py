@@ -1,6 +1,7 @@
 """craam's CSV files by hand: models, scenarios, budgets, policies, and what each refusal says."""
 
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -142,6 +143,24 @@ def test_refuses_naming_file_line_and_column(file, old, new, message):
     assert error.path == path
 
 
+def test_a_wild_id_costs_no_memory(file):
+    path = file(GOOD.replace("1,0,0,1,-3", "1,0,2000000000,1,-3"))
+    tracemalloc.start()
+    refusal(read, path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10 << 20
+
+
+@pytest.mark.parametrize("size", [1, 30, 120])
+def test_chunks_change_nothing(file, monkeypatch, size):
+    text = "\n# made by hand\n\n" + GOOD.replace("0,0,1,0.75", "\n\n0,0,1,0.75")
+    whole = entries(read(file(text)))
+    monkeypatch.setattr("urbe.io.text._CHUNK", size)
+    assert entries(read(file(text))) == whole
+    assert ", line 9, column reward: found 'x'" in str(refusal(read, file(text.replace("-3", "x"))))
+
+
 def test_one_based_ids_are_told(file):
     text = HEADER + "1,1,2,1,0\n2,1,1,1,0\n"
     assert "found state 2, but state 0 appears nowhere" in str(refusal(read, file(text)))
@@ -179,6 +198,12 @@ def test_scenarios_are_kept_beside_their_mean(file):
     }
     assert mdp.terminal.tolist() == [False, False, True]
     assert scenarios.tolist() == [[0.5, 0.0], [0.5, 0.25], [0.0, 0.75], [1.0, 1.0]]
+
+
+def test_scenarios_of_six_digits_are_distributions(file):
+    text = SCENARIOS.replace("1,0.25,8", "1,0.333333,8").replace("2,0.75,6", "2,0.666666,6")
+    _, scenarios = read_scenarios(file(text), discount=0.9)
+    assert scenarios[:3].sum(axis=0).tolist() == pytest.approx([1.0, 1.0], abs=1e-15)
 
 
 def test_scenarios_do_not_depend_on_the_order_of_lines(file):

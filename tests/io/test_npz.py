@@ -2,6 +2,7 @@
 
 import io
 import re
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -147,6 +148,23 @@ def test_refuses_members_that_lie(tmp_path, arrays, member, content, message):
         archive.writestr(member, content)
     with pytest.raises(ModelFileError, match=re.escape(message)):
         read_mdp(path)
+
+
+def test_a_size_beyond_the_file_costs_no_memory(tmp_path, arrays):
+    path = tmp_path / "m.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, array in arrays.items():
+            archive.writestr(f"{name}.npy", npy(array))
+    content = bytearray(path.read_bytes())
+    first = content.index(b"PK\x01\x02")  # the directory's entry of the first member, its sizes 20 bytes on
+    content[first + 20 : first + 28] = (2_000_000_000).to_bytes(4, "little") * 2
+    path.write_bytes(content)
+    tracemalloc.start()
+    with pytest.raises(ModelFileError, match=r"version\.npy claims 2000000000 bytes in a file of"):
+        read_mdp(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10 << 20
 
 
 def test_refuses_compressed_members(tmp_path, arrays):

@@ -72,6 +72,12 @@ def test_reads_rewards_and_first_states(write):
     assert mdp.initial.tolist() == [0.5, 0.0, 0.5, 0.0]
 
 
+def test_rewards_find_their_transitions_in_any_order(write):
+    comment, header, *lines = TRA.splitlines()
+    mixed = "\n".join([comment, header, *lines[::-1]])
+    assert entries(read(write(mixed, srew=SREW, trew=TREW))) == entries(read(write(srew=SREW, trew=TREW)))
+
+
 def test_labels_without_a_start_say_nothing(write):
     assert read(write(lab='1="deadlock"\n3: 1\n')).initial is None
 
