@@ -15,6 +15,7 @@ from benchmarks.timing import Timing, best_of, task
 from urbe.workers import SERIAL, Workers
 
 RADIUS, TOLERANCE, DISCOUNT = 0.5, 1e-6, 0.99
+METHOD = urbe.PartialPolicyIteration(tolerance=TOLERANCE)
 
 
 class Line(NamedTuple):
@@ -45,9 +46,8 @@ def solves(repeats: int) -> list[Line]:
             "urbe L1": urbe.L1Ball(RADIUS),
             "urbe L1, any successor": urbe.L1Ball(RADIUS, support="all"),
         }
-        method = urbe.PartialPolicyIteration(tolerance=TOLERANCE)
         for label, nature in ours.items():
-            tasks[label] = task(lambda mdp=mdp, nature=nature: urbe.solve(mdp, nature, method))
+            tasks[label] = task(lambda mdp=mdp, nature=nature: urbe.solve(mdp, nature, METHOD))
         timings = best_of(tasks, repeats)
         fastest = min(others, key=lambda peer: timings[peer].cpu)
         value = urbe.solve(mdp).value
@@ -72,7 +72,9 @@ def sweeps(repeats: int) -> list[Line]:
         values = _trajectory(mdp)
         floor = best_of({"read": task(mdp.rows.probability.sum)}, repeats)["read"].cpu
         nominal = _sweep_time(urbe.Exact(), mdp, values, repeats)
-        lines.append(Line(f"{name}: nominal sweep / reading the probabilities", nominal / floor, "", f"{1e3 * nominal:.3f} ms"))
+        lines.append(
+            Line(f"{name}: nominal sweep / reading the probabilities", nominal / floor, "", f"{1e3 * nominal:.3f} ms")
+        )
         sets = {"L1": urbe.L1Ball(RADIUS), "KL": urbe.KLBall(0.1), "chi-square": urbe.Chi2Ball(0.1)}
         limits = {"L1": "<= 2.5", "KL": "<= 10", "chi-square": "<= 10"}
         for label, nature in sets.items():
@@ -115,7 +117,9 @@ def threads(repeats: int) -> list[Line]:
         }
         timings = best_of(tasks, repeats)
     ratio = timings["one"].wall / timings["two"].wall
-    return [Line("two threads, L1 sweep of 1e6 states x 4 x 3: speed-up", ratio, ">= 1.7", f"{timings['one'].wall:.3f} s")]
+    return [
+        Line("two threads, L1 sweep of 1e6 states x 4 x 3: speed-up", ratio, ">= 1.7", f"{timings['one'].wall:.3f} s")
+    ]
 
 
 def large(n_states: int, limit: float) -> list[Line]:
@@ -136,6 +140,7 @@ def large(n_states: int, limit: float) -> list[Line]:
 
 def cold_start(repeats: int) -> list[Line]:
     """`import urbe` in a new process, beyond starting Python itself."""
+
     def run(code: str) -> Callable[[], object]:
         return lambda: subprocess.run([sys.executable, "-c", code], check=True)
 

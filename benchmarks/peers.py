@@ -1,6 +1,7 @@
 """The non-robust solvers of PyPI on the same nominal model, one thread, at their fastest settings.
 
-Building a model is not timed, for anyone; what carries over from an earlier solve is rebuilt. Peers stop by their own criteria, which promise less than certified bounds.
+Building a model is not timed, for anyone; what would carry over from an earlier solve is built anew. Peers stop by their
+own criteria, which promise less than certified bounds.
 """
 
 from __future__ import annotations
@@ -63,9 +64,7 @@ def _quantecon(mdp: MDP, tolerance: float) -> Peer:
     else:
         from scipy.sparse import csr_matrix
 
-        ddp = DiscreteDP(
-            mdp.rows.expected_reward(), csr_matrix(mdp.matrix()), mdp.discount, mdp.row_state, mdp.action
-        )
+        ddp = DiscreteDP(mdp.rows.expected_reward(), csr_matrix(mdp.matrix()), mdp.discount, mdp.row_state, mdp.action)
     solve = task(partial(ddp.solve, method="modified_policy_iteration", epsilon=tolerance))
     return Peer(solve, lambda result: result.v)
 

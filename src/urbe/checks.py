@@ -124,7 +124,8 @@ def distribution(name: str, value: ArrayLike, length: int, tolerance: float = 1e
     total = array.sum()
     if abs(total - 1.0) > tolerance:
         raise ValueError(f"{name} sums to {total:.12g}, expected 1.")
-    return array / total
+    scaled: FloatArray = array / total
+    return scaled
 
 
 def mask(name: str, value: ArrayLike, shape: tuple[int, ...]) -> BoolArray:

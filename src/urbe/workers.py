@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from types import TracebackType
 
 import numpy as np
@@ -38,7 +39,7 @@ class Workers:
         # four blocks a thread, so that one slow block does not leave the others waiting
         cuts = np.linspace(0, n_entries, 4 * self.threads + 1)[1:-1]
         edges = [0, *np.searchsorted(entry_start, cuts).tolist(), n_rows]
-        for done in [self._pool.submit(task, a, b) for a, b in zip(edges[:-1], edges[1:], strict=True) if a < b]:
+        for done in [self._pool.submit(task, a, b) for a, b in pairwise(edges) if a < b]:
             done.result()
 
     def __enter__(self) -> Workers:

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.ambiguity.base import WorstCase
@@ -122,10 +121,10 @@ def _sweep(first, last, start, successor, p, r, data, radius, outside, w, reward
         total = 0.0
         for j in range(n):
             total += row_p[j] * min(values[j], tau)
-        marginal = 0
-        while values[marginal] != tau:
-            marginal += 1
-        hint[row] = marginal
+        entry = 0
+        while values[entry] != tau:
+            entry += 1
+        hint[row] = entry
         out[row] = total - moved * (tau - low) + shift
         if r is None:
             out[row] += reward[row]

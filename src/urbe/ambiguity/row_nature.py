@@ -96,9 +96,7 @@ class RowNature:
     def take(self, chosen: IntArray) -> RowNature:
         """See `Nature`."""
         data = self.data[self.rows.entries_of(chosen)] if self.data.shape[1] else self.data
-        return replace(
-            self, rows=self.rows.take(chosen), radius=self.radius[chosen], data=data, hint=self.hint[chosen]
-        )
+        return replace(self, rows=self.rows.take(chosen), radius=self.radius[chosen], data=data, hint=self.hint[chosen])
 
     def excess(self, kernel: Rows) -> FloatArray:
         """See `Nature`."""
@@ -109,7 +107,7 @@ class RowNature:
             q = dict(zip(kernel.successor[c:d].tolist(), kernel.probability[c:d].tolist(), strict=True))
             known = self.rows.successor[a:b].tolist()
             inside = np.array([q.pop(j, 0.0) for j in known])
-            stray = sum(q.values())
+            stray = sum(q.values(), 0.0)
             p, data = self.rows.probability[a:b], self.data[a:b]
             if stray > 0.0 and self.everywhere:
                 inside, p = np.append(inside, stray), np.append(p, 0.0)

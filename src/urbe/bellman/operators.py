@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeGuard, cast
 
 import numpy as np
 from numba import njit
@@ -186,9 +186,14 @@ class FixedPolicyBellman:
 
     def error(self, v: FloatArray) -> float:
         """See `Bellman`: a weighted mean of rows adds one more sum."""
-        n_actions = self.mdp.n_actions if np.issubdtype(self.weights.dtype, np.floating) else 0
+        n_actions = self.mdp.n_actions if is_randomised(self.weights) else 0
         size = self.mdp.rows.largest_reward + float(np.abs(v).max(initial=0.0))
         return self.bellman.error(v) + 2.0 * n_actions * ROUNDING * size
+
+
+def is_randomised(weights: IntArray | FloatArray) -> TypeGuard[FloatArray]:
+    """Whether a policy is `(R,)` probabilities of rows, rather than `(S,)` rows."""
+    return np.issubdtype(weights.dtype, np.floating)
 
 
 def midrange(v: FloatArray) -> float:
@@ -209,15 +214,17 @@ def rounding_error(nature: Nature, v: FloatArray) -> float:
     entry_reward = rows.largest_reward if rows.rewards_successors else 0.0
     size = rows.largest_reward + gamma * (abs(middle) + spread)
     return 1.01 * (
-        nature.accuracy * (entry_reward + gamma * spread) + gamma * abs(middle) * rows.mass_error + 6.0 * ROUNDING * size
+        nature.accuracy * (entry_reward + gamma * spread)
+        + gamma * abs(middle) * rows.mass_error
+        + 6.0 * ROUNDING * size
     )
 
 
 def _weighted_rows(weights: IntArray | FloatArray) -> tuple[IntArray, FloatArray | None]:
-    if np.issubdtype(weights.dtype, np.floating):
-        rows = np.flatnonzero(weights > 0.0)
-        return rows, weights[rows]
-    return (weights if weights.min(initial=0) >= 0 else weights[weights >= 0]), None
+    if is_randomised(weights):
+        positive = np.flatnonzero(weights > 0.0)
+        return positive, weights[positive]
+    return cast(IntArray, weights[weights >= 0]), None
 
 
 @njit(cache=True, nogil=True)

@@ -52,7 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--set", choices=(*BALLS, "interval"), help="which set; without it the model is taken as it is")
     group.add_argument("--radius", type=float, metavar="X", help="its size, the same for every state and action")
     group.add_argument(
-        "--budget", metavar="FILE", help="a CSV idstate,idaction,budget with a radius for every pair, instead of --radius"
+        "--budget",
+        metavar="FILE",
+        help="a CSV idstate,idaction,budget with a radius for every pair, instead of --radius",
     )
     group.add_argument(
         "--support", choices=("nominal", "all"), default="nominal",

@@ -49,7 +49,9 @@ def add_parser(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("model", help="a model file: .csv (craam), .npz, .tra (PRISM explicit), .bmdp")
-    parser.add_argument("--discount", type=float, metavar="G", help="in [0, 1]; needed unless the file stores one (.npz)")
+    parser.add_argument(
+        "--discount", type=float, metavar="G", help="in [0, 1]; needed unless the file stores one (.npz)"
+    )
     parser.add_argument("--format", choices=tuple(FORMATS), help="the file's format, when its name does not tell")
     sets.add_arguments(parser)
     group = parser.add_argument_group("how to solve")

@@ -131,7 +131,7 @@ class Rows:
         probability = np.zeros(size)
         at = self.entry_row.astype(np.int64) * self.n_states + self.successor
         probability[at] = self.probability
-        entry_start = np.arange(0, size + 1, self.n_states, dtype=index_type(size))
+        entry_start: IntArray = np.arange(0, size + 1, self.n_states, dtype=index_type(size))
         successor = np.tile(np.arange(self.n_states, dtype=np.int32), self.n_rows)
         return Rows(self.n_states, entry_start, successor, probability, self.row_reward)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from urbe.bellman.operators import Bellman
 from urbe.solvers.iterate import Progress
 from urbe.solvers.policies import policy_of
 from urbe.solvers.solution import Solution
+from urbe.types import FloatArray
 from urbe.workers import Workers
 
 
@@ -17,7 +20,9 @@ def backward_induction(bellman: Bellman, horizon: int, workers: Workers, progres
     value = np.zeros((horizon + 1, mdp.n_states))
     error = np.zeros(horizon + 1)
     growth = mdp.discount * (1.0 + mdp.rows.mass_error)
-    q, policy, weights = [], [], []
+    q: list[FloatArray] = []
+    policy: list[Any] = []
+    weights: list[Any] = []
     for step in range(horizon - 1, -1, -1):
         improvement = bellman.improve(value[step + 1], workers)
         value[step] = improvement.value

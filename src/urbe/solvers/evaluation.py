@@ -49,7 +49,9 @@ class Setting(NamedTuple):
 class Evaluation(Protocol):
     """A way to move `v` towards the fixed point of T_pi."""
 
-    def __call__(self, evaluator: Evaluator, v: FloatArray, spread: float, target: float, setting: Setting) -> Evaluated:
+    def __call__(
+        self, evaluator: Evaluator, v: FloatArray, spread: float, target: float, setting: Setting
+    ) -> Evaluated:
         """From v, whose spread is known, until it is at most `target`."""
 
 

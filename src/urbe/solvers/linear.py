@@ -71,6 +71,7 @@ def solve_system(matrix: csr_array, reward: FloatArray, discount: float, how: Pl
 
     `how` may come from a similar matrix: it is a choice of method and order, not a promise about the pattern.
     """
+    v: FloatArray | None
     try:
         if how.kind == "dense":
             v = np.linalg.solve(np.eye(len(reward)) - discount * matrix.toarray(), reward)
@@ -103,7 +104,9 @@ def _banded(matrix: csr_array, reward: FloatArray, discount: float, how: Plan) -
     diagonals = np.zeros((below + above + 1, n))
     diagonals[above + i - j, j] = -p
     diagonals[above] += 1.0
-    x: FloatArray = solve_banded((below, above), diagonals, right, overwrite_ab=True, overwrite_b=True, check_finite=False)
+    x: FloatArray = solve_banded(
+        (below, above), diagonals, right, overwrite_ab=True, overwrite_b=True, check_finite=False
+    )
     x = x[rank]
     if not len(hubs):
         return x[:, 0]

@@ -106,5 +106,7 @@ class NotConverged(RuntimeError):
     """The tolerance was not reached; `solution` holds the best there is, with honest bounds."""
 
     def __init__(self, solution: Solution) -> None:
-        super().__init__(f"{solution.status} The bounds so far are in the error's `solution`; throw=False returns them.")
+        super().__init__(
+            f"{solution.status} The bounds so far are in the error's `solution`; throw=False returns them."
+        )
         self.solution = solution

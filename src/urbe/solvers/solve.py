@@ -172,5 +172,3 @@ def _start(start: ArrayLike, mdp: MDP) -> FloatArray:
 
 def _silent(step: int, gap: float) -> None:
     pass
-
-
