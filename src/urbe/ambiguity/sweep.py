@@ -53,7 +53,7 @@ def make_sweep(worst: RowFunction) -> Callable[..., None]:
             if r is None:
                 out[row] += reward[row]
 
-    return sweep  # type: ignore[no-any-return]
+    return sweep
 
 
 @row_function
@@ -84,7 +84,7 @@ def make_minimiser(minimiser: RowFunction) -> Callable[..., None]:
                 p[a : a + n], z, low, radius[row], data[a : a + n], work[1:, :n], q[a : a + n], m[a : a + n]
             )
 
-    return loop  # type: ignore[no-any-return]
+    return loop
 
 
 def fingerprint(function: RowFunction) -> int:

@@ -103,7 +103,7 @@ class RectangularBellman:
         """See `Bellman`."""
         return RectangularEvaluator(self.mdp, self.nature, *_weighted_rows(weights))
 
-    def kernel(self, v: FloatArray, weights: IntArray | FloatArray) -> Rows:
+    def kernel(self, v: FloatArray, weights: IntArray | FloatArray) -> Rows:  # noqa: ARG002
         """See `Bellman`; the answer does not depend on the policy."""
         return self.nature.worst_case(v - midrange(v)).rows
 

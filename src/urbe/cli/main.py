@@ -41,14 +41,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = build_parser().parse_args(arguments)
     try:
         return int(options.run(options))
-    except (ValueError, KeyError, OSError, MemoryError) as error:
+    except (ValueError, KeyError, OSError, MemoryError, ModuleNotFoundError) as error:
         print(f"urbe: {_sentence(error)}", file=sys.stderr)
         return BAD_INPUT
     except RuntimeError as error:  # NotConverged, and nothing else we raise
         print(f"urbe: {error}", file=sys.stderr)
         return NOT_SOLVED
     except KeyboardInterrupt:
-        print("urbe: interrupted; no file was written.", file=sys.stderr)
+        print("urbe: interrupted; files are written whole or not at all.", file=sys.stderr)
         return INTERRUPTED
 
 

@@ -119,6 +119,8 @@ def from_transitions(
     a = checks.int_array("action", action, 0, 2**31 - 1, "action")
     t = checks.int_array("next_state", next_state, 0, high, "state")
     r = checks.float_array("reward", reward)
+    if r.ndim > 1:
+        raise ValueError(f"reward has shape {r.shape}, expected a number or one for each transition.")
     columns = {"state": s, "action": a, "next_state": t} | ({} if r.ndim == 0 else {"reward": r})
     p, lo, hi = _probability_columns(probability, lower, upper, columns)
     size = high or int(max(s.max(), t.max())) + 1

@@ -67,7 +67,7 @@ class Bracket:
             lo, hi = -max(-lo, hi), max(-lo, hi)
         spread = hi - lo
         lo, hi = lo - error, hi + error
-        below, above = self._remaining(lo, raising=lo > 0), self._remaining(hi, raising=hi < 0)
+        below, above = self._remaining(inward=lo > 0), self._remaining(inward=hi < 0)
         low, high = lo * below, hi * above
         # the additions below round once more
         slack = error + 4.0 * ROUNDING * (float(np.abs(new).max(initial=0.0)) + np.abs(low).max() + np.abs(high).max())
@@ -80,16 +80,16 @@ class Bracket:
         floor = 2.0 * float(np.max(error * below)) + 2.0 * float(slack)
         return Bounds(value, lower, upper, shift, spread, floor)
 
-    def _remaining(self, step: float, *, raising: bool) -> FloatArray | float:
-        """How often a change of `step` is repeated at most (or, where that is the safe side, at least)."""
+    def _remaining(self, *, inward: bool) -> FloatArray | float:
+        """How often a change is repeated at most; at least, where it narrows the bounds."""
         if self.later is not None:
-            return np.zeros_like(self.later) if raising else self.later
+            return np.zeros_like(self.later) if inward else self.later
         mass = self.bellman.mdp.rows.mass_error
-        gamma = self.bellman.mdp.discount * (1.0 - mass if raising else 1.0 + mass)
+        gamma = self.bellman.mdp.discount * (1.0 - mass if inward else 1.0 + mass)
         if gamma >= 1.0:
             raise ValueError(
-                f"discount is {self.bellman.mdp.discount!r}: too near 1 to certify anything, since rows sum to one only "
-                f"within {mass:.1e}. Use discount=1 (total reward; the model must end) or a smaller discount."
+                f"discount is {self.bellman.mdp.discount!r}: too near 1 to certify anything, since rows sum to one "
+                f"only within {mass:.1e}. Use discount=1 (total reward; the model must end) or a smaller discount."
             )
         return gamma / (1.0 - gamma)
 

@@ -58,7 +58,7 @@ class Evaluation(Protocol):
 def fixed_sweeps(sweeps: int) -> Evaluation:
     """`sweeps` applications of T_pi, whatever they reach (modified policy iteration)."""
 
-    def evaluate(evaluator: Evaluator, v: FloatArray, spread: float, target: float, setting: Setting) -> Evaluated:  # noqa: ARG001
+    def evaluate(evaluator: Evaluator, v: FloatArray, spread: float, target: float, setting: Setting) -> Evaluated:
         done, best, idle = 0, spread, 0
         while done < sweeps:
             new = evaluator.apply(v, setting.workers)

@@ -1,7 +1,7 @@
 """Values to start from: a policy of the nominal model, evaluated against nature.
 
-A robust sweep over all rows is dear the first time, when nothing is known of where each row's worst case lies. A nominal
-sweep is not, and its policies are close enough to begin with.
+A robust sweep over all rows is dear the first time, when nothing is known of where each row's worst case lies. A
+nominal sweep is not, and its policies are close enough to begin with.
 """
 
 from __future__ import annotations
