@@ -103,10 +103,11 @@ def _stop(p, y, amount, hint, by_value):  # type: ignore[no-untyped-def]
     tries = 0
     while True:
         above, at, up, down, entry = _around(p, y, tau, by_value)
-        if above > amount and up < np.inf:
+        # sums of different order may disagree in the last bit: never back to where the search has been
+        if above > amount and up < np.inf and up <= top:
             bottom = up
             following = up
-        elif above + at < amount and down > ground:
+        elif above + at < amount and down > ground and down >= bottom:
             top = down
             following = down
         elif at > 0.0 or y[entry] == tau:

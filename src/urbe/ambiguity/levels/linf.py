@@ -84,6 +84,7 @@ def _level(p, y, c, mean, hint, work):  # type: ignore[no-untyped-def]
     n = p.shape[0]
     noise = 4.0 * n * NOISE * y[n - 1]
     r = hint if 0.0 < hint < 1.0 else 0.0
+    rising = False  # from any start the first step leads to the left of the answer, the others rise to it
     while True:
         sigma, slope = _sigma(p, y, mean, r)
         if not slope > 0.0:  # beyond the floor: start again from the left
@@ -91,8 +92,9 @@ def _level(p, y, c, mean, hint, work):  # type: ignore[no-untyped-def]
             continue
         beta = 1.0 / slope
         following = max(r + (sigma - c) * beta, 0.0)
-        if abs(sigma - c) <= noise or following == r:
+        if abs(sigma - c) <= noise or (rising and following <= r):
             return following, beta, following, following
+        rising = True
         r = following
 
 
