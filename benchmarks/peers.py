@@ -1,7 +1,7 @@
 """The non-robust solvers of PyPI on the same nominal model, one thread, at their fastest settings.
 
-Building a model is not timed, for anyone; what would carry over from an earlier solve is built anew. Peers stop by their
-own criteria, which promise less than certified bounds.
+Building a model is not timed, for anyone; what would carry over from an earlier solve is built anew. Peers stop by
+their own criteria, which promise less than certified bounds.
 """
 
 from __future__ import annotations

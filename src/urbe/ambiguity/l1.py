@@ -22,7 +22,7 @@ from numba import njit
 from urbe import checks
 from urbe.ambiguity.base import WorstCase
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
-from urbe.ambiguity.sweep import FAST, make_minimiser, row_function
+from urbe.ambiguity.sweep import FAST, gather, row_function
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray, Support
@@ -37,9 +37,9 @@ class L1Ball:
       radius: a number, `(R,)`, `(S, A)` or `{(s, a): number}`, in [0, 2]; twice the total-variation distance.
       support: successors that may receive mass: the row's own ("nominal"), or every state ("all").
 
-    >>> import urbe
+    >>> import numpy as np, urbe
     >>> mdp = urbe.MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[0.0], [1.0]], discount=0.5)
-    >>> urbe.L1Ball(0.4).bind(mdp).values([0.0, 2.0])
+    >>> urbe.L1Ball(0.4).bind(mdp).values(np.array([0.0, 2.0]))
     array([0.3, 2. ])
     """
 
@@ -117,7 +117,7 @@ def _sweep(first, last, start, successor, p, r, data, radius, outside, w, reward
                 rest[top] = rest[k]
                 mass[top] = mass[k]
         else:
-            tau = _threshold(row_p, values, moved, values[np.uint32(hint[row])])
+            tau = _search(row_p, values, moved, values[np.uint32(hint[row])])
         total = 0.0
         for j in range(n):
             total += row_p[j] * min(values[j], tau)
@@ -138,7 +138,7 @@ PASSES = 12
 
 
 @row_function
-def _threshold(p, z, moved, guess):  # type: ignore[no-untyped-def]
+def _search(p, z, moved, guess):  # type: ignore[no-untyped-def]
     """The value tau with mass(z > tau) <= moved <= mass(z >= tau), or the lowest value.
 
     Mass and number of entries above a level are sums, which vectorise: a secant search on the level, from the guess,
@@ -208,31 +208,37 @@ def _walk_down(p, z, left, bottom, top):  # type: ignore[no-untyped-def]
             return tau
 
 
-@row_function
-def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
-    n = p.shape[0]
-    moved = 0.5 * radius
-    tau = _threshold(p, z, moved, z[0])
-    receiver = -1
-    above = 0.0
-    for j in range(n):
-        if z[j] == low and receiver < 0:
-            receiver = j
-        m[j] = min(z[j], tau)
-        above += p[j] if z[j] > tau else 0.0
-    left = moved - above
-    sent = 0.0
-    for j in range(n):
-        step = p[j] if z[j] > tau else 0.0
-        if z[j] == tau and tau > low:
-            step = min(max(left, 0.0), p[j])
-            left -= step
-        q[j] = p[j] - step
-        sent += step
-    if receiver >= 0:
-        q[receiver] += sent
-        return 0.0
-    return sent
+@njit(cache=True, nogil=True)
+def _minimise(start, successor, p, r, data, radius, outside, w, work, q, m, sent):  # type: ignore[no-untyped-def]
+    """The loop of `make_minimiser`: a sweep finds where each row's removal stops, then mass is moved."""
+    n_rows = len(start) - 1
+    hint, out = np.zeros(n_rows), np.zeros(n_rows)
+    _sweep(0, n_rows, start, successor, p, r, data, radius, outside, w, out, 0.0, hint, work, out)
+    for row in range(n_rows):
+        a = np.int64(start[row])
+        n = np.int64(start[row + 1]) - a
+        z, low = gather(a, n, successor, r, w, outside, work)
+        tau = z[np.int64(hint[row])]
+        above = 0.0
+        receiver = np.int64(-1)
+        for j in range(n):
+            m[a + j] = min(z[j], tau)
+            above += p[a + j] if z[j] > tau else 0.0
+            if z[j] == low and receiver < 0:
+                receiver = a + j
+        left = 0.5 * radius[row] - above
+        total = 0.0
+        for j in range(n):
+            step = p[a + j] if z[j] > tau else 0.0
+            if z[j] == tau and tau > low:
+                step = min(max(left, 0.0), p[a + j])
+                left -= step
+            q[a + j] = p[a + j] - step
+            total += step
+        if receiver >= 0:
+            q[receiver] += total
+        else:
+            sent[row] = total
 
 
 def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
@@ -246,7 +252,7 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
     return float((np.minimum(z, tau[:, None]) @ p.astype(np.longdouble) - radius / 2 * (tau - low)).max())
 
 
-KERNEL = RowKernel(_sweep, make_minimiser(_minimiser), _distance, _dual)
+KERNEL = RowKernel(_sweep, _minimise, _distance, _dual)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,8 @@ With nature's kernel q, checked to lie in the set, and the policy pi of the solu
 
 where D_pi bounds T_pi from below by weak duality (`Nature.dual_bound`). The first holds because q is only one of
 nature's choices, the second because T_pi is monotone. Where nature helps instead (`Optimistic`), kernel and dual change
-sides. Without discounting 1 / (1 - gamma) becomes a bound on the expected time to the end, itself re-checked. All sums
+sides. Sets whose budget is shared by the actions of a state have no such dual: only their upper bounds are proven, by
+a kernel that holds every action to the level of its state. Without discounting 1 / (1 - gamma) becomes a bound on the expected time to the end, itself re-checked. All sums
 are plain NumPy in extended precision, and the rounding left over is part of the bounds.
 """
 
@@ -23,9 +24,11 @@ from numpy.typing import NDArray
 from urbe.ambiguity.base import AmbiguitySet, Nature
 from urbe.ambiguity.exact import Exact, ExactNature
 from urbe.ambiguity.optimistic import Optimistic, OptimisticNature
+from urbe.ambiguity.s_rectangular import SRectangular, StateNature
 from urbe.ambiguity.scenario_nature import QUANTILE, ScenarioNature
 from urbe.ambiguity.scenarios import Scenarios, ValueAtRisk
 from urbe.bellman.operators import FixedPolicyBellman, RectangularBellman
+from urbe.bellman.state_rectangular import StateBellman
 from urbe.mdp.evaluate import policy_rows
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
@@ -51,6 +54,7 @@ class Certificate:
       lower, upper: shaped like the solution's: proven, lower <= V_pi <= V* <= upper (lower <= V_pi <= upper for a
         solution of `evaluate_policy`); infinite where there is no proof.
       holds: whether the solution's own bounds follow, up to `tolerance`, with its value between them.
+      lower_checked: whether that includes the lower ones; not for sets rectangular in s.
       tolerance: TOLERANCE times the size of the values, times the expected number of steps.
       excess: the farthest that nature's kernel is outside its set, at most 0 when inside.
       failures: one sentence for each claim that does not follow, with its state; empty when it holds.
@@ -62,12 +66,15 @@ class Certificate:
     tolerance: float
     excess: float
     failures: tuple[str, ...]
+    lower_checked: bool = True
 
     @property
     def statement(self) -> str:
         """One sentence on what follows from the check."""
         if not self.holds:
             return f"Not verified: {' '.join(self.failures)}"
+        if not self.lower_checked:
+            return "Verified by separate code: the upper bounds. The lower ones of sets rectangular in s are not re-checked."
         gap = float((self.upper - self.lower).max(initial=0.0))
         return f"Verified: the values lie within bounds that are {gap:.3g} apart or less, proven by separate code."
 
@@ -75,20 +82,22 @@ class Certificate:
         return self.statement
 
 
-def certify(solution: Solution, mdp: MDP | None = None, nature: AmbiguitySet | None = None) -> Certificate:
+def certify(
+    solution: Solution, mdp: MDP | None = None, nature: AmbiguitySet | SRectangular | None = None
+) -> Certificate:
     """Proves a solution's bounds anew, from its arrays `lower`, `upper`, `policy` and nature's kernel.
 
     Every row is visited in plain Python, so this is far slower than `solve`.
 
     Args:
-      solution: from `solve` or `evaluate_policy`, for sets rectangular in (s, a).
+      solution: from `solve` or `evaluate_policy`.
       mdp: the model the bounds should hold for; by default the one the solution carries.
       nature: the set; by default the one the solution carries. With discount 1 it has to be given, unless the model
         was solved as it is.
 
     Raises:
       ValueError: the set is needed but not given, or the process need not end without discounting.
-      TypeError: the solution is not one of an (s, a)-rectangular set.
+      TypeError: the solution's operator is not one of this library.
 
     >>> import urbe
     >>> solution = urbe.solve(urbe.library.riverswim(6, discount=0.95), urbe.L1Ball(0.1))
@@ -100,14 +109,15 @@ def certify(solution: Solution, mdp: MDP | None = None, nature: AmbiguitySet | N
     model = bellman.mdp if mdp is None else mdp
     if model.n_states != np.shape(solution.value)[-1]:
         raise ValueError(f"mdp has {model.n_states} states, but the solution has {np.shape(solution.value)[-1]}.")
+    bound: Nature | StateNature
     if nature is not None:
         bound = nature.bind(model)
-    elif not isinstance(base, RectangularBellman):
-        raise TypeError(f"The solution is one of {type(base).__name__}; only (s, a)-rectangular sets are certified.")
-    elif mdp is None:
+    elif mdp is not None:
+        raise ValueError("mdp is given but nature is not: give the set too, or neither.")
+    elif isinstance(base, RectangularBellman | StateBellman):
         bound = base.nature
     else:
-        raise ValueError("mdp is given but nature is not: give the set too, or neither.")
+        raise TypeError(f"The solution is one of {type(base).__name__}, whose set is not known here: give nature=.")
     problem = _Problem(model, bound, nature, isinstance(bellman, FixedPolicyBellman))
     return _certify_horizon(solution, problem) if solution.value.ndim > 1 else _certify_stationary(solution, problem)
 
@@ -116,8 +126,8 @@ class _Problem(NamedTuple):
     """A model, its bound set, the set itself if known, and whether the policy is given rather than chosen."""
 
     mdp: MDP
-    nature: Nature
-    set: AmbiguitySet | None
+    nature: Nature | StateNature
+    set: AmbiguitySet | SRectangular | None
     fixed: bool
 
     def size(self, *values: FloatArray) -> float:
@@ -154,7 +164,8 @@ def _certify_stationary(solution: Solution, problem: _Problem) -> Certificate:
     for proven in (proven_lower, proven_upper):
         proven[mdp.terminal] = 0.0
     blame = (int(np.argmax(-fall)), int(np.argmax(rise)))
-    return _judge(solution, proven_lower, proven_upper, tolerance, evidence.excess, [evidence.failure], blame)
+    shown = not isinstance(problem.nature, StateNature)
+    return _judge(solution, proven_lower, proven_upper, tolerance, evidence.excess, [evidence.failure], shown, blame)
 
 
 def _certify_horizon(solution: Solution, problem: _Problem) -> Certificate:
@@ -174,7 +185,7 @@ def _certify_horizon(solution: Solution, problem: _Problem) -> Certificate:
         if evidence.failure is not None:
             failures.append(f"Step {step}: {evidence.failure}")
     tolerance = TOLERANCE * problem.size(lower, upper) * horizon
-    return _judge(solution, lower, upper, tolerance, excess, failures)
+    return _judge(solution, lower, upper, tolerance, excess, failures, not isinstance(problem.nature, StateNature))
 
 
 def _judge(
@@ -184,12 +195,13 @@ def _judge(
     tolerance: float,
     excess: float,
     failures: list[str | None],
+    lower_checked: bool,
     blame: tuple[int, int] | None = None,
 ) -> Certificate:
     """`blame`: the states whose own step backwards fails most; one of them spoils the bounds of all."""
     found = [failure for failure in failures if failure is not None]
     claims = (
-        ("lower bound", solution.lower, "at least", lower, lower >= solution.lower - tolerance),
+        ("lower bound", solution.lower, "at least", lower, (lower >= solution.lower - tolerance) | (not lower_checked)),
         ("upper bound", solution.upper, "at most", upper, upper <= solution.upper + tolerance),
         ("value", solution.value, "at least", solution.lower, solution.value >= solution.lower - tolerance),
         ("value", solution.value, "at most", solution.upper, solution.value <= solution.upper + tolerance),
@@ -202,15 +214,19 @@ def _judge(
             where = f"state {at[-1]}" + (f" at step {at[0]}" if len(at) > 1 else "")
             told = f"the {name} of {where} is {claimed[at]:.12g}, but {side} {proven[at]:.12g} follows"
             found.append(f"{told} ({int((~fine).sum())} of {fine.size} do not hold).")
-    return Certificate(lower, upper, not found, tolerance, excess, tuple(found))
+    return Certificate(lower, upper, not found, tolerance, excess, tuple(found), lower_checked)
 
 
 def _evidence(problem: _Problem, kernel: Rows) -> _Evidence:
     """Row bounds from nature's answer, refused as evidence where it is no member of the set."""
     nature = problem.nature
+    if isinstance(nature, StateNature):
+        failure, excess = _membership(problem, kernel)
+        answer = _under(problem, kernel, np.maximum(excess, 0.0), 1.0) if failure is None else _nothing(problem, 1.0)
+        return _Evidence(answer, _nothing(problem, -1.0), float(excess.max(initial=-np.inf)), failure)
     helps = isinstance(nature, OptimisticNature)
     inner = nature.inner if isinstance(nature, OptimisticNature) else nature
-    below, above = _dual(problem, -1.0), _dual(problem, 1.0)
+    below, above = _dual(problem, nature, -1.0), _dual(problem, nature, 1.0)
     if isinstance(inner, ScenarioNature) and inner.rule is QUANTILE:
         # a quantile is no minimum over a set; its `dual_bound` is the quantile itself, hence a bound on both sides
         return _Evidence(above, below, -np.inf, None)
@@ -231,7 +247,10 @@ def _membership(problem: _Problem, kernel: Rows) -> tuple[str | None, FloatArray
     mass = _row_sums(kernel, kernel.probability.astype(np.longdouble))
     wrong = (np.abs(mass - 1.0) > LARGEST_EXCESS) | ~np.isfinite(mass)
     wrong |= _row_sums(kernel, np.minimum(kernel.probability, 0.0).astype(np.longdouble)) < -LARGEST_EXCESS
-    excess = np.where(wrong, np.inf, problem.nature.excess(kernel))
+    excess = problem.nature.excess(kernel)
+    if isinstance(problem.nature, StateNature):  # one number per state
+        excess = excess[mdp.row_state]
+    excess = np.where(wrong, np.inf, excess)
     if mdp.rows.rewards_successors:
         stray = ~np.isin(_keys(kernel), _keys(mdp.rows))
         excess[kernel.entry_row[stray]] = np.inf  # where the model has no reward
@@ -260,14 +279,14 @@ def _under(problem: _Problem, kernel: Rows, excess: FloatArray, side: float) -> 
     return bound
 
 
-def _dual(problem: _Problem, side: float) -> RowBound:
+def _dual(problem: _Problem, nature: Nature, side: float) -> RowBound:
     """`dual_bound`, widened by its rounding to double precision and by rows that do not sum to one exactly."""
-    rows = problem.nature.rows
+    rows = nature.rows
     mass = _mass_error(rows)
     eps = 6.0 * 2.0**-53 + (rows.longest + 4) * float(np.finfo(np.longdouble).eps)
 
     def bound(v: FloatArray) -> Extended:
-        return problem.nature.dual_bound(v).astype(np.longdouble) + side * (eps + mass) * problem.size(v)
+        return nature.dual_bound(v).astype(np.longdouble) + side * (eps + mass) * problem.size(v)
 
     return bound
 
@@ -289,6 +308,8 @@ def _duration(problem: _Problem) -> FloatArray:
     mdp, chosen = problem.mdp, problem.set
     if chosen is None and isinstance(problem.nature, ExactNature):
         chosen = Exact()
+    if isinstance(chosen, SRectangular):
+        chosen = chosen.relaxed(mdp)
     if chosen is None:
         raise ValueError("discount is 1: give nature=, the set of the solution, to bound how long the process lasts.")
     own = mdp.rows
@@ -299,7 +320,7 @@ def _duration(problem: _Problem) -> FloatArray:
         kernels = Scenarios(kernels.kernels)
     longest = Optimistic(kernels).bind(clock)
     w = np.where(mdp.terminal, 0.0, longest_duration(mdp, chosen, SERIAL))
-    above = _dual(_Problem(clock, longest, None, False), 1.0)
+    above = _dual(_Problem(clock, longest, None, False), longest, 1.0)
     left = float((_best(mdp, above(w)) - w).max(initial=0.0))
     if not left < 0.5:
         raise ValueError(

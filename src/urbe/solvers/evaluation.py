@@ -24,6 +24,9 @@ LEAST_SWEEPS = 25.0
 """Sweeps made, and sweeps still expected, before anything else is considered: planning costs some too."""
 MOST_SWEEPS = 1_000_000
 MOST_NEWTON_STEPS = 50
+MOST_SMOOTHING = 64
+NEWTON_SHRINK = 0.2
+"""Share of the improvement's spread at which Newton steps may end: dear steps are better spent on better policies."""
 IDLE_SWEEPS = 16
 """Sweeps in a row without a new least spread after which more are of no use, once it is down to noise."""
 NOISE = 1e-11
@@ -77,15 +80,24 @@ def adaptive() -> Evaluation:
     """Sweeps while they pay; Newton steps once solving systems is cheaper than the sweeps still expected.
 
     Whether a chain mixes slowly shows only after a while, and is much the same for the next policy: once Newton steps
-    have paid, the following evaluations begin with them.
+    have paid, the following evaluations begin with them. As long as each improvement halves the spread, a single step
+    is enough: policy and nature then move together, which alone could cycle. When it does not, the policy is
+    evaluated in full.
     """
     known: Plan | None = None
+    least = math.inf
 
     def evaluate(evaluator: Evaluator, v: FloatArray, spread: float, target: float, setting: Setting) -> Evaluated:
-        nonlocal known
-        reached = Evaluated(v, spread, 0)
+        nonlocal known, least
         if known is not None:
-            reached = _newton(evaluator, v, spread, target, setting, known)
+            bold = spread <= 0.5 * least
+            least = min(least, spread)
+            enough = max(target, NEWTON_SHRINK * spread)
+            reached = _newton(evaluator, v, spread, enough, setting, known, 1 if bold else MOST_NEWTON_STEPS)
+            if reached.spread <= enough or (bold and reached.value is not v):
+                return reached
+        else:
+            reached = Evaluated(v, spread, 0)
         how: Plan | None = None
         best, idle = reached.spread, 0
         while reached.spread > target and not _rounding_wins(idle, reached.spread, reached.value):
@@ -99,8 +111,8 @@ def adaptive() -> Evaluation:
             how = how or plan(live_system(evaluator.freeze(new), setting).matrix)
             if how.work < left * SWEEP_WORK * evaluator.entries:
                 known = how
-                solved = _newton(evaluator, new, reached.spread, target, setting, how)
-                reached = solved._replace(sweeps=reached.sweeps + solved.sweeps)
+                solved = _newton(evaluator, new, reached.spread, target, setting, how, 1)
+                return solved._replace(sweeps=reached.sweeps + solved.sweeps)
         return reached
 
     return evaluate
@@ -114,7 +126,7 @@ def newton() -> Evaluation:
     def evaluate(evaluator: Evaluator, v: FloatArray, spread: float, target: float, setting: Setting) -> Evaluated:
         nonlocal known
         known = known or plan(live_system(evaluator.freeze(v), setting).matrix)
-        reached = _newton(evaluator, v, spread, target, setting, known)
+        reached = _newton(evaluator, v, spread, target, setting, known, MOST_NEWTON_STEPS)
         if reached.spread <= target:
             return reached
         rest = sweeps(evaluator, reached.value, reached.spread, target, setting)
@@ -124,25 +136,35 @@ def newton() -> Evaluation:
 
 
 def _newton(
-    evaluator: Evaluator, v: FloatArray, spread: float, target: float, setting: Setting, how: Plan
+    evaluator: Evaluator, v: FloatArray, spread: float, target: float, setting: Setting, how: Plan, most: int
 ) -> Evaluated:
     live = ~setting.terminal
-    before = math.inf
-    for step in range(1, MOST_NEWTON_STEPS + 1):
+    # sweeps after each solve, worth about as much: nature's next answer is frozen at smoother values, and there are
+    # far fewer solves
+    smooth = int(min(how.work / (SWEEP_WORK * evaluator.entries), MOST_SMOOTHING))
+    done = 0
+    for _ in range(most):
         system = live_system(evaluator.freeze(v), setting)
         solved = solve_system(system.matrix, system.reward, setting.discount, how)
         if solved is None:
-            return Evaluated(v, spread, step)
+            return Evaluated(v, spread, done)
         candidate = np.zeros_like(v)
         candidate[live] = solved
         v = evaluator.apply(candidate, setting.workers)
         lo, hi = spread_of(candidate, v, setting.terminal)
+        done += 1
+        for _ in range(smooth):
+            if hi - lo <= target:
+                break
+            candidate, v = v, evaluator.apply(v, setting.workers)
+            lo, hi = spread_of(candidate, v, setting.terminal)
+            done += 1
         # on the way the spread may exceed the one it started from: slow mixing is small spreads far from the end
         before, spread = spread, hi - lo
         stalled = spread >= before and spread <= NOISE * float(np.abs(v).max(initial=1.0))
         if spread <= target or stalled:
             break
-    return Evaluated(v, spread, step)
+    return Evaluated(v, spread, done)
 
 
 def _rounding_wins(idle: int, spread: float, v: FloatArray) -> bool:

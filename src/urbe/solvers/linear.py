@@ -33,14 +33,12 @@ class Plan(NamedTuple):
       kind: "dense", "banded" or "krylov".
       work: expected floating-point operations of one solve.
       order: `(n,)` the states in the order of elimination.
-      hubs: columns taken out of the band.
-      band: half-width of what is left, once ordered.
+      band: half-width of the matrix once ordered, without the columns many states lead to.
     """
 
     kind: str
     work: float
     order: IntArray
-    hubs: IntArray
     band: int
 
 
@@ -49,9 +47,9 @@ def plan(matrix: csr_array) -> Plan:
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
     n = matrix.shape[0]
-    everyone, none = np.arange(n), np.zeros(0, dtype=np.int64)
+    everyone = np.arange(n)
     if n <= DENSE_STATES:
-        return Plan("dense", n**3 / 3 + 2e4, everyone, none, n)
+        return Plan("dense", n**3 / 3 + 2e4, everyone, n)
     hubs = _hubs(matrix)
     pattern = _without_columns(matrix, hubs)
     order = np.asarray(reverse_cuthill_mckee(_symmetric(pattern), symmetric_mode=True))
@@ -60,10 +58,10 @@ def plan(matrix: csr_array) -> Plan:
         order, band = everyone, given
     work = 4.0 * n * (band + 1.0) ** 2 * (1 + len(hubs) / (band + 1.0))
     if work <= BANDED_WORK and 8.0 * n * (3 * band + 1) <= BANDED_MEMORY:
-        return Plan("banded", work, order, hubs, band)
+        return Plan("banded", work, order, band)
     if n <= 2000:
-        return Plan("dense", n**3 / 3, everyone, none, n)
-    return Plan("krylov", 600.0 * (matrix.nnz + 10 * n), everyone, none, n)
+        return Plan("dense", n**3 / 3, everyone, n)
+    return Plan("krylov", 600.0 * (matrix.nnz + 10 * n), everyone, n)
 
 
 def solve_system(matrix: csr_array, reward: FloatArray, discount: float, how: Plan) -> FloatArray | None:
@@ -87,7 +85,7 @@ def solve_system(matrix: csr_array, reward: FloatArray, discount: float, how: Pl
 def _banded(matrix: csr_array, reward: FloatArray, discount: float, how: Plan) -> FloatArray | None:
     from scipy.linalg import solve_banded
 
-    n, hubs = len(reward), how.hubs
+    n, hubs = len(reward), _hubs(matrix)
     rank = np.empty(n, dtype=np.int64)
     rank[how.order] = np.arange(n)
     row, column, p = np.repeat(np.arange(n), np.diff(matrix.indptr)), matrix.indices, discount * matrix.data
@@ -99,8 +97,8 @@ def _banded(matrix: csr_array, reward: FloatArray, discount: float, how: Plan) -
         row, column, p = row[~to_hub], column[~to_hub], p[~to_hub]
     i, j = rank[row], rank[column]
     below, above = max(int((i - j).max(initial=0)), 0), max(int((j - i).max(initial=0)), 0)
-    if 8.0 * n * (2 * below + above + 1) > BANDED_MEMORY:
-        return None
+    if max(below, above) > 2 * how.band + 16 or 8.0 * n * (2 * below + above + 1) > BANDED_MEMORY:
+        return None  # the order no longer suits the pattern
     diagonals = np.zeros((below + above + 1, n))
     diagonals[above + i - j, j] = -p
     diagonals[above] += 1.0
