@@ -21,6 +21,7 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,17 @@ row_function = register_jitable(fastmath=FAST)
 """Marks a function of one row. Each function has its own compiler options: without these its loops stay scalar."""
 
 
+def when_called(make: Callable[..., Callable[..., Any]]) -> Callable[..., Callable[..., Any]]:
+    """Puts off making a compiled loop until it is first called: importing a set then costs nothing."""
+
+    def put_off(*functions: RowFunction) -> Callable[..., Any]:
+        made = cache(lambda: make(*functions))
+        return lambda *arguments: made()(*arguments)
+
+    return put_off
+
+
+@when_called
 def make_sweep(worst: RowFunction) -> Callable[..., None]:
     """A compiled sweep over the rows `first .. last` that writes `out` and updates `hint`."""
     text = fingerprint(worst)
@@ -69,6 +81,7 @@ def gather(a, n, successor, r, w, outside, work):  # type: ignore[no-untyped-def
     return z, low
 
 
+@when_called
 def make_minimiser(minimiser: RowFunction) -> Callable[..., None]:
     """A compiled loop that writes the worst-case kernel `q`, what it sends outside its rows, and sensitivities."""
     text = fingerprint(minimiser)
