@@ -43,7 +43,7 @@ def test_powers_of_two_and_logarithms_are_good_to_a_few_units_in_the_last_place(
     assert less == pytest.approx([math.expm1(x * math.log(2)) for x in t], rel=5e-16, abs=1e-300)
     x = np.concatenate([np.logspace(-290, 10, 20001), np.linspace(0.4, 2.0, 20001)])
     assert _logs(x) == pytest.approx([math.log(y) for y in x], rel=7e-16, abs=0)
-    assert LOG2_E == 1 / math.log(2)
+    assert 1 / math.log(2) == LOG2_E
 
 
 def test_exponents_below_the_range_count_as_its_end():
@@ -62,7 +62,7 @@ def test_numbers_of_the_specification(radius, value):
 
 @given(row=rows(), radius=radii(3.0), scale=st.sampled_from([1e-8, 1.0, 1e8]))
 @settings(deadline=None, max_examples=60)
-def test_agrees_with_sixty_digits(row, radius, scale):
+def test_agrees_with_forty_digits(row, radius, scale):
     p, z = row[0], row[1] * scale
     divergences.check_row(KLBall(radius), p, z, divergences.kl(p, z, radius))
 
@@ -85,7 +85,7 @@ def test_hard_rows(p, z, radius):
     divergences.check_row(KLBall(radius), p, z, divergences.kl(p, z, radius))
 
 
-@pytest.mark.parametrize("radius", [0.0, 0.02, 0.3, 2.0])
+@pytest.mark.parametrize("radius", [0.0, 0.1, 2.0])
 def test_contract(radius):
     check_ambiguity_set(
         KLBall(radius), oracle=lambda p, z: divergences.kl(p, np.where(p > 0, z, 0.0), radius), oracle_tolerance=1e-13

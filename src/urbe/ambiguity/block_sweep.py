@@ -23,6 +23,7 @@ import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
+from urbe.ambiguity.exponential import power_of_two
 from urbe.ambiguity.sweep import FAST, RowFunction, fingerprint, row_function
 
 ROUNDS = 4
@@ -32,6 +33,9 @@ BLOCK = 64
 
 ENTRIES = 2048
 """Entries of a block, unless one row is longer: its arrays stay in the nearest cache."""
+
+NO_SPAN = 1e-300
+"""A row whose values differ by less is taken to have one value: the inverse of its span would overflow."""
 
 # Offsets are unsigned, or each access would first look for a negative index; slices would count references.
 U = np.uint64
@@ -44,7 +48,7 @@ def make_block_sweep(
     line: RowFunction, curve: RowFunction, moments: RowFunction, judge: RowFunction, worst: RowFunction
 ) -> Callable[..., None]:
     """A compiled sweep over the rows `first .. last` that writes `out` and updates `hint`."""
-    text = fingerprint(worst)
+    text = fingerprint(worst) ^ fingerprint(power_of_two)
 
     @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
     def sweep(first, last, start, successor, p, r, data, radius, outside, w, reward, shift, hint, work, out):  # type: ignore[no-untyped-def]
@@ -72,7 +76,7 @@ def make_block_sweep(
                 least = min(least, outside)
                 low[k], span[k] = least, most - least
                 out[block + k] = 0.0
-                if most > least:
+                if span[k] > NO_SPAN:
                     x = hint[block + k]
                     if x <= 0.0:
                         mean = 0.0
@@ -135,7 +139,7 @@ def make_block_sweep(
                 if r is None:
                     out[block + k] += reward[block + k]
 
-    return sweep  # type: ignore[no-any-return]
+    return sweep
 
 
 @vector_function
@@ -146,13 +150,18 @@ def first_guess(radius, variance):  # type: ignore[no-untyped-def]
 
 @row_function
 def to_unit(z, low, y):  # type: ignore[no-untyped-def]
-    """Writes (z - low) / span to y; returns the span max z - low, zero when nothing is left to choose."""
+    """Writes (z - low) / span to y; returns the span max z - low, zero when nothing is left to choose.
+
+    Values within 1e-100 spans of the lowest become ties of it: the squares of their distances would vanish.
+    """
     high = z[0]
     for j in range(z.shape[0]):
         high = max(high, z[j])
     span = high - low
-    if span > 0.0:
-        unit = 1.0 / span
-        for j in range(z.shape[0]):
-            y[j] = (z[j] - low) * unit
+    if not span > NO_SPAN:
+        return 0.0
+    unit = 1.0 / span
+    for j in range(z.shape[0]):
+        y[j] = (z[j] - low) * unit
+        y[j] = y[j] if y[j] > 1e-100 else 0.0
     return span

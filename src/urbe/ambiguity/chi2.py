@@ -10,9 +10,10 @@ Where the active set A = {z < eta} is known, with mass P, mean m and standard de
 
     value = m - s sqrt(e),     eta = m + s / sqrt(e),     e = (1 + radius) P - 1,
 
-and A is right when eta separates it from the rest; while every successor is active e = radius. The slope of the dual
-at any level tells on which side the maximum lies. Mass where p = 0 is infinitely far, so the support is always the
-nominal one. A sweep starts from the level at which the row ended last time.
+and A is right when eta separates it from the rest; while every successor is active e = radius. The slope of
+the dual at any level tells on which side the maximum lies. Mass where p = 0 is infinitely far, so the support is
+always the nominal one. A sweep starts from the level at which the row ended last time; in the code z is brought to
+y = (z - low) / span in [0, 1].
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 from numba import njit
 
 from urbe import checks
+from urbe.ambiguity.block_sweep import NO_SPAN, to_unit
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import FAST, make_minimiser, row_function
 from urbe.ambiguity.zoom import highest
@@ -50,10 +52,10 @@ class Chi2Ball:
       radius: a number, `(R,)`, `(S, A)` or `{(s, a): number}`, at least 0.
       support: "nominal" or "all"; both name the same set, since mass where pbar = 0 is infinitely far.
 
-    >>> import urbe
+    >>> import numpy as np, urbe
     >>> from urbe.ambiguity.chi2 import Chi2Ball
     >>> mdp = urbe.MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[0.0], [1.0]], discount=0.5)
-    >>> Chi2Ball(0.25).bind(mdp).values([0.0, 2.0])
+    >>> Chi2Ball(0.25).bind(mdp).values(np.array([0.0, 2.0]))
     array([0.25, 2.  ])
     """
 
@@ -71,7 +73,7 @@ class Chi2Ball:
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def _sweep(first, last, start, successor, p, r, data, radius, outside, w, reward, shift, hint, work, out):  # type: ignore[no-untyped-def]
-    """A few rounds from last time's level, then `_solve`; the hint is eta / span above low, 0.0 when there is none."""
+    """A few rounds from last time's eta, then `_solve`; the hint is 0.0 when there is none."""
     y = work[0]
     for row in range(first, last):
         a = np.uint64(start[row])  # unsigned: no access looks for a negative index
@@ -85,11 +87,12 @@ def _sweep(first, last, start, successor, p, r, data, radius, outside, w, reward
         for j in range(n):
             low = min(low, y[j])
             high = max(high, y[j])
-        for j in range(n):
-            y[j] -= low
         span = high - low
-        value, found = 0.0, not span > 0.0
-        eta = (hint[row] if hint[row] > 0.0 else 2.0) * span
+        value, found = 0.0, not span > NO_SPAN
+        unit = 0.0 if found else 1.0 / span
+        for j in range(n):
+            y[j] = (y[j] - low) * unit
+        eta = hint[row] if hint[row] > 0.0 else 2.0
         for _ in range(ROUNDS):
             if found:
                 break
@@ -117,18 +120,17 @@ def _sweep(first, last, start, successor, p, r, data, radius, outside, w, reward
             eta = following
         if not found:
             m = np.int64(n)
-            value, eta = _solve(p[np.int64(a) : np.int64(a) + m], y[:m], span, radius[row], eta)
-        if span > 0.0:
-            hint[row] = min(max(eta / span, 1e-300), 2.0)
-        out[row] = low + value + shift
+            value, eta = _solve(p[np.int64(a) : np.int64(a) + m], y[:m], radius[row], eta)
+        hint[row] = min(max(eta, 1e-300), 2.0)
+        out[row] = low + span * value + shift
         if r is None:
             out[row] += reward[row]
 
 
 @row_function
-def _solve(p, y, span, radius, eta):  # type: ignore[no-untyped-def]
+def _solve(p, y, radius, eta):  # type: ignore[no-untyped-def]
     """Value and eta from any start. `below < eta <= above` holds throughout and each step drops an entry between."""
-    below, above = 0.0, 2.0 * span
+    below, above = 0.0, 2.0
     eta = min(eta, above)
     count = 0
     while True:
@@ -182,13 +184,13 @@ def _active(p, y, eta):  # type: ignore[no-untyped-def]
 def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
     n = p.shape[0]
     y = work[0]
-    span = 0.0
-    for j in range(n):
-        y[j] = z[j] - low
-        span = max(span, y[j])
-    value, eta = 0.0, 0.0
-    if span > 0.0:
-        value, eta = _solve(p, y, span, radius, 2.0 * span)
+    span = to_unit(z, low, y)
+    if span <= 0.0:
+        for j in range(n):
+            q[j] = p[j]
+            m[j] = z[j]
+        return 0.0
+    value, eta = _solve(p, y, radius, 2.0)
     if not value > 0.0:  # all mass on the lowest successors
         mass = 0.0
         for j in range(n):
@@ -209,7 +211,7 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
         d = mean - y[j]
         share = p[j] if rest <= 0.0 else p[j] / mass
         q[j] = max(share * (1.0 + d * slope), 0.0) if y[j] < eta else 0.0
-        m[j] = -(constant + d + 0.5 * d * d * slope) / mass if y[j] < eta else 0.0
+        m[j] = -span * (constant + d + 0.5 * d * d * slope) / mass if y[j] < eta else 0.0
         total += q[j]
         largest = j if q[j] > q[largest] else largest
     # a successor with nearly all mass is nearly the mean: the others tell its q more precisely

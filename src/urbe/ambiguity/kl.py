@@ -56,10 +56,10 @@ class KLBall:
       radius: a number, `(R,)`, `(S, A)` or `{(s, a): number}`, at least 0.
       support: "nominal" or "all"; both name the same set, since the divergence of mass where pbar = 0 is infinite.
 
-    >>> import urbe
+    >>> import numpy as np, urbe
     >>> from urbe.ambiguity.kl import KLBall
     >>> mdp = urbe.MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[0.0], [1.0]], discount=0.5)
-    >>> KLBall(1.0).bind(mdp).values([0.0, 2.0])
+    >>> KLBall(1.0).bind(mdp).values(np.array([0.0, 2.0]))
     array([0., 2.])
     """
 
@@ -239,7 +239,7 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
     y, weight = z.astype(np.longdouble) - low, p.astype(np.longdouble) / p.sum(dtype=np.longdouble)
     span, mean = float(y.max()), float(weight @ y)
     if radius <= 1e-36 or span <= 0.0:
-        return float(low + mean - np.sqrt(radius / 2.0) * span)
+        return float(low + mean - np.sqrt(radius / 2.0) * span)  # Pinsker's inequality
 
     def bound(log_beta: Any) -> Any:
         beta = np.exp(log_beta)

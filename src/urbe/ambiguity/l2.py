@@ -53,10 +53,10 @@ class L2Ball:
       support: successors that may receive mass: the row's own ("nominal"), or every state ("all"), which lists every
         state in every row.
 
-    >>> import urbe
+    >>> import numpy as np, urbe
     >>> from urbe.ambiguity.l2 import L2Ball
     >>> mdp = urbe.MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[0.0], [1.0]], discount=0.5)
-    >>> L2Ball(0.5**0.5).bind(mdp).values([0.0, 2.0]).round(12)
+    >>> L2Ball(0.5**0.5).bind(mdp).values(np.array([0.0, 2.0])).round(12)
     array([0., 2.])
     """
 

@@ -64,10 +64,10 @@ class LikelihoodRegion:
       radius: a number, `(R,)`, `(S, A)` or `{(s, a): number}`, at least 0.
       support: successors that may receive mass: the row's own ("nominal"), or every state ("all").
 
-    >>> import urbe
+    >>> import numpy as np, urbe
     >>> from urbe.ambiguity.likelihood import LikelihoodRegion
     >>> mdp = urbe.MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[0.0], [1.0]], discount=0.5)
-    >>> LikelihoodRegion(0.5 * 0.287682072451781).bind(mdp).values([0.0, 2.0]).round(12)
+    >>> LikelihoodRegion(0.5 * 0.287682072451781).bind(mdp).values(np.array([0.0, 2.0])).round(12)
     array([0.25, 2.  ])
     """
 
@@ -287,8 +287,10 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
     some = p > 0.0
     y, weight = z[some].astype(np.longdouble) - low, p[some].astype(np.longdouble) / p.sum(dtype=np.longdouble)
     span, mean = float(y.max()), float(weight @ y)
-    if radius <= 1e-36 or span <= 0.0:
-        return float(low + mean - np.sqrt(radius / 2.0) * (z.max() - low))
+    if span <= 0.0:
+        return low
+    if radius <= 1e-36:
+        return float(low + mean - np.sqrt(radius / 2.0) * span)
 
     def bound(log_x: Any) -> Any:
         x = span * np.exp(log_x)
