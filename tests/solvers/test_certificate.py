@@ -10,6 +10,7 @@ from urbe import MDP, BackwardInduction, L1Ball, evaluate_policy, solve
 from urbe.ambiguity.contamination import Contamination
 from urbe.ambiguity.interval import LInfBall
 from urbe.ambiguity.optimistic import Optimistic
+from urbe.ambiguity.s_rectangular import SRectangular
 from urbe.ambiguity.scenarios import ConditionalValueAtRisk, Scenarios, ValueAtRisk
 from urbe.ambiguity.wasserstein import WassersteinBall
 from urbe.ambiguity.weighted_l1 import WeightedL1Ball
@@ -55,6 +56,14 @@ def test_every_family_of_sets_is_certified(name):
             assert certificate.tolerance <= 1e-10 * (1.0 + np.abs(solution.value).max())
             assert (certificate.lower >= solution.lower - certificate.tolerance).all()
             assert (certificate.upper <= solution.upper + certificate.tolerance).all()
+
+
+def test_a_policys_value_is_not_the_optimal_one():
+    solution = evaluate_policy(RIVER, [0] * 6, L1Ball(0.1))
+    claimed = replace(solution, bellman=solve(RIVER, L1Ball(0.1)).bellman)
+    certificate = certify(claimed)
+    assert "upper bound" in certificate.statement
+    assert (certificate.upper >= solve(RIVER, L1Ball(0.1)).lower).all()
 
 
 def test_slow_discounts_are_certified():
@@ -121,8 +130,13 @@ def test_numbers_that_are_none_prove_nothing():
     solution = solve(RIVER, L1Ball(0.1))
     for name in ("lower", "upper", "value"):
         array = getattr(solution, name).copy()
-        array[2] = np.nan
-        assert not certify(replace(solution, **{name: array})).holds
+        for wrong in (np.nan, np.inf, -np.inf):
+            array[2] = wrong
+            if (name, wrong) not in (("lower", -np.inf), ("upper", np.inf)):  # true, though of no use
+                assert not certify(replace(solution, **{name: array})).holds
+    endless = certify(replace(solution, upper=np.full(6, np.inf), lower=solution.lower + 1e-3))
+    assert "the lower bound" in endless.statement
+    assert endless.tolerance < 1e-9
 
 
 def test_a_value_at_a_terminal_state_is_found():
@@ -133,6 +147,10 @@ def test_a_value_at_a_terminal_state_is_found():
         array = getattr(solution, name).copy()
         array[1] += by
         assert "state 1" in certify(replace(solution, **{name: array})).statement
+    moved = 0.1 * ~mdp.terminal
+    wrong = certify(replace(solution, upper=solution.upper - moved, lower=solution.lower + moved))
+    assert not wrong.holds
+    assert wrong.lower[1] == wrong.upper[1] == 0.0
 
 
 @pytest.mark.parametrize("horizon", [None, 6])
@@ -144,6 +162,8 @@ def test_a_wrong_policy_is_found(horizon):
     assert not certificate.holds
     assert "lower bound" in certificate.statement
     assert (certificate.upper <= solution.upper + certificate.tolerance).all()
+    assert (certificate.lower <= certificate.upper).all()
+    assert (certificate.lower[..., 5] < solution.lower[..., 5]).any()
 
 
 def with_kernel(solution, probability):
@@ -205,6 +225,27 @@ def test_without_discounting_the_time_to_the_end_is_proven_too():
         certify(solution)
     shifted = replace(solution, upper=solution.upper - 1e-4, lower=solution.lower - 1e-4, value=solution.value - 1e-4)
     assert "upper bound" in certify(shifted, nature=L1Ball(0.05)).statement
+
+
+def test_budgets_shared_by_actions_have_their_upper_bounds_proven():
+    nature = SRectangular(L1Ball(0.4))
+    for solution in (
+        solve(RIVER, nature),
+        solve(RIVER, nature, BackwardInduction(4)),
+        evaluate_policy(RIVER, np.full((6, 2), 0.5), nature),
+    ):
+        certificate = certify(solution)
+        assert certificate.holds, certificate.statement
+        assert not certificate.lower_checked
+        assert "Lower ones of sets rectangular in s are not re-checked" in certificate.statement
+        assert np.isfinite(certificate.upper).all()
+        lowered = replace(solution, upper=solution.upper - 1e-4, lower=solution.lower - 1e-4)
+        assert not certify(lowered).holds
+        assert "the upper bound of state" in certify(lowered).statement
+    assert (
+        "leaves the set"
+        in certify(solve(RIVER, nature), nature=SRectangular(replace(nature.ball, radius=0.01))).statement
+    )
 
 
 def test_statements_are_sentences():

@@ -18,6 +18,7 @@ from urbe import (
     solve,
 )
 from urbe.solvers.certificate import certify
+from urbe.testing import small_models
 
 METHODS = (
     PartialPolicyIteration(tolerance=1e-7),
@@ -95,7 +96,7 @@ def test_a_tolerance_below_rounding_is_refused_with_valid_bounds():
 
 @pytest.mark.parametrize("linear", ["auto", "always", "never"])
 def test_large_values_without_a_chance_end_all_the_same(linear):
-    mdp = urbe.testing.small_models()["negative rewards"].with_discount(0.9999)
+    mdp = small_models()["negative rewards"].with_discount(0.9999)
     solution = solve(
         mdp, L1Ball(0.5, support="all"), PartialPolicyIteration(0.0, max_steps=50, linear=linear), throw=False
     )
