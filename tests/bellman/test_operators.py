@@ -1,5 +1,6 @@
 """Operators: against plain loops, and the two laws that all bounds rest on."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import urbe
+from oracles.exact import ExactModel, assert_bracketed, nominal
 from oracles.small_mdps import problems
 from urbe import Exact, L1Ball
 from urbe.bellman.operators import FixedPolicyBellman, RectangularBellman, midrange, rounding_error
@@ -120,3 +122,26 @@ def test_rounding_grows_with_the_spread_rather_than_the_size():
 def test_ties_go_to_the_first_action():
     mdp = urbe.MDP.from_dense(np.ones((1, 3, 1)), [[1.0, 2.0, 2.0]], discount=0.5)
     assert bellman_of(mdp, Exact()).improve(np.zeros(1)).weights.tolist() == [1]
+
+
+def off_by(mass):
+    """A two-state model whose rows sum to 1 + mass, worth some hundreds everywhere."""
+    mdp = urbe.MDP.from_dense(np.full((2, 1, 2), 0.5), [[1.0], [2.0]], discount=0.99)
+    rows = replace(mdp.rows, probability=mdp.rows.probability * (1.0 + mass))
+    return mdp.with_rows(rows)
+
+
+@pytest.mark.parametrize("mass", [1e-9, -1e-9])
+def test_rows_that_do_not_sum_to_one_are_allowed_for(mass):
+    """Values are computed around the middle of v, which assumes mass one: the error says by how much that is wrong."""
+    mdp = off_by(mass)
+    bellman, model = bellman_of(mdp, Exact()), ExactModel(mdp, nominal())
+    v = np.array([1000.0, 1001.0])
+    exact_v = [Fraction(x) for x in v]
+    off = max(abs(Fraction(float(x)) - model.q(k, exact_v)) for k, x in enumerate(bellman.improve(v).q))
+    assert 1e-7 < off <= Fraction(bellman.error(v))
+    solution = urbe.solve(mdp, method=urbe.PartialPolicyIteration(tolerance=1e-3))
+    assert_bracketed(solution.lower, model.optimal_value(), solution.upper)
+    finite = urbe.solve(mdp, method=urbe.BackwardInduction(30))
+    for step, exact_values in enumerate(model.horizon_values(30)):
+        assert_bracketed(finite.lower[step], exact_values, finite.upper[step])

@@ -42,6 +42,7 @@ def natures(mdp):
         ConditionalValueAtRisk(scenarios(mdp), 0.5),
         ValueAtRisk(scenarios(mdp), 0.5),
         Optimistic(L1Ball(0.3)),
+        Optimistic(Optimistic(L1Ball(0.3))),
         Optimistic(ValueAtRisk(scenarios(mdp), 0.4)),
     ]
 

@@ -18,6 +18,8 @@ from urbe.ambiguity.chi2 import Chi2Ball
 from urbe.ambiguity.contamination import Contamination
 from urbe.ambiguity.interval import Interval, LInfBall
 from urbe.ambiguity.kl import KLBall
+from urbe.ambiguity.l2 import L2Ball
+from urbe.ambiguity.likelihood import LikelihoodRegion
 from urbe.ambiguity.optimistic import Optimistic
 from urbe.ambiguity.scenarios import ConditionalValueAtRisk, Scenarios, ValueAtRisk
 from urbe.ambiguity.wasserstein import WassersteinBall
@@ -39,6 +41,8 @@ SETS = {
     "wasserstein": WassersteinBall(0.5, LINE),
     "kl": KLBall(0.1),
     "chi2": Chi2Ball(0.2),
+    "l2": L2Ball(0.2),
+    "likelihood": LikelihoodRegion(0.05),
     "scenarios": Scenarios(KERNELS),
     "cvar": ConditionalValueAtRisk(KERNELS, 0.4),
     "var": ValueAtRisk(KERNELS, 0.5),
@@ -54,6 +58,8 @@ RADIUS_ZERO = {
     "wasserstein": WassersteinBall(0.0, LINE),
     "kl": KLBall(0.0),
     "chi2": Chi2Ball(0.0),
+    "l2": L2Ball(0.0),
+    "likelihood": LikelihoodRegion(0.0),
     "scenarios": Scenarios([GARNET]),
     "interval": Interval(GARNET.rows.probability, GARNET.rows.probability),
     "optimistic": Optimistic(L1Ball(0.0)),

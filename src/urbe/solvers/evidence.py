@@ -61,8 +61,9 @@ def evidence_of(problem: Problem, kernel: Rows) -> Evidence:
         failure, excess = _membership(problem, kernel)
         answer = _under(problem, kernel, np.maximum(excess, 0.0), 1.0) if failure is None else _nothing(problem, 1.0)
         return Evidence(answer, _nothing(problem, -1.0), float(excess.max(initial=-np.inf)), failure)
-    helps = isinstance(nature, OptimisticNature)
-    inner = nature.inner if isinstance(nature, OptimisticNature) else nature
+    helps, inner = False, nature
+    while isinstance(inner, OptimisticNature):
+        helps, inner = not helps, inner.inner
     below, above = _dual(problem, nature, -1.0), _dual(problem, nature, 1.0)
     if isinstance(inner, ScenarioNature) and inner.rule is QUANTILE:
         # a quantile is no minimum over a set; its `dual_bound` is the quantile itself, hence a bound on both sides
@@ -152,7 +153,9 @@ def duration(problem: Problem) -> FloatArray:
     own = mdp.rows
     clock = mdp.with_rows(Rows(mdp.n_states, own.entry_start, own.successor, own.probability, np.ones(mdp.n_rows)))
     clock = replace(clock, bounds=mdp.bounds)
-    kernels = chosen.set if isinstance(chosen, Optimistic) else chosen
+    kernels = chosen
+    while isinstance(kernels, Optimistic):
+        kernels = kernels.set
     if isinstance(kernels, ValueAtRisk):  # the quantile may be any scenario
         kernels = Scenarios(kernels.kernels)
     longest = Optimistic(kernels).bind(clock)
