@@ -26,9 +26,9 @@ FEW_STEPS = 3000
 METHODS = (
     PartialPolicyIteration(),
     PartialPolicyIteration(linear="always"),
-    PartialPolicyIteration(linear="never", max_steps=200),
-    ModifiedPolicyIteration(max_steps=FEW_STEPS),
-    ModifiedPolicyIteration(rule="residual", max_steps=FEW_STEPS),
+    PartialPolicyIteration(linear="never", max_steps=50),
+    ModifiedPolicyIteration(max_steps=100),
+    ModifiedPolicyIteration(rule="residual", max_steps=100),
     ValueIteration(max_steps=FEW_STEPS),
     ValueIteration(rule="residual", max_steps=FEW_STEPS),
 )
