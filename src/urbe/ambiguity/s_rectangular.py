@@ -3,8 +3,8 @@
     U(s) = {(q_a)_a : sum_a d(q_a, pbar(s, a)) <= kappa(s)},      d the distance of a ball
 
 Nature decides knowing the state but not the action, so it is weaker than one with radius kappa on every action, and
-optimal policies may have to randomise [Wiesemann2013] [HoPetrikWiesemann2021]. `urbe.ambiguity.state_search` states
-the inner problems, `urbe.ambiguity.levels` what each distance brings.
+optimal policies may have to randomise [Wiesemann2013] [HoPetrikWiesemann2021]. `urbe.ambiguity.levels` states
+what each distance brings; its `improve` and `evaluate` state and solve the inner problems.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from urbe.ambiguity.levels.kl import KL
 from urbe.ambiguity.levels.l1 import L1
 from urbe.ambiguity.levels.l2 import L2
 from urbe.ambiguity.levels.linf import LINF
+from urbe.ambiguity.levels.states import StateKernel, state_kernel
 from urbe.ambiguity.row_nature import _with_receiver, bind_rows
-from urbe.ambiguity.state_search import StateKernel, state_kernel
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
-from urbe.types import FloatArray, IntArray
+from urbe.types import FloatArray, IntArray, Support
 from urbe.workers import SERIAL, Workers
 
 DISTANCES: dict[type, tuple[Distance, StateKernel]] = {
@@ -50,12 +50,13 @@ class SRectangular:
       ball: `L1Ball`, `L2Ball`, `LInfBall` or `KLBall`, for its distance and support. Its `radius` is read as the
         budget kappa: a number, `(S,)`, or `{state: number}` for every state that is not terminal; at least 0.
 
-    >>> import urbe
-    >>> from urbe.ambiguity.s_rectangular import SRectangular
-    >>> mdp = urbe.MDP.from_dense(
-    ...     [[[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]], [[0.0] * 3] * 2, [[0.0] * 3] * 2],
-    ...     [[[0, 1, 0], [0, 0, 1]], [[0] * 3] * 2, [[0] * 3] * 2], discount=1.0, terminal=[1, 2],
-    ... )
+    >>> import numpy as np, urbe
+    >>> mirrored = [[[0.0, 0.5, 0.5], [0.0, 0.5, 0.5]], np.eye(3)[[1, 1]], np.eye(3)[[2, 2]]]
+    >>> reward = [[[0, 1, 0], [0, 0, 1]], np.zeros((2, 3)), np.zeros((2, 3))]
+    >>> mdp = urbe.MDP.from_dense(mirrored, reward, discount=0.9, terminal=[1, 2])
+    >>> solution = urbe.solve(mdp, SRectangular(urbe.L1Ball(1.0)))  # nature can ruin one action, not both
+    >>> solution.value[0].round(6), solution.policy[0]
+    (np.float64(0.25), array([0.5, 0.5]))
     """
 
     ball: Any
@@ -70,11 +71,9 @@ class SRectangular:
         ball = self.ball
         checks.one_of("support", ball.support, ("nominal", "all"))
         distance, kernel = DISTANCES[type(ball)]
-        support = "nominal" if isinstance(ball, KLBall) else ball.support
+        support: Support = "nominal" if isinstance(ball, KLBall) else ball.support
         # only the lowest state outside a row receives mass where moving it costs the same everywhere
-        bound = bind_rows(
-            ANY_KERNEL, mdp, np.empty(0), support=support, receiver=isinstance(ball, L1Ball)
-        )
+        bound = bind_rows(ANY_KERNEL, mdp, np.empty(0), support=support, receiver=isinstance(ball, L1Ball))
         return StateNature(distance, kernel, mdp, bound.rows, self.budget(mdp), bound.everywhere)
 
     def budget(self, mdp: MDP) -> FloatArray:
@@ -84,7 +83,9 @@ class SRectangular:
             budget = np.where(mdp.terminal, 0.0, np.nan)
             for state, number in given.items():
                 if not 0 <= state < mdp.n_states:
-                    raise ValueError(f"radius names state {state}; the model has the states 0, ..., {mdp.n_states - 1}.")
+                    raise ValueError(
+                        f"radius names state {state}; the model has the states 0, ..., {mdp.n_states - 1}."
+                    )
                 budget[state] = number
             if np.isnan(budget).any():
                 state = int(np.argmax(np.isnan(budget)))
@@ -246,7 +247,7 @@ class PolicyNature:
             nature.kernel.evaluate(
                 first, last, self._row_start, *nature._problem(rows, w), self.weights, self._budget,
                 nature.mdp.discount * shift, nature.tolerance, self._price_hint, self._row_hint,
-                b.masses, b.values, b.at, b.low, b.mean, b.work, out,
+                b.masses, b.values, b.at, b.low, b.mean, b.work, b.path, out,
             )  # fmt: skip
 
         workers.run(rows.entry_start[self._row_start], task)
@@ -260,7 +261,7 @@ class PolicyNature:
         nature.kernel.answer(
             0, len(self.states), self._row_start, *nature._problem(rows, w), self.weights, self._budget,
             nature.tolerance, self._price_hint, self._row_hint,
-            b.masses, b.values, b.at, b.low, b.mean, b.work, q, np.empty(rows.longest), sent,
+            b.masses, b.values, b.at, b.low, b.mean, b.work, b.path, q, np.empty(rows.longest), sent,
         )  # fmt: skip
         return nature._answered(rows, w, q, sent)
 
@@ -275,6 +276,7 @@ class Buffers(NamedTuple):
     mean: FloatArray
     slope: FloatArray
     work: FloatArray
+    path: FloatArray
 
     @classmethod
     def of(cls, rows: Rows, row_start: IntArray) -> Buffers:
@@ -283,5 +285,5 @@ class Buffers(NamedTuple):
         n_entries = max(int(np.diff(rows.entry_start[row_start]).max(initial=1)), 1)
         return cls(
             np.empty(n_entries), np.empty(n_entries), np.zeros(n_rows + 1, dtype=np.int64),
-            np.empty(n_rows), np.empty(n_rows), np.empty(n_rows), np.empty((4, rows.longest)),
+            np.empty(n_rows), np.empty(n_rows), np.empty(n_rows), np.empty((4, rows.longest)), np.empty((3, n_rows)),
         )  # fmt: skip

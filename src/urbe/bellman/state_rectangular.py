@@ -97,9 +97,9 @@ class StateEvaluator:
 def _taken(weights: IntArray | FloatArray) -> tuple[IntArray, FloatArray]:
     """The rows a policy takes and their probabilities."""
     if np.issubdtype(weights.dtype, np.floating):
-        rows = np.flatnonzero(weights > 0.0)
-        return rows, np.ascontiguousarray(weights[rows])
-    rows = weights[weights >= 0]
+        taken = np.flatnonzero(weights > 0.0)
+        return taken, np.ascontiguousarray(weights[taken])
+    rows: IntArray = weights[weights >= 0]  # type: ignore[assignment]
     return rows, np.ones(len(rows))
 
 

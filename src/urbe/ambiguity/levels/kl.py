@@ -82,7 +82,7 @@ def _level(p, y, c, mean, hint, work):  # type: ignore[no-untyped-def]
         count += 1
         following = min(max(beta + step, 0.125 * beta), 8.0 * beta)
         if not least < following < most or count % 8 == 0:
-            following = math.sqrt(least) * math.sqrt(most) if 0.0 < least and most < np.inf else following
+            following = math.sqrt(least) * math.sqrt(most) if least > 0.0 and most < np.inf else following
             if not least < following < most:
                 following = 0.5 * (least + most)
         beta = following

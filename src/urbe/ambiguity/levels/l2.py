@@ -129,9 +129,7 @@ def _penalty(p, y, mean, price, hint, work):  # type: ignore[no-untyped-def]
         following = (square_price - spread) / rest if rest > 0.0 else 0.0
         if warm and not following > 0.0:  # too far right for a tangent to help
             following = square_price / _face(p, y, active) ** 2
-        elif not warm and not following > s * (1.0 + 2.0**-50):
-            break
-        elif warm and abs(following - s) <= 2.0**-50 * s:
+        elif (not warm and not following > s * (1.0 + 2.0**-50)) or (warm and abs(following - s) <= 2.0**-50 * s):
             break
         warm = False
         s = following

@@ -84,11 +84,14 @@ def _level(p, y, c, mean, hint, work):  # type: ignore[no-untyped-def]
     n = p.shape[0]
     noise = 4.0 * n * NOISE * y[n - 1]
     r = hint if 0.0 < hint < 1.0 else 0.0
-    rising = False  # from any start the first step leads to the left of the answer, the others rise to it
+    # from any start the first step leads to the left of the answer, the others rise to it
+    rising, beta = r == 0.0, 0.0
     while True:
         sigma, slope = _sigma(p, y, mean, r)
-        if not slope > 0.0:  # beyond the floor: start again from the left
-            r = 0.0
+        if not slope > 0.0:
+            if rising:  # the last step reached the floor
+                return r, beta, r, r
+            rising, r = True, 0.0  # beyond the floor: start again from the left
             continue
         beta = 1.0 / slope
         following = max(r + (sigma - c) * beta, 0.0)

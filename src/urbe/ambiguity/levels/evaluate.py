@@ -1,0 +1,169 @@
+"""Evaluation: the worst case of a given policy of a state whose actions share nature's budget, and the answer to it.
+
+For a given policy, with mu the price of a unit of budget,
+
+    min_{sum_a d(q_a) <= kappa} sum_a pi_a q_a . z_a  =  max_mu D(mu),    D(mu) = sum_a pi_a h_a(mu / pi_a) - mu kappa,
+
+D' = sum_a d_a - kappa. Tangents on both sides of the maximum bound it by the height at which they meet, and the same
+mixture of nature's two answers keeps the budget and attains that height.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numba import njit
+from numba.extending import register_jitable
+
+from urbe.ambiguity.levels import Distance
+from urbe.ambiguity.levels.gather import gather
+from urbe.ambiguity.sweep import fingerprint
+
+MOST_TRIALS = 500
+"""Steps of a search, far more than any needs: bisection alone takes 60."""
+NEARBY = 2.0**-10
+"""Relative distance at which a search looks for the other side of last time's kink."""
+
+
+def _make_search(distance: Distance) -> Callable[..., tuple[float, float, float, float]]:
+    """The maximum of D at one state, the prices on both sides of it, and the weight of the lower one.
+
+    `path[1]` and `path[2]` keep what nature answered there: at a kink a price has many answers, and asking again may
+    bring another.
+    """
+    penalty, negligible = distance.penalty, distance.negligible
+
+    @register_jitable
+    def at_price(mu, masses, values, at, mean, pi, hint, work, path):  # type: ignore[no-untyped-def]
+        """sum_a pi_a h_a, sum_a d_a and their curvature at the price mu."""
+        total, spent, curvature = 0.0, 0.0, 0.0
+        for k in range(len(pi)):
+            a, b = at[k], at[k + 1]
+            row = masses[a:b], values[a:b]
+            h, d, bend, path[0, k], hint[k] = penalty(*row, mean[k], mu / pi[k], hint[k], work[:, : b - a])
+            total += pi[k] * h
+            spent += d
+            curvature += bend / pi[k]
+        return total, spent, curvature
+
+    @register_jitable
+    def search(masses, values, at, mean, pi, budget, tol, mu, hint, work, path):  # type: ignore[no-untyped-def]
+        nominal = 0.0
+        for k in range(len(pi)):
+            nominal += pi[k] * mean[k]
+        if budget <= negligible or nominal <= 0.0:
+            return nominal, 0.0, np.inf, 0.0
+        # tangents value + spent mu - budget mu, at the prices left and right of the maximum: at 0, where nature goes
+        # to the floor (unless that is not known yet), and at infinity, where it stays
+        left, left_value, left_spent, left_known = 0.0, 0.0, np.inf, False
+        right, right_value, right_spent = np.inf, nominal, 0.0
+        best, away = 0.0, NEARBY
+        if not 0.0 < mu < np.inf:
+            mu = 0.0
+        for trial in range(MOST_TRIALS):
+            if mu <= 0.0:
+                _, left_spent, _ = at_price(0.0, masses, values, at, mean, pi, hint, work, path)
+                left_known = True
+                path[1] = path[0]
+                if left_spent <= budget:
+                    return 0.0, 0.0, right, 1.0
+                mu = (right_value - left_value) / (left_spent - right_spent)
+            total, spent, curvature = at_price(mu, masses, values, at, mean, pi, hint, work, path)
+            best = max(best, total - mu * budget)
+            if spent >= budget:
+                left, left_value, left_spent, left_known = mu, total - mu * spent, spent, True
+                path[1] = path[0]
+            else:
+                right, right_value, right_spent = mu, total - mu * spent, spent
+                path[2] = path[0]
+            newton = mu + (spent - budget) / curvature if curvature > 0.0 else -1.0
+            if left_known:
+                meet = (right_value - left_value) / max(left_spent - right_spent, 2.0**-1000)
+                upper = left_value + (left_spent - budget) * meet
+                if upper - best <= tol:
+                    break
+                following = meet
+                if left < newton < right and trial % 4 != 3:
+                    following = newton
+                elif right == np.inf and curvature <= 0.0 and away < 1.0 and trial % 4 != 3:
+                    following = mu * (1.0 + away)
+                    away *= 8.0
+                if not left < following < right:
+                    break
+                mu = following
+            elif 0.0 < newton < right:
+                mu = newton
+            elif away < 1.0:
+                mu *= 1.0 - away
+                away *= 8.0
+            else:
+                mu = 0.0
+        mix = (budget - right_spent) / (left_spent - right_spent) if left_spent > budget else 1.0
+        return best, left, right, mix
+
+    return search  # type: ignore[no-any-return]
+
+
+def make_evaluate(distance: Distance) -> Callable[..., None]:
+    """Worst-case values of a policy; rows are those it takes, `first_row` the first of each of their states."""
+    prepare, search = distance.prepare, _make_search(distance)
+    text = fingerprint(distance.penalty) ^ fingerprint(gather)
+
+    @njit(cache=True, nogil=True)
+    def evaluate(
+        first, last, row_start, start, successor, p, reward, by_entry, w, outside, pi, budget, shift, tolerance,
+        price_hint, row_hint, masses, values, at, low, mean, work, path, value,
+    ):  # type: ignore[no-untyped-def]  # fmt: skip
+        text  # noqa: B018
+        for s in range(first, last):
+            a, b = np.int64(row_start[s]), np.int64(row_start[s + 1])
+            size = gather(a, b, start, successor, p, reward, by_entry, w, outside, masses, values, at, low, mean)
+            base = 0.0
+            for k in range(b - a):
+                prepare(masses[at[k] : at[k + 1]], values[at[k] : at[k + 1]])
+                base += pi[a + k] * low[k]
+            best, left, right, _ = search(
+                masses, values, at, mean, pi[a:b], budget[s], tolerance * size, price_hint[s], row_hint[a:b], work, path
+            )
+            price_hint[s] = left if right == np.inf else 0.5 * (left + right)
+            value[s] = base + best + shift
+
+    return evaluate  # type: ignore[no-any-return]
+
+
+def make_answer(distance: Distance) -> Callable[..., None]:
+    """Nature's answer to a policy on the rows it takes, and the policy's value under it up to `tolerance`."""
+    prepare, point, search = distance.prepare, distance.point, _make_search(distance)
+    text = fingerprint(distance.penalty) ^ fingerprint(gather)
+
+    @njit(cache=True, nogil=True)
+    def answer(
+        first, last, row_start, start, successor, p, reward, by_entry, w, outside, pi, budget, tolerance,
+        price_hint, row_hint, masses, values, at, low, mean, work, path, q, other, sent,
+    ):  # type: ignore[no-untyped-def]  # fmt: skip
+        text  # noqa: B018
+        for s in range(first, last):
+            a, b = np.int64(row_start[s]), np.int64(row_start[s + 1])
+            size = gather(a, b, start, successor, p, reward, by_entry, w, outside, masses, values, at, low, mean)
+            for k in range(b - a):
+                prepare(masses[at[k] : at[k + 1]], values[at[k] : at[k + 1]])
+            _, _, right, mix = search(
+                masses, values, at, mean, pi[a:b], budget[s], tolerance * size, price_hint[s], row_hint[a:b], work, path
+            )
+            for row in range(a, b):
+                e, f = np.int64(start[row]), np.int64(start[row + 1])
+                n = f - e
+                q[e:f] = 0.0
+                gather(row, row + 1, start, successor, p, reward, by_entry, w, outside, masses, values, at, low, mean)
+                for side in range(2):
+                    share = mix if side == 0 else 1.0 - mix
+                    if share <= 0.0:
+                        continue
+                    other[:n] = p[e:f]
+                    if side == 0 or right < np.inf:
+                        sent[row] += share * point(p[e:f], values[:n], path[1 + side, row - a], work[:, :n], other[:n])
+                    for j in range(n):
+                        q[e + j] += share * other[j]
+
+    return answer  # type: ignore[no-any-return]

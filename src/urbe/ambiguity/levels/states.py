@@ -1,0 +1,24 @@
+"""The compiled loops over states of one distance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from urbe.ambiguity.levels import Distance
+from urbe.ambiguity.levels.evaluate import make_answer, make_evaluate
+from urbe.ambiguity.levels.improve import make_improve, make_saddle
+
+
+class StateKernel(NamedTuple):
+    """Loops over states; see the functions that make them."""
+
+    improve: Callable[..., None]
+    saddle: Callable[..., None]
+    evaluate: Callable[..., None]
+    answer: Callable[..., None]
+
+
+def state_kernel(distance: Distance) -> StateKernel:
+    """The loops of one distance."""
+    return StateKernel(make_improve(distance), make_saddle(distance), make_evaluate(distance), make_answer(distance))
