@@ -110,7 +110,7 @@ def test_rows_without_zeros_and_with_all_states() -> None:
     full = MDP.from_dense(p, [[1.0], [2.0], [3.0]], discount=0.9, keep_zeros=True)
     sparse = MDP.from_dense(p, [[1.0], [2.0], [3.0]], discount=0.9)
     assert full.rows.is_dense
-    assert full.rows.without_zeros().successor.tolist() == sparse.rows.successor.tolist() == [1, 0, 2, 0, 1, 2]
-    assert full.rows.without_zeros().entry_start.tolist() == [0, 1, 3, 6]
+    assert full.rows.without_zeros.successor.tolist() == sparse.rows.successor.tolist() == [1, 0, 2, 0, 1, 2]
+    assert full.rows.without_zeros.entry_start.tolist() == [0, 1, 3, 6]
     assert np.array_equal(sparse.rows.with_all_states().probability, full.rows.probability)
     assert sparse.rows.with_all_states().reward.tolist() == [1.0, 2.0, 3.0]

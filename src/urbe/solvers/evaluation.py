@@ -25,6 +25,9 @@ LEAST_SWEEPS = 25.0
 MOST_SWEEPS = 1_000_000
 MOST_NEWTON_STEPS = 50
 MOST_SMOOTHING = 64
+LITTLE_GAIN = 0.8
+LONGEST_PAUSE = 256
+"""Improvements between two attempts at Newton steps where they have not paid."""
 NEWTON_SHRINK = 0.2
 """Share of the improvement's spread at which Newton steps may end: dear steps are better spent on better policies."""
 IDLE_SWEEPS = 16
@@ -81,15 +84,27 @@ def adaptive() -> Evaluation:
 
     Whether a chain mixes slowly shows only after a while, and is much the same for the next policy: once Newton steps
     have paid, the following evaluations begin with them. As long as each improvement halves the spread, a single step
-    is enough: policy and nature then move together, which alone could cycle. When it does not, the policy is
-    evaluated in full.
+    is enough: policy and nature then move together, which alone could cycle; when it does not, the policy is evaluated
+    in full. Where even that gains little from one improvement to the next, as on the way to a distant goal, where all
+    policies are poor until the goal has been heard of, Newton steps pause for a while, longer each time.
     """
     known: Plan | None = None
     least = math.inf
+    stepped, last = False, math.inf  # whether the last evaluation took Newton steps, and the spread before it if so
+    pause, longer = 0, 1
 
     def evaluate(evaluator: Evaluator, v: FloatArray, spread: float, target: float, setting: Setting) -> Evaluated:
-        nonlocal known, least
+        nonlocal known, least, stepped, last, pause, longer
+        if stepped:  # a spread that sweeps left behind says nothing: theirs may be small far from the end
+            if spread > LITTLE_GAIN * last:
+                pause, longer = longer, min(2 * longer, LONGEST_PAUSE)
+            last = spread
+        stepped = False
+        if pause > 0:
+            pause, last = pause - 1, math.inf
+            return quick(evaluator, v, spread, target, setting)
         if known is not None:
+            stepped = True
             bold = spread <= 0.5 * least
             least = min(least, spread)
             enough = max(target, NEWTON_SHRINK * spread)
@@ -99,22 +114,23 @@ def adaptive() -> Evaluation:
         else:
             reached = Evaluated(v, spread, 0)
         how: Plan | None = None
-        best, idle = reached.spread, 0
+        idle = 0
         while reached.spread > target and not _rounding_wins(idle, reached.spread, reached.value):
             new = evaluator.apply(reached.value, setting.workers)
             lo, hi = spread_of(reached.value, new, setting.terminal)
             left = _sweeps_left(reached.spread, hi - lo, target)
+            idle = 0 if hi - lo < reached.spread else idle + 1
             reached = Evaluated(new, hi - lo, reached.sweeps + 1)
-            best, idle = (reached.spread, 0) if reached.spread < best else (best, idle + 1)
             if known is not None or reached.sweeps < TRIAL_SWEEPS or left < LEAST_SWEEPS:
                 continue
             how = how or plan(live_system(evaluator.freeze(new), setting).matrix)
             if how.work < left * SWEEP_WORK * evaluator.entries:
-                known = how
+                known, stepped = how, True
                 solved = _newton(evaluator, new, reached.spread, target, setting, how, 1)
                 return solved._replace(sweeps=reached.sweeps + solved.sweeps)
         return reached
 
+    quick = fixed_sweeps(TRIAL_SWEEPS)
     return evaluate
 
 
