@@ -23,10 +23,12 @@ same way everywhere, `level` must return an xi with xi = beta (h(1 / beta) - c) 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from urbe.ambiguity.sweep import RowFunction
+from urbe.ambiguity.sweep import RowFunction, fingerprint
 from urbe.types import FloatArray
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Distance(NamedTuple):
@@ -46,3 +48,13 @@ class Distance(NamedTuple):
     measure: Callable[[FloatArray, FloatArray], float]
     negligible: float
     largest: float
+
+    def naming(self, function: Function) -> Function:
+        """Gives a function made for this distance a name of its own, which compiled code is linked by.
+
+        Code of equal names that different processes compiled and cached is taken one for the other when a third
+        process loads both, without a word.
+        """
+        module = self.level.__module__.rpartition(".")[2]
+        function.__qualname__ = f"{function.__name__}_{module}_{fingerprint(self.level)}"
+        return function

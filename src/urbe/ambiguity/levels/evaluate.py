@@ -35,6 +35,7 @@ def _make_search(distance: Distance) -> Callable[..., tuple[float, float, float,
     penalty, negligible = distance.penalty, distance.negligible
 
     @register_jitable
+    @distance.naming
     def at_price(mu, masses, values, at, mean, pi, hint, work, path):  # type: ignore[no-untyped-def]
         """sum_a pi_a h_a, sum_a d_a and their curvature at the price mu."""
         total, spent, curvature = 0.0, 0.0, 0.0
@@ -48,6 +49,7 @@ def _make_search(distance: Distance) -> Callable[..., tuple[float, float, float,
         return total, spent, curvature
 
     @register_jitable
+    @distance.naming
     def search(masses, values, at, mean, pi, budget, tol, mu, hint, work, path):  # type: ignore[no-untyped-def]
         nominal = 0.0
         for k in range(len(pi)):
@@ -111,6 +113,7 @@ def make_evaluate(distance: Distance) -> Callable[..., None]:
     text = fingerprint(distance.penalty) ^ fingerprint(gather)
 
     @njit(cache=True, nogil=True)
+    @distance.naming
     def evaluate(
         first, last, row_start, start, successor, p, reward, by_entry, w, outside, pi, budget, shift, tolerance,
         price_hint, row_hint, masses, values, at, low, mean, work, path, value,
@@ -138,6 +141,7 @@ def make_answer(distance: Distance) -> Callable[..., None]:
     text = fingerprint(distance.penalty) ^ fingerprint(gather)
 
     @njit(cache=True, nogil=True)
+    @distance.naming
     def answer(
         first, last, row_start, start, successor, p, reward, by_entry, w, outside, pi, budget, tolerance,
         price_hint, row_hint, masses, values, at, low, mean, work, path, q, other, sent,

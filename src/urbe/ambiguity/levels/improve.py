@@ -35,6 +35,7 @@ def make_improve(distance: Distance) -> Callable[..., None]:
     text = fingerprint(level) ^ fingerprint(gather)
 
     @register_jitable
+    @distance.naming
     def at_level(u, masses, values, at, low, mean, count, slope, hint, work):  # type: ignore[no-untyped-def]
         """sum_a xi_a(u) and sum_a beta_a; the slopes of each action in `slope`."""
         spent, steep = 0.0, 0.0
@@ -49,6 +50,7 @@ def make_improve(distance: Distance) -> Callable[..., None]:
         return spent, steep
 
     @njit(cache=True, nogil=True)
+    @distance.naming
     def improve(
         first, last, row_start, start, successor, p, reward, by_entry, w, outside, budget, shift, tolerance,
         level_hint, row_hint, masses, values, at, low, mean, slope, work, value, upper, q, weights,
@@ -119,6 +121,7 @@ def make_saddle(distance: Distance) -> Callable[..., None]:
     text = fingerprint(level) ^ fingerprint(gather)
 
     @njit(cache=True, nogil=True)
+    @distance.naming
     def saddle(
         first, last, row_start, start, successor, p, reward, by_entry, w, outside, upper,
         row_hint, masses, values, at, low, mean, work, q, sent,
