@@ -113,6 +113,9 @@ def _sweep(first, last, start, successor, p, r, data, radius, outside, w, reward
                 break
             s, root = math.sqrt(square / mass), math.sqrt(e)
             following = mean + s / root
+            if not following > 0.0:  # all mass on the lowest successors
+                value, found = 0.0, True
+                break
             between = 0.0
             for j in range(n):
                 between += 0.0 if (y[j] < eta) == (y[j] < following) else 1.0
@@ -120,7 +123,8 @@ def _sweep(first, last, start, successor, p, r, data, radius, outside, w, reward
             eta = following
         if not found:
             m = np.int64(n)
-            value, eta = _solve(p[np.int64(a) : np.int64(a) + m], y[:m], radius[row], eta)
+            value, inside, gap, _ = _solve(p[np.int64(a) : np.int64(a) + m], y[:m], radius[row], eta)
+            eta = inside * (1.0 + 4e-16) + gap
         hint[row] = min(max(eta, 1e-300), 2.0)
         out[row] = low + span * value + shift
         if r is None:
@@ -129,55 +133,69 @@ def _sweep(first, last, start, successor, p, r, data, radius, outside, w, reward
 
 @row_function
 def _solve(p, y, radius, eta):  # type: ignore[no-untyped-def]
-    """Value and eta from any start. `below < eta <= above` holds throughout and each step drops an entry between."""
+    """Value, largest active y, eta less that and sum_j p_j (eta - y_j)_+, from any start.
+
+    `below < eta <= above` holds throughout, and each step drops an entry from between. Distances are measured from
+    the largest active y, which eta may exceed by less than its rounding.
+    """
     below, above = 0.0, 2.0
     eta = min(eta, above)
     count = 0
     while True:
         if not below < eta:  # no level is left but the upper one
             eta = above
-        rest, mass, mean, s = _active(p, y, eta)
-        inside, beyond = 0.0, np.inf
-        for j in range(p.shape[0]):
-            if y[j] < eta:
-                inside = max(inside, y[j])
-            else:
-                beyond = min(beyond, y[j])
+        rest, mass, inside, beyond, lag, s = _active(p, y, eta)
         e = radius if rest <= 0.0 else (1.0 + radius) * mass - 1.0
-        value = mean - s * math.sqrt(max(e, 0.0))
-        following = mean + s / math.sqrt(e) if e > 0.0 else np.inf
-        if following > beyond:
-            below = beyond
-        elif following > inside:
-            return value, following
-        elif inside <= 0.0:
-            return 0.0, following
+        if e > 0.0:
+            root = math.sqrt(e)
+            gap = s / root - lag
+            if gap > 0.0 and gap <= beyond - inside:
+                return inside - lag - s * root, inside, gap, mass * s / root
+            if gap > 0.0:
+                below = beyond
+            elif inside <= 0.0:
+                return 0.0, 0.0, 0.0, 0.0
+            else:
+                above = inside
+            eta = inside + gap
+        elif rest <= 0.0:
+            return inside - lag, inside, np.inf, np.inf
         else:
-            above = inside
-        if (rest <= 0.0 and not e > 0.0) or not below < above:
-            return value, above
+            below = beyond
+            eta = above
+        if not below < above:  # eta is `above` but for rounding
+            root = math.sqrt(1.0 + radius)
+            square = 0.0
+            for j in range(p.shape[0]):
+                square += p[j] * (above - y[j]) ** 2 if y[j] < above else 0.0
+            return above - root * math.sqrt(square), above, 0.0, math.sqrt(square) / root
         count += 1
-        eta = following
-        if count % 4 == 0 or not (below < following <= above):
+        if count % 4 == 0 or not (below < eta <= above):
             eta = below + 0.5 * (above - below)
 
 
 @row_function
 def _active(p, y, eta):  # type: ignore[no-untyped-def]
-    """Mass not below eta, mass below, and the mean and standard deviation of y there."""
+    """Mass not below eta and below, the y next to eta on either side, lag of the mean, standard deviation below."""
     rest = 0.0
     mass = 0.0
-    total = 0.0
+    inside, beyond = 0.0, np.inf
     for j in range(p.shape[0]):
-        active = p[j] if y[j] < eta else 0.0
-        rest += 0.0 if y[j] < eta else p[j]
-        mass += active
-        total += active * y[j]
-    mean = total / mass
+        if y[j] < eta:
+            mass += p[j]
+            inside = max(inside, y[j])
+        else:
+            rest += p[j]
+            beyond = min(beyond, y[j])
+    lag = 0.0
+    for j in range(p.shape[0]):
+        lag += p[j] * (inside - y[j]) if y[j] < eta else 0.0
+    lag /= mass
     square = 0.0
     for j in range(p.shape[0]):
-        square += p[j] * (y[j] - mean) * (y[j] - mean) if y[j] < eta else 0.0
-    return rest, mass, mean, math.sqrt(square / mass)
+        d = inside - y[j] - lag if y[j] < eta else 0.0
+        square += p[j] * d * d
+    return rest, mass, inside, beyond, lag, math.sqrt(square / mass)
 
 
 @row_function
@@ -185,37 +203,36 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
     n = p.shape[0]
     y = work[0]
     span = to_unit(z, low, y)
-    if span <= 0.0:
+    inside, gap, total = 0.0, np.inf, np.inf
+    if span > 0.0:
+        _, inside, gap, total = _solve(p, y, radius, 2.0)
+    if gap == np.inf:
         for j in range(n):
             q[j] = p[j]
             m[j] = z[j]
         return 0.0
-    value, eta = _solve(p, y, radius, 2.0)
-    if not value > 0.0:  # all mass on the lowest successors
-        mass = 0.0
-        for j in range(n):
-            mass += p[j] if y[j] <= 0.0 else 0.0
-        for j in range(n):
+    # q = p (eta - y)_+ / total and the sensitivity is -(eta - y)_+^2 / (2 total); once all mass is on the lowest
+    # successors, total is zero and their value does not move
+    mass = 0.0
+    rest = 0.0
+    for j in range(n):
+        mass += p[j] if y[j] <= 0.0 else 0.0
+        rest += 0.0 if y[j] <= inside else p[j]
+    # where all are active gap^2 is a constant of the row, and without it the sensitivity stays bounded as gap grows
+    constant = gap * gap if rest > 0.0 else 0.0
+    largest = 0
+    moved = 0.0
+    for j in range(n):
+        d = inside - y[j]
+        if total > 0.0:
+            q[j] = p[j] * (gap + d) / total if y[j] <= inside else 0.0
+            m[j] = -0.5 * span * (constant + (2.0 * gap + d) * d) / total if y[j] <= inside else 0.0
+        else:
             q[j] = p[j] / mass if y[j] <= 0.0 else 0.0
             m[j] = 0.0
-        return 0.0
-    rest, mass, mean, s = _active(p, y, eta)
-    e = radius if rest <= 0.0 else (1.0 + radius) * mass - 1.0
-    slope = math.sqrt(max(e, 0.0)) / s if s > 0.0 else 0.0  # 1 / (eta - mean)
-    # the sensitivity is -(eta - y)^2 / (2 mass (eta - mean)); where all are active its constant, which grows without
-    # bound as the radius vanishes, is left out
-    constant = 0.0 if rest <= 0.0 or slope <= 0.0 else 0.5 / slope
-    total = 0.0
-    largest = 0
-    for j in range(n):
-        d = mean - y[j]
-        share = p[j] if rest <= 0.0 else p[j] / mass
-        q[j] = max(share * (1.0 + d * slope), 0.0) if y[j] < eta else 0.0
-        m[j] = -span * (constant + d + 0.5 * d * d * slope) / mass if y[j] < eta else 0.0
-        total += q[j]
+        moved += q[j]
         largest = j if q[j] > q[largest] else largest
-    # a successor with nearly all mass is nearly the mean: the others tell its q more precisely
-    q[largest] = max(q[largest] + (1.0 - total), 0.0)
+    q[largest] = max(q[largest] + (1.0 - moved), 0.0)
     return 0.0
 
 
@@ -245,7 +262,7 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
         t = eta - m
         return m - (c * mass * square + e * t**2) / (np.sqrt(c * mass * (square + t**2)) + t)
 
-    return low + max(0.0, highest(bound, -45.0, max(0.0, -0.5 * np.log(radius)) + 2.0, rounds=9))
+    return low + max(0.0, highest(bound, -45.0, max(0.0, -0.5 * np.log(radius)) + 2.0, rounds=13))
 
 
 KERNEL = RowKernel(_sweep, make_minimiser(_minimiser), _distance, _dual, ACCURACY)

@@ -215,16 +215,27 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
 
 @row_function
 def _polished(p, y, t, u, v, radius, x):  # type: ignore[no-untyped-def]
-    """Newton steps on D = radius for as long as they help: the minimiser needs the multiplier itself."""
+    """The root x of D = radius itself: values are flat around it, the minimiser is not."""
+    least, most = 1e-20, 1e20
     best, best_error = x, np.inf
+    count = 0
     while True:
         mass, less, first, second = _at(p, y, t, u, v, x)
-        curvature = (second / mass - (first / mass) ** 2) / (LOG2_E * x) ** 2
         unused = radius - (first / (LOG2_E * mass) - log_of(mass, less))
-        if not abs(unused) < best_error or not curvature > 0.0:
+        if abs(unused) < best_error:
+            best, best_error = x, abs(unused)
+        if unused > 0.0:
+            least = x
+        else:
+            most = x
+        curvature = (second / mass - (first / mass) ** 2) / (LOG2_E * x) ** 2
+        count += 1
+        following = x + unused / (x * curvature) if curvature > 0.0 and count % 3 != 0 else 0.0
+        if not (least < following < most):
+            following = math.sqrt(least) * math.sqrt(most)
+        if best_error <= 1e-16 * radius or not (least < following < most):
             return best
-        best, best_error = x, abs(unused)
-        x = min(max(x + unused / (x * curvature), 0.5 * best), 2.0 * best)
+        x = following
 
 
 def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
@@ -244,7 +255,8 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
     def bound(log_beta: Any) -> Any:
         beta = np.exp(log_beta)
         less = np.expm1(-beta[:, None] * y) @ weight
-        log_mass = np.where(less > -0.5, np.log1p(less), np.log(np.exp(-beta[:, None] * y) @ weight))
+        mass = np.exp(-beta[:, None] * y) @ weight
+        log_mass = np.where(less > -0.5, np.log1p(np.maximum(less, -0.5)), np.log(mass))
         return -(log_mass + radius) / beta
 
     first = np.log(8.0 * radius) / 2.0 - np.log(span) - 1.0

@@ -234,14 +234,15 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
 
     def bound(log_x: Any) -> Any:
         x = np.exp(log_x)[:, None]
-        point = weight - x * y
-        falling = -np.sort(-point, axis=1)
-        thetas = (1 - np.cumsum(falling, axis=1)) / ranks
-        size = (falling + thetas > 0).sum(axis=1)
-        eta = thetas[np.arange(len(size)), size - 1, None] / x
-        gap = y - eta
-        inner = np.where(weight > x * gap, weight * gap - x * gap**2 / 2, weight**2 / (2 * x))
-        return inner.sum(axis=1) + eta[:, 0] - np.longdouble(radius) ** 2 / (2 * x[:, 0])
+        falling = -np.sort(x * y - weight, axis=1)
+        size = (falling + (1 - np.cumsum(falling, axis=1)) / ranks > 0).sum(axis=1)
+        kept = np.argsort(np.argsort(x * y - weight, axis=1), axis=1) < size[:, None]
+        eta = (np.where(kept, x * y, 0).sum(axis=1) + np.where(kept, 0, weight).sum(axis=1)) / (size * x[:, 0])
+        gap = y - eta[:, None]
+        active = weight > x * gap
+        # sum_A p (y - eta) + eta = sum_A p y + eta sum_{not A} p, which does not cancel as eta grows
+        inner = np.where(active, weight * y - x * gap**2 / 2, weight**2 / (2 * x)).sum(axis=1)
+        return inner + eta * np.where(active, 0, weight).sum(axis=1) - np.longdouble(radius) ** 2 / (2 * x[:, 0])
 
     # radius^2 <= 2 x, and x W <= 2
     best = highest(bound, 2 * np.log(radius) - 2.0, 60.0, rounds=10)

@@ -121,7 +121,7 @@ def _judge(radius, x, logs, mass, first, second):  # type: ignore[no-untyped-def
     power, power_less_one = power_of_two(LOG2_E * (logs - radius))
     # the dual in X has slope e^(H - radius) - 1 and second derivative -e^(sum p log r - radius) Var(1 / r) / (1 + X)
     _, slope = power_of_two(LOG2_E * (spent - radius))
-    bend = power * curvature / (1.0 + big)
+    bend = max(power * curvature / (1.0 + big), SMALLEST)
     step = slope / bend
     gain = 0.5 * slope * step
     # The logarithm of the second derivative changes at a rate of at most 4 / X. While that makes little over 1.5
@@ -222,7 +222,7 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
         return 0.0
     mean_log, limit = _at_zero(p, y)
     if radius >= limit:
-        c = math.exp(mean_log - radius)
+        c = math.exp(max(mean_log - radius, -500.0))  # every q must stay above zero
         total = 0.0
         receiver = -1
         for j in range(n):
@@ -247,15 +247,17 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
         mass += q[j]
     # the sensitivity is c log(y + X) with c = 1 / sum_j p_j / (y_j + X), without the constant c log X
     for j in range(n):
-        q[j] /= mass
+        q[j] = max(q[j] / mass, 1e-305) if p[j] > 0.0 else 0.0  # every q must stay above zero
         m[j] = span / (x * mass) * math.log1p(x * y[j])
     return 0.0
 
 
 @row_function
 def _polished(p, y, radius, x):  # type: ignore[no-untyped-def]
-    """Newton steps on H = radius in log x for as long as they help; the minimiser needs x itself, however large."""
+    """The root x of H = radius itself, however large: values are flat around it, the minimiser is not."""
+    least, most = 1e-20, 1e280
     best, best_error = x, np.inf
+    count = 0
     while True:
         logs = 0.0
         mass = 0.0
@@ -268,11 +270,22 @@ def _polished(p, y, radius, x):  # type: ignore[no-untyped-def]
             first += p[j] * share
             second += p[j] * share * share
         unused = radius - (logs + (math.log1p(-first) if first < 0.5 else math.log(mass)))
+        if abs(unused) < best_error:
+            best, best_error = x, abs(unused)
+        if unused > 0.0:
+            least = x
+        else:
+            most = x
         curvature = second - first * first
-        if not abs(unused) < best_error or not curvature > 0.0:
+        count += 1
+        following = 0.0
+        if curvature > 0.0 and count % 3 != 0:  # Newton in log x
+            following = x * math.exp(min(max(unused * mass / curvature, -50.0), 50.0))
+        if not (least < following < most):
+            following = math.exp(0.5 * (math.log(least) + math.log(most)))
+        if best_error <= 1e-16 * radius or not (least < following < most):
             return best
-        best, best_error = x, abs(unused)
-        x = min(x * math.exp(min(max(unused * mass / curvature, -50.0), 50.0)), 1e280)
+        x = following
 
 
 def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
