@@ -24,7 +24,7 @@ from numba import njit
 from numba.extending import register_jitable
 
 from urbe.ambiguity.exponential import power_of_two
-from urbe.ambiguity.sweep import FAST, RowFunction, fingerprint, row_function
+from urbe.ambiguity.sweep import FAST, RowFunction, named_after, row_function, when_called
 
 ROUNDS = 4
 
@@ -44,15 +44,15 @@ vector_function = register_jitable(fastmath=FAST, error_model="numpy", inline="a
 """Marks a function to be vectorised over rows: inlined, and without tests for division by zero."""
 
 
+@when_called
 def make_block_sweep(
     line: RowFunction, curve: RowFunction, moments: RowFunction, judge: RowFunction, worst: RowFunction
 ) -> Callable[..., None]:
     """A compiled sweep over the rows `first .. last` that writes `out` and updates `hint`."""
-    text = fingerprint(worst) ^ fingerprint(power_of_two)
 
     @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+    @named_after(worst, power_of_two)
     def sweep(first, last, start, successor, p, r, data, radius, outside, w, reward, shift, hint, work, out):  # type: ignore[no-untyped-def]
-        text  # noqa: B018  part of the cache key
         width = work.shape[1]
         size = max(1, min(BLOCK, ENTRIES // width))
         z, t, u, v = np.empty(size * width), np.empty(size * width), np.empty(size * width), np.empty(size * width)

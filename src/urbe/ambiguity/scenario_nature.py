@@ -11,7 +11,7 @@ from numba import njit
 from numba.extending import register_jitable
 
 from urbe.ambiguity.base import WorstCase
-from urbe.ambiguity.sweep import FAST
+from urbe.ambiguity.sweep import FAST, named_after, when_called
 from urbe.ambiguity.widen import entry_keys
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
@@ -117,10 +117,12 @@ class ScenarioNature:
         )  # fmt: skip
 
 
+@when_called
 def make_mix(weigh: Callable[..., Any]) -> Callable[..., None]:
     """The loop over rows around `weigh(x, order, level, weight, y)`, which writes the mixture y of a row."""
 
     @njit(cache=True, nogil=True, fastmath=FAST)
+    @named_after(weigh)
     def mix(first, last, start, successor, members, r, w, level, weight, value, mixture):  # type: ignore[no-untyped-def]
         n_scenarios = len(weight)
         x, y = np.empty(n_scenarios), np.empty(n_scenarios)

@@ -13,7 +13,7 @@ A set's inner problem on one row is written once, as plain functions marked with
 `worst` may start from `hint` (a threshold, a multiplier) but its value must not depend on it beyond rounding: hints
 only make a sweep faster. A set in a hurry may bring a sweep of its own with the same arguments (`l1`, `block_sweep`).
 
-Compiled code is cached on disk. Its key covers the text of the file the row functions stand in.
+Compiled code is cached on disk. Its name covers the text of the file the row functions stand in.
 """
 
 from __future__ import annotations
@@ -51,11 +51,10 @@ def when_called(make: Callable[..., Callable[..., Any]]) -> Callable[..., Callab
 @when_called
 def make_sweep(worst: RowFunction) -> Callable[..., None]:
     """A compiled sweep over the rows `first .. last` that writes `out` and updates `hint`."""
-    text = fingerprint(worst)
 
     @njit(cache=True, nogil=True, fastmath=FAST)
+    @named_after(worst)
     def sweep(first, last, start, successor, p, r, data, radius, outside, w, reward, shift, hint, work, out):  # type: ignore[no-untyped-def]
-        text  # noqa: B018  part of the cache key
         for row in range(first, last):
             a = np.int64(start[row])
             n = np.int64(start[row + 1]) - a
@@ -84,11 +83,10 @@ def gather(a, n, successor, r, w, outside, work):  # type: ignore[no-untyped-def
 @when_called
 def make_minimiser(minimiser: RowFunction) -> Callable[..., None]:
     """A compiled loop that writes the worst-case kernel `q`, what it sends outside its rows, and sensitivities."""
-    text = fingerprint(minimiser)
 
     @njit(cache=True, nogil=True)
+    @named_after(minimiser)
     def loop(start, successor, p, r, data, radius, outside, w, work, q, m, sent):  # type: ignore[no-untyped-def]
-        text  # noqa: B018
         for row in range(len(start) - 1):
             a = np.int64(start[row])
             n = np.int64(start[row + 1]) - a
@@ -98,6 +96,22 @@ def make_minimiser(minimiser: RowFunction) -> Callable[..., None]:
             )
 
     return loop
+
+
+def named_after(*functions: RowFunction) -> Callable[[RowFunction], RowFunction]:
+    """Gives a loop made for row functions a name of its own, with the texts of their files in it.
+
+    Compiled code is cached and linked by name. Without this, code of equal names that different processes compiled is
+    taken one for the other when a third process loads both, and code of an older text for that of a newer one.
+    """
+    names = "_".join(f"{function.__module__}_{function.__name__}" for function in functions).replace(".", "_")
+    texts = sum(map(fingerprint, functions))
+
+    def name(loop: RowFunction) -> RowFunction:
+        loop.__qualname__ = f"{loop.__name__}_{names}_{texts:x}"
+        return loop
+
+    return name
 
 
 def fingerprint(function: RowFunction) -> int:

@@ -18,7 +18,7 @@ from numba.extending import register_jitable
 
 from urbe.ambiguity.levels import Distance
 from urbe.ambiguity.levels.gather import gather
-from urbe.ambiguity.sweep import fingerprint
+from urbe.ambiguity.sweep import fingerprint, when_called
 
 MOST_TRIALS = 500
 """Steps of a search, far more than any needs: bisection alone takes 60."""
@@ -104,9 +104,10 @@ def _make_search(distance: Distance) -> Callable[..., tuple[float, float, float,
         mix = (budget - right_spent) / (left_spent - right_spent) if left_spent > budget else 1.0
         return best, left, right, mix
 
-    return search  # type: ignore[no-any-return]
+    return search
 
 
+@when_called
 def make_evaluate(distance: Distance) -> Callable[..., None]:
     """Worst-case values of a policy; rows are those it takes, `first_row` the first of each of their states."""
     prepare, search = distance.prepare, _make_search(distance)
@@ -114,10 +115,10 @@ def make_evaluate(distance: Distance) -> Callable[..., None]:
 
     @njit(cache=True, nogil=True)
     @distance.naming
-    def evaluate(
+    def evaluate(  # type: ignore[no-untyped-def]
         first, last, row_start, start, successor, p, reward, by_entry, w, outside, pi, budget, shift, tolerance,
         price_hint, row_hint, masses, values, at, low, mean, work, path, value,
-    ):  # type: ignore[no-untyped-def]  # fmt: skip
+    ):  # fmt: skip
         text  # noqa: B018
         for s in range(first, last):
             a, b = np.int64(row_start[s]), np.int64(row_start[s + 1])
@@ -132,9 +133,10 @@ def make_evaluate(distance: Distance) -> Callable[..., None]:
             price_hint[s] = left if right == np.inf else 0.5 * (left + right)
             value[s] = base + best + shift
 
-    return evaluate  # type: ignore[no-any-return]
+    return evaluate
 
 
+@when_called
 def make_answer(distance: Distance) -> Callable[..., None]:
     """Nature's answer to a policy on the rows it takes, and the policy's value under it up to `tolerance`."""
     prepare, point, search = distance.prepare, distance.point, _make_search(distance)
@@ -142,10 +144,10 @@ def make_answer(distance: Distance) -> Callable[..., None]:
 
     @njit(cache=True, nogil=True)
     @distance.naming
-    def answer(
+    def answer(  # type: ignore[no-untyped-def]
         first, last, row_start, start, successor, p, reward, by_entry, w, outside, pi, budget, tolerance,
         price_hint, row_hint, masses, values, at, low, mean, work, path, q, other, sent,
-    ):  # type: ignore[no-untyped-def]  # fmt: skip
+    ):  # fmt: skip
         text  # noqa: B018
         for s in range(first, last):
             a, b = np.int64(row_start[s]), np.int64(row_start[s + 1])
@@ -170,4 +172,4 @@ def make_answer(distance: Distance) -> Callable[..., None]:
                     for j in range(n):
                         q[e + j] += share * other[j]
 
-    return answer  # type: ignore[no-any-return]
+    return answer

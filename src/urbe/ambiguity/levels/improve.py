@@ -23,12 +23,13 @@ from numba.extending import register_jitable
 
 from urbe.ambiguity.levels import Distance
 from urbe.ambiguity.levels.gather import gather
-from urbe.ambiguity.sweep import fingerprint
+from urbe.ambiguity.sweep import fingerprint, when_called
 
 MOST_TRIALS = 500
 """Steps of a search, far more than any needs: bisection alone takes 60."""
 
 
+@when_called
 def make_improve(distance: Distance) -> Callable[..., None]:
     """Values, bounds from above, and policies: writes `value`, `upper`, `q` and `weights`."""
     prepare, level, negligible = distance.prepare, distance.level, distance.negligible
@@ -51,10 +52,10 @@ def make_improve(distance: Distance) -> Callable[..., None]:
 
     @njit(cache=True, nogil=True)
     @distance.naming
-    def improve(
+    def improve(  # type: ignore[no-untyped-def]
         first, last, row_start, start, successor, p, reward, by_entry, w, outside, budget, shift, tolerance,
         level_hint, row_hint, masses, values, at, low, mean, slope, work, value, upper, q, weights,
-    ):  # type: ignore[no-untyped-def]  # fmt: skip
+    ):  # fmt: skip
         text  # noqa: B018  part of the cache key
         for s in range(first, last):
             a, b = np.int64(row_start[s]), np.int64(row_start[s + 1])
@@ -112,9 +113,10 @@ def make_improve(distance: Distance) -> Callable[..., None]:
             for k in range(count):
                 q[a + k] = min(low[k] + mean[k], best) + shift
 
-    return improve  # type: ignore[no-any-return]
+    return improve
 
 
+@when_called
 def make_saddle(distance: Distance) -> Callable[..., None]:
     """The kernel that holds every action to the level `upper[s]` of its state: nature's half of the saddle point."""
     prepare, level, point = distance.prepare, distance.level, distance.point
@@ -122,10 +124,10 @@ def make_saddle(distance: Distance) -> Callable[..., None]:
 
     @njit(cache=True, nogil=True)
     @distance.naming
-    def saddle(
+    def saddle(  # type: ignore[no-untyped-def]
         first, last, row_start, start, successor, p, reward, by_entry, w, outside, upper,
         row_hint, masses, values, at, low, mean, work, q, sent,
-    ):  # type: ignore[no-untyped-def]  # fmt: skip
+    ):  # fmt: skip
         text  # noqa: B018
         for s in range(first, last):
             for row in range(row_start[s], row_start[s + 1]):
@@ -142,4 +144,4 @@ def make_saddle(distance: Distance) -> Callable[..., None]:
                     )
                     sent[row] = point(p[a : a + n], values[:n], x, work[:, :n], q[a : a + n])
 
-    return saddle  # type: ignore[no-any-return]
+    return saddle
