@@ -37,10 +37,11 @@ lint: $(VENV)/.dev
 
 test: lint
 	$(BIN)/python -m pytest -n 2 -m "not slow"
-	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=interpreted $(BIN)/python -m pytest -n 2 -q -m "not slow" tests/ambiguity
 
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 -m slow
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n 2 -q -m "not slow" tests
+	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=interpreted $(BIN)/python -m pytest -n 2 -q -m "not slow" tests/ambiguity/test_l1.py tests/ambiguity/test_contract.py tests/ambiguity/test_scenarios.py tests/ambiguity/test_contamination.py
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.compare --write docs/benchmarks.md

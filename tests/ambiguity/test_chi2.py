@@ -25,7 +25,7 @@ def test_numbers_of_the_specification(radius, value):
 
 
 @given(row=rows(), radius=radii(3.0), scale=st.sampled_from([1e-8, 1.0, 1e8]))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 def test_agrees_with_forty_digits(row, radius, scale):
     p, z = row[0], row[1] * scale
     divergences.check_row(Chi2Ball(radius), p, z, divergences.chi2(p, z, radius))

@@ -27,7 +27,7 @@ def test_numbers_of_the_specification(radius, value):
 
 
 @given(row=rows(6), radius=radii(1.5), scale=st.sampled_from([1e-8, 1.0, 1e8]), everywhere=st.booleans())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=30)
 def test_agrees_with_forty_digits(row, radius, scale, everywhere):
     p, z = row[0], row[1] * scale
     ball = L2Ball(radius, "all" if everywhere else "nominal")

@@ -31,7 +31,7 @@ def test_numbers_of_the_specification(radius, value):
     everywhere=st.booleans(),
     listed=st.booleans(),
 )
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 def test_agrees_with_forty_digits(row, radius, scale, everywhere, listed):
     p, z = row[0], row[1] * scale
     region = LikelihoodRegion(radius, "all" if everywhere else "nominal")

@@ -97,7 +97,7 @@ def test_randomising_beats_every_action():
 
 
 @pytest.mark.parametrize("norm", ["l1", "linf"])
-@settings(max_examples=150)
+@settings(max_examples=40)
 @given(state=states(), budget=budgets)
 def test_levels_solve_the_linear_program(norm, state, budget):
     ps, zs = state
@@ -120,7 +120,7 @@ def policies(draw, n):
 
 
 @pytest.mark.parametrize("norm", ["l1", "linf"])
-@settings(max_examples=150)
+@settings(max_examples=40)
 @given(state=states(), budget=budgets, data=st.data())
 def test_policies_face_the_linear_program(norm, state, budget, data):
     ps, zs = state
@@ -142,7 +142,7 @@ def test_policies_face_the_convex_program(norm, state, budget, data):
 
 
 @pytest.mark.parametrize("norm", list(BALLS))
-@settings(max_examples=150)
+@settings(max_examples=40)
 @given(state=states(), budget=budgets)
 def test_policy_and_kernel_form_a_saddle_point(norm, state, budget):
     """The policy is worth V against nature, and no policy is worth more under nature's kernel: minimax, certified."""
@@ -161,7 +161,7 @@ def test_policy_and_kernel_form_a_saddle_point(norm, state, budget):
 
 
 @pytest.mark.parametrize("norm", list(BALLS))
-@settings(max_examples=150)
+@settings(max_examples=40)
 @given(state=states(), budget=budgets, data=st.data())
 def test_answers_attain_the_worst_case_within_the_budget(norm, state, budget, data):
     ps, zs = state
@@ -183,7 +183,7 @@ def test_answers_attain_the_worst_case_within_the_budget(norm, state, budget, da
 
 
 @pytest.mark.parametrize("norm", list(BALLS))
-@settings(max_examples=100)
+@settings(max_examples=30)
 @given(state=states(), budget=budgets, more=st.floats(0, 1))
 def test_laws(norm, state, budget, more):
     ps, zs = state
@@ -208,7 +208,7 @@ def test_laws(norm, state, budget, more):
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(state=states(), budget=budgets, data=st.data())
 def test_any_successor_may_receive_mass(norm, state, budget, data):
     """Rewards of the pair alone, values of the states: rows stay sparse or list every state."""

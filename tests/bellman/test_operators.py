@@ -31,7 +31,7 @@ def problems_at_a_value(draw):
     return mdp, nature, model, np.where(mdp.terminal, 0.0, v + shift)
 
 
-@settings(max_examples=150)
+@settings(max_examples=40)
 @given(problem=problems_at_a_value())
 def test_an_improvement_is_exact_up_to_its_stated_error(problem):
     mdp, nature, model, v = problem

@@ -35,7 +35,7 @@ def random_model(seed, *, successors=False, terminal=(4,)):
 
 
 @pytest.mark.parametrize("ball", BALLS)
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 2**32 - 1), successors=st.booleans(), budget=st.sampled_from([0.0, 1e-6, 0.1, 0.7, 9.0]))
 def test_improvement_evaluation_and_kernel_agree(ball, seed, successors, budget):
     mdp = random_model(seed, successors=successors)
@@ -60,7 +60,7 @@ def test_improvement_evaluation_and_kernel_agree(ball, seed, successors, budget)
 
 
 @pytest.mark.parametrize("ball", BALLS)
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 2**32 - 1), budget=st.sampled_from([0.0, 0.1, 0.7, 9.0]))
 def test_any_policy_is_answered_on_its_own_rows_alone(ball, seed, budget):
     mdp = random_model(seed)
