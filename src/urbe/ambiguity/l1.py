@@ -67,20 +67,23 @@ def _sweep(first, last, start, successor, p, r, data, radius, outside, w, reward
         a = np.int64(start[row])
         n = np.int64(start[row + 1]) - a
         row_p, row_successor = p[a : a + n], successor[a : a + n]
-        marginal = np.uint32(hint[row])
-        tau = w[np.uint32(row_successor[marginal])]
+        code = np.int64(hint[row])
+        marginal, lowest = np.uint32(code & MARGINAL), np.uint32(code >> BITS)
+        tau, least = w[np.uint32(row_successor[marginal])], w[np.uint32(row_successor[lowest])]
         if r is not None:
             tau += r[a + marginal]
-        total, above, low = 0.0, 0.0, outside
+            least += r[a + lowest]
+        total, above, below = 0.0, 0.0, 0.0
         for j in range(n):
             z = w[np.uint32(row_successor[j])]
             if r is not None:
                 z += r[a + j]
             total += row_p[j] * min(z, tau)
             above += row_p[j] if z > tau else 0.0
-            low = min(low, z)
+            below += 1.0 if z < least else 0.0
         moved = 0.5 * radius[row]
-        stale[row - first] = (above > moved) | (above + row_p[marginal] < moved)
+        low = min(least, outside)
+        stale[row - first] = (above > moved) | (above + row_p[marginal] < moved) | (below > 0.0)
         out[row] = total - moved * (tau - low) + shift
         if r is None:
             out[row] += reward[row]
@@ -91,7 +94,7 @@ def _sweep(first, last, start, successor, p, r, data, radius, outside, w, reward
         n = np.int64(start[row + 1]) - a
         values, rest, mass = work[0, :n], work[1, :n], work[2, :n]
         row_p, row_successor = p[a : a + n], successor[a : a + n]
-        low = outside
+        low, bottom = np.inf, 0
         for j in range(n):
             z = w[np.uint32(row_successor[j])]
             if r is not None:
@@ -99,7 +102,9 @@ def _sweep(first, last, start, successor, p, r, data, radius, outside, w, reward
             values[j] = z
             rest[j] = z
             mass[j] = row_p[j]
-            low = min(low, z)
+            if z < low:
+                low, bottom = z, j
+        low = min(low, outside)
         moved = 0.5 * radius[row]
         if n <= SHORT:
             tau = values[0]
@@ -117,18 +122,22 @@ def _sweep(first, last, start, successor, p, r, data, radius, outside, w, reward
                 rest[top] = rest[k]
                 mass[top] = mass[k]
         else:
-            tau = _search(row_p, values, moved, values[np.uint32(hint[row])])
+            tau = _search(row_p, values, moved, values[np.int64(hint[row]) & MARGINAL])
         total = 0.0
         for j in range(n):
             total += row_p[j] * min(values[j], tau)
         entry = 0
         while values[entry] != tau:
             entry += 1
-        hint[row] = entry
+        hint[row] = entry + (bottom << BITS)
         out[row] = total - moved * (tau - low) + shift
         if r is None:
             out[row] += reward[row]
 
+
+BITS = 26
+MARGINAL = (1 << BITS) - 1
+"""A row's hint holds two of its entries: where the removal stopped, and the lowest one, shifted by BITS."""
 
 SHORT = 64
 """Row length up to which taking the highest entries one by one beats a search."""
@@ -218,7 +227,7 @@ def _minimise(start, successor, p, r, data, radius, outside, w, work, q, m, sent
         a = np.int64(start[row])
         n = np.int64(start[row + 1]) - a
         z, low = gather(a, n, successor, r, w, outside, work)
-        tau = z[np.int64(hint[row])]
+        tau = z[np.int64(hint[row]) & MARGINAL]
         above = 0.0
         receiver = np.int64(-1)
         for j in range(n):

@@ -168,11 +168,12 @@ def _mass_error(entry_start, probability):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _copy_rows(chosen, start, successor, p, reward, by_entry, new_start, new_successor, new_p, new_reward):  # type: ignore[no-untyped-def]
     for k in range(len(chosen)):
-        a, b = start[chosen[k]], new_start[k]
-        for j in range(new_start[k + 1] - b):
+        row, b = np.uint64(chosen[k]), np.uint64(new_start[k])
+        a, n = np.uint64(start[row]), np.uint64(new_start[k + 1]) - b
+        for j in range(n):
             new_successor[b + j] = successor[a + j]
             new_p[b + j] = p[a + j]
-            if by_entry:
-                new_reward[b + j] = reward[a + j]
-        if not by_entry:
-            new_reward[k] = reward[chosen[k]]
+        if by_entry:
+            new_reward[b : b + n] = reward[a : a + n]
+        else:
+            new_reward[np.uint64(k)] = reward[row]

@@ -15,7 +15,7 @@ from urbe.solvers.bounds import spread_of
 from urbe.solvers.evaluation import Evaluation, Setting
 from urbe.types import FloatArray
 
-ROUNDS = 3
+ROUNDS = 1
 SHRINK = 0.1
 
 
