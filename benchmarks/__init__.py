@@ -1,1 +1,7 @@
 """Benchmarks: every figure is a ratio measured in one run, minimum over repeats, CPU time and wall time."""
+
+import os
+
+# one thread for everyone, set before NumPy starts any: idle BLAS threads spin and count as CPU time
+for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ[name] = "1"
