@@ -114,13 +114,13 @@ def adaptive() -> Evaluation:
         else:
             reached = Evaluated(v, spread, 0)
         how: Plan | None = None
-        idle = 0
+        best, idle = reached.spread, 0
         while reached.spread > target and not _rounding_wins(idle, reached.spread, reached.value):
             new = evaluator.apply(reached.value, setting.workers)
             lo, hi = spread_of(reached.value, new, setting.terminal)
             left = _sweeps_left(reached.spread, hi - lo, target)
-            idle = 0 if hi - lo < reached.spread else idle + 1
             reached = Evaluated(new, hi - lo, reached.sweeps + 1)
+            best, idle = (reached.spread, 0) if reached.spread < best else (best, idle + 1)
             if known is not None or reached.sweeps < TRIAL_SWEEPS or left < LEAST_SWEEPS:
                 continue
             how = how or plan(live_system(evaluator.freeze(new), setting).matrix)
