@@ -69,7 +69,8 @@ def likelihood(p, z, radius, everywhere=False):
     inside = [(a, b) for a, b in zip(p, z, strict=True) if a > 0]
     low = min(z) if everywhere else min(b for _, b in inside)
     p, y = [a for a, _ in inside], [b - low for _, b in inside]
-    if radius == 0:
+    # below 1e-34 forty digits say nothing, but the value is within sqrt(2 radius) max y of the mean: 1.5e-17 max y
+    if radius < D("1e-34"):
         return float(low + sum(a * b for a, b in zip(p, y, strict=True)))
     if max(y) == 0:
         return float(low)
