@@ -56,7 +56,7 @@ def main() -> None:
                 lines.append(line)
                 print(_row(line), flush=True)
     if options.write is not None:
-        options.write.write_text(_page(lines))
+        options.write.write_text(_page([_row(line) for line in lines] + _kept(options.write, lines)))
         print(f"Written to {options.write}", file=sys.stderr)
 
 
@@ -72,7 +72,21 @@ def _verdict(line: Line) -> str:
     return "met" if met else "**missed**"
 
 
-def _page(lines: list[Line]) -> str:
+def _kept(page: Path, measured: list[Line]) -> list[str]:
+    """The lines of an existing page that were not measured again (those left out by --only)."""
+    if not page.exists():
+        return []
+    rows = [row for row in page.read_text().splitlines() if row.startswith("| ") and not row.startswith("| what")]
+    again = {_subject(f"| {line.what} |") for line in measured}
+    return [row for row in rows if _subject(row) not in again]
+
+
+def _subject(row: str) -> str:
+    """What a row is about, without the peer it is compared with."""
+    return row.split("|")[1].split(" / ")[0].strip()
+
+
+def _page(rows: list[str]) -> str:
     packages = ", ".join(
         f"{name} {version(name)}" for name in ("numpy", "numba", "mdpsolver", "quantecon", "pymdptoolbox")
     )
@@ -81,7 +95,7 @@ def _page(lines: list[Line]) -> str:
         machine=f"{platform.machine()}, {_cores()} cores",
         python=platform.python_version(),
         packages=packages,
-        lines="\n".join(_row(line) for line in lines),
+        lines="\n".join(rows),
     )
 
 
