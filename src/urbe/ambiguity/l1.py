@@ -13,20 +13,18 @@ tries the entry at which the row's removal stopped last time: one pass without b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numba import njit
 
 from urbe import checks
-from urbe.ambiguity.base import WorstCase
+from urbe.ambiguity.l1_dense import DenseL1Nature
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import FAST, gather, row_function
 from urbe.mdp.model import MDP
-from urbe.mdp.rows import Rows
-from urbe.types import FloatArray, IntArray, Support
-from urbe.workers import SERIAL, Workers
+from urbe.types import FloatArray, Support
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,96 +260,3 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
 
 
 KERNEL = RowKernel(_sweep, _minimise, _distance, _dual)
-
-
-@dataclass(frozen=True, eq=False)
-class DenseL1Nature:
-    """The L1 adversary where every row lists every state: one order of the states serves all rows."""
-
-    inner: RowNature
-
-    @property
-    def rows(self) -> Rows:
-        """See `Nature`."""
-        return self.inner.rows
-
-    @property
-    def discount(self) -> float:
-        """See `Nature`."""
-        return self.inner.discount
-
-    @property
-    def accuracy(self) -> float:
-        """See `Nature`: a row's sum is corrected once for each state its threshold moves over."""
-        return 2.0 * self.inner.accuracy
-
-    def values(self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL) -> FloatArray:
-        """See `Nature`."""
-        nature = self.inner
-        w = nature.discount * v
-        order = np.argsort(-w, kind="stable")
-        rank = np.empty_like(order)
-        rises = np.append(True, np.diff(w[order]) != 0.0)
-        rank[order] = np.maximum.accumulate(np.where(rises, np.arange(len(order)), 0))  # tied states share the first
-        p = nature.rows.probability.reshape(nature.rows.n_rows, -1)
-        out = np.empty(nature.rows.n_rows)
-
-        def task(first: int, last: int) -> None:
-            _dense_sweep(
-                first, last, p, nature.radius, w, order, rank, nature.rows.reward, nature.discount * shift,
-                nature.hint, out,
-            )  # fmt: skip
-
-        workers.run(nature.rows.entry_start, task)
-        return out
-
-    def worst_case(self, v: FloatArray) -> WorstCase:
-        """See `Nature`."""
-        return self.inner.worst_case(v)
-
-    def take(self, chosen: IntArray) -> DenseL1Nature:
-        """See `Nature`."""
-        return replace(self, inner=self.inner.take(chosen))
-
-    def excess(self, kernel: Rows) -> FloatArray:
-        """See `Nature`."""
-        return self.inner.excess(kernel)
-
-    def dual_bound(self, v: FloatArray) -> FloatArray:
-        """See `Nature`."""
-        return self.inner.dual_bound(v)
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _dense_sweep(first, last, p, radius, w, order, rank, reward, constant, hint, out):  # type: ignore[no-untyped-def]
-    """One pass at the state where the removal stopped last time, then a walk along the common order."""
-    n = len(w)
-    low = w[order[n - 1]]
-    for row in range(first, last):
-        moved = 0.5 * radius[row]
-        row_p = p[row]
-        k = rank[np.uint32(hint[row])]
-        tau = w[order[k]]
-        total = 0.0
-        above = 0.0
-        for j in range(n):
-            total += row_p[j] * min(w[j], tau)
-            above += row_p[j] if w[j] > tau else 0.0
-        while above > moved and k > 0:
-            k -= 1
-            step = w[order[k]]
-            total += above * (step - tau)
-            tau = step
-            # states tied with the new level are no longer above it
-            while k > 0 and w[order[k - 1]] == tau:
-                above -= row_p[order[k]]
-                k -= 1
-            above -= row_p[order[k]]
-        while k < n - 1 and above + row_p[order[k]] < moved:
-            above += row_p[order[k]]
-            k += 1
-            step = w[order[k]]
-            total -= above * (tau - step)
-            tau = step
-        hint[row] = order[k]
-        out[row] = total - moved * (tau - low) + reward[row] + constant
