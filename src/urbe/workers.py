@@ -28,7 +28,7 @@ class Workers:
 
     def __init__(self, threads: int = 1) -> None:
         self.threads = checks.whole_number("threads", threads, 1)
-        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+        self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
 
     def run(self, entry_start: IntArray, task: Callable[[int, int], object]) -> None:
         """Calls `task` on blocks that cover all rows of `entry_start`, and waits."""
@@ -36,10 +36,13 @@ class Workers:
         if self._pool is None or n_entries < 2 * SMALLEST_BLOCK:
             task(0, n_rows)
             return
-        # four blocks a thread, so that one slow block does not leave the others waiting
-        cuts = np.linspace(0, n_entries, 4 * self.threads + 1)[1:-1]
+        # one block a thread, the first in this one: handing over the interpreter costs more than uneven blocks do
+        cuts = np.linspace(0, n_entries, self.threads + 1)[1:-1]
         edges = [0, *np.searchsorted(entry_start, cuts).tolist(), n_rows]
-        for done in [self._pool.submit(task, a, b) for a, b in pairwise(edges) if a < b]:
+        first, *others = list(pairwise(edges))
+        running = [self._pool.submit(task, a, b) for a, b in others if a < b]
+        task(*first)
+        for done in running:
             done.result()
 
     def __enter__(self) -> Workers:
