@@ -8,7 +8,7 @@ A set's inner problem on one row is written once, as plain functions marked with
     p      (n,)    nominal probabilities                z     (n,)   value of each successor
     low    scalar  lowest value mass may be sent to, inside the row or not
     data   (n, k)  further numbers per entry            hint  scalar what `worst` returned for this row last time
-    work   (n, 4)  scratch                              q, m  (n,)   minimiser and sensitivity
+    work   (4, n)  scratch                              q, m  (n,)   minimiser and sensitivity
 
 `worst` may start from `hint` (a threshold, a multiplier) but its value must not depend on it beyond rounding: hints
 only make a sweep faster. A set in a hurry may bring a sweep of its own with the same arguments (`l1`, `block_sweep`).
