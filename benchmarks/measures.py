@@ -110,10 +110,11 @@ def threads(repeats: int) -> list[Line]:
     mdp = urbe.library.garnet(10**6, 4, 3, seed=0, discount=DISCOUNT)
     nature = urbe.L1Ball(RADIUS).bind(mdp)
     v = np.random.default_rng(0).random(mdp.n_states)
+    q = np.empty(mdp.n_rows)
     with Workers(2) as two:
         tasks = {
-            "one": task(lambda: nature.values(v, 0.0, SERIAL)),
-            "two": task(lambda: nature.values(v, 0.0, two)),
+            "one": task(lambda: nature.values(v, 0.0, SERIAL, q)),
+            "two": task(lambda: nature.values(v, 0.0, two, q)),
         }
         timings = best_of(tasks, repeats)
     ratio = timings["one"].wall / timings["two"].wall

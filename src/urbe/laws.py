@@ -13,7 +13,7 @@ from urbe.ambiguity.base import AmbiguitySet, Nature, WorstCase
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
-from urbe.workers import Workers
+from urbe.workers import SERIAL, Workers
 
 DIFFERENCE_STEP = 1e-6
 DIFFERENCE_TOLERANCE = 1e-4
@@ -211,6 +211,14 @@ def check_threads(case: Case, v: FloatArray) -> None:
     threaded = case.nature.values(v, 0.0, cast(Workers, _SmallBlocks()))
     tolerance = case.tolerance * case.scale(v)
     case.equal("values do not depend on the workers", threaded, case.nature.values(v), tolerance)
+
+
+def check_output(case: Case, v: FloatArray) -> None:
+    """Values asked for in a given array are written there, whatever it held."""
+    out = np.full(case.nature.rows.n_rows, np.nan)
+    returned = case.nature.values(v, 0.0, SERIAL, out)
+    for found in (out, returned):
+        case.equal("values(v, out=x) writes x and returns it", found, case.nature.values(v), 0.0)
 
 
 def check_memory(case: Case, points: list[FloatArray]) -> None:

@@ -67,6 +67,7 @@ def check_ambiguity_set(
             laws.check_dual(case, v, tight)
             laws.check_take(case, v, rng)
             laws.check_threads(case, v)
+            laws.check_output(case, v)
             if convex:
                 laws.check_excess_sees_outside(case, v)
             if oracle is not None:

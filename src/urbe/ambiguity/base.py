@@ -49,8 +49,13 @@ class Nature(Protocol):
     def accuracy(self) -> float:
         """Bound on |values(v) - Q(v)| as a multiple of max |z|; what certified bounds allow for."""
 
-    def values(self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL) -> FloatArray:
-        """`(R,)` Q at the state values `v + shift`; a sweep. `shift` is added after the inner problem."""
+    def values(
+        self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: FloatArray | None = None
+    ) -> FloatArray:
+        """`(R,)` Q at the state values `v + shift`; a sweep. `shift` is added after the inner problem.
+
+        Written into `out` when given, which spares large models the first touch of fresh memory at every sweep.
+        """
 
     def worst_case(self, v: FloatArray) -> WorstCase:
         """Value, kernel and sensitivity at `v`; slower than `values`, asked for once."""

@@ -36,10 +36,12 @@ class ExactNature:
         """See `Nature`: the error of a sum of n products."""
         return (self.rows.longest + 4) * 2.0**-53
 
-    def values(self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL) -> FloatArray:
+    def values(
+        self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: FloatArray | None = None
+    ) -> FloatArray:
         """See `Nature`."""
         rows, w = self.rows, self.discount * v
-        out = np.empty(rows.n_rows)
+        out = np.empty(rows.n_rows) if out is None else out
         constant = self.discount * shift
         dense = rows.probability.reshape(rows.n_rows, -1) if rows.is_dense and rows.n_rows else None
 

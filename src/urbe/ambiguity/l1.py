@@ -56,11 +56,21 @@ class L1Ball:
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _sweep(first, last, start, successor, p, r, data, radius, outside, w, reward, shift, hint, work, out):  # type: ignore[no-untyped-def]
-    """A first attempt on each row, one pass without branches at its last stopping entry; then the rows where it moved.
+    """Block by block: a first attempt on all rows, then a search on those where it failed, still in the cache."""
+    stale = np.empty(BLOCK, dtype=np.bool_)
+    for at in range(first, last, BLOCK):
+        end = min(at + BLOCK, last)
+        _attempt(at, end, start, successor, p, r, radius, outside, w, reward, shift, hint, stale, out)
+        _settle(at, end, stale, start, successor, p, r, radius, outside, w, reward, shift, hint, work, out)
 
-    All in one function: a call for each row would cost as much as the row.
-    """
-    stale = np.empty(last - first, dtype=np.bool_)
+
+BLOCK = 4096
+"""Rows at a time. A call for each row would cost as much as the row."""
+
+
+@row_function
+def _attempt(first, last, start, successor, p, r, radius, outside, w, reward, shift, hint, stale, out):  # type: ignore[no-untyped-def]
+    """One pass without branches at each row's last stopping entry; `stale` where that has moved."""
     for row in range(first, last):
         a = np.int64(start[row])
         n = np.int64(start[row + 1]) - a
@@ -85,50 +95,42 @@ def _sweep(first, last, start, successor, p, r, data, radius, outside, w, reward
         out[row] = total - moved * (tau - low) + shift
         if r is None:
             out[row] += reward[row]
+
+
+@row_function
+def _settle(first, last, stale, start, successor, p, r, radius, outside, w, reward, shift, hint, work, out):  # type: ignore[no-untyped-def]
+    """Finds where the removal stops on the rows that are stale."""
     for row in range(first, last):
         if not stale[row - first]:
             continue
         a = np.int64(start[row])
         n = np.int64(start[row + 1]) - a
-        values, rest, mass = work[0, :n], work[1, :n], work[2, :n]
+        values, above = work[0, :n], work[1, :n]
         row_p, row_successor = p[a : a + n], successor[a : a + n]
-        low, bottom = np.inf, 0
         for j in range(n):
-            z = w[np.uint32(row_successor[j])]
+            values[j] = w[np.uint32(row_successor[j])]
             if r is not None:
-                z += r[a + j]
-            values[j] = z
-            rest[j] = z
-            mass[j] = row_p[j]
-            if z < low:
-                low, bottom = z, j
-        low = min(low, outside)
+                values[j] += r[a + j]
+            above[j] = 0.0
         moved = 0.5 * radius[row]
-        if n <= SHORT:
-            tau = values[0]
-            left = moved
-            for k in range(n):  # take the highest entry of what is left, until enough is taken
-                top = k
-                tau = rest[k]
-                for j in range(k + 1, n):
-                    if rest[j] > tau:
-                        tau = rest[j]
-                        top = j
-                left -= mass[top]
-                if left <= 0.0:
-                    break
-                rest[top] = rest[k]
-                mass[top] = mass[k]
+        if n <= SHORT:  # the lowest entry with little enough above it; all pairs, since that takes no branches
+            for i in range(n):
+                p_i, z_i = row_p[i], values[i]
+                for j in range(n):
+                    above[j] += p_i if z_i > values[j] else 0.0
+            tau, least = np.inf, np.inf
+            for j in range(n):
+                tau = min(tau, values[j] if above[j] <= moved else np.inf)
+                least = min(least, values[j])
         else:
-            tau = _search(row_p, values, moved, values[np.int64(hint[row]) & MARGINAL])
-        total = 0.0
+            tau, least = _search(row_p, values, moved, values[np.int64(hint[row]) & MARGINAL])
+        total, stop, bottom = 0.0, 0, 0
         for j in range(n):
             total += row_p[j] * min(values[j], tau)
-        entry = 0
-        while values[entry] != tau:
-            entry += 1
-        hint[row] = entry + (bottom << BITS)
-        out[row] = total - moved * (tau - low) + shift
+            stop = j if values[j] == tau else stop
+            bottom = j if values[j] == least else bottom
+        hint[row] = stop + (bottom << BITS)
+        out[row] = total - moved * (tau - min(least, outside)) + shift
         if r is None:
             out[row] += reward[row]
 
@@ -137,8 +139,8 @@ BITS = 26
 MARGINAL = (1 << BITS) - 1
 """A row's hint holds two of its entries: where the removal stopped, and the lowest one, shifted by BITS."""
 
-SHORT = 64
-"""Row length up to which taking the highest entries one by one beats a search."""
+SHORT = 48
+"""Row length up to which comparing all pairs of entries beats a search."""
 
 
 PASSES = 12
@@ -146,15 +148,16 @@ PASSES = 12
 
 @row_function
 def _search(p, z, moved, guess):  # type: ignore[no-untyped-def]
-    """The value tau with mass(z > tau) <= moved <= mass(z >= tau), or the lowest value.
+    """The value tau with mass(z > tau) <= moved <= mass(z >= tau), or the lowest value; and the lowest value.
 
     Mass and number of entries above a level are sums, which vectorise: a secant search on the level, from the guess,
     until one entry is left between the ends. Ties and odd spacings are left to a walk over what remains.
     """
-    bottom, top = _extremes(z)
+    least, top = _extremes(z)
+    bottom = least
     above_bottom, count_bottom = _beyond(p, z, bottom)
     if above_bottom <= moved:
-        return bottom
+        return bottom, least
     above_top, count_top = 0.0, 0.0
     level = guess
     for _ in range(PASSES):
@@ -169,9 +172,9 @@ def _search(p, z, moved, guess):  # type: ignore[no-untyped-def]
             between = 0.0
             for j in range(p.shape[0]):
                 between += z[j] if (z[j] > bottom) & (z[j] <= top) else 0.0
-            return between
+            return between, least
         level = bottom + (top - bottom) * (above_bottom - moved) / (above_bottom - above_top)
-    return _walk_down(p, z, moved - above_top, bottom, top)
+    return _walk_down(p, z, moved - above_top, bottom, top), least
 
 
 @row_function

@@ -36,7 +36,9 @@ class DenseL1Nature:
         """See `Nature`: a row's sum is corrected once for each state its threshold moves over."""
         return 2.0 * self.inner.accuracy
 
-    def values(self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL) -> FloatArray:
+    def values(
+        self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: FloatArray | None = None
+    ) -> FloatArray:
         """See `Nature`."""
         nature = self.inner
         w = nature.discount * v
@@ -45,7 +47,7 @@ class DenseL1Nature:
         rises = np.append(True, np.diff(w[order]) != 0.0)
         rank[order] = np.maximum.accumulate(np.where(rises, np.arange(len(order)), 0))  # tied states share the first
         p = nature.rows.probability.reshape(nature.rows.n_rows, -1)
-        out = np.empty(nature.rows.n_rows)
+        out = np.empty(nature.rows.n_rows) if out is None else out
 
         def task(first: int, last: int) -> None:
             _dense_sweep(

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from urbe.ambiguity.base import AmbiguitySet, Nature, WorstCase
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
@@ -63,9 +65,12 @@ class OptimisticNature:
         """See `Nature`."""
         return self.inner.accuracy
 
-    def values(self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL) -> FloatArray:
+    def values(
+        self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: FloatArray | None = None
+    ) -> FloatArray:
         """See `Nature`; the largest value over the set."""
-        return 0.0 - self.inner.values(-v, -shift, workers)  # not -x: that would print zero as -0
+        least = self.inner.values(-v, -shift, workers, out)
+        return np.subtract(0.0, least, out=least)  # not -x: that would print zero as -0
 
     def worst_case(self, v: FloatArray) -> WorstCase:
         """See `Nature`; value, kernel and sensitivity of the largest value."""

@@ -61,10 +61,12 @@ class RowNature:
         """See `Nature`."""
         return self.kernel.accuracy + (self.rows.longest + 8) * 2.0**-53
 
-    def values(self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL) -> FloatArray:
+    def values(
+        self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: FloatArray | None = None
+    ) -> FloatArray:
         """See `Nature`."""
         rows, w = self.rows, self.discount * v
-        out = np.empty(rows.n_rows)
+        out = np.empty(rows.n_rows) if out is None else out
         outside = self._outside(w)
         constant = self.discount * shift
         start, successor, p = rows.entry_start, rows.successor, rows.probability

@@ -62,9 +62,11 @@ class ScenarioNature:
         """See `Nature`: a sum over the successors, then one over scenarios with weights that are sums themselves."""
         return (self.rows.longest + 3 * len(self.weight) + 8) * 2.0**-53
 
-    def values(self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL) -> FloatArray:
+    def values(
+        self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: FloatArray | None = None
+    ) -> FloatArray:
         """See `Nature`."""
-        out = np.empty(self.rows.n_rows)
+        out = np.empty(self.rows.n_rows) if out is None else out
         workers.run(self.rows.entry_start, lambda first, last: self._mix(first, last, v, out, None))
         out += self.rows.row_reward
         out += self.discount * shift

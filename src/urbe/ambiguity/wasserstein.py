@@ -105,10 +105,12 @@ class WassersteinNature:
     def _donors(self) -> IntArray:
         return np.unique(self.rows.successor)
 
-    def values(self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL) -> FloatArray:
+    def values(
+        self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: FloatArray | None = None
+    ) -> FloatArray:
         """See `Nature`."""
         rows, w = self.rows, self.discount * v
-        out = np.empty(rows.n_rows)
+        out = np.empty(rows.n_rows) if out is None else out
         start, successor, p, r = rows.entry_start, rows.successor, rows.probability, rows.entry_reward
         if self.order is None:
 

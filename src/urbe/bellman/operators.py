@@ -70,8 +70,8 @@ class Bellman(Protocol):
     def mdp(self) -> MDP:
         """The model."""
 
-    def improve(self, v: FloatArray, workers: Workers = SERIAL) -> Improvement:
-        """T v and the policy that attains it."""
+    def improve(self, v: FloatArray, workers: Workers = SERIAL, q: FloatArray | None = None) -> Improvement:
+        """T v and the policy that attains it; the values of rows may be written into `q`."""
 
     def policy(self, weights: IntArray | FloatArray) -> Evaluator:
         """T_pi for the policy of an `Improvement`."""
@@ -90,10 +90,10 @@ class RectangularBellman:
     mdp: MDP
     nature: Nature
 
-    def improve(self, v: FloatArray, workers: Workers = SERIAL) -> Improvement:
+    def improve(self, v: FloatArray, workers: Workers = SERIAL, q: FloatArray | None = None) -> Improvement:
         """See `Bellman`."""
         middle = midrange(v)
-        q = self.nature.values(v - middle, middle, workers)
+        q = self.nature.values(v - middle, middle, workers, q)
         value = np.zeros(self.mdp.n_states)
         rows = np.empty(self.mdp.n_states, dtype=self.mdp.row_start.dtype)
         _greedy(self.mdp.row_start, q, value, rows)
@@ -172,7 +172,7 @@ class FixedPolicyBellman:
     def _evaluator(self) -> Evaluator:
         return self.bellman.policy(self.weights)
 
-    def improve(self, v: FloatArray, workers: Workers = SERIAL) -> Improvement:
+    def improve(self, v: FloatArray, workers: Workers = SERIAL, q: FloatArray | None = None) -> Improvement:  # noqa: ARG002
         """See `Bellman`."""
         return Improvement(self._evaluator.apply(v, workers), np.empty(0), self.weights)
 

@@ -28,7 +28,7 @@ class StateBellman:
     mdp: MDP
     nature: StateNature
 
-    def improve(self, v: FloatArray, workers: Workers = SERIAL) -> Improvement:
+    def improve(self, v: FloatArray, workers: Workers = SERIAL, q: FloatArray | None = None) -> Improvement:
         """See `Bellman`; q are the values of the actions under a kernel that is optimal for nature."""
         middle = midrange(v)
         value, q, weights, _ = self.nature.improve(v - middle, middle, workers)

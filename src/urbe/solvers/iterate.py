@@ -53,8 +53,9 @@ def iterate(
     """Runs `method` from `start` until the bounds are within its tolerance, rounding wins, or steps run out."""
     v, sweeps = start, 0
     best, since_best = np.inf, 0
+    q = np.empty(bellman.mdp.n_rows)
     for step in range(1, method.max_steps + 1):
-        improvement = bellman.improve(v, setting.workers)
+        improvement = bellman.improve(v, setting.workers, q)
         bounds = bracket(v, improvement.value)
         gap = bounds.gap
         progress(step, gap)
