@@ -217,8 +217,9 @@ def check_output(case: Case, v: FloatArray) -> None:
     """Values asked for in a given array are written there, whatever it held."""
     out = np.full(case.nature.rows.n_rows, np.nan)
     returned = case.nature.values(v, 0.0, SERIAL, out)
+    tolerance = case.tolerance * case.scale(v)
     for found in (out, returned):
-        case.equal("values(v, out=x) writes x and returns it", found, case.nature.values(v), 0.0)
+        case.equal("values(v, out=x) writes x and returns it", found, case.nature.values(v), tolerance)
 
 
 def check_memory(case: Case, points: list[FloatArray]) -> None:
