@@ -1,0 +1,111 @@
+"""Where the removal of mass stops in an L1 ball.
+
+    tau = the lowest z_j with mass(z > z_j) <= moved,
+
+so that mass(z >= tau) >= moved, or tau is the lowest value of all.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from urbe.ambiguity.sweep import row_function
+
+SHORT = 48
+"""Row length up to which comparing all pairs of entries beats a search."""
+
+PASSES = 12
+
+
+@row_function
+def stopping_value(p, z, moved, guess, above):  # type: ignore[no-untyped-def]
+    """tau and the lowest value of a row; `guess` is a level to start a search from, `above` scratch.
+
+    Short rows compare all pairs of entries, which takes no branches.
+    """
+    n = p.shape[0]
+    if n > SHORT:
+        return _search(p, z, moved, guess)
+    for j in range(n):
+        above[j] = 0.0
+    for i in range(n):
+        p_i, z_i = p[i], z[i]
+        for j in range(n):
+            above[j] += p_i if z_i > z[j] else 0.0
+    tau, least = np.inf, np.inf
+    for j in range(n):
+        tau = min(tau, z[j] if above[j] <= moved else np.inf)
+        least = min(least, z[j])
+    return tau, least
+
+
+@row_function
+def _search(p, z, moved, guess):  # type: ignore[no-untyped-def]
+    """The value tau with mass(z > tau) <= moved <= mass(z >= tau), or the lowest value; and the lowest value.
+
+    Mass and number of entries above a level are sums, which vectorise: a secant search on the level, from the guess,
+    until one entry is left between the ends. Ties and odd spacings are left to a walk over what remains.
+    """
+    least, top = _extremes(z)
+    bottom = least
+    above_bottom, count_bottom = _beyond(p, z, bottom)
+    if above_bottom <= moved:
+        return bottom, least
+    above_top, count_top = 0.0, 0.0
+    level = guess
+    for _ in range(PASSES):
+        if not bottom < level < top:
+            level = 0.5 * (bottom + top)
+        above, count = _beyond(p, z, level)
+        if above > moved:
+            bottom, above_bottom, count_bottom = level, above, count
+        else:
+            top, above_top, count_top = level, above, count
+        if count_bottom - count_top == 1.0:
+            between = 0.0
+            for j in range(p.shape[0]):
+                between += z[j] if (z[j] > bottom) & (z[j] <= top) else 0.0
+            return between, least
+        level = bottom + (top - bottom) * (above_bottom - moved) / (above_bottom - above_top)
+    return _walk_down(p, z, moved - above_top, bottom, top), least
+
+
+@row_function
+def _beyond(p, z, level):  # type: ignore[no-untyped-def]
+    """Mass and number of entries above a level."""
+    above, count = 0.0, 0.0
+    for j in range(p.shape[0]):
+        above += p[j] if z[j] > level else 0.0
+        count += 1.0 if z[j] > level else 0.0
+    return above, count
+
+
+@row_function
+def _extremes(z):  # type: ignore[no-untyped-def]
+    """Least and largest entry; two chains at a time, since minima do not vectorise here."""
+    n = z.shape[0]
+    low_a, low_b, high_a, high_b = z[0], z[n - 1], z[0], z[n - 1]
+    for j in range(n >> 1):
+        x, y = z[2 * j], z[2 * j + 1]
+        low_a, low_b = min(low_a, x), min(low_b, y)
+        high_a, high_b = max(high_a, x), max(high_b, y)
+    return min(low_a, low_b), max(high_a, high_b)
+
+
+@row_function
+def _walk_down(p, z, left, bottom, top):  # type: ignore[no-untyped-def]
+    """From the highest entry in (bottom, top] down, value by value, until mass `left` is covered."""
+    tau = np.inf
+    while True:
+        highest, mass = bottom, 0.0
+        for j in range(p.shape[0]):
+            if z[j] <= top and z[j] < tau and z[j] > highest:
+                highest = z[j]
+        if highest == bottom:  # what is left is rounding
+            return tau
+        tau = highest
+        for j in range(p.shape[0]):
+            mass += p[j] if z[j] == tau else 0.0
+        left -= mass
+        if left <= 0.0:
+            return tau

@@ -1,0 +1,1 @@
+"""Environments a tabular agent can be run on."""

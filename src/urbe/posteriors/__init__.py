@@ -1,0 +1,3 @@
+"""What data say about a model: posteriors of transitions and rewards, and what they make of a changing world."""
+
+from urbe.posteriors.dirichlet import Posterior as Posterior
