@@ -18,7 +18,7 @@ from urbe.types import BoolArray, FloatArray, IntArray
 def stream(seed: int, *names: str | int) -> np.random.Generator:
     """The generator of a named stream.
 
-    >>> stream(7, "noise", 3).integers(100) == stream(7, "noise", 3).integers(100)
+    >>> stream(7, "noise", 3).random() == stream(7, "noise", 3).random()
     True
     >>> stream(7, "noise", 3).random() == stream(7, "noise", 4).random()
     False
