@@ -121,7 +121,10 @@ class ScenarioNature:
 
 @when_called
 def make_mix(weigh: Callable[..., Any]) -> Callable[..., None]:
-    """The loop over rows around `weigh(x, order, level, weight, y)`, which writes the mixture y of a row."""
+    """The loop over rows around `weigh(x, order, level, weight, y)`, which writes the mixture y of a row.
+
+    `order` is a permutation of the scenarios that the rows hand on to each other: each may leave it as it likes.
+    """
 
     @njit(cache=True, nogil=True, fastmath=FAST)
     @named_after(weigh)
@@ -137,7 +140,6 @@ def make_mix(weigh: Callable[..., Any]) -> Callable[..., None]:
                     z += r[e]
                 for k in range(n_scenarios):
                     x[k] += members[e, k] * z
-            _insertion_sort(x, order)
             weigh(x, order, level[row], weight, y)
             total = 0.0
             for k in range(n_scenarios):
@@ -162,20 +164,48 @@ def _insertion_sort(x, order):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
+def _select(x, order, level, weight):  # type: ignore[no-untyped-def]
+    """The scenario at which weights added up by increasing x, ties by index, reach the level; permutes `order`.
+
+    Quickselect: with thousands of scenarios, as draws from a posterior are, sorting them would take most of the time.
+    """
+    first, last = 0, len(order) - 1
+    below = 0.0  # weight of the scenarios before `first`
+    while first < last:
+        pivot = order[(first + last) // 2]
+        i, j = first, last
+        while i <= j:
+            while x[order[i]] < x[pivot] or (x[order[i]] == x[pivot] and order[i] < pivot):
+                i += 1
+            while x[order[j]] > x[pivot] or (x[order[j]] == x[pivot] and order[j] > pivot):
+                j -= 1
+            if i <= j:
+                order[i], order[j] = order[j], order[i]
+                i += 1
+                j -= 1
+        reached = below
+        for k in range(first, j + 1):
+            reached += weight[order[k]]
+        if reached >= level - LEVEL_SLACK and j >= first:
+            last = j
+            continue
+        if i - j == 2:  # the pivot stands alone between the two parts
+            reached += weight[pivot]
+            if reached >= level - LEVEL_SLACK or i > last:
+                return pivot
+        below, first = reached, i
+    return order[first]
+
+
+@register_jitable
 def _weigh_quantile(x, order, level, weight, y):  # type: ignore[no-untyped-def]
     y[:] = 0.0
-    chosen = order[-1]
-    reached = 0.0
-    for k in order:
-        reached += weight[k]
-        if reached >= level - LEVEL_SLACK:
-            chosen = k
-            break
-    y[chosen] = 1.0
+    y[_select(x, order, level, weight)] = 1.0
 
 
 @register_jitable
 def _weigh_tail(x, order, level, weight, y):  # type: ignore[no-untyped-def]
+    _insertion_sort(x, order)
     y[:] = 0.0
     left = 1.0
     for k in order:
