@@ -1,0 +1,97 @@
+"""Choosing actions from the values of a plan, with noise and random ties; compiled.
+
+action = argmax_a  Q_h(s, a) + zeta_a sqrt(u_h(s, a)),    zeta ~ Normal(0, 1)
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from urbe.agents.base import Streams
+from urbe.mdp.model import MDP
+from urbe.rng import Draws
+from urbe.types import FloatArray, IntArray
+
+
+class Noise(Enum):
+    """When zeta is drawn: never, anew at each step, or once per pair and episode (consistent over its steps)."""
+
+    NONE = "none"
+    STEP = "step"
+    EPISODE = "episode"
+
+
+class Chooser:
+    """Picks rows for B replicates; ties are broken at random.
+
+    Args:
+      model: the pairs.
+      noise: when to draw.
+      streams: of the agent.
+    """
+
+    def __init__(self, model: MDP, noise: Noise, streams: Streams) -> None:
+        self._model = model
+        self._noise = noise
+        self._most = int(np.diff(model.row_start).max(initial=1))
+        ahead = max(512, 2 * model.n_rows) if noise is Noise.EPISODE else max(512, 2 * self._most)
+        self._normal = Draws(streams("noise"), "normal", ahead)
+        self._uniform = Draws(streams("ties"), "uniform", max(256, 2 * self._most))
+        self._zeta = np.zeros((len(streams.replicates), model.n_rows))
+
+    def begin_episode(self, replicate: IntArray) -> None:
+        """Draws what the noise of a whole episode needs."""
+        if self._noise is Noise.EPISODE:
+            normal = self._normal.need(self._model.n_rows)
+            for b in replicate:
+                self._zeta[b] = normal.values[b, normal.at[b] : normal.at[b] + self._model.n_rows]
+            normal.at[replicate] += self._model.n_rows
+
+    def __call__(self, replicate: IntArray, state: IntArray, q: FloatArray, u: FloatArray, step: int) -> IntArray:
+        """`(K,)` rows; `q` and `u` are `(B, H, R)`, the last layer serving all later steps."""
+        normal, uniform = self._normal.need(self._most), self._uniform.need(self._most)
+        rows = np.empty(len(replicate), dtype=np.int64)
+        h = min(step, q.shape[1] - 1)
+        kind = (Noise.NONE, Noise.STEP, Noise.EPISODE).index(self._noise)
+        _choose(
+            replicate, state, h, self._model.row_start, q, u, kind, self._zeta, normal.values, normal.at,
+            uniform.values, uniform.at, rows,
+        )  # fmt: skip
+        return rows
+
+    def state(self) -> dict[str, Any]:
+        """What is drawn and not used."""
+        return {"normal": self._normal.state(), "uniform": self._uniform.state(), "zeta": self._zeta.copy()}
+
+    def load(self, state: Any) -> None:
+        """Goes on from what `state` gave."""
+        self._normal.load(state["normal"])
+        self._uniform.load(state["uniform"])
+        self._zeta = np.array(state["zeta"])
+
+
+@njit(cache=True, nogil=True)
+def _choose(replicate, state, h, row_start, q, u, kind, zeta, normal, normal_at, uniform, uniform_at, rows):  # type: ignore[no-untyped-def]
+    for k in range(len(replicate)):
+        b, s = replicate[k], state[k]
+        first, last = row_start[s], row_start[s + 1]
+        pick, best, ties = first, -np.inf, 0
+        for row in range(first, last):
+            x = q[b, h, row]
+            if kind == 1 and last - first > 1:
+                x += normal[b, normal_at[b]] * np.sqrt(u[b, h, row])
+                normal_at[b] += 1
+            elif kind == 2:
+                x += zeta[b, row] * np.sqrt(u[b, h, row])
+            if x > best:
+                pick, best, ties = row, x, 1
+            elif x == best:
+                ties += 1
+                if uniform[b, uniform_at[b]] * ties < 1.0:
+                    pick = row
+                uniform_at[b] += 1
+        rows[k] = pick

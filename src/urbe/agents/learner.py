@@ -1,0 +1,111 @@
+"""The model-based agent: a belief about the model, a strategy that plans from it, noise on the plan's values.
+
+Agents of this kind differ in their strategy alone. The rest, finding what was seen in the model, planning when the
+strategy asks for it, choosing and saving, is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from urbe.agents.base import Steps, Streams, Task
+from urbe.agents.choose import Chooser, Noise
+from urbe.agents.locate import Locator
+from urbe.posteriors.beliefs import Belief, BeliefKind, Visit
+from urbe.posteriors.reward_beliefs import RewardBelief
+from urbe.types import BoolArray, FloatArray, IntArray
+
+
+class Knowledge(NamedTuple):
+    """What the replicates have learnt."""
+
+    transitions: Belief
+    rewards: RewardBelief
+
+
+class Strategy(Protocol):
+    """When to plan, and how.
+
+    Attributes:
+      q, u: `(B, H, R)` values of the last plan and their variances; a single layer serves all steps.
+    """
+
+    @property
+    def q(self) -> FloatArray:
+        """Values."""
+
+    @property
+    def u(self) -> FloatArray:
+        """Their variances."""
+
+    def due(self, known: Knowledge, replicate: IntArray, step: int) -> BoolArray:
+        """`(K,)` which of the replicates need a new plan before they act at `step` of an episode."""
+
+    def plan(self, known: Knowledge, which: IntArray) -> None:
+        """Plans anew for the replicates `which`."""
+
+    def observe(self, known: Knowledge, visit: Visit, steps: Steps) -> None:
+        """Takes in a step, after the beliefs did."""
+
+    def state(self) -> dict[str, Any]:
+        """Everything needed to go on."""
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Goes on from what `state` gave."""
+
+
+class Learner:
+    """See the module; an `Agent`."""
+
+    def __init__(
+        self, task: Task, streams: Streams, belief: BeliefKind, strategy: Strategy, noise: Noise, layers: int = 1
+    ) -> None:
+        n = len(streams.replicates)
+        self.known = Knowledge(belief.start(task.prior, n, layers), RewardBelief(task.prior, n))
+        self.strategy = strategy
+        self._model = task.prior.model
+        self._locate = Locator(self._model)
+        self._choose = Chooser(self._model, noise, streams)
+
+    def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:
+        """See `Agent`."""
+        due = self.strategy.due(self.known, replicate, step)
+        if due.any():
+            which = replicate[due]
+            self.strategy.plan(self.known, which)
+            self.known.transitions.touched[which] = False
+        if step == 0:
+            self._choose.begin_episode(replicate)
+        rows = self._choose(replicate, state, self.strategy.q, self.strategy.u, step)
+        return self._model.action[rows]
+
+    def observe(self, steps: Steps, step: int) -> None:
+        """See `Agent`."""
+        row, entry = self._locate(steps)
+        visit = Visit(steps.replicate, row, entry, np.full(len(row), step))
+        self.known.transitions.observe(visit)
+        self.known.rewards.observe(visit, steps.reward)
+        self.strategy.observe(self.known, visit, steps)
+
+    def end_episode(self) -> None:
+        """See `Agent`."""
+        self.known.transitions.end_episode()
+
+    def state(self) -> dict[str, Any]:
+        """See `Agent`."""
+        return {
+            "transitions": self.known.transitions.state(),
+            "rewards": self.known.rewards.state(),
+            "strategy": self.strategy.state(),
+            "choose": self._choose.state(),
+        }
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """See `Agent`."""
+        self.known.transitions.load(state["transitions"])
+        self.known.rewards.load(state["rewards"])
+        self.strategy.load(state["strategy"])
+        self._choose.load(state["choose"])

@@ -1,0 +1,125 @@
+"""The one interaction loop: agents, environments, time limits, records.
+
+Agent and environment draw from streams of their own, so that two agents run on the same seed meet the same world: their
+difference can be looked at seed by seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from urbe import checks
+from urbe.agents.base import AgentKind, Steps, Streams, Task
+from urbe.envs.base import EnvKind
+from urbe.rng import streams
+from urbe.types import FloatArray, IntArray
+
+Progress = Callable[[int, int], None]
+
+
+class Record(NamedTuple):
+    """What happened.
+
+    Attributes:
+      reward: `(B, episodes)` total reward of each episode.
+      steps: `(B, episodes)` its number of steps.
+    """
+
+    reward: FloatArray
+    steps: IntArray
+
+
+def run(
+    agent: AgentKind,
+    env: EnvKind,
+    task: Task,
+    *,
+    episodes: int,
+    seed: int,
+    replicates: int = 1,
+    progress: Progress | None = None,
+) -> Record:
+    """Runs replicates of an agent for a number of episodes.
+
+    Args:
+      agent: what learns.
+      env: what it acts in.
+      task: what it is told beforehand.
+      episodes: how many.
+      seed: of everything random; replicate k does the same whatever the number of replicates.
+      replicates: how many independent learners, each in a world of its own.
+      progress: called as `progress(done, episodes)`.
+
+    Returns:
+      a `Record`.
+    """
+    running = Run(agent, env, task, episodes=episodes, seed=seed, replicates=np.arange(replicates))
+    while not running.done:
+        running.episode()
+        if progress is not None:
+            progress(running.at, episodes)
+    return running.record
+
+
+class Run:
+    """A run that can be stopped, saved and taken up again between episodes.
+
+    Args:
+      agent, env, task, episodes, seed: as for `run`.
+      replicates: `(B,)` their numbers, which name their random streams.
+    """
+
+    def __init__(
+        self, agent: AgentKind, env: EnvKind, task: Task, *, episodes: int, seed: int, replicates: IntArray
+    ) -> None:
+        checks.whole_number("episodes", episodes, 1)
+        checks.whole_number("horizon", task.horizon, 1)
+        self.at = 0
+        self.record = Record(np.zeros((len(replicates), episodes)), np.zeros((len(replicates), episodes), dtype=int))
+        self.agent = agent.start(task, Streams(seed, replicates))
+        self._env = env.start(streams(seed, "environment", replicates))
+        self._horizon = task.horizon
+
+    @property
+    def done(self) -> bool:
+        """Whether all episodes have been run."""
+        return bool(self.at == self.record.reward.shape[1])
+
+    def episode(self) -> None:
+        """Runs one episode of every replicate."""
+        state = self._env.begin(self.at)
+        replicate = np.arange(len(state))
+        for step in range(self._horizon):
+            action = self.agent.act(replicate, state, step)
+            arrival = self._env.step(replicate, state, action)
+            cut = np.full(len(replicate), step + 1 == self._horizon) & ~arrival.terminated
+            steps = Steps(replicate, state, action, arrival.reward, arrival.next_state, arrival.terminated, cut)
+            self.agent.observe(steps, step)
+            self.record.reward[replicate, self.at] += arrival.reward
+            self.record.steps[replicate, self.at] += 1
+            going = ~arrival.terminated
+            replicate, state = replicate[going], arrival.next_state[going]
+            if not len(replicate):
+                break
+        self.agent.end_episode()
+        self.at += 1
+
+    def state(self) -> dict[str, Any]:
+        """Everything, as nested dicts of arrays and plain values."""
+        return {
+            "at": self.at,
+            "reward": self.record.reward.copy(),
+            "steps": self.record.steps.copy(),
+            "agent": self.agent.state(),
+            "env": self._env.state(),
+        }
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Goes on from what `state` gave, bit for bit."""
+        self.at = int(state["at"])
+        self.record = Record(np.array(state["reward"]), np.array(state["steps"]))
+        self.agent.load(state["agent"])
+        self._env.load(state["env"])

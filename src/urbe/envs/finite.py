@@ -1,0 +1,173 @@
+"""A finite MDP to act in, whose dynamics may change between episodes.
+
+phases   model 1 for n_1 episodes, model 2 for the next n_2, ...; the last one stays
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from urbe import checks
+from urbe.envs.base import Arrival
+from urbe.mdp.model import MDP
+from urbe.mdp.rows import Rows
+from urbe.rng import Draws
+from urbe.types import IntArray
+
+
+class Phase(NamedTuple):
+    """A model and for how many episodes it holds."""
+
+    model: MDP
+    episodes: int
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteEnv:
+    """Phases of models with the same states and actions; one phase is a plain MDP.
+
+    Args:
+      phases: at least one. Their models share states, actions and initial distribution (which must be given).
+
+    >>> import urbe
+    >>> env = FiniteEnv.of(urbe.library.riverswim(6))
+    >>> env.feasible
+    MDP(6 states, 12 rows, 22 entries, discount 0.95)
+    """
+
+    phases: tuple[Phase, ...]
+
+    def __post_init__(self) -> None:
+        if not self.phases:
+            raise ValueError("phases is empty, expected at least one (model, episodes).")
+        first = self.phases[0].model
+        for k, (model, episodes) in enumerate(self.phases):
+            checks.whole_number(f"phases[{k}].episodes", episodes, 1)
+            if not (np.array_equal(model.row_start, first.row_start) and np.array_equal(model.action, first.action)):
+                raise ValueError(f"phases[{k}] has other states or actions than phases[0]; they must be the same.")
+            if model.initial is None:
+                raise ValueError(
+                    f"phases[{k}].model has no initial distribution, so no episode can begin; build it with initial=."
+                )
+
+    @staticmethod
+    def of(model: MDP) -> FiniteEnv:
+        """A model that never changes."""
+        return FiniteEnv((Phase(model, 1),))
+
+    @cached_property
+    def feasible(self) -> MDP:
+        """The first model with every successor that is possible in some phase (of probability zero there if new)."""
+        models = [phase.model for phase in self.phases]
+        first = models[0]
+        if all(np.array_equal(model.rows.successor, first.rows.successor) for model in models) and all(
+            np.array_equal(model.rows.entry_start, first.rows.entry_start) for model in models
+        ):
+            return first
+        return _union(models)
+
+    @property
+    def changes(self) -> tuple[int, ...]:
+        """The episodes at which a new phase begins."""
+        return tuple(np.cumsum([phase.episodes for phase in self.phases[:-1]]).tolist())
+
+    def phase_of(self, episode: int) -> int:
+        """The index of the phase of an episode."""
+        return int(np.searchsorted(self.changes, episode, side="right"))
+
+    def start(self, generators: list[np.random.Generator]) -> FiniteReplicates:
+        """See `EnvKind`."""
+        return FiniteReplicates(self, generators)
+
+
+class FiniteReplicates:
+    """Replicates of a `FiniteEnv`, one uniform number for each step and for each beginning."""
+
+    def __init__(self, env: FiniteEnv, generators: list[np.random.Generator]) -> None:
+        self._env = env
+        self._draws = Draws(generators, "uniform")
+        self._model = env.phases[0].model
+
+    def begin(self, episode: int) -> IntArray:
+        """See `Env`."""
+        self._model = self._env.phases[self._env.phase_of(episode)].model
+        initial = self._model.initial
+        assert initial is not None  # checked when the description was made
+        draws = self._draws.need(1)
+        x = draws.values[np.arange(len(draws.at)), draws.at]
+        draws.at += 1
+        states: IntArray = np.searchsorted(np.cumsum(initial)[:-1], x, side="right")
+        return states
+
+    def step(self, replicate: IntArray, state: IntArray, action: IntArray) -> Arrival:
+        """See `Env`."""
+        model, draws, k = self._model, self._draws.need(1), len(replicate)
+        next_state, reward = np.empty(k, dtype=np.int64), np.empty(k)
+        bad = _step(
+            replicate, state, action, model.row_start, model.action, model.rows.entry_start, model.rows.successor,
+            model.rows.probability, model.rows.entry_reward, model.rows.row_reward, draws.values, draws.at, next_state,
+            reward,
+        )  # fmt: skip
+        if bad >= 0:
+            model.row_of(int(state[bad]), int(action[bad]))  # raises, naming the actions there are
+        return Arrival(next_state, reward, model.terminal[next_state])
+
+    def state(self) -> dict[str, Any]:
+        """See `Env`."""
+        return {"draws": self._draws.state()}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """See `Env`."""
+        self._draws.load(state["draws"])
+
+
+@njit(cache=True, nogil=True)
+def _step(  # type: ignore[no-untyped-def]
+    replicate, state, action, row_start, row_action, entry_start, successor, p, entry_reward, row_reward, draws, at,
+    next_state, reward,
+):  # fmt: skip
+    for k in range(len(replicate)):
+        first, last = row_start[state[k]], row_start[state[k] + 1]
+        row = first + np.searchsorted(row_action[first:last], action[k])
+        if row == last or row_action[row] != action[k]:
+            return k
+        b = replicate[k]
+        x = draws[b, at[b]]
+        at[b] += 1
+        j, end = entry_start[row], entry_start[row + 1] - 1
+        while j < end:
+            x -= p[j]
+            if x < 0.0:
+                break
+            j += 1
+        while p[j] <= 0.0 and j > entry_start[row]:  # rounding may carry past the last possible successor
+            j -= 1
+        next_state[k] = successor[j]
+        reward[k] = row_reward[row] if entry_reward is None else entry_reward[j]
+    return -1
+
+
+def _union(models: list[MDP]) -> MDP:
+    """The first model with the entries of all; rewards of pairs, or of successors where they agree."""
+    first = models[0]
+    keys = [model.rows.entry_row.astype(np.int64) * model.n_states + model.rows.successor for model in models]
+    every = np.unique(np.concatenate(keys))
+    probability = np.zeros(len(every))
+    probability[np.searchsorted(every, keys[0])] = first.rows.probability
+    reward = first.rows.reward
+    if any(model.rows.rewards_successors for model in models):
+        reward = np.zeros(len(every))
+        for model, key in zip(reversed(models), reversed(keys), strict=True):
+            entry = model.rows.entry_reward
+            reward[np.searchsorted(every, key)] = (
+                model.rows.row_reward[model.rows.entry_row] if entry is None else entry
+            )
+    entry_start = np.searchsorted(every, np.arange(first.n_rows + 1) * first.n_states).astype(np.int32)
+    successor = (every % first.n_states).astype(np.int32)
+    return first.with_rows(Rows(first.n_states, entry_start, successor, probability, reward))
