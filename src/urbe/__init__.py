@@ -34,6 +34,9 @@ from urbe.io import write_mdp as write_mdp
 from urbe.io import write_policy as write_policy
 from urbe.mdp import MDP as MDP
 from urbe.mdp import library as library
+from urbe.posteriors import NormalGamma as NormalGamma
+from urbe.posteriors import Posterior as Posterior
+from urbe.posteriors import Transitions as Transitions
 from urbe.solvers import BackwardInduction as BackwardInduction
 from urbe.solvers import Certificate as Certificate
 from urbe.solvers import ModifiedPolicyIteration as ModifiedPolicyIteration

@@ -7,6 +7,8 @@ replicate changes no other.
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,15 @@ import numpy as np
 from urbe import checks
 from urbe.types import BoolArray, FloatArray, IntArray
 
+SEPARATOR = "\x1f"
+
 
 def stream(seed: int, *names: str | int) -> np.random.Generator:
     """The generator of a named stream.
+
+    Args:
+      seed: the root, a whole number of at least 0.
+      names: words and whole numbers; `3` and `"3"` are different names.
 
     >>> stream(7, "noise", 3).random() == stream(7, "noise", 3).random()
     True
@@ -24,8 +32,8 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
     False
     """
     root = checks.whole_number("seed", seed, 0)
-    text = "\x1f".join(f"{type(name).__name__}:{name}" for name in names)
-    words = np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype=np.uint32)
+    text = SEPARATOR.join(_name_text(name) for name in names)
+    words = np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype="<u4")
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence([root, *words.tolist()])))
 
 
@@ -34,13 +42,23 @@ def streams(seed: int, name: str, replicates: IntArray) -> list[np.random.Genera
     return [stream(seed, name, int(k)) for k in replicates]
 
 
+def _name_text(name: str | int) -> str:
+    if isinstance(name, str) and SEPARATOR not in name:
+        return f"str:{name}"
+    if isinstance(name, (int, np.integer)) and not isinstance(name, bool):
+        return f"int:{name}"  # the same stream for NumPy's integers and Python's
+    raise ValueError(f"A stream is named {name!r}, expected a whole number or a text without {SEPARATOR!r}.")
+
+
 class Draws:
     """Numbers drawn ahead for many replicates at once, each from its own generator.
 
-    `values[b, at[b]:]` are the numbers replicate b has not used yet; compiled loops read them and advance `at`.
+    `values[b, at[b]:]` are the numbers replicate b has not used yet; compiled loops read them and advance `at`. What a
+    replicate reads is its generator's sequence, however many numbers are asked for at once and whoever runs beside it,
+    provided that nobody else draws from that generator.
 
     Args:
-      generators: one per replicate.
+      generators: one per replicate, used by nobody else.
       kind: "uniform" on [0, 1) or "normal".
       ahead: how many to keep for each replicate.
     """
@@ -69,9 +87,16 @@ class Draws:
         return self
 
     def state(self) -> dict[str, Any]:
-        """What is left, to be saved with the generators."""
-        return {"values": self.values.copy(), "at": self.at.copy()}
+        """Everything needed to go on bit for bit, as arrays: what is left, and where the generators stand."""
+        generators = np.array([json.dumps(g.bit_generator.state) for g in self._generators], dtype=np.str_)
+        return {"values": self.values.copy(), "at": self.at.copy(), "generators": generators}
 
-    def load(self, state: dict[str, Any]) -> None:
-        """Takes up what `state` gave."""
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Takes up what `state` gave; the generators are set to where they stood then."""
+        if len(state["generators"]) != len(self._generators):
+            raise ValueError(
+                f"state is of {len(state['generators'])} replicates, expected {len(self._generators)}, as started."
+            )
         self.values, self.at = np.array(state["values"]), np.array(state["at"])
+        for generator, text in zip(self._generators, state["generators"], strict=True):
+            generator.bit_generator.state = json.loads(str(text))

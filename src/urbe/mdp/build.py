@@ -50,7 +50,7 @@ def from_dense(
     exists = np.ones((n_states, n_actions), dtype=bool)
     if available is not None:
         exists = checks.mask("available", available, exists.shape).copy()
-    ends = _terminal_ids(terminal, n_states)
+    ends = terminal_ids(terminal, n_states)
     exists[ends] = False
     _no_idle_states(np.asarray(exists.any(axis=1)), ends)
     p = _blank("transition", p, exists)
@@ -128,7 +128,7 @@ def from_transitions(
         raise ValueError(
             f"The largest state id is {size - 1}, expected below {2**31 - 1}: number the states 0, 1, 2, ..."
         )
-    ends = _terminal_ids(terminal, size)
+    ends = terminal_ids(terminal, size)
     r = np.broadcast_to(r, s.shape)
     stay = _stay_after_terminal(s, t, p if hi is None else hi, r, ends)
     if stay is not None:
@@ -243,7 +243,8 @@ def _distributions(rows: Rows, state: IntArray, action: IntArray, tolerance: flo
     return Rows(rows.n_states, rows.entry_start, rows.successor, probability, rows.reward)
 
 
-def _terminal_ids(terminal: ArrayLike, n_states: int) -> IntArray:
+def terminal_ids(terminal: ArrayLike, n_states: int) -> IntArray:
+    """Increasing ids of the states where the process ends, from ids or `(S,)` booleans."""
     ids = np.asarray(terminal)
     if ids.dtype == bool:
         return np.flatnonzero(checks.mask("terminal", ids, (n_states,)))

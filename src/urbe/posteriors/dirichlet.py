@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,13 +18,12 @@ from numpy.typing import ArrayLike
 from urbe import checks
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
+from urbe.posteriors.rewards import NormalGamma, RewardPosterior
+from urbe.posteriors.sampling import dirichlet_draws
 from urbe.types import FloatArray
 
 if TYPE_CHECKING:
-    from urbe.posteriors.rewards import RewardPosterior
-
-SMALL = 0.1
-"""Concentrations below which gamma draws underflow; their logarithms are drawn instead."""
+    from urbe.posteriors.transitions import Transitions
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,23 +50,85 @@ class Posterior:
     rewards: RewardPosterior | None = None
 
     @staticmethod
-    def before(model: MDP, concentration: ArrayLike = 1.0, rewards: RewardPosterior | None = None) -> Posterior:
-        """The prior: `concentration` (a number or `(E,)`) on every successor that `model` lists, zeros included."""
-        alpha = checks.float_array("concentration", concentration)
-        if alpha.ndim and alpha.shape != (model.rows.n_entries,):
+    def before(
+        model: MDP, concentration: ArrayLike = 1.0, rewards: NormalGamma | RewardPosterior | None = None
+    ) -> Posterior:
+        """The prior: `concentration` (a number or `(E,)`) on every successor that `model` lists, zeros included.
+
+        Args:
+          model: pairs and feasible successors.
+          concentration: at least 0, positive somewhere in each row.
+          rewards: prior of r(s, a), the same for every pair or one for each; None when the model's are known.
+        """
+        return Posterior.after(model, concentration, 0.0, rewards)
+
+    @staticmethod
+    def after(
+        model: MDP,
+        prior: ArrayLike,
+        counts: ArrayLike,
+        rewards: NormalGamma | RewardPosterior | None = None,
+    ) -> Posterior:
+        """Prior plus counts, a number or `(E,)` each; a prior of 0 is allowed where something was seen."""
+        before = _per_entry("concentration", prior, model)
+        alpha = before + _per_entry("counts", counts, model)
+        total = model.rows.row_sums(alpha)
+        wrong = ~((total > 0.0) & (total < np.inf))
+        if wrong.any():
+            at = int(np.argmax(wrong))
             raise ValueError(
-                f"concentration has shape {alpha.shape}, expected a number or one per successor "
-                f"({model.rows.n_entries},) in the order of model.rows."
+                f"concentration adds up to {total[at]:g} over the successors of {model.row_name(at)}, expected a "
+                "positive, finite number: give the row a prior."
             )
-        checks.non_negative("concentration", alpha)
-        alpha = np.ascontiguousarray(np.broadcast_to(alpha, (model.rows.n_entries,)))
-        empty = model.rows.row_sums(alpha) <= 0.0
-        if empty.any():
-            raise ValueError(
-                f"concentration is 0 on every successor of {model.row_name(int(np.argmax(empty)))}, expected a "
-                "positive number on at least one: give the row a prior."
-            )
-        return Posterior(model, alpha, alpha, rewards)
+        if isinstance(rewards, NormalGamma):
+            rewards = rewards.before(model.n_rows)
+        if rewards is not None and rewards.mean.shape != (model.n_rows,):
+            raise ValueError(f"rewards has shape {rewards.mean.shape}, expected one per row ({model.n_rows},).")
+        return Posterior(model, alpha, before, rewards)
+
+    @staticmethod
+    def fit(
+        transitions: Transitions,
+        *,
+        discount: float | None = None,
+        model: MDP | None = None,
+        n_states: int | None = None,
+        n_actions: int | None = None,
+        prior: ArrayLike = 1.0,
+        feasible: Literal["observed", "all"] = "observed",
+        terminal: ArrayLike = (),
+        rewards: NormalGamma | None = None,
+        forget: float = 1.0,
+        window: int | None = None,
+    ) -> Posterior:
+        """The posterior after a log; see `urbe.posteriors.fit.fit`, and `fit_per_step` beside it.
+
+        >>> import urbe
+        >>> log = urbe.Transitions(state=[0, 0, 1], action=[0, 0, 0], reward=[1.0, 1.0, 0.0], next_state=[0, 1, 0])
+        >>> Posterior.fit(log, discount=0.9).probability
+        array([0.5, 0.5, 1. ])
+        """
+        from urbe.posteriors.fit import fit
+
+        return fit(
+            transitions,
+            discount=discount,
+            model=model,
+            n_states=n_states,
+            n_actions=n_actions,
+            prior=prior,
+            feasible=feasible,
+            terminal=terminal,
+            rewards=rewards,
+            forget=forget,
+            window=window,
+        )
+
+    def update(self, transitions: Transitions) -> Posterior:
+        """The posterior after more transitions; see `urbe.posteriors.fit.update`."""
+        from urbe.posteriors.fit import update
+
+        return update(self, transitions)
 
     @cached_property
     def total(self) -> FloatArray:
@@ -102,22 +163,9 @@ class Posterior:
 
     def draws(self, rng: np.random.Generator, size: int) -> FloatArray:
         """`(size, E)` probabilities of all rows, drawn `size` times."""
-        rows = self.model.rows
-        if not rows.n_rows:
-            return np.zeros((size, 0))
-        small = self.concentration < SMALL
-        gamma = rng.standard_gamma(
-            np.where(small, self.concentration + 1.0, self.concentration), (size, rows.n_entries)
+        return dirichlet_draws(
+            rng, self.concentration, self.model.rows.entry_start, checks.whole_number("size", size, 0)
         )
-        first = rows.entry_start[:-1]
-        if small.any():  # G(a) = G(a + 1) U^(1/a), in logarithms and relative to the largest of the row
-            with np.errstate(divide="ignore"):
-                log = np.log(gamma)
-                log[:, small] += np.log(rng.random((size, int(small.sum())))) / self.concentration[small]
-            largest = np.maximum.reduceat(log, first, axis=1)
-            gamma = np.exp(log - largest[:, rows.entry_row])
-        gamma /= np.add.reduceat(gamma, first, axis=1)[:, rows.entry_row]
-        return gamma
 
     def sample(self, rng: np.random.Generator) -> MDP:
         """A model drawn from the posterior (rewards too, where they are uncertain)."""
@@ -138,3 +186,16 @@ class Posterior:
         rows = self.model.rows
         seen = f"{float(self.seen.sum()):.6g}"
         return f"Posterior({rows.n_rows} rows, {rows.n_entries} feasible successors, {seen} transitions seen)"
+
+
+def _per_entry(name: str, value: ArrayLike, model: MDP) -> FloatArray:
+    """`(E,)` numbers of at least 0 from a number or one per entry."""
+    n_entries = model.rows.n_entries
+    array = checks.float_array(name, value)
+    if array.ndim and array.shape != (n_entries,):
+        raise ValueError(
+            f"{name} has shape {array.shape}, expected a number or one per successor ({n_entries},) in the order of "
+            "model.rows."
+        )
+    checks.non_negative(name, array)
+    return np.ascontiguousarray(np.broadcast_to(array, (n_entries,)))

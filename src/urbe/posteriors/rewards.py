@@ -38,23 +38,21 @@ class NormalGamma:
     rate: float = 1.0
 
     def __post_init__(self) -> None:
-        checks.number("mean", self.mean, -np.inf, np.inf)
+        for name in ("mean", "weight", "shape", "rate"):
+            checks.float_array(name, getattr(self, name), ndim=0)
         for name in ("weight", "rate"):
-            if not checks.number(name, getattr(self, name), 0.0, np.inf) > 0.0:
-                raise ValueError(f"{name} is 0, expected a positive number.")
-        if not checks.number("shape", self.shape, 1.0, np.inf) > 1.0:
-            raise ValueError("shape is 1, expected more than 1: otherwise the mean reward has no variance.")
+            if not getattr(self, name) > 0.0:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected a positive number.")
+        if not self.shape > 1.0:
+            raise ValueError(f"shape is {self.shape}, expected more than 1: else the mean reward has no variance.")
+
+    def before(self, n_rows: int) -> RewardPosterior:
+        """The prior of `n_rows` pairs."""
+        return RewardPosterior(*(np.full(n_rows, x) for x in (self.mean, self.weight, self.shape, self.rate)))
 
     def after(self, n: FloatArray, mean: FloatArray, squares: FloatArray) -> RewardPosterior:
         """The posterior after `n` rewards per row, of this `mean` and sum of squared deviations from it, `(R,)`."""
-        weight = self.weight + n
-        gap = np.where(n > 0.0, mean - self.mean, 0.0)
-        return RewardPosterior(
-            mean=self.mean + n * gap / weight,
-            weight=weight,
-            shape=self.shape + 0.5 * n,
-            rate=self.rate + 0.5 * squares + 0.5 * n * self.weight * gap**2 / weight,
-        )
+        return self.before(len(n)).after(n, mean, squares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +63,20 @@ class RewardPosterior:
     weight: FloatArray
     shape: FloatArray
     rate: FloatArray
+
+    def after(self, n: FloatArray, mean: FloatArray, squares: FloatArray) -> RewardPosterior:
+        """The posterior after `n` more rewards per row, of this `mean` and sum of squared deviations, `(R,)`.
+
+        `mean` is not read where `n` is 0; `n` need not be whole (old rewards may count less).
+        """
+        weight = self.weight + n
+        gap = np.where(n > 0.0, mean - self.mean, 0.0)
+        return RewardPosterior(
+            mean=self.mean + n * gap / weight,
+            weight=weight,
+            shape=self.shape + 0.5 * n,
+            rate=self.rate + 0.5 * squares + 0.5 * n * self.weight * gap**2 / weight,
+        )
 
     def variance(self) -> FloatArray:
         """`(R,)` of the mean reward: rate / (weight (shape - 1))."""

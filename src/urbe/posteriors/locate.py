@@ -1,0 +1,78 @@
+"""Where logged transitions stand in a model: the entry of each, or an error that names the first that has none."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import numpy as np
+from numba import njit
+
+from urbe import checks
+from urbe.mdp.model import MDP
+from urbe.posteriors.transitions import Transitions
+from urbe.types import IntArray
+
+
+def locate(model: MDP, transitions: Transitions) -> IntArray:
+    """`(N,)` the entry of `model` each transition stands for; -1 for loops of reward 0 at terminal states.
+
+    Raises:
+      ValueError: a transition has no place in the model; says which, and what the model lists instead.
+    """
+    entry = np.empty(len(transitions), dtype=np.int64)
+    rows = model.rows
+    missing = _locate(
+        transitions.state, transitions.action, transitions.next_state, transitions.reward, model.row_start,
+        model.action, rows.entry_start, rows.successor, entry,
+    )  # fmt: skip
+    if missing >= 0:
+        _refuse(model, transitions, missing)
+    return entry
+
+
+def _refuse(model: MDP, transitions: Transitions, at: int) -> NoReturn:
+    state, action = int(transitions.state[at]), int(transitions.action[at])
+    successor = int(transitions.next_state[at])
+    told = f"Transition {at} leads from state {state} by action {action} to state {successor}"
+    n = model.n_states
+    if max(state, successor) >= n:
+        raise ValueError(f"{told}, expected states below {n}, the number the model has.")
+    first, last = int(model.row_start[state]), int(model.row_start[state + 1])
+    if first == last:
+        raise ValueError(
+            f"{told} with reward {transitions.reward[at]:g}, but state {state} is terminal; expected nothing but a "
+            "self-loop of reward 0. Cut the log where the process ends, or give the state actions."
+        )
+    actions = model.action[first:last].tolist()
+    if action not in actions:
+        raise ValueError(
+            f"{told}, but state {state} has the actions {checks.listing(actions)}. Correct the log, or use a model "
+            "that has the pair."
+        )
+    row = first + actions.index(action)
+    listed = model.rows.successor[model.rows.entry_start[row] : model.rows.entry_start[row + 1]].tolist()
+    raise ValueError(
+        f"{told}, but the successors {checks.listing(listed)} alone are feasible there. Correct the log, or use a "
+        "model that lists the successor too (probability 0 will do), or fit the whole log without a model."
+    )
+
+
+@njit(cache=True, nogil=True)
+def _locate(state, action, successor, reward, row_start, row_action, entry_start, entry_successor, entry):  # type: ignore[no-untyped-def]
+    """Fills `entry`; the first transition without a place, or -1."""
+    n_states = len(row_start) - 1
+    for k in range(len(state)):
+        if state[k] >= n_states:
+            return k
+        first, last = row_start[state[k]], row_start[state[k] + 1]
+        if first == last and successor[k] == state[k] and reward[k] == 0.0:
+            entry[k] = -1
+            continue
+        at = first + np.searchsorted(row_action[first:last], action[k])
+        if at == last or row_action[at] != action[k]:
+            return k
+        first, last = entry_start[at], entry_start[at + 1]
+        entry[k] = first + np.searchsorted(entry_successor[first:last], successor[k])
+        if entry[k] == last or entry_successor[entry[k]] != successor[k]:
+            return k
+    return -1
