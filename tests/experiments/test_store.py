@@ -1,12 +1,15 @@
 """Finished cells on disk: whole and right, or not at all."""
 
-import json
-from dataclasses import dataclass
+import math
+import struct
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import NamedTuple
 
+import numpy as np
 import pytest
 
-from urbe.experiments import store
-from urbe.experiments.base import Row
+from urbe.experiments.base import check_experiments, columns
 from urbe.experiments.store import Finished, cell_hash, load, save
 
 
@@ -16,43 +19,99 @@ class Dot:
     name: str = "dot"
 
 
+class Row(NamedTuple):
+    agent: str
+    step: int
+    value: float
+
+
 ROWS = [
-    Row("f", "dot", "m", "L1", 0.1, "robust", metric, value) for metric, value in (("a", 0.1 + 0.2), ("b", -1e-300))
+    Row("psrl", 0, 0.1 + 0.2),
+    Row("ube", 2**63 - 1, -1e-300),
+    Row("psrl", -(2**63), math.inf),
+    Row('é, "quoted"\n', 1, -0.0),
+    Row("", 2, 5e-324),
 ]
+
+
+def experiment(name="f", row=Row):
+    return SimpleNamespace(NAME=name, Row=row, CELLS=())
 
 
 @pytest.fixture
 def path(tmp_path):
-    return tmp_path / "dot.json"
+    return tmp_path / "f" / "dot.npz"
 
 
 def test_what_was_saved_is_loaded_to_the_last_bit(path):
-    save(path, "f", Dot(0.1), Finished(ROWS, 1.5))
-    assert load(path, "f", Dot(0.1)) == Finished(ROWS, 1.5)
-    assert all(isinstance(row, Row) for row in load(path, "f", Dot(0.1)).rows)
+    save(path, "id", Row, Finished(ROWS, 1.5))
+    found = load(path, "id", Row)
+    assert found == Finished(ROWS, 1.5)
+    assert all(type(row) is Row for row in found.rows)
+    assert [[type(value) for value in row] for row in found.rows] == [[str, int, float]] * len(ROWS)
+    assert math.copysign(1.0, found.rows[3].value) == -1.0
+
+
+def test_nan_keeps_its_bits(path):
+    odd = struct.unpack("<d", bytes([1, 2, 3, 0, 0, 0, 0xF8, 0xFF]))[0]
+    save(path, "id", Row, Finished([Row("a", 0, odd)], 0.0))
+    assert struct.pack("<d", load(path, "id", Row).rows[0].value) == struct.pack("<d", odd)
+
+
+def test_no_rows_are_rows_too(path):
+    save(path, "id", Row, Finished([], 0.5))
+    assert load(path, "id", Row) == Finished([], 0.5)
+
+
+def test_numbers_of_numpy_become_plain(path):
+    save(path, "id", Row, Finished([Row(np.str_("a"), np.int64(3), np.float64(0.5)), Row("b", 1, 2)], 0.0))
+    rows = load(path, "id", Row).rows
+    assert rows == [Row("a", 3, 0.5), Row("b", 1, 2.0)]
+    assert [type(value) for row in rows for value in row] == [str, int, float] * 2
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        (Row("a", 1.0, 2.0), r"step of row 1 is 1.0 of type float, expected int"),
+        (Row("a", True, 2.0), "bool"),
+        (Row(3, 1, 2.0), "agent of row 1 is 3"),
+        (Row("a", 1, "2"), "expected float"),
+        (Row("a", 1, None), "NoneType"),
+        (Row("a", 1, np.zeros(2)), "ndarray"),
+    ],
+)
+def test_values_of_the_wrong_type_are_named_and_not_written(path, row, told):
+    with pytest.raises(TypeError, match=told):
+        save(path, "id", Row, Finished([ROWS[0], row], 0.0))
+    assert not path.exists()
+
+
+def test_whole_numbers_beyond_64_bits_are_refused(path):
+    with pytest.raises(ValueError, match="64 bits"):
+        save(path, "id", Row, Finished([Row("a", 2**63, 0.0)], 0.0))
+
+
+def test_many_rows_are_compact(path):
+    rows = [Row("psrl" if i % 2 else "ube", i, 0.25) for i in range(200_000)]
+    save(path, "id", Row, Finished(rows, 1.0))
+    assert path.stat().st_size < 4 * len(rows)
+    assert load(path, "id", Row).rows == rows
 
 
 def test_missing_is_none(path):
-    assert load(path, "f", Dot(0.1)) is None
+    assert load(path, "id", Row) is None
 
 
-@pytest.mark.parametrize("other", [("g", Dot(0.1)), ("f", Dot(0.2)), ("f", Dot(0.1, "dash"))])
-def test_another_cell_is_none(path, other):
-    save(path, "f", Dot(0.1), Finished(ROWS, 1.5))
-    assert load(path, *other) is None
+def test_another_identity_is_none(path):
+    save(path, "id", Row, Finished(ROWS, 1.5))
+    assert load(path, "other", Row) is None
 
 
-def test_other_code_is_none(path, monkeypatch):
-    save(path, "f", Dot(0.1), Finished(ROWS, 1.5))
-    monkeypatch.setattr(store, "code_digest", lambda: "changed")
-    assert load(path, "f", Dot(0.1)) is None
-
-
-def _edit(change):
+def _flip(at):
     def damage(raw):
-        content = json.loads(raw)
-        change(content)
-        return json.dumps(content).encode()
+        i = int(at * len(raw))
+        return raw[:i] + bytes([raw[i] ^ 0x10]) + raw[i + 1 :]
 
     return damage
 
@@ -61,42 +120,112 @@ def _edit(change):
     "damage",
     [
         lambda _: b"",
-        lambda raw: raw[: len(raw) // 2],
-        lambda raw: b"\xff\xfe" + raw,
-        lambda _: b"[1, 2]",
         lambda _: b"null",
-        lambda _: b"[" * 100_000,
-        lambda raw: raw.replace(b"-1e-300", b"-2e-300"),
-        _edit(lambda content: content.pop("rows")),
-        _edit(lambda content: content.update(seconds="long")),
-        _edit(lambda content: content.update(seconds=float("nan"))),
-        _edit(lambda content: content["rows"].pop()),
-        _edit(lambda content: content.update(rows=[[1, 2]], rows_hash=store._hash([[1, 2]]))),
+        lambda _: b"PK\x05\x06" + bytes(18),
+        lambda raw: b"\xff\xfe" + raw[2:],
+        lambda raw: raw[: len(raw) // 2],
+        *map(_flip, (0.05, 0.1, 0.3, 0.4)),
     ],
 )
 def test_damage_is_none(path, damage):
-    save(path, "f", Dot(0.1), Finished(ROWS, 1.5))
+    save(path, "id", Row, Finished(ROWS, 1.5))
     raw = path.read_bytes()
     path.write_bytes(damage(raw))
     assert path.read_bytes() != raw
-    assert load(path, "f", Dot(0.1)) is None
+    found = load(path, "id", Row)
+    assert found is None or found == Finished(ROWS, 1.5)  # a few bits of a zip mean nothing
+
+
+def _rewrite(path, **changes):
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files} | changes
+    np.savez(path, **{name: array for name, array in arrays.items() if array is not None})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"column_value": np.zeros(5)},
+        {"column_value": None},
+        {"column_step": np.zeros(4, dtype=np.int64)},
+        {"column_agent": np.array([0, 1, 2, 3, 99], dtype=np.int32)},
+        {"header": np.frombuffer(b"{}", dtype=np.uint8)},
+        {"sha256": np.zeros(32, dtype=np.uint8)},
+        {"sha256": None},
+        {"surplus": np.zeros(1)},
+    ],
+)
+def test_doctored_columns_are_none(path, changes):
+    save(path, "id", Row, Finished(ROWS, 1.5))
+    _rewrite(path)
+    assert load(path, "id", Row) == Finished(ROWS, 1.5)
+    _rewrite(path, **changes)
+    assert load(path, "id", Row) is None
 
 
 def test_a_failed_save_leaves_the_old_file_and_nothing_else(path):
-    save(path, "f", Dot(0.1), Finished(ROWS, 1.5))
+    save(path, "id", Row, Finished(ROWS, 1.5))
     before = path.read_bytes()
-    with pytest.raises(ValueError):
-        save(path, "f", Dot(0.1), Finished([ROWS[0]._replace(value=float("nan"))], 1.0))
+    with pytest.raises(ValueError, match="JSON"):
+        save(path, "id", Row, Finished(ROWS, float("nan")))
     assert path.read_bytes() == before
-    assert [file.name for file in path.parent.iterdir()] == ["dot.json"]
+    assert [file.name for file in path.parent.iterdir()] == ["dot.npz"]
 
 
-def test_hash_depends_on_every_field():
-    hashes = {
-        cell_hash("f", Dot(0.1)),
-        cell_hash("g", Dot(0.1)),
-        cell_hash("f", Dot(0.2)),
-        cell_hash("f", Dot(0.1, "x")),
-    }
-    assert len(hashes) == 4
-    assert cell_hash("f", Dot(0.1)) in hashes
+class Renamed(NamedTuple):
+    agent: str
+    stage: int
+    value: float
+
+
+class Retyped(NamedTuple):
+    agent: str
+    step: float
+    value: float
+
+
+def test_hash_depends_on_experiment_row_type_cell_and_code():
+    dot = Dot(0.1)
+    hashes = [
+        cell_hash(experiment(), dot, "code"),
+        cell_hash(experiment("g"), dot, "code"),
+        cell_hash(experiment(row=Renamed), dot, "code"),
+        cell_hash(experiment(row=Retyped), dot, "code"),
+        cell_hash(experiment(), replace(dot, radius=0.2), "code"),
+        cell_hash(experiment(), replace(dot, name="x"), "code"),
+        cell_hash(experiment(), dot, "other"),
+    ]
+    assert len(set(hashes)) == len(hashes)
+    assert cell_hash(experiment(), Dot(0.1), "code") == hashes[0]
+
+
+class Odd(NamedTuple):
+    values: list[float]
+
+
+def test_a_row_type_of_other_fields_is_refused():
+    with pytest.raises(TypeError, match=r"Odd.values is annotated list\[float\], expected str, int or float"):
+        columns(Odd)
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (("a/b",), "'a/b'"),
+        (("",), "''"),
+        ((".hidden",), "hidden"),
+        (("x" * 201,), "at most 200"),
+        (("a", "b", "a"), "not unique: a, a"),
+        (("a", "A"), "not unique: a, A"),
+    ],
+)
+def test_names_that_would_not_do_as_files_are_refused(names, told):
+    wrong = SimpleNamespace(NAME="f", Row=Row, CELLS=tuple(Dot(0.0, name) for name in names))
+    with pytest.raises(ValueError, match=told):
+        check_experiments([wrong])
+
+
+def test_two_experiments_of_one_name_are_refused():
+    with pytest.raises(ValueError, match="NAME is not unique: f, f"):
+        check_experiments([experiment(), experiment()])
+    check_experiments([experiment(), experiment("g")])

@@ -7,8 +7,9 @@ import pytest
 
 from oracles.html_page import Page
 from urbe.report import style
+from urbe.report.content import Chapter, Exhibit, Section, Table
 from urbe.report.figures import Figure, Line, draw_lines, styled
-from urbe.report.page import Exhibit, Section, Table, number, render
+from urbe.report.page import number, render
 
 
 def small_page():
@@ -20,8 +21,10 @@ def small_page():
             draw_lines(axes, np.arange(3.0), (Line(np.arange(3.0), "up & away", style.ROBUST),))
         table = Table("Numbers", ("state", "value"), (("s0", "1.5"), ("s1", "-2e-05")))
         exhibits.append(Exhibit(name, figure, 'what "it" shows <here>', "See & tell", (table,)))
-    section = Section("One <thing>", ("A & B",), tuple(exhibits), ())
-    return render("Title <b> & more", ("Lead",), (("Fact", "1 < 2"),), (section,))
+    section = Section("One <thing>", ("A & B",), tuple(exhibits))
+    return render(
+        "Title <b> & more", ("Lead",), (("Fact", "1 < 2"),), (Chapter("chapter", "All <there> is", (section,)),)
+    )
 
 
 def test_well_formed_with_unique_ids_and_no_outside_references():
@@ -42,7 +45,8 @@ def test_well_formed_with_unique_ids_and_no_outside_references():
 def test_text_is_escaped():
     page = Page(small_page())
     assert page.text["h1"] == ["Title <b> & more"]
-    assert page.text["h2"] == ["One <thing>"]
+    assert page.text["h2"] == ["All <there> is"]
+    assert page.text["h3"] == ["One <thing>"]
     assert page.text["dd"] == ["1 < 2"]
     assert page.all("svg")[0]["aria-label"] == 'what "it" shows <here>'
     assert "up & away" in [text.strip() for text in page.text["text"]]

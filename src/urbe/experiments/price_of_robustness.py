@@ -15,23 +15,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from urbe.ambiguity.base import AmbiguitySet
 from urbe.ambiguity.kl import KLBall
 from urbe.ambiguity.l1 import L1Ball
-from urbe.experiments.base import Row
 from urbe.experiments.models import MODELS, weights
 from urbe.mdp.model import MDP
 from urbe.solvers import PartialPolicyIteration, Solution, evaluate_policy, solve
 from urbe.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from urbe.report.page import Section
+    from urbe.report.content import Section
 
 NAME = "price_of_robustness"
+TITLE = "The price of robustness"
 
 N_RADII = 21
 
@@ -64,6 +64,17 @@ class PriceCell:
     def name(self) -> str:
         """E.g. `garnet-L1-0.3`."""
         return f"{self.model}-{self.set}-{self.radius:g}"
+
+
+class Row(NamedTuple):
+    """One number of a cell: of the robust or the nominal policy; `run` lists the metrics."""
+
+    model: str
+    set: str
+    radius: float
+    policy: str
+    metric: str
+    value: float
 
 
 CELLS: tuple[PriceCell, ...] = tuple(
@@ -103,8 +114,7 @@ def run(cell: PriceCell) -> list[Row]:
             "gap": max(right.gap, (ceiling - worst.lower).max()),
         } | {f"action[{s}]": action for s, action in enumerate(actions)}
         rows += [
-            Row(NAME, cell.name, cell.model, cell.set, cell.radius, policy, metric, float(value))
-            for metric, value in numbers.items()
+            Row(cell.model, cell.set, cell.radius, policy, metric, float(value)) for metric, value in numbers.items()
         ]
     return rows
 

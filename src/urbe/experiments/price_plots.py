@@ -10,8 +10,9 @@ import numpy as np
 from urbe.experiments.models import MODELS
 from urbe.experiments.price_of_robustness import Curve
 from urbe.report import style
+from urbe.report.content import Exhibit, Section, Table
 from urbe.report.figures import Figure, Line, draw_lines, draw_map, mark_gap, ramp, styled
-from urbe.report.page import Exhibit, Section, Table, number
+from urbe.report.page import number
 from urbe.types import IntArray
 
 LEFT, RIGHT = 0.85, 0.85
@@ -51,6 +52,10 @@ def _summary(curves: Sequence[Curve]) -> Section:
         "model", "set", "radii", "policy changes from", "insurance peaks at", "insurance there", "price there",
         "nominal value", "certified gap",
     )  # fmt: skip
+    question = (
+        "Classic Markov decision processes, solved as they are and against the worst model within a growing distance "
+        "of theirs: what does it cost to be robust, and what does it buy?"
+    )
     text = (
         "The nominal policy is optimal if the model is right; the robust policy is optimal against the worst model "
         "within a radius of it. The price is the value the robust policy gives up if the model is right after all; the "
@@ -58,7 +63,13 @@ def _summary(curves: Sequence[Curve]) -> Section:
         "insurance peaks. Where several policies are equally robust, the one that keeps more of the nominal actions is "
         "taken."
     )
-    return Section("Summary", (text,), (), (Table("Price and insurance of every model and set", head, tuple(rows)),))
+    table = Table("Price and insurance of every model and set", head, tuple(rows))
+    sets = dict.fromkeys(curve.set for curve in curves)
+    facts = (
+        ("Solved", f"{len({curve.model for curve in curves})} models, sets {' and '.join(sets)}; nothing is random"),
+        ("Largest certified gap", f"{max(curve.gap for curve in curves):.1e} in any state of any problem"),
+    )
+    return Section("Summary", (question, text), tables=(table,), facts=facts)
 
 
 def _model(model: str, curves: Sequence[Curve]) -> Section:
@@ -83,7 +94,7 @@ def _model(model: str, curves: Sequence[Curve]) -> Section:
         "nominal policy. " + " ".join(_change_sentence(curve) for curve in curves) + _omitted(curves),
         tuple(_policy_table(curve) for curve in curves),
     )
-    return Section(demo.title, (demo.story, size), (values, policies), ())
+    return Section(demo.title, (demo.story, size), (values, policies))
 
 
 def _values_figure(curves: Sequence[Curve]) -> Figure:

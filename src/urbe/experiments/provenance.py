@@ -1,36 +1,19 @@
-"""Where results come from: code, versions, machine."""
+"""Where results come from: versions, commit, machine."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import subprocess
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
-_NOT_RESULTS = ("cli", "io", "report")
-"""Packages that no number depends on."""
-
 
 def versions() -> dict[str, str]:
     """Of this package and of those that compute."""
     return {name: version(name) for name in ("urbe", "numpy", "scipy", "numba")}
-
-
-@cache
-def code_digest() -> str:
-    """A hash of the sources that numbers depend on, and of the versions they run with."""
-    digest = hashlib.sha256(repr(sorted(versions().items())).encode())
-    for path in sorted(PACKAGE.rglob("*.py")):
-        relative = path.relative_to(PACKAGE)
-        if relative.parts[0] not in _NOT_RESULTS:
-            digest.update(f"\0{relative.as_posix()}\0".encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 def commit() -> str | None:
@@ -42,12 +25,16 @@ def commit() -> str | None:
     return head if head is None or not changes else f"{head} + changes"
 
 
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def machine() -> dict[str, str]:
     """Processor family, cores this process may use, operating system and Python; no names."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
         "processor": platform.machine(),
-        "cores": str(cores),
+        "cores": str(cores()),
         "system": platform.system(),
         "python": platform.python_version(),
     }

@@ -1,4 +1,4 @@
-"""From models to a page of figures, in one call."""
+"""From experiments to a page of figures, in one call."""
 
 from __future__ import annotations
 
@@ -7,36 +7,58 @@ import dataclasses
 import io
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from urbe import checks
 from urbe.experiments import provenance, store
-from urbe.experiments.base import Experiment, Row
-from urbe.io.atomic import replace_files, text_writer
+from urbe.experiments.base import AnyExperiment, check_experiments
+from urbe.experiments.sources import code_digest
+from urbe.experiments.workers import Job, run_jobs
+from urbe.io.atomic import Writer, replace_files, text_writer
+
+if TYPE_CHECKING:
+    from urbe.report.content import Chapter
 
 Progress = Callable[[int, int, str], None]
+
+TITLE = "Decisions that hold when the model does not"
+LEAD = (
+    "Experiments with Markov decision processes whose transition probabilities are not quite known: what robustness "
+    "costs and buys, and what agents do that learn while they act. Every number below was computed by the code of the "
+    "stated commit; the rows behind each chapter are in the folder rows, beside this page.",
+)
+
+_CHUNK = 10_000
+"""Rows turned into text at a time."""
 
 
 def reproduce(
     output: Path,
     progress: Progress | None = None,
     *,
-    figures: Sequence[Experiment[Any, Any]] | None = None,
+    figures: Sequence[AnyExperiment] | None = None,
+    processes: int | None = None,
 ) -> Path:
     """Runs the experiments and writes the page with their figures.
 
-    Writes into `output`: `index.html`, `rows.csv` (long format), `manifest.json`, and one file in `cells/` for each
+    Writes into `output`: `index.html`, `rows/<NAME>.csv`, `manifest.json`, and one file in `cells/<NAME>/` for each
     finished cell. Cells finished before, by the same code, are read rather than run.
 
     Args:
       output: folder to write into; made if missing.
-      progress: called as `progress(done, total, what)` before each part and at the end.
+      progress: called as `progress(done, total, what)` at the beginning, after each cell, and at the end.
       figures: experiments; by default all, `urbe.experiments.FIGURES`.
+      processes: how many cells run at once; by default as many as there are cores. Rows do not depend on it.
 
     Returns:
       the path of the page.
+
+    Raises:
+      CellsFailed: when cells raised or crashed; all others are finished and kept, the page is as it was.
     """
     from urbe.experiments import FIGURES
 
@@ -46,103 +68,141 @@ def reproduce(
             name="matplotlib",
         )
     chosen = FIGURES if figures is None else figures
+    at_once = provenance.cores() if processes is None else checks.whole_number("processes", processes, 1)
+    check_experiments(chosen)
     report = progress or _silent
     begun = time.perf_counter()
-    cells = output / "cells"
-    cells.mkdir(parents=True, exist_ok=True)
-    total = sum(len(figure.CELLS) for figure in chosen) + 1
+    (output / "rows").mkdir(parents=True, exist_ok=True)
 
-    results: list[tuple[Experiment[Any, Any], list[Row]]] = []
-    seconds, done, reused = 0.0, 0, 0
-    for figure in chosen:
-        rows: list[Row] = []
-        for cell in figure.CELLS:
-            report(done, total, cell.name)
-            path = cells / f"{figure.NAME}-{cell.name}.json"
-            finished = store.load(path, figure.NAME, cell)
-            if finished is None:
-                finished = _run(figure, cell)
-                store.save(path, figure.NAME, cell, finished)
-            else:
-                reused += 1
-            rows += finished.rows
-            seconds += finished.seconds
-            done += 1
-        results.append((figure, rows))
+    jobs = {experiment.NAME: _jobs(experiment, output / "cells") for experiment in chosen}
+    missing = [
+        job
+        for experiment in chosen
+        for job in jobs[experiment.NAME]
+        if store.load(job.path, job.identity, experiment.Row) is None
+    ]
+    total = sum(map(len, jobs.values())) + 1
+    done = total - 1 - len(missing)
+    report(done, total, "running")
 
+    def finished(job: Job) -> None:
+        nonlocal done
+        done += 1
+        report(done, total, job.cell.name)
+
+    run_jobs(missing, at_once, finished)
     report(done, total, "drawing")
-    page = _write(output, results, {"cells": done, "reused": reused, "cell_seconds": seconds}, begun)
+    page = _write(output, chosen, jobs, missing, begun)
     report(total, total, "done")
     return page
 
 
-def _run(figure: Experiment[Any, Any], cell: Any) -> store.Finished:
-    begun = time.perf_counter()
-    rows = figure.run(cell)
-    return store.Finished(rows, time.perf_counter() - begun)
-
-
-def _write(
-    output: Path, results: Sequence[tuple[Experiment[Any, Any], list[Row]]], counts: dict[str, Any], begun: float
-) -> Path:
-    from urbe.report.page import render
-
-    sections = [section for figure, rows in results for section in figure.plot(figure.analyse(rows))]
-    every = [row for _, rows in results for row in rows]
-    gap = max((row.value for row in every if row.metric == "gap"), default=0.0)
-    run = {
-        "counts": counts | {"wall_seconds": time.perf_counter() - begun},
-        "largest_certified_gap": gap,
-        "commit": provenance.commit(),
-        "code": provenance.code_digest(),
-        "versions": provenance.versions(),
-        "machine": provenance.machine(),
-    }
-    manifest = run | {
-        "config": {figure.NAME: [dataclasses.asdict(cell) for cell in figure.CELLS] for figure, _ in results}
-    }
-    text = render(
-        "The price of robustness",
-        (
-            "Classic Markov decision processes, solved as they are and against the worst model within a growing "
-            "distance of theirs: what does it cost to be robust, and what does it buy?",
-        ),
-        _facts(run, every),
-        sections,
-    )
-    page = output / "index.html"
-    replace_files(
-        {
-            output / "rows.csv": text_writer([_csv(every)]),
-            output / "manifest.json": text_writer([json.dumps(manifest, indent=1), "\n"]),
-            page: text_writer([text]),
-        }
-    )
-    return page
-
-
-def _facts(run: dict[str, Any], rows: Sequence[Row]) -> list[tuple[str, str]]:
-    counts, machine = run["counts"], run["machine"]
-    models, sets = {row.model for row in rows}, dict.fromkeys(row.set for row in rows)
-    reused = f", {counts['reused']} of them kept from an earlier run" if counts["reused"] else ""
-    solving, wall = counts["cell_seconds"], counts["wall_seconds"]
-    commit = run["commit"] or "unknown"
-    packages = ", ".join(f"{name} {text}" for name, text in run["versions"].items())
+def _jobs(experiment: AnyExperiment, folder: Path) -> list[Job]:
+    code = code_digest(experiment.__name__)
     return [
-        ("Solved", f"{len(models)} models, sets {' and '.join(sets)}: {counts['cells']} robust problems{reused}"),
-        ("Time", f"{solving:.1f} s solving on one core, compilation included; {wall:.1f} s this run"),
-        ("Largest certified gap", f"{run['largest_certified_gap']:.1e} in any state of any problem"),
-        ("Machine", f"{machine['processor']}, {machine['cores']} cores, {machine['system']}"),
-        ("Software", f"Python {machine['python']}, {packages}"),
-        ("Commit", commit[:12] + commit[40:]),
+        Job(
+            experiment.__name__,
+            code,
+            cell,
+            store.cell_hash(experiment, cell, code),
+            store.cell_path(folder, experiment.NAME, cell),
+        )
+        for cell in experiment.CELLS
     ]
 
 
-def _csv(rows: Sequence[Row]) -> str:
+def _write(
+    output: Path,
+    chosen: Sequence[AnyExperiment],
+    jobs: dict[str, list[Job]],
+    missing: Sequence[Job],
+    begun: float,
+) -> Path:
+    from urbe.report.page import render
+
+    commit, versions, machine = provenance.commit(), provenance.versions(), provenance.machine()
+    chapters: list[Chapter] = []
+    records: dict[str, Any] = {}
+    for experiment in chosen:
+        mine = jobs[experiment.NAME]
+        reused = len(mine) - sum(job in missing for job in mine)
+        chapter, n_rows, seconds = _chapter(experiment, mine, reused, commit)
+        chapters.append(chapter)
+        records[experiment.NAME] = {
+            "title": experiment.TITLE,
+            "module": experiment.__name__,
+            "code": mine[0].code,
+            "cells": len(mine),
+            "reused": reused,
+            "rows": n_rows,
+            "cell_seconds": seconds,
+            "config": [dataclasses.asdict(cell) for cell in experiment.CELLS],
+        }
+    wall = time.perf_counter() - begun
+    manifest = {
+        "wall_seconds": wall,
+        "commit": commit,
+        "versions": versions,
+        "machine": machine,
+        "experiments": records,
+    }
+    facts = (
+        ("Time", f"{sum(record['cell_seconds'] for record in records.values()):.1f} s in cells, {wall:.1f} s this run"),
+        ("Machine", f"{machine['processor']}, {machine['cores']} cores, {machine['system']}"),
+        ("Software", f"Python {machine['python']}, " + ", ".join(f"{name} {text}" for name, text in versions.items())),
+    )
+    page = output / "index.html"
+    writers: dict[Any, Writer] = {
+        output / "rows" / f"{experiment.NAME}.csv": text_writer(_csv(experiment, jobs[experiment.NAME]))
+        for experiment in chosen
+    }
+    writers[output / "manifest.json"] = text_writer([json.dumps(manifest, indent=1), "\n"])
+    writers[page] = text_writer([render(TITLE, LEAD, facts, chapters)])
+    replace_files(writers)
+    return page
+
+
+def _chapter(
+    experiment: AnyExperiment, jobs: Sequence[Job], reused: int, commit: str | None
+) -> tuple[Chapter, int, float]:
+    """The chapter, the number of rows behind it, and the seconds they took."""
+    from urbe.report.content import Chapter
+
+    rows: list[Any] = []
+    seconds = 0.0
+    for job in jobs:
+        cell = _finished(experiment, job)
+        rows += cell.rows
+        seconds += cell.seconds
+    sections = experiment.plot(experiment.analyse(rows))
+    kept = f", {reused} of them kept from an earlier run" if reused else ""
+    facts = (
+        ("Cells", f"{len(jobs)}{kept}; {len(rows)} rows in rows/{experiment.NAME}.csv"),
+        ("Computing", f"{seconds:.1f} s in all, one thread per cell, compilation included"),
+        ("Commit", "unknown" if commit is None else commit[:12] + commit[40:]),
+    )
+    return Chapter(experiment.NAME, experiment.TITLE, tuple(sections), facts), len(rows), seconds
+
+
+def _csv(experiment: AnyExperiment, jobs: Sequence[Job]) -> Iterator[str]:
+    """The rows of all cells as text, a piece at a time; floats as Python writes them, which reads back the same."""
+    yield _text([experiment.Row._fields])
+    for job in jobs:
+        rows = iter(_finished(experiment, job).rows)
+        while piece := list(islice(rows, _CHUNK)):
+            yield _text(piece)
+
+
+def _finished(experiment: AnyExperiment, job: Job) -> store.Finished:
+    finished = store.load(job.path, job.identity, experiment.Row)
+    if finished is None:
+        raise OSError(f"{job.path} was changed by another program during the run; run again.")
+    return finished
+
+
+def _text(rows: Sequence[Sequence[Any]]) -> str:
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(Row._fields)
-    writer.writerows(rows)
+    csv.writer(buffer, lineterminator="\n").writerows(rows)
     return buffer.getvalue()
 
 

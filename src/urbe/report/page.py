@@ -7,70 +7,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
 
+from urbe.report.content import Chapter, Exhibit, Facts, Section, Table, Verdict
 from urbe.report.page_style import style_sheet
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of text under a head; the first column names the row.
-
-    Attributes:
-      title: what it shows.
-      head: name of each column.
-      rows: cells, as many as `head` has.
-    """
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Exhibit:
-    """A figure with what to see in it.
-
-    Attributes:
-      name: unique on the page; letters, digits, dashes, underscores.
-      figure: the drawing.
-      alt: the drawing in words, for those who do not see it.
-      caption: what to see.
-      tables: its numbers.
-    """
-
-    name: str
-    figure: Figure
-    alt: str
-    caption: str
-    tables: tuple[Table, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Section:
-    """A heading, paragraphs, tables, and exhibits."""
-
-    title: str
-    paragraphs: tuple[str, ...]
-    exhibits: tuple[Exhibit, ...]
-    tables: tuple[Table, ...]
-
-
-def render(title: str, lead: Sequence[str], facts: Sequence[tuple[str, str]], sections: Sequence[Section]) -> str:
+def render(title: str, lead: Sequence[str], facts: Facts, chapters: Sequence[Chapter]) -> str:
     """The page as HTML text.
 
     Args:
       title: of the page.
       lead: opening paragraphs.
-      facts: (name, value) pairs on how it was made.
-      sections: the content.
+      facts: on the whole page.
+      chapters: the content.
     """
-    anchors = [_anchor(section.title) for section in sections]
     parts = [
         "<!DOCTYPE html>",
         '<html lang="en">',
@@ -84,26 +35,16 @@ def render(title: str, lead: Sequence[str], facts: Sequence[tuple[str, str]], se
         "<header>",
         f"<h1>{escape(title)}</h1>",
         *(f"<p>{escape(text)}</p>" for text in lead),
-        '<nav aria-label="Sections"><ul>',
-        *(
-            f'<li><a href="#{anchor}">{escape(section.title)}</a></li>'
-            for anchor, section in zip(anchors, sections, strict=True)
-        ),
-        "</ul></nav>",
-        "<dl>",
-        *(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts),
-        "</dl>",
+        _contents(chapters),
+        _facts(facts),
         "</header>",
         "<main>",
+        *(_chapter(chapter) for chapter in chapters),
+        "</main>",
+        "</body>",
+        "</html>",
+        "",
     ]
-    for anchor, section in zip(anchors, sections, strict=True):
-        parts.append(f'<section aria-labelledby="{anchor}">')
-        parts.append(f'<h2 id="{anchor}">{escape(section.title)}</h2>')
-        parts += [f"<p>{escape(text)}</p>" for text in section.paragraphs]
-        parts += [_table(table) for table in section.tables]
-        parts += [_exhibit(exhibit) for exhibit in section.exhibits]
-        parts.append("</section>")
-    parts += ["</main>", "</body>", "</html>", ""]
     return "\n".join(parts)
 
 
@@ -118,15 +59,75 @@ def number(value: float, digits: int = 6) -> str:
     return f"{value:.{digits}g}"
 
 
-def _exhibit(exhibit: Exhibit) -> str:
+def _contents(chapters: Sequence[Chapter]) -> str:
+    lines = ['<nav aria-label="Contents"><ul>']
+    for chapter in chapters:
+        inner = "".join(
+            f'<li><a href="#{_anchor(chapter, section)}">{escape(section.title)}</a></li>'
+            for section in chapter.sections
+            if section.title
+        )
+        below = f"\n<ul>{inner}</ul>" if inner else ""
+        lines.append(f'<li><a href="#{chapter.name}">{escape(chapter.title)}</a>{below}</li>')
+    return "\n".join([*lines, "</ul></nav>"])
+
+
+def _facts(facts: Facts) -> str:
+    inner = "\n".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts)
+    return f"<dl>\n{inner}\n</dl>" if facts else ""
+
+
+def _chapter(chapter: Chapter) -> str:
+    facts = tuple(fact for section in chapter.sections for fact in section.facts) + chapter.facts
+    return "\n".join(
+        [
+            f'<article aria-labelledby="{chapter.name}">',
+            f'<h2 id="{chapter.name}">{escape(chapter.title)}</h2>',
+            _facts(facts),
+            *(_section(chapter, section) for section in chapter.sections),
+            "</article>",
+        ]
+    )
+
+
+def _section(chapter: Chapter, section: Section) -> str:
+    anchor = _anchor(chapter, section)
+    opening = (
+        [f'<section aria-labelledby="{anchor}">', f'<h3 id="{anchor}">{escape(section.title)}</h3>']
+        if section.title
+        else ["<section>"]
+    )
+    return "\n".join(
+        [
+            *opening,
+            *(f"<p>{escape(text)}</p>" for text in section.paragraphs),
+            *([_verdicts(section.verdicts)] if section.verdicts else []),
+            *(_table(table) for table in section.tables),
+            *(_exhibit(chapter, exhibit) for exhibit in section.exhibits),
+            "</section>",
+        ]
+    )
+
+
+def _verdicts(verdicts: Sequence[Verdict]) -> str:
+    lines = [
+        f'<li class="{verdict.outcome.replace(" ", "-")}"><strong>{escape(verdict.outcome)}</strong> '
+        f"<span>{escape(verdict.claim)}</span> <small>{escape(verdict.evidence)}</small></li>"
+        for verdict in verdicts
+    ]
+    return "\n".join(['<ul class="verdicts">', *lines, "</ul>"])
+
+
+def _exhibit(chapter: Chapter, exhibit: Exhibit) -> str:
     from urbe.report.figures import svg
 
-    drawing = svg(exhibit.figure, exhibit.name, exhibit.alt)
+    name = f"{chapter.name}-{exhibit.name}"
+    drawing = svg(exhibit.figure, name, exhibit.alt)
     tables = "\n".join(_table(table) for table in exhibit.tables)
+    numbers = f"<details><summary>The numbers</summary>\n{tables}\n</details>\n" if tables else ""
     return (
-        f'<figure id="{escape(exhibit.name)}">\n<div class="drawing">\n{drawing}\n</div>\n'
-        f"<figcaption>{escape(exhibit.caption)}</figcaption>\n"
-        f"<details><summary>The numbers</summary>\n{tables}\n</details>\n</figure>"
+        f'<figure id="{escape(name)}">\n<div class="drawing">\n{drawing}\n</div>\n'
+        f"<figcaption>{escape(exhibit.caption)}</figcaption>\n{numbers}</figure>"
     )
 
 
@@ -152,5 +153,5 @@ def _numeric(text: str) -> bool:
     return re.fullmatch(r"-?\d+(\.\d+)?(e[+-]?\d+)?", text) is not None
 
 
-def _anchor(title: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+def _anchor(chapter: Chapter, section: Section) -> str:
+    return f"{chapter.name}-{re.sub(r'[^a-z0-9]+', '-', section.title.lower()).strip('-')}"

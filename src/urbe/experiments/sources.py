@@ -1,0 +1,178 @@
+"""Which code an experiment's numbers depend on, found by reading imports, and a hash of it.
+
+Editing a module that an experiment does not import, directly or through others, leaves its finished cells valid; so do
+comments, docstrings and layout anywhere. Left out are imports that compute nothing: those for type checkers, those
+inside the experiment's own `plot`, and `urbe.report`. Not seen are modules imported by a name made at run time.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib
+import platform
+import sys
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import packages_distributions, version
+from pathlib import Path
+from typing import NamedTuple
+
+PACKAGE = Path(__file__).resolve().parent.parent
+
+
+class Sources(NamedTuple):
+    """Modules of ours, by name, with their files; and the other installed packages that they import."""
+
+    files: dict[str, Path]
+    packages: tuple[str, ...]
+
+
+def code_digest(experiment: str) -> str:
+    """A hash of the code on disk that an experiment's rows depend on, and of the versions it runs with.
+
+    Args:
+      experiment: name of its module.
+    """
+    file = importlib.import_module(experiment).__file__
+    if file is None:
+        raise ValueError(f"The experiment {experiment} has no file, so nothing tells when its code changes.")
+    above = experiment.count(".") + (Path(file).name == "__init__.py")
+    found = sources(
+        experiment, {PACKAGE.name: PACKAGE.parent, experiment.split(".")[0]: Path(file).resolve().parents[above]}
+    )
+    return digest(found)
+
+
+def digest(found: Sources) -> str:
+    """A hash of what the sources do, whatever their comments and docstrings, and of the versions of packages."""
+    result = hashlib.sha256(repr(sorted(package_versions(found.packages).items())).encode())
+    for module, path in sorted(found.files.items()):
+        result.update(f"\0{module}\0{_parsed(path.read_bytes()).meaning}".encode())
+    return result.hexdigest()
+
+
+def package_versions(packages: tuple[str, ...]) -> dict[str, str]:
+    """Version of Python and of each distribution that provides one of the importable `packages`."""
+    names = {name for package in packages for name in _providers().get(package, ())}
+    return {"python": platform.python_version()} | {name.lower(): version(name) for name in sorted(names)}
+
+
+def sources(module: str, roots: Mapping[str, Path]) -> Sources:
+    """The modules that `module` depends on, itself included.
+
+    Packages on the way to a module are no part of it: `import a.b` runs `a/__init__.py`, but takes nothing from it.
+    `from a import b` does, unless b is a module that `a/__init__.py` does not name.
+
+    Args:
+      module: where to begin.
+      roots: top-level packages to follow, and the folder each lies in; other packages are named, not followed.
+    """
+    files: dict[str, Path] = {}
+    packages: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        path = _file(name, roots)
+        if path is None or name in files or name.startswith(f"{PACKAGE.name}.report"):
+            continue
+        files[name] = path
+        for statement in _parsed(path.read_bytes()).imports:
+            if statement.place == "plot" and name == module:
+                continue
+            origin = _origin(statement, path, name)
+            top = origin.split(".")[0]
+            if top in roots:
+                waiting += _targets(origin, statement.member, roots)
+            elif top not in sys.stdlib_module_names:
+                packages.add(top)
+    return Sources(files, tuple(sorted(packages)))
+
+
+class _Import(NamedTuple):
+    """`from module import member`, or `import module` when there is no member.
+
+    Fields: the module as written, dots before it, the member, the name it gets, and where the statement stands: in the
+    function "plot" of the module, elsewhere at its "top" level, or "inside" of something.
+    """
+
+    module: str
+    level: int
+    member: str | None
+    name: str
+    place: str
+
+
+class _Parsed(NamedTuple):
+    """The imports of a module, and its syntax tree as text, without docstrings."""
+
+    imports: tuple[_Import, ...]
+    meaning: str
+
+
+@cache
+def _parsed(content: bytes) -> _Parsed:
+    tree = ast.parse(content)
+    found: list[_Import] = []
+    waiting: list[tuple[ast.AST, str]] = [(child, "top") for child in tree.body]
+    while waiting:
+        node, place = waiting.pop()
+        if isinstance(node, ast.Import):
+            found += [_Import(alias.name, 0, None, alias.asname or alias.name, place) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found += [
+                _Import(node.module or "", node.level, alias.name, alias.asname or alias.name, place)
+                for alias in node.names
+            ]
+        elif isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            waiting += [(child, place) for child in node.orelse]
+        elif isinstance(node, ast.stmt):  # an expression holds no import
+            is_plot = isinstance(node, ast.FunctionDef) and node.name == "plot" and place == "top"
+            inner = "plot" if is_plot or place == "plot" else "inside"
+            waiting += [(child, inner) for child in ast.iter_child_nodes(node)]
+        elif isinstance(node, (ast.ExceptHandler, ast.match_case)):
+            waiting += [(child, place) for child in node.body]
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            # also bare strings after assignments, which document attributes
+            node.body = [child for child in node.body if not _is_text(child)]
+    return _Parsed(tuple(found), ast.dump(tree))
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _targets(origin: str, member: str | None, roots: Mapping[str, Path]) -> list[str]:
+    """The modules that `import origin` or `from origin import member` takes something from."""
+    inner, path = f"{origin}.{member}", _file(origin, roots)
+    if member is None or path is None or _file(inner, roots) is None:
+        return [origin]
+    shadowed = any(
+        other.name == member and f"{_origin(other, path, origin)}.{other.member}" != inner
+        for other in _parsed(path.read_bytes()).imports
+        if other.place == "top"
+    )
+    return [origin, inner] if shadowed else [inner]
+
+
+def _origin(statement: _Import, path: Path, module: str) -> str:
+    """The absolute name of the module that a statement in `module` imports from."""
+    if not statement.level:
+        return statement.module
+    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+    base = package[: len(package) - statement.level + 1]
+    return ".".join([*base, statement.module] if statement.module else base)
+
+
+def _file(module: str, roots: Mapping[str, Path]) -> Path | None:
+    folder = roots.get(module.split(".")[0])
+    if folder is None:
+        return None
+    place = folder.joinpath(*module.split("."))
+    return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()), None)
+
+
+@cache
+def _providers() -> Mapping[str, list[str]]:
+    return packages_distributions()

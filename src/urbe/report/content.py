@@ -1,0 +1,101 @@
+"""What a page consists of: chapters of sections of paragraphs, verdicts, tables and figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Facts = tuple[tuple[str, str], ...]
+"""(name, value) pairs on how something was made."""
+
+Outcome = Literal["holds", "does not hold", "undecided"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under a head; the first column names the row. Columns of numbers are aligned right.
+
+    Attributes:
+      title: what it shows.
+      head: name of each column.
+      rows: cells, as many as `head` has.
+    """
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim, and what the numbers say of it.
+
+    Attributes:
+      claim: a sentence that could be false.
+      outcome: whether it holds here.
+      evidence: the numbers that decide, with their intervals; or why they do not.
+    """
+
+    claim: str
+    outcome: Outcome
+    evidence: str
+
+
+@dataclass(frozen=True, eq=False)
+class Exhibit:
+    """A figure with what to see in it.
+
+    Attributes:
+      name: unique in its chapter; letters, digits, dashes, underscores.
+      figure: the drawing.
+      alt: the drawing in words, for those who do not see it.
+      caption: what to see.
+      tables: its numbers, folded away under the figure.
+    """
+
+    name: str
+    figure: Figure
+    alt: str
+    caption: str
+    tables: tuple[Table, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """A heading, then paragraphs, verdicts, tables and exhibits, in this order.
+
+    Attributes:
+      title: the heading, unique in its chapter; empty for text that opens the chapter.
+      paragraphs: plain text.
+      exhibits: figures.
+      tables: shown open.
+      verdicts: claims.
+      facts: go into the box of facts of the chapter: number of replicates, kind of intervals, ...
+    """
+
+    title: str
+    paragraphs: tuple[str, ...] = ()
+    exhibits: tuple[Exhibit, ...] = ()
+    tables: tuple[Table, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    facts: Facts = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Chapter:
+    """One experiment on the page.
+
+    Attributes:
+      name: unique on the page; letters, digits, dashes, underscores.
+      title: the heading.
+      sections: the content.
+      facts: how it was made; those of the sections come before.
+    """
+
+    name: str
+    title: str
+    sections: tuple[Section, ...]
+    facts: Facts = ()
