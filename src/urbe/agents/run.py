@@ -39,7 +39,7 @@ def run(
     *,
     episodes: int,
     seed: int,
-    replicates: int = 1,
+    replicates: int | IntArray = 1,
     progress: Progress | None = None,
 ) -> Record:
     """Runs replicates of an agent for a number of episodes.
@@ -50,13 +50,14 @@ def run(
       task: what it is told beforehand.
       episodes: how many.
       seed: of everything random; replicate k does the same whatever the number of replicates.
-      replicates: how many independent learners, each in a world of its own.
+      replicates: how many independent learners, each in a world of its own; or their numbers, `(B,)`.
       progress: called as `progress(done, episodes)`.
 
     Returns:
       a `Record`.
     """
-    running = Run(agent, env, task, episodes=episodes, seed=seed, replicates=np.arange(replicates))
+    numbers = np.arange(replicates) if isinstance(replicates, int) else replicates
+    running = Run(agent, env, task, episodes=episodes, seed=seed, replicates=numbers)
     while not running.done:
         running.episode()
         if progress is not None:

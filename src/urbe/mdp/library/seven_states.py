@@ -10,11 +10,12 @@ from urbe import checks
 from urbe.mdp.build import from_dense
 from urbe.mdp.model import MDP
 
+Reading = Literal["direct", "chain"]
 SAFE, PRIZE = 0.14, 1.0
 END = 7
 
 
-def seven_states(success: float, reading: Literal["direct", "chain"] = "direct", *, discount: float = 1.0) -> MDP:
+def seven_states(success: float, reading: Reading = "direct", *, discount: float = 1.0) -> MDP:
     """The seven-state model of [Derman2019] Fig. 2a.
 
     In state 0 action 0 leads to state 1, and actions 1, 2, 3 to states 2, 4, 5; every other state has one action, 0:
