@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from urbe.io.errors import ModelFileError
-from urbe.io.text import BLANK, NUMBER, Explain, Grammar, Path, Table, head, lines_of_numbers, read_table, shown
+from urbe.io.text import BLANK, FLAG, NUMBER, Explain, Grammar, Path, Table, head, lines_of_numbers, read_table, shown
 
 # Atomic: a field in quotes is never read again as one without.
 _EXTRA_FIELD = rf'(?>{BLANK}"[^"\n]*+"{BLANK}|[^,\n]*+)'
 
 
-def read_columns(path: Path, needed: Sequence[str], optional: Sequence[str] = ()) -> Table:
-    """The named columns of a CSV file; others are ignored, and so is the order."""
+def read_header(path: Path, needed: Sequence[str]) -> tuple[int, str, tuple[str, ...]]:
+    """Line, text and column names of the header."""
     first = head(path, 1)
     if not first:
         raise ModelFileError(path, f"is empty, expected a header with {', '.join(needed)}.")
     line, text = first[0]
-    header = tuple(name.strip().strip('"').strip() for name in text.split(","))
+    return line, text, tuple(name.strip().strip('"').strip() for name in text.split(","))
+
+
+def read_columns(path: Path, needed: Sequence[str], optional: Sequence[str] = (), flags: Sequence[str] = ()) -> Table:
+    """The named columns of a CSV file; others are ignored, and so is the order. Flags may read true and false."""
+    line, text, header = read_header(path, needed)
     missing = [name for name in needed if name not in header]
     if missing:
         raise ModelFileError(
@@ -32,10 +37,12 @@ def read_columns(path: Path, needed: Sequence[str], optional: Sequence[str] = ()
     if len(set(taken)) < len(taken):
         twice = next(name for name in taken if taken.count(name) > 1)
         raise ModelFileError(path, f"the header names {twice} twice, expected each column once.", line)
-    fields = (f"{BLANK}({NUMBER}){BLANK}" if name in taken else _EXTRA_FIELD for name in header)
+    kinds = {name: FLAG if name in flags else NUMBER for name in taken}
+    fields = (f"{BLANK}({kinds[name]}){BLANK}" if name in taken else _EXTRA_FIELD for name in header)
     template = " ".join(rf"\g<{i}>" for i in range(1, len(taken) + 1))
     plain = "," if len(taken) == len(header) else None
-    table = read_table(path, Grammar(taken, ",".join(fields), template, _explain(header, taken), plain), skip=1)
+    grammar = Grammar(taken, ",".join(fields), template, _explain(header, kinds), plain, tuple(flags))
+    table = read_table(path, grammar, skip=1)
     if not len(table):
         raise ModelFileError(path, "has a header and no rows, expected at least one.")
     return table
@@ -47,7 +54,7 @@ def csv_text(names: Sequence[str], columns: Sequence[np.ndarray]) -> Iterator[st
     yield from lines_of_numbers(columns, ",")
 
 
-def _explain(header: tuple[str, ...], taken: tuple[str, ...]) -> Explain:
+def _explain(header: tuple[str, ...], kinds: Mapping[str, str]) -> Explain:
     def explain(line: str) -> tuple[str | None, str]:
         try:
             fields = next(csv.reader([line]))
@@ -56,8 +63,9 @@ def _explain(header: tuple[str, ...], taken: tuple[str, ...]) -> Explain:
         if len(fields) != len(header):
             return None, f"found {shown(line, 80)} with {len(fields)} fields, expected {len(header)} as in the header."
         for name, field in zip(header, fields, strict=True):
-            if name in taken and not re.fullmatch(NUMBER, field.strip(" \t\n"), re.ASCII):
-                return name, f"found {shown(field)}, expected a number."
+            if name in kinds and not re.fullmatch(kinds[name], field.strip(" \t\n"), re.ASCII):
+                wanted = "true, false, 1 or 0" if kinds[name] == FLAG else "a number"
+                return name, f"found {shown(field)}, expected {wanted}."
         return None, f"found {shown(line, 80)}, expected numbers without quotes, separated by commas."
 
     return explain

@@ -24,9 +24,11 @@ Explain = Callable[[str], tuple[str | None, str]]
 
 # Possessive: no line, however long or malformed, is scanned more than once or twice.
 NUMBER = r"[-+]?+(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?+\d++)?+"
+FLAG = rf"(?>{NUMBER}|[Tt]rue|TRUE|[Ff]alse|FALSE)"
 BLANK = r"[ \t]*+"
 GAP = r"[ \t]++"
 
+_WORDS = {"true": "1", "True": "1", "TRUE": "1", "false": "0", "False": "0", "FALSE": "0"}
 _CHUNK = 1 << 24  # characters
 _LARGEST_ID = 2**31 - 1
 
@@ -42,6 +44,7 @@ class Grammar:
       explain: for a line that does not fit, the column at fault (or None) and the message.
       plain: whether a line without anything but the numbers, with this separator, is the usual case; those are
         not rewritten.
+      flags: columns whose fields may also read true or false, which are taken as 1 and 0.
     """
 
     columns: tuple[str, ...]
@@ -49,12 +52,13 @@ class Grammar:
     template: str
     explain: Explain
     plain: str | None = None
+    flags: tuple[str, ...] = ()
 
     def numbers(self, text: str, n_lines: int) -> FloatArray | None:
         """`(n_lines, columns)`, or None when some line does not fit."""
         if self.plain is not None:
             separator = GAP if self.plain == " " else f"{BLANK}{re.escape(self.plain)}{BLANK}"
-            line = BLANK + separator.join([NUMBER] * len(self.columns)) + BLANK
+            line = BLANK + separator.join(FLAG if c in self.flags else NUMBER for c in self.columns) + BLANK
             if re.fullmatch(rf"(?:{line}(?:\n|\Z))*+", text, re.ASCII):
                 return self._parse(text.replace(self.plain, " "))
         text, found = re.subn(f"^{self.line}$", self.template, text, flags=re.ASCII | re.MULTILINE)
@@ -65,6 +69,9 @@ class Grammar:
         return re.fullmatch(self.line, line, re.ASCII) is not None
 
     def _parse(self, text: str) -> FloatArray:
+        if self.flags:  # no other column has letters but those of exponents
+            for word, number in _WORDS.items():
+                text = text.replace(word, number)
         return np.fromstring(text, dtype=np.float64, sep=" ").reshape(-1, len(self.columns))
 
 
