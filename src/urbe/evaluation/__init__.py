@@ -1,0 +1,1 @@
+"""Judging what agents and planners achieved: estimates with intervals."""
