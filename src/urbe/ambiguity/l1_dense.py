@@ -46,7 +46,7 @@ class DenseL1Nature:
         rank = np.empty_like(order)
         rises = np.append(True, np.diff(w[order]) != 0.0)
         rank[order] = np.maximum.accumulate(np.where(rises, np.arange(len(order)), 0))  # tied states share the first
-        p = nature.rows.probability.reshape(nature.rows.n_rows, -1)
+        p = nature.rows.probability.reshape(nature.rows.n_rows, nature.rows.n_states)
         out = np.empty(nature.rows.n_rows) if out is None else out
 
         def task(first: int, last: int) -> None:
