@@ -1,1 +1,14 @@
-"""From a posterior to a policy with a guarantee: planners that need more than one solve."""
+"""Offline planning: from a posterior to a policy with a guaranteed value."""
+
+from urbe.planners.base import Answer as Answer
+from urbe.planners.base import PlanningMethod as PlanningMethod
+from urbe.planners.base import Task as Task
+from urbe.planners.bci import BCI as BCI
+from urbe.planners.held_out import HeldOut as HeldOut
+from urbe.planners.hoeffding import HoeffdingSets as HoeffdingSets
+from urbe.planners.plan import plan as plan
+from urbe.planners.rsvf import RSVF as RSVF
+from urbe.planners.safe_plan import SafePlan as SafePlan
+from urbe.planners.safety_rules import Hyperplane as Hyperplane
+from urbe.planners.safety_rules import QuantileDraw as QuantileDraw
+from urbe.planners.var_bellman import VaRBellman as VaRBellman

@@ -1,0 +1,56 @@
+"""What a planning method is given and what it gives back: from a posterior to a set, and a policy safe within it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from urbe.ambiguity.base import AmbiguitySet
+from urbe.mdp.model import MDP
+from urbe.posteriors.dirichlet import Posterior
+from urbe.solvers.solution import Solution
+
+
+class Task(NamedTuple):
+    """What a method is asked for.
+
+    Attributes:
+      posterior: of the transitions; rewards are known numbers (lowered beforehand where they were uncertain).
+      delta: probability with which the promise may fail.
+      draws: posterior draws to plan with; None for as many as the method thinks fit.
+      rng: where they come from.
+      solve: solves a model against a set.
+    """
+
+    posterior: Posterior
+    delta: float
+    draws: int | None
+    rng: np.random.Generator
+    solve: Callable[[MDP, AmbiguitySet], Solution]
+
+
+class Answer(NamedTuple):
+    """A set, the model it is bound to, and the policy that is best against it."""
+
+    model: MDP
+    nature: AmbiguitySet
+    solution: Solution
+
+
+class PlanningMethod(Protocol):
+    """A way from a posterior to a policy with a guaranteed value."""
+
+    def answer(self, task: Task) -> Answer:
+        """Builds the set and solves for the policy; `solution.lower` is the guaranteed value."""
+
+    def promise(self, confidence: float) -> str:
+        """One sentence: what the guaranteed value is guaranteed to be, and over what."""
+
+
+def in_every_state(confidence: float) -> str:
+    """The promise of the Bayesian methods."""
+    return (
+        f"With posterior probability {confidence:g} or more the policy is worth at least this in every state at once."
+    )

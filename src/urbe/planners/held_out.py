@@ -1,0 +1,89 @@
+"""How policies fare on models drawn from the posterior that no plan has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from urbe import checks
+from urbe.planners.many_models import values_under_models
+from urbe.posteriors.dirichlet import Posterior
+from urbe.types import FloatArray, IntArray
+
+MOST_NUMBERS = 4_000_000
+"""Probabilities drawn at a time; the draws depend on it, so it is fixed."""
+
+ROUNDING = 1e-9
+"""Of the largest value: below a promise by less than this is not below it."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """The values of one policy under M models drawn afresh.
+
+    Attributes:
+      values: `(M,)` from the start.
+      below: share of the draws in which some state is worth less than was promised for it; NaN without draws.
+    """
+
+    values: FloatArray
+    below: float
+
+    @property
+    def mean(self) -> float:
+        """Mean over the draws, NaN without any."""
+        return float(self.values.mean()) if len(self.values) else float("nan")
+
+    def percentile(self, share: float) -> float:
+        """The lower quantile of the values at `share` in (0, 1), NaN without draws.
+
+        The k-th lowest of M values with k = share (M + 1) rounded down, so that a new draw is below it with probability
+        `share` at most; the lowest of them where M is too small for that.
+        """
+        checks.number("share", share, 0.0, 1.0)
+        if not len(self.values):
+            return float("nan")
+        at = min(max(int(share * (len(self.values) + 1) + 1e-9), 1), len(self.values))
+        return float(np.sort(self.values)[at - 1])
+
+    def __repr__(self) -> str:
+        return f"HeldOut({len(self.values)} draws, mean {self.mean:.6g}, 5% quantile {self.percentile(0.05):.6g})"
+
+
+def hold_out(
+    posterior: Posterior,
+    policies: Sequence[IntArray],
+    promised: Sequence[FloatArray],
+    start: FloatArray,
+    rng: np.random.Generator,
+    draws: int,
+) -> list[HeldOut]:
+    """Values of each policy under the same `draws` models.
+
+    Args:
+      posterior: what the models are drawn from, rewards included where they are uncertain.
+      policies: `(S,)` action ids each, -1 at terminal states.
+      promised: `(S,)` each, compared with the values drawn.
+      start: `(S,)` distribution of the first state.
+      rng: generator used for nothing else.
+      draws: how many models.
+    """
+    model = posterior.model
+    size = max(MOST_NUMBERS // max(model.rows.n_entries, 1), 1)
+    values: list[list[FloatArray]] = [[] for _ in policies]
+    below = [0] * len(policies)
+    for first in range(0, draws, size):
+        n = min(size, draws - first)
+        probability = posterior.draws(rng, n)
+        reward = None if posterior.rewards is None else np.stack([posterior.rewards.sample(rng) for _ in range(n)])
+        for k, policy in enumerate(policies):
+            v = values_under_models(model, policy, probability, reward)
+            values[k].append(v @ start)
+            short = v < promised[k] - ROUNDING * np.abs(v).max(initial=0.0)
+            below[k] += int(np.count_nonzero(short.any(axis=1)))
+    return [
+        HeldOut(np.concatenate([np.empty(0), *each]), count / draws if draws else float("nan"))
+        for each, count in zip(values, below, strict=True)
+    ]

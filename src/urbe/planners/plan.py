@@ -1,0 +1,114 @@
+"""plan: from a posterior to a safe policy in one call."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from urbe import checks
+from urbe.ambiguity.base import AmbiguitySet
+from urbe.mdp.model import MDP
+from urbe.planners.base import PlanningMethod, Task
+from urbe.planners.bci import BCI
+from urbe.planners.held_out import hold_out
+from urbe.planners.safe_plan import SafePlan, start_of
+from urbe.posteriors.dirichlet import Posterior
+from urbe.solvers.iterate import Progress
+from urbe.solvers.solution import Solution
+from urbe.solvers.solve import solve
+
+
+def plan(
+    posterior: Posterior,
+    *,
+    confidence: float = 0.95,
+    method: PlanningMethod | None = None,
+    rng: np.random.Generator,
+    draws: int | None = None,
+    held_out: int = 200,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> SafePlan:
+    """A policy whose true value is at least a guaranteed one, with posterior probability `confidence` or more.
+
+    The guarantee holds in every state at once, given the data, if the prior is right: over all models the posterior
+    thinks possible, weighed by it, at most a share 1 - confidence makes the returned policy worth less than
+    `SafePlan.guaranteed`. What each method needs for that is written there. Uncertain rewards are covered too: half of
+    the failure probability is spent on replacing them by low quantiles of their posterior, the other half on
+    transitions.
+
+    Args:
+      posterior: what is known, e.g. `Posterior.fit(log, discount=0.95)`.
+      confidence: in (0, 1).
+      method: `BCI()` by default, credible L1 balls; also `VaRBellman()`, `RSVF()`, `HoeffdingSets()`.
+      rng: planning draws and held-out draws are streams of their own, spawned from it.
+      draws: posterior draws to plan with, at least R / (1 - confidence) for R uncertain rows; by default enough.
+      held_out: further draws to judge the policy by.
+      threads: as for `solve`.
+      progress: as for `solve`; methods may solve several times.
+
+    Raises:
+      ValueError: `draws` is too small for `confidence`; the message names the number needed.
+
+    >>> import numpy as np, urbe
+    >>> river = urbe.library.riverswim(6, discount=0.95)
+    >>> posterior = urbe.Posterior.before(river).with_counts(200 * river.rows.probability)
+    >>> safe = plan(posterior, method=urbe.VaRBellman(), rng=np.random.default_rng(0))
+    >>> safe.policy
+    array([1, 1, 1, 1, 1, 1], dtype=int32)
+    >>> round(safe.guaranteed_at_start, 1), round(safe.held_out.percentile(0.05), 1), round(safe.held_out.mean, 1)
+    (2.7, 3.9, 4.6)
+    """
+    share = checks.number("confidence", confidence, 0.0, 1.0, closed=False)
+    if share == 0.0:
+        raise ValueError("confidence is 0, expected a number between 0 and 1, such as 0.95.")
+    n_held_out = checks.whole_number("held_out", held_out, 0)
+    how: PlanningMethod = BCI() if method is None else method
+    planning, judging = rng.spawn(2)
+
+    def solve_against(mdp: MDP, nature: AmbiguitySet) -> Solution:
+        return solve(mdp, nature, threads=threads, progress=progress)
+
+    lowered, delta = _with_low_rewards(posterior, 1.0 - share)
+    answer = how.answer(Task(lowered, delta, draws, planning, solve_against))
+    nominal = solve(posterior.mean(), threads=threads)
+    start = start_of(posterior.model)
+    mine, other = hold_out(
+        posterior,
+        (answer.solution.policy, nominal.policy),  # type: ignore[arg-type]  # no mixtures in sets per (s, a)
+        (answer.solution.lower, nominal.value),
+        start,
+        judging,
+        n_held_out,
+    )
+    return SafePlan(
+        method=how,
+        confidence=share,
+        posterior=posterior,
+        model=answer.model,
+        nature=answer.nature,
+        solution=answer.solution,
+        start=start,
+        held_out=mine,
+        nominal_policy=nominal.policy,  # type: ignore[arg-type]
+        nominal_value=nominal.value,
+        nominal_held_out=other,
+    )
+
+
+def _with_low_rewards(posterior: Posterior, delta: float) -> tuple[Posterior, float]:
+    """The posterior with rewards that are all undershot with probability delta / 2 at most, and what is left of delta.
+
+    The mean reward of a row is Student-t with 2 shape degrees of freedom around `mean`, of scale
+    sqrt(rate / (shape weight)); its quantile of level delta / (2 R) is taken.
+    """
+    rewards = posterior.rewards
+    if rewards is None:
+        return posterior, delta
+    from scipy.stats import t
+
+    level = 0.5 * delta / max(posterior.model.n_rows, 1)
+    scale = np.sqrt(rewards.rate / (rewards.shape * rewards.weight))
+    low = rewards.mean + scale * t.ppf(level, 2.0 * rewards.shape)
+    return replace(posterior, model=posterior.model_with(posterior.probability, low), rewards=None), 0.5 * delta

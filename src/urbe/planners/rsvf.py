@@ -1,0 +1,114 @@
+"""Robustification with sensible value functions: balls only as large as the values in play require.
+
+A credible ball holds whatever the value function; what matters are those that occur. Starting from the posterior mean,
+
+    solve the robust MDP:  v
+    for each row:  g(v) = the delta / R quantile of p . v over posterior draws
+    stop if the worst case of every row at v is at most g(v)
+    otherwise ask for it: the row's ball becomes the smallest that is safe for all its v so far (`safety_rules`)
+
+[Petrik2019]. At the end each row's true p satisfies p . v >= g(v) >= worst case with posterior probability
+1 - delta / R, hence T_P v >= v for the returned policy and its true value is at least v.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from urbe import checks
+from urbe.ambiguity.l1 import L1Ball
+from urbe.mdp.model import MDP
+from urbe.planners.base import Answer, Task, in_every_state
+from urbe.planners.draws import drawn_rows, number_of_draws, quantile_rank, uncertain_rows
+from urbe.planners.l1_centre import ball_around
+from urbe.planners.safety_rules import Cut, Hyperplane, SafetyRule, smallest_balls
+from urbe.types import FloatArray, IntArray
+
+ROUNDING = 1e-12
+"""Of the largest value: worst cases and quantiles are compared up to this."""
+
+
+@dataclass(frozen=True)
+class RSVF:
+    """Balls fitted to the value functions met while solving; their centres move, their radii stay small.
+
+    The guarantee covers the returned policy and its guaranteed value, not the set: for another policy, reward or
+    discount the balls may be too small, even though they are returned to look at. Needed: the prior is right, and draws
+    enough that quantiles of p . v, at the v computed from them, hold for the posterior too.
+
+    Args:
+      rule: `Hyperplane()`, the least that is safe, or `QuantileDraw()`.
+      tolerance: how far below its quantile a worst case is asked to be, as a share of the span of values; it is what
+        makes the rounds end.
+      rounds: most rounds; more are an error.
+
+    >>> RSVF()
+    RSVF(rule=Hyperplane(), tolerance=1e-06, rounds=200)
+    """
+
+    rule: SafetyRule = field(default_factory=Hyperplane)
+    tolerance: float = 1e-6
+    rounds: int = 200
+
+    def __post_init__(self) -> None:
+        if not checks.number("tolerance", self.tolerance, 0.0, 1.0) > 0.0:
+            raise ValueError("tolerance is 0, expected a positive number: rounds end by it.")
+        checks.whole_number("rounds", self.rounds, 1)
+
+    def answer(self, task: Task) -> Answer:
+        """See `PlanningMethod`."""
+        posterior, rows = task.posterior, task.posterior.model.rows
+        n_uncertain = uncertain_rows(posterior)
+        n_draws = number_of_draws(task.draws, n_uncertain, task.delta)
+        rank = quantile_rank(n_uncertain, task.delta, n_draws)
+        drawn = drawn_rows(posterior, task.rng, n_draws)
+        mean = posterior.probability
+
+        centre, radius = mean.copy(), np.zeros(rows.n_rows)
+        cuts: list[list[Cut]] = [[] for _ in range(rows.n_rows)]
+        for _ in range(self.rounds):
+            model, ball = ball_around(posterior, centre, radius)
+            solution = task.solve(model, ball)
+            asked = self._unsafe(model, ball, solution.lower, drawn, rank)
+            if not asked:
+                return Answer(model, ball, solution)
+            for row, cut in asked.items():
+                cuts[row].append(cut)
+            entries = [slice(*rows.entry_start[row : row + 2]) for row in asked]
+            found = smallest_balls(self.rule, [cuts[row] for row in asked], [mean[each] for each in entries])
+            for row, each, new in zip(asked, entries, found, strict=True):
+                centre[each], radius[row] = new
+        raise RuntimeError(
+            f"RSVF has not settled: after {self.rounds} rounds {len(asked)} of {rows.n_rows} rows still ask for more. "
+            "Use a larger tolerance, more rounds, or VaRBellman(), which needs none."
+        )
+
+    def promise(self, confidence: float) -> str:
+        """See `PlanningMethod`."""
+        return in_every_state(confidence)
+
+    def _unsafe(self, model: MDP, ball: L1Ball, v: FloatArray, drawn: FloatArray, rank: int) -> dict[int, Cut]:
+        """The rows whose worst case at v exceeds their quantile, and what is asked of them."""
+        rows = model.rows
+        if not rows.n_rows:
+            return {}
+        worst = ball.bind(model).values(v) - rows.row_reward
+        z = model.discount * v[rows.successor] + (0.0 if rows.entry_reward is None else rows.entry_reward)
+        margin, slack = self.tolerance * np.ptp(z), ROUNDING * np.abs(z).max()
+        out = {}
+        for row in range(rows.n_rows):
+            a, b = rows.entry_start[row : row + 2]
+            at, bound = _quantile(z[a:b] @ drawn[a:b], rank)
+            if worst[row] > bound + slack:
+                wanted = max(bound - margin, float(z[a:b].min()))
+                out[row] = Cut(z[a:b], wanted, drawn[a:b, at])
+        return out
+
+
+def _quantile(x: FloatArray, rank: int) -> tuple[int, float]:
+    """The draw of the `rank`-th lowest value, and that value."""
+    order: IntArray = np.argpartition(x, rank - 1)
+    at = int(order[rank - 1])
+    return at, float(x[at])

@@ -1,0 +1,121 @@
+"""What `plan` returns: a policy, what it is guaranteed to be worth, and how it fares on models not planned with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from urbe.ambiguity.base import AmbiguitySet
+from urbe.mdp.model import MDP
+from urbe.planners.base import PlanningMethod
+from urbe.planners.held_out import HeldOut
+from urbe.posteriors.dirichlet import Posterior
+from urbe.solvers.solution import Solution
+from urbe.types import FloatArray, IntArray
+
+SHOWN_STATES = 12
+SHARES = (0.05, 0.25, 0.5, 0.95)
+"""Quantiles of the table."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SafePlan:
+    """A policy from data, and what is known about its true value.
+
+    Attributes:
+      method, confidence: what was asked for.
+      posterior: what was known.
+      model, nature: the set the policy is best against; `urbe.solve(plan.model, plan.nature)` gives `solution` again.
+        Where rewards are uncertain, those of `model` are low quantiles.
+      solution: of that problem. Its `value` is a worst case, not an estimate.
+      start: `(S,)` distribution of the first state: the model's own, or else all states that are not terminal alike.
+      held_out: values of `policy` on models drawn afresh; `below` is the share in which the guarantee fails somewhere.
+      nominal_policy: `(S,)` the policy that is best for the mean model, for comparison.
+      nominal_value: `(S,)` its value under the mean model: what one would expect of it.
+      nominal_held_out: its values on the same drawn models; `below` is the share in which `nominal_value` is missed.
+    """
+
+    method: PlanningMethod
+    confidence: float
+    posterior: Posterior
+    model: MDP
+    nature: AmbiguitySet
+    solution: Solution
+    start: FloatArray
+    held_out: HeldOut
+    nominal_policy: IntArray
+    nominal_value: FloatArray
+    nominal_held_out: HeldOut
+
+    @property
+    def policy(self) -> IntArray:
+        """`(S,)` the action of each state, -1 where terminal."""
+        return self.solution.policy  # type: ignore[return-value]  # sets rectangular in (s, a) need no mixtures
+
+    @property
+    def guaranteed(self) -> FloatArray:
+        """`(S,)` what the policy is worth at least, in the sense of `promise`."""
+        return self.solution.lower
+
+    @property
+    def guaranteed_at_start(self) -> float:
+        """The guaranteed value averaged over the first state."""
+        return float(self.start @ self.guaranteed)
+
+    @property
+    def promise(self) -> str:
+        """What "guaranteed" means for this method, in a sentence."""
+        return self.method.promise(self.confidence)
+
+    def __repr__(self) -> str:
+        return f"SafePlan({self.method}, confidence {self.confidence:g}, guaranteed {self.guaranteed_at_start:.6g})"
+
+    def __str__(self) -> str:
+        return "\n".join((*self._head(), "", *self._comparison(), "", *self._states()))
+
+    def _head(self) -> list[str]:
+        seen = f"{float(self.posterior.seen.sum()):.6g} transitions"
+        return [
+            f"{self.method} at confidence {self.confidence:g}, from {seen}",
+            f"Guaranteed from the start: {self.guaranteed_at_start:.6g}",
+            self.promise,
+        ]
+
+    def _comparison(self) -> list[str]:
+        """The two policies side by side on the held-out models."""
+        mine, other = self.held_out, self.nominal_held_out
+        if not len(mine.values):
+            return ["No held-out draws."]
+
+        def line(name: str, first: str, second: str) -> str:
+            return f"{name:<34}{first:>14}{second:>20}"
+
+        lines = [line(f"value on {len(mine.values)} held-out models", "safe policy", "mean-model policy")]
+        lines += [
+            line(f"  {share:.0%} quantile", f"{mine.percentile(share):.6g}", f"{other.percentile(share):.6g}")
+            for share in SHARES
+        ]
+        lines.append(line("  mean", f"{mine.mean:.6g}", f"{other.mean:.6g}"))
+        promised = float(self.start @ self.nominal_value)
+        lines.append(line("stated value", f"{self.guaranteed_at_start:.6g}", f"{promised:.6g}"))
+        lines.append(line("  missed in some state", f"{mine.below:.1%}", f"{other.below:.1%}"))
+        return lines
+
+    def _states(self) -> list[str]:
+        lines = [f"{'state':>7}  {'action':>8}  {'mean-model action':>18}  {'guaranteed':>14}"]
+        shown = min(len(self.guaranteed), SHOWN_STATES)
+        for s in range(shown):
+            names = ["end" if self.model.terminal[s] else str(int(p[s])) for p in (self.policy, self.nominal_policy)]
+            lines.append(f"{s:>7}  {names[0]:>8}  {names[1]:>18}  {self.guaranteed[s]:>14.6g}")
+        if shown < len(self.guaranteed):
+            lines.append(f"    ... {len(self.guaranteed) - shown} more states")
+        return lines
+
+
+def start_of(mdp: MDP) -> FloatArray:
+    """`(S,)` the model's initial distribution; without one, the same weight on every state that is not terminal."""
+    if mdp.initial is not None:
+        return mdp.initial
+    n_live = max(int(np.count_nonzero(~mdp.terminal)), 1)
+    return np.where(mdp.terminal, 0.0, 1.0 / n_live)

@@ -1,0 +1,54 @@
+"""Values at risk: each action is worth a low quantile of its value over the posterior.
+
+    V(s) = max_a  VaR_level over draws p of  sum_s' p(s') [r(s, a, s') + gamma V(s')]           [Lobo2023]
+
+The rows nature may choose are implied by V and never larger than needed: for every draw of the model, each row is at
+least as good as its quantile unless it is among the worst `level` of draws for that row and that V.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from urbe.ambiguity.scenarios import ValueAtRisk
+from urbe.planners.base import Answer, Task, in_every_state
+from urbe.planners.draws import drawn_rows, number_of_draws, quantile_rank, uncertain_rows
+
+
+@dataclass(frozen=True)
+class VaRBellman:
+    """Robust dynamic programming on quantiles of posterior draws; the least conservative of the methods.
+
+    With `union`, the level is delta / R for R uncertain rows. Then with posterior probability 1 - delta or more every
+    row satisfies p(s, a) . z >= Q(s, a) at the returned V, so T_P V >= V for the returned policy and its true value is
+    at least V. Needed: the prior is right, rows are independent or not (the union does not mind), and draws enough
+    that quantiles of p . z at the V computed from them hold for the posterior too. The promise is about the returned
+    policy and V alone: another V has other quantiles.
+
+    Args:
+      union: share the failure probability among the rows. Without it the level is delta itself: often a better
+        policy, with nothing promised about its value.
+
+    >>> VaRBellman()
+    VaRBellman(union=True)
+    """
+
+    union: bool = True
+
+    def answer(self, task: Task) -> Answer:
+        """See `PlanningMethod`."""
+        n_rows = uncertain_rows(task.posterior) if self.union else 1
+        draws = number_of_draws(task.draws, n_rows, task.delta)
+        level = quantile_rank(n_rows, task.delta, draws) / draws
+        model = task.posterior.mean()
+        nature = ValueAtRisk(drawn_rows(task.posterior, task.rng, draws), level)
+        return Answer(model, nature, task.solve(model, nature))
+
+    def promise(self, confidence: float) -> str:
+        """See `PlanningMethod`."""
+        if not self.union:
+            return (
+                f"No guarantee: each row alone holds with posterior probability {confidence:g}, not all of them "
+                "together; judge the policy by its held-out values."
+            )
+        return in_every_state(confidence)
