@@ -36,6 +36,12 @@ from urbe.io import write_mdp as write_mdp
 from urbe.io import write_policy as write_policy
 from urbe.mdp import MDP as MDP
 from urbe.mdp import library as library
+from urbe.planners import BCI as BCI
+from urbe.planners import RSVF as RSVF
+from urbe.planners import HoeffdingSets as HoeffdingSets
+from urbe.planners import SafePlan as SafePlan
+from urbe.planners import VaRBellman as VaRBellman
+from urbe.planners import plan as plan
 from urbe.posteriors import NormalGamma as NormalGamma
 from urbe.posteriors import Posterior as Posterior
 from urbe.posteriors import Transitions as Transitions
