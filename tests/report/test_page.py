@@ -9,7 +9,8 @@ from oracles.html_page import Page
 from urbe.report import style
 from urbe.report.content import Chapter, Exhibit, Section, Table
 from urbe.report.figures import Figure, Line, draw_lines, styled
-from urbe.report.page import number, render
+from urbe.report.numbers import number
+from urbe.report.page import render
 
 
 def small_page():

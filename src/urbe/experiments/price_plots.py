@@ -12,7 +12,7 @@ from urbe.experiments.price_of_robustness import Curve
 from urbe.report import style
 from urbe.report.content import Exhibit, Section, Table
 from urbe.report.figures import Figure, Line, draw_lines, draw_map, mark_gap, ramp, styled
-from urbe.report.page import number
+from urbe.report.numbers import number
 from urbe.types import IntArray
 
 LEFT, RIGHT = 0.85, 0.85

@@ -47,20 +47,30 @@ def draw_lines(axes: Axes, x: FloatArray, lines: Sequence[Line]) -> None:
         axes.plot(x, line.y, color=line.colour, linestyle=line.dash, marker="o", markersize=3.2)
     axes.margins(x=0.0, y=0.08)
     axes.set_xlim(x[0], x[-1])
-    low, high = axes.get_ylim()
-    inches = axes.get_position().height * _figure(axes).get_size_inches()[1]
-    points_per_unit = 72.0 * inches / (high - low)
-    wanted = np.array([(line.y[-1] - low) * points_per_unit for line in lines])
-    heights = spread(wanted[::-1].round(1), 13.0, 72.0 * inches)[::-1]
-    for line, height in zip(lines, heights, strict=True):
+    name_ends(axes, [(line.name, line.colour, float(line.y[-1])) for line in lines])
+
+
+def name_ends(axes: Axes, ends: Sequence[tuple[str, str, float]]) -> None:
+    """Writes names right of the panel, each at its height or as near as the others allow.
+
+    Args:
+      axes: where; its place in the figure and its limits must be final.
+      ends: name, colour and height of each line's end.
+    """
+    length = 72.0 * axes.get_position().height * figure_of(axes).get_size_inches()[1]
+    in_axes = axes.transData + axes.transAxes.inverted()  # on linear and on logarithmic scales
+    left = axes.get_xlim()[0]
+    wanted = np.array([in_axes.transform((left, height))[1] * length for _, _, height in ends])
+    heights = spread(wanted[::-1].round(1), 13.0, length)[::-1]
+    for (name, colour, _), height in zip(ends, heights, strict=True):
         axes.annotate(
-            line.name,
-            xy=(1.0, height / (72.0 * inches)),
+            name,
+            xy=(1.0, height / length),
             xycoords="axes fraction",
             xytext=(6.0, 0.0),
             textcoords="offset points",
             va="center",
-            color=line.colour,
+            color=colour,
             annotation_clip=False,
         )
 
@@ -79,7 +89,7 @@ def mark_gap(axes: Axes, x: FloatArray, first: FloatArray, second: FloatArray, a
     """
     axes.plot([x[at], x[at]], [first[at], second[at]], color=style.INK, linewidth=1.0, marker="_", markersize=5.0)
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
-    place, (inches_across, inches_up) = axes.get_position(), _figure(axes).get_size_inches()
+    place, (inches_across, inches_up) = axes.get_position(), figure_of(axes).get_size_inches()
     width, height = 72.0 * place.width * inches_across, 72.0 * place.height * inches_up
     across, up = (x - left) / (right - left) * width, (np.stack((first, second)) - low) / (high - low) * height
     length, half, gap = 5.8 * len(name), 7.0, 5.0
@@ -135,7 +145,7 @@ def draw_map(
     """
     half = 0.5 * (x[1] - x[0])
     width = x[-1] - x[0] + 2.0 * half
-    inches = axes.get_position().width * _figure(axes).get_size_inches()[0]
+    inches = axes.get_position().width * figure_of(axes).get_size_inches()[0]
     for i, row in enumerate(codes):
         column = 0
         for code, run in groupby(row.tolist()):
@@ -189,6 +199,8 @@ def svg(figure: Figure, name: str, alt: str) -> str:
     body = inner[inner.index(">") + 1 :].strip()
     body = body.replace("xlink:href=", "href=").replace("'DejaVu Sans', sans-serif", "var(--font)")
     body = body.replace("'DejaVu Sans'", "var(--font)")
+    # a hundredth of a point is less than any screen or printer shows
+    body = re.sub(r'\bd="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), body)
     body = re.sub(r'\bid="', f'id="{name}-', body)
     body = re.sub(r'href="#', f'href="#{name}-', body)
     body = re.sub(r"url\(#", f"url(#{name}-", body)
@@ -197,7 +209,8 @@ def svg(figure: Figure, name: str, alt: str) -> str:
     return f'<svg role="img" aria-label="{html.escape(alt)}" viewBox="{box[1]}">\n{body}'
 
 
-def _figure(axes: Axes) -> Figure:
+def figure_of(axes: Axes) -> Figure:
+    """The figure the axes are in."""
     figure = axes.get_figure(root=True)
     if figure is None:
         raise ValueError("axes belongs to no figure.")

@@ -48,17 +48,6 @@ def render(title: str, lead: Sequence[str], facts: Facts, chapters: Sequence[Cha
     return "\n".join(parts)
 
 
-def number(value: float, digits: int = 6) -> str:
-    """So many significant digits, and never minus zero.
-
-    >>> number(3179.16214), number(-0.0000000001), number(0.000123456789)
-    ('3179.16', '0', '0.000123457')
-    """
-    if abs(value) < 1e-7:  # below what any solve here is asked to tell
-        return "0"
-    return f"{value:.{digits}g}"
-
-
 def _contents(chapters: Sequence[Chapter]) -> str:
     lines = ['<nav aria-label="Contents"><ul>']
     for chapter in chapters:
@@ -150,7 +139,9 @@ def _table(table: Table) -> str:
 
 
 def _numeric(text: str) -> bool:
-    return re.fullmatch(r"-?\d+(\.\d+)?(e[+-]?\d+)?", text) is not None
+    """Whether a cell holds a number, a number with its interval, or the dash of a missing one."""
+    one = r"-?(\d+(\.\d+)?(e[+-]?\d+)?|inf)"
+    return re.fullmatch(rf"{one}( \[\u2007*{one}, \u2007*{one}\])?|-", text) is not None
 
 
 def _anchor(chapter: Chapter, section: Section) -> str:

@@ -12,9 +12,14 @@ body { margin: 0; background: var(--page); color: var(--ink); font: 1rem/1.55 va
 main, header, footer { max-width: 66rem; margin: 0 auto; padding: 0 1.25rem; }
 header { padding-top: 2.5rem; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 0.5rem; }
-h2 { font-size: 1.35rem; margin: 3rem 0 0.5rem; }
+h2 { font-size: 1.55rem; line-height: 1.25; margin: 0 0 0.5rem; }
+h3 { font-size: 1.2rem; margin: 2.25rem 0 0.5rem; }
+article { margin-top: 3.5rem; padding-top: 2rem; border-top: 2px solid var(--rule); }
 p { max-width: 46rem; margin: 0.5rem 0; }
-nav ul { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; list-style: none; margin: 1rem 0 0; padding: 0; }
+nav ul { list-style: none; margin: 0; padding: 0; }
+nav > ul { margin-top: 1.25rem; }
+nav > ul > li { margin-top: 0.5rem; font-weight: 600; }
+nav ul ul { display: flex; flex-wrap: wrap; gap: 0 1.25rem; font-weight: 400; font-size: 0.9rem; }
 a { color: var(--robust); }
 dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(13rem, 1fr)); gap: 0.75rem 1.5rem; margin: 1.5rem 0;
   padding: 1rem 1.25rem; background: var(--card); border: 1px solid var(--rule); border-radius: 0.5rem; }
@@ -25,6 +30,17 @@ figure { margin: 1.25rem 0; padding: 1rem 1.25rem; background: var(--card); bord
 .drawing, .scroll { overflow-x: auto; }
 svg { display: block; width: 100%; min-width: 44rem; height: auto; }
 figcaption { max-width: 50rem; margin-top: 0.5rem; font-size: 0.95rem; }
+.verdicts { list-style: none; margin: 1rem 0; padding: 0; max-width: 50rem; }
+.verdicts li { margin: 0.5rem 0; padding: 0.4rem 0 0.4rem 0.9rem; border-left: 0.3rem solid var(--muted); }
+.verdicts strong { display: inline-block; min-width: 8.2rem; font-size: 0.9rem; color: var(--muted); }
+.verdicts small { display: block; font-size: 0.85rem; color: var(--muted); }
+.verdicts .holds { border-color: var(--robust); }
+.verdicts .holds strong { color: var(--robust); }
+.verdicts .does-not-hold { border-color: var(--nominal); }
+.verdicts .does-not-hold strong { color: var(--nominal); }
+.holds strong::before { content: "\\2713\\00a0"; }
+.does-not-hold strong::before { content: "\\2717\\00a0"; }
+.undecided strong::before { content: "?\\00a0"; }
 details { margin-top: 0.5rem; }
 summary { cursor: pointer; color: var(--muted); font-size: 0.9rem; }
 table { border-collapse: collapse; margin: 0.75rem 0; font-size: 0.85rem; font-variant-numeric: tabular-nums; }
@@ -42,8 +58,10 @@ footer { color: var(--muted); font-size: 0.85rem; padding-bottom: 3rem; margin-t
   main, header, footer { max-width: none; padding: 0; }
   svg { min-width: 0; }
   figure { break-inside: avoid; border: none; padding: 0; }
-  h2 { margin-top: 1.5rem; }
-  section + section { break-before: page; }
+  h2, h3 { break-after: avoid; }
+  h3 { margin-top: 1rem; }
+  article { break-before: page; border-top: none; margin: 0; padding: 0; }
+  tr, .verdicts li { break-inside: avoid; }
   figcaption { font-size: 9pt; }
   table { font-size: 7.5pt; }
   th, td { padding: 0.15rem 0.4rem; }

@@ -1,15 +1,21 @@
 """Colours and sizes of all figures: one meaning per colour, safe for colour-blind readers, light and dark.
 
-Data colours are from the palette of Okabe and Ito. `THEMED` colours become CSS variables of the page when a figure is
-written as SVG, so that one drawing is readable on a light and on a dark page.
+Colours of actions are from the palette of Okabe and Ito. `THEMED` colours become CSS variables of the page when a
+figure is written as SVG, so that one drawing is readable on a light and on a dark page; those of series are far enough
+apart for readers who lack one kind of cone (a test measures it), and no two methods share both colour and dash.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 ROBUST = "#0072b2"
 NOMINAL = "#d55e00"
+GREEN = "#085c42"
+PINK = "#8e4a7c"
+BROWN = "#4e3005"
+VIOLET = "#611ea6"
 INK = "#1a1c20"
 MUTED = "#5b6068"
 RULE = "#d5d8dd"
@@ -21,12 +27,73 @@ ACTIONS = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#cc79a7")
 THEMED = {
     ROBUST: ("robust", "#0072b2", "#4aa8e8"),
     NOMINAL: ("nominal", "#c25400", "#f28a45"),
+    GREEN: ("green", GREEN, "#92d6a8"),
+    PINK: ("pink", PINK, "#ba72a1"),
+    BROWN: ("brown", BROWN, "#fbc72f"),
+    VIOLET: ("violet", VIOLET, "#8471fa"),
     INK: ("ink", INK, "#e8eaed"),
     MUTED: ("muted", MUTED, "#a3a9b3"),
     RULE: ("rule", RULE, "#3b4048"),
     CARD: ("card", "#ffffff", "#1b1e24"),
 }
 """Colour as drawn -> CSS variable, its value on a light page, and on a dark one."""
+
+SERIES = (ROBUST, NOMINAL, GREEN, PINK, BROWN, VIOLET, INK)
+
+SOLID, DASHED, DOTTED = "-", (0, (3.2, 2.4)), (0, (1.0, 1.6))
+
+
+class Look(NamedTuple):
+    """How a method is drawn: colour, matplotlib's line style, and marker."""
+
+    colour: str
+    dash: Any
+    marker: str
+
+
+METHODS = {
+    "robust": Look(ROBUST, SOLID, "o"),
+    "nominal": Look(NOMINAL, DASHED, "s"),
+    "oracle": Look(INK, DOTTED, "D"),
+    "calibrated URBE": Look(VIOLET, SOLID, "^"),
+    "URBE": Look(VIOLET, DASHED, "^"),
+    "calibrated UBE": Look(GREEN, SOLID, "v"),
+    "UBE": Look(GREEN, DASHED, "v"),
+    "PSRL": Look(PINK, SOLID, "P"),
+    "RLSVI": Look(PINK, DASHED, "X"),
+    "UCRL2": Look(BROWN, SOLID, "h"),
+    "OLRM": Look(BROWN, DASHED, "p"),
+    "Q-learning": Look(NOMINAL, SOLID, "<"),
+    "Bayesian Q-learning": Look(NOMINAL, DOTTED, ">"),
+    "RSVF": Look(GREEN, DOTTED, "*"),
+    "BCI": Look(VIOLET, DOTTED, "d"),
+    "Hoeffding": Look(BROWN, DOTTED, "H"),
+}
+"""The look of each method, the same in every figure."""
+
+
+def looks(names: Sequence[str]) -> dict[str, Look]:
+    """The look of each name: that of `METHODS`; names not there take what the others leave, in their order.
+
+    >>> looks(["robust", "mine"])["robust"].colour == ROBUST
+    True
+    """
+    taken = {METHODS[name][:2] for name in names if name in METHODS}
+    markers = "osDPXhp"
+    free = (
+        Look(colour, dash, markers[i])
+        for dash in (SOLID, DASHED, DOTTED)
+        for i, colour in enumerate(SERIES)
+        if (colour, dash) not in taken
+    )
+    found = {name: METHODS[name] if name in METHODS else next(free, None) for name in dict.fromkeys(names)}
+    missing = [name for name, look in found.items() if look is None]
+    if missing:
+        raise ValueError(
+            f"{len(found)} names in one figure, of which {missing[0]!r} is left without colour and dash; draw fewer."
+        )
+    return {name: look for name, look in found.items() if look is not None}
+
 
 RC: Any = {
     "font.family": "sans-serif",

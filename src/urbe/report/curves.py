@@ -1,0 +1,85 @@
+"""Curves over time with bands around them, and the moments at which something changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from urbe.evaluation.statistics import Band
+from urbe.report import style
+from urbe.report.decimate import decimate
+from urbe.report.figures import figure_of, name_ends
+from urbe.types import FloatArray
+
+
+def draw_bands(axes: Axes, x: FloatArray, bands: Mapping[str, Band]) -> None:
+    """Draws a line for each estimate, its interval as a pale band, and its name at the right end.
+
+    Long lines are thinned to what can be seen. Logarithmic axes are set before (`axes.set_yscale("log")`).
+
+    Args:
+      axes: where; its place in the figure must be final.
+      x: `(n,)` common abscissae, increasing.
+      bands: by name, which decides colour and dash; `(n,)` arrays each.
+    """
+    shown = style.looks(list(bands))
+    for name, band in bands.items():
+        colour = shown[name].colour
+        low, high, middle = (_thinned(axes, x, y) for y in (band.low, band.high, band.estimate))
+        axes.fill(
+            np.append(low[0], high[0][::-1]), np.append(low[1], high[1][::-1]), color=colour, alpha=0.14, linewidth=0.0
+        )
+        axes.plot(*middle, color=colour, linestyle=shown[name].dash, linewidth=1.8)
+    axes.margins(x=0.0, y=0.06)
+    axes.set_xlim(x[0], x[-1])
+    name_ends(axes, [(name, shown[name].colour, _last(band.estimate)) for name, band in bands.items()])
+
+
+def mark_changes(axes: Axes, at: Sequence[float], names: Sequence[str]) -> None:
+    """Thin vertical rules where something changed, each with its name above the panel; names that touch are staggered.
+
+    Args:
+      axes: where; its horizontal limits must be final. Give the panel a `top` of 0.6 inches.
+      at: abscissae, increasing.
+      names: what begins there.
+    """
+    width = 72.0 * axes.get_position().width * figure_of(axes).get_size_inches()[0]
+    in_axes = axes.transData + axes.transAxes.inverted()
+    level_of_end = [-np.inf, -np.inf]  # how far each line of names reaches already
+    for position, name in zip(at, names, strict=True):
+        axes.axvline(position, color=style.MUTED, linewidth=1.0, linestyle=style.DASHED, zorder=1.5)
+        left = in_axes.transform((position, 1.0))[0] * width
+        level = int(left < level_of_end[0] + 6.0 and level_of_end[1] <= level_of_end[0])
+        level_of_end[level] = left + 5.6 * len(name)
+        axes.annotate(
+            name,
+            xy=(left / width, 1.0),
+            xycoords="axes fraction",
+            xytext=(0.0, 3.0 + 12.0 * level),
+            textcoords="offset points",
+            ha="left",
+            va="bottom",
+            fontsize=9.0,
+            color=style.MUTED,
+            annotation_clip=False,
+        )
+
+
+def _thinned(axes: Axes, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The points to draw, chosen as they stand on the axes' scales."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        across = np.log(x) if axes.get_xscale() == "log" else x
+        up = np.log(y) if axes.get_yscale() == "log" else y
+    if not np.isfinite(across).all():
+        at = int(np.argmin(np.isfinite(across)))
+        raise ValueError(f"x[{at}] is {x[at]}, expected a positive finite number: the axis is logarithmic.")
+    kept = decimate(across, up)
+    return x[kept], y[kept]
+
+
+def _last(y: FloatArray) -> float:
+    """Height of the last point there is."""
+    finite = y[np.isfinite(y)]
+    return float(finite[-1]) if len(finite) else 0.0

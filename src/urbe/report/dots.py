@@ -1,0 +1,109 @@
+"""Dots with intervals, and distributions as strips: categories downwards, values to the right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from urbe.evaluation.statistics import Interval
+from urbe.report import style
+from urbe.types import FloatArray
+
+ROW = 0.27
+"""Inches a dot or strip needs; a panel of `ROW * (rows_of(...) + 1)` is high enough."""
+
+_GAP = 0.6
+"""Between categories, in rows."""
+
+
+def rows_of(n_categories: int, n_groups: int = 1) -> float:
+    """Height of `draw_dots` or `draw_strips`, in rows."""
+    return n_categories * (n_groups + (_GAP if n_groups > 1 else 0.0))
+
+
+def draw_dots(axes: Axes, categories: Sequence[str], groups: Mapping[str, Sequence[Interval | None]]) -> None:
+    """A dot and its interval for each category and group.
+
+    With one group, the categories are taken as names of methods and decide colour and marker; with several, the groups
+    do, and their names stand above the panel.
+
+    Args:
+      axes: where.
+      categories: names of the rows, the first on top.
+      groups: by name, one interval per category; None where there is none.
+    """
+    for _, look, height, interval in _places(axes, categories, groups):
+        if interval is not None:
+            axes.plot([interval.low, interval.high], [height, height], color=look.colour, linewidth=1.6)
+            axes.plot([interval.estimate], [height], color=look.colour, marker=look.marker, markersize=5.5)
+
+
+def draw_strips(axes: Axes, categories: Sequence[str], groups: Mapping[str, Sequence[FloatArray]]) -> None:
+    """Distributions: a thin line from the 5 % to the 95 % quantile, a thick one for the middle half, and the median.
+
+    Rows, colours and markers are those of `draw_dots`.
+
+    Args:
+      axes: where; a logarithmic scale is set before (`axes.set_xscale("log")`).
+      categories: names of the rows, the first on top.
+      groups: by name, `(n,)` samples for each category; an empty array where there are none.
+    """
+    for category, look, height, samples in _places(axes, categories, groups):
+        if not len(samples):
+            continue
+        if axes.get_xscale() == "log" and not np.min(samples) > 0.0:
+            raise ValueError(
+                f"A sample of {category!r} is {np.min(samples):g}, expected positive numbers: the axis is logarithmic."
+            )
+        for levels, width in (((0.05, 0.95), 1.2), ((0.25, 0.75), 5.0)):
+            ends = np.quantile(samples, levels)
+            axes.plot(ends, [height, height], color=look.colour, linewidth=width, solid_capstyle="butt")
+        axes.plot(
+            [np.median(samples)], [height], color=look.colour, marker=look.marker, markersize=7.0,
+            markeredgecolor=style.CARD,
+        )  # fmt: skip
+
+
+T = TypeVar("T")
+
+
+def _places(
+    axes: Axes, categories: Sequence[str], groups: Mapping[str, Sequence[T]]
+) -> list[tuple[str, style.Look, float, T]]:
+    """Prepares the axes; category, look, height and item of every row."""
+    shown = style.looks(list(groups) if len(groups) > 1 else categories)
+    step = rows_of(1, len(groups))
+    places = []
+    for j, (group, items) in enumerate(groups.items()):
+        if len(items) != len(categories):
+            raise ValueError(
+                f"groups[{group!r}] has {len(items)} entries, expected one for each of {len(categories)} categories."
+            )
+        for i, (category, item) in enumerate(zip(categories, items, strict=True)):
+            look = shown[group if len(groups) > 1 else category]
+            places.append((category, look, i * step + j, item))
+    middle = 0.5 * (len(groups) - 1)
+    axes.set_yticks([i * step + middle for i in range(len(categories))], categories)
+    axes.set_ylim((len(categories) - 1) * step + len(groups) - 0.25, -0.75)
+    axes.tick_params(axis="y", length=0.0)
+    axes.grid(visible=False, axis="y")
+    axes.grid(visible=True, axis="x")
+    axes.spines["left"].set_visible(False)
+    if len(groups) > 1:
+        _name_groups(axes, {group: shown[group] for group in groups})
+    return places
+
+
+def _name_groups(axes: Axes, shown: Mapping[str, style.Look]) -> None:
+    handles = [
+        Line2D([], [], color=look.colour, marker=look.marker, markersize=5.5, linewidth=1.6, label=name)
+        for name, look in shown.items()
+    ]
+    axes.legend(
+        handles=handles, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=len(handles), frameon=False,
+        borderaxespad=0.2, handlelength=1.4, columnspacing=1.4,
+    )  # fmt: skip

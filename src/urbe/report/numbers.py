@@ -1,0 +1,90 @@
+"""Numbers as text, and verdicts drawn from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from urbe.evaluation.statistics import Interval
+from urbe.report.content import Outcome, Verdict
+
+FIGURE_SPACE = "\N{FIGURE SPACE}"
+"""As wide as a digit."""
+
+
+def number(value: float, digits: int = 6) -> str:
+    """So many significant digits, and never minus zero.
+
+    >>> number(3179.16214), number(-0.0000000001), number(0.000123456789)
+    ('3179.16', '0', '0.000123457')
+    """
+    if abs(value) < 1e-7:  # below what any solve here is asked to tell
+        return "0"
+    return f"{value:.{digits}g}"
+
+
+def decimals(intervals: Sequence[Interval]) -> int:
+    """Decimals that show two digits of a typical half width, and no noise beyond.
+
+    >>> decimals([Interval(12.3456, 12.0, 12.7)])
+    2
+    """
+    widths = [0.5 * (x.high - x.low) for x in intervals]
+    positive = [width for width in widths if 0.0 < width < math.inf]
+    if not positive:
+        return 3
+    return min(max(1 - math.floor(math.log10(float(np.median(positive)))), 0), 9)
+
+
+def interval_text(interval: Interval, places: int) -> str:
+    """Estimate and ends with so many decimals.
+
+    >>> interval_text(Interval(0.5, 0.25, 0.75), 2)
+    '0.50 [0.25, 0.75]'
+    """
+    return f"{_fixed(interval.estimate, places)} [{_fixed(interval.low, places)}, {_fixed(interval.high, places)}]"
+
+
+def interval_column(intervals: Sequence[Interval | None]) -> tuple[str, ...]:
+    """Cells of a table, aligned by padding: the same decimals in all, estimates below estimates; `-` for None.
+
+    >>> interval_column([Interval(9.5, 9.0, 10.0), Interval(10.5, 10.0, 11.0)])
+    ('9.50 [\\u20079.00, 10.00]', '10.50 [10.00, 11.00]')
+    """
+    present = [interval for interval in intervals if interval is not None]
+    places = decimals(present)
+    lows, highs = (max((len(_fixed(x[i], places)) for x in present), default=0) for i in (1, 2))
+
+    def cell(x: Interval) -> str:
+        low, high = _fixed(x.low, places), _fixed(x.high, places)
+        return f"{_fixed(x.estimate, places)} [{low.rjust(lows, FIGURE_SPACE)}, {high.rjust(highs, FIGURE_SPACE)}]"
+
+    return tuple("-" if interval is None else cell(interval) for interval in intervals)
+
+
+def decide(claim: str, what: str, interval: Interval, *, above: float = 0.0) -> Verdict:
+    """The verdict on a claim that says that some quantity is above a number.
+
+    It holds when the whole interval is above, does not when the whole interval is below, and is undecided otherwise.
+
+    Args:
+      claim: a sentence that could be false.
+      what: names the quantity.
+      interval: estimate and interval of the quantity.
+      above: the number.
+
+    >>> decide("A beats B.", "A - B", Interval(1.0, 0.4, 1.6))
+    Verdict(claim='A beats B.', outcome='holds', evidence='A - B is 1.00 [0.40, 1.60].')
+    """
+    outcome: Outcome = (
+        "holds" if interval.low > above else "does not hold" if interval.high < above else "undecided"
+    )  # fmt: skip
+    than = "" if above == 0.0 else f", against {above:g}"
+    return Verdict(claim, outcome, f"{what} is {interval_text(interval, decimals([interval]))}{than}.")
+
+
+def _fixed(value: float, places: int) -> str:
+    text = f"{value:.{places}f}"
+    return text[1:] if text.startswith("-") and float(text) == 0.0 else text
