@@ -68,35 +68,49 @@ class Draws:
         self._kind = checks.one_of("kind", kind, ("uniform", "normal"))
         self.values: FloatArray = np.empty((len(generators), ahead))
         self.at: IntArray = np.full(len(generators), ahead, dtype=np.int64)
+        self._room = 0  # numbers every replicate has left, whatever was used of those asked for
 
     def need(self, most: int) -> Draws:
-        """Makes sure that every replicate has `most` numbers left."""
+        """Makes sure that every replicate has `most` numbers left, and that at most so many will be used."""
+        if self._room < most:
+            self._refill(most)
+        self._room -= most
+        return self
+
+    def _refill(self, most: int) -> None:
         ahead = self.values.shape[1]
         if most > ahead:
             grown = np.empty((len(self.values), 2 * most))
             grown[:, 2 * most - ahead :] = self.values
             self.values, self.at = grown, self.at + (2 * most - ahead)
             ahead = 2 * most
-        short: BoolArray = self.at + most > ahead
+        short: BoolArray = self.at + max(most, ahead // 2) > ahead  # more than must be, so as not to ask again soon
         for b in np.flatnonzero(short):
             left = ahead - self.at[b]
             self.values[b, :left] = self.values[b, self.at[b] :]
             draw = self._generators[b].random if self._kind == "uniform" else self._generators[b].standard_normal
             self.values[b, left:] = draw(ahead - left)
             self.at[b] = 0
-        return self
+        self._room = int(ahead - self.at.max(initial=0))
 
     def state(self) -> dict[str, Any]:
         """Everything needed to go on bit for bit, as arrays: what is left, and where the generators stand."""
-        generators = np.array([json.dumps(g.bit_generator.state) for g in self._generators], dtype=np.str_)
-        return {"values": self.values.copy(), "at": self.at.copy(), "generators": generators}
+        return {"values": self.values.copy(), "at": self.at.copy(), "generators": positions(self._generators)}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Takes up what `state` gave; the generators are set to where they stood then."""
-        if len(state["generators"]) != len(self._generators):
-            raise ValueError(
-                f"state is of {len(state['generators'])} replicates, expected {len(self._generators)}, as started."
-            )
-        self.values, self.at = np.array(state["values"]), np.array(state["at"])
-        for generator, text in zip(self._generators, state["generators"], strict=True):
-            generator.bit_generator.state = json.loads(str(text))
+        go_to(self._generators, state["generators"])
+        self.values, self.at, self._room = np.array(state["values"]), np.array(state["at"]), 0
+
+
+def positions(generators: list[np.random.Generator]) -> np.ndarray:
+    """Where generators stand, as an array of texts."""
+    return np.array([json.dumps(g.bit_generator.state) for g in generators], dtype=np.str_)
+
+
+def go_to(generators: list[np.random.Generator], there: np.ndarray) -> None:
+    """Sets generators to where `positions` found them."""
+    if len(there) != len(generators):
+        raise ValueError(f"state is of {len(there)} replicates, expected {len(generators)}, as started.")
+    for generator, text in zip(generators, there, strict=True):
+        generator.bit_generator.state = json.loads(str(text))

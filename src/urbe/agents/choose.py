@@ -35,8 +35,9 @@ class Chooser:
     """
 
     def __init__(self, model: MDP, noise: Noise, streams: Streams) -> None:
-        self._model = model
+        self._row_start = model.row_start
         self._noise = noise
+        self._kind = (Noise.NONE, Noise.STEP, Noise.EPISODE).index(noise)
         self._most = int(np.diff(model.row_start).max(initial=1))
         ahead = max(512, 2 * model.n_rows) if noise is Noise.EPISODE else max(512, 2 * self._most)
         self._normal = Draws(streams("noise"), "normal", ahead)
@@ -46,19 +47,18 @@ class Chooser:
     def begin_episode(self, replicate: IntArray) -> None:
         """Draws what the noise of a whole episode needs."""
         if self._noise is Noise.EPISODE:
-            normal = self._normal.need(self._model.n_rows)
-            for b in replicate:
-                self._zeta[b] = normal.values[b, normal.at[b] : normal.at[b] + self._model.n_rows]
-            normal.at[replicate] += self._model.n_rows
+            normal, n_rows = self._normal.need(self._zeta.shape[1]), self._zeta.shape[1]
+            ahead = normal.at[replicate][:, None] + np.arange(n_rows)
+            self._zeta[replicate] = normal.values[replicate[:, None], ahead]
+            normal.at[replicate] += n_rows
 
     def __call__(self, replicate: IntArray, state: IntArray, q: FloatArray, u: FloatArray, step: int) -> IntArray:
         """`(K,)` rows; `q` and `u` are `(B, H, R)`, the last layer serving all later steps."""
         normal, uniform = self._normal.need(self._most), self._uniform.need(self._most)
         rows = np.empty(len(replicate), dtype=np.int64)
         h = min(step, q.shape[1] - 1)
-        kind = (Noise.NONE, Noise.STEP, Noise.EPISODE).index(self._noise)
         _choose(
-            replicate, state, h, self._model.row_start, q, u, kind, self._zeta, normal.values, normal.at,
+            replicate, state, h, self._row_start, q, u, self._kind, self._zeta, normal.values, normal.at,
             uniform.values, uniform.at, rows,
         )  # fmt: skip
         return rows

@@ -8,8 +8,9 @@ For h = H - 1, ..., 0, with p = alpha / N, and V = W = 0 after the last step and
     V_h(s) = max_a Q_h(s, a),       W_h(s) = u_h(s, a*),  a* the first maximiser
 
 One kernel serves every agent that plans ahead: psi = 0 is ordinary dynamic programming, a drawn kernel in the place of
-alpha is posterior sampling, a bonus is optimism. Only what can have changed is computed again: rows whose posterior
-moved, and rows with a successor whose V or W did. The result is that of a full plan, bit for bit.
+alpha is posterior sampling, a bonus or the best case in the place of the worst is optimism. Only what can have changed
+is computed again: rows whose posterior moved, and rows with a successor whose V or W did. The result is that of a full
+plan, bit for bit, and does not depend on which replicates are planned for in the same call.
 """
 
 from __future__ import annotations
@@ -20,8 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from urbe.ambiguity.l1_search import stopping_value
-from urbe.ambiguity.sweep import row_function
+from urbe.agents.l1_rows import dense_sweep, sort_down, sparse_sweep, strict_function
 from urbe.mdp.model import MDP
 from urbe.types import BoolArray, FloatArray, IntArray
 
@@ -29,6 +29,8 @@ MANY = 0.25
 """Share of changed states from which on all rows are computed again."""
 
 COUNT, DIRICHLET, CALIBRATED = 0, 1, 2
+
+NOTHING = np.zeros((0, 0))
 
 
 class Local(NamedTuple):
@@ -80,6 +82,7 @@ class Plan:
         local: Local | None = None,
         bonus: FloatArray | None = None,
         cap: FloatArray | None = None,
+        optimistic: bool = False,
     ) -> None:
         """Plans again for the replicates `which`.
 
@@ -93,16 +96,16 @@ class Plan:
           local: the local uncertainty; None leaves u at zero.
           bonus: `(B, R)` added to Q.
           cap: `(H,)` the most Q can be.
+          optimistic: whether Q is the maximum over the ball.
         """
         model, rows = self.model, self.model.rows
-        none = np.zeros((1, 1))
         noise = None if local is None else local.reward
         _plan(
             which, self.made, rows.entry_start, rows.successor, rows.entry_reward, model.row_start, model.row_state,
             *self._leading, model.discount, rows.longest, alpha, total, reward, radius, touched,
             -1 if local is None else local.form, np.zeros(len(self.q)) if local is None else local.scale,
-            none if noise is None else noise, none if bonus is None else bonus,
-            np.zeros(0) if cap is None else cap, self.q, self.u, self.v, self.w,
+            NOTHING if noise is None else noise, NOTHING if bonus is None else bonus,
+            np.zeros(0) if cap is None else cap, -1.0 if optimistic else 1.0, self.q, self.u, self.v, self.w,
         )  # fmt: skip
         self.made[which] = True
 
@@ -126,51 +129,54 @@ def _rows_leading_to(model: MDP) -> tuple[IntArray, IntArray]:
 @njit(cache=True, nogil=True)
 def _plan(  # type: ignore[no-untyped-def]
     which, made, entry_start, successor, entry_reward, row_start, row_state, leading_start, leading_row, gamma, longest,
-    alpha, total, reward, radius, touched, form, scale, reward_variance, bonus, cap, q, u, v, w,
+    alpha, total, reward, radius, touched, form, scale, reward_variance, bonus, cap, sign, q, u, v, w,
 ):  # fmt: skip
-    n_rows, n_states, horizon = len(entry_start) - 1, len(row_start) - 1, q.shape[1]
-    p, fixed = np.empty(len(successor)), np.empty(n_rows)
-    z, above, hint = np.empty(longest), np.empty(longest), np.zeros(n_rows, dtype=np.int64)
-    changed = np.empty(n_states, dtype=np.int64)  # states whose V or W differs from the last plan's
-    stale_row, stale_state = np.empty(n_rows, dtype=np.bool_), np.empty(n_states, dtype=np.bool_)
+    n_rows, n_states, horizon, layers = len(entry_start) - 1, len(row_start) - 1, q.shape[1], alpha.shape[1]
+    dense = entry_reward is None and len(successor) == n_rows * n_states
+    p, nu, hint = np.empty(len(successor)), np.empty(n_rows), np.zeros(n_rows, dtype=np.int64)
+    value, spread, carried = np.empty(n_rows), np.zeros(n_rows), np.zeros(n_rows)
+    ready, stale = np.empty(n_rows, dtype=np.bool_), np.empty(n_rows, dtype=np.bool_)
+    due, changed = np.empty(n_states, dtype=np.bool_), np.empty(n_states, dtype=np.int64)
+    z, order = np.empty(n_states if dense else longest), np.arange(n_states)
     for b in which:
-        n_changed = 0
+        beta2, of_radius, of_touched = scale[b] * scale[b], radius[b], touched[b]
+        n_changed = 0  # states whose V or W at the step after differs from the last plan's
         for h in range(horizon - 1, -1, -1):
-            layer = h if alpha.shape[1] > 1 else 0
-            if h == horizon - 1 or alpha.shape[1] > 1:
-                _prepare(entry_start, alpha[b, layer], total[b, layer], form, scale[b], p, fixed)
-                if reward_variance.shape[1] == n_rows:
-                    fixed += scale[b] ** 2 * reward_variance[b]
+            layer = h if layers > 1 else 0
+            if h == horizon - 1 or layers > 1:
+                ready[:] = False
             every = not made[b] or n_changed > MANY * n_states
-            if not every:
-                stale_row[:] = touched[b]
-                for i in range(n_changed):
-                    for k in range(leading_start[changed[i]], leading_start[changed[i] + 1]):
-                        stale_row[leading_row[k]] = True
-                stale_state[:] = False
+            _mark(every, of_touched, changed[:n_changed], leading_start, leading_row, row_state, stale, due)
+            _prepare(stale, ready, entry_start, alpha[b, layer], total[b, layer], form, beta2, p, nu)
             v_next, w_next = v[b, h + 1], w[b, h + 1]
-            for row in range(n_rows):
-                if not every:
-                    if not stale_row[row]:
-                        continue
-                    stale_state[row_state[row]] = True
-                value, spread, carried, hint[row] = _worst(
-                    entry_start[row], entry_start[row + 1] - entry_start[row], p, successor, entry_reward, gamma,
-                    v_next, w_next, 0.5 * radius[b, row], form >= 0, hint[row], z, above,
+            if dense:
+                for s in range(n_states):
+                    z[s] = sign * (gamma * v_next[s])
+                sort_down(z, order)
+                dense_sweep(stale, p, z, w_next, order, of_radius, sign, form >= 0, value, spread, carried)
+            else:
+                sparse_sweep(
+                    stale, entry_start, p, successor, entry_reward, gamma, v_next, w_next, of_radius, sign, form >= 0,
+                    hint, z, value, spread, carried,
                 )  # fmt: skip
-                if entry_reward is None:
-                    value += reward[b, row]
-                if bonus.shape[1] == n_rows:
-                    value += bonus[b, row]
-                q[b, h, row] = min(value, cap[h]) if len(cap) else value
-                u[b, h, row] = fixed[row] + gamma * gamma * carried
-                if form == CALIBRATED:
-                    u[b, h, row] += scale[b] ** 2 * spread / (total[b, layer, row] + 1.0)
+            for row in range(n_rows):
+                if stale[row]:
+                    x = value[row]
+                    if entry_reward is None:
+                        x += reward[b, row]
+                    if len(bonus):
+                        x += bonus[b, row]
+                    q[b, h, row] = min(x, cap[h]) if len(cap) else x
+                    u[b, h, row] = nu[row] + gamma * gamma * carried[row]
+                    if len(reward_variance):
+                        u[b, h, row] += beta2 * reward_variance[b, row]
+                    if form == CALIBRATED:
+                        u[b, h, row] += beta2 * spread[row] / (total[b, layer, row] + 1.0)
             n_changed = 0
             for s in range(n_states):
-                if row_start[s] == row_start[s + 1] or not (every or stale_state[s]):
-                    continue
                 best = row_start[s]
+                if best == row_start[s + 1] or not due[s]:
+                    continue
                 for row in range(best + 1, row_start[s + 1]):
                     if q[b, h, row] > q[b, h, best]:
                         best = row
@@ -180,59 +186,35 @@ def _plan(  # type: ignore[no-untyped-def]
                     n_changed += 1
 
 
-@row_function
-def _prepare(entry_start, alpha, total, form, scale, p, fixed):  # type: ignore[no-untyped-def]
-    """Mean probabilities, and the part of nu that does not depend on values."""
-    for row in range(len(entry_start) - 1):
-        feasible = 0.0
+@strict_function
+def _mark(every, touched, changed, leading_start, leading_row, row_state, stale, due):  # type: ignore[no-untyped-def]
+    """Which rows are computed again: those touched, and those that lead to a changed state; and which states are."""
+    if every:
+        stale[:] = True
+        due[:] = True
+        return
+    stale[:] = touched
+    for s in changed:
+        for k in range(leading_start[s], leading_start[s + 1]):
+            stale[leading_row[k]] = True
+    due[:] = False
+    for row in range(len(stale)):
+        if stale[row]:
+            due[row_state[row]] = True
+
+
+@strict_function
+def _prepare(stale, ready, entry_start, alpha, total, form, beta2, p, nu):  # type: ignore[no-untyped-def]
+    """Of stale rows that are not ready: mean probabilities, and the part of nu that does not depend on values."""
+    for row in range(len(stale)):
+        if not stale[row] or ready[row]:
+            continue
+        ready[row], feasible = True, 0.0
         for j in range(entry_start[row], entry_start[row + 1]):
             p[j] = alpha[j] / total[row]
             feasible += 1.0 if alpha[j] > 0.0 else 0.0
-        fixed[row] = 0.0
+        nu[row] = 0.0
         if form == COUNT:
-            fixed[row] = scale * scale / total[row]
+            nu[row] = beta2 / total[row]
         elif form == DIRICHLET:
-            fixed[row] = scale * scale * (feasible - 1.0) / (total[row] + 1.0)
-
-
-@row_function
-def _worst(a, n, p, successor, reward, gamma, v, w, moved, with_variance, hint, z, above):  # type: ignore[no-untyped-def]
-    """Of the row at entries a, ..., a + n - 1: the worst case, Var_p[m], x* . w, and the entry where removal stops.
-
-    That entry is tried first next time. The value does not depend on it: tau is the lowest value with at most `moved`
-    above it, whichever way it was found.
-    """
-    for j in range(n):
-        z[j] = gamma * v[np.uint32(successor[a + j])]
-        if reward is not None:
-            z[j] += reward[a + j]
-    tau = z[hint] if moved > 0.0 else np.inf
-    value, over, low, stop = 0.0, 0.0, np.inf, hint
-    for attempt in range(2):
-        value, over, level, low = 0.0, 0.0, 0.0, np.inf
-        for j in range(n):
-            value += p[a + j] * min(z[j], tau)
-            over += p[a + j] if z[j] > tau else 0.0
-            level += p[a + j] if z[j] == tau else 0.0
-            low = min(low, z[j])
-        if attempt == 1 or moved == 0.0 or (over <= moved and (over + level > moved or tau == low)):
-            break
-        tau, low = stopping_value(p[a : a + n], z[:n], moved, tau, above[:n])
-        for j in range(n):
-            stop = j if z[j] == tau else stop
-    spread, carried = 0.0, 0.0
-    if with_variance:
-        left, taken, bottom = moved - over, 0.0, -1
-        for j in range(n):
-            spread += p[a + j] * (min(z[j], tau) - value) ** 2
-            step = p[a + j] if z[j] > tau else 0.0
-            if z[j] == tau and tau > low:
-                step = min(max(left, 0.0), p[a + j])
-                left -= step
-            taken += step
-            carried += (p[a + j] - step) * w[np.uint32(successor[a + j])]
-            bottom = j if z[j] == low and bottom < 0 else bottom
-        carried += taken * w[np.uint32(successor[a + bottom])]
-    if moved > 0.0:
-        value -= moved * (tau - low)
-    return value, spread, carried, stop
+            nu[row] = beta2 * (feasible - 1.0) / (total[row] + 1.0)

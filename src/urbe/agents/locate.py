@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import numpy as np
 from numba import njit
 
@@ -19,23 +21,32 @@ class Locator:
 
     def __init__(self, model: MDP) -> None:
         self._model = model
+        self._arrays = (model.row_start, model.action, model.rows.entry_start, model.rows.successor)
+
+    def rows(self, steps: Steps) -> IntArray:
+        """`(K,)` rows, wherever they led."""
+        row, _, no_row, _ = self._find(steps)
+        if no_row >= 0:
+            self._refuse(steps, row, no_row)
+        return row
 
     def __call__(self, steps: Steps) -> tuple[IntArray, IntArray]:
         """`(K,)` rows and `(K,)` entries."""
-        model, k = self._model, len(steps.state)
-        row, entry = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
-        _locate(
-            steps.state, steps.action, steps.next_state, model.row_start, model.action, model.rows.entry_start,
-            model.rows.successor, row, entry,
-        )  # fmt: skip
-        if k and entry.min() < 0:
-            self._refuse(steps, row, int(np.argmin(entry)))
+        row, entry, _, no_entry = self._find(steps)
+        if no_entry >= 0:
+            self._refuse(steps, row, no_entry)
         return row, entry
 
-    def _refuse(self, steps: Steps, row: IntArray, at: int) -> None:
+    def _find(self, steps: Steps) -> tuple[IntArray, IntArray, int, int]:
+        """Rows, entries, and the first step without a row and without an entry, -1 if there is none."""
+        row, entry = np.empty((2, len(steps.state)), dtype=np.int64)
+        no_row, no_entry = _locate(steps.state, steps.action, steps.next_state, *self._arrays, row, entry)
+        return row, entry, no_row, no_entry
+
+    def _refuse(self, steps: Steps, row: IntArray, at: int) -> NoReturn:
         state, action, successor = int(steps.state[at]), int(steps.action[at]), int(steps.next_state[at])
         if row[at] < 0:
-            self._model.row_of(state, action)
+            self._model.row_of(state, action)  # raises, naming what there is
         start, end = self._model.rows.entry_start[row[at] : row[at] + 2]
         known = self._model.rows.successor[start:end].tolist()
         raise ValueError(
@@ -47,13 +58,19 @@ class Locator:
 
 @njit(cache=True, nogil=True)
 def _locate(state, action, successor, row_start, row_action, entry_start, entry_successor, row, entry):  # type: ignore[no-untyped-def]
-    for k in range(len(state)):
-        first, last = row_start[state[k]], row_start[state[k] + 1]
-        at = first + np.searchsorted(row_action[first:last], action[k])
-        if at == last or row_action[at] != action[k]:
-            row[k], entry[k] = -1, -1
-            continue
-        row[k] = at
-        first, last = entry_start[at], entry_start[at + 1]
-        j = first + np.searchsorted(entry_successor[first:last], successor[k])
-        entry[k] = j if j < last and entry_successor[j] == successor[k] else -1
+    """Fills `row` and `entry`, with -1 where there is none."""
+    no_row, no_entry = -1, -1
+    for k in range(len(state) - 1, -1, -1):
+        row[k], entry[k] = -1, -1
+        if 0 <= state[k] < len(row_start) - 1:
+            first, last = row_start[state[k]], row_start[state[k] + 1]
+            at = first + np.searchsorted(row_action[first:last], action[k])
+            if at < last and row_action[at] == action[k]:
+                row[k] = at
+                first, last = entry_start[at], entry_start[at + 1]
+                j = first + np.searchsorted(entry_successor[first:last], successor[k])
+                if j < last and entry_successor[j] == successor[k]:
+                    entry[k] = j
+        no_row = k if row[k] < 0 else no_row
+        no_entry = k if entry[k] < 0 else no_entry
+    return no_row, no_entry

@@ -18,7 +18,7 @@ from urbe.envs.base import Arrival
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.rng import Draws
-from urbe.types import IntArray
+from urbe.types import FloatArray, IntArray
 
 
 class Phase(NamedTuple):
@@ -33,7 +33,7 @@ class FiniteEnv:
     """Phases of models with the same states and actions; one phase is a plain MDP.
 
     Args:
-      phases: at least one. Their models share states, actions and initial distribution (which must be given).
+      phases: at least one. Their models share states and actions; each needs an initial distribution.
 
     >>> import urbe
     >>> env = FiniteEnv.of(urbe.library.riverswim(6))
@@ -55,6 +55,13 @@ class FiniteEnv:
                 raise ValueError(
                     f"phases[{k}].model has no initial distribution, so no episode can begin; build it with initial=."
                 )
+            ended = model.terminal & (model.initial > 0.0)
+            if ended.any():
+                at = int(np.argmax(ended))
+                raise ValueError(
+                    f"phases[{k}].model begins in state {at} with probability {model.initial[at]:g}, but that state is "
+                    "terminal; expected episodes to begin where there are actions."
+                )
 
     @staticmethod
     def of(model: MDP) -> FiniteEnv:
@@ -63,7 +70,10 @@ class FiniteEnv:
 
     @cached_property
     def feasible(self) -> MDP:
-        """The first model with every successor that is possible in some phase (of probability zero there if new)."""
+        """The first model with every successor that is possible in some phase (of probability zero there if new).
+
+        Its rewards are those of the first phase in which a successor is possible.
+        """
         models = [phase.model for phase in self.phases]
         first = models[0]
         if all(np.array_equal(model.rows.successor, first.rows.successor) for model in models) and all(
@@ -92,31 +102,29 @@ class FiniteReplicates:
     def __init__(self, env: FiniteEnv, generators: list[np.random.Generator]) -> None:
         self._env = env
         self._draws = Draws(generators, "uniform")
-        self._model = env.phases[0].model
+        self._everyone = np.arange(len(generators))
+        self._world = [_world(phase.model) for phase in env.phases]
+        self._phase = 0
 
     def begin(self, episode: int) -> IntArray:
         """See `Env`."""
-        self._model = self._env.phases[self._env.phase_of(episode)].model
-        initial = self._model.initial
-        assert initial is not None  # checked when the description was made
+        self._phase = self._env.phase_of(episode)
         draws = self._draws.need(1)
-        x = draws.values[np.arange(len(draws.at)), draws.at]
+        x = draws.values[self._everyone, draws.at]
         draws.at += 1
-        states: IntArray = np.searchsorted(np.cumsum(initial)[:-1], x, side="right")
-        return states
+        return self._world[self._phase].initial.searchsorted(x, side="right")
 
     def step(self, replicate: IntArray, state: IntArray, action: IntArray) -> Arrival:
         """See `Env`."""
-        model, draws, k = self._model, self._draws.need(1), len(replicate)
-        next_state, reward = np.empty(k, dtype=np.int64), np.empty(k)
+        world, draws, k = self._world[self._phase], self._draws.need(1), len(replicate)
+        next_state, reward, terminated = np.empty(k, dtype=np.int64), np.empty(k), np.empty(k, dtype=np.bool_)
         bad = _step(
-            replicate, state, action, model.row_start, model.action, model.rows.entry_start, model.rows.successor,
-            model.rows.probability, model.rows.entry_reward, model.rows.row_reward, draws.values, draws.at, next_state,
-            reward,
+            replicate, state, action, *world.arrays, draws.values, draws.at, next_state, reward, terminated,
         )  # fmt: skip
         if bad >= 0:
+            model = self._env.phases[self._phase].model
             model.row_of(int(state[bad]), int(action[bad]))  # raises, naming the actions there are
-        return Arrival(next_state, reward, model.terminal[next_state])
+        return Arrival(next_state, reward, terminated)
 
     def state(self) -> dict[str, Any]:
         """See `Env`."""
@@ -127,12 +135,32 @@ class FiniteReplicates:
         self._draws.load(state["draws"])
 
 
+class _World(NamedTuple):
+    """A model's arrays, as `_step` reads them, and the distribution function of its first state."""
+
+    initial: FloatArray
+    arrays: tuple[IntArray, IntArray, IntArray, IntArray, FloatArray, FloatArray | None, FloatArray]
+
+
+def _world(model: MDP) -> _World:
+    assert model.initial is not None  # checked when the description was made
+    below = np.cumsum(model.initial)
+    rows = model.rows
+    arrays = (
+        model.row_start, model.action, rows.entry_start, rows.successor, rows.probability, rows.entry_reward,
+        rows.row_reward,
+    )  # fmt: skip
+    return _World(below / below[-1], arrays)  # one exactly from the last possible state on: no state after it is drawn
+
+
 @njit(cache=True, nogil=True)
 def _step(  # type: ignore[no-untyped-def]
     replicate, state, action, row_start, row_action, entry_start, successor, p, entry_reward, row_reward, draws, at,
-    next_state, reward,
+    next_state, reward, terminated,
 ):  # fmt: skip
     for k in range(len(replicate)):
+        if not 0 <= state[k] < len(row_start) - 1:
+            return k
         first, last = row_start[state[k]], row_start[state[k] + 1]
         row = first + np.searchsorted(row_action[first:last], action[k])
         if row == last or row_action[row] != action[k]:
@@ -149,6 +177,7 @@ def _step(  # type: ignore[no-untyped-def]
         while p[j] <= 0.0 and j > entry_start[row]:  # rounding may carry past the last possible successor
             j -= 1
         next_state[k] = successor[j]
+        terminated[k] = row_start[successor[j]] == row_start[successor[j] + 1]
         reward[k] = row_reward[row] if entry_reward is None else entry_reward[j]
     return -1
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numba import njit
 from numpy.typing import ArrayLike
 
 from urbe import checks
@@ -99,7 +100,7 @@ class Forgetting:
 
 @dataclass(frozen=True)
 class Window:
-    """Only the last `episodes` episodes count.
+    """Only the last `episodes` episodes count, besides the one that is going on.
 
     Args:
       episodes: a whole number of at least 1, or one per replicate.
@@ -110,58 +111,68 @@ class Window:
     def start(self, prior: Posterior, replicates: int, layers: int = 1) -> SlidingCounts:
         """See `BeliefKind`."""
         length = checks.per_replicate("episodes", self.episodes, replicates, 1.0, 2.0**31)
+        if (length % 1.0).any():
+            raise ValueError(f"episodes is {length[np.argmax(length % 1.0 > 0.0)]:g}, expected whole numbers.")
         return SlidingCounts(prior, replicates, layers, length.astype(np.int64))
 
 
 class Counts:
-    """See `Stationary` and `Forgetting`."""
+    """See `Stationary` and `Forgetting`. What was seen is kept apart from the prior, so that it goes without trace."""
 
     def __init__(self, prior: Posterior, replicates: int, layers: int, factor: FloatArray) -> None:
         self.prior = prior
         self.alpha = np.tile(prior.concentration, (replicates, layers, 1))
         self.total = np.tile(prior.total, (replicates, layers, 1))
         self.touched = np.ones((replicates, prior.model.n_rows), dtype=np.bool_)
+        self._seen, self._visits = np.zeros_like(self.alpha), np.zeros_like(self.total)
         self._factor = factor
         self._fading = np.flatnonzero(factor < 1.0)
 
     def observe(self, visit: Visit) -> None:
         """See `Belief`."""
-        add(self, visit, 1.0)
+        self.add(visit, 1.0)
+
+    def add(self, visit: Visit, amount: float) -> None:
+        """Adds `amount` to the count of what was seen."""
+        b, row, entry, step = visit
+        _add(b, entry, step, amount, self.prior.concentration, self._seen, self.alpha)
+        _add(b, row, step, amount, self.prior.total, self._visits, self.total)
+        self.touched[b, row] = True
 
     def end_episode(self) -> None:
         """See `Belief`."""
-        if not len(self._fading):
-            return
-        b, keep = self._fading, self._factor[self._fading][:, None, None]
-        self.alpha[b] = self.prior.concentration + keep * (self.alpha[b] - self.prior.concentration)
-        self.total[b] = self.prior.total + keep * (self.total[b] - self.prior.total)
-        self.touched[b] = True
+        if len(self._fading):
+            _fade(self._fading, self._factor, self.prior.concentration, self._seen, self.alpha)
+            _fade(self._fading, self._factor, self.prior.total, self._visits, self.total)
+            self.touched[self._fading] = True
 
     def state(self) -> dict[str, Any]:
         """See `Belief`."""
-        return {"alpha": self.alpha.copy(), "total": self.total.copy(), "touched": self.touched.copy()}
+        return {name.lstrip("_"): getattr(self, name).copy() for name in _KEPT}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """See `Belief`."""
-        self.alpha, self.total = np.array(state["alpha"]), np.array(state["total"])
-        self.touched = np.array(state["touched"])
+        for name in _KEPT:
+            getattr(self, name)[:] = state[name.lstrip("_")]
+
+
+_KEPT = ("alpha", "total", "touched", "_seen", "_visits")
 
 
 class SlidingCounts:
     """See `Window`."""
 
     def __init__(self, prior: Posterior, replicates: int, layers: int, length: IntArray) -> None:
+        self._counts = Counts(prior, replicates, layers, np.ones(replicates))
         self.prior = prior
-        self.alpha = np.tile(prior.concentration, (replicates, layers, 1))
-        self.total = np.tile(prior.total, (replicates, layers, 1))
-        self.touched = np.ones((replicates, prior.model.n_rows), dtype=np.bool_)
+        self.alpha, self.total, self.touched = self._counts.alpha, self._counts.total, self._counts.touched
         self._length = length
         self._episodes: deque[list[Visit]] = deque([[]])
 
     def observe(self, visit: Visit) -> None:
         """See `Belief`."""
         self._episodes[-1].append(visit)
-        add(self, visit, 1.0)
+        self._counts.add(visit, 1.0)
 
     def end_episode(self) -> None:
         """See `Belief`."""
@@ -169,7 +180,7 @@ class SlidingCounts:
             if len(self._episodes) > length:
                 for visit in self._episodes[-int(length) - 1]:
                     due = self._length[visit.replicate] == length
-                    add(self, Visit(*(column[due] for column in visit)), -1.0)
+                    self._counts.add(Visit(*(column[due] for column in visit)), -1.0)
         if len(self._episodes) > self._length.max():
             self._episodes.popleft()
         self._episodes.append([])
@@ -177,33 +188,38 @@ class SlidingCounts:
     def state(self) -> dict[str, Any]:
         """See `Belief`."""
         visits = [visit for episode in self._episodes for visit in episode]
-        sizes = [len(visit.row) for visit in visits]
         columns = {
             name: np.concatenate([getattr(visit, name) for visit in visits] or [np.zeros(0, dtype=np.int64)])
             for name in Visit._fields
         }
         return {
-            "alpha": self.alpha.copy(),
-            "total": self.total.copy(),
-            "touched": self.touched.copy(),
+            "counts": self._counts.state(),
             "episodes": np.array([len(episode) for episode in self._episodes]),
-            "sizes": np.array(sizes, dtype=np.int64),
+            "sizes": np.array([len(visit.row) for visit in visits], dtype=np.int64),
             **columns,
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
         """See `Belief`."""
-        self.alpha, self.total = np.array(state["alpha"]), np.array(state["total"])
-        self.touched = np.array(state["touched"])
+        self._counts.load(state["counts"])
         cuts = np.cumsum(state["sizes"])[:-1]
         columns = [np.split(np.asarray(state[name]), cuts) for name in Visit._fields]
         visits = iter([Visit(*each) for each in zip(*columns, strict=True)])
         self._episodes = deque([next(visits) for _ in range(int(n))] for n in state["episodes"])
 
 
-def add(belief: Belief, visit: Visit, amount: float) -> None:
-    """Adds `amount` to the concentration of what was seen; a replicate appears at most once in a visit."""
-    layer = np.minimum(visit.step, belief.alpha.shape[1] - 1)
-    belief.alpha[visit.replicate, layer, visit.entry] += amount
-    belief.total[visit.replicate, layer, visit.row] += amount
-    belief.touched[visit.replicate, visit.row] = True
+@njit(cache=True, nogil=True)
+def _add(replicate, at, step, amount, prior, seen, alpha):  # type: ignore[no-untyped-def]
+    for k in range(len(replicate)):
+        b, layer, j = replicate[k], min(step[k], seen.shape[1] - 1), at[k]
+        seen[b, layer, j] += amount
+        alpha[b, layer, j] = prior[j] + seen[b, layer, j]
+
+
+@njit(cache=True, nogil=True)
+def _fade(fading, factor, prior, seen, alpha):  # type: ignore[no-untyped-def]
+    for b in fading:
+        for layer in range(seen.shape[1]):
+            for j in range(seen.shape[2]):
+                seen[b, layer, j] *= factor[b]
+                alpha[b, layer, j] = prior[j] + seen[b, layer, j]

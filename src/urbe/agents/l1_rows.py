@@ -1,0 +1,174 @@
+"""The worst cases of rows over L1 balls, with what their variances need; compiled.
+
+    value   = min_{||x - p||_1 <= psi} x . z = sum_j p_j min(z_j, tau) - psi / 2 (tau - low)
+    spread  = sum_j p_j (m_j - p . m)^2        m_j = min(z_j, tau), the sensitivity to the centre p
+    carried = x* . w                           x* the minimiser
+
+with low the lowest z and tau the lowest one with at most psi / 2 of mass above it. What decides where tau lies is
+summed in one fixed order, so that it is the same from whichever guess it was found: plans then agree to the last bit
+however they were come by. Among equal z, mass is taken from the first successors and sent to the first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba.extending import register_jitable
+
+from urbe.ambiguity.sweep import row_function
+
+LONG = 8
+"""Row length from which on a search jumps instead of going from one level to the next."""
+
+SHUFFLED = 20
+"""Moves per entry beyond which an insertion sort is given up."""
+
+strict_function = register_jitable(fastmath=False)
+"""Marks a function whose sums keep their order. Arrays make calls dear: sweeps take all rows of a step in one."""
+
+
+@strict_function
+def sparse_sweep(  # type: ignore[no-untyped-def]
+    wanted, entry_start, p, successor, reward, gamma, v, w, radius, sign, variance, hint, z, value, spread, carried,
+):  # fmt: skip
+    """Fills value, spread and carried of the rows that are `wanted`.
+
+    Args:
+      reward: of entries, or None.
+      v, w: values and variances of the successors.
+      sign: 1.0, or -1.0 for the best case in the place of the worst.
+      variance: whether spread and carried are wanted.
+      hint: the entry at which the removal stopped last time, tried first.
+      z: scratch, of the longest row's length.
+    """
+    for row in range(len(wanted)):
+        if not wanted[row]:
+            continue
+        a = np.int64(entry_start[row])
+        n, moved = np.int64(entry_start[row + 1]) - a, 0.5 * radius[row]
+        for j in range(n):
+            z[j] = gamma * v[np.uint32(successor[a + j])]
+            if reward is not None:
+                z[j] += reward[a + j]
+            z[j] *= sign
+        if n == 1:
+            value[row], spread[row], carried[row] = sign * z[0], 0.0, w[np.uint32(successor[a])]
+            continue
+        tau = z[hint[row]] if moved > 0.0 else np.inf
+        mean, over, low = 0.0, 0.0, np.inf
+        for attempt in range(2):
+            mean, over, reach, low = 0.0, 0.0, 0.0, np.inf
+            for j in range(n):
+                x, mass = z[j], p[a + j]
+                mean += mass * min(x, tau)
+                over += mass if x > tau else 0.0
+                reach += mass if x >= tau else 0.0
+                low = min(low, x)
+            if attempt == 1 or moved == 0.0 or (over <= moved and (reach > moved or tau == low)):
+                break
+            hint[row] = _search(a, n, p, z, moved, hint[row])
+            tau = z[hint[row]]
+        value[row] = sign * (mean - moved * (tau - low) if moved > 0.0 else mean)
+        if not variance:
+            continue
+        around, kept, left, taken, bottom = 0.0, 0.0, moved - over, 0.0, -1
+        for j in range(n):
+            mass, gap = p[a + j], min(z[j], tau) - mean
+            around += mass * gap * gap
+            step = mass if z[j] > tau else 0.0
+            if z[j] == tau and tau > low:
+                step = min(max(left, 0.0), mass)
+                left -= step
+            taken += step
+            kept += (mass - step) * w[np.uint32(successor[a + j])]
+            bottom = j if z[j] == low and bottom < 0 else bottom
+        spread[row] = around
+        carried[row] = kept + taken * w[np.uint32(successor[a + bottom])]
+
+
+@strict_function
+def _search(a, n, p, z, moved, hint):  # type: ignore[no-untyped-def]
+    """An entry at tau: from the hint to neighbouring levels, in long rows also to entries between the known bounds."""
+    at, probe = hint, hint
+    below, above = -np.inf, np.inf  # tau lies strictly between
+    while True:
+        level, over, reach = z[at], 0.0, 0.0
+        up, down = -1, -1
+        for j in range(n):
+            over += p[a + j] if z[j] > level else 0.0
+            reach += p[a + j] if z[j] >= level else 0.0
+            if z[j] > level and (up < 0 or z[j] < z[up]):
+                up = j
+            if z[j] < level and (down < 0 or z[j] > z[down]):
+                down = j
+        if over > moved:
+            below, at = level, up
+        elif reach > moved or down < 0:
+            return at
+        else:
+            above, at = level, down
+        if n > LONG:
+            probe = (probe + 5 * n // 8 + 1) % n
+            if below < z[probe] < above:
+                at = probe
+
+
+@strict_function
+def sort_down(z, order):  # type: ignore[no-untyped-def]
+    """Sorts the entries by decreasing z, equal ones by position; `order` is a guess, in which few are out of place."""
+    n, moves = len(z), 0
+    for k in range(1, n):
+        at, j = k, order[k]
+        while at > 0 and (z[order[at - 1]] < z[j] or (z[order[at - 1]] == z[j] and order[at - 1] > j)):
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = j
+        moves += k - at
+        if moves > SHUFFLED * n:
+            order[:] = np.argsort(-z, kind="mergesort")
+            return
+
+
+@strict_function
+def dense_sweep(wanted, p, z, w, order, radius, sign, variance, value, spread, carried):  # type: ignore[no-untyped-def]
+    """The same for rows that list every state; `z` is what `sort_down` put in `order`, with its sign."""
+    n, low = len(z), z[order[-1]]
+    bottom = n - 1
+    while bottom > 0 and z[order[bottom - 1]] == low:
+        bottom -= 1
+    for row in range(len(wanted)):
+        if not wanted[row]:
+            continue
+        a, moved = row * n, 0.5 * radius[row]
+        left, k, tau = moved, 0, np.inf
+        if moved > 0.0:
+            while z[order[k]] > low and p[a + order[k]] <= left:
+                left -= p[a + order[k]]
+                k += 1
+            tau = z[order[k]]
+        mean, around, kept = _dense_sums(p[a : a + n], z, w, tau, variance)
+        value[row] = sign * (mean - moved * (tau - low) if moved > 0.0 else mean)
+        if not variance:
+            continue
+        if moved > 0.0:
+            if tau > low:
+                kept += (p[a + order[k]] - left) * w[order[k]]
+                left, k = 0.0, k + 1
+            while k < n and z[order[k]] == tau:
+                kept += p[a + order[k]] * w[order[k]]
+                k += 1
+            kept += (moved - left) * w[order[bottom]]
+        spread[row], carried[row] = around, kept
+
+
+@row_function
+def _dense_sums(p, z, w, tau, variance):  # type: ignore[no-untyped-def]
+    """p . m, its spread, and what the successors below tau carry."""
+    mean, around, kept = 0.0, 0.0, 0.0
+    for j in range(len(p)):
+        mean += p[j] * min(z[j], tau)
+    if variance:
+        for j in range(len(p)):
+            gap = min(z[j], tau) - mean
+            around += p[j] * gap * gap
+            kept += p[j] * (w[j] if z[j] < tau else 0.0)
+    return mean, around, kept
