@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from urbe.cli import convert, reproduce, solve
+from urbe.cli import convert, plan, reproduce, solve
 
 OK, NOT_SOLVED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -24,6 +24,7 @@ EPILOG = """\
 start here:
   urbe solve model.csv --discount 0.99                              the model as it is
   urbe solve model.csv --discount 0.99 --set l1 --radius 0.5        every row may be off by 0.5 in the L1 norm
+  urbe plan log.csv --discount 0.95                                 from a log of transitions to a safe policy
   urbe convert model.csv model.npz --discount 0.99                  the same model, faster to read
   urbe solve --help                                                 all sets, formats and options
 
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, KeyError, OSError, MemoryError, ModuleNotFoundError) as error:
         print(f"urbe: {_sentence(error)}", file=sys.stderr)
         return BAD_INPUT
-    except RuntimeError as error:  # NotConverged, and nothing else we raise
+    except RuntimeError as error:  # NotConverged, and planners whose rounds run out
         print(f"urbe: {error}", file=sys.stderr)
         return NOT_SOLVED
     except KeyboardInterrupt:
@@ -59,7 +60,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"urbe {version('urbe')}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (solve, convert, reproduce):
+    for command in (solve, plan, convert, reproduce):
         command.add_parser(commands)
     return parser
 

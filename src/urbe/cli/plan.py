@@ -1,0 +1,138 @@
+"""`urbe plan`: a log of transitions in, a policy with a guaranteed value out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+from typing import Any
+
+from urbe import rng
+from urbe.cli.progress import sweeps_progress
+from urbe.io import read_log, read_mdp, write_policy
+from urbe.planners import BCI, RSVF, HeldOut, HoeffdingSets, PlanningMethod, SafePlan, VaRBellman
+from urbe.planners import plan as plan_from
+from urbe.posteriors import Posterior
+
+METHODS: dict[str, PlanningMethod] = {
+    "bci": BCI(),
+    "rsvf": RSVF(),
+    "var": VaRBellman(),
+    "hoeffding": HoeffdingSets(),
+}
+
+HELP = """\
+methods, from the highest guaranteed values to the lowest
+  var        values at risk over posterior draws                            for one policy, and the least wary
+  rsvf       L1 balls fitted to the value functions that matter             for one policy, as a set to look at
+  bci        L1 balls that hold the true rows (credible regions)            for every policy: the set may be reused
+  hoeffding  L1 balls from a concentration inequality                       without trusting a prior
+For var, rsvf and bci the policy is worth the guaranteed value with posterior probability --confidence or more, if the
+prior is right; for hoeffding, in a share --confidence of data sets, whatever the truth.
+
+a log has a header and a line for each transition; ids start at 0:
+  state,action,reward,next_state
+  0,1,0.0,1
+  1,1,1.0,1
+
+Without --model, only successors seen in the log count as possible (--feasible all: every state).
+
+examples:
+  urbe plan log.csv --discount 0.95
+  urbe plan log.csv --discount 0.95 --method var --confidence 0.9 --output policy.csv
+  urbe plan log.csv --discount 0.95 --model model.csv --json
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Adds the command and its options."""
+    parser = commands.add_parser(
+        "plan",
+        help="find a policy with a guaranteed value from a log of transitions",
+        description="Fits a posterior to a log of transitions, finds the policy with the best guaranteed value, and "
+        "reports how it fares on models drawn from the posterior, beside the policy of the mean model.",
+        epilog=HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("log", help="a file of transitions: .csv or .parquet")
+    parser.add_argument("--discount", type=float, metavar="G", help="in [0, 1]; needed unless --model stores one")
+    group = parser.add_argument_group("what is known beforehand")
+    group.add_argument("--model", metavar="FILE", help="a model file whose pairs, successors and rewards are right")
+    group.add_argument("--prior", type=float, default=1.0, metavar="X", help="concentration of each successor (1)")
+    group.add_argument(
+        "--feasible", choices=("observed", "all"), default="observed",
+        help="without --model, successors of a pair: those in the log (default), or every state",
+    )  # fmt: skip
+    group = parser.add_argument_group("what is guaranteed, and how")
+    group.add_argument("--confidence", type=float, default=0.95, metavar="C", help="between 0 and 1 (0.95)")
+    group.add_argument("--method", choices=tuple(METHODS), default="bci", help="see below (bci)")
+    group.add_argument("--draws", type=int, metavar="M", help="posterior draws to plan with (as many as needed)")
+    group.add_argument("--held-out", type=int, default=200, metavar="N", help="fresh draws to judge it by (200)")
+    group.add_argument("--seed", type=int, default=0, metavar="S", help="of all draws (0)")
+    group.add_argument("--threads", type=int, default=1, metavar="N", help="threads for large models (1)")
+    group = parser.add_argument_group("what to write")
+    group.add_argument(
+        "--output", metavar="FILE", help="write the policy to a CSV: idstate,idaction,value (the guaranteed one)"
+    )
+    group.add_argument("--json", action="store_true", help="print everything as JSON instead of a table")
+    group.add_argument("--quiet", action="store_true", help="no progress, no table; for use with --output")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Plans and reports; returns the exit code."""
+    log = read_log(options.log)
+    if options.model is not None:
+        model = read_mdp(options.model, discount=options.discount)
+        posterior = Posterior.fit(log, model=model, prior=options.prior)
+    elif options.discount is None:
+        raise ValueError("--discount is missing: give a number in [0, 1], such as 0.95.")
+    else:
+        posterior = Posterior.fit(log, discount=options.discount, prior=options.prior, feasible=options.feasible)
+    began = time.perf_counter()
+    with sweeps_progress(show=not options.quiet and not options.json, tolerance=1e-6) as progress:
+        found = plan_from(
+            posterior,
+            confidence=options.confidence,
+            method=METHODS[options.method],
+            rng=rng.stream(options.seed, "plan"),
+            draws=options.draws,
+            held_out=options.held_out,
+            threads=options.threads,
+            progress=progress,
+        )
+    seconds = time.perf_counter() - began
+    if options.json:
+        json.dump(as_json(found, seconds), sys.stdout)
+        print()
+    elif not options.quiet:
+        print(f"{posterior}\n{found}\n{seconds:.2g} s.")
+    if options.output is not None:
+        write_policy(options.output, found.policy, found.guaranteed)
+    return 0
+
+
+def as_json(found: SafePlan, seconds: float) -> dict[str, Any]:
+    """Everything of a plan but the set, as plain lists; figures of no draws are null."""
+    return {
+        "method": str(found.method),
+        "confidence": found.confidence,
+        "promise": found.promise,
+        "seconds": seconds,
+        "policy": found.policy.tolist(),
+        "guaranteed": found.guaranteed.tolist(),
+        "guaranteed_at_start": found.guaranteed_at_start,
+        "held_out": _held_out(found.held_out),
+        "nominal_policy": found.nominal_policy.tolist(),
+        "nominal_value": found.nominal_value.tolist(),
+        "nominal_held_out": _held_out(found.nominal_held_out),
+    }
+
+
+def _held_out(fared: HeldOut) -> dict[str, Any]:
+    numbers = {"mean": fared.mean, "below": fared.below} | {
+        f"quantile_{share:g}": fared.percentile(share) for share in (0.05, 0.25, 0.5, 0.75, 0.95)
+    }
+    return {"draws": len(fared.values)} | {name: None if math.isnan(x) else x for name, x in numbers.items()}
