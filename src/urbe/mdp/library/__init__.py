@@ -3,6 +3,8 @@
 from urbe.mdp.library.classic import inventory as inventory
 from urbe.mdp.library.classic import machine_replacement as machine_replacement
 from urbe.mdp.library.classic import riverswim as riverswim
+from urbe.mdp.library.exploration import chain as chain
+from urbe.mdp.library.exploration import deep_sea as deep_sea
 from urbe.mdp.library.garnet import banded_garnet as banded_garnet
 from urbe.mdp.library.garnet import garnet as garnet
 from urbe.mdp.library.goals import gambler as gambler
