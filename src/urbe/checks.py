@@ -158,13 +158,16 @@ def row_range(name: str, values: FloatArray, low: float, high: float, row_name: 
         )
 
 
-def per_replicate(name: str, value: ArrayLike, replicates: int, low: float, high: float) -> FloatArray:
-    """`(B,)` numbers within `[low, high]` from a number or one per replicate."""
+def per_replicate(
+    name: str, value: ArrayLike, replicates: int, low: float, high: float, *, above: bool = False
+) -> FloatArray:
+    """`(B,)` numbers within `[low, high]` (or `(low, high]` when `above`) from a number or one per replicate."""
     array = float_array(name, value)
     if array.ndim and array.shape != (replicates,):
         raise ValueError(f"{name} has shape {array.shape}, expected a number or one per replicate ({replicates},).")
-    wrong = ~((array >= low) & (array <= high))
+    wrong = ~((array > low if above else array >= low) & (array <= high))
     if wrong.any():
         at = np.argwhere(wrong)[0]
-        raise ValueError(f"{index_text(name, at)} is {array[tuple(at)]:g}, expected a number in [{low:g}, {high:g}].")
+        interval = f"{'(' if above else '['}{low:g}, {high:g}]"
+        raise ValueError(f"{index_text(name, at)} is {array[tuple(at)]:g}, expected a number in {interval}.")
     return np.array(np.broadcast_to(array, (replicates,)))

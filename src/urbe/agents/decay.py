@@ -1,0 +1,56 @@
+"""Step sizes and exploration rates that fall with experience."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike
+
+from urbe import checks
+from urbe.types import FloatArray
+
+
+@dataclass(frozen=True)
+class Decay:
+    """After n times: max(floor, first (1 + n / delay)^-power). Numbers may be given one per replicate.
+
+    Args:
+      first: the rate before anything was seen, in [0, 1].
+      power: how fast it falls, at least 0; in (1/2, 1] steps of this size let averages converge.
+      delay: how many times it takes until it falls, positive.
+      floor: the least rate, in [0, 1].
+
+    >>> Decay(1.0, power=1.0).after(3)
+    0.25
+    """
+
+    first: ArrayLike = 1.0
+    power: ArrayLike = 0.0
+    delay: ArrayLike = 1.0
+    floor: ArrayLike = 0.0
+
+    def after(self, times: float) -> float:
+        """The rate after so many times (of the first replicate)."""
+        return float(rate_after(times, self.for_replicates("rate", max(np.size(x) for x in vars(self).values()))[0]))
+
+    def for_replicates(self, name: str, replicates: int) -> FloatArray:
+        """`(B, 4)` the numbers of each replicate, as `rate_after` reads them; `name` is what errors call the rate."""
+        highest = {"first": 1.0, "power": np.inf, "delay": np.inf, "floor": 1.0}
+        columns = [
+            checks.per_replicate(f"{name}.{field}", getattr(self, field), replicates, 0.0, high, above=field == "delay")
+            for field, high in highest.items()
+        ]
+        return np.column_stack(columns)
+
+
+def as_decay(rate: ArrayLike | Decay) -> Decay:
+    """A plain number, or one per replicate, is a rate that does not fall."""
+    return rate if isinstance(rate, Decay) else Decay(rate)
+
+
+@njit(cache=True, nogil=True)
+def rate_after(times, decay):  # type: ignore[no-untyped-def]
+    """See `Decay`; `decay` is one replicate's line of `for_replicates`."""
+    return max(decay[3], decay[0] * (1.0 + times / decay[2]) ** -decay[1])

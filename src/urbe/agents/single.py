@@ -1,0 +1,103 @@
+"""One agent in one world, with plain numbers: for loops of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from urbe import checks
+from urbe.agents.base import AgentKind, Steps, Streams, Task
+
+
+class Single:
+    """A single run of any agent; replicate 0 of the same seed acts alike in `run`.
+
+    Args:
+      kind: the agent's parameters.
+      task: what it is told beforehand.
+      seed: of its random numbers.
+
+    Attributes:
+      agent: the agent itself, of one replicate.
+      step: steps since the episode began.
+
+    >>> import urbe
+    >>> from urbe.agents import URBE, Task
+    >>> task = Task(urbe.Posterior.before(urbe.library.seven_states(0.8)), horizon=3)
+    >>> agent = Single(URBE(radius=0.3), task, seed=0)
+    >>> agent.act(1)
+    0
+    >>> agent.observe(1, 0, 0.14, 7, terminated=True)
+    >>> agent.end_episode()
+    """
+
+    def __init__(self, kind: AgentKind, task: Task, *, seed: int) -> None:
+        self.kind, self.task, self.seed = kind, task, checks.whole_number("seed", seed, 0)
+        self.agent = kind.start(task, Streams(self.seed, np.zeros(1, dtype=np.int64)))
+        self.step = 0
+        self._over = False
+
+    @property
+    def parts(self) -> dict[str, object]:
+        """What makes two single runs alike; a saved one can be taken up only by its like."""
+        return {"agent": self.kind, "task": self.task, "seed": self.seed}
+
+    def act(self, state: int) -> int:
+        """The action to take in `state`."""
+        self._check(state)
+        if self._over:
+            raise ValueError("The episode is over; call end_episode() before the first act of the next.")
+        if self.step >= self.task.horizon:
+            raise ValueError(
+                f"The episode has lasted {self.step} steps, the task's horizon; call end_episode(), or start with a "
+                "longer horizon."
+            )
+        return int(self.agent.act(np.zeros(1, dtype=np.int64), np.array([state]), self.step)[0])
+
+    def observe(
+        self,
+        state: int,
+        action: int,
+        reward: float,
+        next_state: int,
+        terminated: bool = False,
+        truncated: bool = False,
+    ) -> None:
+        """What came of `action`: whether the process ended there (terminated) or was only cut off (truncated)."""
+        self._check(state)
+        checks.int_array("next_state", [next_state], 0, self.task.prior.model.n_states, "state")
+        checks.float_array("reward", reward, ndim=0)
+        steps = Steps(
+            replicate=np.zeros(1, dtype=np.int64),
+            state=np.array([state]),
+            action=np.array([action]),
+            reward=np.array([float(reward)]),
+            next_state=np.array([next_state]),
+            terminated=np.array([bool(terminated)]),
+            truncated=np.array([bool(truncated)]),
+        )
+        self.agent.observe(steps, self.step)
+        self.step += 1
+        self._over = bool(terminated or truncated)
+
+    def end_episode(self) -> None:
+        """The episode is over; the next `act` begins another."""
+        self.agent.end_episode()
+        self.step, self._over = 0, False
+
+    def state(self) -> dict[str, Any]:
+        """Everything, as nested dicts of arrays and plain values; see `urbe.save_agent`."""
+        return {"step": self.step, "over": self._over, "agent": self.agent.state()}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Goes on from what `state` gave, bit for bit."""
+        self.step, self._over = int(state["step"]), bool(state["over"])
+        self.agent.load(state["agent"])
+
+    def _check(self, state: int) -> None:
+        model = self.task.prior.model
+        checks.int_array("state", [state], 0, model.n_states, "state")
+        if model.terminal[state]:
+            raise ValueError(f"state {state} is terminal: nothing is to be done or learnt there; call end_episode().")
