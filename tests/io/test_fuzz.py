@@ -4,12 +4,13 @@ import tempfile
 import tracemalloc
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles.random_models import assert_valid
-from urbe.io import read_budget, read_mdp, read_scenarios
+from urbe.io import read_budget, read_log, read_mdp, read_scenarios
 
 CSV = "idstatefrom,idaction,idstateto,probability,reward\n0,0,0,0.25,1\n0,0,1,0.75,2\n0,3,2,1,0\n1,0,0,1,-3\n"
 NOTES = 'note,idstateto,idaction,idstatefrom,reward,probability\n"a, b",1,0,0,1,.5\nc,0,0,0,1,5e-1\n,1,1,1,0,1\n'
@@ -28,6 +29,9 @@ SREW = "# State rewards\n4 2\n0 2\n2 -1\n"
 TREW = "4 4 2\n0 0 1 10\n0 1 0 0.5\n"
 BMDP = "4\n2\n2\n2\n3\n0 0 1 0.2 0.6\n0 0 2 0.4 0.8\n0 1 0 1 1\n1 1 3 0.1 0.3\n1 1 0 0.7 0.9\n2 0 2 1 1\n"
 
+LOG = "state,action,reward,next_state,terminated,episode,step\n0,1,0.5,1,0,0,0\n1,0,-2,2,1,0,1\n0,0,1e3,0,0,7,0\n"
+WORDS = 'note,done,s,a,r,s_next\n"a, b",False,0,1,.5,1\n,true,1,0,-2,2\ntrue,FALSE,0,0,1e3,0\n'
+
 # what is damaged, under which name, beside which sound files
 FILES = {
     "csv": ("m.csv", CSV, {}),
@@ -43,11 +47,13 @@ FILES = {
     "prism-state-rewards": ("m.srew", SREW, {"m.tra": TRA}),
     "prism-move-rewards": ("m.trew", TREW, {"m.tra": TRA}),
     "bmdp": ("m.bmdp", BMDP, {}),
+    "log": ("l.csv", LOG, {}),
+    "log-words": ("l.csv", WORDS, {}),
 }
 TOKENS = [
     "nan", "inf", "-1", "1e999", "-0", "1e308", "5e-324", "1e12", "1000000", "2000000000", "2147483647", "2147483648",
     "999999999999999999", "1" * 30, "1" * 5000, "0.5", "1", "0", "2", "", " ", ",", "[0,1]", "[1,0]", "a3", "x", '"',
-    "#", "\0", "½", "٣", "1_0", "0x1", '0="init"', ":", "--1", "1e", ".", "+.5",
+    "#", "\0", "½", "٣", "1_0", "0x1", '0="init"', ":", "--1", "1e", ".", "+.5", "true", "False",
 ]  # fmt: skip
 MOST_MEMORY = 100 << 20  # bytes; a million announced states, the most a header may ask for, cost about 60 MB
 
@@ -78,6 +84,12 @@ def damaged(draw, text):
 
 def read(folder, name):
     """Reads the damaged file the way it is used."""
+    if name == "l.csv":
+        log = read_log(folder / name)
+        assert len(log) > 0
+        assert np.isfinite(log.reward).all()
+        assert min(log.state.min(), log.action.min(), log.next_state.min()) >= 0
+        return
     if name == "s.csv":
         mdp, scenarios = read_scenarios(folder / name, discount=0.9)
         assert scenarios.shape[0] == mdp.rows.n_entries

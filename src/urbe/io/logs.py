@@ -16,10 +16,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from urbe import checks
 from urbe.io.atomic import replace_files, text_writer
 from urbe.io.csv_table import csv_text, read_columns, read_header
 from urbe.io.errors import ModelFileError
+from urbe.io.text import shown
 from urbe.posteriors.transitions import LARGEST_ID, NEEDED, OPTIONAL, Transitions, column_names
 
 FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
@@ -121,8 +121,7 @@ def _trusted(path: str | os.PathLike[str], read: Callable[[], Any], arrow: Any) 
     try:
         return read()
     except (arrow.ArrowException, OSError, ValueError, MemoryError) as error:
-        first_line = checks.listing(str(error).splitlines(), 1)
-        raise ModelFileError(path, f"is damaged or not a Parquet file: {first_line}") from None
+        raise ModelFileError(path, f"is damaged or not a Parquet file: {shown(str(error), 200)}.") from None
 
 
 def _arrow(part: str | None = None) -> Any:

@@ -137,9 +137,8 @@ def column_names(given: Sequence[str]) -> dict[str, str]:
     missing = [name for name in NEEDED if name not in found]
     if missing:
         told = "; ".join(f"{name} (or {', '.join(SYNONYMS[name])})" for name in missing)
-        raise ValueError(
-            f"found the columns {checks.listing([str(g) for g in given], 10) or 'none at all'}, missing {told}."
-        )
+        shown = checks.listing([str(name)[:40] for name in given], 10) or "none at all"
+        raise ValueError(f"found the columns {shown}, missing {told}.")
     return found
 
 
