@@ -7,9 +7,8 @@ import pytest
 
 from oracles.html_page import Page
 from urbe.report import style
-from urbe.report.content import Chapter, Exhibit, Section, Table
+from urbe.report.content import Chapter, Exhibit, Section, Table, Verdict
 from urbe.report.figures import Figure, Line, draw_lines, styled
-from urbe.report.numbers import number
 from urbe.report.page import render
 
 
@@ -80,12 +79,73 @@ def test_every_variable_used_is_defined_for_light_and_dark():
     assert not any(colour in drawn for colour in style.THEMED)
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [(-1e-12, "0"), (0.0, "0"), (1234.56789, "1234.57"), (-0.25, "-0.25"), (2e-7, "2e-07")]
-)
-def test_numbers_read_well(value, text):
-    assert number(value) == text
-
-
 def test_same_input_gives_the_same_page():
     assert small_page() == small_page()
+
+
+def book():
+    """Two chapters that use the same names."""
+    with styled():
+        figure = Figure(figsize=(4.0, 2.0))
+        figure.add_axes((0.2, 0.2, 0.6, 0.7))
+    outcomes = ("holds", "does not hold", "undecided")
+    verdicts = tuple(Verdict("A > B.", outcome, "1 & 2") for outcome in outcomes)
+    sections = (
+        Section("", ("Opening.",), facts=(("Replicates", "20"),)),
+        Section("Curves", (), (Exhibit("curves", figure, "words", "See."),), verdicts=verdicts),
+    )
+    return render("T", (), (), [Chapter(name, name.title(), sections, (("Commit", "abc"),)) for name in ("one", "two")])
+
+
+def test_chapters_may_use_the_same_names():
+    page = Page(book())
+    assert len(page.ids()) == len(set(page.ids()))
+    assert page.text["h2"] == ["One", "Two"]
+    assert page.text["h3"] == ["Curves", "Curves"]
+
+
+def test_contents_lead_to_every_chapter_and_section():
+    page = Page(book())
+    links = [a["href"] for a in page.all("a")]
+    assert links == ["#one", "#one-curves", "#two", "#two-curves"]
+    assert {link[1:] for link in links} <= set(page.ids())
+
+
+def test_a_chapter_has_one_box_of_facts():
+    page = Page(book())
+    assert len(page.all("dl")) == 2  # none for the page, which has no facts
+    assert page.text["dt"] == ["Replicates", "Commit"] * 2
+    assert page.text["dd"] == ["20", "abc"] * 2
+
+
+def test_verdicts_are_words_first():
+    page = Page(book())
+    assert page.text["strong"] == ["holds", "does not hold", "undecided"] * 2
+    assert "A > B." in page.text["span"]
+    assert [li.get("class") for li in page.all("li") if "class" in li][:3] == ["holds", "does-not-hold", "undecided"]
+
+
+def test_an_exhibit_without_tables_folds_nothing():
+    assert "<details>" not in book()
+
+
+def test_numbers_with_intervals_are_numbers():
+    cells = ("1", "-2.5e-05", "1.00 [\u20079.00, 10.00]", "-1.0 [-2.0, 0.0]", "inf", "-")
+    table = Table("T", ("row", "value"), tuple(("a", cell) for cell in cells))
+    page = Page(render("T", (), (), [Chapter("c", "C", (Section("S", tables=(table,)),))]))
+    assert all(td.get("class") is None for td in page.all("td"))
+    words = Table("T", ("row", "value"), (("a", "1"), ("b", "never")))
+    page = Page(render("T", (), (), [Chapter("c", "C", (Section("S", tables=(words,)),))]))
+    assert all(td.get("class") == "words" for td in page.all("td"))
+
+
+@pytest.mark.parametrize(
+    ("chapters", "told"),
+    [
+        ([Chapter("c", "C", ()), Chapter("c", "D", ())], "c"),
+        ([Chapter("c", "C", (Section("The same"), Section("the same!")))], "c-the-same"),
+    ],
+)
+def test_names_that_occur_twice_are_refused(chapters, told):
+    with pytest.raises(ValueError, match=f"{told} is not unique"):
+        render("T", (), (), chapters)

@@ -45,7 +45,7 @@ def draw_dots(axes: Axes, categories: Sequence[str], groups: Mapping[str, Sequen
 def draw_strips(axes: Axes, categories: Sequence[str], groups: Mapping[str, Sequence[FloatArray]]) -> None:
     """Distributions: a thin line from the 5 % to the 95 % quantile, a thick one for the middle half, and the median.
 
-    Rows, colours and markers are those of `draw_dots`.
+    Rows and colours are those of `draw_dots`.
 
     Args:
       axes: where; a logarithmic scale is set before (`axes.set_xscale("log")`).
@@ -63,9 +63,8 @@ def draw_strips(axes: Axes, categories: Sequence[str], groups: Mapping[str, Sequ
             ends = np.quantile(samples, levels)
             axes.plot(ends, [height, height], color=look.colour, linewidth=width, solid_capstyle="butt")
         axes.plot(
-            [np.median(samples)], [height], color=look.colour, marker=look.marker, markersize=7.0,
-            markeredgecolor=style.CARD,
-        )  # fmt: skip
+            [np.median(samples)], [height], color=look.colour, marker="o", markersize=5.5, markerfacecolor=style.CARD
+        )
 
 
 T = TypeVar("T")

@@ -6,6 +6,7 @@ Opens from disk, prints, follows the reader's light or dark setting, and refers 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from html import escape
 
@@ -22,6 +23,7 @@ def render(title: str, lead: Sequence[str], facts: Facts, chapters: Sequence[Cha
       facts: on the whole page.
       chapters: the content.
     """
+    _check_anchors(chapters)
     parts = [
         "<!DOCTYPE html>",
         '<html lang="en">',
@@ -110,7 +112,7 @@ def _verdicts(verdicts: Sequence[Verdict]) -> str:
 def _exhibit(chapter: Chapter, exhibit: Exhibit) -> str:
     from urbe.report.figures import svg
 
-    name = f"{chapter.name}-{exhibit.name}"
+    name = _figure_anchor(chapter, exhibit)
     drawing = svg(exhibit.figure, name, exhibit.alt)
     tables = "\n".join(_table(table) for table in exhibit.tables)
     numbers = f"<details><summary>The numbers</summary>\n{tables}\n</details>\n" if tables else ""
@@ -142,6 +144,20 @@ def _numeric(text: str) -> bool:
     """Whether a cell holds a number, a number with its interval, or the dash of a missing one."""
     one = r"-?(\d+(\.\d+)?(e[+-]?\d+)?|inf)"
     return re.fullmatch(rf"{one}( \[\u2007*{one}, \u2007*{one}\])?|-", text) is not None
+
+
+def _check_anchors(chapters: Sequence[Chapter]) -> None:
+    anchors = [chapter.name for chapter in chapters]
+    for chapter in chapters:
+        anchors += [_anchor(chapter, section) for section in chapter.sections if section.title]
+        anchors += [_figure_anchor(chapter, exhibit) for section in chapter.sections for exhibit in section.exhibits]
+    twice = [anchor for anchor, count in Counter(anchors).items() if count > 1]
+    if twice:
+        raise ValueError(f"{twice[0]} is not unique on the page; give chapters, sections and exhibits their own names.")
+
+
+def _figure_anchor(chapter: Chapter, exhibit: Exhibit) -> str:
+    return f"{chapter.name}--{exhibit.name}"  # two dashes: no section's anchor has them
 
 
 def _anchor(chapter: Chapter, section: Section) -> str:

@@ -32,7 +32,7 @@ svg { display: block; width: 100%; min-width: 44rem; height: auto; }
 figcaption { max-width: 50rem; margin-top: 0.5rem; font-size: 0.95rem; }
 .verdicts { list-style: none; margin: 1rem 0; padding: 0; max-width: 50rem; }
 .verdicts li { margin: 0.5rem 0; padding: 0.4rem 0 0.4rem 0.9rem; border-left: 0.3rem solid var(--muted); }
-.verdicts strong { display: inline-block; min-width: 8.2rem; font-size: 0.9rem; color: var(--muted); }
+.verdicts strong { display: inline-block; min-width: 9rem; font-size: 0.9rem; color: var(--muted); }
 .verdicts small { display: block; font-size: 0.85rem; color: var(--muted); }
 .verdicts .holds { border-color: var(--robust); }
 .verdicts .holds strong { color: var(--robust); }
@@ -51,6 +51,7 @@ th.words, td.words { text-align: left; }
 tbody th { font-weight: 400; }
 tbody th, tbody td { white-space: nowrap; }
 footer { color: var(--muted); font-size: 0.85rem; padding-bottom: 3rem; margin-top: 3rem; }
+@page { margin: 15mm; }
 @media print {
   :root { --page: #ffffff; }
   body { font-size: 10pt; }
@@ -60,7 +61,8 @@ footer { color: var(--muted); font-size: 0.85rem; padding-bottom: 3rem; margin-t
   figure { break-inside: avoid; border: none; padding: 0; }
   h2, h3 { break-after: avoid; }
   h3 { margin-top: 1rem; }
-  article { break-before: page; border-top: none; margin: 0; padding: 0; }
+  article { border-top: none; margin: 0; padding: 0; }
+  article + article { break-before: page; }
   tr, .verdicts li { break-inside: avoid; }
   figcaption { font-size: 9pt; }
   table { font-size: 7.5pt; }

@@ -65,7 +65,7 @@ METHODS = {
     "OLRM": Look(BROWN, DASHED, "p"),
     "Q-learning": Look(NOMINAL, SOLID, "<"),
     "Bayesian Q-learning": Look(NOMINAL, DOTTED, ">"),
-    "RSVF": Look(GREEN, DOTTED, "*"),
+    "RSVF": Look(GREEN, DOTTED, "s"),
     "BCI": Look(VIOLET, DOTTED, "d"),
     "Hoeffding": Look(BROWN, DOTTED, "H"),
 }

@@ -1,0 +1,154 @@
+"""Curves with bands: thinned without changing what one sees, named, and marked where something changed."""
+
+import re
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from scipy.ndimage import distance_transform_edt
+
+from urbe.evaluation.statistics import Band
+from urbe.report import style
+from urbe.report.curves import draw_bands, mark_changes
+from urbe.report.decimate import MOST, decimate
+from urbe.report.figures import styled, svg
+from urbe.report.panels import WIDTH, panels
+
+
+@given(st.integers(1, 400), st.integers(4, 60), st.integers(0, 2**32 - 1))
+def test_thinned_lines_keep_ends_extremes_and_order(n, most, seed):
+    rng = np.random.default_rng(seed)
+    x, y = np.cumsum(rng.exponential(size=n)), rng.normal(size=n).round(1)
+    kept = decimate(x, y, most)
+    assert (np.diff(kept) > 0).all()
+    assert len(kept) <= max(most, 4)
+    assert {0, n - 1} <= set(kept.tolist())
+    assert y[kept].min() == y.min()
+    assert y[kept].max() == y.max()
+    if n <= most:
+        assert np.array_equal(kept, np.arange(n))
+
+
+def test_every_bin_keeps_its_range():
+    rng = np.random.default_rng(0)
+    x, y = np.arange(10_000.0), rng.normal(size=10_000)
+    kept = decimate(x, y, 400)
+    for b in range(100):
+        bin_of_x = y[100 * b : 100 * (b + 1)]
+        mine = kept[(kept >= 100 * b) & (kept < 100 * (b + 1))]
+        assert len(mine) <= 4
+        assert (y[mine].min(), y[mine].max()) == (bin_of_x.min(), bin_of_x.max())
+
+
+def test_gaps_do_not_hide_extremes():
+    y = np.full(1000, np.nan)
+    y[500] = 3.0
+    assert 500 in decimate(np.arange(1000.0), y, 40)
+    assert len(decimate(np.arange(1000.0), np.full(1000, np.nan), 40)) <= 40
+
+
+def test_a_thinned_line_looks_the_same():
+    x = np.arange(50_000.0)
+    y = np.cumsum(np.random.default_rng(1).normal(size=50_000))
+    pictures = []
+    for kept in (np.arange(50_000), decimate(x, y)):
+        with styled():
+            figure, axes = panels()
+            axes[0][0].plot(x[kept], y[kept], color=style.INK, linewidth=1.8)
+            axes[0][0].set(xlim=(0, 50_000), ylim=(y.min(), y.max()))
+            canvas = FigureCanvasAgg(figure)
+            canvas.draw()
+            pictures.append(np.asarray(canvas.buffer_rgba())[..., 3] > 127)
+    # at 100 pixels to the inch a bin is five wide; nearly everything is within a pixel
+    for one, other in (pictures, pictures[::-1]):
+        away = distance_transform_edt(~other)[one]
+        assert away.max() <= 5.0
+        assert (away > 1.0).mean() < 0.05
+
+
+def banded(names, x, scale="linear"):
+    with styled():
+        figure, axes = panels(top=0.6)
+        panel = axes[0][0]
+        panel.set_xscale(scale)
+        panel.set_yscale(scale)
+        bands = {name: Band(x + i, 0.9 * x + i, 1.1 * x + i) for i, name in enumerate(names)}
+        draw_bands(panel, x, bands)
+        renderer = FigureCanvasAgg(figure).get_renderer()
+        boxes = {text.get_text(): text.get_window_extent(renderer) for text in panel.texts}
+    return figure, panel, boxes
+
+
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_bands_are_named_at_their_ends_without_touching(scale):
+    names = [name for name in style.METHODS if len(name) < 16][:9]
+    figure, panel, boxes = banded(names, np.arange(1.0, 50.0), scale)
+    assert list(boxes) == names
+    placed = sorted(boxes.values(), key=lambda box: box.y0)
+    assert all(below.y1 <= above.y0 + 1.0 for below, above in pairwise(placed))
+    assert max(box.x1 for box in placed) <= figure.bbox.x1
+    assert [line.get_color() for line in panel.lines] == [style.METHODS[name].colour for name in names]
+
+
+def test_an_end_on_a_logarithmic_axis_is_named_at_its_height():
+    _, panel, boxes = banded(["PSRL"], np.arange(1.0, 1000.0), "log")
+    _, height = panel.transData.transform((1.0, 999.0))
+    box = boxes["PSRL"]
+    assert box.y0 < height < box.y1
+
+
+def test_a_million_points_are_a_small_drawing():
+    figure, panel, _ = banded(["URBE", "UBE"], np.arange(1.0, 1e6))
+    assert all(len(line.get_xdata()) <= MOST for line in panel.lines)
+    assert len(svg(figure, "many", "words")) < 120_000
+
+
+def test_a_broken_line_is_named_at_its_last_point():
+    x = np.arange(10.0)
+    y = np.where(x < 5, 2.0 * x, np.nan)
+    with styled():
+        _, axes = panels()
+        draw_bands(axes[0][0], x, {"UBE": Band(y, y, y), "PSRL": Band(x, x, x)})
+    assert [text.get_text() for text in axes[0][0].texts] == ["UBE", "PSRL"]
+
+
+def test_logarithmic_abscissae_must_be_positive():
+    with pytest.raises(ValueError, match=r"x\[0\] is 0.0, expected a positive"):
+        banded(["UBE"], np.arange(10.0), "log")
+
+
+def test_changes_are_ruled_and_their_names_do_not_touch():
+    figure, panel, _ = banded(["URBE"], np.arange(1000.0))
+    at, names = [100, 500, 540, 800], ["arm fails", "a second arm", "all recovers", "the end"]
+    mark_changes(panel, at, names)
+    rules = [line.get_xdata()[0] for line in panel.lines[1:]]
+    assert rules == at
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    boxes = [text.get_window_extent(renderer) for text in panel.texts if text.get_text() in names]
+    assert len(boxes) == 4
+    assert all(box.y0 >= panel.bbox.y1 and box.y1 <= figure.bbox.y1 for box in boxes)
+    for i, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[:i])
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (2, 3)])
+def test_panels_have_the_sizes_asked_for(rows, columns):
+    figure, axes = panels(rows, columns, height=2.0, left=0.5, right=0.7, top=0.3, bottom=0.4)
+    assert figure.get_size_inches() == pytest.approx((WIDTH, rows * 2.7))
+    for i, row in enumerate(axes):
+        for j, panel in enumerate(row):
+            box = panel.get_position()
+            assert box.height * rows * 2.7 == pytest.approx(2.0)
+            assert box.width * WIDTH == pytest.approx(WIDTH / columns - 1.2)
+            assert box.x0 * WIDTH == pytest.approx(j * WIDTH / columns + 0.5)
+            assert (1.0 - box.y1) * rows * 2.7 == pytest.approx(i * 2.7 + 0.3)
+
+
+def test_coordinates_carry_two_decimals():
+    drawing = svg(banded(["URBE"], np.linspace(1.0, 2.0, 50) ** 3)[0], "name", "words")
+    paths = re.findall(r'\bd="([^"]*)"', drawing)
+    assert paths
+    assert not any(re.search(r"\.\d{3}", path) for path in paths)
