@@ -33,7 +33,7 @@ a model in CSV has a header and 0-based ids:
   0,0,0,0.9,0.0
   0,0,1,0.1,1.0
 
-exit codes: 0 solved, 1 tolerance not reached, 2 bad input or usage, 130 interrupted
+exit codes: 0 done, 1 tolerance not reached or cells failed, 2 bad input or usage, 130 interrupted
 """
 
 
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, KeyError, OSError, MemoryError, ModuleNotFoundError) as error:
         print(f"urbe: {_sentence(error)}", file=sys.stderr)
         return BAD_INPUT
-    except RuntimeError as error:  # NotConverged, and planners whose rounds run out
+    except RuntimeError as error:  # NotConverged, CellsFailed, and planners whose rounds run out
         print(f"urbe: {error}", file=sys.stderr)
         return NOT_SOLVED
     except KeyboardInterrupt:

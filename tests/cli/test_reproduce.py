@@ -1,0 +1,91 @@
+"""`urbe reproduce`, run as a user runs it."""
+
+from types import SimpleNamespace
+
+import pytest
+
+import urbe.experiments
+from oracles import dots
+from urbe.cli import main
+
+
+@pytest.fixture
+def figures(tmp_path, monkeypatch):
+    """Two experiments instead of the real ones; the second fails while log/deeds exists."""
+    log = tmp_path / "log"
+    log.mkdir()
+    chosen = []
+    for name, deed in (("quiet", ""), ("loud", "raise")):
+        cells = (dots.Dot(1.0, str(log)), dots.Dot(2.0, str(log), deed))
+        chosen.append(SimpleNamespace(**{**vars(dots), "NAME": name, "CELLS": cells}))
+    monkeypatch.setattr(urbe.experiments, "FIGURES", chosen)
+    return log
+
+
+def run(capsys, *arguments):
+    code = main(["reproduce", *map(str, arguments)])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_says_where_the_report_is(figures, tmp_path, capsys):
+    output = tmp_path / "results"
+    code, out, _ = run(capsys, "--output", output, "--processes", 1)
+    assert code == 0
+    assert out == f"The report is {output / 'index.html'}\n"
+    assert {path.name for path in (output / "rows").iterdir()} == {"quiet.csv", "loud.csv"}
+    assert len(list(figures.glob("*.ran"))) == 4
+
+
+def test_only_runs_what_is_named(figures, tmp_path, capsys):
+    output = tmp_path / "results"
+    (figures / "deeds").touch()
+    code, _, _ = run(capsys, "--output", output, "--only", "quiet")
+    assert code == 0
+    assert [path.name for path in (output / "rows").iterdir()] == ["quiet.csv"]
+
+
+def test_a_failed_cell_is_named_and_the_exit_code_says_so(figures, tmp_path, capsys):
+    (figures / "deeds").touch()
+    output = tmp_path / "results"
+    code, out, err = run(capsys, "--output", output, "--processes", 1)
+    assert code == 1
+    assert out == ""
+    assert "loud/dot-2: ValueError: dot-2 does not feel like it" in err
+    assert not (output / "index.html").exists()
+    assert len(list((output / "cells").rglob("*.npz"))) == 3
+
+
+def test_list_runs_nothing(figures, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = run(capsys, "--list")
+    assert code == 0
+    assert out == "quiet      2 cells  Dots\nloud       2 cells  Dots\n"
+    assert list(figures.glob("*.ran")) == []
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--only", "unheard"), "--only unheard is no experiment, expected one of quiet, loud"),
+        (("--processes", 0), "processes is 0"),
+    ],
+)
+@pytest.mark.usefixtures("figures")
+def test_bad_requests_exit_2_with_one_sentence(tmp_path, capsys, arguments, told):
+    code, out, err = run(capsys, "--output", tmp_path / "results", *arguments)
+    assert code == 2
+    assert out == ""
+    assert err.splitlines()[-1].startswith("urbe: ")
+    assert told in err
+    assert not (tmp_path / "results").exists()
+
+
+def test_help_teaches(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["reproduce", "--help"])
+    assert stop.value.code == 0
+    out = capsys.readouterr().out
+    for word in ("--only", "--list", "--processes", "--output", "index.html", "continues where", "examples:"):
+        assert word in out
