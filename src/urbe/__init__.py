@@ -26,11 +26,14 @@ from urbe.ambiguity import ValueAtRisk as ValueAtRisk
 from urbe.ambiguity import WassersteinBall as WassersteinBall
 from urbe.ambiguity import WeightedL1Ball as WeightedL1Ball
 from urbe.ambiguity import WorstCase as WorstCase
+from urbe.io import AgentFileError as AgentFileError
 from urbe.io import ModelFileError as ModelFileError
+from urbe.io import load_agent as load_agent
 from urbe.io import read_budget as read_budget
 from urbe.io import read_log as read_log
 from urbe.io import read_mdp as read_mdp
 from urbe.io import read_scenarios as read_scenarios
+from urbe.io import save_agent as save_agent
 from urbe.io import write_log as write_log
 from urbe.io import write_mdp as write_mdp
 from urbe.io import write_policy as write_policy

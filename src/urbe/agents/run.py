@@ -71,6 +71,12 @@ class Run:
     Args:
       agent, env, task, episodes, seed: as for `run`.
       replicates: `(B,)` their numbers, which name their random streams.
+
+    Attributes:
+      at: episodes done.
+      record: what happened in them.
+      agent: the learners.
+      parts: what makes two runs alike; a saved run can be taken up only by its like.
     """
 
     def __init__(
@@ -83,6 +89,14 @@ class Run:
         self.agent = agent.start(task, Streams(seed, replicates))
         self._env = env.start(streams(seed, "environment", replicates))
         self._horizon = task.horizon
+        self.parts: dict[str, object] = {
+            "agent": agent,
+            "env": env,
+            "task": task,
+            "episodes": episodes,
+            "seed": seed,
+            "replicates": replicates,
+        }
 
     @property
     def done(self) -> bool:

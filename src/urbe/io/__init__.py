@@ -1,5 +1,8 @@
 """Models, policies, budgets and logs in files."""
 
+from urbe.io.checkpoint import AgentFileError as AgentFileError
+from urbe.io.checkpoint import load_agent as load_agent
+from urbe.io.checkpoint import save_agent as save_agent
 from urbe.io.craam_csv import read_scenarios as read_scenarios
 from urbe.io.craam_policy import read_budget as read_budget
 from urbe.io.craam_policy import write_policy as write_policy

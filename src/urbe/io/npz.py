@@ -84,13 +84,17 @@ def write(mdp: MDP, path: Path) -> None:
     def writer(file: BinaryIO) -> None:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
             for name, array in arrays.items():
-                # a fixed date: equal models give equal files
-                member = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
-                with archive.open(member, "w", force_zip64=True) as out:
-                    little = np.asarray(array).astype(np.asarray(array).dtype.newbyteorder("<"), copy=False)
-                    np.lib.format.write_array(out, little, version=(1, 0), allow_pickle=False)
+                add_array(archive, name, array)
 
     replace_files({path: writer})
+
+
+def add_array(archive: zipfile.ZipFile, name: str, array: Any) -> None:
+    """Stores an array as `name`.npy, without pickles and with a fixed date: equal arrays give equal bytes."""
+    member = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+    with archive.open(member, "w", force_zip64=True) as out:
+        little = np.asarray(array).astype(np.asarray(array).dtype.newbyteorder("<"), copy=False)
+        np.lib.format.write_array(out, little, version=(1, 0), allow_pickle=False)
 
 
 def _read_members(path: Path) -> dict[str, np.ndarray]:
