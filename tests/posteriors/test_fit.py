@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import urbe
 from urbe import MDP, NormalGamma, Posterior, Transitions
-from urbe.posteriors import fit_per_step
+from urbe.posteriors import fit_per_step, weissman
 
 
 def log_of(*rows, **columns):
@@ -169,6 +169,12 @@ def test_states_entered_with_terminated_are_terminal():
     assert masked.model.terminal.tolist() == [False, False, True]
 
 
+def test_states_never_mentioned_have_no_actions_and_nothing_leads_there():
+    posterior = Posterior.fit(log_of((0, 0, 1.0, 3), (3, 0, 1.0, 0)), discount=0.9, n_states=6)
+    assert posterior.model.terminal.tolist() == [False, True, True, False, True, True]
+    assert set(posterior.model.rows.successor.tolist()) == {0, 3}
+
+
 def test_loops_of_reward_zero_after_the_end_do_not_count():
     rows = [(0, 0, 1.0, 1), (1, 0, 0.0, 1), (1, 3, 0.0, 1)]
     posterior = Posterior.fit(log_of(*rows, terminated=[1, 1, 0]), discount=0.9)
@@ -205,7 +211,7 @@ def test_the_mean_converges_to_the_model_that_made_the_log():
     assert np.array_equal(posterior.model.rows.successor, truth.rows.successor)
     assert np.array_equal(posterior.model.rows.reward, truth.rows.reward)
     gap = truth.rows.row_sums(np.abs(posterior.probability - truth.rows.probability))
-    assert (gap <= urbe.posteriors.radius.weissman(posterior, 1 - 1e-6)).all()
+    assert (gap <= weissman(posterior, 1 - 1e-6)).all()
     assert gap.max() < 0.03
 
 
@@ -213,7 +219,8 @@ REFUSALS = [
     ([(0, 0, 1.0, 0), (0, 0, 1.0, 1)], {}, "Transition 1 enters state 1, which no transition leaves. If the process"),
     ([(0, 0, 1.0, 1), (0, 0, 1.0, 2)], {}, "Transition 0 enters state 1, which no transition leaves (2 states are"),
     ([(0, 0, 1.0, 1)], {"feasible": "all"}, "give model=, or n_actions= so that the state has actions about which"),
-    ([(0, 0, 1.0, 0)], {"n_states": 3}, "2 states are never mentioned: 1, 2. Number the states 0, 1, 2, ... without"),
+    ([(0, 0, 1.0, 0)], {"n_states": 3, "feasible": "all"},
+     "2 states are never mentioned: 1, 2; with feasible='all' every pair may lead there. Give n_actions="),
     ([(0, 0, 1.0, 0), (0, 0, 2.0, 0)], {}, "Transition 0 from state 0 by action 0 to state 0 paid 1, transition 1 "
      "for the same 2; expected one reward to take as known. Where rewards are random, give their prior"),
     ([(0, 0, 1.0, 0), (0, 0, 2.0, 1), (1, 0, 0.0, 0)], {"feasible": "all", "n_states": 3, "terminal": [2]},

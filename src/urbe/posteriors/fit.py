@@ -42,8 +42,9 @@ def fit(
 
     With `model`, its pairs, feasible successors, discount and rewards are taken as known; the log's rewards are read
     only when `rewards` is given. Without it, the pairs are those of the log. A state that is entered with `terminated`
-    is terminal. Rewards are known where (s, a, s') always paid the same; a pair whose reward was the same wherever it
-    led pays that on its other feasible successors too.
+    is terminal, and so is one that the log never mentions: nothing leads there. Rewards are known where (s, a, s')
+    always paid the same; a pair whose reward was the same wherever it led pays that on its other feasible successors
+    too.
 
     Args:
       transitions: the log, in any order.

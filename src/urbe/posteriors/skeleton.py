@@ -105,18 +105,19 @@ def _no_way_on(transitions: Transitions, leaves: BoolArray) -> None:
 
 
 def _no_dead_ends(transitions: Transitions, ends: BoolArray, feasible: Feasible) -> None:
-    """Raises for states that do not end the process and that nothing is known to leave."""
+    """Raises for states that do not end the process, can be reached, and that nothing is known to leave."""
     known = ends.copy()
     known[transitions.state] = True
-    if known.all():
-        return
-    states = np.flatnonzero(~known)
     entered = np.flatnonzero(~known[transitions.next_state])
     if not len(entered):
-        raise ValueError(
-            f"{checks.some(len(states), 0, 'state', 'states')} never mentioned: {checks.listing(states.tolist())}. "
-            "Number the states 0, 1, 2, ... without gaps, or give model= or feasible='all' with n_actions=."
-        )
+        if feasible == "all" and not known.all():
+            states = np.flatnonzero(~known)
+            raise ValueError(
+                f"{checks.some(len(states), 0, 'state', 'states')} never mentioned: "
+                f"{checks.listing(states.tolist())}; with feasible='all' every pair may lead there. Give n_actions= so "
+                "that they have actions, or declare them terminal=."
+            )
+        return
     state = int(transitions.next_state[entered[0]])
     count = len(np.unique(transitions.next_state[entered]))
     more = "" if count == 1 else f" ({count} states are like that)"
