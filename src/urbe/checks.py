@@ -96,6 +96,14 @@ def whole_number(name: str, value: object, low: int) -> int:
     return int(value)
 
 
+def probability(name: str, value: object) -> float:
+    """A number in (0, 1)."""
+    x = number(name, value, 0.0, 1.0)
+    if x in (0.0, 1.0):
+        raise ValueError(f"{name} is {x:g}, expected a number in (0, 1).")
+    return x
+
+
 def discount(value: object) -> float:
     """A discount in [0, 1]."""
     return number("discount", value, 0.0, 1.0)

@@ -47,7 +47,7 @@ class Strategy(Protocol):
     def plan(self, known: Knowledge, which: IntArray) -> None:
         """Plans anew for the replicates `which`."""
 
-    def observe(self, known: Knowledge, visit: Visit, steps: Steps) -> None:
+    def observe(self, visit: Visit) -> None:
         """Takes in a step, after the beliefs did."""
 
     def state(self) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class Learner:
         visit = Visit(steps.replicate, row, entry, np.full(len(row), step))
         self.known.transitions.observe(visit)
         self.known.rewards.observe(visit, steps.reward)
-        self.strategy.observe(self.known, visit, steps)
+        self.strategy.observe(visit)
 
     def end_episode(self) -> None:
         """See `Agent`."""

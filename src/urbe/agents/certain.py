@@ -1,0 +1,50 @@
+"""Agents that follow their plan as it is, without exploring: certainty-equivalent, and robust around the mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from numpy.typing import ArrayLike
+
+from urbe.agents.base import Streams, Task
+from urbe.agents.choose import Noise
+from urbe.agents.learner import Learner
+from urbe.agents.robust_plans import Replan
+from urbe.agents.urbe import URBE
+from urbe.posteriors.beliefs import BeliefKind, Stationary
+
+
+@dataclass(frozen=True)
+class Robust:
+    """Takes the best action against the worst case of the posterior's L1 balls.
+
+    Args:
+      radius, belief, replan, per_step: as for `URBE`.
+    """
+
+    radius: ArrayLike = 0.3
+    belief: BeliefKind = field(default_factory=Stationary)
+    replan: Replan = Replan.EPISODE
+    per_step: bool = False
+
+    def start(self, task: Task, streams: Streams) -> Learner:
+        """See `AgentKind`."""
+        same = URBE(self.radius, 0.0, belief=self.belief, noise=Noise.NONE, replan=self.replan, per_step=self.per_step)
+        return same.start(task, streams)
+
+
+@dataclass(frozen=True)
+class CertaintyEquivalent:
+    """Takes the best action of the posterior mean, as if that were the truth.
+
+    Args:
+      belief, replan, per_step: as for `URBE`.
+    """
+
+    belief: BeliefKind = field(default_factory=Stationary)
+    replan: Replan = Replan.EPISODE
+    per_step: bool = False
+
+    def start(self, task: Task, streams: Streams) -> Learner:
+        """See `AgentKind`."""
+        return Robust(0.0, self.belief, self.replan, self.per_step).start(task, streams)

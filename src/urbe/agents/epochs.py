@@ -1,0 +1,82 @@
+"""Epochs that end when a pair's visits have doubled, and the counts and frequencies agents of that kind plan with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from urbe.agents.base import Streams
+from urbe.mdp.model import MDP
+from urbe.posteriors.beliefs import Belief
+from urbe.types import IntArray
+
+
+class Epochs:
+    """Epochs of B replicates, each with the frequencies of successors at its beginning.
+
+    An epoch ends when some pair was visited in it as often as before it, and at least once. What is taken for the
+    counts is by how much a belief's concentrations exceed its prior: old visits may count less there.
+
+    Args:
+      model: the pairs.
+      streams: for the number of replicates.
+
+    Attributes:
+      index: `(B,)` number of the present epoch, from 1.
+      over: `(B,)` whether it has ended.
+      alpha, total: `(B, 1, E)` and `(B, 1, R)`: `alpha / total` are the frequencies at its beginning; the prior's means
+        where a pair had not been visited.
+      visits: `(B, R)` the counts at its beginning.
+    """
+
+    def __init__(self, model: MDP, streams: Streams) -> None:
+        n, rows = len(streams.replicates), model.rows
+        self._entry_start = rows.entry_start
+        self.index = np.zeros(n, dtype=np.int64)
+        self.over = np.ones(n, dtype=np.bool_)
+        self.alpha, self.total = np.zeros((n, 1, rows.n_entries)), np.zeros((n, 1, rows.n_rows))
+        self.visits, self._since = np.zeros((n, rows.n_rows)), np.zeros((n, rows.n_rows))
+
+    def begin(self, which: IntArray, belief: Belief) -> None:
+        """A new epoch for the replicates `which`."""
+        _frequencies(
+            which, self._entry_start, belief.prior.concentration, belief.alpha, self.alpha, self.total, self.visits
+        )
+        self.index[which] += 1
+        self._since[which] = 0.0
+        self.over[which] = False
+
+    def visit(self, replicate: IntArray, row: IntArray) -> None:
+        """Takes in one step."""
+        self._since[replicate, row] += 1.0
+        self.over[replicate] |= self._since[replicate, row] >= np.maximum(self.visits[replicate, row], 1.0)
+
+    def state(self) -> dict[str, Any]:
+        """Everything needed to go on."""
+        return {name.lstrip("_"): getattr(self, name).copy() for name in _KEPT}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Goes on from what `state` gave."""
+        for name in _KEPT:
+            getattr(self, name)[:] = state[name.lstrip("_")]
+
+
+_KEPT = ("index", "over", "alpha", "total", "visits", "_since")
+
+
+@njit(cache=True, nogil=True)
+def _frequencies(which, entry_start, prior, belief, alpha, total, visits):  # type: ignore[no-untyped-def]
+    for b in which:
+        for row in range(len(entry_start) - 1):
+            n, before = 0.0, 0.0
+            for j in range(entry_start[row], entry_start[row + 1]):
+                alpha[b, 0, j] = max(belief[b, 0, j] - prior[j], 0.0)
+                n += alpha[b, 0, j]
+                before += prior[j]
+            if n == 0.0:
+                for j in range(entry_start[row], entry_start[row + 1]):
+                    alpha[b, 0, j] = prior[j]
+            visits[b, row], total[b, 0, row] = n, n if n > 0.0 else before

@@ -1,0 +1,110 @@
+"""Extended value iteration: the best gain over L1 balls and policies, for average reward; compiled.
+
+    u <- u + STEP (T u - u),    (T u)(s) = max_a [ r(s, a) + bonus(s, a) + max_{||x - p||_1 <= psi} x . u ]
+
+until the spread of T u - u over the states is below a tolerance; max (T u - u) then exceeds the best gain by at most
+that. A STEP below one makes every chain aperiodic, which balls around listed successors alone do not. Values are kept
+near zero by taking off their minimum. A terminal state is a restart that takes no time: its value is that of the first
+state, averaged over the initial distribution.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from urbe.agents.l1_rows import sparse_sweep
+from urbe.mdp.model import MDP
+from urbe.types import FloatArray, IntArray
+
+STEP = 0.9
+
+MOST_SWEEPS = 100_000
+
+
+def extended_value_iteration(
+    model: MDP,
+    which: IntArray,
+    alpha: FloatArray,
+    total: FloatArray,
+    reward: FloatArray,
+    radius: FloatArray,
+    tolerance: FloatArray,
+    u: FloatArray,
+    q: FloatArray,
+    gain: FloatArray,
+) -> None:
+    """Writes `q` and `gain` of the replicates `which`.
+
+    Args:
+      model: pairs, successors; its discount is not read.
+      which: `(K,)` replicates.
+      alpha, total: `(B, 1, E)` and `(B, 1, R)`, the centres are `alpha / total`.
+      reward: `(B, R)` with any bonus; rewards of successors are the model's own.
+      radius: `(B, R)` psi.
+      tolerance: `(B,)`.
+      u: `(B, S)` values to start from, left as they were found last.
+      q: `(B, R)` T u of each pair.
+      gain: `(B,)` max (T u - u).
+
+    Raises:
+      RuntimeError: the spread does not shrink, as when parts of the model cannot be reached from one another.
+    """
+    rows = model.rows
+    initial = np.zeros(model.n_states) if model.initial is None else model.initial
+    stuck = _iterate(
+        which, rows.entry_start, rows.successor, rows.entry_reward, model.row_start, initial, rows.longest, alpha,
+        total, reward, radius, tolerance, u, q, gain,
+    )  # fmt: skip
+    if stuck >= 0:
+        raise RuntimeError(
+            f"After {MOST_SWEEPS} sweeps the optimistic gain of replicate {stuck} still differs between states by more "
+            f"than {tolerance[stuck]:g}. Average reward needs every state to be reachable from every other; for "
+            "episodes of a known length plan for that horizon instead."
+        )
+
+
+@njit(cache=True, nogil=True)
+def _iterate(  # type: ignore[no-untyped-def]
+    which, entry_start, successor, entry_reward, row_start, initial, longest, alpha, total, reward, radius, tolerance,
+    u, q, gain,
+):  # fmt: skip
+    n_rows, n_states = len(entry_start) - 1, len(row_start) - 1
+    p, z, hint = np.empty(len(successor)), np.empty(longest), np.zeros(n_rows, dtype=np.int64)
+    every, value, unused = np.ones(n_rows, dtype=np.bool_), np.empty(n_rows), np.zeros(n_rows)
+    nothing, change = np.zeros(n_states), np.zeros(n_states)
+    for b in which:
+        for row in range(n_rows):
+            for j in range(entry_start[row], entry_start[row + 1]):
+                p[j] = alpha[b, 0, j] / total[b, 0, row]
+        sweep, spread = 0, np.inf
+        while spread > tolerance[b]:
+            if sweep == MOST_SWEEPS:
+                return b
+            sweep += 1
+            again = 0.0
+            for s in range(n_states):
+                again += initial[s] * u[b, s]
+            for s in range(n_states):
+                if row_start[s] == row_start[s + 1]:
+                    u[b, s] = again
+            sparse_sweep(
+                every, entry_start, p, successor, entry_reward, 1.0, u[b], nothing, radius[b], -1.0, False, hint, z,
+                value, unused, unused,
+            )  # fmt: skip
+            low, high, bottom = np.inf, -np.inf, np.inf
+            for s in range(n_states):
+                best = -np.inf
+                for row in range(row_start[s], row_start[s + 1]):
+                    q[b, row] = value[row] + reward[b, row] if entry_reward is None else value[row]
+                    best = max(best, q[b, row])
+                if row_start[s] < row_start[s + 1]:
+                    change[s] = best - u[b, s]
+                    low, high = min(low, change[s]), max(high, change[s])
+            for s in range(n_states):
+                u[b, s] += STEP * change[s]
+                bottom = min(bottom, u[b, s])
+            for s in range(n_states):
+                u[b, s] -= bottom
+            spread, gain[b] = high - low, high
+    return -1

@@ -1,0 +1,125 @@
+"""Robust plans from a posterior, with their variances: the strategy of URBE and of all its special cases.
+
+Each plan is the recursion of `urbe.agents.l1_plan` around the posterior mean, or around a model drawn from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from urbe import rng
+from urbe.agents.base import Streams, Task
+from urbe.agents.l1_plan import CALIBRATED, COUNT, DIRICHLET, Local, Plan
+from urbe.agents.learner import Knowledge
+from urbe.posteriors.beliefs import Visit
+from urbe.posteriors.many_draws import ManyDirichlet
+from urbe.types import BoolArray, FloatArray, IntArray
+
+
+class Form(Enum):
+    """The local uncertainty nu of a pair with K feasible successors and total concentration N.
+
+    COUNT       scale^2 / N
+    DIRICHLET   scale^2 (K - 1) / (N + 1)
+    CALIBRATED  scale^2 Var[p . m], m the sensitivity of the worst case: scale = 1 is one posterior standard deviation
+    """
+
+    COUNT = COUNT
+    DIRICHLET = DIRICHLET
+    CALIBRATED = CALIBRATED
+
+
+class Replan(Enum):
+    """When a new plan is made: before each episode, or before each step."""
+
+    EPISODE = "episode"
+    STEP = "step"
+
+
+class Centre(Enum):
+    """What the balls are put around: the posterior mean, or a model drawn from the posterior for every plan."""
+
+    MEAN = "mean"
+    SAMPLE = "sample"
+
+
+class RobustPlans:
+    """See the module; a `Strategy`.
+
+    Args:
+      task: what is known beforehand.
+      streams: of the agent; drawn from only when `centre` says so.
+      radius, scale: `(B,)` of all L1 balls, and of the local uncertainty.
+      form, replan, centre: see there.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        streams: Streams,
+        radius: FloatArray,
+        scale: FloatArray,
+        form: Form = Form.CALIBRATED,
+        replan: Replan = Replan.EPISODE,
+        centre: Centre = Centre.MEAN,
+    ) -> None:
+        model = task.prior.model
+        self._plan = Plan(model, task.horizon, len(radius))
+        self._radius = np.repeat(radius[:, None], model.n_rows, axis=1)
+        self._form, self._scale, self._replan = form, scale, replan
+        self._drawn = centre is Centre.SAMPLE
+        if self._drawn:
+            rows = model.rows.entry_start
+            self._transitions = ManyDirichlet(streams("model, normal"), streams("model, uniform"), rows)
+            self._rewards = streams("model, rewards")
+        self._all = np.ones(self._radius.shape, dtype=np.bool_)
+
+    @property
+    def q(self) -> FloatArray:
+        """See `Strategy`."""
+        return self._plan.q
+
+    @property
+    def u(self) -> FloatArray:
+        """See `Strategy`."""
+        return self._plan.u
+
+    def due(self, known: Knowledge, replicate: IntArray, step: int) -> BoolArray:
+        """See `Strategy`; a plan whose posterior has not moved is still good, unless it is drawn."""
+        if step > 0 and self._replan is Replan.EPISODE:
+            return np.zeros(len(replicate), dtype=np.bool_)
+        if self._drawn:
+            return np.ones(len(replicate), dtype=np.bool_)
+        return np.asarray(known.transitions.touched[replicate].any(axis=1))
+
+    def plan(self, known: Knowledge, which: IntArray) -> None:
+        """See `Strategy`."""
+        belief, rewards = known
+        alpha, mean, touched = belief.alpha, rewards.mean, belief.touched
+        if self._drawn:
+            alpha, touched, mean = np.empty_like(alpha), self._all, rewards.draw(self._rewards, which)
+            n = belief.total[which][:, :, self._plan.model.rows.entry_row]
+            alpha[which] = n * self._transitions.draw(which, belief.alpha)
+        local = Local(self._form.value, self._scale, rewards.variance) if self._scale.any() else None
+        self._plan.update(which, alpha, belief.total, mean, self._radius, touched, local=local)
+
+    def observe(self, visit: Visit) -> None:
+        """See `Strategy`; the beliefs know all."""
+
+    def state(self) -> dict[str, Any]:
+        """See `Strategy`."""
+        if not self._drawn:
+            return {"plan": self._plan.state()}
+        drawn = {"transitions": self._transitions.state(), "rewards": rng.positions(self._rewards)}
+        return {"plan": self._plan.state(), **drawn}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """See `Strategy`."""
+        self._plan.load(state["plan"])
+        if self._drawn:
+            self._transitions.load(state["transitions"])
+            rng.go_to(self._rewards, state["rewards"])

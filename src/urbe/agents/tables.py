@@ -1,0 +1,103 @@
+"""Agents that know what to do beforehand and learn nothing: tables of values, followed greedily.
+
+Minimax    the robust policy of a fixed set around a fixed model
+Oracle     the best policy of the model that holds at present: what no learner can beat
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from urbe.agents.base import Steps, Streams, Task
+from urbe.agents.choose import Chooser, Noise
+from urbe.ambiguity.base import AmbiguitySet
+from urbe.envs.finite import FiniteEnv
+from urbe.mdp.model import MDP
+from urbe.solvers.methods import BackwardInduction
+from urbe.solvers.solve import solve
+from urbe.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Minimax:
+    """Dynamic programming against nature, once: the robust baseline of [Derman2019].
+
+    Args:
+      model: the nominal model, with the task's states and actions.
+      nature: what nature may do; None is dynamic programming on the model as it is.
+    """
+
+    model: MDP
+    nature: AmbiguitySet | None
+
+    def start(self, task: Task, streams: Streams) -> TableAgent:
+        """See `AgentKind`."""
+        return TableAgent(task, streams, [_table(self.model, self.nature, task)], lambda _: 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Oracle:
+    """Knows the model of every phase and when phases change; a yardstick.
+
+    Args:
+      env: what it will act in, from episode 0 on.
+    """
+
+    env: FiniteEnv
+
+    def start(self, task: Task, streams: Streams) -> TableAgent:
+        """See `AgentKind`."""
+        tables = [_table(phase.model, None, task) for phase in self.env.phases]
+        return TableAgent(task, streams, tables, self.env.phase_of)
+
+
+class TableAgent:
+    """Greedy in one of several tables; an `Agent`.
+
+    Args:
+      task: for its states and actions.
+      streams: for ties.
+      tables: `(H, R)` values each.
+      table_of: the table of an episode.
+    """
+
+    def __init__(self, task: Task, streams: Streams, tables: list[FloatArray], table_of: Callable[[int], int]) -> None:
+        self._model = task.prior.model
+        n = len(streams.replicates)
+        self._tables, self._table_of = [np.tile(table, (n, 1, 1)) for table in tables], table_of
+        self._choose = Chooser(self._model, Noise.NONE, streams)
+        self._episode = 0
+
+    def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:
+        """See `Agent`."""
+        q = self._tables[self._table_of(self._episode)]
+        return self._model.action[self._choose(replicate, state, q, q, step)]
+
+    def observe(self, steps: Steps, step: int) -> None:
+        """See `Agent`; there is nothing to learn."""
+
+    def end_episode(self) -> None:
+        """See `Agent`."""
+        self._episode += 1
+
+    def state(self) -> dict[str, Any]:
+        """See `Agent`."""
+        return {"episode": self._episode, "choose": self._choose.state()}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """See `Agent`."""
+        self._episode = int(state["episode"])
+        self._choose.load(state["choose"])
+
+
+def _table(model: MDP, nature: AmbiguitySet | None, task: Task) -> FloatArray:
+    """`(H, R)` values of the optimal robust policy."""
+    known = task.prior.model
+    if not (np.array_equal(model.row_start, known.row_start) and np.array_equal(model.action, known.action)):
+        raise ValueError(f"The agent plans for {model}, but the task has other states or actions: {known}.")
+    q = solve(model, nature, BackwardInduction(task.horizon)).q
+    return q[:, model.row_state, model.action]

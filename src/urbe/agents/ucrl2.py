@@ -1,0 +1,143 @@
+"""UCRL2 [Jaksch2010]: optimism in the face of uncertainty, by L1 balls and epochs that double.
+
+With N visits of a pair before the epoch that began at time t, in a model of S states and A actions,
+
+    ||p - frequencies||_1 <= scale sqrt(14 S log(2 A t / delta) / max(1, N)),
+    |r - mean|            <= scale span sqrt(7 log(2 S A t / delta) / (2 max(1, N)))     where rewards are uncertain,
+
+and the policy is the best one of the best model within. The criterion is the average reward, by extended value
+iteration to 1 / sqrt(t), or the reward of an episode, by backward induction.
+
+Departure: mass may go to listed successors alone, and mean rewards are those of the posterior. In theory, scale = 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from urbe import checks
+from urbe.agents.base import Streams, Task
+from urbe.agents.choose import Noise
+from urbe.agents.epochs import Epochs
+from urbe.agents.extended import extended_value_iteration
+from urbe.agents.l1_plan import Plan
+from urbe.agents.learner import Knowledge, Learner
+from urbe.posteriors.beliefs import BeliefKind, Stationary, Visit
+from urbe.types import BoolArray, FloatArray, IntArray
+
+
+class Criterion(Enum):
+    """What is maximised: reward per step for ever (episodes restart it), or the reward of an episode."""
+
+    AVERAGE = "average"
+    EPISODE = "episode"
+
+
+@dataclass(frozen=True)
+class UCRL2:
+    """The agent's parameters; numbers may be given one per replicate.
+
+    Args:
+      scale: of the radii.
+      belief: how the counts follow the data.
+      criterion: what is maximised.
+      delta: failure probability, in (0, 1).
+      span: largest minus least reward; not read where rewards are known.
+    """
+
+    scale: ArrayLike = 1.0
+    belief: BeliefKind = field(default_factory=Stationary)
+    criterion: Criterion = Criterion.AVERAGE
+    delta: float = 0.05
+    span: float = 1.0
+
+    def start(self, task: Task, streams: Streams) -> Learner:
+        """See `AgentKind`."""
+        return Learner(task, streams, self.belief, OptimisticPlans(self, task, streams), Noise.NONE)
+
+
+class OptimisticPlans:
+    """See the module; a `Strategy`.
+
+    Attributes:
+      epochs: of the replicates.
+      gain: `(B,)` optimistic reward per step, of the average criterion.
+    """
+
+    def __init__(self, kind: UCRL2, task: Task, streams: Streams) -> None:
+        self._model, n = task.prior.model, len(streams.replicates)
+        self._scale = checks.per_replicate("scale", kind.scale, n, 0.0, np.inf)[:, None]
+        self._delta = checks.probability("delta", kind.delta)
+        self._span = checks.number("span", kind.span, 0.0, np.inf)
+        average = kind.criterion is Criterion.AVERAGE
+        if average and self._model.terminal.any() and self._model.initial is None:
+            raise ValueError(
+                "The model has terminal states but no initial distribution, so what follows them is not known; build "
+                "it with initial=, or use Criterion.EPISODE."
+            )
+        self.epochs = Epochs(self._model, streams)
+        self._plan = None if average else Plan(self._model, task.horizon, n)
+        self._q = np.zeros((n, 1, self._model.n_rows))
+        self._values = np.zeros((n, self._model.n_states))
+        self.gain = np.zeros(n)
+        self._time = np.ones(n)
+
+    @property
+    def q(self) -> FloatArray:
+        """See `Strategy`."""
+        return self._q if self._plan is None else self._plan.q
+
+    @property
+    def u(self) -> FloatArray:
+        """See `Strategy`; not read, as there is no noise."""
+        return self.q
+
+    def due(self, known: Knowledge, replicate: IntArray, step: int) -> BoolArray:  # noqa: ARG002
+        """See `Strategy`."""
+        return self.epochs.over[replicate]
+
+    def plan(self, known: Knowledge, which: IntArray) -> None:
+        """See `Strategy`."""
+        epochs, model, time = self.epochs, self._model, self._time[:, None]
+        epochs.begin(which, known.transitions)
+        n, pairs = np.maximum(epochs.visits, 1.0), model.n_states * model.n_actions
+        wide = np.sqrt(14.0 * model.n_states * np.log(2.0 * model.n_actions * time / self._delta) / n)
+        radius, reward = np.minimum(self._scale * wide, 2.0), known.rewards.mean
+        if not known.rewards.known:
+            bonus = np.sqrt(3.5 * np.log(2.0 * pairs * time / self._delta) / n)
+            reward = reward + self._scale * self._span * bonus
+        if self._plan is None:
+            extended_value_iteration(
+                model, which, epochs.alpha, epochs.total, reward, radius, 1.0 / np.sqrt(self._time), self._values,
+                self._q[:, 0], self.gain,
+            )  # fmt: skip
+        else:
+            every = np.ones(radius.shape, dtype=np.bool_)
+            self._plan.update(which, epochs.alpha, epochs.total, reward, radius, every, optimistic=True)
+
+    def observe(self, visit: Visit) -> None:
+        """See `Strategy`."""
+        self._time[visit.replicate] += 1.0
+        self.epochs.visit(visit.replicate, visit.row)
+
+    def state(self) -> dict[str, Any]:
+        """See `Strategy`."""
+        plan = {"q": self._q.copy()} if self._plan is None else self._plan.state()
+        numbers = {"values": self._values.copy(), "gain": self.gain.copy(), "time": self._time.copy()}
+        return {"epochs": self.epochs.state(), "plan": plan, **numbers}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """See `Strategy`."""
+        self.epochs.load(state["epochs"])
+        if self._plan is None:
+            self._q[:] = state["plan"]["q"]
+        else:
+            self._plan.load(state["plan"])
+        self._values, self.gain = np.array(state["values"]), np.array(state["gain"])
+        self._time = np.array(state["time"])
