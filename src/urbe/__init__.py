@@ -26,6 +26,12 @@ from urbe.ambiguity import ValueAtRisk as ValueAtRisk
 from urbe.ambiguity import WassersteinBall as WassersteinBall
 from urbe.ambiguity import WeightedL1Ball as WeightedL1Ball
 from urbe.ambiguity import WorstCase as WorstCase
+from urbe.bellman.local import Bound as Bound
+from urbe.bellman.local import Calibrated as Calibrated
+from urbe.bellman.local import Count as Count
+from urbe.bellman.local import DirichletForm as DirichletForm
+from urbe.bellman.local_draws import ExactUBE as ExactUBE
+from urbe.bellman.local_draws import MonteCarlo as MonteCarlo
 from urbe.io import AgentFileError as AgentFileError
 from urbe.io import ModelFileError as ModelFileError
 from urbe.io import load_agent as load_agent
@@ -55,6 +61,8 @@ from urbe.solvers import NotConverged as NotConverged
 from urbe.solvers import PartialPolicyIteration as PartialPolicyIteration
 from urbe.solvers import Solution as Solution
 from urbe.solvers import ValueIteration as ValueIteration
+from urbe.solvers import ValueVariance as ValueVariance
 from urbe.solvers import certify as certify
 from urbe.solvers import evaluate_policy as evaluate_policy
 from urbe.solvers import solve as solve
+from urbe.solvers import value_variance as value_variance

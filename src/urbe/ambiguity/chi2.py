@@ -27,6 +27,7 @@ from numba import njit
 
 from urbe import checks
 from urbe.ambiguity.block_sweep import NO_SPAN, to_unit
+from urbe.ambiguity.moments import make_moments, unmoved
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import FAST, make_minimiser, row_function
 from urbe.ambiguity.zoom import highest
@@ -199,6 +200,28 @@ def _active(p, y, eta):  # type: ignore[no-untyped-def]
 
 
 @row_function
+def _answer(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[no-untyped-def]
+    """With the successors below the last sweep's eta active: q = p (eta - y) / total, m = -(eta - y)^2 / (2 total)."""
+    y = work[0]
+    span = to_unit(z, low, y)
+    if span <= 0.0 or radius <= 0.0:
+        return unmoved(p, z, u, m)
+    rest, mass, inside, _, lag, s = _active(p, y, hint)
+    e = radius if rest <= 0.0 else (1.0 + radius) * mass - 1.0
+    total = mass * s / math.sqrt(max(e, 1e-300))
+    gap = total / mass - lag  # eta is `inside` and this
+    constant = gap * gap if rest > 0.0 else 0.0  # as in `_minimiser`
+    scale = 1.0 / total if total > 0.0 else 0.0
+    carried = 0.0
+    for j in range(p.shape[0]):
+        d = inside - y[j]
+        m[j] = -0.5 * span * (constant + (2.0 * gap + d) * d) * scale if y[j] < hint else 0.0
+        weight = (gap + d) * scale if total > 0.0 else 1.0 / mass
+        carried += p[j] * weight * u[j] if y[j] < hint else 0.0
+    return carried
+
+
+@row_function
 def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
     n = p.shape[0]
     y = work[0]
@@ -265,4 +288,4 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
     return low + max(0.0, highest(bound, -45.0, max(0.0, -0.5 * np.log(radius)) + 2.0, rounds=13))
 
 
-KERNEL = RowKernel(_sweep, make_minimiser(_minimiser), _distance, _dual, ACCURACY)
+KERNEL = RowKernel(_sweep, make_minimiser(_minimiser), _distance, _dual, ACCURACY, make_moments(_answer))

@@ -12,8 +12,9 @@ import numpy as np
 from numba.extending import register_jitable
 
 from urbe import checks
+from urbe.ambiguity.moments import make_moments
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
-from urbe.ambiguity.sweep import make_minimiser, make_sweep
+from urbe.ambiguity.sweep import make_minimiser, make_sweep, row_function
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
 
@@ -66,6 +67,15 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
     return radius
 
 
+@row_function
+def _answer(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[no-untyped-def]
+    carried = 0.0
+    for j in range(p.shape[0]):
+        m[j] = (1.0 - radius) * z[j]
+        carried += p[j] * u[j]
+    return (1.0 - radius) * carried + radius * u_low
+
+
 def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
     """The least fraction with which q is a contamination of p: max_j 1 - q_j / p_j."""
     known = p > 0.0
@@ -79,4 +89,4 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
 
 
 # the value is a sum of n products and three more roundings: within what every row's sum is allowed
-KERNEL = RowKernel(make_sweep(_worst), make_minimiser(_minimiser), _distance, _dual)
+KERNEL = RowKernel(make_sweep(_worst), make_minimiser(_minimiser), _distance, _dual, moments=make_moments(_answer))

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from urbe.ambiguity.base import WorstCase
+from urbe.ambiguity.moments import Moments
 from urbe.ambiguity.sweep import FAST
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
@@ -64,6 +65,17 @@ class ExactNature:
         sensitivity = z if entry_reward is None else z + entry_reward
         return WorstCase(self.values(v), self.rows, sensitivity)
 
+    def moments(self, v: FloatArray, shift: float, u: FloatArray) -> Moments:
+        """See `Carrier`."""
+        rows, value = self.rows, self.values(v, shift)
+        spread, carried = np.empty(rows.n_rows), np.empty(rows.n_rows)
+        mean = value - self.discount * shift - rows.row_reward
+        _moments(
+            rows.entry_start, None if rows.is_dense else rows.successor, rows.probability, rows.entry_reward,
+            self.discount * v, u, mean, spread, carried,
+        )  # fmt: skip
+        return Moments(value, spread, carried)
+
     def take(self, chosen: IntArray) -> ExactNature:
         """See `Nature`."""
         return ExactNature(self.rows.take(chosen), self.discount)
@@ -85,6 +97,24 @@ class ExactNature:
             z = z + entry_reward
         total = np.add.reduceat(self.rows.probability * z, self.rows.entry_start[:-1]) if self.rows.n_rows else z[:0]
         return np.asarray(total + self.rows.row_reward, dtype=np.float64)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _moments(start, successor, p, r, w, u, mean, spread, carried):  # type: ignore[no-untyped-def]
+    """One pass over each row; its mean is known from its value. Without successors, rows list every state."""
+    for row in range(len(start) - 1):
+        a = np.int64(start[row])
+        n = np.int64(start[row + 1]) - a
+        first, square, total, centre = 0.0, 0.0, 0.0, mean[row]
+        for j in range(n):
+            state = np.uint32(j) if successor is None else np.uint32(successor[a + j])
+            z = w[state] - centre
+            if r is not None:
+                z += r[a + j]
+            first += p[a + j] * z
+            square += p[a + j] * z * z
+            total += p[a + j] * u[state]
+        spread[row], carried[row] = max(square - first * first, 0.0), total
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

@@ -20,6 +20,7 @@ from numba.extending import register_jitable
 from numpy.typing import ArrayLike
 
 from urbe import checks
+from urbe.ambiguity.moments import make_moments
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import make_minimiser, make_sweep
 from urbe.ambiguity.widen import entry_keys, widened_rows
@@ -223,6 +224,20 @@ def _fill(lower, upper, z, order, q):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
+def _carried(lower, upper, z, u, marginal):  # type: ignore[no-untyped-def]
+    """q . u for the box filled up to the level of `marginal`, where ties share what is left."""
+    tau = z[marginal]
+    free, room, carried, carried_at = 1.0, 0.0, 0.0, 0.0
+    for j in range(z.shape[0]):
+        width = upper[j] - lower[j]
+        free -= upper[j] if z[j] < tau else lower[j]
+        carried += (upper[j] if z[j] < tau else lower[j]) * u[j]
+        room += width if z[j] == tau else 0.0
+        carried_at += width * u[j] if z[j] == tau else 0.0
+    return carried + (min(max(free, 0.0), room) / room * carried_at if room > 0.0 else 0.0)
+
+
+@register_jitable
 def _interval_worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
     return _worst_in_box(data[:, 0], data[:, 1], z, hint, work[0])
 
@@ -232,6 +247,12 @@ def _interval_minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no
     _fill(data[:, 0], data[:, 1], z, work[0], q)
     m[:] = 0.0  # the bounds stay where they are when the model moves
     return 0.0
+
+
+@register_jitable
+def _interval_answer(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[no-untyped-def]
+    m[:] = 0.0
+    return _carried(data[:, 0], data[:, 1], z, u, int(hint))
 
 
 @register_jitable
@@ -258,6 +279,15 @@ def _linf_minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-unt
     return 0.0
 
 
+@register_jitable
+def _linf_answer(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[no-untyped-def]
+    _linf_box(p, radius, work[1], work[2])
+    tau = z[int(hint)]
+    for j in range(p.shape[0]):  # as in `_linf_minimiser`
+        m[j] = z[j] - tau if z[j] < tau or p[j] >= radius else 0.0
+    return _carried(work[1], work[2], z, u, int(hint))
+
+
 def _interval_distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
     return float(np.maximum(data[:, 0] - q, q - data[:, 1]).max())
 
@@ -282,6 +312,16 @@ def _linf_dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: Fl
 
 
 INTERVAL = RowKernel(
-    make_sweep(_interval_worst), make_minimiser(_interval_minimiser), _interval_distance, _interval_dual
+    make_sweep(_interval_worst),
+    make_minimiser(_interval_minimiser),
+    _interval_distance,
+    _interval_dual,
+    moments=make_moments(_interval_answer),
 )
-LINF = RowKernel(make_sweep(_linf_worst), make_minimiser(_linf_minimiser), _linf_distance, _linf_dual)
+LINF = RowKernel(
+    make_sweep(_linf_worst),
+    make_minimiser(_linf_minimiser),
+    _linf_distance,
+    _linf_dual,
+    moments=make_moments(_linf_answer),
+)

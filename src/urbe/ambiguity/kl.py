@@ -21,6 +21,7 @@ import numpy as np
 from urbe import checks
 from urbe.ambiguity.block_sweep import make_block_sweep, to_unit, vector_function
 from urbe.ambiguity.exponential import LOG2_E, log_of, power_of_two
+from urbe.ambiguity.moments import make_moments, unmoved
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import make_minimiser, row_function
 from urbe.ambiguity.zoom import highest
@@ -187,6 +188,25 @@ def _reach(p, y):  # type: ignore[no-untyped-def]
 
 
 @row_function
+def _answer(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[no-untyped-def]
+    """q proportional to p e^(-x y) and m = -span e^(-x y) / (x mass), at the x of the last sweep."""
+    y = work[0]
+    span = to_unit(z, low, y)
+    if span <= 0.0 or hint <= 0.0:
+        return unmoved(p, z, u, m)
+    mass = 0.0
+    carried = 0.0
+    for j in range(p.shape[0]):
+        power, m[j] = power_of_two(-LOG2_E * hint * y[j])
+        mass += p[j] * power
+        carried += p[j] * power * u[j]
+    scale = -span / (hint * mass)
+    for j in range(p.shape[0]):  # up to the constant of the row: e^(-x y) - 1 keeps its digits where x is small
+        m[j] *= scale
+    return carried / mass
+
+
+@row_function
 def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
     n = p.shape[0]
     y, t, u = work[0], work[1], work[2]
@@ -270,4 +290,5 @@ KERNEL = RowKernel(
     _distance,
     _dual,
     ACCURACY,
+    make_moments(_answer),
 )

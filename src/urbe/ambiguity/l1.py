@@ -21,6 +21,7 @@ from numba import njit
 
 from urbe import checks
 from urbe.ambiguity.l1_dense import DenseL1Nature
+from urbe.ambiguity.l1_moments import BITS, MARGINAL, l1_moments
 from urbe.ambiguity.l1_search import stopping_value
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import FAST, gather, row_function
@@ -126,11 +127,6 @@ def _settle(first, last, stale, start, successor, p, r, radius, outside, w, rewa
             out[row] += reward[row]
 
 
-BITS = 26
-MARGINAL = (1 << BITS) - 1
-"""A row's hint holds two of its entries: where the removal stopped, and the lowest one, shifted by BITS."""
-
-
 @njit(cache=True, nogil=True)
 def _minimise(start, successor, p, r, data, radius, outside, w, work, q, m, sent):  # type: ignore[no-untyped-def]
     """The loop of `make_minimiser`: a sweep finds where each row's removal stops, then mass is moved."""
@@ -175,4 +171,4 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
     return float((np.minimum(z, tau[:, None]) @ p.astype(np.longdouble) - radius / 2 * (tau - low)).max())
 
 
-KERNEL = RowKernel(_sweep, _minimise, _distance, _dual)
+KERNEL = RowKernel(_sweep, _minimise, _distance, _dual, moments=l1_moments)

@@ -8,6 +8,8 @@ import numpy as np
 from numba import njit
 
 from urbe.ambiguity.base import WorstCase
+from urbe.ambiguity.l1_moments import l1_moments
+from urbe.ambiguity.moments import Moments
 from urbe.ambiguity.row_nature import RowNature
 from urbe.ambiguity.sweep import FAST
 from urbe.mdp.rows import Rows
@@ -61,6 +63,18 @@ class DenseL1Nature:
     def worst_case(self, v: FloatArray) -> WorstCase:
         """See `Nature`."""
         return self.inner.worst_case(v)
+
+    def moments(self, v: FloatArray, shift: float, u: FloatArray) -> Moments:
+        """See `Carrier`."""
+        nature, value = self.inner, self.values(v, shift)
+        rows, w = nature.rows, nature.discount * v
+        spread, carried = np.empty(rows.n_rows), np.empty(rows.n_rows)
+        lowest = int(np.argmin(w))
+        l1_moments(
+            rows.entry_start, None, rows.probability, None, nature.data, nature.radius, w[lowest], w, u, u[lowest],
+            value - nature.discount * shift - rows.reward, nature.hint, w, spread, carried,
+        )  # fmt: skip
+        return Moments(value, spread, carried)
 
     def take(self, chosen: IntArray) -> DenseL1Nature:
         """See `Nature`."""

@@ -23,6 +23,7 @@ import numpy as np
 
 from urbe import checks
 from urbe.ambiguity.block_sweep import to_unit
+from urbe.ambiguity.moments import make_moments, unmoved
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import make_minimiser, make_sweep, row_function
 from urbe.ambiguity.zoom import highest
@@ -188,6 +189,33 @@ def _reach(p, y):  # type: ignore[no-untyped-def]
 
 
 @row_function
+def _answer(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[no-untyped-def]
+    """q and m as in `_minimiser`, at the x of the last sweep."""
+    n = p.shape[0]
+    y = work[0]
+    span = to_unit(z, low, y)
+    if span <= 0.0 or hint <= 0.0:
+        return unmoved(p, z, u, m)
+    carried = 0.0
+    if hint == np.inf:
+        count = 0.0
+        rest = 0.0
+        for j in range(n):
+            count += 1.0 if y[j] <= 0.0 else 0.0
+            rest += 0.0 if y[j] <= 0.0 else p[j]
+        for j in range(n):
+            m[j] = 0.0
+            carried += (p[j] + rest / count) * u[j] if y[j] <= 0.0 else 0.0
+        return carried
+    theta = _projection(p, y, hint)
+    for j in range(n):
+        q = p[j] - hint * y[j] + theta
+        m[j] = span * (y[j] - theta / hint if q > 0.0 else p[j] / hint)
+        carried += max(q, 0.0) * u[j]
+    return carried
+
+
+@row_function
 def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
     n = p.shape[0]
     y = work[0]
@@ -249,4 +277,4 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
     return low + float(span * max(np.longdouble(0), np.longdouble(best)))
 
 
-KERNEL = RowKernel(make_sweep(_worst), make_minimiser(_minimiser), _distance, _dual, ACCURACY)
+KERNEL = RowKernel(make_sweep(_worst), make_minimiser(_minimiser), _distance, _dual, ACCURACY, make_moments(_answer))

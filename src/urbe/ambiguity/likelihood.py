@@ -24,6 +24,7 @@ import numpy as np
 from urbe import checks
 from urbe.ambiguity.block_sweep import make_block_sweep, to_unit, vector_function
 from urbe.ambiguity.exponential import LOG2_E, elementwise, log_of, power_of_two
+from urbe.ambiguity.moments import make_moments, unmoved
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import make_minimiser, row_function
 from urbe.ambiguity.zoom import highest
@@ -211,6 +212,35 @@ def _at_zero(p, y):  # type: ignore[no-untyped-def]
 
 
 @row_function
+def _answer(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[no-untyped-def]
+    """q and m as in `_minimiser`, at the x of the last sweep."""
+    n = p.shape[0]
+    y = work[0]
+    span = to_unit(z, low, y)
+    if span <= 0.0 or hint <= 0.0 or radius <= TINY:
+        return unmoved(p, z, u, m)
+    mass = 0.0
+    carried = 0.0
+    if hint >= 0.5 * MOST:  # only there may mass have left the row
+        mean_log, limit = _at_zero(p, y)
+        if radius >= limit:
+            c = math.exp(max(mean_log - radius, -500.0))
+            for j in range(n):
+                share = c * p[j] / y[j] if p[j] > 0.0 else 0.0
+                m[j] = span * c * math.log(y[j]) if p[j] > 0.0 else 0.0
+                mass += share
+                carried += share * u[j]
+            return carried + max(1.0 - mass, 0.0) * u_low
+    for j in range(n):
+        share = p[j] / (1.0 + hint * y[j])
+        mass += share
+        carried += share * u[j]
+    for j in range(n):
+        m[j] = span / (hint * mass) * log_of(1.0 + hint * y[j], hint * y[j])
+    return carried / mass
+
+
+@row_function
 def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
     n = p.shape[0]
     y = work[0]
@@ -314,5 +344,10 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
 
 
 KERNEL = RowKernel(
-    make_block_sweep(_line, _curve, _moments, _judge, _worst), make_minimiser(_minimiser), _distance, _dual, ACCURACY
+    make_block_sweep(_line, _curve, _moments, _judge, _worst),
+    make_minimiser(_minimiser),
+    _distance,
+    _dual,
+    ACCURACY,
+    make_moments(_answer),
 )

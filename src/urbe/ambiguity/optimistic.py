@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from urbe.ambiguity.base import AmbiguitySet, Nature, WorstCase
+from urbe.ambiguity.moments import Moments, moments
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
@@ -76,6 +77,11 @@ class OptimisticNature:
         """See `Nature`; value, kernel and sensitivity of the largest value."""
         value, rows, sensitivity = self.inner.worst_case(-v)
         return WorstCase(0.0 - value, _negated(rows), 0.0 - sensitivity)
+
+    def moments(self, v: FloatArray, shift: float, u: FloatArray) -> Moments:
+        """See `Carrier`."""
+        value, spread, carried = moments(self.inner, -v, -shift, u)
+        return Moments(np.subtract(0.0, value, out=value), spread, carried)
 
     def take(self, chosen: IntArray) -> OptimisticNature:
         """See `Nature`."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from urbe.ambiguity.base import WorstCase
+from urbe.ambiguity.moments import Moments, moments_of_kernel
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray, Support
@@ -25,6 +26,7 @@ class RowKernel(NamedTuple):
       dual: `(p, z, low, radius, data) -> float`, a lower bound on the row's value by weak duality; plain NumPy in
         extended precision, written independently of `sweep`.
       accuracy: bound on the error of a row's value as a multiple of max |z|, beyond that of a sum of n terms.
+      moments: from `make_moments`; None where the minimiser has to be asked.
     """
 
     sweep: Callable[..., None]
@@ -32,6 +34,7 @@ class RowKernel(NamedTuple):
     distance: Callable[[FloatArray, FloatArray, FloatArray], float]
     dual: Callable[[FloatArray, FloatArray, float, float, FloatArray], float]
     accuracy: float = 0.0
+    moments: Callable[..., None] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +97,20 @@ class RowNature:
         if sent.any():
             kernel = _with_receiver(kernel, int(np.argmin(w)), sent)
         return WorstCase(_values_under(kernel, w), kernel, m)
+
+    def moments(self, v: FloatArray, shift: float, u: FloatArray) -> Moments:
+        """See `Carrier`."""
+        if self.kernel.moments is None:
+            return moments_of_kernel(self, v, shift, u)
+        rows, w, value = self.rows, self.discount * v, self.values(v, shift)
+        spread, carried = np.empty(rows.n_rows), np.empty(rows.n_rows)
+        u_outside = float(u[np.argmin(w)]) if self.everywhere else 0.0
+        bare = value - self.discount * shift - rows.row_reward
+        self.kernel.moments(
+            rows.entry_start, rows.successor, rows.probability, rows.entry_reward, self.data, self.radius,
+            self._outside(w), w, u, u_outside, bare, self.hint, np.empty((6, rows.longest)), spread, carried,
+        )  # fmt: skip
+        return Moments(value, spread, carried)
 
     def take(self, chosen: IntArray) -> RowNature:
         """See `Nature`."""

@@ -20,6 +20,7 @@ from numba.extending import register_jitable
 
 from urbe import checks
 from urbe.ambiguity.cuts import dual_by_bisection, make_search
+from urbe.ambiguity.moments import make_moments
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import make_minimiser, make_sweep
 from urbe.mdp.model import MDP
@@ -154,6 +155,26 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
 
 
 @register_jitable
+def _answer(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[no-untyped-def]
+    weight = data[:, 0]
+    nominal = 0.0
+    for j in range(p.shape[0]):
+        nominal += p[j] * z[j]
+    problem = (p, z, weight)
+    _, lam, lam_dear, lam_cheap, share = _search(problem, radius, _plan(0.0, problem), (nominal, 0.0), hint)
+    q = work[0]
+    q[:] = 0.0
+    _add_plan(lam_dear, share, p, z, weight, q)
+    _add_plan(lam_cheap, 1.0 - share, p, z, weight, q)
+    _, level = _receiver(lam, z, weight)
+    carried = 0.0
+    for j in range(p.shape[0]):
+        m[j] = min(z[j], level + lam * weight[j]) if radius > 0.0 else z[j]
+        carried += q[j] * u[j]
+    return carried
+
+
+@register_jitable
 def _add_plan(lam, share, p, z, weight, q):  # type: ignore[no-untyped-def]
     receiver, level = _receiver(max(lam, 0.0), z, weight)
     for j in range(p.shape[0]):
@@ -174,4 +195,4 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
     return dual_by_bisection(p, z, cost, radius)
 
 
-KERNEL = RowKernel(make_sweep(_worst), make_minimiser(_minimiser), _distance, _dual)
+KERNEL = RowKernel(make_sweep(_worst), make_minimiser(_minimiser), _distance, _dual, moments=make_moments(_answer))

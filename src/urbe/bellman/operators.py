@@ -94,9 +94,7 @@ class RectangularBellman:
         """See `Bellman`."""
         middle = midrange(v)
         q = self.nature.values(v - middle, middle, workers, q)
-        value = np.zeros(self.mdp.n_states)
-        rows = np.empty(self.mdp.n_states, dtype=self.mdp.row_start.dtype)
-        _greedy(self.mdp.row_start, q, value, rows)
+        value, rows = greedy(self.mdp, q)
         return Improvement(value, q, rows)
 
     def policy(self, weights: IntArray | FloatArray) -> Evaluator:
@@ -189,6 +187,14 @@ class FixedPolicyBellman:
         n_actions = self.mdp.n_actions if is_randomised(self.weights) else 0
         size = self.mdp.rows.largest_reward + float(np.abs(v).max(initial=0.0))
         return self.bellman.error(v) + 2.0 * n_actions * ROUNDING * size
+
+
+def greedy(mdp: MDP, q: FloatArray) -> tuple[FloatArray, IntArray]:
+    """`(S,)` the largest q of each state and its first row; zero and -1 where terminal."""
+    value = np.zeros(mdp.n_states)
+    rows = np.empty(mdp.n_states, dtype=mdp.row_start.dtype)
+    _greedy(mdp.row_start, q, value, rows)
+    return value, rows
 
 
 def is_randomised(weights: IntArray | FloatArray) -> TypeGuard[FloatArray]:

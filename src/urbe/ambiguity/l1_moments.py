@@ -1,0 +1,55 @@
+"""Moments of L1 balls (see `moments`), in one pass over each row after a sweep."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from urbe.ambiguity.sweep import FAST
+
+BITS = 26
+MARGINAL = (1 << BITS) - 1
+"""A row's hint holds two of its entries: where the removal stopped, and the lowest one, shifted by BITS."""
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def l1_moments(start, successor, p, r, data, radius, outside, w, u, u_outside, bare, hint, work, spread, carried):  # type: ignore[no-untyped-def]
+    """The loop of `make_moments` in one pass over each row: m = min(z, tau), whose mean follows from the row's value.
+
+    What lies above tau moves to the lowest, and of what lies at tau as much as is left to move. Without successors,
+    rows list every state.
+    """
+    for row in range(len(start) - 1):
+        a = np.int64(start[row])
+        n = np.int64(start[row + 1]) - a
+        code = np.int64(hint[row])
+        marginal, lowest = code & MARGINAL, code >> BITS
+        tau = w[marginal if successor is None else np.int64(successor[a + marginal])]
+        low, u_low = outside, u_outside
+        if successor is not None:
+            least = w[np.int64(successor[a + lowest])]
+            if r is not None:
+                tau += r[a + marginal]
+                least += r[a + lowest]
+            if least <= outside:
+                low, u_low = least, u[np.int64(successor[a + lowest])]
+        moved = 0.5 * radius[row]
+        mean = bare[row] + moved * (tau - low)
+        first, square, above, at, below_u, at_u = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for j in range(n):
+            state = np.uint32(j) if successor is None else np.uint32(successor[a + j])
+            z = w[state]
+            if r is not None:
+                z += r[a + j]
+            weighted = p[a + j] * u[state]
+            m = min(z, tau) - mean
+            first += p[a + j] * m
+            square += p[a + j] * m * m
+            above += p[a + j] if z > tau else 0.0
+            at += p[a + j] if z == tau else 0.0
+            below_u += weighted if z < tau else 0.0
+            at_u += weighted if z == tau else 0.0
+        left = min(max(moved - above, 0.0), at) if tau > low else 0.0
+        kept = 1.0 - left / at if at > 0.0 else 1.0
+        spread[row] = max(square - first * first, 0.0)
+        carried[row] = below_u + kept * at_u + (above + left) * u_low

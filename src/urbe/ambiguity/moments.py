@@ -1,0 +1,99 @@
+"""What the posterior variance of values asks of nature: two sums for each row, in the same pass as its value.
+
+    spread(k)  = sum_j p_j (m_j - sum_i p_i m_i)^2         m the sensitivity of the row's worst case to its centre p
+    carried(k) = sum_j q_j u(s'_j)                         q the worst-case row
+
+Under a Dirichlet posterior of mean p and total N, spread / (N + 1) is the variance of p . m; `carried` is what the
+variances u of the successors add up to. A set whose sweep leaves behind where it ended (a level, a multiplier) brings
+
+    answer(p, z, u, low, u_low, radius, data, hint, work, m) -> carried, fills m
+
+which reads q and m off that: no kernel is searched for or written down. `u_low` is the mean u of the successors at
+`low`, `work` is (3, n) scratch, and the rest is as in `sweep`. All other natures are asked for their `worst_case`.
+Where successors tie, nature has several answers, and `carried` may be that of another than `worst_case` gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numba import njit
+
+from urbe.ambiguity.base import Nature
+from urbe.ambiguity.sweep import FAST, RowFunction, gather, named_after, row_function, when_called
+from urbe.types import FloatArray
+
+
+class Moments(NamedTuple):
+    """See the module; all `(R,)`, and `value` is that of `Nature.values`, bit for bit."""
+
+    value: FloatArray
+    spread: FloatArray
+    carried: FloatArray
+
+
+@runtime_checkable
+class Carrier(Protocol):
+    """A nature that knows its moments without its kernel."""
+
+    def moments(self, v: FloatArray, shift: float, u: FloatArray) -> Moments:
+        """The moments at the state values `v + shift` for variances u, `(S,)` each."""
+
+
+def moments(nature: Nature, v: FloatArray, shift: float, u: FloatArray) -> Moments:
+    """The moments of any nature at the state values `v + shift` for variances u, `(S,)` each."""
+    if isinstance(nature, Carrier):
+        return nature.moments(v, shift, u)
+    return moments_of_kernel(nature, v, shift, u)
+
+
+def moments_of_kernel(nature: Nature, v: FloatArray, shift: float, u: FloatArray) -> Moments:
+    """The moments from nature's kernel and sensitivity."""
+    value = nature.values(v, shift)
+    worst = nature.worst_case(v)
+    rows, p, m = nature.rows, nature.rows.probability, worst.sensitivity
+    deviation = m - rows.row_sums(p * m)[rows.entry_row]
+    carried = worst.rows.row_sums(worst.rows.probability * u[worst.rows.successor])
+    return Moments(value, rows.row_sums(p * deviation**2), carried)
+
+
+@when_called
+def make_moments(answer: RowFunction) -> Callable[..., None]:
+    """A compiled loop that writes `spread` and `carried` of all rows, after a sweep at the same values."""
+
+    @njit(cache=True, nogil=True, fastmath=FAST)
+    @named_after(answer)
+    def loop(start, successor, p, r, data, radius, outside, w, u, u_outside, bare, hint, work, spread, carried):  # type: ignore[no-untyped-def]
+        for row in range(len(start) - 1):
+            a = np.int64(start[row])
+            n = np.int64(start[row + 1]) - a
+            row_p, row_u, m = p[a : a + n], work[1, :n], work[2, :n]
+            z, low = gather(a, n, successor, r, w, outside, work)
+            ties, u_low = 0.0, 0.0
+            for j in range(n):
+                row_u[j] = u[np.uint32(successor[a + j])]
+                ties += 1.0 if z[j] == low else 0.0
+                u_low += row_u[j] if z[j] == low else 0.0
+            u_low = u_low / ties if ties > 0.0 else u_outside
+            carried[row] = answer(row_p, z, row_u, low, u_low, radius[row], data[a : a + n], hint[row], work[3:, :n], m)
+            mean = 0.0
+            for j in range(n):
+                mean += row_p[j] * m[j]
+            total = 0.0
+            for j in range(n):
+                total += row_p[j] * (m[j] - mean) * (m[j] - mean)
+            spread[row] = total
+
+    return loop
+
+
+@row_function
+def unmoved(p, z, u, m):  # type: ignore[no-untyped-def]
+    """The answer of a row on which nature does nothing: m = z, q = p."""
+    carried = 0.0
+    for j in range(p.shape[0]):
+        m[j] = z[j]
+        carried += p[j] * u[j]
+    return carried
