@@ -107,18 +107,19 @@ class Run:
         """Runs one episode of every replicate."""
         state = self._env.begin(self.at)
         replicate = np.arange(len(state))
+        total, length = np.zeros(len(state)), np.zeros(len(state), dtype=np.int64)
         for step in range(self._horizon):
             action = self.agent.act(replicate, state, step)
-            arrival = self._env.step(replicate, state, action)
-            cut = np.full(len(replicate), step + 1 == self._horizon) & ~arrival.terminated
-            steps = Steps(replicate, state, action, arrival.reward, arrival.next_state, arrival.terminated, cut)
-            self.agent.observe(steps, step)
-            self.record.reward[replicate, self.at] += arrival.reward
-            self.record.steps[replicate, self.at] += 1
-            going = ~arrival.terminated
-            replicate, state = replicate[going], arrival.next_state[going]
+            next_state, reward, terminated = self._env.step(replicate, state, action)
+            going = ~terminated
+            cut = going if step + 1 == self._horizon else np.zeros_like(going)
+            self.agent.observe(Steps(replicate, state, action, reward, next_state, terminated, cut), step)
+            total[replicate] += reward
+            length[replicate] += 1
+            replicate, state = replicate[going], next_state[going]
             if not len(replicate):
                 break
+        self.record.reward[:, self.at], self.record.steps[:, self.at] = total, length
         self.agent.end_episode()
         self.at += 1
 

@@ -1,1 +1,7 @@
 """Environments a tabular agent can be run on."""
+
+from urbe.envs.base import Arrival as Arrival
+from urbe.envs.base import Env as Env
+from urbe.envs.base import EnvKind as EnvKind
+from urbe.envs.finite import FiniteEnv as FiniteEnv
+from urbe.envs.finite import Phase as Phase
