@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from urbe.agents.l1_rows import sparse_sweep
+from urbe.ambiguity.sweep import named_after
 from urbe.mdp.model import MDP
 from urbe.posteriors.beliefs import Visit
 from urbe.types import FloatArray
@@ -32,6 +33,7 @@ def disappointment(
 
 
 @njit(cache=True, nogil=True)
+@named_after(sparse_sweep)
 def _fall_short(  # type: ignore[no-untyped-def]
     replicate, row, entry, step, entry_start, successor, reward, gamma, longest, alpha, total, radius, v, out
 ):

@@ -28,7 +28,7 @@ class Epochs:
       index: `(B,)` number of the present epoch, from 1.
       over: `(B,)` whether it has ended.
       alpha, total: `(B, 1, E)` and `(B, 1, R)`: `alpha / total` are the frequencies at its beginning; the prior's means
-        where a pair had not been visited.
+        where a pair had not been visited. What was not seen but is possible keeps a trace, so that balls may use it.
       visits: `(B, R)` the counts at its beginning.
     """
 
@@ -64,6 +64,8 @@ class Epochs:
             getattr(self, name)[:] = state[name.lstrip("_")]
 
 
+TRACE = 1e-200
+
 _KEPT = ("index", "over", "alpha", "total", "visits", "_since")
 
 
@@ -73,8 +75,8 @@ def _frequencies(which, entry_start, prior, belief, alpha, total, visits):  # ty
         for row in range(len(entry_start) - 1):
             n, before = 0.0, 0.0
             for j in range(entry_start[row], entry_start[row + 1]):
-                alpha[b, 0, j] = max(belief[b, 0, j] - prior[j], 0.0)
-                n += alpha[b, 0, j]
+                alpha[b, 0, j] = max(belief[b, 0, j] - prior[j], TRACE if prior[j] > 0.0 else 0.0)
+                n += alpha[b, 0, j] if alpha[b, 0, j] > TRACE else 0.0
                 before += prior[j]
             if n == 0.0:
                 for j in range(entry_start[row], entry_start[row + 1]):

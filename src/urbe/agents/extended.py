@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 from urbe.agents.l1_rows import sparse_sweep
+from urbe.ambiguity.sweep import named_after
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, IntArray
 
@@ -65,6 +66,7 @@ def extended_value_iteration(
 
 
 @njit(cache=True, nogil=True)
+@named_after(sparse_sweep)
 def _iterate(  # type: ignore[no-untyped-def]
     which, entry_start, successor, entry_reward, row_start, initial, longest, alpha, total, reward, radius, tolerance,
     u, q, gain,

@@ -22,6 +22,7 @@ import numpy as np
 from numba import njit
 
 from urbe.agents.l1_rows import dense_sweep, sort_down, sparse_sweep, strict_function
+from urbe.ambiguity.sweep import named_after
 from urbe.mdp.model import MDP
 from urbe.types import BoolArray, FloatArray, IntArray
 
@@ -127,6 +128,7 @@ def _rows_leading_to(model: MDP) -> tuple[IntArray, IntArray]:
 
 
 @njit(cache=True, nogil=True)
+@named_after(sparse_sweep)
 def _plan(  # type: ignore[no-untyped-def]
     which, made, entry_start, successor, entry_reward, row_start, row_state, leading_start, leading_row, gamma, longest,
     alpha, total, reward, radius, touched, form, scale, reward_variance, bonus, cap, sign, q, u, v, w,

@@ -4,7 +4,8 @@
     spread  = sum_j p_j (m_j - p . m)^2        m_j = min(z_j, tau), the sensitivity to the centre p
     carried = x* . w                           x* the minimiser
 
-with low the lowest z and tau the lowest one with at most psi / 2 of mass above it. What decides where tau lies is
+with low the lowest z and tau the lowest one with at most psi / 2 of mass above it, both among successors with p_j > 0:
+what was listed but has no chance does not receive any. What decides where tau lies is
 summed in one fixed order, so that it is the same from whichever guess it was found: plans then agree to the last bit
 however they were come by. Among equal z, mass is taken from the first successors and sent to the first.
 """
@@ -62,7 +63,7 @@ def sparse_sweep(  # type: ignore[no-untyped-def]
                 mean += mass * min(x, tau)
                 over += mass if x > tau else 0.0
                 reach += mass if x >= tau else 0.0
-                low = min(low, x)
+                low = min(low, x) if mass > 0.0 else low
             if attempt == 1 or moved == 0.0 or (over <= moved and (reach > moved or tau == low)):
                 break
             hint[row] = _search(a, n, p, z, moved, hint[row])
@@ -80,7 +81,7 @@ def sparse_sweep(  # type: ignore[no-untyped-def]
                 left -= step
             taken += step
             kept += (mass - step) * w[np.uint32(successor[a + j])]
-            bottom = j if z[j] == low and bottom < 0 else bottom
+            bottom = j if z[j] == low and mass > 0.0 and bottom < 0 else bottom
         spread[row] = around
         carried[row] = kept + taken * w[np.uint32(successor[a + bottom])]
 
@@ -92,15 +93,17 @@ def _search(a, n, p, z, moved, hint):  # type: ignore[no-untyped-def]
     below, above = -np.inf, np.inf  # tau lies strictly between
     while True:
         level, over, reach = z[at], 0.0, 0.0
-        up, down = -1, -1
+        up, down, here = -1, -1, False
         for j in range(n):
             over += p[a + j] if z[j] > level else 0.0
             reach += p[a + j] if z[j] >= level else 0.0
-            if z[j] > level and (up < 0 or z[j] < z[up]):
-                up = j
-            if z[j] < level and (down < 0 or z[j] > z[down]):
-                down = j
-        if over > moved:
+            if p[a + j] > 0.0:
+                if z[j] > level and (up < 0 or z[j] < z[up]):
+                    up = j
+                if z[j] < level and (down < 0 or z[j] > z[down]):
+                    down = j
+                here |= z[j] == level
+        if over > moved or (down < 0 and not here):
             below, at = level, up
         elif reach > moved or down < 0:
             return at
@@ -131,14 +134,14 @@ def sort_down(z, order):  # type: ignore[no-untyped-def]
 @strict_function
 def dense_sweep(wanted, p, z, w, order, radius, sign, variance, value, spread, carried):  # type: ignore[no-untyped-def]
     """The same for rows that list every state; `z` is what `sort_down` put in `order`, with its sign."""
-    n, low = len(z), z[order[-1]]
-    bottom = n - 1
-    while bottom > 0 and z[order[bottom - 1]] == low:
-        bottom -= 1
+    n = len(z)
     for row in range(len(wanted)):
         if not wanted[row]:
             continue
-        a, moved = row * n, 0.5 * radius[row]
+        a, moved, last = row * n, 0.5 * radius[row], n - 1
+        while p[a + order[last]] == 0.0:
+            last -= 1
+        low = z[order[last]]
         left, k, tau = moved, 0, np.inf
         if moved > 0.0:
             while z[order[k]] > low and p[a + order[k]] <= left:
@@ -150,6 +153,10 @@ def dense_sweep(wanted, p, z, w, order, radius, sign, variance, value, spread, c
         if not variance:
             continue
         if moved > 0.0:
+            bottom = last
+            while last > 0 and z[order[last - 1]] == low:
+                last -= 1
+                bottom = last if p[a + order[last]] > 0.0 else bottom
             if tau > low:
                 kept += (p[a + order[k]] - left) * w[order[k]]
                 left, k = 0.0, k + 1
