@@ -47,9 +47,9 @@ def failures(method, mdp, data_sets, n, seed, truth=None, **options):
 @pytest.mark.parametrize("name", ["var", "rsvf", "rsvf_draw"])
 def test_one_sided_methods_fail_exactly_as_often_as_they_may(name):
     # each coin fails with delta / 5 on its own: 1 - (1 - 0.04)^5 = 0.185 of the data sets
-    found = failures(METHODS[name], HEADS, 300, 8, seed=1, draws=499)
+    found = failures(METHODS[name], HEADS, 200, 8, seed=1, draws=499)
     chance = 1.0 - (1.0 - DELTA / COINS) ** COINS
-    assert binom.ppf(FALSE_ALARM / 2, 300, chance) <= found <= binom.ppf(1 - FALSE_ALARM / 2, 300, chance)
+    assert binom.ppf(FALSE_ALARM / 2, 200, chance) <= found <= binom.ppf(1 - FALSE_ALARM / 2, 200, chance)
 
 
 def test_credible_balls_fail_at_most_as_often_as_they_may():

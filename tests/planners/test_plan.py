@@ -80,7 +80,7 @@ def test_the_set_solved_again_gives_the_plan(plans):
     for found in plans.values():
         again = urbe.solve(found.model, found.nature)
         assert np.array_equal(again.policy, found.policy)
-        assert np.array_equal(again.lower, found.guaranteed)
+        assert again.lower == pytest.approx(found.guaranteed, abs=1e-6)  # the tolerance of both solves
 
 
 def test_the_guaranteed_value_is_at_most_the_value_of_the_mean_model(plans):
@@ -298,7 +298,7 @@ def test_the_table_names_what_matters(plans):
     assert "VaRBellman(union=True) at confidence 0.95, from 1200 transitions" in text
     assert "With posterior probability 0.95 or more" in text
     assert "value on 200 held-out models" in text
-    assert f"{plans['var', 0].guaranteed_at_start:.6g}" in text
+    assert f"{plans['var', 0].guaranteed_at_start:.5g}" in text
     assert len(text.splitlines()) < 30
     assert "No guarantee" in str(plans["var_alone", 0])
     assert "Whatever the true model" in str(plans["hoeffding", 0])

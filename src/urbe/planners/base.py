@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -11,6 +10,14 @@ from urbe.ambiguity.base import AmbiguitySet
 from urbe.mdp.model import MDP
 from urbe.posteriors.dirichlet import Posterior
 from urbe.solvers.solution import Solution
+from urbe.types import FloatArray
+
+
+class Solve(Protocol):
+    """Solves a model against a set, from values to start with if there are any."""
+
+    def __call__(self, mdp: MDP, nature: AmbiguitySet, *, start: FloatArray | None = None) -> Solution:
+        """See `urbe.solve`."""
 
 
 class Task(NamedTuple):
@@ -28,7 +35,7 @@ class Task(NamedTuple):
     delta: float
     draws: int | None
     rng: np.random.Generator
-    solve: Callable[[MDP, AmbiguitySet], Solution]
+    solve: Solve
 
 
 class Answer(NamedTuple):

@@ -17,6 +17,7 @@ from urbe.posteriors.dirichlet import Posterior
 from urbe.solvers.iterate import Progress
 from urbe.solvers.solution import Solution
 from urbe.solvers.solve import solve
+from urbe.types import FloatArray
 
 
 def plan(
@@ -67,8 +68,8 @@ def plan(
     how: PlanningMethod = BCI() if method is None else method
     planning, judging = rng.spawn(2)
 
-    def solve_against(mdp: MDP, nature: AmbiguitySet) -> Solution:
-        return solve(mdp, nature, threads=threads, progress=progress)
+    def solve_against(mdp: MDP, nature: AmbiguitySet, *, start: FloatArray | None = None) -> Solution:
+        return solve(mdp, nature, start=start, threads=threads, progress=progress)
 
     lowered, delta = _with_low_rewards(posterior, 1.0 - share)
     answer = how.answer(Task(lowered, delta, draws, planning, solve_against))

@@ -67,10 +67,12 @@ class RSVF:
         mean = posterior.probability
 
         centre, radius = mean.copy(), np.zeros(rows.n_rows)
+        v: FloatArray | None = None
         cuts: list[list[Cut]] = [[] for _ in range(rows.n_rows)]
         for _ in range(self.rounds):
             model, ball = ball_around(posterior, centre, radius)
-            solution = task.solve(model, ball)
+            solution = task.solve(model, ball, start=v)
+            v = solution.value
             asked = self._unsafe(model, ball, solution.lower, drawn, rank)
             if not asked:
                 return Answer(model, ball, solution)

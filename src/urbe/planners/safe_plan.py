@@ -26,8 +26,8 @@ class SafePlan:
     Attributes:
       method, confidence: what was asked for.
       posterior: what was known.
-      model, nature: the set the policy is best against; `urbe.solve(plan.model, plan.nature)` gives `solution` again.
-        Where rewards are uncertain, those of `model` are low quantiles.
+      model, nature: the set the policy is best against; `urbe.solve(plan.model, plan.nature)` gives `solution` again,
+        up to its gap. Where rewards are uncertain, those of `model` are low quantiles.
       solution: of that problem. Its `value` is a worst case, not an estimate.
       start: `(S,)` distribution of the first state: the model's own, or else all states that are not terminal alike.
       held_out: values of `policy` on models drawn afresh; `below` is the share in which the guarantee fails somewhere.
@@ -69,16 +69,16 @@ class SafePlan:
         return self.method.promise(self.confidence)
 
     def __repr__(self) -> str:
-        return f"SafePlan({self.method}, confidence {self.confidence:g}, guaranteed {self.guaranteed_at_start:.6g})"
+        return f"SafePlan({self.method}, confidence {self.confidence:g}, guaranteed {self.guaranteed_at_start:.5g})"
 
     def __str__(self) -> str:
         return "\n".join((*self._head(), "", *self._comparison(), "", *self._states()))
 
     def _head(self) -> list[str]:
-        seen = f"{float(self.posterior.seen.sum()):.6g} transitions"
+        seen = f"{float(self.posterior.seen.sum()):.10g} transitions"
         return [
             f"{self.method} at confidence {self.confidence:g}, from {seen}",
-            f"Guaranteed from the start: {self.guaranteed_at_start:.6g}",
+            f"Guaranteed from the start: {self.guaranteed_at_start:.5g}",
             self.promise,
         ]
 
@@ -93,12 +93,12 @@ class SafePlan:
 
         lines = [line(f"value on {len(mine.values)} held-out models", "safe policy", "mean-model policy")]
         lines += [
-            line(f"  {share:.0%} quantile", f"{mine.percentile(share):.6g}", f"{other.percentile(share):.6g}")
+            line(f"  {share:.0%} quantile", f"{mine.percentile(share):.5g}", f"{other.percentile(share):.5g}")
             for share in SHARES
         ]
-        lines.append(line("  mean", f"{mine.mean:.6g}", f"{other.mean:.6g}"))
+        lines.append(line("  mean", f"{mine.mean:.5g}", f"{other.mean:.5g}"))
         promised = float(self.start @ self.nominal_value)
-        lines.append(line("stated value", f"{self.guaranteed_at_start:.6g}", f"{promised:.6g}"))
+        lines.append(line("stated value", f"{self.guaranteed_at_start:.5g}", f"{promised:.5g}"))
         lines.append(line("  missed in some state", f"{mine.below:.1%}", f"{other.below:.1%}"))
         return lines
 
@@ -107,7 +107,7 @@ class SafePlan:
         shown = min(len(self.guaranteed), SHOWN_STATES)
         for s in range(shown):
             names = ["end" if self.model.terminal[s] else str(int(p[s])) for p in (self.policy, self.nominal_policy)]
-            lines.append(f"{s:>7}  {names[0]:>8}  {names[1]:>18}  {self.guaranteed[s]:>14.6g}")
+            lines.append(f"{s:>7}  {names[0]:>8}  {names[1]:>18}  {self.guaranteed[s]:>14.5g}")
         if shown < len(self.guaranteed):
             lines.append(f"    ... {len(self.guaranteed) - shown} more states")
         return lines
