@@ -51,8 +51,8 @@ def record(
     >>> log.episode[-1], int(log.terminated.sum())
     (np.int64(2), 3)
     """
-    n_states, first_state = _discrete("observation_space", env.observation_space)
-    n_actions, first_action = _discrete("action_space", env.action_space)
+    n_states, first_state = discrete("observation_space", env.observation_space)
+    n_actions, first_action = discrete("action_space", env.action_space)
     choose = _chooser(policy, n_states, n_actions)
     checks.whole_number("episodes", episodes, 1)
     checks.whole_number("most_steps", most_steps, 1)
@@ -83,7 +83,7 @@ def record(
     return log
 
 
-def _discrete(name: str, space: Any) -> tuple[int, int]:
+def discrete(name: str, space: Any) -> tuple[int, int]:
     """Size and first value of a discrete space."""
     from gymnasium.spaces import Discrete
 
@@ -93,6 +93,11 @@ def _discrete(name: str, space: Any) -> tuple[int, int]:
             "so that each state and each action is a whole number."
         )
     return int(space.n), int(space.start)
+
+
+def has_table(env: Any) -> bool:
+    """Whether an environment tells its dynamics in a table `P`."""
+    return isinstance(getattr(env.unwrapped, "P", None), Mapping)
 
 
 def _chooser(policy: Policy | ArrayLike | None, n_states: int, n_actions: int) -> Policy:
@@ -120,7 +125,7 @@ def _chooser(policy: Policy | ArrayLike | None, n_states: int, n_actions: int) -
 
 def _needs_extra_state(env: Any, log: Transitions, ended: BoolArray, n_states: int, started: set[int]) -> bool:
     """Whether episodes terminate in states that are also passed through, or begun in."""
-    if isinstance(getattr(env.unwrapped, "P", None), Mapping):
+    if has_table(env):
         return MDP.from_gymnasium(env, discount=1.0).n_states > n_states
     passed = np.zeros(n_states, dtype=bool)
     passed[log.next_state[~ended]] = True

@@ -1,0 +1,132 @@
+"""Gymnasium environments with finitely many states and actions, for tabular agents to act in.
+
+States are numbered as in `MDP.from_gymnasium`: where the table `P` of an environment says that episodes end in states
+that are elsewhere passed through, or where there is no table, an end leads to one extra terminal state, the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from urbe.envs.base import Arrival
+from urbe.envs.gym import discrete, has_table
+from urbe.mdp.build import from_transitions
+from urbe.mdp.model import MDP
+from urbe.rng import go_to, positions
+from urbe.types import IntArray
+
+
+class Numbers(NamedTuple):
+    """How an environment's states and actions are numbered here: from 0, the first ones being `first_...` there.
+
+    Attributes:
+      n_states, n_actions: how many it has.
+      end: the extra state that ends lead to; -1 where they lead to states of their own.
+      known: whether its dynamics can be read from a table.
+    """
+
+    n_states: int
+    first_state: int
+    n_actions: int
+    first_action: int
+    end: int
+    known: bool
+
+
+@dataclass(frozen=True, eq=False)
+class GymEnv:
+    """Replicates of a Gymnasium environment, one instance each.
+
+    Every episode is reset with a seed from the replicate's own stream, so that a run can be saved between episodes and
+    taken up bit for bit, whatever the environment keeps to itself. Time limits belong to the task: an episode that the
+    environment cuts off may not be stepped further (`max_episode_steps=-1` makes one without a limit).
+
+    Args:
+      make: makes one; observations and actions are `Discrete`.
+
+    >>> import gymnasium
+    >>> lake = GymEnv(lambda: gymnasium.make("FrozenLake-v1", map_name="4x4"))
+    >>> lake.feasible(discount=0.99)
+    MDP(16 states (5 terminal), 44 rows, 128 entries, discount 0.99)
+    """
+
+    make: Callable[[], Any]
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """How states and actions are numbered; makes an environment to ask it."""
+        env = self.make()
+        n_states, first_state = discrete("observation_space", env.observation_space)
+        n_actions, first_action = discrete("action_space", env.action_space)
+        known = has_table(env)
+        extra = not known or MDP.from_gymnasium(env, discount=1.0).n_states > n_states
+        env.close()
+        return Numbers(n_states, first_state, n_actions, first_action, n_states if extra else -1, known)
+
+    def feasible(self, discount: float) -> MDP:
+        """What can happen: the table's model, or without one a model in which every action may lead to every state.
+
+        Without a table, probabilities are equal and rewards 0: the model says what is possible, not what is likely.
+        """
+        numbers = self.numbers
+        if numbers.known:
+            env = self.make()
+            model = MDP.from_gymnasium(env, discount=discount)
+            env.close()
+            return model
+        n, a = numbers.n_states, numbers.n_actions
+        state, action, successor = (x.ravel() for x in np.indices((n, a, n + 1)))
+        chance = np.full(len(state), 1.0 / (n + 1))
+        return from_transitions(
+            state, action, successor, chance, 0.0, discount=discount, n_states=n + 1, terminal=[numbers.end]
+        )
+
+    def start(self, generators: list[np.random.Generator]) -> GymReplicates:
+        """See `EnvKind`."""
+        return GymReplicates([self.make() for _ in generators], self.numbers, generators)
+
+
+class GymReplicates:
+    """See `GymEnv`; an `Env`."""
+
+    def __init__(self, envs: list[Any], numbers: Numbers, generators: list[np.random.Generator]) -> None:
+        self._envs, self._numbers, self._generators = envs, numbers, generators
+        self._steps = np.zeros(len(envs), dtype=np.int64)
+        self._cut = np.zeros(len(envs), dtype=np.bool_)
+
+    def begin(self, episode: int) -> IntArray:  # noqa: ARG002
+        """See `Env`."""
+        self._steps[:], self._cut[:] = 0, False
+        seeds = [int(generator.integers(2**31)) for generator in self._generators]
+        first = [int(env.reset(seed=seed)[0]) for env, seed in zip(self._envs, seeds, strict=True)]
+        states: IntArray = np.array(first, dtype=np.int64) - self._numbers.first_state
+        return states
+
+    def step(self, replicate: IntArray, state: IntArray, action: IntArray) -> Arrival:  # noqa: ARG002
+        """See `Env`; the environments know their states."""
+        k, numbers = len(replicate), self._numbers
+        next_state, reward, terminated = np.empty(k, dtype=np.int64), np.empty(k), np.empty(k, dtype=np.bool_)
+        for i, b in enumerate(replicate):
+            if self._cut[b]:
+                raise ValueError(
+                    f"The environment cut its episode off after {self._steps[b]} steps, but the task goes on; give the "
+                    "task a horizon of at most that, or make the environment without a limit (max_episode_steps=-1)."
+                )
+            seen, reward[i], terminated[i], self._cut[b], _ = self._envs[b].step(int(action[i]) + numbers.first_action)
+            ends = bool(terminated[i]) and numbers.end >= 0
+            next_state[i] = numbers.end if ends else int(seen) - numbers.first_state
+        self._steps[replicate] += 1
+        return Arrival(next_state, reward, terminated)
+
+    def state(self) -> dict[str, Any]:
+        """See `Env`; between episodes the generators are all there is."""
+        return {"generators": positions(self._generators)}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """See `Env`."""
+        go_to(self._generators, state["generators"])
