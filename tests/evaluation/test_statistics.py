@@ -198,6 +198,13 @@ def test_wilson_is_that_of_scipy(n, fraction, confidence):
     assert 0.0 <= found.low <= found.estimate <= found.high <= 1.0
 
 
+@pytest.mark.parametrize("confidence", np.linspace(0.01, 0.99, 50))
+@pytest.mark.parametrize("n", [1, 7, 20])
+def test_wilson_meets_zero_and_one(n, confidence):
+    assert frequency_interval(0, n, confidence=confidence).low == 0.0
+    assert frequency_interval(n, n, confidence=confidence).high == 1.0
+
+
 def test_wilson_covers_on_average():
     # exact coverage for 40 trials, averaged over probabilities
     n, grid = 40, np.linspace(0.01, 0.99, 197)

@@ -254,7 +254,7 @@ def test_the_page_has_a_chapter_for_each_experiment_with_its_facts(coarse):
         assert "unknown" not in facts or provenance.commit() is None
     assert "Largest certified gap" in price
     assert "Replicates" in last
-    assert "12 rows in rows/dots.csv" in last
+    assert "4, with 12 rows" in last
 
 
 def test_the_page_shows_every_model_with_captions_and_numbers(coarse):

@@ -208,10 +208,8 @@ def frequency_interval(successes: int, trials: int, *, confidence: float = 0.95)
         raise ValueError(f"successes is {k}, expected at most the {n} trials.")
     z = float(special.ndtri(0.5 + 0.5 * _confidence(confidence)))
     half = z * np.sqrt(k * (n - k) / n + 0.25 * z * z)
-    # at the ends the formula is exact, its rounding is not
-    low = 0.0 if k == 0 else float((k + 0.5 * z * z - half) / (n + z * z))
-    high = 1.0 if k == n else float((k + 0.5 * z * z + half) / (n + z * z))
-    return Interval(k / n, low, high)
+    low, rest = (float((count + 0.5 * z * z - half) / (n + z * z)) for count in (k, n - k))
+    return Interval(k / n, low, 1.0 - rest)  # so that both 0 and 1 are met exactly
 
 
 def _samples(name: str, value: ArrayLike, ndim: int | None = None) -> FloatArray:

@@ -175,9 +175,9 @@ def _chapter(
         rows += cell.rows
         seconds += cell.seconds
     sections = experiment.plot(experiment.analyse(rows))
-    kept = f", {reused} of them kept from an earlier run" if reused else ""
+    kept = f"; {reused} of them kept from an earlier run" if reused else ""
     facts = (
-        ("Cells", f"{len(jobs)}{kept}; {len(rows)} rows in rows/{experiment.NAME}.csv"),
+        ("Cells", f"{len(jobs)}, with {len(rows)} rows{kept}"),
         ("Computing", f"{seconds:.1f} s in all, one thread per cell, compilation included"),
         ("Commit", "unknown" if commit is None else commit[:12] + commit[40:]),
     )

@@ -68,14 +68,13 @@ def mark_changes(axes: Axes, at: Sequence[float], names: Sequence[str]) -> None:
 
 
 def _thinned(axes: Axes, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The points to draw, chosen as they stand on the axes' scales."""
+    """The points to draw, chosen as they stand on the horizontal scale; vertically only their order matters."""
     with np.errstate(divide="ignore", invalid="ignore"):
         across = np.log(x) if axes.get_xscale() == "log" else x
-        up = np.log(y) if axes.get_yscale() == "log" else y
     if not np.isfinite(across).all():
         at = int(np.argmin(np.isfinite(across)))
         raise ValueError(f"x[{at}] is {x[at]}, expected a positive finite number: the axis is logarithmic.")
-    kept = decimate(across, up)
+    kept = decimate(across, y)
     return x[kept], y[kept]
 
 

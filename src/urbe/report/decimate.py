@@ -14,7 +14,7 @@ def decimate(x: FloatArray, y: FloatArray, most: int = MOST) -> IntArray:
     """Indices of the points to draw: all when there are few, else those that make the outline.
 
     The range of x is cut into equal bins, of each the first, the last, the lowest and the highest point stay: the line
-    enters, leaves and reaches where it did, and no peak is lost. For a logarithmic axis give log(x), log(y).
+    enters, leaves and reaches where it did, and no peak is lost. For a logarithmic axis give log(x).
 
     Args:
       x: `(n,)` increasing.
@@ -30,8 +30,7 @@ def decimate(x: FloatArray, y: FloatArray, most: int = MOST) -> IntArray:
     bins = most // 4
     width = (x[-1] - x[0]) / bins
     which = np.minimum((x - x[0]) / width, bins - 1).astype(np.int64)
-    first = np.searchsorted(which, np.arange(bins))
-    first = first[np.diff(np.append(first, n)) > 0]  # empty bins begin where the next one does
+    first = np.searchsorted(which, np.arange(bins))  # of an empty bin, that of the next
     last = np.append(first[1:], n) - 1
     lowest = np.minimum.reduceat(np.where(np.isnan(y), np.inf, y), first)
     highest = np.maximum.reduceat(np.where(np.isnan(y), -np.inf, y), first)

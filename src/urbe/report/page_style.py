@@ -63,7 +63,7 @@ footer { color: var(--muted); font-size: 0.85rem; padding-bottom: 3rem; margin-t
   h3 { margin-top: 1rem; }
   article { border-top: none; margin: 0; padding: 0; }
   article + article { break-before: page; }
-  tr, .verdicts li { break-inside: avoid; }
+  tr, .scroll, .verdicts li { break-inside: avoid; }
   figcaption { font-size: 9pt; }
   table { font-size: 7.5pt; }
   th, td { padding: 0.15rem 0.4rem; }
