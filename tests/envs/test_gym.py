@@ -117,6 +117,24 @@ def test_an_end_that_is_passed_through_gets_a_state_of_its_own():
     assert Posterior.fit(log, discount=0.9, terminal=[3, 4]).model.terminal.tolist() == [False] * 3 + [True] * 2
 
 
+def test_an_end_where_episodes_also_begin_gets_a_state_of_its_own():
+    class Ring(Corridor):
+        """Begins in state 2 and ends by moving on to it from state 1."""
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed, options=options)
+            self.at = 2
+            return 2, {}
+
+        def step(self, _):
+            before, self.at = self.at, {2: 0, 0: 1, 1: 2}[self.at]
+            return self.at, 0.0, before == 1, False, {}
+
+    log = record(Ring(), episodes=2, seed=0)
+    assert log.state.tolist() == [2, 0, 1] * 2
+    assert log.next_state.tolist() == [0, 1, 4] * 2
+
+
 def test_spaces_that_do_not_start_at_zero():
     log = record(Corridor(first=10, start=5), [1] * 4, episodes=1, seed=0)
     assert log.state.tolist() == [0, 1, 2]

@@ -53,8 +53,8 @@ def lists(log):
         GOOD.replace("state,action", "idstatefrom,idaction").replace("next_state", "idstateto"),
         GOOD.replace(HEADER, "S,A,R,S_next,Done,Episode,T\n"),
         GOOD.replace(HEADER, '"state","action","reward","next_state","terminated","episode","step"\n'),
-        HEADER + "0,1,0.5,1,False,0,0\n1,0,-2,2,True,0,1\n0,0,1e3,0,False,7,0\n",
-        HEADER + "0,1,0.5,1,false,0,0\n1,0,-2,2, true ,0,1\n0,0,1e3,0,FALSE,7,0\n",
+        HEADER + "0,1,0.5,1,False,0,0\n1,0,-2,2,true,0,1\n0,0,1e3,0,False,7,0\n",
+        HEADER + "0,1,0.5,1,false,0,0\n1,0,-2,2, TRUE ,0,1\n0,0,1e3,0,FALSE,7,0\n",
         HEADER + "0.0,1,.5,1,0.0,0,0\n1,0,-2e0,2,1.0,0,1\n0,0,1000,0,0,7,0\n",
         'note,step,episode,done,s_next,r,a,s\ntrue,0,0,False,1,0.5,1,0\n,1,0,True,2,-2,0,1\n"a, b",0,7,0,0,1000,0,0\n',
     ],
@@ -137,6 +137,12 @@ def test_there_and_back(suffix, log):
     for name, column in log.columns().items():
         assert np.array_equal(again.columns()[name], column), name
         assert again.columns()[name].dtype == column.dtype
+
+
+def test_csv_is_written_plainly(tmp_path):
+    write_log(tmp_path / "log.csv", Transitions(**EXPECTED))
+    written = (tmp_path / "log.csv").read_text()
+    assert written == HEADER + "0,1,0.5,1,0,0,0\n1,0,-2.0,2,1,0,1\n0,0,1000.0,0,0,7,0\n"
 
 
 @pytest.mark.parametrize("name", ["log.csv", "log.parquet"])

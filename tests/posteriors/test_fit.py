@@ -169,6 +169,14 @@ def test_states_entered_with_terminated_are_terminal():
     assert masked.model.terminal.tolist() == [False, False, True]
 
 
+def test_terminal_states_have_no_actions_even_where_all_others_have_every_one():
+    log = log_of((0, 0, 1.0, 2), (0, 1, 0.0, 1), terminated=[1, 0])
+    model = Posterior.fit(log, discount=0.9, feasible="all", n_actions=2, rewards=NormalGamma()).model
+    assert model.terminal.tolist() == [False, False, True]
+    assert np.c_[model.row_state, model.action].tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    assert model.rows.successor.tolist() == [0, 1, 2] * 4
+
+
 def test_states_never_mentioned_have_no_actions_and_nothing_leads_there():
     posterior = Posterior.fit(log_of((0, 0, 1.0, 3), (3, 0, 1.0, 0)), discount=0.9, n_states=6)
     assert posterior.model.terminal.tolist() == [False, True, True, False, True, True]
@@ -265,22 +273,24 @@ def test_refuses_a_log_that_goes_on_after_its_end():
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ((0, 0, 1.0, 2), "Transition 1 leads from state 0 by action 0 to state 2, but the successors 0, 1 alone are "
+        ((0, 0, 1.0, 3), "Transition 1 leads from state 0 by action 0 to state 3, but the successors 0, 2 alone are "
          "feasible there."),
-        ((0, 3, 1.0, 0), "Transition 1 leads from state 0 by action 3 to state 0, but state 0 has the actions 0, 1."),
-        ((0, 0, 1.0, 9), "Transition 1 leads from state 0 by action 0 to state 9, expected states below 3"),
-        ((9, 0, 1.0, 0), "Transition 1 leads from state 9 by action 0 to state 0, expected states below 3"),
-        ((2, 0, 1.0, 2), "to state 2 with reward 1, but state 2 is terminal; expected nothing but a self-loop"),
-        ((2, 0, 0.0, 1), "to state 1 with reward 0, but state 2 is terminal"),
+        ((0, 0, 1.0, 1), "Transition 1 leads from state 0 by action 0 to state 1, but the successors 0, 2 alone are "),
+        ((0, 3, 1.0, 0), "Transition 1 leads from state 0 by action 3 to state 0, but state 0 has the actions 0, 2."),
+        ((0, 1, 1.0, 2), "Transition 1 leads from state 0 by action 1 to state 2, but state 0 has the actions 0, 2."),
+        ((0, 0, 1.0, 9), "Transition 1 leads from state 0 by action 0 to state 9, expected states below 4"),
+        ((9, 0, 1.0, 0), "Transition 1 leads from state 9 by action 0 to state 0, expected states below 4"),
+        ((3, 0, 1.0, 3), "to state 3 with reward 1, but state 3 is terminal; expected nothing but a self-loop"),
+        ((3, 0, 0.0, 1), "to state 1 with reward 0, but state 3 is terminal"),
     ],
 )  # fmt: skip
 def test_refuses_what_the_model_does_not_list(row, message):
     model = MDP.from_transitions(
-        [0, 0, 0, 1], [0, 0, 1, 0], [0, 1, 1, 2], [0.0, 1.0, 1.0, 1.0], 0.0, discount=0.9, terminal=[2]
+        [0, 0, 0, 1, 2], [0, 0, 2, 0, 0], [0, 2, 2, 3, 3], [0.0, 1.0, 1.0, 1.0, 1.0], 0.0, discount=0.9, terminal=[3]
     )
     good = (0, 0, 0.0, 0)  # listed with probability 0: feasible
-    posterior = Posterior.fit(log_of(good, (2, 0, 0.0, 2)), model=model)
-    assert posterior.seen.tolist() == [1.0, 0.0, 0.0]
+    posterior = Posterior.fit(log_of(good, (3, 0, 0.0, 3)), model=model)
+    assert posterior.seen.tolist() == [1.0, 0.0, 0.0, 0.0]
     for call in (lambda log: Posterior.fit(log, model=model), posterior.update):
         with pytest.raises(ValueError, match=re.escape(message)):
             call(log_of(good, row))

@@ -149,13 +149,13 @@ def failure(posterior: Posterior, confidence: float, union: bool) -> float:
 
 def quantile_index(draws: int, delta: float) -> int:
     """ceil(M (1 - delta)) - 1, the 0-based place of the quantile among M sorted numbers; refuses too few of them."""
-    m = checks.whole_number("draws", draws, 1)
-    if m * delta < 1.0 - 1e-9:  # 1 - confidence is rounded
+    checks.whole_number("draws", draws, 1)
+    if draws * delta < 1.0 - 1e-9:  # 1 - confidence is rounded
         raise ValueError(
-            f"draws is {m}, too few for a quantile of level 1 - {delta:.3g}: expected at least "
+            f"draws is {draws}, too few for a quantile of level 1 - {delta:.3g}: expected at least "
             f"{math.ceil(1.0 / delta - 1e-6)}. Ask for more draws, less confidence, or each row alone with union=False."
         )
-    return max(math.ceil(m * (1.0 - delta) - 1e-9), 1) - 1
+    return max(math.ceil(draws * (1.0 - delta)), 1) - 1
 
 
 def _row_blocks(entry_start: IntArray, draws: int) -> Iterator[tuple[int, int]]:

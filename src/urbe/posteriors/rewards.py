@@ -1,8 +1,8 @@
 """Uncertain rewards: a normal-gamma posterior of the mean reward of each pair.
 
-    tau(s, a) ~ Gamma(shape, rate),    r(s, a) | tau ~ Normal(mean, 1 / (weight tau))
+    precision(s, a) ~ Gamma(shape, rate),    r(s, a) | precision ~ Normal(mean, 1 / (weight precision))
 
-and what is observed is Normal(r(s, a), 1 / tau). After n observations of mean x and sum of squared deviations d:
+and what is observed is Normal(r(s, a), 1 / precision). After n observations of mean x and sum of squared deviations d:
 
     weight' = weight + n                       mean' = (weight mean + n x) / weight'
     shape'  = shape + n / 2                    rate' = rate + d / 2 + n weight (x - mean)^2 / (2 weight')
