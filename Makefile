@@ -11,7 +11,7 @@ export MKL_NUM_THREADS := 1
 .PHONY: help reproduce test test-slow lint bench clean
 
 help:
-	@echo "make reproduce   solve the bundled models over a range of radii and write the report"
+	@echo "make reproduce   run the experiments and write the report"
 	@echo "make test        lint, types, import directions, tests"
 	@echo "make test-slow   long statistical and large-model checks"
 	@echo "make bench       compare with the non-robust solvers of PyPI and write docs/benchmarks.md"
