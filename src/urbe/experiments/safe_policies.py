@@ -45,7 +45,7 @@ METHODS: dict[str, PlanningMethod] = {
 NOMINAL = "nominal"
 WORLDS = ("riverswim", "machine_replacement")
 TRUTHS = ("drawn", "fixed")
-TRANSITIONS = (100, 500, 2500, 12500)
+TRANSITIONS = (100, 1000, 10_000)
 DATA_SETS = {"drawn": 40, "fixed": 16}
 CONFIDENCE = 0.9
 DRAWS = 400
@@ -75,7 +75,7 @@ class SafeCell:
 
     @property
     def name(self) -> str:
-        """E.g. `riverswim-drawn-500`."""
+        """E.g. `riverswim-drawn-1000`."""
         return f"{self.model}-{self.truth}-{self.transitions}"
 
 
