@@ -91,6 +91,17 @@ def test_relative_imports_count_from_the_package(lab):
     }  # fmt: skip
 
 
+def test_plots_of_other_modules_count(lab):
+    lab("def plot(): import lab.gears", "lab.second")
+    assert set(lab("import lab.second").files) == {"lab.main", "lab.second", "lab.gears"}
+
+
+def test_how_results_are_shown_does_not_count(lab, tmp_path):
+    lab("import urbe.report.style\nfrom urbe.report.numbers import number\nfrom urbe import checks")
+    found = sources.sources("lab.main", {"lab": tmp_path, "urbe": sources.PACKAGE.parent})
+    assert set(found.files) == {"lab.main", "urbe.checks", "urbe.types"}
+
+
 def test_cycles_end(lab):
     lab("import lab.second", "lab.first")
     assert set(lab("import lab.first", "lab.second").files) == {"lab.first", "lab.second"}

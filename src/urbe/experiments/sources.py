@@ -74,7 +74,7 @@ def sources(module: str, roots: Mapping[str, Path]) -> Sources:
     while waiting:
         name = waiting.pop()
         path = _file(name, roots)
-        if path is None or name in files or name.startswith(f"{PACKAGE.name}.report"):
+        if path is None or name in files or name.split(".")[:2] == [PACKAGE.name, "report"]:
             continue
         files[name] = path
         for statement in _parsed(path.read_bytes()).imports:
@@ -151,7 +151,6 @@ def _targets(origin: str, member: str | None, roots: Mapping[str, Path]) -> list
     shadowed = any(
         other.name == member and f"{_origin(other, path, origin)}.{other.member}" != inner
         for other in _parsed(path.read_bytes()).imports
-        if other.place == "top"
     )
     return [origin, inner] if shadowed else [inner]
 

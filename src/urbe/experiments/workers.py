@@ -119,7 +119,7 @@ def _start() -> tuple[BaseProcess, Connection]:
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs,), daemon=True)
-    with _environment(ONE_THREAD):
+    with _environment(ONE_THREAD), _without_interrupts():
         process.start()
     theirs.close()
     return process, ours
@@ -152,7 +152,7 @@ def _stop(processes: Sequence[BaseProcess]) -> None:
 
 def _work(channel: Connection) -> None:
     """The life of a process: jobs in, "well done" (None) or what went wrong out, until the other end closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the parent decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides, also where signals cannot be blocked
     signal.signal(signal.SIGTERM, _leave)
     digests: dict[str, str] = {}
     while True:
@@ -184,6 +184,19 @@ def _leave(signum: int, _: FrameType | None) -> None:
 
 def _named(job: Job) -> str:
     return f"{job.path.parent.name}/{job.cell.name}"
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Processes started within do not hear Ctrl-C, from their first moment on; ours arrives at the end."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
