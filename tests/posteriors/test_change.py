@@ -174,3 +174,19 @@ def test_replicates_do_not_see_each_other_and_a_saved_belief_goes_on():
 def test_impossible_successors_are_refused():
     with pytest.raises(ValueError, match=r"The prior of state 1, action 0 is 0 on one of the successors"):
         ChangePoint(0.1).start(two_coins((1.0, 1.0, 0.0, 1.0)), 1)
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_row_with_one_successor_keeps_plain_counts_and_tells_nothing(together):
+    mdp = from_dense([[[0.0, 1.0]], [[0.5, 0.5]]], 0.0, discount=0.9)
+    prior = Posterior(mdp, np.ones(3), np.ones(3))
+    belief = ChangePoint(0.1, together=together).start(prior, 1)
+    silent = ChangePoint(0.1, together=together).start(prior, 1)
+    for episode in range(30):
+        belief.observe(Visit(np.array([0]), np.array([0]), np.array([0]), np.array([0])))
+        for each in (belief, silent):
+            if episode % 3 == 0:
+                each.observe(Visit(np.array([0]), np.array([1]), np.array([2]), np.array([0])))
+            each.end_episode()
+    assert belief.alpha[0, 0, 0] == belief.total[0, 0, 0] == 31.0
+    np.testing.assert_array_equal(belief.alpha[0, 0, 1:], silent.alpha[0, 0, 1:])

@@ -11,7 +11,8 @@ The mixture over e is answered as one Dirichlet of the same mean and of the same
 
     p_j = sum_e w_e p_ej,     N + 1 = sum_j p_j (1 - p_j) / sum_j Var p_j,     alpha = N p.
 
-A row that is not visited for long slowly goes back to its prior: its regime may have ended unseen.
+A row that is not visited for long slowly goes back to its prior: its regime may have ended unseen. A row with a single
+successor cannot change; it keeps plain counts.
 """
 
 from __future__ import annotations
@@ -126,6 +127,10 @@ def _observe(replicate, row, entry, start, group_start, prior, weight, seen, cou
         b = replicate[k]
         g = 0 if together else row[k]
         first, last = start[row[k]], start[row[k] + 1]
+        if last - first == 1:
+            alpha[b, first] += 1.0
+            total[b, row[k]] += 1.0
+            continue
         mass = 0.0
         for e in range(weight.shape[2]):
             if weight[b, g, e] > 0.0:
@@ -148,6 +153,8 @@ def _tick(hazard, start, group_start, prior, weight, seen, counts, alpha, total)
         if hazard[b] == 0.0:
             continue
         for g in range(weight.shape[1]):
+            if start[group_start[g + 1]] - start[group_start[g]] == group_start[g + 1] - group_start[g]:
+                continue  # single successors alone
             fresh, least = -1, 0
             for e in range(weight.shape[2]):
                 if weight[b, g, e] > 0.0 and seen[b, g, e] == 0.0:
@@ -172,6 +179,8 @@ def _tick(hazard, start, group_start, prior, weight, seen, counts, alpha, total)
 def _match(b, g, row, start, prior, weight, counts, alpha, total):  # type: ignore[no-untyped-def]
     """Writes the Dirichlet that has the mixture's mean and total variance on one row."""
     first, last = start[row], start[row + 1]
+    if last - first == 1:
+        return
     alpha[b, first:last] = 0.0
     size, second = 0.0, 0.0
     for e in range(weight.shape[2]):
