@@ -10,7 +10,7 @@ from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import measures
+from benchmarks import agents, measures
 from benchmarks.measures import Line
 
 PAGE = """\
@@ -25,7 +25,8 @@ whose successors lie within 15 states. The peers (mdpsolver, QuantEcon, pymdptoo
 robust solver can be installed from PyPI. "Off by" is the distance of their values from ours; pymdptoolbox stops on the
 span and returns unshifted values. A second solve of one mdpsolver model starts from the first one's policy, so each of
 its solves has a fresh model. urbe's solves include certified bounds. Residual-stopped modified policy iteration runs on
-urbe's own kernels, with the best number of evaluation sweeps of those tried.
+urbe's own kernels, with the best number of evaluation sweeps of those tried. Agents are compared with
+`benchmarks/naive.py`: NumPy, one replicate at a time, everything planned anew before each episode.
 
 | what | found | wanted | | detail |
 |---|---:|---:|---|---|
@@ -37,7 +38,7 @@ def main() -> None:
     """Measures, prints, and writes the page when asked to."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the table to a Markdown page")
-    parser.add_argument("--only", nargs="*", metavar="NAME", help="solves, sweeps, slow, threads, large, start")
+    parser.add_argument("--only", nargs="*", metavar="NAME", help="solves, sweeps, slow, threads, large, start, agents")
     parser.add_argument("--repeats", type=int, default=15)
     options = parser.parse_args()
     warnings.filterwarnings("ignore", module="mdptoolbox")
@@ -48,6 +49,7 @@ def main() -> None:
         "threads": lambda: measures.threads(options.repeats),
         "large": lambda: measures.large(10**6, 4.0) + measures.large(10**7, 12.0),
         "start": lambda: measures.cold_start(5),
+        "agents": lambda: agents.agents(options.repeats),
     }
     lines: list[Line] = []
     for name, measure in groups.items():
