@@ -7,6 +7,9 @@
 True
 """
 
+from importlib import import_module
+from types import ModuleType
+
 from urbe.ambiguity import AmbiguitySet as AmbiguitySet
 from urbe.ambiguity import Chi2Ball as Chi2Ball
 from urbe.ambiguity import ConditionalValueAtRisk as ConditionalValueAtRisk
@@ -66,3 +69,10 @@ from urbe.solvers import certify as certify
 from urbe.solvers import evaluate_policy as evaluate_policy
 from urbe.solvers import solve as solve
 from urbe.solvers import value_variance as value_variance
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Subpackages few programs need are imported when first asked for, so that `import urbe` stays quick."""
+    if name in ("agents", "envs"):
+        return import_module(f"urbe.{name}")
+    raise AttributeError(f"module 'urbe' has no attribute {name!r}")
