@@ -121,6 +121,13 @@ def test_cells_that_raise_or_crash_are_named_and_cost_no_other(output, log):
     assert experiment.ran() == ["dot-0", "dot-0.5", "dot-1.5"]
 
 
+def test_code_that_changes_under_way_is_noticed(output, log, monkeypatch):
+    monkeypatch.setitem(reproduce_function.__globals__, "code_digest", lambda _: "of yesterday")
+    with pytest.raises(CellsFailed, match="The code changed while the run was under way; run again"):
+        reproduce(output, figures=(Dots(log, radii=(0.0,)),))
+    assert files(output) == {}
+
+
 INTERRUPTED = """\
 import sys
 from pathlib import Path
