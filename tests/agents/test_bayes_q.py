@@ -176,6 +176,13 @@ def test_ends_and_cuts():
     assert told == {"plain": 3.5, "cut": 3.5, "ended": 2.5}  # (4 + 1 + 0.5 * 4) / 2 and (4 + 1) / 2
 
 
+def test_a_terminal_state_has_no_future_even_when_nobody_says_so():
+    mdp = MDP.from_dense(np.full((2, 1, 2), 0.5), 0.0, discount=0.5, terminal=[1])
+    agent = start(BayesianQ(mean=4.0), mdp)
+    agent.observe(steps(0, 0, 1.0, 1), 0)
+    assert agent.belief[0, 0, 0] == 2.5
+
+
 def test_the_best_action_ahead_counts():
     mdp = MDP.from_dense(np.full((2, 3, 2), 0.5), 0.0, discount=0.5)
     agent = start(BayesianQ(), mdp)

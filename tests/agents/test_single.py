@@ -6,6 +6,7 @@ import pytest
 import urbe
 from urbe.agents import RLSVI, URBE, BayesianQ, QLearning, Single, Task, run
 from urbe.envs.finite import FiniteEnv
+from urbe.posteriors.beliefs import Forgetting
 from urbe.rng import streams
 
 SWIM = urbe.library.riverswim(5)
@@ -30,7 +31,10 @@ def episodes(agent, n, seed):
     return totals
 
 
-@pytest.mark.parametrize("kind", [URBE(), QLearning(), RLSVI(0.3), BayesianQ()], ids=lambda kind: type(kind).__name__)
+KINDS = [URBE(), URBE(belief=Forgetting(0.5)), QLearning(), RLSVI(0.3), BayesianQ()]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=repr)
 def test_acts_like_replicate_zero(kind):
     record = run(kind, FiniteEnv.of(SWIM), TASK, episodes=15, seed=4, replicates=2)
     assert episodes(Single(kind, TASK, seed=4), 15, 4) == record.reward[0].tolist()

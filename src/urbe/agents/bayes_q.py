@@ -85,7 +85,7 @@ class ReturnBeliefs:
         pair = self._locate.rows(steps)
         rows, listed = self._menu(steps.next_state)
         who, each = steps.replicate, np.arange(len(pair))
-        best = rows[each, np.where(listed, self.belief[0, who[:, None], rows], -np.inf).argmax(axis=1)]
+        best = rows[each, self.belief[0, who[:, None], rows].argmax(axis=1)]
         gamma = np.where(steps.terminated | ~listed[:, 0], 0.0, self._model.discount)
         ahead = RewardPosterior(*self.belief[:, who, best])
         after = self._update(RewardPosterior(*self.belief[:, who, pair]), steps.reward, gamma, ahead)
