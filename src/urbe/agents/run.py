@@ -26,10 +26,12 @@ class Record(NamedTuple):
     Attributes:
       reward: `(B, episodes)` total reward of each episode.
       steps: `(B, episodes)` its number of steps.
+      regret: `(B, episodes)` what its actions forwent, `gaps` added up; zero when none were given.
     """
 
     reward: FloatArray
     steps: IntArray
+    regret: FloatArray
 
 
 def run(
@@ -40,6 +42,7 @@ def run(
     episodes: int,
     seed: int,
     replicates: int | IntArray = 1,
+    gaps: FloatArray | None = None,
     progress: Progress | None = None,
 ) -> Record:
     """Runs replicates of an agent for a number of episodes.
@@ -51,13 +54,14 @@ def run(
       episodes: how many.
       seed: of everything random; replicate k does the same whatever the number of replicates.
       replicates: how many independent learners, each in a world of its own; or their numbers, `(B,)`.
+      gaps: `(H, S, A)` what each action forgoes (`urbe.evaluation.optimality_gaps`); their sums are the regret.
       progress: called as `progress(done, episodes)`.
 
     Returns:
       a `Record`.
     """
     numbers = np.arange(replicates) if isinstance(replicates, int) else replicates
-    running = Run(agent, env, task, episodes=episodes, seed=seed, replicates=numbers)
+    running = Run(agent, env, task, episodes=episodes, seed=seed, replicates=numbers, gaps=gaps)
     while not running.done:
         running.episode()
         if progress is not None:
@@ -69,7 +73,7 @@ class Run:
     """A run that can be stopped, saved and taken up again between episodes.
 
     Args:
-      agent, env, task, episodes, seed: as for `run`.
+      agent, env, task, episodes, seed, gaps: as for `run`.
       replicates: `(B,)` their numbers, which name their random streams.
 
     Attributes:
@@ -80,15 +84,25 @@ class Run:
     """
 
     def __init__(
-        self, agent: AgentKind, env: EnvKind, task: Task, *, episodes: int, seed: int, replicates: IntArray
+        self,
+        agent: AgentKind,
+        env: EnvKind,
+        task: Task,
+        *,
+        episodes: int,
+        seed: int,
+        replicates: IntArray,
+        gaps: FloatArray | None = None,
     ) -> None:
         checks.whole_number("episodes", episodes, 1)
         checks.whole_number("horizon", task.horizon, 1)
         self.at = 0
-        self.record = Record(np.zeros((len(replicates), episodes)), np.zeros((len(replicates), episodes), dtype=int))
+        shape = (len(replicates), episodes)
+        self.record = Record(np.zeros(shape), np.zeros(shape, dtype=int), np.zeros(shape))
         self.agent = agent.start(task, Streams(seed, replicates))
         self._env = env.start(streams(seed, "environment", replicates))
         self._horizon = task.horizon
+        self._gaps = gaps
         self.parts: dict[str, object] = {
             "agent": agent,
             "env": env,
@@ -96,6 +110,7 @@ class Run:
             "episodes": episodes,
             "seed": seed,
             "replicates": replicates,
+            "gaps": gaps,
         }
 
     @property
@@ -115,6 +130,8 @@ class Run:
             cut = going if step + 1 == self._horizon else np.zeros_like(going)
             self.agent.observe(Steps(replicate, state, action, reward, next_state, terminated, cut), step)
             total[replicate] += reward
+            if self._gaps is not None:
+                self.record.regret[replicate, self.at] += self._gaps[step, state, action]
             length[replicate] += 1
             replicate, state = replicate[going], next_state[going]
             if not len(replicate):
@@ -129,6 +146,7 @@ class Run:
             "at": self.at,
             "reward": self.record.reward.copy(),
             "steps": self.record.steps.copy(),
+            "regret": self.record.regret.copy(),
             "agent": self.agent.state(),
             "env": self._env.state(),
         }
@@ -136,6 +154,6 @@ class Run:
     def load(self, state: Mapping[str, Any]) -> None:
         """Goes on from what `state` gave, bit for bit."""
         self.at = int(state["at"])
-        self.record = Record(np.array(state["reward"]), np.array(state["steps"]))
+        self.record = Record(*(np.array(state[name]) for name in Record._fields))
         self.agent.load(state["agent"])
         self._env.load(state["env"])

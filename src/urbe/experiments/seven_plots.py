@@ -1,0 +1,172 @@
+"""Verdicts, figures and tables of the seven-state comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+
+from urbe.evaluation.statistics import Interval, mean_interval, paired_difference
+from urbe.experiments.seven_states import ODDS, SCHEDULES, Result
+from urbe.report.content import Exhibit, Outcome, Section, Table, Verdict
+from urbe.report.curves import draw_bands, mark_changes
+from urbe.report.dots import ROW, draw_dots, rows_of
+from urbe.report.figures import Figure, styled
+from urbe.report.numbers import decide, decimals, interval_column, interval_text
+from urbe.report.panels import panels
+
+WANTED = 1.90
+"""Reward per episode, added up over the four phases, that calibrated URBE should reach in the direct reading."""
+
+OURS = "calibrated URBE"
+
+
+def sections(results: Sequence[Result]) -> list[Section]:
+    """The verdicts, then one section for each reading and schedule."""
+    worlds = dict.fromkeys((result.reading, result.schedule) for result in results)
+    with styled():
+        return [_verdicts(results), *(_world(results, *world) for world in worlds)]
+
+
+def _verdicts(results: Sequence[Result]) -> Section:
+    seeds = len(results[0].phases)
+    odds = ", ".join(f"{p:g}" for p in ODDS)
+    text = (
+        "An agent chooses in state 0 between a safe reward of 0.14 and three gambles for a reward of 1, whose odds "
+        f"jump between phases ({odds}). In the direct reading of the paper's drawing a failed gamble ends with "
+        "nothing; in the chain reading it falls through to the next one. Below, a total is the mean "
+        "reward per episode, added up over the four phases: 1.98 for an oracle in the direct reading, 0.56 for always "
+        "playing safe.",
+        "Every learner has its parameters chosen among at most twelve settings on ten tuning seeds and is reported on "
+        f"{seeds} fresh ones. All share the prior, the belief about the dynamics and, seed by seed, the same world; "
+        "differences are paired by seed. Intervals are Student's, at 95 %.",
+    )
+    verdicts = [
+        *(_against(results, "UBE", "URBE", belief) for belief in _beliefs(results)),
+        *(_against(results, "robust", "URBE", belief) for belief in _beliefs(results)),
+        *(_adverse(results, belief) for belief in _beliefs(results)),
+        *(_reached(results, belief) for belief in _beliefs(results)),
+        *(_among_the_best(results, schedule) for schedule in SCHEDULES),
+    ]
+    facts = (("Replicates", f"{seeds} seeds for each agent, belief, reading and schedule"),)
+    return Section("Verdicts", text, verdicts=tuple(verdicts), facts=facts)
+
+
+def _against(results: Sequence[Result], other: str, agent: str, belief: str) -> Verdict:
+    """The paper's two claims on its figure, for each belief."""
+    ours, theirs = (_find(results, "direct", "paper", belief, name) for name in (agent, other))
+    difference = paired_difference(ours.total, theirs.total)
+    claim = f"{agent} earns more than {other}: direct reading, paper's schedule, {belief} belief."
+    return decide(claim, f"The difference of their totals ({_both(ours, theirs)})", difference)
+
+
+def _adverse(results: Sequence[Result], belief: str) -> Verdict:
+    ours, theirs = (_find(results, "direct", "paper", belief, name) for name in ("URBE", "UBE"))
+    adverse = [k for k, p in enumerate(ODDS) if p < 0.14]
+    difference = paired_difference(ours.phases[:, adverse].sum(axis=1), theirs.phases[:, adverse].sum(axis=1))
+    claim = f"URBE earns more than UBE in the phases where gambling does not pay: {belief} belief."
+    return decide(claim, "The difference over those phases", difference)
+
+
+def _reached(results: Sequence[Result], belief: str) -> Verdict:
+    ours = _find(results, "direct", "paper", belief, OURS)
+    claim = f"{OURS[0].upper()}{OURS[1:]} reaches {WANTED:.2f} on fresh seeds: direct reading, {belief} belief."
+    return decide(claim, "Its total", mean_interval(ours.total), above=WANTED)
+
+
+def _among_the_best(results: Sequence[Result], schedule: str) -> Verdict:
+    """Whether no other learner is better by more than the interval of the difference, whatever the belief of each."""
+    here = [r for r in results if (r.reading, r.schedule) == ("direct", schedule) and r.agent != "oracle"]
+    ours = max((r for r in here if r.agent == OURS), key=lambda r: float(r.total.mean()))
+    best = max((r for r in here if r.agent != OURS), key=lambda r: float(r.total.mean()))
+    difference = paired_difference(ours.total, best.total)
+    outcome: Outcome = "holds" if difference.high >= 0.0 else "does not hold"
+    told = interval_text(difference, decimals([difference]))
+    return Verdict(
+        f"No other learner is better than {OURS} by more than the interval of their difference, each with its best "
+        f"belief: direct reading, {schedule} schedule.",
+        outcome,
+        f"{OURS} ({ours.belief}) minus {best.agent} ({best.belief}) is {told}; totals {_both(ours, best)}.",
+    )
+
+
+def _world(results: Sequence[Result], reading: str, schedule: str) -> Section:
+    here = [r for r in results if (r.reading, r.schedule) == (reading, schedule)]
+    lengths = SCHEDULES[schedule]
+    told = f"{reading} reading, {schedule} schedule"
+    curves = Exhibit(
+        f"curves-{reading}-{schedule.replace(' ', '-')}",
+        _curves(here, lengths),
+        f"Cumulated reward of every agent over the episodes, one panel for each belief; {told}.",
+        "Cumulated reward: mean, and the range between the 10th and the 90th percentile of the seeds. Rules mark where "
+        "the odds of the gamble change.",
+    )
+    dots = Exhibit(
+        f"totals-{reading}-{schedule.replace(' ', '-')}",
+        _totals(here),
+        f"Total of every agent with every belief, with intervals; {told}.",
+        "Mean reward per episode, added up over the four phases, with 95 % intervals over the seeds.",
+        (_settings(here),),
+    )
+    phases = ", ".join(f"{p:g} for {n} episodes" for p, n in zip(ODDS, lengths, strict=True))
+    return Section(
+        f"{reading.capitalize()} reading, {schedule} schedule",
+        (f"Odds of the gamble: {phases}.",),
+        (curves, dots),
+        (_phases(here),),
+    )
+
+
+def _curves(here: Sequence[Result], lengths: Sequence[int]) -> Figure:
+    beliefs = _beliefs(here)
+    figure, axes = panels((len(beliefs) + 1) // 2, 2, height=3.2, right=1.45, top=0.75)
+    for k, belief in enumerate(beliefs):
+        panel = axes[k // 2][k % 2]
+        shown = [r for r in here if r.belief in (belief, "none")]
+        panel.set_title(f"{belief} belief", pad=26.0)
+        panel.set_xlabel("episode")
+        panel.set_ylabel("cumulated reward")
+        draw_bands(panel, shown[0].at, {r.agent: r.curve for r in shown})
+        mark_changes(panel, [0, *accumulate(lengths[:-1])], [f"{p:g}" for p in ODDS])
+    return figure
+
+
+def _totals(here: Sequence[Result]) -> Figure:
+    beliefs, agents = _beliefs(here), list(dict.fromkeys(r.agent for r in here))
+    figure, axes = panels(height=ROW * (rows_of(len(agents), len(beliefs)) + 1), left=1.5, right=0.3, top=0.6)
+    groups = {belief: [_interval(here, belief, agent) for agent in agents] for belief in beliefs}
+    draw_dots(axes[0][0], agents, groups)
+    axes[0][0].set_xlabel("total of the four phases")
+    return figure
+
+
+def _interval(here: Sequence[Result], belief: str, agent: str) -> Interval:
+    return mean_interval(next(r for r in here if r.agent == agent and r.belief in (belief, "none")).total)
+
+
+def _phases(here: Sequence[Result]) -> Table:
+    ordered = sorted(here, key=lambda r: -float(r.total.mean()))
+    columns = [interval_column([mean_interval(r.phases[:, k]) for r in ordered]) for k in range(len(ODDS))]
+    columns.append(interval_column([mean_interval(r.total) for r in ordered]))
+    head = ("agent", "belief", *(f"odds {p:g}" for p in ODDS), "total")
+    rows = tuple((r.agent, r.belief, *(column[i] for column in columns)) for i, r in enumerate(ordered))
+    return Table("Mean reward per episode in each phase, best total first", head, rows)
+
+
+def _settings(here: Sequence[Result]) -> Table:
+    rows = tuple((r.agent, r.belief, r.setting or "nothing to choose") for r in here)
+    return Table("Settings chosen on the tuning seeds", ("agent", "belief", "setting"), rows)
+
+
+def _beliefs(results: Sequence[Result]) -> list[str]:
+    return [belief for belief in dict.fromkeys(r.belief for r in results) if belief != "none"]
+
+
+def _find(results: Sequence[Result], reading: str, schedule: str, belief: str, agent: str) -> Result:
+    wanted = (reading, schedule, agent)
+    return next(r for r in results if (r.reading, r.schedule, r.agent) == wanted and r.belief in (belief, "none"))
+
+
+def _both(first: Result, second: Result) -> str:
+    return f"{np.mean(first.total):.3f} and {np.mean(second.total):.3f}"

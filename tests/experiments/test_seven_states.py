@@ -1,0 +1,95 @@
+"""The seven-state comparison: its worlds, its settings, its verdicts on known numbers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from urbe.agents.run import Record
+from urbe.evaluation.statistics import Band
+from urbe.experiments import seven_plots, seven_states
+from urbe.experiments.seven_agents import BELIEFS, CONTENDERS
+
+SMALL = {"tuning_seeds": 2, "reported_seeds": 3}
+
+
+def cell(agent="calibrated URBE", belief="forgetting", schedule="paper"):
+    return seven_states.SevenCell("direct", schedule, belief, agent, **SMALL)
+
+
+def test_every_agent_meets_every_belief_in_every_world():
+    learners = [name for name, contender in CONTENDERS.items() if contender.learns]
+    worlds = len(seven_states.HORIZON) * len(seven_states.SCHEDULES)
+    assert len(seven_states.CELLS) == worlds * (len(learners) * len(BELIEFS) + len(CONTENDERS) - len(learners))
+    assert {len(contender.settings) for contender in CONTENDERS.values()} == {1, 12}
+
+
+@pytest.mark.parametrize(("reading", "third"), [("direct", 0.14), ("chain", 0.271)])
+def test_the_oracle_takes_the_best_action_of_each_phase(reading, third):
+    agent = seven_states.SevenCell(reading, "paper", "none", "oracle", tuning_seeds=1, reported_seeds=40)
+    result = seven_states.analyse(seven_states.run(agent))[0]
+    # 40 seeds of 400 episodes: six standard errors are below 0.024
+    np.testing.assert_allclose(result.phases.mean(axis=0)[[0, 2]], [0.14, third], atol=0.024)
+
+
+def test_the_robust_agent_always_plays_safe():
+    result = seven_states.analyse(seven_states.run(cell("robust", "none")))[0]
+    np.testing.assert_allclose(result.phases, 0.14, rtol=1e-12)
+
+
+def test_the_same_cell_gives_the_same_rows_and_another_seed_others():
+    rows = seven_states.run(cell())
+    assert rows == seven_states.run(cell())
+    assert rows != seven_states.run(replace(cell(), seed=1))
+
+
+def test_the_setting_reported_is_the_one_that_tuned_best_and_seeds_are_fresh():
+    rows = seven_states.run(cell("UBE"))
+    tuning = [row for row in rows if row.metric == "tuning"]
+    best = max(tuning, key=lambda row: row.value)
+    phases = [row for row in rows if row.metric == "phase"]
+    assert len(tuning) == 12
+    assert {row.setting for row in phases} == {best.setting}
+    assert {row.seed for row in phases} == {2, 3, 4}
+
+
+def test_phase_means_add_up():
+    env = seven_states.environment("direct", "long adverse")
+    reward = np.repeat([[1.0, 2.0, 3.0, 4.0]], 2, axis=0)
+    record = Record(np.repeat(reward, [600, 200, 600, 200], axis=1), np.ones((2, 1600), dtype=int))
+    np.testing.assert_array_equal(seven_states.phase_means(record, env), reward)
+
+
+def results(**totals):
+    """Made-up results in which an agent earns its number in every phase, with a little noise."""
+    rng = np.random.default_rng(0)
+    out = []
+    for reading in seven_states.HORIZON:
+        for schedule in seven_states.SCHEDULES:
+            for agent, contender in CONTENDERS.items():
+                for belief in BELIEFS if contender.learns else ("none",):
+                    level = totals.get(agent.replace(" ", "_"), 0.3)
+                    phases = level + 1e-3 * rng.standard_normal((20, 4))
+                    curve = Band(*(np.linspace(0.0, 4.0 * level, 5) for _ in range(3)))
+                    at = np.linspace(1.0, 1600.0, 5)
+                    out.append(seven_states.Result(reading, schedule, belief, agent, "", phases, at, curve))
+    return out
+
+
+def outcomes(made_up):
+    verdicts = seven_plots.sections(made_up)[0].verdicts
+    assert len(verdicts) == 4 * len(BELIEFS) + 2
+    return {verdict.outcome for verdict in verdicts}
+
+
+def test_verdicts_follow_the_numbers():
+    assert outcomes(results(calibrated_URBE=0.49, URBE=0.48, UBE=0.46, robust=0.14)) == {"holds"}
+    assert outcomes(results(calibrated_URBE=0.2, URBE=0.3, UBE=0.4, robust=0.5)) == {"does not hold"}
+
+
+def test_the_chapter_has_every_world_with_its_figures_and_its_table():
+    sections = seven_plots.sections(results())
+    assert len(sections) == 1 + 4
+    for section in sections[1:]:
+        assert len(section.exhibits) == 2
+        assert len(section.tables[0].rows) == 30
