@@ -7,9 +7,10 @@ import pytest
 
 import urbe
 from urbe.experiments import price_of_robustness as price
-from urbe.experiments.models import MODELS, weights
+from urbe.experiments.models import MODELS
 from urbe.experiments.price_of_robustness import CELLS, TIE, analyse, least_changed, run
 from urbe.mdp.evaluate import policy_value
+from urbe.mdp.evaluate import start_weights as weights
 
 COARSE = [cell for i, cell in enumerate(CELLS) if i % price.N_RADII % 5 == 0]
 

@@ -41,6 +41,13 @@ def test_no_policy_is_better_than_the_best(rows):
         assert row.value <= row.optimum + 1e-5 * abs(row.optimum)
 
 
+def test_a_guarantee_fails_where_the_truth_is_below_it(rows):
+    for row in rows:
+        assert row.failed == 1 or row.value >= row.guaranteed - 1e-6
+    share = {name: np.mean([row.failed for row in rows if row.method == name]) for name in (*METHODS, NOMINAL)}
+    assert max(share[name] for name in METHODS) < 0.2 < share[NOMINAL]
+
+
 def test_planners_are_ordered_on_every_data_set(rows):
     found = {(row.model, row.truth, row.transitions, row.data_set, row.method): row.guaranteed for row in rows}
     for (*where, method), value in found.items():

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from urbe.mdp import library
 from urbe.mdp.model import MDP
-from urbe.types import FloatArray
 
 
 @dataclass(frozen=True)
@@ -20,7 +17,7 @@ class Demo:
       title: its name on the page.
       story: what happens in it, one or two sentences.
       build: makes the model.
-      start: where values are read off, in words; `weights` are the numbers.
+      start: where values are read off, in words; `urbe.mdp.evaluate.start_weights` are the numbers.
       actions: name of each action.
       ordered: whether actions are amounts rather than names.
       states: name of each state.
@@ -36,13 +33,6 @@ class Demo:
     states: tuple[str, ...]
     l1: float
     kl: float
-
-
-def weights(mdp: MDP) -> FloatArray:
-    """`(S,)` the model's initial distribution; without one, the same weight on every state that is not terminal."""
-    if mdp.initial is not None:
-        return mdp.initial
-    return np.where(mdp.terminal, 0.0, 1.0 / (~mdp.terminal).sum())
 
 
 MODELS: dict[str, Demo] = {

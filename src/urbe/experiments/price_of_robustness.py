@@ -22,7 +22,8 @@ import numpy as np
 from urbe.ambiguity.base import AmbiguitySet
 from urbe.ambiguity.kl import KLBall
 from urbe.ambiguity.l1 import L1Ball
-from urbe.experiments.models import MODELS, weights
+from urbe.experiments.models import MODELS
+from urbe.mdp.evaluate import start_weights
 from urbe.mdp.model import MDP
 from urbe.solvers import PartialPolicyIteration, Solution, evaluate_policy, solve
 from urbe.types import FloatArray, IntArray
@@ -94,7 +95,7 @@ def run(cell: PriceCell) -> list[Row]:
     """
     mdp = MODELS[cell.model].build()
     nature = SETS[cell.set](cell.radius)
-    start, method = weights(mdp), PartialPolicyIteration(tolerance=TOLERANCE)
+    start, method = start_weights(mdp), PartialPolicyIteration(tolerance=TOLERANCE)
     nominal = solve(mdp, None, method)
     best = solve(mdp, nature, method)
     robust, robust_worst = least_changed(mdp, nature, best, nominal.policy)

@@ -76,6 +76,13 @@ def occupancy(mdp: MDP, policy: ArrayLike, initial: ArrayLike | None = None) -> 
     return _solver(mdp, policy_matrix(mdp, policy_rows(mdp, policy)), transposed=True)(start)
 
 
+def start_weights(mdp: MDP) -> FloatArray:
+    """`(S,)` the model's initial distribution; without one, the same weight on every state that is not terminal."""
+    if mdp.initial is not None:
+        return mdp.initial
+    return np.where(mdp.terminal, 0.0, 1.0 / max(int(np.count_nonzero(~mdp.terminal)), 1))
+
+
 def policy_rows(mdp: MDP, policy: ArrayLike) -> FloatArray:
     """`(R,)` the probability with which the policy takes each row; 0 or 1 for a deterministic policy.
 

@@ -8,11 +8,12 @@ import numpy as np
 
 from urbe import checks
 from urbe.ambiguity.base import AmbiguitySet
+from urbe.mdp.evaluate import start_weights
 from urbe.mdp.model import MDP
 from urbe.planners.base import PlanningMethod, Task
 from urbe.planners.bci import BCI
 from urbe.planners.held_out import hold_out
-from urbe.planners.safe_plan import SafePlan, start_of
+from urbe.planners.safe_plan import SafePlan
 from urbe.posteriors.dirichlet import Posterior
 from urbe.solvers.iterate import Progress
 from urbe.solvers.solution import Solution
@@ -74,7 +75,7 @@ def plan(
     lowered, delta = _with_low_rewards(posterior, 1.0 - share)
     answer = how.answer(Task(lowered, delta, draws, planning, solve_against))
     nominal = solve(posterior.mean(), threads=threads)
-    start = start_of(posterior.model)
+    start = start_weights(posterior.model)
     mine, other = hold_out(
         posterior,
         (answer.solution.policy, nominal.policy),  # type: ignore[arg-type]  # no mixtures in sets per (s, a)

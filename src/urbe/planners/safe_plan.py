@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from urbe.ambiguity.base import AmbiguitySet
 from urbe.mdp.model import MDP
 from urbe.planners.base import PlanningMethod
@@ -111,11 +109,3 @@ class SafePlan:
         if shown < len(self.guaranteed):
             lines.append(f"    ... {len(self.guaranteed) - shown} more states")
         return lines
-
-
-def start_of(mdp: MDP) -> FloatArray:
-    """`(S,)` the model's initial distribution; without one, the same weight on every state that is not terminal."""
-    if mdp.initial is not None:
-        return mdp.initial
-    n_live = max(int(np.count_nonzero(~mdp.terminal)), 1)
-    return np.where(mdp.terminal, 0.0, 1.0 / n_live)
