@@ -6,6 +6,7 @@ import pytest
 import urbe
 from oracles.plans import Problem, random_model, random_problem, slow_plan
 from urbe.agents.l1_plan import CALIBRATED, COUNT, DIRICHLET, Local, Plan
+from urbe.agents.l1_rows import sort_down
 from urbe.mdp.rows import Rows
 
 FORMS = {"count": COUNT, "dirichlet": DIRICHLET, "calibrated": CALIBRATED}
@@ -176,6 +177,63 @@ def test_laws(kind):
     assert (more.u <= one.u + 1e-12).all()
     assert np.array_equal(more.q, one.q)  # a power of two changes no mean
     assert (one.u >= 1.0 / problem.total).all()
+
+
+@pytest.mark.parametrize("listed", [4, 5], ids=["sparse", "dense"])
+def test_among_equals_mass_leaves_the_first_and_goes_to_the_first(listed):
+    """States 1, 2 are worth 0 and states 3, 4 are worth 1; their variances are 1, 1/2, 1/4, 1/8."""
+    transition = np.zeros((5, 1, 5))
+    transition[0, 0, 5 - listed :] = 1.0 / listed
+    transition[1:, 0] = np.eye(5)[0] if listed == 4 else 0.2
+    model = urbe.MDP.from_dense(transition, [[0.0], [0.0], [0.0], [1.0], [1.0]], discount=1.0)
+    alpha = np.ones(model.rows.n_entries)
+    rows = model.rows
+    for row in range(1, 5):
+        at = slice(rows.entry_start[row], rows.entry_start[row + 1])
+        alpha[at] = 2.0 ** (row - 1) / (at.stop - at.start)
+    start = np.array([0.2] * 5 if listed == 5 else [0.25] * 4)
+    alpha[: len(start)] = start
+    radius = np.array([0.6, 0.0, 0.0, 0.0, 0.0])
+    plan = fresh([Problem(model, alpha[None], rows.reward.copy(), radius)], 2, local=Local(COUNT, np.ones(1)))
+    w = np.array([1.0, 1.0, 0.5, 0.25, 0.125])  # at the last step: 1 / N
+    moved = np.zeros(5)
+    if listed == 5:  # state 0 is worth nothing too, and comes first
+        moved[[0, 3, 4]] = 0.3, -0.2, -0.1
+    else:
+        moved[[1, 3, 4]] = 0.3, -0.25, -0.05
+    x = transition[0, 0] + moved
+    assert plan.w[0, 0, 0] == pytest.approx(1.0 + x @ w, rel=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_dense_and_sparse_rows_agree_where_masses_meet_radii(seed):
+    """Eighths are exact, so both ways must stop at the same successor; one more state makes rows sparse."""
+    rng = np.random.default_rng(seed)
+    dense = random_model(rng, dense=True)
+    n, rows = dense.n_states, dense.rows
+    sparse = urbe.MDP(
+        np.append(dense.row_start, dense.row_start[-1]),
+        dense.action,
+        Rows(n + 1, rows.entry_start, rows.successor, rows.probability, rows.reward),
+        dense.discount,
+    )
+    alpha = np.concatenate([rng.multinomial(8, np.full(n, 1.0 / n)) for _ in range(dense.n_rows)]).astype(float)
+    radius = rng.choice([0.0, 0.25, 0.5, 1.0, 2.0], dense.n_rows)
+    one, two = (
+        fresh([Problem(x, alpha[None], rows.reward, radius)], 6, local=Local(CALIBRATED, np.ones(1)))
+        for x in (dense, sparse)
+    )
+    for name in ("q", "u"):
+        np.testing.assert_allclose(getattr(one, name), getattr(two, name), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 200])
+def test_sorting_does_not_depend_on_the_guess(n):
+    rng = np.random.default_rng(n)
+    for _ in range(20):
+        z, order = rng.integers(-3, 4, n).astype(float), rng.permutation(n)
+        sort_down(z, order)
+        assert order.tolist() == sorted(range(n), key=lambda j: (-z[j], j))
 
 
 def test_state_is_taken_up():
