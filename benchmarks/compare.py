@@ -38,7 +38,9 @@ def main() -> None:
     """Measures, prints, and writes the page when asked to."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the table to a Markdown page")
-    parser.add_argument("--only", nargs="*", metavar="NAME", help="solves, sweeps, slow, threads, large, start, agents")
+    parser.add_argument(
+        "--only", nargs="*", metavar="NAME", help="solves, sweeps, slow, threads, variance, large, start, agents"
+    )
     parser.add_argument("--repeats", type=int, default=15)
     options = parser.parse_args()
     warnings.filterwarnings("ignore", module="mdptoolbox")
@@ -47,6 +49,7 @@ def main() -> None:
         "sweeps": lambda: measures.sweeps(options.repeats),
         "slow": lambda: measures.slow_mixing(5),
         "threads": lambda: measures.threads(options.repeats),
+        "variance": lambda: measures.variance(options.repeats),
         "large": lambda: measures.large(10**6, 4.0) + measures.large(10**7, 12.0),
         "start": lambda: measures.cold_start(5),
         "agents": lambda: agents.agents(options.repeats),

@@ -123,6 +123,21 @@ def threads(repeats: int) -> list[Line]:
     ]
 
 
+def variance(repeats: int) -> list[Line]:
+    """A plan from a posterior with its variance against the same plan without."""
+    sets = {"nominal": None, "L1": urbe.L1Ball(RADIUS), "KL": urbe.KLBall(0.1), "chi-square": urbe.Chi2Ball(0.1)}
+    models = garnets() | {"small": urbe.library.garnet(20, 4, 5, seed=0, discount=DISCOUNT)}
+    lines = []
+    for name, mdp in models.items():
+        posterior = urbe.Posterior.before(mdp, 50.0 * mdp.rows.probability)
+        for label, nature in sets.items():
+            for what, horizon in (("20 steps", 20), ("infinite horizon", None)):
+                ratio, both = _variance_ratio(posterior, nature, horizon, repeats)
+                title = f"{name}: {label} plan with variance / without, {what}"
+                lines.append(Line(title, ratio, "<= 2" if label == "L1" else "", both))
+    return lines
+
+
 def large(n_states: int, limit: float) -> list[Line]:
     """Time and peak memory of building and solving a large Garnet, in a process of its own."""
     code = (
@@ -156,6 +171,19 @@ def best_of_once(run: Callable[[], object]) -> float:
     began = time.process_time()
     run()
     return time.process_time() - began
+
+
+def _variance_ratio(
+    posterior: urbe.Posterior, nature: urbe.AmbiguitySet | None, horizon: int | None, repeats: int
+) -> tuple[float, str]:
+    method = METHOD if horizon is None else urbe.BackwardInduction(horizon)
+    endless = METHOD if horizon is None else None
+    tasks = {
+        "without": task(lambda: urbe.solve(posterior.mean(), nature, method)),
+        "with": task(lambda: urbe.value_variance(posterior, nature, horizon=horizon, method=endless)),
+    }
+    timings = best_of(tasks, repeats)
+    return timings["with"].cpu / timings["without"].cpu, _both(timings["with"])
 
 
 def _trajectory(mdp: urbe.MDP) -> list[np.ndarray]:

@@ -27,7 +27,6 @@ from numba import njit
 
 from urbe import checks
 from urbe.ambiguity.block_sweep import NO_SPAN, to_unit
-from urbe.ambiguity.moments import make_moments, unmoved
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import FAST, make_minimiser, row_function
 from urbe.ambiguity.zoom import highest
@@ -199,26 +198,60 @@ def _active(p, y, eta):  # type: ignore[no-untyped-def]
     return rest, mass, inside, beyond, lag, math.sqrt(square / mass)
 
 
-@row_function
-def _answer(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[no-untyped-def]
-    """With the successors below the last sweep's eta active: q = p (eta - y) / total, m = -(eta - y)^2 / (2 total)."""
-    y = work[0]
-    span = to_unit(z, low, y)
-    if span <= 0.0 or radius <= 0.0:
-        return unmoved(p, z, u, m)
-    rest, mass, inside, _, lag, s = _active(p, y, hint)
-    e = radius if rest <= 0.0 else (1.0 + radius) * mass - 1.0
-    total = mass * s / math.sqrt(max(e, 1e-300))
-    gap = total / mass - lag  # eta is `inside` and this
-    constant = gap * gap if rest > 0.0 else 0.0  # as in `_minimiser`
-    scale = 1.0 / total if total > 0.0 else 0.0
-    carried = 0.0
-    for j in range(p.shape[0]):
-        d = inside - y[j]
-        m[j] = -0.5 * span * (constant + (2.0 * gap + d) * d) * scale if y[j] < hint else 0.0
-        weight = (gap + d) * scale if total > 0.0 else 1.0 / mass
-        carried += p[j] * weight * u[j] if y[j] < hint else 0.0
-    return carried
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+def _moments(start, successor, p, r, data, radius, outside, w, u, u_outside, bare, hint, work, spread, carried):  # type: ignore[no-untyped-def]
+    """The loop of `make_moments`. With the successors below the last sweep's eta active, P their mass, d = y - mean,
+
+        q = p (g - d) / (P g),     m = -(g - d)^2 / (2 P g),     g = eta - mean = s / sqrt(e),
+
+    and moments of d up to the fourth give both sums. The variance is that over all rows, m = 0 where not active.
+    """
+    y, row_u = work[0], work[1]
+    for row in range(len(start) - 1):
+        a = np.uint64(start[row])
+        n = np.uint64(start[row + 1]) - a
+        for j in range(n):
+            y[j] = w[np.uint32(successor[a + j])]
+            row_u[j] = u[np.uint32(successor[a + j])]
+        if r is not None:
+            for j in range(n):
+                y[j] += r[a + j]
+        low, high = y[0], y[0]
+        for j in range(n):
+            low = min(low, y[j])
+            high = max(high, y[j])
+        span = high - low
+        eta = hint[row] if span > NO_SPAN and radius[row] > 0.0 else 2.0
+        unit = 1.0 / span if span > NO_SPAN else 0.0
+        rest, mass, total, first_u = 0.0, 0.0, 0.0, 0.0
+        for j in range(n):
+            y[j] = (y[j] - low) * unit
+            active = p[a + j] if y[j] < eta else 0.0
+            rest += 0.0 if y[j] < eta else p[a + j]
+            mass += active
+            total += active * y[j]
+            first_u += active * row_u[j]
+        mean = total / mass
+        second, third, fourth, slope = 0.0, 0.0, 0.0, 0.0
+        for j in range(n):
+            d = y[j] - mean
+            active = p[a + j] * d if y[j] < eta else 0.0
+            slope += active * row_u[j]
+            second += active * d
+            third += active * d * d
+            fourth += active * d * d * d
+        e = radius[row] if rest <= 0.0 else (1.0 + radius[row]) * mass - 1.0
+        if not (second > 0.0 and e > 0.0):  # nature does nothing, or all mass is on the lowest
+            spread[row] = span * span * second if rest <= 0.0 else 0.0
+            carried[row] = first_u / mass
+            continue
+        g = math.sqrt(second / (mass * e))
+        variance = 4.0 * g * g * second - 4.0 * g * third + fourth - second * second
+        if rest > 0.0:
+            variance += g * g * (mass * (1.0 - mass) * g * g + 2.0 * (1.0 - mass) * second)
+        scale = 0.5 * span / (mass * g)
+        spread[row] = max(variance, 0.0) * scale * scale
+        carried[row] = (first_u - slope / g) / mass
 
 
 @row_function
@@ -288,4 +321,4 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
     return low + max(0.0, highest(bound, -45.0, max(0.0, -0.5 * np.log(radius)) + 2.0, rounds=13))
 
 
-KERNEL = RowKernel(_sweep, make_minimiser(_minimiser), _distance, _dual, ACCURACY, make_moments(_answer))
+KERNEL = RowKernel(_sweep, make_minimiser(_minimiser), _distance, _dual, ACCURACY, _moments)

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numba import njit
 
 from urbe import checks
-from urbe.ambiguity.block_sweep import make_block_sweep, to_unit, vector_function
+from urbe.ambiguity.block_sweep import NO_SPAN, make_block_sweep, to_unit, vector_function
 from urbe.ambiguity.exponential import LOG2_E, log_of, power_of_two
-from urbe.ambiguity.moments import make_moments, unmoved
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
-from urbe.ambiguity.sweep import make_minimiser, row_function
+from urbe.ambiguity.sweep import FAST, make_minimiser, row_function
 from urbe.ambiguity.zoom import highest
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
@@ -187,23 +187,38 @@ def _reach(p, y):  # type: ignore[no-untyped-def]
     return -math.log(min(lowest, 1.0))
 
 
-@row_function
-def _answer(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[no-untyped-def]
-    """q proportional to p e^(-x y) and m = -span e^(-x y) / (x mass), at the x of the last sweep."""
-    y = work[0]
-    span = to_unit(z, low, y)
-    if span <= 0.0 or hint <= 0.0:
-        return unmoved(p, z, u, m)
-    mass = 0.0
-    carried = 0.0
-    for j in range(p.shape[0]):
-        power, m[j] = power_of_two(-LOG2_E * hint * y[j])
-        mass += p[j] * power
-        carried += p[j] * power * u[j]
-    scale = -span / (hint * mass)
-    for j in range(p.shape[0]):  # up to the constant of the row: e^(-x y) - 1 keeps its digits where x is small
-        m[j] *= scale
-    return carried / mass
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _carry(start, successor, p, r, data, radius, outside, w, u, u_outside, bare, hint, work, spread, carried):  # type: ignore[no-untyped-def]
+    """The loop of `make_moments`: q proportional to p e^(-x y), m = -span e^(-x y) / (x mass) at the last sweep's x.
+
+    The row's constant is left out of m: e^(-x y) - 1 keeps its digits where x is small.
+    """
+    z, row_u = work[0], work[1]
+    for row in range(len(start) - 1):
+        a = np.uint64(start[row])
+        n = np.uint64(start[row + 1]) - a
+        for j in range(n):
+            z[j] = w[np.uint32(successor[a + j])]
+            row_u[j] = u[np.uint32(successor[a + j])]
+        if r is not None:
+            for j in range(n):
+                z[j] += r[a + j]
+        low, high = z[0], z[0]
+        for j in range(n):
+            low = min(low, z[j])
+            high = max(high, z[j])
+        span, x = high - low, max(hint[row], 1e-30)  # at 1e-30 nature does nothing
+        factor = -LOG2_E * x / span if span > NO_SPAN else 0.0
+        mass, first, square, total = 0.0, 0.0, 0.0, 0.0
+        for j in range(n):
+            power, less = power_of_two(factor * (z[j] - low))
+            mass += p[a + j] * power
+            total += p[a + j] * power * row_u[j]
+            first += p[a + j] * less
+            square += p[a + j] * less * less
+        scale = span / (x * mass)
+        spread[row] = max(square - first * first, 0.0) * scale * scale
+        carried[row] = total / mass
 
 
 @row_function
@@ -290,5 +305,5 @@ KERNEL = RowKernel(
     _distance,
     _dual,
     ACCURACY,
-    make_moments(_answer),
+    _carry,
 )

@@ -35,21 +35,29 @@ def l1_moments(start, successor, p, r, data, radius, outside, w, u, u_outside, b
                 low, u_low = least, u[np.int64(successor[a + lowest])]
         moved = 0.5 * radius[row]
         mean = bare[row] + moved * (tau - low)
-        first, square, above, at, below_u, at_u = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        first, square, above, kept_u = 0.0, 0.0, 0.0, 0.0
         for j in range(n):
             state = np.uint32(j) if successor is None else np.uint32(successor[a + j])
             z = w[state]
             if r is not None:
                 z += r[a + j]
-            weighted = p[a + j] * u[state]
             m = min(z, tau) - mean
             first += p[a + j] * m
             square += p[a + j] * m * m
             above += p[a + j] if z > tau else 0.0
-            at += p[a + j] if z == tau else 0.0
-            below_u += weighted if z < tau else 0.0
-            at_u += weighted if z == tau else 0.0
-        left = min(max(moved - above, 0.0), at) if tau > low else 0.0
-        kept = 1.0 - left / at if at > 0.0 else 1.0
+            kept_u += 0.0 if z > tau else p[a + j] * u[state]
+        left = max(moved - above, 0.0) if tau > low else 0.0
+        at, at_u = p[a + marginal], u[marginal if successor is None else np.int64(successor[a + marginal])]
+        if left > at:  # more than one successor at tau: they give alike
+            at, at_u = 0.0, 0.0
+            for j in range(n):
+                state = np.uint32(j) if successor is None else np.uint32(successor[a + j])
+                z = w[state]
+                if r is not None:
+                    z += r[a + j]
+                at += p[a + j] if z == tau else 0.0
+                at_u += p[a + j] * u[state] if z == tau else 0.0
+            at_u /= at
+            left = min(left, at)
         spread[row] = max(square - first * first, 0.0)
-        carried[row] = below_u + kept * at_u + (above + left) * u_low
+        carried[row] = kept_u - left * at_u + (above + left) * u_low

@@ -23,7 +23,7 @@ from urbe.mdp.evaluate import chosen_rows, policy_rows
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.posteriors.dirichlet import Posterior
-from urbe.solvers.linear import plan, solve_system
+from urbe.solvers.linear import DENSE_STATES, Plan, plan, solve_system
 from urbe.solvers.methods import Method
 from urbe.solvers.policies import policy_of
 from urbe.solvers.solve import evaluate_policy, solve
@@ -175,10 +175,17 @@ def _of_states(centre: MDP, taken: IntArray, share: FloatArray, answer: Rows, nu
     choice = csr_array((share, (state, np.arange(len(taken)))), shape=(n_states, len(taken)))
     rows = csr_array((answer.probability, answer.successor, answer.entry_start), shape=(len(taken), n_states))
     matrix, right = csr_array(choice @ rows), choice @ nu
-    u = solve_system(matrix, right, factor, plan(matrix))
+    size = float(np.abs(right).max(initial=0.0))
+    if size == 0.0:
+        return np.zeros(n_states)
+    u = None
+    if n_states > DENSE_STATES:  # cheap where it works
+        u = solve_system(matrix, right / size, factor, Plan("krylov", 0.0, taken, 0))
     if u is None:
-        u = spsolve((eye_array(n_states, format="csc") - factor * matrix).tocsc(), right)
-    return np.maximum(u, 0.0) if right.min(initial=0.0) >= 0.0 else u
+        u = solve_system(matrix, right / size, factor, plan(matrix))
+    if u is None:
+        u = spsolve((eye_array(n_states, format="csc") - factor * matrix).tocsc(), right / size)
+    return size * (np.maximum(u, 0.0) if right.min() >= 0.0 else u)
 
 
 def _squared(problem: Problem, v: FloatArray) -> Rows:
