@@ -56,7 +56,8 @@ def test_the_setting_reported_is_the_one_that_tuned_best_and_seeds_are_fresh():
 def test_phase_means_add_up():
     env = seven_states.environment("direct", "long adverse")
     reward = np.repeat([[1.0, 2.0, 3.0, 4.0]], 2, axis=0)
-    record = Record(np.repeat(reward, [600, 200, 600, 200], axis=1), np.ones((2, 1600), dtype=int))
+    earned = np.repeat(reward, [600, 200, 600, 200], axis=1)
+    record = Record(earned, np.ones((2, 1600), dtype=int), np.zeros((2, 1600)))
     np.testing.assert_array_equal(seven_states.phase_means(record, env), reward)
 
 
@@ -78,7 +79,7 @@ def results(**totals):
 
 def outcomes(made_up):
     verdicts = seven_plots.sections(made_up)[0].verdicts
-    assert len(verdicts) == 4 * len(BELIEFS) + 2
+    assert len(verdicts) == 4 * len(BELIEFS) + 4 + 2
     return {verdict.outcome for verdict in verdicts}
 
 

@@ -7,7 +7,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from urbe.evaluation.statistics import Interval, mean_interval, paired_difference
+from urbe.evaluation.statistics import Band, Interval, mean_interval, paired_difference
 from urbe.experiments.seven_states import ODDS, SCHEDULES, Result
 from urbe.report.content import Exhibit, Outcome, Section, Table, Verdict
 from urbe.report.curves import draw_bands, mark_changes
@@ -44,6 +44,7 @@ def _verdicts(results: Sequence[Result]) -> Section:
     )
     verdicts = [
         *(_against(results, "UBE", "URBE", belief) for belief in _beliefs(results)),
+        *(_best_against_best(results, *world) for world in dict.fromkeys((r.reading, r.schedule) for r in results)),
         *(_against(results, "robust", "URBE", belief) for belief in _beliefs(results)),
         *(_adverse(results, belief) for belief in _beliefs(results)),
         *(_reached(results, belief) for belief in _beliefs(results)),
@@ -59,6 +60,15 @@ def _against(results: Sequence[Result], other: str, agent: str, belief: str) -> 
     difference = paired_difference(ours.total, theirs.total)
     claim = f"{agent} earns more than {other}: direct reading, paper's schedule, {belief} belief."
     return decide(claim, f"The difference of their totals ({_both(ours, theirs)})", difference)
+
+
+def _best_against_best(results: Sequence[Result], reading: str, schedule: str) -> Verdict:
+    """The same with the belief that suits each, in every reading and schedule."""
+    here = [r for r in results if (r.reading, r.schedule) == (reading, schedule)]
+    ours, theirs = (_best([r for r in here if r.agent == agent]) for agent in ("URBE", "UBE"))
+    difference = paired_difference(ours.total, theirs.total)
+    claim = f"URBE earns more than UBE, each with its best belief: {reading} reading, {schedule} schedule."
+    return decide(claim, f"URBE ({ours.belief}) minus UBE ({theirs.belief})", difference)
 
 
 def _adverse(results: Sequence[Result], belief: str) -> Verdict:
@@ -78,8 +88,7 @@ def _reached(results: Sequence[Result], belief: str) -> Verdict:
 def _among_the_best(results: Sequence[Result], schedule: str) -> Verdict:
     """Whether no other learner is better by more than the interval of the difference, whatever the belief of each."""
     here = [r for r in results if (r.reading, r.schedule) == ("direct", schedule) and r.agent != "oracle"]
-    ours = max((r for r in here if r.agent == OURS), key=lambda r: float(r.total.mean()))
-    best = max((r for r in here if r.agent != OURS), key=lambda r: float(r.total.mean()))
+    ours, best = _best([r for r in here if r.agent == OURS]), _best([r for r in here if r.agent != OURS])
     difference = paired_difference(ours.total, best.total)
     outcome: Outcome = "holds" if difference.high >= 0.0 else "does not hold"
     told = interval_text(difference, decimals([difference]))
@@ -99,14 +108,15 @@ def _world(results: Sequence[Result], reading: str, schedule: str) -> Section:
         f"curves-{reading}-{schedule.replace(' ', '-')}",
         _curves(here, lengths),
         f"Cumulated reward of every agent over the episodes, one panel for each belief; {told}.",
-        "Cumulated reward: mean, and the range between the 10th and the 90th percentile of the seeds. Rules mark where "
-        "the odds of the gamble change.",
+        "Left, the cumulated reward; right, how far the learners are behind the oracle: mean, and the range between "
+        "the 10th and the 90th percentile of the seeds. Rules mark where the odds of the gamble change.",
     )
     dots = Exhibit(
         f"totals-{reading}-{schedule.replace(' ', '-')}",
         _totals(here),
         f"Total of every agent with every belief, with intervals; {told}.",
-        "Mean reward per episode, added up over the four phases, with 95 % intervals over the seeds.",
+        "Mean reward per episode, added up over the four phases, with 95 % intervals over the seeds. "
+        + " ".join(f"{r.agent.capitalize()}: {np.mean(r.total):.2f}." for r in here if r.belief == "none"),
         (_settings(here),),
     )
     phases = ", ".join(f"{p:g} for {n} episodes" for p, n in zip(ODDS, lengths, strict=True))
@@ -119,21 +129,31 @@ def _world(results: Sequence[Result], reading: str, schedule: str) -> Section:
 
 
 def _curves(here: Sequence[Result], lengths: Sequence[int]) -> Figure:
+    """For each belief the cumulated reward, and what learners are behind the oracle, where they can be told apart."""
     beliefs = _beliefs(here)
-    figure, axes = panels((len(beliefs) + 1) // 2, 2, height=3.2, right=1.45, top=0.75)
-    for k, belief in enumerate(beliefs):
-        panel = axes[k // 2][k % 2]
+    oracle = next(r for r in here if r.agent == "oracle").curve.estimate
+    figure, axes = panels(len(beliefs), 2, height=2.9, right=1.45, top=0.75)
+    for belief, (left, right) in zip(beliefs, axes, strict=True):
         shown = [r for r in here if r.belief in (belief, "none")]
-        panel.set_title(f"{belief} belief", pad=26.0)
-        panel.set_xlabel("episode")
-        panel.set_ylabel("cumulated reward")
-        draw_bands(panel, shown[0].at, {r.agent: r.curve for r in shown})
-        mark_changes(panel, [0, *accumulate(lengths[:-1])], [f"{p:g}" for p in ODDS])
+        behind = {
+            r.agent: Band(oracle - r.curve.estimate, oracle - r.curve.high, oracle - r.curve.low)
+            for r in shown
+            if r.belief == belief
+        }
+        for panel, what, bands in (
+            (left, "cumulated reward", {r.agent: r.curve for r in shown}),
+            (right, "behind the oracle", behind),
+        ):
+            panel.set_title(f"{belief} belief", pad=26.0)
+            panel.set_xlabel("episode")
+            panel.set_ylabel(what)
+            draw_bands(panel, shown[0].at, bands)
+            mark_changes(panel, [0, *accumulate(lengths[:-1])], [f"{p:g}" for p in ODDS])
     return figure
 
 
 def _totals(here: Sequence[Result]) -> Figure:
-    beliefs, agents = _beliefs(here), list(dict.fromkeys(r.agent for r in here))
+    beliefs, agents = _beliefs(here), _learners(here)
     figure, axes = panels(height=ROW * (rows_of(len(agents), len(beliefs)) + 1), left=1.5, right=0.3, top=0.6)
     groups = {belief: [_interval(here, belief, agent) for agent in agents] for belief in beliefs}
     draw_dots(axes[0][0], agents, groups)
@@ -157,6 +177,14 @@ def _phases(here: Sequence[Result]) -> Table:
 def _settings(here: Sequence[Result]) -> Table:
     rows = tuple((r.agent, r.belief, r.setting or "nothing to choose") for r in here)
     return Table("Settings chosen on the tuning seeds", ("agent", "belief", "setting"), rows)
+
+
+def _best(results: Sequence[Result]) -> Result:
+    return max(results, key=lambda r: float(r.total.mean()))
+
+
+def _learners(results: Sequence[Result]) -> list[str]:
+    return list(dict.fromkeys(r.agent for r in results if r.belief != "none"))
 
 
 def _beliefs(results: Sequence[Result]) -> list[str]:
