@@ -51,9 +51,9 @@ def test_moments_are_those_of_the_kernel(name):
             assert np.array_equal(moments(fresh, v, 0.7, u).value, each.bind(mdp).values(v, 0.7)), label
             if name in ("ties", "single successors"):
                 continue
-            size = max(told.spread.max(initial=0.0), 1e-14 * (scale + mdp.rows.largest_reward) ** 2)
+            size = max(told.scatter.max(initial=0.0), 1e-14 * (scale + mdp.rows.largest_reward) ** 2)
             # 1e-6: sweeps of divergences stop where the value no longer changes, half the digits of a minimiser
-            assert np.abs(found.spread - told.spread).max(initial=0.0) <= 1e-6 * size, label
+            assert np.abs(found.scatter - told.scatter).max(initial=0.0) <= 1e-6 * size, label
             assert np.abs(found.carried - told.carried).max(initial=0.0) <= 2e-6, label
 
 
@@ -87,7 +87,7 @@ def test_known_rows_have_no_spread_and_no_rounding_of_it():
     mdp = MODELS["single successors"]
     for label, each in sets(mdp).items():
         v = 1e3 * np.random.default_rng(3).normal(size=4)
-        assert not moments(each.bind(mdp), v, 123.4, np.ones(4)).spread.any(), label
+        assert not moments(each.bind(mdp), v, 123.4, np.ones(4)).scatter.any(), label
 
 
 def test_a_model_without_rows():

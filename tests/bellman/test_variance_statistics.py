@@ -45,7 +45,7 @@ def test_calibrated_variances_are_those_of_posterior_draws(name):
     # the theorem's inequality holds, by a factor that makes it useless as an estimate
     assert bound.min() > 10.0
     assert np.median(bound) > 100.0
-    assert published.min() > 10.0
+    assert np.median(published) > 100.0
 
 
 @pytest.mark.slow
@@ -56,7 +56,8 @@ def test_calibrated_variances_on_many_models(name, count):
     assert 1.0 <= np.median(loose) <= 4.0
     assert 0.8 <= np.median(sharp) <= 1.5
     assert np.quantile(sharp, 0.05) > 0.5
-    assert min(bound.min(), published.min()) > 10.0
+    assert bound.min() > 10.0
+    assert np.median(published) > 100.0
 
 
 def test_scenarios_do_not_move_with_the_posterior():

@@ -199,7 +199,7 @@ def _active(p, y, eta):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
-def _moments(start, successor, p, r, data, radius, outside, w, u, u_outside, bare, hint, work, spread, carried):  # type: ignore[no-untyped-def]
+def _moments(start, successor, p, r, data, radius, outside, w, u, u_outside, bare, hint, work, scatter, carried):  # type: ignore[no-untyped-def]
     """The loop of `make_moments`. With the successors below the last sweep's eta active, P their mass, d = y - mean,
 
         q = p (g - d) / (P g),     m = -(g - d)^2 / (2 P g),     g = eta - mean = s / sqrt(e),
@@ -242,7 +242,7 @@ def _moments(start, successor, p, r, data, radius, outside, w, u, u_outside, bar
             fourth += active * d * d * d
         e = radius[row] if rest <= 0.0 else (1.0 + radius[row]) * mass - 1.0
         if not (second > 0.0 and e > 0.0):  # nature does nothing, or all mass is on the lowest
-            spread[row] = span * span * second if rest <= 0.0 else 0.0
+            scatter[row] = span * span * second if rest <= 0.0 else 0.0
             carried[row] = first_u / mass
             continue
         g = math.sqrt(second / (mass * e))
@@ -250,7 +250,7 @@ def _moments(start, successor, p, r, data, radius, outside, w, u, u_outside, bar
         if rest > 0.0:
             variance += g * g * (mass * (1.0 - mass) * g * g + 2.0 * (1.0 - mass) * second)
         scale = 0.5 * span / (mass * g)
-        spread[row] = max(variance, 0.0) * scale * scale
+        scatter[row] = max(variance, 0.0) * scale * scale
         carried[row] = (first_u - slope / g) / mass
 
 

@@ -68,13 +68,13 @@ class ExactNature:
     def moments(self, v: FloatArray, shift: float, u: FloatArray) -> Moments:
         """See `Carrier`."""
         rows, value = self.rows, self.values(v, shift)
-        spread, carried = np.empty(rows.n_rows), np.empty(rows.n_rows)
+        scatter, carried = np.empty(rows.n_rows), np.empty(rows.n_rows)
         mean = value - self.discount * shift - rows.row_reward
         _moments(
             rows.entry_start, None if rows.is_dense else rows.successor, rows.probability, rows.entry_reward,
-            self.discount * v, u, mean, spread, carried,
+            self.discount * v, u, mean, scatter, carried,
         )  # fmt: skip
-        return Moments(value, spread, carried)
+        return Moments(value, scatter, carried)
 
     def take(self, chosen: IntArray) -> ExactNature:
         """See `Nature`."""
@@ -100,7 +100,7 @@ class ExactNature:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _moments(start, successor, p, r, w, u, mean, spread, carried):  # type: ignore[no-untyped-def]
+def _moments(start, successor, p, r, w, u, mean, scatter, carried):  # type: ignore[no-untyped-def]
     """One pass over each row; its mean is known from its value. Without successors, rows list every state."""
     for row in range(len(start) - 1):
         a = np.int64(start[row])
@@ -114,7 +114,7 @@ def _moments(start, successor, p, r, w, u, mean, spread, carried):  # type: igno
             first += p[a + j] * z
             square += p[a + j] * z * z
             total += p[a + j] * u[state]
-        spread[row], carried[row] = max(square - first * first, 0.0), total
+        scatter[row], carried[row] = max(square - first * first, 0.0), total
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

@@ -188,7 +188,7 @@ def _reach(p, y):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _carry(start, successor, p, r, data, radius, outside, w, u, u_outside, bare, hint, work, spread, carried):  # type: ignore[no-untyped-def]
+def _carry(start, successor, p, r, data, radius, outside, w, u, u_outside, bare, hint, work, scatter, carried):  # type: ignore[no-untyped-def]
     """The loop of `make_moments`: q proportional to p e^(-x y), m = -span e^(-x y) / (x mass) at the last sweep's x.
 
     The row's constant is left out of m: e^(-x y) - 1 keeps its digits where x is small.
@@ -217,7 +217,7 @@ def _carry(start, successor, p, r, data, radius, outside, w, u, u_outside, bare,
             first += p[a + j] * less
             square += p[a + j] * less * less
         scale = span / (x * mass)
-        spread[row] = max(square - first * first, 0.0) * scale * scale
+        scatter[row] = max(square - first * first, 0.0) * scale * scale
         carried[row] = total / mass
 
 

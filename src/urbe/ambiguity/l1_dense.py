@@ -68,13 +68,13 @@ class DenseL1Nature:
         """See `Carrier`."""
         nature, value = self.inner, self.values(v, shift)
         rows, w = nature.rows, nature.discount * v
-        spread, carried = np.empty(rows.n_rows), np.empty(rows.n_rows)
+        scatter, carried = np.empty(rows.n_rows), np.empty(rows.n_rows)
         lowest = int(np.argmin(w))
         l1_moments(
             rows.entry_start, None, rows.probability, None, nature.data, nature.radius, w[lowest], w, u, u[lowest],
-            value - nature.discount * shift - rows.reward, nature.hint, w, spread, carried,
+            value - nature.discount * shift - rows.reward, nature.hint, w, scatter, carried,
         )  # fmt: skip
-        return Moments(value, spread, carried)
+        return Moments(value, scatter, carried)
 
     def take(self, chosen: IntArray) -> DenseL1Nature:
         """See `Nature`."""

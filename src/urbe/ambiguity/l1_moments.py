@@ -13,7 +13,7 @@ MARGINAL = (1 << BITS) - 1
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def l1_moments(start, successor, p, r, data, radius, outside, w, u, u_outside, bare, hint, work, spread, carried):  # type: ignore[no-untyped-def]
+def l1_moments(start, successor, p, r, data, radius, outside, w, u, u_outside, bare, hint, work, scatter, carried):  # type: ignore[no-untyped-def]
     """The loop of `make_moments` in one pass over each row: m = min(z, tau), whose mean follows from the row's value.
 
     What lies above tau moves to the lowest, and of what lies at tau as much as is left to move. Without successors,
@@ -59,5 +59,5 @@ def l1_moments(start, successor, p, r, data, radius, outside, w, u, u_outside, b
                 at_u += p[a + j] * u[state] if z == tau else 0.0
             at_u /= at
             left = min(left, at)
-        spread[row] = max(square - first * first, 0.0)
+        scatter[row] = max(square - first * first, 0.0)
         carried[row] = kept_u - left * at_u + (above + left) * u_low

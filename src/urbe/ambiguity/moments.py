@@ -1,9 +1,9 @@
 """What the posterior variance of values asks of nature: two sums for each row, in the same pass as its value.
 
-    spread(k)  = sum_j p_j (m_j - sum_i p_i m_i)^2         m the sensitivity of the row's worst case to its centre p
+    scatter(k)  = sum_j p_j (m_j - sum_i p_i m_i)^2         m the sensitivity of the row's worst case to its centre p
     carried(k) = sum_j q_j u(s'_j)                         q the worst-case row
 
-Under a Dirichlet posterior of mean p and total N, spread / (N + 1) is the variance of p . m; `carried` is what the
+Under a Dirichlet posterior of mean p and total N, scatter / (N + 1) is the variance of p . m; `carried` is what the
 variances u of the successors add up to. A set whose sweep leaves behind where it ended (a level, a multiplier) brings
 
     answer(p, z, u, low, u_low, radius, data, hint, work, m) -> carried, fills m
@@ -30,7 +30,7 @@ class Moments(NamedTuple):
     """See the module; all `(R,)`, and `value` is that of `Nature.values`, bit for bit."""
 
     value: FloatArray
-    spread: FloatArray
+    scatter: FloatArray
     carried: FloatArray
 
 
@@ -61,11 +61,11 @@ def moments_of_kernel(nature: Nature, v: FloatArray, shift: float, u: FloatArray
 
 @when_called
 def make_moments(answer: RowFunction) -> Callable[..., None]:
-    """A compiled loop that writes `spread` and `carried` of all rows, after a sweep at the same values."""
+    """A compiled loop that writes `scatter` and `carried` of all rows, after a sweep at the same values."""
 
     @njit(cache=True, nogil=True, fastmath=FAST)
     @named_after(answer)
-    def loop(start, successor, p, r, data, radius, outside, w, u, u_outside, bare, hint, work, spread, carried):  # type: ignore[no-untyped-def]
+    def loop(start, successor, p, r, data, radius, outside, w, u, u_outside, bare, hint, work, scatter, carried):  # type: ignore[no-untyped-def]
         for row in range(len(start) - 1):
             a = np.int64(start[row])
             n = np.int64(start[row + 1]) - a
@@ -84,7 +84,7 @@ def make_moments(answer: RowFunction) -> Callable[..., None]:
             total = 0.0
             for j in range(n):
                 total += row_p[j] * (m[j] - mean) * (m[j] - mean)
-            spread[row] = total
+            scatter[row] = total
 
     return loop
 

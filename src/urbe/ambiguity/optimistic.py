@@ -80,8 +80,8 @@ class OptimisticNature:
 
     def moments(self, v: FloatArray, shift: float, u: FloatArray) -> Moments:
         """See `Carrier`."""
-        value, spread, carried = moments(self.inner, -v, -shift, u)
-        return Moments(np.subtract(0.0, value, out=value), spread, carried)
+        value, scatter, carried = moments(self.inner, -v, -shift, u)
+        return Moments(np.subtract(0.0, value, out=value), scatter, carried)
 
     def take(self, chosen: IntArray) -> OptimisticNature:
         """See `Nature`."""

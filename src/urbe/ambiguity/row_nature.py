@@ -103,14 +103,14 @@ class RowNature:
         if self.kernel.moments is None:
             return moments_of_kernel(self, v, shift, u)
         rows, w, value = self.rows, self.discount * v, self.values(v, shift)
-        spread, carried = np.empty(rows.n_rows), np.empty(rows.n_rows)
+        scatter, carried = np.empty(rows.n_rows), np.empty(rows.n_rows)
         u_outside = float(u[np.argmin(w)]) if self.everywhere else 0.0
         bare = value - self.discount * shift - rows.row_reward
         self.kernel.moments(
             rows.entry_start, rows.successor, rows.probability, rows.entry_reward, self.data, self.radius,
-            self._outside(w), w, u, u_outside, bare, self.hint, np.empty((6, rows.longest)), spread, carried,
+            self._outside(w), w, u, u_outside, bare, self.hint, np.empty((6, rows.longest)), scatter, carried,
         )  # fmt: skip
-        return Moments(value, spread, carried)
+        return Moments(value, scatter, carried)
 
     def take(self, chosen: IntArray) -> RowNature:
         """See `Nature`."""

@@ -63,13 +63,13 @@ class Step(NamedTuple):
     """What a local uncertainty may look at in one step.
 
     Attributes:
-      spread: `(R,)` sum_j p_j (m_j - p . m)^2 with m the sensitivity of the worst case to its centre p.
+      scatter: `(R,)` sum_j p_j (m_j - p . m)^2 with m the sensitivity of the worst case to its centre p.
       v: `(S,)` values of the successors, under `weights`.
       weights: the policy from the next step on: `(S,)` rows (-1 where terminal) or `(R,)` probabilities; None when
         nothing follows.
     """
 
-    spread: FloatArray
+    scatter: FloatArray
     v: FloatArray
     weights: IntArray | FloatArray | None
 
@@ -98,7 +98,7 @@ class Calibrated:
         """See `Local`."""
         weight = 1.0 / (problem.posterior.total + 1.0)
         reward = problem.reward_variance
-        return lambda step: weight * step.spread + reward
+        return lambda step: weight * step.scatter + reward
 
 
 @dataclass(frozen=True)

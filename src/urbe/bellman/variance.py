@@ -57,12 +57,12 @@ def variance_step(
       sharp: which form, see the module.
     """
     middle = midrange(v)
-    q, spread, carried = moments(problem.nature, v - middle, middle, u)
+    q, scatter, carried = moments(problem.nature, v - middle, middle, u)
     if sharp:
         answer = problem.nature.worst_case(v - middle).rows
         check_acyclic(problem.centre, answer)
         carried = answer.row_sums(second_moments(problem.nature, answer, problem.posterior.total) * u[answer.successor])
-    nu = term(Step(spread, v, weights))
+    nu = term(Step(scatter, v, weights))
     return VarianceStep(q, nu, nu + problem.centre.discount**2 * carried)
 
 

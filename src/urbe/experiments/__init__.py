@@ -1,9 +1,15 @@
 """The experiments behind the report; `FIGURES` is the list, and nothing else knows it."""
 
-from urbe.experiments import price_of_robustness, riverswim_regret, safe_policies, seven_states
+from urbe.experiments import price_of_robustness, riverswim_regret, safe_policies, seven_states, variance_study
 from urbe.experiments.base import AnyExperiment
 from urbe.experiments.base import Experiment as Experiment
 from urbe.experiments.reproduce import reproduce as reproduce
 from urbe.experiments.workers import CellsFailed as CellsFailed
 
-FIGURES: tuple[AnyExperiment, ...] = (price_of_robustness, seven_states, riverswim_regret, safe_policies)
+FIGURES: tuple[AnyExperiment, ...] = (
+    price_of_robustness,
+    seven_states,
+    riverswim_regret,
+    safe_policies,
+    variance_study,
+)

@@ -149,8 +149,8 @@ def _infinite(
         solution = evaluate_policy(centre, policy, problem.set, method)
     v, weights = solution.value, solution.weights
     middle = midrange(v)
-    q, spread, _ = moments(nature, v - middle, middle, np.zeros(centre.n_states))
-    nu = term(Step(spread, v, weights))
+    q, scatter, _ = moments(nature, v - middle, middle, np.zeros(centre.n_states))
+    nu = term(Step(scatter, v, weights))
 
     taken, share = weighted_rows(weights)
     if sharp:
