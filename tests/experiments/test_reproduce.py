@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import multiprocessing
 import os
 import re
 import signal
@@ -136,7 +137,7 @@ from oracles import dots
 from urbe.experiments import reproduce
 
 if __name__ == "__main__":
-    cells = tuple(dots.Dot(r, sys.argv[1], "wait" if r == 1.0 else "") for r in (0.0, 0.5, 1.0))
+    cells = tuple(dots.Dot(r, sys.argv[1], "wait" if r == 1.0 else "listen") for r in (0.0, 0.5, 1.0))
     try:
         reproduce(Path(sys.argv[2]), figures=(SimpleNamespace(**{**vars(dots), "CELLS": cells}),), processes=2)
     except KeyboardInterrupt:
@@ -144,46 +145,56 @@ if __name__ == "__main__":
 """
 
 
-def _is_gone(group):
-    """Whether no process of a group is left, soon."""
-    for _ in range(200):
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
-            return True
+def _until(condition):
+    """Whether it came true within half a minute."""
+    end = time.monotonic() + 30.0
+    while not condition():
+        if time.monotonic() > end:
+            return False
         time.sleep(0.05)
+    return True
+
+
+def _is_gone(group):
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
     return False
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends the signal of Ctrl-C to a process group")
-@pytest.mark.parametrize("early", [True, False])
-def test_ctrl_c_stops_every_process_and_keeps_what_finished(tmp_path, output, log, early):
+def test_ctrl_c_stops_every_process_and_keeps_what_finished(tmp_path, output, log):
     Dots(log)
     script = tmp_path / "script.py"
     script.write_text(INTERRUPTED)
-    tests = str(Path(__file__).parents[1])
+    paths = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     process = subprocess.Popen(
         [sys.executable, str(script), str(log), str(output)],
-        env={**os.environ, "PYTHONPATH": tests}, start_new_session=True, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": paths}, start_new_session=True, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-
-    def reached():
-        if early:  # processes are about to start, or are just importing
-            return (output / "rows").exists()
-        return cell_files(0.0, 0.5) <= set(files(output)) and list(log.glob("dot-1.*.ran"))
-
-    end = time.monotonic() + 60.0
-    while time.monotonic() < end and not reached():
-        time.sleep(0.05)
-    if early:
-        time.sleep(0.15)
+    _until(lambda: cell_files(0.0, 0.5) <= set(files(output)) and list(log.glob("dot-1.*.ran")))
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=30.0)
     assert process.returncode == 130
     assert err == ""
-    assert _is_gone(process.pid)
-    assert set(files(output)) <= cell_files(0.0, 0.5)
-    assert early or set(files(output)) == cell_files(0.0, 0.5)
+    assert _until(lambda: _is_gone(process.pid))
+    assert set(files(output)) == cell_files(0.0, 0.5)
+
+
+def test_an_interrupt_leaves_no_process_and_no_half_file_behind(output, log):
+    def interrupt(done, _, __):
+        if done:
+            _until(lambda: list(log.glob(".half*")))
+            raise KeyboardInterrupt
+
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(output, interrupt, figures=(Dots(log, {0.5: "write"}, radii=(0.0, 0.5)),), processes=2)
+    assert multiprocessing.active_children() == []
+    assert time.monotonic() - begun < 50.0  # the cell would have written for a minute
+    assert set(files(output)) == cell_files(0.0)
+    assert list(log.glob("*half*")) == []
 
 
 def test_a_failed_drawing_leaves_the_old_results(output, log):

@@ -12,14 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from urbe.io.atomic import replace_files
+
 NAME = "dots"
 TITLE = "Dots"
 
 
 @dataclass(frozen=True)
 class Dot:
-    """One cell; `deed` is what happens: nothing, "raise", "kill", "exit", or "wait" (for a minute).
+    """One cell; `deed` is what happens: nothing, "raise", "kill", "exit", "wait" or "write" (for a minute), "listen".
 
+    To listen is to fail when the signal of Ctrl-C is not both blocked since birth and ignored.
     A deed happens only while the file `log`/deeds exists.
     """
 
@@ -54,7 +57,15 @@ def run(cell):
             os.kill(os.getpid(), signal.SIGKILL)
         if cell.deed == "exit":
             os._exit(7)
-        time.sleep(60.0)
+        if cell.deed == "wait":
+            time.sleep(60.0)
+        if cell.deed == "write":
+            replace_files({log / "half": lambda _: time.sleep(60.0)})
+        if cell.deed == "listen" and not (
+            signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+            and signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        ):
+            raise RuntimeError("Ctrl-C would be heard")
     threads = os.environ.get("OPENBLAS_NUM_THREADS", "")
     return [Row(cell.radius, threads, "gap", i, cell.radius * 1e-9 / 3.0 + i) for i in range(3)]
 

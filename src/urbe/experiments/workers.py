@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing import connection, get_context
+from multiprocessing import connection, get_context, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -84,10 +84,11 @@ def run_jobs(jobs: Sequence[Job], processes: int, finished: Callable[[Job], None
     """
     waiting = list(reversed(jobs))
     failures: list[Failure] = []
+    started: list[BaseProcess] = []
     busy: dict[Connection, tuple[BaseProcess, Job]] = {}
     try:
         for _ in range(min(processes, len(jobs))):
-            _give(_start(), waiting.pop(), busy)
+            _give(_start(started), waiting.pop(), busy)
         while busy:
             for channel in connection.wait(list(busy)):
                 assert isinstance(channel, Connection)
@@ -97,12 +98,12 @@ def run_jobs(jobs: Sequence[Job], processes: int, finished: Callable[[Job], None
                     failures.append(Failure(job, text))
                 finished(job)
                 if waiting:
-                    _give((process, channel) if alive else _start(), waiting.pop(), busy)
+                    _give((process, channel) if alive else _start(started), waiting.pop(), busy)
                 elif alive:
                     channel.close()  # the process sees the end and leaves
                     process.join()
     finally:
-        _stop([process for process, _ in busy.values()])
+        _stop([process for process in started if process.is_alive()])
     if failures:
         order = {job.path: i for i, job in enumerate(jobs)}
         raise CellsFailed(sorted(failures, key=lambda failure: order[failure.job.path]), len(jobs))
@@ -115,12 +116,13 @@ def _give(worker: tuple[BaseProcess, Connection], job: Job, busy: dict[Connectio
         channel.send(job)
 
 
-def _start() -> tuple[BaseProcess, Connection]:
+def _start(started: list[BaseProcess]) -> tuple[BaseProcess, Connection]:
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs,), daemon=True)
     with _environment(ONE_THREAD), _without_interrupts():
         process.start()
+        started.append(process)
     theirs.close()
     return process, ours
 
@@ -192,6 +194,7 @@ def _without_interrupts() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    resource_tracker.ensure_running()  # when started by the first process, it would unblock the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
