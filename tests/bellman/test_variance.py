@@ -215,6 +215,20 @@ def test_without_a_horizon_variances_solve_the_linear_system(discount, randomise
     assert plan.value_variance[3] == 0.0
 
 
+def test_rows_and_states_agree_where_successors_tie():
+    # 0 -> 1, 2 or 3; 1 and 2 lead to 4 (worth 2) or 5 (worth 0) alike, but much more is known of 2
+    transition = np.zeros((7, 1, 7))
+    transition[0, 0, 1:4], transition[1:3, 0, 4:6], transition[3:, 0, 6] = 1.0 / 3.0, 0.5, 1.0
+    reward = np.array([0.0, 0.0, 0.0, 5.0, 2.0, 0.0, 0.0])[:, None]
+    mdp = urbe.MDP.from_dense(transition, reward, discount=0.9, terminal=[6])
+    concentration = mdp.rows.probability * np.array([6.0, 4.0, 400.0, 1.0, 1.0, 1.0])[mdp.rows.entry_row]
+    for nature in (L1Ball(0.2), urbe.Contamination(0.2), urbe.Chi2Ball(0.2), urbe.LInfBall(0.1)):
+        plan = value_variance(Posterior.before(mdp, concentration), nature)
+        assert plan.value[1] == plan.value[2]
+        assert plan.value_variance[1] > 10.0 * plan.value_variance[2]
+        assert plan.variance == pytest.approx(plan.value_variance[:6], rel=1e-12)
+
+
 @pytest.mark.parametrize("name", SETS)
 def test_a_long_horizon_is_no_horizon(name):
     posterior = posterior_of(cyclic(8, 0.7), 5.0)

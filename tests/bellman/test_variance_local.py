@@ -116,11 +116,22 @@ def test_impossible_successors_do_not_count():
 @pytest.mark.parametrize("name", sets_around(layered(np.random.default_rng(0))))
 def test_monte_carlo_is_var_over_mean_of_worst_case_rows(name):
     """Each draw is solved on its own; rows are compared as dense arrays, divisions guarded in the plainest way."""
-    rng = np.random.default_rng(1)
-    mdp = layered(rng, n_layers=3)
-    posterior = posterior_of(mdp, 10.0)
-    nature = sets_around(mdp)[name]
-    centres = posterior.draws(rng, 30)
+    mdp = layered(np.random.default_rng(1), n_layers=3)
+    check_monte_carlo(posterior_of(mdp, 10.0), sets_around(mdp)[name])
+
+
+def test_monte_carlo_where_draws_lead_to_different_successors():
+    # 1 or 2 is the lowest state, as the draws have it, and nature sends mass there from rows that do not list it
+    transition = np.zeros((6, 1, 6))
+    transition[0, 0, 1:3], transition[1:3, 0, 3:5], transition[3:, 0, 5] = 0.5, 0.5, 1.0
+    reward = np.array([0.0, -20.0, -20.0, -10.0, 0.0, 0.0])[:, None]
+    mdp = urbe.MDP.from_dense(transition, reward, discount=0.9, terminal=[5])
+    check_monte_carlo(posterior_of(mdp, 3.0), L1Ball(0.3, support="all"))
+
+
+def check_monte_carlo(posterior, nature):
+    mdp = posterior.model
+    centres = posterior.draws(np.random.default_rng(2), 30)
     plan = value_variance(posterior, nature, horizon=3, local=MonteCarlo(centres))
     told = np.zeros((3, mdp.n_rows))
     kernels = np.zeros((3, len(centres), mdp.n_rows, mdp.n_states))
