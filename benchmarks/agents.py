@@ -21,7 +21,7 @@ def agents(repeats: int) -> list[Line]:
     return [
         *_plans(5, repeats),
         *_plans(100, repeats),
-        _run("seven states", urbe.library.seven_states(0.8), 3, repeats),
+        _run("seven states", urbe.library.seven_states(0.8), 2, repeats),
         _run("river of 6", urbe.library.riverswim(6, discount=1.0), 20, repeats),
     ]
 
@@ -47,12 +47,14 @@ def _plans(successors: int, repeats: int) -> list[Line]:
     def visit() -> None:
         alpha[0, 0, mdp.rows.entry_start[rng.choice(rows, 25)]] += 1.0
 
-    successor, _ = naive.padded(mdp)
+    successor, reward, _ = naive.padded(mdp)
     tasks = {
         "values": Task(anew, lambda _: update(every, None)),
         "count": Task(anew, lambda _: update(every, COUNT)),
         "calibrated": Task(anew, lambda _: update(every, CALIBRATED)),
-        "naive": task(lambda: naive.plan(mdp, successor, alpha[0, 0].reshape(successor.shape), HORIZON, RADIUS, SCALE)),
+        "naive": task(
+            lambda: naive.plan(mdp, successor, reward, alpha[0, 0].reshape(successor.shape), HORIZON, RADIUS, SCALE)
+        ),
     }
     cpu = {name: timing.cpu for name, timing in best_of(tasks, repeats).items()}
     update(every, CALIBRATED)

@@ -82,7 +82,7 @@ def test_refuses(call, message):
 
 def test_refuses_to_act_where_all_is_over():
     agent = Single(QLearning(), Task(urbe.Posterior.before(urbe.library.seven_states(0.5)), 3), seed=0)
-    with pytest.raises(ValueError, match="state 7 is terminal"):
-        agent.act(7)
+    with pytest.raises(ValueError, match="state 6 is terminal"):
+        agent.act(6)
     with pytest.raises(ValueError, match="seed is -1, expected a whole number of at least 0"):
         Single(QLearning(), TASK, seed=-1)

@@ -69,12 +69,15 @@ def test_a_cycle_has_a_gain_too():
     assert gain_of(model, np.ones(2), 0.0)[0] == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize("chance", [0.1, 0.9])
-def test_an_end_is_a_restart(chance):
-    """Seven states: 0.14 every two steps, or the chance of 1 every three."""
-    model = urbe.library.seven_states(chance)
-    gain, _ = gain_of(model, model.rows.probability, 0.0)
-    assert gain == pytest.approx(max(0.14 / 2.0, chance / 3.0), abs=1e-7)
+@pytest.mark.parametrize("prize", [0.1, 0.9])
+def test_an_end_is_a_restart_that_takes_no_time(prize):
+    """0.14 at once, or a prize after two steps."""
+    model = urbe.MDP.from_transitions(
+        [0, 0, 1], [0, 1, 0], [2, 1, 2], [1.0, 1.0, 1.0], [0.14, 0.0, prize], discount=1.0, n_states=3, terminal=[2],
+        initial=[1.0, 0.0, 0.0],
+    )  # fmt: skip
+    gain, _ = gain_of(model, np.ones(3), 0.0)
+    assert gain == pytest.approx(max(0.14, prize / 2.0), abs=1e-7)
 
 
 def test_parts_that_do_not_meet_are_refused():
@@ -130,6 +133,20 @@ def test_radii_are_those_of_the_paper():
         assert bool(strategy.epochs.over[0]) == bool(doubled)
         state = arrival.next_state
     assert n_epochs == strategy.epochs.index[0] > 5
+
+
+def test_uncertain_rewards_have_a_bonus():
+    """Three arms in one state, two of them tried: posterior means plus the stated radius."""
+    bandit, delta = urbe.MDP.from_dense(np.ones((1, 3, 1)), 0.0, discount=1.0), 0.1
+    kind = UCRL2(0.5, criterion=Criterion.EPISODE, delta=delta, span=2.0)
+    agent, who, no = start(kind, bandit, 1, rewards=urbe.NormalGamma(mean=1.0)), np.zeros(1, int), np.zeros(1, bool)
+    for arm in (0, 1, 1, 1):
+        agent.observe(Steps(who, who, np.array([arm]), np.array([4.0]), who, no, no), 0)
+    agent.act(who, who, 0)
+    n, t = np.array([1.0, 3.0, 0.0]), 5
+    means = (1.0 + 4.0 * n) / (1.0 + n)
+    radius = 0.5 * 2.0 * np.sqrt(7.0 * np.log(2 * 1 * 3 * t / delta) / (2.0 * np.maximum(n, 1.0)))
+    np.testing.assert_allclose(agent.strategy.q[0, 0], means + radius, rtol=1e-13)
 
 
 @pytest.mark.parametrize("rewards", [None, urbe.NormalGamma(0.5, 1.0, 2.0, 0.1)], ids=["known", "uncertain"])

@@ -19,8 +19,9 @@ def cell(agent="calibrated URBE", belief="forgetting", schedule="paper"):
 
 def test_every_agent_meets_every_belief_in_every_world():
     learners = [name for name, contender in CONTENDERS.items() if contender.learns]
-    worlds = len(seven_states.HORIZON) * len(seven_states.SCHEDULES)
-    assert len(seven_states.CELLS) == worlds * (len(learners) * len(BELIEFS) + len(CONTENDERS) - len(learners))
+    assert len(seven_states.CELLS) == len(seven_states.WORLDS) * (
+        len(learners) * len(BELIEFS) + len(CONTENDERS) - len(learners)
+    )
     assert {len(contender.settings) for contender in CONTENDERS.values()} == {1, 12}
 
 
@@ -65,21 +66,18 @@ def results(**totals):
     """Made-up results in which an agent earns its number in every phase, with a little noise."""
     rng = np.random.default_rng(0)
     out = []
-    for reading in seven_states.HORIZON:
-        for schedule in seven_states.SCHEDULES:
-            for agent, contender in CONTENDERS.items():
-                for belief in BELIEFS if contender.learns else ("none",):
-                    level = totals.get(agent.replace(" ", "_"), 0.3)
-                    phases = level + 1e-3 * rng.standard_normal((20, 4))
-                    curve = Band(*(np.linspace(0.0, 4.0 * level, 5) for _ in range(3)))
-                    at = np.linspace(1.0, 1600.0, 5)
-                    out.append(seven_states.Result(reading, schedule, belief, agent, "", phases, at, curve))
+    for cell in seven_states.CELLS:
+        level = totals.get(cell.agent.replace(" ", "_"), 0.3)
+        phases = level + 1e-3 * rng.standard_normal((20, 4))
+        curve = Band(*(np.linspace(0.0, 4.0 * level, 5) for _ in range(3)))
+        at = np.linspace(1.0, 1600.0, 5)
+        out.append(seven_states.Result(cell.reading, cell.schedule, cell.belief, cell.agent, "", phases, at, curve))
     return out
 
 
 def outcomes(made_up):
     verdicts = seven_plots.sections(made_up)[0].verdicts
-    assert len(verdicts) == 4 * len(BELIEFS) + 4 + 2
+    assert len(verdicts) == 4 * len(BELIEFS) + 3 + 2
     return {verdict.outcome for verdict in verdicts}
 
 
@@ -90,7 +88,7 @@ def test_verdicts_follow_the_numbers():
 
 def test_the_chapter_has_every_world_with_its_figures_and_its_table():
     sections = seven_plots.sections(results())
-    assert len(sections) == 1 + 4
+    assert len(sections) == 1 + 3
     for section in sections[1:]:
         assert len(section.exhibits) == 2
         assert len(section.tables[0].rows) == 30

@@ -25,11 +25,11 @@ class Single:
 
     >>> import urbe
     >>> from urbe.agents import URBE, Task
-    >>> task = Task(urbe.Posterior.before(urbe.library.seven_states(0.8)), horizon=3)
+    >>> task = Task(urbe.Posterior.before(urbe.library.seven_states(0.8)), horizon=2)
     >>> agent = Single(URBE(radius=0.3), task, seed=0)
-    >>> agent.act(1)
+    >>> agent.act(2)
     0
-    >>> agent.observe(1, 0, 0.14, 7, terminated=True)
+    >>> agent.observe(2, 0, 1.0, 3, terminated=True)
     >>> agent.end_episode()
     """
 

@@ -32,7 +32,7 @@ NAME = "seven_states"
 TITLE = "Seven states under changing dynamics"
 ODDS = (0.001, 0.8, 0.1, 0.9)
 SCHEDULES = {"paper": (400, 400, 400, 400), "long adverse": (600, 200, 600, 200)}
-HORIZON: dict[Reading, int] = {"direct": 3, "chain": 5}
+HORIZON: dict[Reading, int] = {"direct": 2, "chain": 4}
 TUNING_SEEDS, REPORTED_SEEDS = 10, 60
 POINTS = 80
 """Points of a curve."""
@@ -89,11 +89,13 @@ class Row(NamedTuple):
     value: float
 
 
+WORLDS: tuple[tuple[Reading, str], ...] = (("direct", "paper"), ("direct", "long adverse"), ("chain", "paper"))
+
+
 def _cells() -> tuple[SevenCell, ...]:
     return tuple(
         SevenCell(reading, schedule, belief, agent)
-        for reading in HORIZON
-        for schedule in SCHEDULES
+        for reading, schedule in WORLDS
         for agent, contender in CONTENDERS.items()
         for belief in (BELIEFS if contender.learns else ("none",))
     )
