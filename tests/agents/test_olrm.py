@@ -19,14 +19,15 @@ def start(kind, model, horizon, replicates=1):
     return kind.start(Task(urbe.Posterior.before(model), horizon), Streams(0, np.arange(replicates)))
 
 
-def taught(kind, model, horizon, rng, n=200):
-    """An agent that has seen n transitions drawn from all over the model, and planned; and its frequencies."""
+def taught(kind, model, horizon, rng, n=200, plans=1):
+    """An agent that has seen n transitions from all over the model, and planned; its frequencies and visits."""
     agent = start(kind, model, horizon)
     entries = rng.integers(model.rows.n_entries, size=n)
     for entry in entries:
         row = model.rows.entry_row[entry]
         agent.known.transitions.observe(Visit(ONE, np.array([row]), np.array([entry]), ONE))
-    agent.strategy.plan(agent.known, ONE)
+    for _ in range(plans):
+        agent.strategy.plan(agent.known, ONE)
     counts = np.bincount(entries, minlength=model.rows.n_entries).astype(float)
     visits = model.rows.row_sums(counts)
     seen = visits[model.rows.entry_row] > 0.0
@@ -55,10 +56,10 @@ def test_flagged_everywhere_it_is_robust_dynamic_programming(seed, radius):
 def test_flagged_nowhere_it_is_an_optimistic_planner(seed):
     rng = np.random.default_rng(seed)
     model, horizon, delta, scale = random_model(rng, rewards_successors=seed == 2), 4, 0.1, 0.05
-    strategy, p, visits = taught(OLRM(scale, NEVER, delta=delta), model, horizon, rng, n=12)
+    strategy, p, visits = taught(OLRM(scale, NEVER, delta=delta), model, horizon, rng, n=12, plans=3)
     rows, r = model.rows, model.rows.reward
     most, least = max(r.max(), 0.0), min(r.min(), 0.0)
-    log = np.log(2 * model.n_states * model.n_actions * horizon * 1**2 / delta)
+    log = np.log(2 * model.n_states * model.n_actions * horizon * 3**2 / delta)
     v = np.zeros(model.n_states)
     for h in range(horizon - 1, -1, -1):
         cap = sum(most * model.discount**i for i in range(horizon - h))
@@ -182,3 +183,9 @@ def test_flags_stay_when_the_world_recovers():
 def test_refusals(kind, told):
     with pytest.raises(ValueError, match=told):
         start(kind, SEVEN(0.5), 3)
+
+
+def test_uncertain_rewards_are_refused():
+    task = Task(urbe.Posterior.before(SEVEN(0.5), 1.0, urbe.NormalGamma()), 3)
+    with pytest.raises(ValueError, match="rewards of the task are uncertain"):
+        OLRM().start(task, Streams(0, np.arange(1)))

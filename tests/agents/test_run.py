@@ -42,6 +42,17 @@ AGENTS = {
 }
 
 
+FOR_UNCERTAIN_REWARDS = {None: AGENTS.keys(), UNSURE: AGENTS.keys() - {"OLRM"}}
+cases = pytest.mark.parametrize(
+    ("agent", "rewards"),
+    [
+        pytest.param(agent, rewards, id=f"{agent}, {'known' if rewards is None else 'uncertain'} rewards")
+        for rewards, names in FOR_UNCERTAIN_REWARDS.items()
+        for agent in sorted(names)
+    ],
+)
+
+
 def task_of(env, rewards=None):
     return Task(urbe.Posterior.before(env.feasible, 1.0, rewards), 3 if env is SEVEN else 8)
 
@@ -51,8 +62,7 @@ def bits(record):
 
 
 @pytest.mark.parametrize("env", [SEVEN, RIVER], ids=["seven states", "river"])
-@pytest.mark.parametrize("rewards", [None, UNSURE], ids=["known rewards", "uncertain rewards"])
-@pytest.mark.parametrize("agent", AGENTS)
+@cases
 def test_runs_depend_on_seed_and_replicate_alone(agent, env, rewards):
     kind, task = AGENTS[agent], task_of(env, rewards)
     options = {"episodes": 30, "seed": 3}
@@ -63,8 +73,7 @@ def test_runs_depend_on_seed_and_replicate_alone(agent, env, rewards):
     assert bits(one) != bits(run(kind, env, task, replicates=np.array([0, 5, 2]), episodes=30, seed=4))
 
 
-@pytest.mark.parametrize("rewards", [None, UNSURE], ids=["known rewards", "uncertain rewards"])
-@pytest.mark.parametrize("agent", AGENTS)
+@cases
 def test_a_saved_run_goes_on_bit_for_bit(agent, rewards):
     task = task_of(SEVEN, rewards)
 

@@ -7,7 +7,22 @@ from scipy import stats
 import urbe
 from oracles.agents import steps
 from oracles.plans import Problem, slow_plan
-from urbe.agents import PSRL, UBE, URBE, Centre, CertaintyEquivalent, Form, Noise, Replan, Robust, Streams, Task, run
+from urbe.agents import (
+    PSRL,
+    UBE,
+    UCRL2,
+    URBE,
+    Centre,
+    CertaintyEquivalent,
+    Criterion,
+    Form,
+    Noise,
+    Replan,
+    Robust,
+    Streams,
+    Task,
+    run,
+)
 from urbe.envs import FiniteEnv, Phase
 from urbe.posteriors.beliefs import Forgetting, Stationary, Window
 
@@ -102,6 +117,18 @@ def test_uncertain_rewards_add_to_the_variance():
     agent.act(np.zeros(1, dtype=int), np.zeros(1, dtype=int), 0)
     assert agent.strategy.q[0].tolist() == [[2.0, 2.0], [1.0, 1.0]]
     assert agent.strategy.u[0].tolist() == [[18.0, 18.0], [9.0, 9.0]]  # 9 rate / (weight (shape - 1)), twice
+
+
+@pytest.mark.parametrize("kind", [UBE(0.0), UCRL2(0.0, criterion=Criterion.EPISODE)])
+def test_uncertain_rewards_take_the_place_of_those_of_successors(kind):
+    """Told that rewards are uncertain, an agent does not read the model's."""
+    model = urbe.MDP.from_dense(np.full((2, 2, 2), 0.5), np.arange(8.0).reshape(2, 2, 2), discount=1.0)
+    task = Task(urbe.Posterior.before(model, 1.0, urbe.NormalGamma(mean=3.0)), 2)
+    agent, who = kind.start(task, Streams(0, np.arange(1))), np.zeros(1, dtype=int)
+    agent.observe(steps(0, 1, 5.0, 1), 0)
+    agent.end_episode()
+    agent.act(who, who, 0)
+    assert agent.strategy.q[0, 1].tolist() == [3.0, 4.0, 3.0, 3.0]
 
 
 def test_a_drawn_centre_gambles_as_often_as_the_posterior_says():

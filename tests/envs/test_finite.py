@@ -50,6 +50,15 @@ def test_first_states_come_with_their_probabilities():
     assert chi_square(found, initial) > 1e-5
 
 
+@pytest.mark.parametrize("x", [0.0, 0.5, 1.0 - 2.0**-53])
+def test_the_impossible_does_not_happen_at_the_edges_of_chance(x):
+    p = (0.0, 0.5, 0.5, 0.0)
+    env = start(FiniteEnv.of(model(p, keep_zeros=True, initial=p)))
+    for draw in (lambda: env.begin(0)[0], lambda: env.step(*np.zeros((3, 1), dtype=int)).next_state[0]):
+        env._draws.need(2).values[:] = x
+        assert draw() == (1 if x < 0.5 else 2)
+
+
 @pytest.mark.parametrize("of_successors", [False, True])
 def test_rewards_are_those_of_pairs_or_successors(of_successors):
     reward = np.arange(16.0).reshape(4, 1, 4) if of_successors else np.arange(4.0)[:, None]

@@ -103,7 +103,7 @@ def _search(a, n, p, z, moved, hint):  # type: ignore[no-untyped-def]
                 if z[j] < level and (down < 0 or z[j] > z[down]):
                     down = j
                 here |= z[j] == level
-        if over > moved or (down < 0 and not here):
+        if up >= 0 and (over > moved or (down < 0 and not here)):
             below, at = level, up
         elif reach > moved or down < 0:
             return at

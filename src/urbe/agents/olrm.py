@@ -45,7 +45,7 @@ class OLRM:
 
     Args:
       bonus_scale, check_scale: see the module.
-      belief: how the counts follow the data.
+      belief: how the counts follow the data; rewards must be known.
       radii: of the L1 balls a pair goes through, increasing, in [0, 2]; 2 is any feasible successor.
       flagged: pairs known to be adversarial from the start (true or false for all, `(R,)`, `(S, A)` or by pair).
       delta: failure probability, in (0, 1).
@@ -73,6 +73,8 @@ class MixedPlans:
 
     def __init__(self, kind: OLRM, task: Task, streams: Streams) -> None:
         model, n, horizon = task.prior.model, len(streams.replicates), task.horizon
+        if task.prior.rewards is not None:
+            raise ValueError("The rewards of the task are uncertain, but OLRM is for known ones: its bounds need them.")
         self._bonus_scale = checks.per_replicate("bonus_scale", kind.bonus_scale, n, 0.0, np.inf)[:, None]
         self._check_scale = checks.per_replicate("check_scale", kind.check_scale, n, 0.0, np.inf)
         self._delta = checks.probability("delta", kind.delta)

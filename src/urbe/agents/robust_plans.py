@@ -67,7 +67,7 @@ class RobustPlans:
         replan: Replan = Replan.EPISODE,
         centre: Centre = Centre.MEAN,
     ) -> None:
-        model = task.prior.model
+        model = task.prior.mean()  # uncertain rewards are those of pairs there, whatever the model says
         self._plan = Plan(model, task.horizon, len(radius))
         self._radius = np.repeat(radius[:, None], model.n_rows, axis=1)
         self._form, self._scale, self._replan = form, scale, replan

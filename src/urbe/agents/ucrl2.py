@@ -71,7 +71,7 @@ class OptimisticPlans:
     """
 
     def __init__(self, kind: UCRL2, task: Task, streams: Streams) -> None:
-        self._model, n = task.prior.model, len(streams.replicates)
+        self._model, n = task.prior.mean(), len(streams.replicates)  # uncertain rewards are of pairs there
         self._scale = checks.per_replicate("scale", kind.scale, n, 0.0, np.inf)[:, None]
         self._delta = checks.probability("delta", kind.delta)
         self._span = checks.number("span", kind.span, 0.0, np.inf)
