@@ -171,10 +171,12 @@ def _of_states(centre: MDP, taken: IntArray, share: FloatArray, answer: Rows, nu
     from scipy.sparse import csr_array, eye_array
     from scipy.sparse.linalg import spsolve
 
-    state, n_states, factor = centre.row_state[taken], centre.n_states, centre.discount**2
-    choice = csr_array((share, (state, np.arange(len(taken)))), shape=(n_states, len(taken)))
-    rows = csr_array((answer.probability, answer.successor, answer.entry_start), shape=(len(taken), n_states))
-    matrix, right = csr_array(choice @ rows), choice @ nu
+    n_states, factor = centre.n_states, centre.discount**2
+    first = answer.entry_start[np.searchsorted(centre.row_state[taken], np.arange(n_states + 1))]
+    chance = np.repeat(share, answer.length) * answer.probability
+    matrix = csr_array((chance, answer.successor, first), shape=(n_states, n_states), copy=True)
+    matrix.sum_duplicates()  # where a state takes several rows
+    right = np.bincount(centre.row_state[taken], share * nu, minlength=n_states)
     size = float(np.abs(right).max(initial=0.0))
     if size == 0.0:
         return np.zeros(n_states)
