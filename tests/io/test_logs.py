@@ -189,7 +189,7 @@ def test_parquet_with_other_names_types_and_columns(tmp_path):
         ({"state": None}, ": found the columns action, reward, next_state, terminated, episode, step, missing state"),
         ({name: pyarrow.array([], pyarrow.int64()) for name in EXPECTED}, ": There are no transitions"),
     ],
-    ids=str,
+    ids=["gap", "negative", "nan", "text", "lists", "not boolean", "two names", "missing", "empty"],
 )
 def test_parquet_refusals_name_column_and_row(tmp_path, change, message):
     columns = {name: x for name, x in (EXPECTED | change).items() if x is not None}

@@ -31,6 +31,7 @@ class Contender:
       settings: values of the parameters, setting by setting; at least one, empty where there is nothing to choose.
       make: from values, `(B,)` each, a belief and the world to an agent.
       learns: whether it holds a belief about the dynamics.
+      told_rewards: whether it must know the rewards beforehand.
       discount: what the agent's values discount by; below 1 for those that do not know when an episode is cut off.
     """
 
@@ -38,6 +39,7 @@ class Contender:
     settings: tuple[Setting, ...]
     make: Maker
     learns: bool = True
+    told_rewards: bool = False
     discount: float = 1.0
 
     def told(self, setting: Setting) -> str:

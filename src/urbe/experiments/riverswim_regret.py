@@ -78,7 +78,7 @@ CELLS = tuple(RegretCell(agent) for agent in CONTENDERS)
 def run(cell: RegretCell) -> list[Row]:
     """Chooses a setting on the tuning seeds, then reports the regret of fresh ones."""
     model, contender = riverswim(6, discount=1.0), CONTENDERS[cell.agent]
-    task = Task(ignorance(model.with_discount(contender.discount)), HORIZON)
+    task = Task(ignorance(model.with_discount(contender.discount), contender.told_rewards), HORIZON)
     gaps = optimality_gaps(model, HORIZON)
     world = World(FiniteEnv.of(model), task, Stationary(), cell.episodes, cell.seed, gaps)
     outcome = compete(contender, world, lambda r: -r.regret.sum(axis=1), cell.tuning_seeds, cell.reported_seeds)
@@ -92,11 +92,11 @@ def run(cell: RegretCell) -> list[Row]:
     ]
 
 
-def ignorance(model: MDP) -> Posterior:
-    """The prior of an agent that knows the states and actions alone: any state may follow, rewards are uncertain."""
+def ignorance(model: MDP, told_rewards: bool) -> Posterior:
+    """The prior of an agent that knows states and actions alone; rewards are uncertain unless told."""
     transition, reward = model.to_dense()
     anything = from_dense(transition, reward, discount=model.discount, keep_zeros=True)
-    return Posterior.before(anything, 1.0 / model.n_states, NormalGamma())
+    return Posterior.before(anything, 1.0 / model.n_states, None if told_rewards else NormalGamma())
 
 
 class Curve(NamedTuple):

@@ -1,14 +1,15 @@
 """The agents of the seven-state comparison, each with the settings it may be tuned over: twelve for every one.
 
 A setting is a value for each parameter that matters; what an agent calls `scale` is the size of its exploration. Agents
-without parameters (posterior sampling, the fixed robust policy, the oracle) have one setting.
+without parameters (posterior sampling, the fixed robust policy, the oracle) have one setting. URBE without noise and
+the certainty-equivalent agent are there to tell what the noise is good for.
 """
 
 from __future__ import annotations
 
 from itertools import product
 
-from urbe.agents import OLRM, PSRL, UBE, UCRL2, URBE, Criterion, Form, Minimax, Oracle
+from urbe.agents import OLRM, PSRL, UBE, UCRL2, URBE, CertaintyEquivalent, Criterion, Form, Minimax, Oracle, Robust
 from urbe.ambiguity.l1 import L1Ball
 from urbe.experiments.contest import Contender
 from urbe.posteriors.beliefs import BeliefKind, Forgetting, Stationary, Window
@@ -43,6 +44,12 @@ CONTENDERS: dict[str, Contender] = {
         tuple((s,) for s in (0.001, 0.003, 0.01, 0.02, 0.03, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)),
         lambda x, belief, _: UBE(x["scale"], Form.COUNT, belief),
     ),
+    "noiseless URBE": Contender(
+        ("radius",),
+        tuple((r,) for r in (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8)),
+        lambda x, belief, _: Robust(x["radius"], belief),
+    ),
+    "certainty equivalent": Contender((), ((),), lambda _, belief, __: CertaintyEquivalent(belief)),
     "PSRL": Contender((), ((),), lambda _, belief, __: PSRL(belief)),
     "UCRL2": Contender(
         ("scale",),

@@ -47,6 +47,7 @@ def _verdicts(results: Sequence[Result]) -> Section:
         *(_best_against_best(results, *world) for world in dict.fromkeys((r.reading, r.schedule) for r in results)),
         *(_against(results, "robust", "URBE", belief) for belief in _beliefs(results)),
         *(_adverse(results, belief) for belief in _beliefs(results)),
+        *(_noise(results, belief) for belief in _beliefs(results)),
         *(_reached(results, belief) for belief in _beliefs(results)),
         *(_among_the_best(results, schedule) for schedule in SCHEDULES),
     ]
@@ -77,6 +78,15 @@ def _adverse(results: Sequence[Result], belief: str) -> Verdict:
     difference = paired_difference(ours.phases[:, adverse].sum(axis=1), theirs.phases[:, adverse].sum(axis=1))
     claim = f"URBE earns more than UBE in the phases where gambling does not pay: {belief} belief."
     return decide(claim, "The difference over those phases", difference)
+
+
+def _noise(results: Sequence[Result], belief: str) -> Verdict:
+    """What the paper's exploration adds to its robustness."""
+    ours, theirs = (_find(results, "direct", "paper", belief, name) for name in ("URBE", "noiseless URBE"))
+    claim = f"URBE earns more with its noise than without: direct reading, paper's schedule, {belief} belief."
+    return decide(
+        claim, f"The difference of totals ({_both(ours, theirs)})", paired_difference(ours.total, theirs.total)
+    )
 
 
 def _reached(results: Sequence[Result], belief: str) -> Verdict:
