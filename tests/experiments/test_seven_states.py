@@ -29,8 +29,8 @@ def test_every_agent_meets_every_belief_in_every_world():
 def test_the_oracle_takes_the_best_action_of_each_phase(reading, third):
     agent = seven_states.SevenCell(reading, "paper", "none", "oracle", tuning_seeds=1, reported_seeds=40)
     result = seven_states.analyse(seven_states.run(agent))[0]
-    # 40 seeds of 400 episodes: six standard errors are below 0.024
-    np.testing.assert_allclose(result.phases.mean(axis=0)[[0, 2]], [0.14, third], atol=0.024)
+    # 40 seeds of 300 episodes: six standard errors are below 0.025
+    np.testing.assert_allclose(result.phases.mean(axis=0)[[0, 2]], [0.14, third], atol=0.025)
 
 
 def test_the_robust_agent_always_plays_safe():
@@ -47,18 +47,20 @@ def test_the_same_cell_gives_the_same_rows_and_another_seed_others():
 def test_the_setting_reported_is_the_one_that_tuned_best_and_seeds_are_fresh():
     rows = seven_states.run(cell("UBE"))
     tuning = [row for row in rows if row.metric == "tuning"]
-    best = max(tuning, key=lambda row: row.value)
     phases = [row for row in rows if row.metric == "phase"]
     assert len(tuning) == 12
-    assert {row.setting for row in phases} == {best.setting}
+    (chosen,) = {row.setting for row in phases}
+    value = next(row.value for row in tuning if row.setting == chosen)
+    # three of twelve settings are run on all tuning seeds, and the best of those is taken
+    assert sum(row.value > value for row in tuning) <= 9
     assert {row.seed for row in phases} == {2, 3, 4}
 
 
 def test_phase_means_add_up():
     env = seven_states.environment("direct", "long adverse")
     reward = np.repeat([[1.0, 2.0, 3.0, 4.0]], 2, axis=0)
-    earned = np.repeat(reward, [600, 200, 600, 200], axis=1)
-    record = Record(earned, np.ones((2, 1600), dtype=int), np.zeros((2, 1600)))
+    earned = np.repeat(reward, [450, 150, 450, 150], axis=1)
+    record = Record(earned, np.ones((2, 1200), dtype=int), np.zeros((2, 1200)))
     np.testing.assert_array_equal(seven_states.phase_means(record, env), reward)
 
 
@@ -70,22 +72,20 @@ def results(**totals):
         level = totals.get(cell.agent.replace(" ", "_"), 0.3)
         phases = level + 1e-3 * rng.standard_normal((20, 4))
         curve = Band(*(np.linspace(0.0, 4.0 * level, 5) for _ in range(3)))
-        at = np.linspace(1.0, 1600.0, 5)
+        at = np.linspace(1.0, 1200.0, 5)
         out.append(seven_states.Result(cell.reading, cell.schedule, cell.belief, cell.agent, "", phases, at, curve))
     return out
 
 
 def outcomes(made_up):
     verdicts = seven_plots.sections(made_up)[0].verdicts
-    assert len(verdicts) == 5 * len(BELIEFS) + 3 + 2
+    assert len(verdicts) == 4 * len(BELIEFS) + 3 + 2
     return {verdict.outcome for verdict in verdicts}
 
 
 def test_verdicts_follow_the_numbers():
-    assert outcomes(results(calibrated_URBE=0.49, URBE=0.48, noiseless_URBE=0.47, UBE=0.46, robust=0.14)) == {"holds"}
-    assert outcomes(results(calibrated_URBE=0.2, URBE=0.3, noiseless_URBE=0.4, UBE=0.4, robust=0.5)) == {
-        "does not hold"
-    }
+    assert outcomes(results(calibrated_URBE=0.49, URBE=0.48, UBE=0.46, robust=0.14)) == {"holds"}
+    assert outcomes(results(calibrated_URBE=0.2, URBE=0.3, UBE=0.4, robust=0.5)) == {"does not hold"}
 
 
 def test_the_chapter_has_every_world_with_its_figures_and_its_table():
@@ -93,4 +93,4 @@ def test_the_chapter_has_every_world_with_its_figures_and_its_table():
     assert len(sections) == 1 + 3
     for section in sections[1:]:
         assert len(section.exhibits) == 2
-        assert len(section.tables[0].rows) == 38
+        assert len(section.tables[0].rows) == 30

@@ -70,8 +70,8 @@ class Outcome(NamedTuple):
     """What came of it.
 
     Attributes:
-      tuning: mean score of each setting over the tuning seeds; empty where there was nothing to choose.
-      setting: the one with the highest.
+      tuning: mean score of each setting over the tuning seeds it was run on; empty where there was nothing to choose.
+      setting: the one with the highest among those run on all.
       seeds: `(B,)` numbers of the fresh seeds.
       record: of the chosen setting on them.
     """
@@ -84,14 +84,27 @@ class Outcome(NamedTuple):
 
 def compete(contender: Contender, world: World, score: Score, tuning_seeds: int, reported_seeds: int) -> Outcome:
     """Chooses the setting of the best mean `score` on seeds 0, 1, ..., and runs it on those that follow."""
-    settings, tuning, best = contender.settings, (), 0
-    if len(settings) > 1:
-        each = [setting for setting in settings for _ in range(tuning_seeds)]
-        record = _run(contender, world, each, np.tile(np.arange(tuning_seeds), len(settings)))
-        tuning = tuple(score(record).reshape(len(settings), -1).mean(axis=1).tolist())
-        best = int(np.argmax(tuning))
-    seeds = tuning_seeds + np.arange(reported_seeds)
-    return Outcome(tuning, settings[best], seeds, _run(contender, world, [settings[best]] * reported_seeds, seeds))
+    settings = contender.settings
+    tuning, best = _tune(contender, world, score, tuning_seeds) if len(settings) > 1 else ((), 0)
+    fresh = tuning_seeds + np.arange(reported_seeds)
+    return Outcome(tuning, settings[best], fresh, _run(contender, world, [settings[best]] * reported_seeds, fresh))
+
+
+def _tune(contender: Contender, world: World, score: Score, seeds: int) -> tuple[tuple[float, ...], int]:
+    """Mean score of each setting, and the best one.
+
+    A quarter of the seeds goes to all settings, the rest to the best quarter of them: few seeds are enough to tell bad
+    settings, many are needed to choose among good ones.
+    """
+    settings = contender.settings
+    scores, means = np.full((len(settings), seeds), np.nan), np.zeros(0)
+    left, first = np.arange(len(settings)), max(seeds // 4, 1)
+    for part in (np.arange(first), np.arange(first, seeds)):
+        record = _run(contender, world, [settings[k] for k in left for _ in part], np.tile(part, len(left)))
+        scores[np.ix_(left, part)] = score(record).reshape(len(left), len(part))
+        means = np.nanmean(scores, axis=1)
+        left = left[np.argsort(-means[left], kind="stable")][: max(len(settings) // 4, 2)]
+    return tuple(means.tolist()), int(left[0])
 
 
 def _run(contender: Contender, world: World, settings: Sequence[Setting], seeds: IntArray) -> Record:

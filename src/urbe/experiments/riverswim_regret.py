@@ -52,7 +52,7 @@ class RegretCell:
 
     agent: str
     episodes: int = EPISODES
-    tuning_seeds: int = 6
+    tuning_seeds: int = 16
     reported_seeds: int = 60
     seed: int = 2013
 

@@ -1,15 +1,15 @@
 """The agents of the seven-state comparison, each with the settings it may be tuned over: twelve for every one.
 
 A setting is a value for each parameter that matters; what an agent calls `scale` is the size of its exploration. Agents
-without parameters (posterior sampling, the fixed robust policy, the oracle) have one setting. URBE without noise and
-the certainty-equivalent agent are there to tell what the noise is good for.
+without parameters (posterior sampling, the fixed robust policy, the oracle) have one setting. A scale of zero is among
+the settings of all that add noise: not to explore must be a choice.
 """
 
 from __future__ import annotations
 
 from itertools import product
 
-from urbe.agents import OLRM, PSRL, UBE, UCRL2, URBE, CertaintyEquivalent, Criterion, Form, Minimax, Oracle, Robust
+from urbe.agents import OLRM, PSRL, UBE, UCRL2, URBE, Criterion, Form, Minimax, Oracle
 from urbe.ambiguity.l1 import L1Ball
 from urbe.experiments.contest import Contender
 from urbe.posteriors.beliefs import BeliefKind, Forgetting, Stationary, Window
@@ -26,30 +26,24 @@ BELIEFS: dict[str, BeliefKind] = {
 CONTENDERS: dict[str, Contender] = {
     "calibrated URBE": Contender(
         ("radius", "scale"),
-        tuple(product((0.05, 0.1, 0.2, 0.4), (0.25, 0.5, 1.0))),
+        tuple(product((0.05, 0.1, 0.25, 0.4), (0.0, 0.25, 1.0))),
         lambda x, belief, _: URBE(x["radius"], x["scale"], Form.CALIBRATED, belief),
     ),
     "URBE": Contender(
         ("radius", "scale"),
-        tuple(product((0.05, 0.1, 0.2, 0.4), (0.01, 0.05, 0.2))),
+        tuple(product((0.05, 0.1, 0.25, 0.4), (0.0, 0.03, 0.2))),
         lambda x, belief, _: URBE(x["radius"], x["scale"], Form.COUNT, belief),
     ),
     "calibrated UBE": Contender(
         ("scale",),
-        tuple((s,) for s in (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)),
+        tuple((s,) for s in (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)),
         lambda x, belief, _: UBE(x["scale"], Form.CALIBRATED, belief),
     ),
     "UBE": Contender(
         ("scale",),
-        tuple((s,) for s in (0.001, 0.003, 0.01, 0.02, 0.03, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)),
+        tuple((s,) for s in (0.0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)),
         lambda x, belief, _: UBE(x["scale"], Form.COUNT, belief),
     ),
-    "noiseless URBE": Contender(
-        ("radius",),
-        tuple((r,) for r in (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8)),
-        lambda x, belief, _: Robust(x["radius"], belief),
-    ),
-    "certainty equivalent": Contender((), ((),), lambda _, belief, __: CertaintyEquivalent(belief)),
     "PSRL": Contender((), ((),), lambda _, belief, __: PSRL(belief)),
     "UCRL2": Contender(
         ("scale",),

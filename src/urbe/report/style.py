@@ -57,7 +57,6 @@ METHODS = {
     "oracle": Look(INK, DOTTED, "D"),
     "calibrated URBE": Look(VIOLET, SOLID, "^"),
     "URBE": Look(VIOLET, DASHED, "^"),
-    "noiseless URBE": Look(ROBUST, DASHED, "*"),
     "calibrated UBE": Look(GREEN, SOLID, "v"),
     "UBE": Look(GREEN, DASHED, "v"),
     "certainty equivalent": Look(INK, DASHED, "8"),
