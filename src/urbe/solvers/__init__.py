@@ -10,5 +10,3 @@ from urbe.solvers.solution import NotConverged as NotConverged
 from urbe.solvers.solution import Solution as Solution
 from urbe.solvers.solve import evaluate_policy as evaluate_policy
 from urbe.solvers.solve import solve as solve
-from urbe.solvers.variance import ValueVariance as ValueVariance
-from urbe.solvers.variance import value_variance as value_variance
