@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from urbe.ambiguity.base import WorstCase
-from urbe.ambiguity.l1_moments import l1_moments
+from urbe.ambiguity.l1_moments import dense_l1_moments
 from urbe.ambiguity.moments import Moments
 from urbe.ambiguity.row_nature import RowNature
 from urbe.ambiguity.sweep import FAST
@@ -69,11 +69,9 @@ class DenseL1Nature:
         nature, value = self.inner, self.values(v, shift)
         rows, w = nature.rows, nature.discount * v
         scatter, carried = np.empty(rows.n_rows), np.empty(rows.n_rows)
-        lowest = int(np.argmin(w))
-        l1_moments(
-            rows.entry_start, None, rows.probability, None, nature.data, nature.radius, w[lowest], w, u, u[lowest],
-            value - nature.discount * shift - rows.reward, nature.hint, w, scatter, carried,
-        )  # fmt: skip
+        p = rows.probability.reshape(rows.n_rows, rows.n_states)
+        bare = value - nature.discount * shift - rows.reward
+        dense_l1_moments(p, nature.radius, w, u, int(np.argmin(w)), bare, nature.hint, scatter, carried)
         return Moments(value, scatter, carried)
 
     def take(self, chosen: IntArray) -> DenseL1Nature:

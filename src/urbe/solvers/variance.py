@@ -17,7 +17,7 @@ from urbe.ambiguity.row_nature import RowNature
 from urbe.ambiguity.s_rectangular import SRectangular
 from urbe.ambiguity.wasserstein import WassersteinNature
 from urbe.bellman.local import Calibrated, Local, LocalTerm, Problem, Step
-from urbe.bellman.operators import greedy, midrange
+from urbe.bellman.operators import FixedPolicyBellman, RectangularBellman, greedy, midrange
 from urbe.bellman.variance import Weights, check_acyclic, of_policy, second_moments, variance_step, weighted_rows
 from urbe.mdp.evaluate import chosen_rows, policy_rows
 from urbe.mdp.model import MDP
@@ -26,6 +26,7 @@ from urbe.posteriors.dirichlet import Posterior
 from urbe.solvers.linear import DENSE_STATES, Plan, plan, solve_system
 from urbe.solvers.methods import Method
 from urbe.solvers.policies import policy_of
+from urbe.solvers.solution import Solution
 from urbe.solvers.solve import evaluate_policy, solve
 from urbe.types import FloatArray, IntArray
 
@@ -148,6 +149,7 @@ def _infinite(
     else:
         solution = evaluate_policy(centre, policy, problem.set, method)
     v, weights = solution.value, solution.weights
+    nature = _swept(solution, nature)
     middle = midrange(v)
     q, scatter, _ = moments(nature, v - middle, middle, np.zeros(centre.n_states))
     nu = term(Step(scatter, v, weights))
@@ -164,6 +166,13 @@ def _infinite(
     # where successors tie, nature has several answers: the policy's rows keep the one that was solved for
     variance[taken] = nu[taken] + centre.discount**2 * _expected(answer, u)
     return ValueVariance(q, variance, nu, v, u, policy_of(centre, weights), centre)
+
+
+def _swept(solution: Solution, nature: Nature) -> Nature:
+    """The solver's own nature of the same kind: it remembers where its rows stopped."""
+    bellman = solution.bellman.bellman if isinstance(solution.bellman, FixedPolicyBellman) else solution.bellman
+    swept = bellman.nature if isinstance(bellman, RectangularBellman) else nature
+    return swept if type(swept) is type(nature) else nature
 
 
 def _of_states(centre: MDP, taken: IntArray, share: FloatArray, answer: Rows, nu: FloatArray) -> FloatArray:
