@@ -62,7 +62,14 @@ class DenseL1Nature:
 
     def worst_case(self, v: FloatArray) -> WorstCase:
         """See `Nature`."""
-        return self.inner.worst_case(v)
+        nature, value = self.inner, self.values(v)
+        rows, w = nature.rows, nature.discount * v
+        shape = (rows.n_rows, rows.n_states)
+        q, m = np.empty(shape), np.empty(shape)
+        if rows.n_rows:
+            _dense_minimise(rows.probability.reshape(shape), nature.radius, w, int(np.argmin(w)), nature.hint, q, m)
+        kernel = Rows(rows.n_states, rows.entry_start, rows.successor, q.ravel(), rows.reward)
+        return WorstCase(value, kernel, m.ravel())
 
     def moments(self, v: FloatArray, shift: float, u: FloatArray) -> Moments:
         """See `Carrier`."""
@@ -120,3 +127,24 @@ def _dense_sweep(first, last, p, radius, w, order, rank, reward, constant, hint,
             tau = step
         hint[row] = order[k]
         out[row] = total - moved * (tau - low) + reward[row] + constant
+
+
+@njit(cache=True, nogil=True)
+def _dense_minimise(p, radius, w, lowest, hint, q, m):  # type: ignore[no-untyped-def]
+    """Moves the mass of each row, after a sweep found where its removal stops; equal states give in their order."""
+    n = len(w)
+    for row in range(len(radius)):
+        row_p, row_q, tau = p[row], q[row], w[np.uint32(hint[row])]
+        above = 0.0
+        for j in range(n):
+            m[row, j] = min(w[j], tau)
+            above += row_p[j] if w[j] > tau else 0.0
+        left, total = 0.5 * radius[row] - above, 0.0
+        for j in range(n):
+            step = row_p[j] if w[j] > tau else 0.0
+            if w[j] == tau and tau > w[lowest]:
+                step = min(max(left, 0.0), row_p[j])
+                left -= step
+            row_q[j] = row_p[j] - step
+            total += step
+        row_q[lowest] += total
