@@ -401,3 +401,18 @@ def test_one_state_and_refusals():
         value_variance(one, urbe.SRectangular(L1Ball(0.1)), horizon=2)
     with pytest.raises(ValueError, match="horizon is 0"):
         value_variance(one, horizon=0)
+
+
+def test_a_randomised_policy_with_as_many_rows_as_states_is_not_taken_for_one_row_each():
+    """Two live states of three take three rows; dense rows, so that the shortcut for one row each is near."""
+    rng = np.random.default_rng(3)
+    p = rng.dirichlet(np.ones(3), size=(3, 2))
+    mdp = urbe.MDP.from_dense(p, rng.random((3, 2)), discount=0.9, terminal=[2])
+    posterior = urbe.Posterior.before(mdp, 4.0)
+    policy = np.array([[0.5, 0.5], [1.0, 0.0], [0.0, 0.0]])
+    plan = urbe.value_variance(posterior, policy=policy)
+    weights = np.array([0.5, 0.5, 1.0])
+    chance = posterior.mean().rows.probability.reshape(4, 3)[:3]
+    matrix = np.array([0.5 * chance[0] + 0.5 * chance[1], chance[2], np.zeros(3)])
+    nu = np.array([weights[:2] @ plan.local[:2], plan.local[2], 0.0])
+    np.testing.assert_allclose(plan.value_variance, np.linalg.solve(np.eye(3) - 0.81 * matrix, nu), rtol=1e-9)

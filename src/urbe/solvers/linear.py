@@ -64,9 +64,10 @@ def plan(matrix: csr_array) -> Plan:
     return Plan("krylov", 600.0 * (matrix.nnz + 10 * n), everyone, n)
 
 
-def solve_system(matrix: csr_array, reward: FloatArray, discount: float, how: Plan) -> FloatArray | None:
+def solve_system(matrix: Any, reward: FloatArray, discount: float, how: Plan) -> FloatArray | None:
     """v with v = reward + discount matrix v, or None when the way chosen does not get there.
 
+    The matrix is sparse; the "krylov" way also takes an array.
     `how` may come from a similar matrix: it is a choice of method and order, not a promise about the pattern.
     """
     v: FloatArray | None
@@ -113,7 +114,7 @@ def _banded(matrix: csr_array, reward: FloatArray, discount: float, how: Plan) -
     return solved
 
 
-def _krylov(matrix: csr_array, reward: FloatArray, discount: float) -> FloatArray | None:
+def _krylov(matrix: csr_array | FloatArray, reward: FloatArray, discount: float) -> FloatArray | None:
     from scipy.sparse.linalg import LinearOperator, bicgstab
 
     n = len(reward)

@@ -181,17 +181,22 @@ def _of_states(centre: MDP, taken: IntArray, share: FloatArray, answer: Rows, nu
     from scipy.sparse.linalg import spsolve
 
     n_states, factor = centre.n_states, centre.discount**2
-    first = answer.entry_start[np.searchsorted(centre.row_state[taken], np.arange(n_states + 1))]
-    chance = np.repeat(share, answer.length) * answer.probability
-    matrix = csr_array((chance, answer.successor, first), shape=(n_states, n_states), copy=True)
-    matrix.sum_duplicates()  # where a state takes several rows
     right = np.bincount(centre.row_state[taken], share * nu, minlength=n_states)
     size = float(np.abs(right).max(initial=0.0))
     if size == 0.0:
         return np.zeros(n_states)
+    cheap = Plan("krylov", 0.0, taken, 0)
+    if answer.is_dense and np.array_equal(centre.row_state[taken], np.arange(n_states)):  # one row for each state
+        u = solve_system(answer.probability.reshape(n_states, n_states), right / size, factor, cheap)
+        if u is not None:
+            return size * (np.maximum(u, 0.0) if right.min() >= 0.0 else u)
+    first = answer.entry_start[np.searchsorted(centre.row_state[taken], np.arange(n_states + 1))]
+    chance = np.repeat(share, answer.length) * answer.probability
+    matrix = csr_array((chance, answer.successor, first), shape=(n_states, n_states), copy=True)
+    matrix.sum_duplicates()  # where a state takes several rows
     u = None
     if n_states > DENSE_STATES:  # cheap where it works
-        u = solve_system(matrix, right / size, factor, Plan("krylov", 0.0, taken, 0))
+        u = solve_system(matrix, right / size, factor, cheap)
     if u is None:
         u = solve_system(matrix, right / size, factor, plan(matrix))
     if u is None:
