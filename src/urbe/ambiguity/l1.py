@@ -62,7 +62,10 @@ def _sweep(first, last, start, successor, p, r, data, radius, outside, w, reward
     stale = np.empty(BLOCK, dtype=np.bool_)
     for at in range(first, last, BLOCK):
         end = min(at + BLOCK, last)
-        _attempt(at, end, start, successor, p, r, radius, outside, w, reward, shift, hint, stale, out)
+        if hint[at:end].any():
+            _attempt(at, end, start, successor, p, r, radius, outside, w, reward, shift, hint, stale, out)
+        else:  # nothing is remembered yet
+            stale[: end - at] = True
         _settle(at, end, stale, start, successor, p, r, radius, outside, w, reward, shift, hint, work, out)
 
 
