@@ -38,7 +38,7 @@ POINTS = 80
 """Points of a curve."""
 
 PRIOR = 1.0
-SEED = 2019
+SEED = 770001
 
 
 @dataclass(frozen=True)
