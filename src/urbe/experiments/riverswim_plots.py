@@ -34,8 +34,7 @@ def sections(curves: Sequence[Curve]) -> list[Section]:
     text = (
         f"Six states, episodes of {HORIZON} steps from the left bank. Agents know the states and actions alone: any "
         "state may follow, rewards are uncertain (OLRM must know them, and is told). Regret adds up what each action "
-        "taken falls short of the best one in value. Who never swims right for long loses about the same in every "
-        "episode; who explores on purpose stops losing. Robustness is of no use here, where the world does not change.",
+        "taken falls short of the best one in value. The world does not change.",
     )
     return [
         Section(
