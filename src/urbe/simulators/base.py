@@ -1,0 +1,99 @@
+"""What a simulator is: dynamics written once, as pure functions of a state, an action and named parameters.
+
+Parameters are a NamedTuple of numbers, so a set of simulators is the same NamedTuple with an array in each place, and
+`jax.vmap` runs all of them. Randomness is a choice among J outcomes whose probabilities are known:
+
+    outcomes(s, a, theta) = ((p_1, s'_1, r_1, end_1), ..., (p_J, s'_J, r_J, end_J)),   J fixed per simulator
+
+so that a step draws one of them, a robust target takes the expectation under each member exactly, and a finite
+simulator hands over its transition kernel, all from the same lines.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+State = Any
+"""A pytree of arrays: all there is to know about where a simulator stands, apart from the time."""
+
+Params = Any
+"""A NamedTuple of numbers; each member of an uncertainty set is one."""
+
+Key = jax.Array
+
+
+class Outcomes(NamedTuple):
+    """What an action may lead to; every leaf has the possibilities along its first axis."""
+
+    probability: Float[Array, " J"]
+    state: State
+    reward: Float[Array, " J"]
+    terminated: Bool[Array, " J"]
+
+
+class Arrival(NamedTuple):
+    """What an action led to."""
+
+    state: State
+    reward: Float[Array, ""]
+    terminated: Bool[Array, ""]
+
+
+class Simulator(Protocol):
+    """A frozen dataclass of fixed choices (rewards, sizes, time limit); what may be perturbed is in `Params`.
+
+    All methods are pure, unbatched and traceable. `terminated` means that nothing follows; running out of time is not
+    termination and is kept by whoever runs the simulator.
+    """
+
+    @property
+    def n_actions(self) -> int:
+        """How many actions there are, numbered from 0."""
+
+    @property
+    def time_limit(self) -> int:
+        """Steps after which an episode is cut off."""
+
+    def nominal(self) -> Params:
+        """The parameters as they are believed to be, float32 numbers."""
+
+    def start(self, key: Key, params: Params) -> State:
+        """A first state of an episode."""
+
+    def outcomes(self, state: State, action: Int[Array, ""], params: Params) -> Outcomes:
+        """Everything an action may lead to."""
+
+    def observe(self, state: State) -> Float[Array, " D"]:
+        """What an agent sees of a state: float32 numbers."""
+
+
+def step(simulator: Simulator, key: Key, state: State, action: Int[Array, ""], params: Params) -> Arrival:
+    """Acts once: draws one of the outcomes with its probability.
+
+    The key is consumed. A simulator with a single outcome needs none and ignores it.
+    """
+    found = simulator.outcomes(state, action, params)
+    if found.probability.shape[0] == 1:
+        chosen: Any = 0
+    else:
+        # inversion: an outcome of probability zero is never drawn, and a key draws alike under all parameters
+        below = jnp.cumsum(found.probability)[:-1]
+        chosen = jnp.sum(jax.random.uniform(key, dtype=jnp.float32) >= below)
+    return Arrival(jax.tree.map(lambda leaf: leaf[chosen], found.state), found.reward[chosen], found.terminated[chosen])
+
+
+def observation_size(simulator: Simulator) -> int:
+    """D, the length of an observation."""
+    (size,) = jax.eval_shape(
+        lambda key: simulator.observe(simulator.start(key, simulator.nominal())), jax.random.key(0)
+    ).shape
+    return int(size)
+
+
+def members(params: Params) -> int:
+    """K, the number of simulators in a batch of parameters."""
+    return int(jax.tree.leaves(params)[0].shape[0])
