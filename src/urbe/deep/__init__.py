@@ -1,0 +1,1 @@
+"""Deep agents in JAX (extra `urbe[deep]`)."""
