@@ -168,9 +168,9 @@ def _interval(here: Sequence[Result], belief: str, agent: str) -> Interval:
 
 def _phases(here: Sequence[Result]) -> Table:
     ordered = sorted(here, key=lambda r: -float(r.total.mean()))
-    columns = [interval_column([mean_interval(r.phases[:, k]) for r in ordered]) for k in range(len(ODDS))]
-    columns.append(interval_column([mean_interval(r.total) for r in ordered]))
-    head = ("agent", "belief", *(f"odds {p:g}" for p in ODDS), "total")
+    columns = [interval_column([mean_interval(r.total) for r in ordered])]
+    columns += [interval_column([mean_interval(r.phases[:, k]) for r in ordered], most=3) for k in range(len(ODDS))]
+    head = ("agent", "belief", "total", *(f"odds {p:g}" for p in ODDS))
     rows = tuple((r.agent, r.belief, *(column[i] for column in columns)) for i, r in enumerate(ordered))
     return Table("Mean reward per episode in each phase, best total first", head, rows)
 

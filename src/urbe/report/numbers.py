@@ -47,14 +47,16 @@ def interval_text(interval: Interval, places: int) -> str:
     return f"{_fixed(interval.estimate, places)} [{_fixed(interval.low, places)}, {_fixed(interval.high, places)}]"
 
 
-def interval_column(intervals: Sequence[Interval | None]) -> tuple[str, ...]:
-    """Cells of a table, aligned by padding: the same decimals in all, estimates below estimates; `-` for None.
+def interval_column(intervals: Sequence[Interval | None], most: int = 9) -> tuple[str, ...]:
+    """Cells of a table, aligned by padding: the same decimals in all (`most` at most), estimates below estimates.
+
+    None is shown as `-`.
 
     >>> interval_column([Interval(9.5, 9.0, 10.0), Interval(10.5, 10.0, 11.0)])
     ('9.50 [\\u20079.00, 10.00]', '10.50 [10.00, 11.00]')
     """
     present = [interval for interval in intervals if interval is not None]
-    places = decimals(present)
+    places = min(decimals(present), most)
     lows, highs = (max((len(_fixed(x[i], places)) for x in present), default=0) for i in (1, 2))
 
     def cell(x: Interval) -> str:
