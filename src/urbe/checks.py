@@ -79,13 +79,41 @@ def same_length(arrays: dict[str, Any]) -> int:
 
 def number(name: str, value: object, low: float, high: float, *, closed: bool = True) -> float:
     """A finite scalar within `[low, high]` (or `[low, high)` when not `closed`)."""
-    try:
-        x = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} is {value!r}, expected a number.") from None
+    x = _scalar(name, value)
     if not (low <= x <= high if closed else low <= x < high):
         interval = f"[{low:g}, {high:g}{']' if closed else ')'}"
         raise ValueError(f"{name} is {value!r}, expected a number in {interval}.")
+    return x
+
+
+def _scalar(name: str, value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} is {value!r}, expected a number.") from None
+
+
+def finite_number(name: str, value: object) -> float:
+    """A scalar that is neither NaN nor infinite."""
+    x = _scalar(name, value)
+    if not np.isfinite(x):
+        raise ValueError(f"{name} is {value!r}, expected a finite number.")
+    return x
+
+
+def positive(name: str, value: object) -> float:
+    """A finite number above 0."""
+    x = finite_number(name, value)
+    if x <= 0.0:
+        raise ValueError(f"{name} is {value!r}, expected a number above 0.")
+    return x
+
+
+def positive(name: str, value: object) -> float:
+    """A finite number above zero."""
+    x = number(name, value, 0.0, float("inf"), closed=False)
+    if x == 0.0:
+        raise ValueError(f"{name} is {value!r}, expected a number above 0.")
     return x
 
 
