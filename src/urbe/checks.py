@@ -109,14 +109,6 @@ def positive(name: str, value: object) -> float:
     return x
 
 
-def positive(name: str, value: object) -> float:
-    """A finite number above zero."""
-    x = number(name, value, 0.0, float("inf"), closed=False)
-    if x == 0.0:
-        raise ValueError(f"{name} is {value!r}, expected a number above 0.")
-    return x
-
-
 def whole_number(name: str, value: object, low: int) -> int:
     """An integer of at least `low`; booleans and fractions are refused."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:

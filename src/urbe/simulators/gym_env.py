@@ -1,0 +1,220 @@
+"""Any simulator as a Gymnasium environment whose parameters can be seen and changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, UInt32
+
+from urbe import checks
+from urbe.simulators import base
+from urbe.simulators.base import Key, Params, Simulator, State
+from urbe.simulators.limits import observation_bounds, param_dict, with_params
+
+Observation = Float[np.ndarray, " D"]
+Words = UInt32[np.ndarray, " 2"]
+"""The data of a key."""
+
+ROUNDING = 1e-5
+"""By which chances may fail to sum to one: float32, some outcomes."""
+
+
+class SimulatorEnv(gymnasium.Env[np.ndarray, np.integer[Any]]):
+    """A simulator behind Gymnasium's interface, compiled and run on the CPU.
+
+    Parameters are given when it is made, changed by `set_params` at any time (the next step obeys) or by
+    `reset(options={"half_length": 3.0})` (from that reset on), and shown in `info["params"]` by every reset and step,
+    so that nobody has to believe that a change has arrived. `reset(options={"state": ...})` starts where one likes.
+
+    All randomness comes from the environment's own generator: `reset(seed=...)` with the same seed and the same actions
+    gives the same bits. An episode never ends by time here; `gymnasium.make` sees to that by `max_episode_steps`.
+
+    Args:
+      simulator: what to run; hashable, as frozen dataclasses are, so that equal ones are compiled once.
+      params: parameters that differ from the nominal ones, by name.
+
+    >>> from urbe.simulators import CartPole
+    >>> env = SimulatorEnv(CartPole(), half_length=1.25)
+    >>> observation, info = env.reset(seed=0)
+    >>> info["params"]["half_length"], env.step(1)[1:4]
+    (1.25, (1.0, False, False))
+    """
+
+    metadata = {"render_modes": []}  # noqa: RUF012
+
+    def __init__(self, simulator: Simulator, **params: float) -> None:
+        self.simulator = simulator
+        self.action_space = gymnasium.spaces.Discrete(simulator.n_actions)
+        bounds = observation_bounds(simulator, base.observation_size(simulator))
+        self.observation_space = gymnasium.spaces.Box(*bounds, dtype=np.float32)
+        self._cpu = jax.local_devices(backend="cpu")[0]
+        self._params: Params = simulator.nominal()
+        self.set_params(**params)
+        self._form: State = jax.eval_shape(partial(_start, simulator), np.zeros(2, np.uint32), self._params)[0]
+        self._state: State = None
+        self._words: Any = None
+        self._count = 0
+
+    def set_params(self, **named: float) -> None:
+        """Changes some parameters and leaves the others.
+
+        Raises:
+          ValueError: nothing is changed when a name is unknown or a number not possible.
+        """
+        self._params = jax.device_put(with_params(self.simulator, self._params, named), self._cpu)
+        self._shown = param_dict(self._params)
+
+    def get_params(self) -> dict[str, float]:
+        """All parameters by name, as the simulator has them: rounded to float32."""
+        return dict(self._shown)
+
+    def reset(
+        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Begins an episode.
+
+        Args:
+          seed: of all that is random from here on; None goes on with the generator as it stands.
+          options: parameters to change, by name; and "state", where to begin, as `get_state` gives it.
+        """
+        super().reset(seed=seed)
+        named = dict(options or {})
+        given = named.pop("state", None)
+        state = None if given is None else self._as_state(given)
+        self.set_params(**named)
+        self._words = jax.device_put(self.np_random.integers(2**32, size=2, dtype=np.uint32), self._cpu)
+        self._count = 0
+        if state is None:
+            self._state, seen = _start(self.simulator, self._words, self._params)
+        else:
+            self._state, seen = state, _observe(self.simulator, state)
+        return np.array(seen), {"params": self.get_params()}
+
+    def step(self, action: int | np.integer[Any]) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """Acts once; `truncated` is always False here."""
+        if self._state is None:
+            raise gymnasium.error.ResetNeeded("There is no episode, or it has terminated: call reset before step.")
+        if not self.action_space.contains(action):
+            raise ValueError(f"action is {action!r}, expected one of {self.simulator.n_actions} from 0.")
+        self._count += 1
+        arrived, told = _step(
+            self.simulator, self._words, np.uint32(self._count), self._state, np.int32(action), self._params
+        )
+        numbers = np.array(told)
+        reward, terminated, sound = numbers[-3:].tolist()
+        if not (sound and np.isfinite(numbers).all()):
+            self._fail(numbers, int(action))
+        self._state = None if terminated else arrived
+        return numbers[:-3], reward, bool(terminated), False, {"params": self.get_params()}
+
+    def get_state(self) -> State:
+        """Where the simulator stands, as NumPy arrays; a state from which `set_state` goes on."""
+        if self._state is None:
+            raise gymnasium.error.ResetNeeded("There is no episode, or it has terminated: call reset first.")
+        return jax.tree.map(np.array, self._state)
+
+    def set_state(self, state: State) -> np.ndarray:
+        """Goes somewhere else within an episode, or back from its end, and says what is seen there.
+
+        What is random in later steps is drawn anew, also when one comes back to the same place.
+        """
+        if self._words is None:
+            raise gymnasium.error.ResetNeeded('There is no episode: call reset, or reset(options={"state": ...}).')
+        self._state = self._as_state(state)
+        return np.array(_observe(self.simulator, self._state))
+
+    def _as_state(self, state: State) -> State:
+        """A given state in the simulator's own form; raises naming the part that does not fit."""
+        leaves, _ = jax.tree.flatten_with_path(self._form)
+        form: Any = jax.tree.structure(self._form)
+        try:
+            given = form.flatten_up_to(state)  # what stands for an array may be a list
+        except ValueError as error:
+            raise ValueError(f"state has another form than the simulator's, {form}: {error}") from None
+        fitted = []
+        for (path, leaf), value in zip(leaves, given, strict=True):
+            name = f"state{jax.tree_util.keystr(path)}"
+            array = checks.float_array(name, value)
+            if array.shape != leaf.shape:
+                raise ValueError(f"{name} has shape {array.shape}, expected {leaf.shape}, as get_state gives it.")
+            cast = array.astype(leaf.dtype)
+            if not jnp.issubdtype(leaf.dtype, jnp.floating) and (cast != array).any():
+                raise ValueError(f"{name} is {value!r}, expected {leaf.dtype} numbers, as get_state gives them.")
+            fitted.append(cast)
+        return jax.device_put(jax.tree.unflatten(form, fitted), self._cpu)
+
+    def _fail(self, numbers: Observation, action: int) -> None:
+        self._state = None
+        shown = ", ".join(f"{name}={value:g}" for name, value in self._shown.items())
+        if not numbers[-1]:
+            raise ValueError(
+                f"The chances of what action {action} may lead to are no distribution. The parameters were {shown}; "
+                "expected some for which they are at least 0 and sum to 1."
+            )
+        raise ValueError(
+            f"Action {action} led to an observation {numbers[:-3]} and a reward {numbers[-3]}, expected finite ones. "
+            f"The parameters were {shown}; take some for which the dynamics stay finite."
+        )
+
+
+def make(simulator: str, **named: Any) -> SimulatorEnv:
+    """The entry point of registered environments.
+
+    Args:
+      simulator: its address, `module:Class`; imported only now.
+      named: fixed choices of the simulator (the fields of its dataclass) and parameters, by name.
+    """
+    module, _, name = simulator.partition(":")
+    kind = getattr(import_module(module), name)
+    choices = [field.name for field in fields(kind) if field.init and field.name != "time_limit"]
+    if "time_limit" in named:
+        raise ValueError(
+            "time_limit is kept by Gymnasium: "
+            f"gymnasium.make(..., max_episode_steps={named['time_limit']!r}) instead of time_limit."
+        )
+    chosen = kind(**{key: value for key, value in named.items() if key in choices})
+    params = {key: value for key, value in named.items() if key not in choices}
+    known = chosen.nominal()._fields
+    unknown = [key for key in params if key not in known]
+    if unknown:
+        raise ValueError(
+            f"{name} has no {checks.listing([repr(key) for key in unknown])}, expected one of its parameters "
+            f"({checks.listing(known, 20)}) or of its fixed choices ({checks.listing(choices, 20) or 'none'})."
+        )
+    return SimulatorEnv(chosen, **params)
+
+
+@partial(jax.jit, static_argnums=0)
+def _start(simulator: Simulator, words: Words, params: Params) -> tuple[State, Float[Array, " D"]]:
+    state = simulator.start(_key(words, 0), params)
+    return state, simulator.observe(state)
+
+
+@partial(jax.jit, static_argnums=0)
+def _observe(simulator: Simulator, state: State) -> Float[Array, " D"]:
+    return simulator.observe(state)
+
+
+@partial(jax.jit, static_argnums=0)
+def _step(
+    simulator: Simulator, words: Words, count: Int[Array, ""], state: State, action: Int[Array, ""], params: Params
+) -> tuple[State, Float[Array, " D+3"]]:
+    """Where it leads, and in one array, hence one transfer: observation, reward, terminated, whether all is sound."""
+    chances = simulator.outcomes(state, action, params).probability  # the compiler computes them once
+    sound = jnp.all(chances >= 0.0) & (jnp.abs(jnp.sum(chances) - 1.0) <= ROUNDING)
+    arrival = base.step(simulator, _key(words, count), state, action, params)
+    told = jnp.stack([arrival.reward, arrival.terminated.astype(jnp.float32), sound.astype(jnp.float32)])
+    return arrival.state, jnp.concatenate([simulator.observe(arrival.state), told])
+
+
+def _key(words: Any, count: Any) -> Key:
+    """The key of the episode's start (0) or of a step (1, 2, ...); named, so as not to follow JAX's settings."""
+    return jax.random.fold_in(jax.random.wrap_key_data(words, impl="threefry2x32"), count)

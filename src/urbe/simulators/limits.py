@@ -1,0 +1,71 @@
+"""What a simulator may say about its limits, beyond the protocol, and parameters changed by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from urbe import checks
+from urbe.simulators.base import Params, Simulator
+
+Number = Float[Array, "..."] | float
+"""A parameter; in a set of simulators, one for each member."""
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """A simulator whose observations stay within limits, whatever its parameters and wherever it is sent."""
+
+    def observation_bounds(self) -> tuple[Float[np.ndarray, " D"], Float[np.ndarray, " D"]]:
+        """The lowest and the highest observation, float32, both included."""
+
+
+@runtime_checkable
+class Checked(Protocol):
+    """A simulator that knows which parameters describe nothing."""
+
+    def check_params(self, params: Mapping[str, float]) -> None:
+        """Raises ValueError when one of all the parameters, finite numbers by name, is out of its range."""
+
+
+def observation_bounds(simulator: Simulator, size: int) -> tuple[Float[np.ndarray, " D"], Float[np.ndarray, " D"]]:
+    """The simulator's own limits, or those of float32: for Gymnasium, which warns of infinite ones."""
+    if isinstance(simulator, Bounded):
+        return simulator.observation_bounds()
+    most = np.full(size, np.finfo(np.float32).max, dtype=np.float32)
+    return -most, most
+
+
+def param_dict(params: Params) -> dict[str, float]:
+    """The parameters of one simulator by name: the shortest decimals that are these float32 numbers.
+
+    >>> from urbe.simulators import CartPole
+    >>> param_dict(CartPole().nominal())["masspole"]
+    0.1
+    """
+    return {name: float(str(np.float32(value))) for name, value in params._asdict().items()}
+
+
+def with_params(simulator: Simulator, params: Params, named: Mapping[str, Any]) -> Params:
+    """`params` with some of them changed, float32; raises ValueError when a name or a number is not possible.
+
+    >>> from urbe.simulators import CartPole
+    >>> float(with_params(CartPole(), CartPole().nominal(), {"half_length": 0.75}).half_length)
+    0.75
+    """
+    unknown = [name for name in named if name not in params._fields]
+    if unknown:
+        raise ValueError(
+            f"{checks.listing([repr(name) for name in unknown])} {'is' if len(unknown) == 1 else 'are'} not among the "
+            f"parameters of {type(simulator).__name__}, which are {checks.listing(params._fields, 20)}."
+        )
+    numbers = {name: checks.finite_number(name, value) for name, value in named.items()}
+    changed = params._replace(**{name: np.float32(number) for name, number in numbers.items()})
+    if isinstance(simulator, Checked):
+        simulator.check_params(param_dict(changed))
+    return jax.tree.map(jnp.float32, changed)

@@ -1,0 +1,25 @@
+"""The simulators' names in Gymnasium's registry."""
+
+from __future__ import annotations
+
+import gymnasium
+
+ENVIRONMENTS: dict[str, tuple[str, int | None]] = {
+    "urbe/Acrobot-v0": ("urbe.simulators.acrobot:Acrobot", 500),
+    "urbe/CartPole-v0": ("urbe.simulators.cartpole:CartPole", 500),
+    "urbe/DeepSea-v0": ("urbe.simulators.deep_sea:DeepSea", None),  # ends by itself, whatever its size
+    "urbe/MountainCar-v0": ("urbe.simulators.mountain_car:MountainCar", 200),
+}
+"""Where each simulator is, and the steps after which Gymnasium cuts its episodes off."""
+
+
+def register() -> None:
+    """Tells Gymnasium of all simulators; nothing is imported before an environment is made. Twice does no harm."""
+    for name, (simulator, steps) in ENVIRONMENTS.items():
+        if name not in gymnasium.registry:
+            gymnasium.register(
+                name,
+                entry_point="urbe.simulators.gym_env:make",
+                max_episode_steps=steps,
+                kwargs={"simulator": simulator},
+            )
