@@ -86,8 +86,10 @@ def test_penalties_are_minima_over_their_sets(v, radius, case):
             {"type": "ineq", "fun": lambda x: radius**2 - x @ x},
         ]
         told = minimize(lambda x: x @ v, np.zeros(n), constraints=ball, method="SLSQP", options={"ftol": 1e-12})
-        assert found <= told.fun + 1e-6
-        assert found == pytest.approx(told.fun, abs=1e-3 * (1.0 + abs(found)))
+        x = told.x - told.x.mean()  # SLSQP stops slightly outside, and what lies outside may be lower
+        x *= min(1.0, radius / max(float(np.linalg.norm(x)), 1e-300))
+        assert found <= x @ v + 1e-9
+        assert found == pytest.approx(x @ v, abs=1e-3 * (1.0 + abs(found)))
 
 
 def test_published_penalties():
