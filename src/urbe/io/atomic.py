@@ -34,12 +34,8 @@ def replace_files(writers: Mapping[str | os.PathLike[str], Writer]) -> None:
             if not final.parent.is_dir():
                 raise FileNotFoundError(errno.ENOENT, "No such directory to write into", str(final.parent))
             temporary = final.with_name(f".{final.name[:200]}.{secrets.token_hex(8)}.tmp")
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
             staged.append((temporary, final))
-            with os.fdopen(descriptor, "wb") as file:
-                writer(file)
-                file.flush()
-                os.fsync(file.fileno())
+            write_new(temporary, writer)
         for temporary, final in staged:
             os.replace(temporary, final)
     except BaseException:
@@ -48,7 +44,16 @@ def replace_files(writers: Mapping[str | os.PathLike[str], Writer]) -> None:
                 temporary.unlink()
         raise
     for folder in {final.parent for _, final in staged}:
-        _sync_folder(folder)
+        sync_folder(folder)
+
+
+def write_new(path: str | os.PathLike[str], writer: Writer) -> None:
+    """Writes a file that is not there yet, and returns when it is on the disk; a half one stays when that fails."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    with os.fdopen(descriptor, "wb") as file:
+        writer(file)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def text_writer(parts: Iterable[str]) -> Writer:
@@ -61,7 +66,8 @@ def text_writer(parts: Iterable[str]) -> Writer:
     return write
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: str | os.PathLike[str]) -> None:
+    """Returns when the names in a folder, as they are now, are on the disk."""
     if os.name != "posix":  # elsewhere a folder cannot be opened, and renaming is durable enough
         return
     descriptor = os.open(folder, os.O_RDONLY)
