@@ -10,9 +10,37 @@ from urbe.simulators.cartpole import CartPole as CartPole
 from urbe.simulators.cartpole import CartPoleParams as CartPoleParams
 from urbe.simulators.deep_sea import DeepSea as DeepSea
 from urbe.simulators.deep_sea import DeepSeaParams as DeepSeaParams
+from urbe.simulators.distributions import Distribution as Distribution
+from urbe.simulators.distributions import LogUniform as LogUniform
+from urbe.simulators.distributions import Normal as Normal
+from urbe.simulators.distributions import Uniform as Uniform
+from urbe.simulators.exact import Performance as Performance
+from urbe.simulators.exact import calibrated as calibrated
+from urbe.simulators.exact import crossing as crossing
+from urbe.simulators.exact import performance as performance
+from urbe.simulators.finite import FiniteSimulator as FiniteSimulator
+from urbe.simulators.finite import RobustModel as RobustModel
+from urbe.simulators.finite import scenarios as scenarios
+from urbe.simulators.finite import to_mdp as to_mdp
 from urbe.simulators.gym_env import SimulatorEnv as SimulatorEnv
+from urbe.simulators.mars_rover import MarsRover as MarsRover
+from urbe.simulators.mars_rover import MarsRoverParams as MarsRoverParams
 from urbe.simulators.mountain_car import MountainCar as MountainCar
 from urbe.simulators.mountain_car import MountainCarParams as MountainCarParams
-from urbe.simulators.register import register as register
+from urbe.simulators.register import register as _register
+from urbe.simulators.schedules import Constant as Constant
+from urbe.simulators.schedules import Cyclic as Cyclic
+from urbe.simulators.schedules import Drift as Drift
+from urbe.simulators.schedules import RandomWalk as RandomWalk
+from urbe.simulators.schedules import Redrawn as Redrawn
+from urbe.simulators.schedules import Saw as Saw
+from urbe.simulators.schedules import Schedule as Schedule
+from urbe.simulators.schedules import StepChange as StepChange
+from urbe.simulators.schedules_gym import ChangingParams as ChangingParams
+from urbe.simulators.seven_states import SevenStates as SevenStates
+from urbe.simulators.seven_states import SevenStatesParams as SevenStatesParams
+from urbe.simulators.uncertainty import UncertaintySet as UncertaintySet
+from urbe.simulators.uncertainty_check import SetReport as SetReport
+from urbe.simulators.uncertainty_check import check_uncertainty_set as check_uncertainty_set
 
-register()
+_register()

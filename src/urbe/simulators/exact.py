@@ -1,0 +1,198 @@
+"""What a policy is worth on a finite simulator, exactly: no episode is played.
+
+With P_pi the policy's transition matrix, empty at ends, and mu the law of the first state,
+
+    discounted   mu . (I - gamma P_pi)^-1 r_pi                     the criterion agents plan for, without a time limit
+    total        sum_{t < T} (mu P_pi^t) . r_pi                    the return of a test episode, cut off after T steps
+    visits       sum_{t <= T} mu P_pi^t                            a heat map; at ends, the probability of ending there
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from urbe import checks
+from urbe.simulators.base import Params
+from urbe.simulators.finite import FiniteSimulator, to_mdp
+from urbe.simulators.mars_rover import MarsRover, MarsRoverParams
+from urbe.types import FloatArray
+
+if TYPE_CHECKING:
+    from urbe.mdp.model import MDP
+
+SCAN = 200
+"""Values at which `crossing` compares two policies before it narrows down."""
+
+
+class Performance(NamedTuple):
+    """How a policy does, exactly.
+
+    Attributes:
+      value: `(S,)` discounted value of each state, zero at ends.
+      discounted: the value averaged over the starts.
+      total: expected undiscounted return of an episode, cut off at the time limit.
+      visits: `(S,)` expected visits within the time limit, the state after the last step included. An end is visited
+        once, so its number is the probability of ending there.
+    """
+
+    value: FloatArray
+    discounted: float
+    total: float
+    visits: FloatArray
+
+
+def performance(
+    simulator: FiniteSimulator,
+    params: Params,
+    policy: ArrayLike,
+    *,
+    discount: float,
+    steps: int | None = None,
+    start: ArrayLike | None = None,
+) -> Performance:
+    """How a policy does on a simulator with given parameters.
+
+    Args:
+      simulator: a finite simulator.
+      params: its parameters; plain numbers are taken at full precision.
+      policy: `(S,)` actions or `(S, A)` probabilities. Where there is nothing to choose (ends, single actions) it is
+        not read.
+      discount: in [0, 1] of `value` and `discounted`; 1 only for policies that end.
+      steps: T; by default the simulator's time limit.
+      start: `(S,)` law of the first state; by default the simulator's.
+
+    >>> from urbe.simulators import MarsRover, MarsRoverParams
+    >>> rover = MarsRover()
+    >>> ahead = [2 if cell // 10 < 9 else 1 for cell in range(rover.n_states)]
+    >>> there = performance(rover, MarsRoverParams(0.005), ahead, discount=0.9)
+    >>> round(float(there.visits[rover.goal]), 4), round(there.total, 4)
+    (0.9229, 0.7767)
+    """
+    mdp = to_mdp(simulator, params, discount=discount)
+    return _performance(mdp, policy, simulator.time_limit if steps is None else steps, start)
+
+
+def crossing(
+    simulator: FiniteSimulator,
+    params: Params,
+    name: str,
+    policies: tuple[ArrayLike, ArrayLike],
+    *,
+    low: float = 0.0,
+    high: float = 1.0,
+    start: ArrayLike | None = None,
+) -> float | None:
+    """The least value of a parameter at which the second policy's `total` overtakes the first's; None if it never does.
+
+    Args:
+      simulator: a finite simulator.
+      params: the other parameters.
+      name: of the parameter that varies from `low` to `high`.
+      policies: two policies, see `performance`.
+      low, high: the range searched, scanned at 200 values and then narrowed down to rounding.
+      start: `(S,)` law of the first state; by default the simulator's.
+    """
+    from scipy.optimize import brentq
+
+    if name not in params._fields:
+        raise ValueError(f"name is {name!r}, expected one of {', '.join(map(repr, params._fields))}.")
+    if not low < high:
+        raise ValueError(f"low is {low:g} and high {high:g}, expected low below high.")
+
+    def advantage(x: float) -> float:
+        mdp = to_mdp(simulator, params._replace(**{name: x}), discount=0.0)
+        first, second = (_performance(mdp, policy, simulator.time_limit, start).total for policy in policies)
+        return first - second
+
+    at = np.linspace(low, high, SCAN + 1)
+    before = advantage(low)
+    for left, right in pairwise(at):
+        after = advantage(right)
+        if before > 0.0 >= after:
+            return float(brentq(advantage, left, right))
+        before = after
+    return None
+
+
+def calibrated(
+    rover: MarsRover,
+    policies: tuple[ArrayLike, ArrayLike],
+    *,
+    failure: float,
+    start: ArrayLike | None = None,
+) -> MarsRover:
+    """The rover with the step reward for which two policies earn the same in total at a given failure probability.
+
+    Totals are linear in the step reward: total(c) = b + c n, with n the expected number of steps that pay it.
+
+    Args:
+      rover: its other rewards, zone and rules are kept.
+      policies: the policies whose totals shall meet, such as travelling and waiting.
+      failure: where they shall meet, in [0, 1].
+      start: `(S,)` law of the first state; by default the rover's zone.
+
+    >>> rover = MarsRover()
+    >>> travel = [2 if cell // 10 < 9 else 1 for cell in range(rover.n_states)]
+    >>> wait = [0 if cell % 10 else 3 for cell in range(rover.n_states)]
+    >>> round(calibrated(rover, (travel, wait), failure=0.2).step_reward, 5)
+    -0.0048
+    """
+    at = MarsRoverParams(checks.number("failure", failure, 0.0, 1.0))
+
+    def totals(step_reward: float) -> FloatArray:
+        paid = replace(rover, step_reward=step_reward)
+        mdp = to_mdp(paid, at, discount=0.0)
+        return np.array([_performance(mdp, policy, rover.time_limit, start).total for policy in policies])
+
+    fixed = totals(0.0)
+    steps = totals(1.0) - fixed
+    if abs(steps[0] - steps[1]) < 1e-9 * rover.time_limit:
+        raise ValueError(
+            f"Both policies pay for {steps[0]:g} steps, so no step reward makes their totals meet; expected policies "
+            "that last differently long, such as one that travels and one that waits."
+        )
+    return replace(rover, step_reward=float((fixed[1] - fixed[0]) / (steps[0] - steps[1])))
+
+
+def _performance(mdp: MDP, policy: ArrayLike, steps: int, start: ArrayLike | None) -> Performance:
+    from urbe.mdp.evaluate import policy_matrix, policy_rows, policy_value
+
+    checks.whole_number("steps", steps, 0)
+    table = _readable(mdp, policy)
+    weights = policy_rows(mdp, table)
+    matrix = policy_matrix(mdp, weights).T.tocsr()
+    reward = np.bincount(mdp.row_state, weights * mdp.rows.expected_reward(), minlength=mdp.n_states)
+    first = checks.distribution("start", mdp.initial if start is None else start, mdp.n_states)  # type: ignore[arg-type]
+    here, visits, total = first, first.copy(), 0.0
+    for _ in range(steps):
+        total += float(here @ reward)
+        here = matrix @ here
+        visits += here
+    value = policy_value(mdp, table)
+    return Performance(value, float(first @ value), total, visits)
+
+
+def _readable(mdp: MDP, policy: ArrayLike) -> FloatArray:
+    """The policy with what is not read replaced by all there is to choose."""
+    table = checks.float_array("policy", policy)
+    if table.shape not in ((mdp.n_states,), (mdp.n_states, mdp.n_actions)):
+        raise ValueError(
+            f"policy has shape {table.shape}, expected ({mdp.n_states},) actions or ({mdp.n_states}, {mdp.n_actions}) "
+            "probabilities."
+        )
+    table = table.copy()
+    single = np.flatnonzero(np.diff(mdp.row_start) == 1)
+    only = mdp.action[mdp.row_start[single]]
+    if table.ndim == 1:
+        table[mdp.terminal] = -1
+        table[single] = only
+    else:
+        table[mdp.terminal] = 0.0
+        table[single] = 0.0
+        table[single, only] = 1.0
+    return table

@@ -1,0 +1,300 @@
+"""How a simulator's parameters change from one episode to the next.
+
+    carry = schedule.begin(key)            before the first episode
+    carry = schedule.next(carry, key)      before each of the following ones
+    schedule.params(carry)                 what holds during the episode
+
+Pure and traceable: the carry is a pytree of arrays and holds all there is to remember, so schedules run within
+`jax.lax.scan`, side by side under `jax.vmap`, and go on from a saved carry bit for bit. The key is consumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from urbe import checks
+from urbe.simulators.base import Key, Params
+from urbe.simulators.distributions import Distribution, between, ordered
+
+Bounds = Mapping[str, tuple[float, float]]
+"""Two bounds of each parameter that changes, by name."""
+
+Edge = Callable[[Float[Array, ""], Float[Array, ""], Float[Array, ""]], Float[Array, ""]]
+"""What becomes of a number that may have left the interval [low, high]: `edge(x, low, high)`."""
+
+
+class Carry(NamedTuple):
+    """The number of the episode, from 0, and the parameters that hold in it."""
+
+    episode: Int[Array, ""]
+    params: Params
+
+
+class Schedule(Protocol):
+    """A frozen description of how parameters change."""
+
+    def begin(self, key: Key) -> Carry:
+        """Before the first episode."""
+
+    def next(self, carry: Carry, key: Key) -> Carry:
+        """Before each of the following episodes."""
+
+    def params(self, carry: Carry) -> Params:
+        """The parameters of the episode, float32."""
+        return carry.params
+
+
+class OfEpisode(Schedule, Protocol):
+    """A schedule without chance or memory: parameters follow from the number of the episode."""
+
+    def at(self, episode: Int[Array, ""]) -> Params:
+        """The parameters of an episode, float32."""
+
+    def begin(self, key: Key) -> Carry:
+        """See `Schedule`."""
+        return Carry(jnp.int32(0), self.at(jnp.int32(0)))
+
+    def next(self, carry: Carry, key: Key) -> Carry:
+        """See `Schedule`."""
+        episode = carry.episode + 1
+        return Carry(episode, self.at(episode))
+
+
+@dataclass(frozen=True, eq=False)
+class Constant(OfEpisode):
+    """The same parameters in all episodes."""
+
+    base: Params
+
+    def at(self, episode: Int[Array, ""]) -> Params:
+        """See `OfEpisode`."""
+        return _float32(self.base)
+
+
+@dataclass(frozen=True, eq=False)
+class StepChange(OfEpisode):
+    """Sudden changes: the first parameters for so many episodes, then the second, ...
+
+    Args:
+      phases: pairs (episodes, params), at least one. The last parameters stay, unless the phases repeat.
+      repeat: whether the first phase follows the last.
+
+    >>> import jax.numpy as jnp
+    >>> from urbe.simulators import CartPole
+    >>> pole = CartPole().nominal()
+    >>> change = StepChange(((4000, pole._replace(half_length=0.75)), (1000, pole._replace(half_length=1.25))))
+    >>> [float(change.at(jnp.int32(episode)).half_length) for episode in (0, 3999, 4000, 9999)]
+    [0.75, 0.75, 1.25, 1.25]
+    """
+
+    phases: tuple[tuple[int, Params], ...]
+    repeat: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.phases:
+            raise ValueError("phases is empty, expected at least one (episodes, params).")
+        names = self.phases[0][1]._fields
+        for k, (episodes, params) in enumerate(self.phases):
+            checks.whole_number(f"phases[{k}][0]", episodes, 1)
+            if params._fields != names:
+                raise ValueError(
+                    f"phases[{k}] has the parameters {', '.join(params._fields)}, expected {', '.join(names)} as in "
+                    "phases[0]; to change some and leave the others, use params._replace(...)."
+                )
+
+    def at(self, episode: Int[Array, ""]) -> Params:
+        """See `OfEpisode`."""
+        until = np.cumsum([episodes for episodes, _ in self.phases])
+        within = episode % int(until[-1]) if self.repeat else episode
+        phase = jnp.sum(within >= jnp.asarray(until[:-1], jnp.int32))
+        choices = [_float32(params) for _, params in self.phases]
+        return jax.tree.map(lambda *values: jnp.stack(values)[phase], *choices)
+
+
+@dataclass(frozen=True, eq=False)
+class Drift(OfEpisode):
+    """A slow change: in a straight line from the first bound to the second, where it stays.
+
+    Args:
+      base: parameters that do not change.
+      bounds: for each that does, where it starts and where it ends; the second may be the lower one.
+      episodes: after which the second is reached.
+    """
+
+    base: Params
+    bounds: Bounds
+    episodes: int
+
+    def __post_init__(self) -> None:
+        _known(self.base, self.bounds)
+        for name, ends in self.bounds.items():
+            ordered(min(ends), max(ends), name=name)
+        checks.whole_number("episodes", self.episodes, 1)
+
+    def at(self, episode: Int[Array, ""]) -> Params:
+        """See `OfEpisode`."""
+        share = jnp.minimum(episode, self.episodes).astype(jnp.float32) / jnp.float32(self.episodes)
+        return _share(self.base, self.bounds, share)
+
+
+@dataclass(frozen=True, eq=False)
+class Cyclic(OfEpisode):
+    """Seasons: from the lower bound to the upper one and back, along a cosine.
+
+    Args:
+      base: parameters that do not change.
+      bounds: lower and upper bound of those that do.
+      period: episodes from one lowest point to the next, at least 2.
+    """
+
+    base: Params
+    bounds: Bounds
+    period: int
+
+    def __post_init__(self) -> None:
+        _within(self.base, self.bounds)
+        checks.whole_number("period", self.period, 2)
+
+    def at(self, episode: Int[Array, ""]) -> Params:
+        """See `OfEpisode`."""
+        turn = (episode % self.period).astype(jnp.float32) / jnp.float32(self.period)
+        return _share(self.base, self.bounds, 0.5 * (1 - jnp.cos(jnp.float32(2 * np.pi) * turn)))
+
+
+@dataclass(frozen=True, eq=False)
+class Saw(OfEpisode):
+    """Wear and repair: in a straight line from the lower bound to the upper one, then at once back.
+
+    Args:
+      base: parameters that do not change.
+      bounds: lower and upper bound of those that do; both are reached.
+      period: episodes from one lower bound to the next, at least 2.
+    """
+
+    base: Params
+    bounds: Bounds
+    period: int
+
+    def __post_init__(self) -> None:
+        _within(self.base, self.bounds)
+        checks.whole_number("period", self.period, 2)
+
+    def at(self, episode: Int[Array, ""]) -> Params:
+        """See `OfEpisode`."""
+        share = (episode % self.period).astype(jnp.float32) / jnp.float32(self.period - 1)
+        return _share(self.base, self.bounds, share)
+
+
+def reflect(x: Float[Array, ""], low: Float[Array, ""], high: Float[Array, ""]) -> Float[Array, ""]:
+    """Mirrored at the bounds, as often as needed: a walk between mirrors has no favourite place."""
+    width = high - low
+    folded = jnp.mod(x - low, 2 * width)
+    return jnp.clip(low + jnp.minimum(folded, 2 * width - folded), low, high)
+
+
+@dataclass(frozen=True, eq=False)
+class RandomWalk(Schedule):
+    """Normal steps from one episode to the next, within bounds: x <- edge(x + deviation z).
+
+    Args:
+      base: the parameters of the first episode; those without bounds do not change.
+      bounds: lower and upper bound of those that do; they start within.
+      deviations: of the steps, for each parameter that changes, above 0.
+      edge: what happens at the bounds: `reflect`, or `jnp.clip` to stay there until the walk turns.
+    """
+
+    base: Params
+    bounds: Bounds
+    deviations: Mapping[str, float]
+    edge: Edge = reflect
+
+    def __post_init__(self) -> None:
+        _within(self.base, self.bounds)
+        if set(self.deviations) != set(self.bounds):
+            raise ValueError(f"deviations has {list(self.deviations)}, expected {list(self.bounds)}, as in bounds.")
+        for name, (low, high) in self.bounds.items():
+            checks.positive(f"deviations[{name!r}]", self.deviations[name])
+            at, least, most = (float(np.float32(x)) for x in (self.base._asdict()[name], low, high))
+            checks.number(f"base.{name}", at, least, most)
+
+    def begin(self, key: Key) -> Carry:
+        """See `Schedule`."""
+        return Carry(jnp.int32(0), _float32(self.base))
+
+    def next(self, carry: Carry, key: Key) -> Carry:
+        """See `Schedule`."""
+        now, moved = carry.params._asdict(), {}
+        for name, (low, high) in self.bounds.items():
+            z = jax.random.normal(_key_of(name, self.base, key), (), jnp.float32)
+            x = now[name] + jnp.float32(self.deviations[name]) * z
+            moved[name] = self.edge(x, jnp.float32(low), jnp.float32(high))
+        return Carry(carry.episode + 1, carry.params._replace(**moved))
+
+
+@dataclass(frozen=True, eq=False)
+class Redrawn(Schedule):
+    """Fresh and independent draws for every episode: domain randomisation.
+
+    Args:
+      base: parameters that do not change.
+      distributions: of those that do, by name: `Uniform`, `Normal`, `LogUniform`.
+    """
+
+    base: Params
+    distributions: Mapping[str, Distribution]
+
+    def __post_init__(self) -> None:
+        _known(self.base, self.distributions)
+        for name, law in self.distributions.items():
+            if not isinstance(law, Distribution):
+                raise ValueError(f"distributions[{name!r}] is {law!r}, expected one such as Uniform(low, high).")
+
+    def begin(self, key: Key) -> Carry:
+        """See `Schedule`."""
+        return Carry(jnp.int32(0), self._draw(key))
+
+    def next(self, carry: Carry, key: Key) -> Carry:
+        """See `Schedule`."""
+        return Carry(carry.episode + 1, self._draw(key))
+
+    def _draw(self, key: Key) -> Params:
+        drawn = {name: law.sample(_key_of(name, self.base, key)) for name, law in self.distributions.items()}
+        return _float32(self.base)._replace(**drawn)
+
+
+def _float32(params: Params) -> Params:
+    return jax.tree.map(jnp.float32, params)
+
+
+def _key_of(name: str, base: Params, key: Key) -> Key:
+    """A parameter's own key: whether others change too makes no difference to it."""
+    return jax.random.fold_in(key, base._fields.index(name))
+
+
+def _share(base: Params, bounds: Bounds, share: Float[Array, ""]) -> Params:
+    """The base with each parameter that changes at the same share of the way between its bounds."""
+    return _float32(base)._replace(**{name: between(share, *ends) for name, ends in bounds.items()})
+
+
+def _within(base: Params, bounds: Bounds) -> None:
+    _known(base, bounds)
+    for name, (low, high) in bounds.items():
+        ordered(low, high, name=name)
+
+
+def _known(base: Params, names: Collection[str]) -> None:
+    if not names:
+        raise ValueError(f"No parameter changes, expected some of {', '.join(base._fields)}; or use Constant.")
+    unknown = [name for name in names if name not in base._fields]
+    if unknown:
+        raise ValueError(
+            f"{checks.listing([repr(name) for name in unknown])} {'is' if len(unknown) == 1 else 'are'} not among the "
+            f"parameters of {type(base).__name__}, which are {', '.join(base._fields)}."
+        )

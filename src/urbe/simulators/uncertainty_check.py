@@ -1,0 +1,221 @@
+"""Whether the members of an uncertainty set differ in what they do, and not only in what they are called.
+
+A perturbation that never reaches the dynamics makes a robust agent an ordinary one, and nothing complains. Here states
+reached by random actions are tried: members i and j differ by
+
+    max over states, actions and outcomes of |p_i - p_j|, and, where both are possible,
+    |observation_i - observation_j|, |reward_i - reward_j|, |terminated_i - terminated_j|
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from urbe import checks
+from urbe.simulators.base import Key, Params, Simulator, State, members, step
+from urbe.simulators.limits import param_dict
+from urbe.simulators.uncertainty import UncertaintySet
+from urbe.types import FloatArray
+
+ROUNDING = 1e-5
+"""By which probabilities may fail to sum to one: float32, some outcomes."""
+
+
+class SetReport(NamedTuple):
+    """The largest differences found between members, each `(K, K)`.
+
+    Attributes:
+      probability, observation, reward, terminated: by what they differ.
+      states: how many states were tried, with every action.
+      nominal: the place of the nominal parameters, or None when they are no member.
+    """
+
+    probability: FloatArray
+    observation: FloatArray
+    reward: FloatArray
+    terminated: FloatArray
+    states: int
+    nominal: int | None
+
+    @property
+    def largest(self) -> FloatArray:
+        """`(K, K)` the largest difference of any kind."""
+        found: FloatArray = np.max([self.probability, self.observation, self.reward, self.terminated], axis=0)
+        return found
+
+    def __str__(self) -> str:
+        count = len(self.probability)
+        lines = [f"{count} member{'s' if count != 1 else ''}, tried in {self.states} states with every action."]
+        if count > 1:
+            i, j = np.triu_indices(count, 1)
+            least = int(np.argmin(self.largest[i, j]))
+            lines.append(
+                f"All differ; members {i[least]} and {j[least]} least, by {self.largest[i, j][least]:.3g} at most."
+            )
+        if self.nominal is None:
+            lines.append("The nominal parameters are no member: the worst case may be better than the nominal one.")
+        return "\n".join(lines)
+
+
+def check_uncertainty_set(
+    simulator: Simulator,
+    uncertainty: UncertaintySet,
+    key: Key,
+    *,
+    walks: int = 16,
+    steps: int = 64,
+    tolerance: float = 0.0,
+) -> SetReport:
+    """Holds a set to its purpose: every two members act differently somewhere.
+
+    Args:
+      simulator: whose parameters they are.
+      uncertainty: the set.
+      key: of the random actions; consumed.
+      walks: how many walks collect states; the members take turns in governing them.
+      steps: of each walk; it starts again when it ends.
+      tolerance: differences up to this do not count.
+
+    Returns:
+      the largest difference of every pair.
+
+    Raises:
+      ValueError: naming pairs that never differ and what to do about it; a member whose dynamics are not finite or no
+        distribution; a nominal member which is not the simulator's.
+
+    >>> import jax
+    >>> from urbe.simulators import CartPole
+    >>> poles = UncertaintySet.grid(CartPole(), half_length=(0.25, 1.0))
+    >>> print(check_uncertainty_set(CartPole(), poles, jax.random.key(0)))
+    3 members, tried in 1024 states with every action.
+    All differ; members 0 and 2 least, by 0.175 at most.
+    """
+    checks.whole_number("walks", walks, 1)
+    checks.whole_number("steps", steps, 1)
+    checks.number("tolerance", tolerance, 0.0, np.inf, closed=False)
+    told = [param_dict(member) for member in uncertainty.members()]
+    _same_nominal(simulator, uncertainty, told)
+    visited = _visited(simulator, uncertainty.params, key, walks, steps)
+    found, sound = jax.tree.map(np.asarray, _compare(simulator, uncertainty.params, visited))
+    if not sound.all():
+        k = int(np.argmin(sound))
+        raise ValueError(
+            f"Member {k} ({_text(told[k], tuple(told[k]))}) leads to numbers that are not finite, or to chances that "
+            "are no distribution, expected parameters in their range. "
+            f"{checks.some(int((~sound).sum()), len(sound), 'member', 'members')} broken."
+        )
+    probability, observation, reward, terminated = found.astype(np.float64)
+    report = SetReport(probability, observation, reward, terminated, walks * steps, uncertainty.nominal)
+    i, j = np.nonzero(np.triu(report.largest <= tolerance, 1))
+    if len(i):
+        raise ValueError(_complaint(told, list(zip(i.tolist(), j.tolist(), strict=True)), report.states))
+    return report
+
+
+def _same_nominal(simulator: Simulator, uncertainty: UncertaintySet, told: list[dict[str, float]]) -> None:
+    expected = param_dict(simulator.nominal())
+    if uncertainty.names != tuple(expected):
+        raise ValueError(
+            f"The set has the parameters {', '.join(uncertainty.names)}, expected those of {type(simulator).__name__}: "
+            f"{', '.join(expected)}."
+        )
+    k = uncertainty.nominal
+    if k is not None and told[k] != expected:
+        name = next(name for name in expected if told[k][name] != expected[name])
+        raise ValueError(
+            f"Member {k} is said to be nominal, but its {name} is {told[k][name]}, expected {expected[name]}. Build "
+            "the set anew from this simulator, or say nominal=None."
+        )
+
+
+def _complaint(told: list[dict[str, float]], pairs: list[tuple[int, int]], states: int) -> str:
+    doubles = [(i, j) for i, j in pairs if told[i] == told[j]]
+    others = [(i, j) for i, j in pairs if told[i] != told[j]]
+    lines = [
+        f"{len(pairs)} of {len(told) * (len(told) - 1) // 2} pairs of members never differ in {states} states, "
+        "expected every two to differ in what an action leads to, somewhere."
+    ]
+    if doubles:
+        shown = checks.listing([f"{i} and {j} ({_text(told[i], tuple(told[i]))})" for i, j in doubles])
+        lines.append(f"Equal parameters: members {shown}. Leave one of each out.")
+    if others:
+        apart = {(i, j): tuple(name for name in told[i] if told[i][name] != told[j][name]) for i, j in others}
+        shown = checks.listing(
+            [f"{i} ({_text(told[i], apart[i, j])}) and {j} ({_text(told[j], apart[i, j])})" for i, j in others]
+        )
+        names = sorted({name for each in apart.values() for name in each})
+        lines.append(
+            f"Other parameters, same dynamics: members {shown}. Either `outcomes` does not use {', '.join(names)} (or "
+            "only `start` does), so that the perturbation never reaches the simulator: use it there, or leave it out "
+            "of the set. Or it matters only where random actions did not get: try more walks and steps."
+        )
+    return " ".join(lines)
+
+
+def _text(params: dict[str, float], names: tuple[str, ...]) -> str:
+    return ", ".join(f"{name} {params[name]}" for name in names)
+
+
+@partial(jax.jit, static_argnums=(0, 3, 4))
+def _visited(simulator: Simulator, params: Params, key: Key, walks: int, steps: int) -> State:
+    """States from which random actions were taken, leaves `(steps * walks, ...)`."""
+    turn = jnp.arange(walks, dtype=jnp.int32) % members(params)
+    own = jax.tree.map(lambda leaf: leaf[turn], params)
+    key_start, key_walk = jax.random.split(key)
+
+    def begin(key: Key) -> State:
+        return jax.vmap(simulator.start)(jax.random.split(key, walks), own)
+
+    def go(state: State, key: Key) -> tuple[State, State]:
+        key_action, key_step, key_begin = jax.random.split(key, 3)
+        action = jax.random.randint(key_action, (walks,), 0, simulator.n_actions, dtype=jnp.int32)
+        arrival = jax.vmap(partial(step, simulator))(jax.random.split(key_step, walks), state, action, own)
+        following = jax.vmap(_choose)(arrival.terminated, begin(key_begin), arrival.state)
+        return following, state
+
+    _, visited = jax.lax.scan(go, begin(key_start), jax.random.split(key_walk, steps))
+    return jax.tree.map(lambda leaf: leaf.reshape(walks * steps, *leaf.shape[2:]), visited)
+
+
+def _choose(condition: Bool[Array, ""], a: State, b: State) -> State:
+    return jax.tree.map(partial(jnp.where, condition), a, b)
+
+
+@partial(jax.jit, static_argnums=0)
+def _compare(simulator: Simulator, params: Params, visited: State) -> tuple[Float[Array, "4 K K"], Bool[Array, " K"]]:
+    """The largest differences of each kind, in the order of `SetReport`, and which members are sound."""
+
+    def everything(params: Params) -> Any:
+        """What every action leads to in every state visited: leaves `(N, A, J, ...)`."""
+
+        def at(state: State, action: Array) -> Any:
+            found = simulator.outcomes(state, action, params)
+            return found.probability, jax.vmap(simulator.observe)(found.state), found.reward, found.terminated
+
+        actions = jnp.arange(simulator.n_actions, dtype=jnp.int32)
+        return jax.vmap(jax.vmap(at, (None, 0)), (0, None))(visited, actions)
+
+    p, seen, reward, ended = jax.vmap(everything)(params)  # (K, N, A, J, ...)
+    ended = ended.astype(jnp.float32)
+    possible = p > 0
+
+    def against_all(k: Array) -> Float[Array, "4 K"]:
+        both = possible & possible[k]
+        differ = (
+            jnp.abs(p - p[k]),
+            jnp.where(both, jnp.abs(seen - seen[k]).max(axis=-1), 0),
+            jnp.where(both, jnp.abs(reward - reward[k]), 0),
+            jnp.where(both, jnp.abs(ended - ended[k]), 0),
+        )
+        return jnp.stack([each.max(axis=(1, 2, 3)) for each in differ])
+
+    numbers = jnp.isfinite(seen).all(axis=-1) & jnp.isfinite(reward) | ~possible
+    law = (p >= 0).all(axis=-1) & (jnp.abs(p.sum(axis=-1) - 1) <= ROUNDING)
+    sound = numbers.all(axis=(1, 2, 3)) & law.all(axis=(1, 2))
+    return jnp.moveaxis(jax.lax.map(against_all, jnp.arange(members(params), dtype=jnp.int32)), 0, 1), sound
