@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int, UInt32
 from urbe import checks
 from urbe.simulators import base
 from urbe.simulators.base import Key, Params, Simulator, State
-from urbe.simulators.limits import observation_bounds, param_dict, with_params
+from urbe.simulators.limits import Numbered, observation_bounds, param_dict, with_params
 
 Observation = Float[np.ndarray, " D"]
 Words = UInt32[np.ndarray, " 2"]
@@ -55,9 +55,7 @@ class SimulatorEnv(gymnasium.Env[np.ndarray, np.integer[Any]]):
         self.action_space = gymnasium.spaces.Discrete(simulator.n_actions)
         bounds = observation_bounds(simulator, base.observation_size(simulator))
         self.observation_space = gymnasium.spaces.Box(*bounds, dtype=np.float32)
-        self._cpu = jax.local_devices(backend="cpu")[0]
-        self._params: Params = simulator.nominal()
-        self.set_params(**params)
+        self._take(with_params(simulator, simulator.nominal(), params))
         self._form: State = jax.eval_shape(partial(_start, simulator), np.zeros(2, np.uint32), self._params)[0]
         self._state: State = None
         self._words: Any = None
@@ -69,8 +67,11 @@ class SimulatorEnv(gymnasium.Env[np.ndarray, np.integer[Any]]):
         Raises:
           ValueError: nothing is changed when a name is unknown or a number not possible.
         """
-        self._params = jax.device_put(with_params(self.simulator, self._params, named), self._cpu)
-        self._shown = param_dict(self._params)
+        if named:
+            self._take(with_params(self.simulator, self._params, named))
+
+    def _take(self, params: Params) -> None:
+        self._params, self._shown = jax.device_put(params, _cpu()), param_dict(params)
 
     def get_params(self) -> dict[str, float]:
         """All parameters by name, as the simulator has them: rounded to float32."""
@@ -90,7 +91,7 @@ class SimulatorEnv(gymnasium.Env[np.ndarray, np.integer[Any]]):
         given = named.pop("state", None)
         state = None if given is None else self._as_state(given)
         self.set_params(**named)
-        self._words = jax.device_put(self.np_random.integers(2**32, size=2, dtype=np.uint32), self._cpu)
+        self._words = jax.device_put(self.np_random.integers(2**32, size=2, dtype=np.uint32), _cpu())
         self._count = 0
         if state is None:
             self._state, seen = _start(self.simulator, self._words, self._params)
@@ -148,8 +149,10 @@ class SimulatorEnv(gymnasium.Env[np.ndarray, np.integer[Any]]):
             cast = array.astype(leaf.dtype)
             if not jnp.issubdtype(leaf.dtype, jnp.floating) and (cast != array).any():
                 raise ValueError(f"{name} is {value!r}, expected {leaf.dtype} numbers, as get_state gives them.")
+            if isinstance(self.simulator, Numbered) and not 0 <= cast < self.simulator.n_states:
+                raise ValueError(f"{name} is {value!r}, expected a number from 0 to {self.simulator.n_states - 1}.")
             fitted.append(cast)
-        return jax.device_put(jax.tree.unflatten(form, fitted), self._cpu)
+        return jax.device_put(jax.tree.unflatten(form, fitted), _cpu())
 
     def _fail(self, numbers: Observation, action: int) -> None:
         self._state = None
@@ -213,6 +216,10 @@ def _step(
     arrival = base.step(simulator, _key(words, count), state, action, params)
     told = jnp.stack([arrival.reward, arrival.terminated.astype(jnp.float32), sound.astype(jnp.float32)])
     return arrival.state, jnp.concatenate([simulator.observe(arrival.state), told])
+
+
+def _cpu() -> jax.Device:
+    return jax.local_devices(backend="cpu")[0]
 
 
 def _key(words: Any, count: Any) -> Key:

@@ -33,6 +33,15 @@ class Checked(Protocol):
         """Raises ValueError when one of all the parameters, finite numbers by name, is out of its range."""
 
 
+@runtime_checkable
+class Numbered(Protocol):
+    """A simulator whose state is a whole number."""
+
+    @property
+    def n_states(self) -> int:
+        """States are numbered from 0 to n_states - 1."""
+
+
 def observation_bounds(simulator: Simulator, size: int) -> tuple[Float[np.ndarray, " D"], Float[np.ndarray, " D"]]:
     """The simulator's own limits, or those of float32: for Gymnasium, which warns of infinite ones."""
     if isinstance(simulator, Bounded):
