@@ -151,12 +151,13 @@ class RunDirectory:
         return read_checkpoint(self.path) if saved_steps(self.path) else None
 
     def finish(self, about: Mapping[str, Any] | None = None) -> None:
-        """Marks the run as done, once its logs are on the disk."""
+        """Marks the run as done, once its logs are on the disk; checkpoints no longer kept are deleted."""
         self._require_open()
         require_plain("about", dict(about or {}))
         for log in self._logs.values():
             log.sync()
         write_sealed(self.path / FINISHED, "urbe finished run", VERSION, {"about": dict(about or {})})
+        self._rotate()
 
     def finished(self) -> dict[str, Any] | None:
         """What `finish` was told, None while the run is not done."""

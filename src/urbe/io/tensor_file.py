@@ -73,15 +73,7 @@ def write_tensors(file: BinaryIO, tensors: Mapping[str, np.ndarray]) -> tuple[st
     if len(head) > _LONGEST_HEADER:
         raise ValueError(f"tensors has {len(kinds)} names, {len(head)} bytes with shapes; expected fewer or shorter.")
     file.write(head)
-    hashes = {}
-    for name in _order(kinds):
-        array = tensors[name]
-        data = _bytes(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")))
-        sha = hashlib.sha256()
-        for start in range(0, len(data), _CHUNK):
-            sha.update(data[start : start + _CHUNK])
-            file.write(data[start : start + _CHUNK])
-        hashes[name] = sha.hexdigest()
+    hashes = {name: _write_array(file, tensors[name]) for name in _order(kinds)}
     return _digest(head, kinds, hashes), hashes
 
 
@@ -156,6 +148,15 @@ def _digest(head: bytes, kinds: Mapping[str, Kind], hashes: Mapping[str, str]) -
     sha = hashlib.sha256(head)
     for name in _order(kinds):
         sha.update(bytes.fromhex(hashes[name]))
+    return sha.hexdigest()
+
+
+def _write_array(file: BinaryIO, array: np.ndarray) -> str:
+    """Writes an array's bytes and returns their hash."""
+    data, sha = _bytes(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))), hashlib.sha256()
+    for start in range(0, len(data), _CHUNK):
+        sha.update(data[start : start + _CHUNK])
+        file.write(data[start : start + _CHUNK])
     return sha.hexdigest()
 
 

@@ -73,9 +73,11 @@ def save_tensors(folder: str | os.PathLike[str], tensors: Mapping[str, np.ndarra
     folder = Path(folder)
     kinds = kinds_of(tensors)
     require_plain("about", dict(about))
-    before, created = _manifest_bytes(folder), False
+    before, new = _manifest_bytes(folder), not folder.exists()
     try:
-        created = _make(folder)
+        if new:
+            os.mkdir(folder)
+            sync_folder(folder.parent)
         file, hashes = _write_tensor_file(folder, tensors)
         entries = {
             name: {"dtype": kind.dtype, "shape": list(kind.shape), "sha256": hashes[name]}
@@ -85,7 +87,7 @@ def save_tensors(folder: str | os.PathLike[str], tensors: Mapping[str, np.ndarra
         write_sealed(folder / MANIFEST, FORMAT, VERSION, content)
     except BaseException as error:
         sweep(folder, before)
-        if created:
+        if new:
             _remove_empty(folder)
         if isinstance(error, OSError):
             raise OSError(error.errno, f"{error.strerror or error}. {_FAILED}", str(folder)) from error
@@ -182,18 +184,6 @@ def _remove_empty(folder: Path) -> None:
     if not is_complete(folder):
         with suppress(OSError):
             os.rmdir(folder)
-
-
-def _make(folder: Path) -> bool:
-    """Whether the folder had to be made."""
-    try:
-        os.mkdir(folder)
-    except FileExistsError:
-        if folder.is_dir():
-            return False
-        raise
-    sync_folder(folder.parent)
-    return True
 
 
 def _write_tensor_file(folder: Path, tensors: Mapping[str, np.ndarray]) -> tuple[str, dict[str, str]]:

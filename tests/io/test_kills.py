@@ -1,0 +1,122 @@
+"""A run killed at twenty random moments leaves the bytes of one that never was.
+
+One process, started by the test, forks the processes that train and kills them (SIGKILL) after seeded delays: so
+nothing is imported twenty times, and kills fall within saving as often as not.
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+TRAINING = '''
+import json, os, random, signal, sys, time
+from pathlib import Path
+
+import numpy as np
+
+from urbe.io.runs import RunDirectory, read_checkpoint, saved_steps
+from urbe.io.tree import flatten, unflatten
+
+UNTIL, EVERY, KILLS = 240, 4, 20
+
+
+def start():
+    return {
+        "params": {"w": np.zeros(300, np.float32), "momentum": np.zeros(300, np.float32)},
+        "replay": [np.zeros((500, 4), np.float16), np.zeros(500, bool)],
+        "episodes": 0,
+    }
+
+
+def train(path, seed):
+    """Noisy descent with a replay buffer; saved at every fourth step, and started from what was saved."""
+    rng, state, step = np.random.default_rng(seed), start(), 0
+    with RunDirectory(path, {"seed": seed}) as run:
+        log, episodes = run.log("log.csv", ["step", "loss", "rate"]), run.log("episodes.csv", ["episode", "ended"])
+        newest = run.latest()
+        if newest is not None:
+            state, step = unflatten(newest.tensors, state), newest.step
+            rng.bit_generator.state = newest.about["rng"]
+        for step in range(step + 1, UNTIL + 1):
+            params, (rows, flags) = state["params"], state["replay"]
+            at = step % len(rows)
+            rows[at], flags[at] = rng.normal(size=4), rng.random() < 0.5
+            batch = rows[rng.integers(0, min(step, len(rows)), 32)]
+            params["momentum"] = np.float32(0.9) * params["momentum"] + batch.mean(dtype=np.float32) - params["w"]
+            params["w"] = params["w"] + np.float32(0.01) * params["momentum"]
+            log.append({"step": step, "loss": np.square(params["w"]).sum(), "rate": 1 / step})
+            if flags[at]:
+                state["episodes"] += 1
+                episodes.append({"episode": state["episodes"], "ended": step})
+            if step % EVERY == 0:
+                run.save(step, flatten(state), {"rng": rng.bit_generator.state})
+        run.finish({"episodes": state["episodes"]})
+
+
+def left(path):
+    """Everything that must not depend on interruptions."""
+    newest = read_checkpoint(path)
+    files = {name: (path / name).read_bytes() for name in ("log.csv", "episodes.csv", "config.json", "finished.json")}
+    arrays = {name: (str(array.dtype), array.tobytes()) for name, array in newest.tensors.items()}
+    return newest.step, newest.about, saved_steps(path), files, arrays
+
+
+def forked(path, seed):
+    child = os.fork()
+    if child == 0:
+        train(path, seed)
+        os._exit(0)
+    return child
+
+
+folder, delays = Path(sys.argv[1]), random.Random(5)
+begun = time.perf_counter()
+train(folder / "whole", 0)
+seconds, whole = time.perf_counter() - begun, left(folder / "whole")
+train(folder / "other", 1)
+kills, torn, runs = 0, 0, 0
+while kills < KILLS:
+    runs += 1
+    path, done = folder / f"killed{runs}", False
+    while not done:
+        child = forked(path, 0)
+        if kills < KILLS:
+            time.sleep(delays.uniform(0.0, seconds / 8))
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        done = os.WIFEXITED(status)
+        assert not done or os.WEXITSTATUS(status) == 0
+        kills += not done
+        names = [str(name) for name in path.rglob("*")]
+        half = [name for name in path.glob("checkpoints/*") if not (name / "manifest.json").exists()]
+        torn += not done and bool(half or any(name.endswith(".tmp") for name in names))
+        if saved_steps(path):
+            read_checkpoint(path)
+    assert left(path) == whole, "a killed run differs"
+    files = [str(name.relative_to(path)) for name in path.rglob("*") if name.is_file()]
+    assert len(files) == 5 + 2 * 2, files
+assert left(folder / "other") != whole
+print(json.dumps({"kills": kills, "torn": torn, "runs": runs, "seconds": seconds, "steps": whole[2]}))
+'''
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kills")
+    (folder / "training.py").write_text(TRAINING)
+    command = [sys.executable, folder / "training.py", folder]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.stderr == ""
+    return json.loads(done.stdout)
+
+
+def test_a_killed_run_ends_as_the_one_that_was_not(told):
+    """Arrays, logs, counters and generators, byte for byte; the comparison is made where the runs are."""
+    assert told["kills"] == 20
+    assert told["steps"] == [236, 240]
+
+
+def test_kills_fell_within_saving(told):
+    assert told["torn"] >= 2
