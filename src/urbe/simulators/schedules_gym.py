@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -26,7 +27,7 @@ class ChangingParams(gymnasium.Wrapper[Any, Any, Any, Any]):
     Args:
       env: an environment with `get_params() -> dict` that takes parameters in `reset(options=...)`, such as
         `SimulatorEnv`.
-      schedule: of the parameters that `get_params` names.
+      schedule: of the parameters that `get_params` names; hashable, as frozen dataclasses are.
       seed: of the schedule, a whole number of at least 0.
 
     >>> import gymnasium, urbe.simulators
@@ -41,7 +42,6 @@ class ChangingParams(gymnasium.Wrapper[Any, Any, Any, Any]):
         super().__init__(env)
         self.schedule = schedule
         self._rng = stream(seed, "schedule")
-        self._begin, self._next = jax.jit(schedule.begin), jax.jit(schedule.next)
         self._carry: Carry | None = None
         if not env.has_wrapper_attr("get_params"):
             raise ValueError(
@@ -71,10 +71,20 @@ class ChangingParams(gymnasium.Wrapper[Any, Any, Any, Any]):
                 f"options has {', '.join(map(repr, taken))}, which the schedule sets; expected other keys."
             )
         key = _key(self._rng.integers(2**32, size=2, dtype=np.uint32))
-        self._carry = self._begin(key) if self._carry is None else self._next(self._carry, key)
+        self._carry = _begin(self.schedule, key) if self._carry is None else _next(self.schedule, self._carry, key)
         named = param_dict(self.schedule.params(self._carry))
         observation, info = self.env.reset(seed=seed, options={**given, **named})
         return observation, info
+
+
+@partial(jax.jit, static_argnums=0)
+def _begin(schedule: Schedule, key: Key) -> Carry:
+    return schedule.begin(key)
+
+
+@partial(jax.jit, static_argnums=0)
+def _next(schedule: Schedule, carry: Carry, key: Key) -> Carry:
+    return schedule.next(carry, key)
 
 
 def _key(words: np.ndarray) -> Key:

@@ -200,17 +200,18 @@ def _draws(name: str, law: Distribution, seed: int, count: int) -> Float[np.ndar
 
 def _build(simulator: Simulator, points: list[dict[str, float]], include_nominal: bool) -> UncertaintySet:
     """A set from what differs from the nominal parameters, checked by the simulator."""
-    nominal = simulator.nominal()
-    members = [nominal] if include_nominal else []
-    usual, place = param_dict(nominal), 0 if include_nominal else None
+    nominal = jax.device_get(simulator.nominal())
+    usual = param_dict(nominal)
+    members, place = ([usual], 0) if include_nominal else ([], None)
     for k, point in enumerate(points):
         try:
-            member = with_params(simulator, nominal, point)
+            member = param_dict(with_params(simulator, nominal, point))
         except ValueError as error:
             raise ValueError(f"Parameters {k}: {error}") from None
-        if param_dict(member) != usual:
+        if member != usual:
             members.append(member)
         elif not include_nominal:
             place = len(members) if place is None else place
             members.append(member)
-    return UncertaintySet(jax.tree.map(lambda *leaves: jnp.stack(leaves), *members), place)
+    columns = ([np.float32(member[name]) for member in members] for name in usual)
+    return UncertaintySet(type(nominal)(*(jnp.asarray(np.array(column)) for column in columns)), place)

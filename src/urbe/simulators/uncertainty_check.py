@@ -10,15 +10,16 @@ reached by random actions are tried: members i and j differ by
 from __future__ import annotations
 
 from functools import partial
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Int
 
 from urbe import checks
-from urbe.simulators.base import Key, Params, Simulator, State, members, step
+from urbe.simulators.base import Key, Params, Simulator, State, step
 from urbe.simulators.limits import param_dict
 from urbe.simulators.uncertainty import UncertaintySet
 from urbe.types import FloatArray
@@ -101,8 +102,9 @@ def check_uncertainty_set(
     checks.number("tolerance", tolerance, 0.0, np.inf, closed=False)
     told = [param_dict(member) for member in uncertainty.members()]
     _same_nominal(simulator, uncertainty, told)
-    visited = _visited(simulator, uncertainty.params, key, walks, steps)
-    found, sound = jax.tree.map(np.asarray, _compare(simulator, uncertainty.params, visited))
+    visited = _visited(simulator, uncertainty, key, walks, steps)
+    answers = [jax.device_get(_answer(simulator, member, visited)) for member in uncertainty.members()]
+    sound = np.array([_sound(answer) for answer in answers])
     if not sound.all():
         k = int(np.argmin(sound))
         raise ValueError(
@@ -110,11 +112,14 @@ def check_uncertainty_set(
             "are no distribution, expected parameters in their range. "
             f"{checks.some(int((~sound).sum()), len(sound), 'member', 'members')} broken."
         )
-    probability, observation, reward, terminated = found.astype(np.float64)
+    found = np.zeros((4, len(answers), len(answers)))
+    for i, j in combinations(range(len(answers)), 2):
+        found[:, i, j] = found[:, j, i] = _difference(answers[i], answers[j])
+    probability, observation, reward, terminated = found
     report = SetReport(probability, observation, reward, terminated, walks * steps, uncertainty.nominal)
-    i, j = np.nonzero(np.triu(report.largest <= tolerance, 1))
-    if len(i):
-        raise ValueError(_complaint(told, list(zip(i.tolist(), j.tolist(), strict=True)), report.states))
+    alike = [(i, j) for i, j in combinations(range(len(answers)), 2) if report.largest[i, j] <= tolerance]
+    if alike:
+        raise ValueError(_complaint(told, alike, report.states))
     return report
 
 
@@ -162,60 +167,69 @@ def _text(params: dict[str, float], names: tuple[str, ...]) -> str:
     return ", ".join(f"{name} {params[name]}" for name in names)
 
 
-@partial(jax.jit, static_argnums=(0, 3, 4))
-def _visited(simulator: Simulator, params: Params, key: Key, walks: int, steps: int) -> State:
+def _visited(simulator: Simulator, uncertainty: UncertaintySet, key: Key, walks: int, steps: int) -> State:
     """States from which random actions were taken, leaves `(steps * walks, ...)`."""
-    turn = jnp.arange(walks, dtype=jnp.int32) % members(params)
-    own = jax.tree.map(lambda leaf: leaf[turn], params)
-    key_start, key_walk = jax.random.split(key)
-
-    def begin(key: Key) -> State:
-        return jax.vmap(simulator.start)(jax.random.split(key, walks), own)
-
-    def go(state: State, key: Key) -> tuple[State, State]:
-        key_action, key_step, key_begin = jax.random.split(key, 3)
-        action = jax.random.randint(key_action, (walks,), 0, simulator.n_actions, dtype=jnp.int32)
-        arrival = jax.vmap(partial(step, simulator))(jax.random.split(key_step, walks), state, action, own)
-        following = jax.vmap(_choose)(arrival.terminated, begin(key_begin), arrival.state)
-        return following, state
-
-    _, visited = jax.lax.scan(go, begin(key_start), jax.random.split(key_walk, steps))
+    turn = np.arange(walks) % len(uncertainty)
+    own = jax.tree.map(lambda leaf: leaf[turn], uncertainty.params)
+    key_action, key_step, key_begin = jax.random.split(key, 3)
+    actions = jax.random.randint(key_action, (steps, walks), 0, simulator.n_actions, dtype=jnp.int32)
+    begin_keys = jax.random.split(key_begin, (steps, walks))
+    visited = _walk(simulator, own, actions, jax.random.split(key_step, (steps, walks)), begin_keys)
     return jax.tree.map(lambda leaf: leaf.reshape(walks * steps, *leaf.shape[2:]), visited)
 
 
-def _choose(condition: Bool[Array, ""], a: State, b: State) -> State:
-    return jax.tree.map(partial(jnp.where, condition), a, b)
+@partial(jax.jit, static_argnums=0)
+def _walk(simulator: Simulator, params: Params, actions: Int[Array, "T W"], step_keys: Key, begin_keys: Key) -> State:
+    """The states along walks that begin anew where they have ended; leaves `(T, W, ...)`."""
+
+    def go(last: tuple[State, Bool[Array, " W"]], now: tuple[Array, Key, Key]) -> tuple[Any, State]:
+        action, step_key, begin_key = now
+        arrived, ended = last
+        begun = jax.vmap(simulator.start)(begin_key, params)
+        state = jax.vmap(lambda end, a, b: jax.tree.map(partial(jnp.where, end), a, b))(ended, begun, arrived)
+        arrival = jax.vmap(partial(step, simulator))(step_key, state, action, params)
+        return (arrival.state, arrival.terminated), state
+
+    state = jax.eval_shape(jax.vmap(simulator.start), begin_keys[0], params)
+    nowhere = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), state)
+    _, visited = jax.lax.scan(go, (nowhere, jnp.ones(actions.shape[1], bool)), (actions, step_keys, begin_keys))
+    return visited
+
+
+class _Answer(NamedTuple):
+    """What every action leads to in every state visited, under one member; leaves `(N, A, J, ...)`."""
+
+    probability: Any
+    observation: Any
+    reward: Any
+    terminated: Any
 
 
 @partial(jax.jit, static_argnums=0)
-def _compare(simulator: Simulator, params: Params, visited: State) -> tuple[Float[Array, "4 K K"], Bool[Array, " K"]]:
-    """The largest differences of each kind, in the order of `SetReport`, and which members are sound."""
+def _answer(simulator: Simulator, params: Params, visited: State) -> _Answer:
+    def at(state: State, action: Array) -> _Answer:
+        found = simulator.outcomes(state, action, params)
+        return _Answer(found.probability, jax.vmap(simulator.observe)(found.state), found.reward, found.terminated)
 
-    def everything(params: Params) -> Any:
-        """What every action leads to in every state visited: leaves `(N, A, J, ...)`."""
+    actions = jnp.arange(simulator.n_actions, dtype=jnp.int32)
+    return jax.vmap(jax.vmap(at, (None, 0)), (0, None))(visited, actions)
 
-        def at(state: State, action: Array) -> Any:
-            found = simulator.outcomes(state, action, params)
-            return found.probability, jax.vmap(simulator.observe)(found.state), found.reward, found.terminated
 
-        actions = jnp.arange(simulator.n_actions, dtype=jnp.int32)
-        return jax.vmap(jax.vmap(at, (None, 0)), (0, None))(visited, actions)
+def _sound(answer: _Answer) -> bool:
+    """Whether a member's answers are finite and its probabilities distributions."""
+    p = answer.probability
+    finite = np.isfinite(answer.observation).all(axis=-1) & np.isfinite(answer.reward) | (p == 0.0)
+    return bool(finite.all() and (p >= 0.0).all() and (np.abs(p.sum(axis=-1) - 1.0) <= ROUNDING).all())
 
-    p, seen, reward, ended = jax.vmap(everything)(params)  # (K, N, A, J, ...)
-    ended = ended.astype(jnp.float32)
-    possible = p > 0
 
-    def against_all(k: Array) -> Float[Array, "4 K"]:
-        both = possible & possible[k]
-        differ = (
-            jnp.abs(p - p[k]),
-            jnp.where(both, jnp.abs(seen - seen[k]).max(axis=-1), 0),
-            jnp.where(both, jnp.abs(reward - reward[k]), 0),
-            jnp.where(both, jnp.abs(ended - ended[k]), 0),
-        )
-        return jnp.stack([each.max(axis=(1, 2, 3)) for each in differ])
-
-    numbers = jnp.isfinite(seen).all(axis=-1) & jnp.isfinite(reward) | ~possible
-    law = (p >= 0).all(axis=-1) & (jnp.abs(p.sum(axis=-1) - 1) <= ROUNDING)
-    sound = numbers.all(axis=(1, 2, 3)) & law.all(axis=(1, 2))
-    return jnp.moveaxis(jax.lax.map(against_all, jnp.arange(members(params), dtype=jnp.int32)), 0, 1), sound
+def _difference(a: _Answer, b: _Answer) -> tuple[float, float, float, float]:
+    """The largest differences between two members, in the order of `SetReport`."""
+    both = (a.probability > 0.0) & (b.probability > 0.0)
+    apart = (
+        np.abs(a.probability - b.probability),
+        np.abs(a.observation - b.observation)[both],
+        np.abs(a.reward - b.reward)[both],
+        (a.terminated != b.terminated)[both],
+    )
+    p, seen, reward, ended = (float(each.max(initial=0.0)) for each in apart)
+    return p, seen, reward, ended
