@@ -1,13 +1,15 @@
 """Contracts that extensions can be held to.
 
 `check_ambiguity_set` asks of a set all that solvers and certificates rely on, `check_agent` of an agent all that runs
-and saved files do. They raise AssertionError with the law that is broken, the model and the numbers; they say nothing
-when all laws hold.
+and saved files do, `check_simulator` of a simulator all that deep agents and environments do. They raise AssertionError
+with the law that is broken, the model and the numbers; they say nothing when all laws hold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +19,23 @@ from urbe.agents.base import AgentKind
 from urbe.ambiguity.base import AmbiguitySet
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray
+
+if TYPE_CHECKING:
+    from urbe.simulators.contract import check_simulator as check_simulator
+    from urbe.simulators.uncertainty_check import check_uncertainty_set as check_uncertainty_set
+
+_LATER = {
+    "check_simulator": "urbe.simulators.contract",
+    "check_uncertainty_set": "urbe.simulators.uncertainty_check",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what needs JAX when it is first asked for."""
+    if name in _LATER:
+        found = globals()[name] = getattr(import_module(_LATER[name]), name)
+        return found
+    raise AttributeError(f"module 'urbe.testing' has no attribute {name!r}")
 
 
 def check_ambiguity_set(

@@ -26,6 +26,10 @@ NOTICED = 1e-6
 """How much a changed parameter has to change, in the same sense; both sides come from one compiled function."""
 
 
+QUICK: dict[str, Any] = {"xla_backend_optimization_level": 0}
+"""For what runs once and is compared with optimised code."""
+
+
 def check_simulator(
     simulator: Simulator,
     *,
@@ -67,18 +71,20 @@ def check_simulator(
     changed = {name: params._replace(**{name: _other(name, params, perturbed or {})}) for name in params._fields}
     members = {"nominal": params} | {f"{name}={getattr(p, name):g}": p for name, p in changed.items()}
     keys = jax.random.split(_key(seed), 8)
-    tried = jax.tree.map(lambda *leaves: jnp.stack(leaves), *_walk(simulator, params, seed, steps), *case.like(states))
+    tried = case.joined(_walk(simulator, params, seed, steps), states)
     seen = partial(_seen, simulator, tried, keys)
 
-    together = jax.tree.map(lambda *leaves: jnp.stack(leaves), *members.values())
-    batch = jax.device_get(jax.jit(jax.vmap(seen))(together))
+    together = jax.tree.map(lambda *leaves: np.stack(leaves), *members.values())
+    batch = jax.device_get(jax.jit(jax.vmap(seen), compiler_options=QUICK)(together))
     case.check_numbers(batch, list(members))
-    one = jax.jit(seen)
+    compiled = jax.jit(seen)
     for k, member in enumerate(members.values()):
-        case.check_same("batched over parameters is the same", _member(batch, k), one(member))
-    case.check_interpreted(jax.tree.map(lambda leaf: leaf[-1], tried), keys, params, one(params))
+        case.check_same("batched over parameters is the same", _member(batch, k), compiled(member))
+    one = jax.device_get(compiled(params))
+    case.check_interpreted(jax.tree.map(lambda leaf: leaf[-1], tried), keys, params, one)
     with jax.enable_x64(True):
-        case.check_same("64-bit mode changes nothing", jax.jit(seen)(params), one(params))
+        wide = jax.device_get(jax.jit(seen, compiler_options=QUICK)(params))
+    case.check_same("64-bit mode changes nothing", wide, one)
     case.check_matters(batch, changed, unused)
 
 
@@ -174,10 +180,10 @@ class _Case:
                     f"{error}"
                 ) from error
 
-    def like(self, states: Sequence[State]) -> list[State]:
-        """Given states in the simulator's types."""
-        form = self._forms(wide=False)[0]
-        return [jax.tree.map(lambda leaf, part: jnp.asarray(part, leaf.dtype), form, state) for state in states]
+    def joined(self, reached: State, given: Sequence[State]) -> State:
+        """States reached, and given ones in the same types, along the first axis."""
+        parts = [jax.tree.map(lambda leaf, part: np.asarray(part, leaf.dtype)[None], reached, one) for one in given]
+        return jax.tree.map(lambda *leaves: np.concatenate(leaves), reached, *parts)
 
     def check_numbers(self, batch: _Seen, labels: Sequence[str]) -> None:
         """Of all members `(K, S, A, J)`: chances, finite numbers, stated limits."""
@@ -235,17 +241,21 @@ class _Case:
                 self.fail("parameters matter", f"{name} was said to be unused, and changes outcomes")
 
 
-def _walk(simulator: Simulator, params: Params, seed: int, steps: int) -> list[State]:
-    """States that random actions lead to; episodes end as they do, or by time."""
+def _walk(simulator: Simulator, params: Params, seed: int, steps: int) -> State:
+    """States that random actions lead to, one after the other; episodes end as they do, or by time."""
     actions = np.random.default_rng(seed).integers(simulator.n_actions, size=steps, dtype=np.int32)
-    start, go = jax.jit(simulator.start), jax.jit(partial(step, simulator))
-    visited, since, keys = [start(_key(seed), params)], 0, jax.random.split(_key(seed + 1), (steps, 2))
-    for action, (key, fresh) in zip(actions, keys, strict=True):
-        arrival, since = go(key, visited[-1], action, params), since + 1
-        ended = bool(arrival.terminated) or since == simulator.time_limit
-        visited.append(start(fresh, params) if ended else arrival.state)
-        since *= not ended
-    return visited
+
+    def move(now: tuple[State, Any], given: tuple[Any, Key]) -> tuple[tuple[State, Any], State]:
+        (state, since), (action, keys) = now, given
+        arrival = step(simulator, keys[0], state, action, params)
+        over = arrival.terminated | (since + 1 == simulator.time_limit)
+        after = jax.tree.map(partial(jnp.where, over), simulator.start(keys[1], params), arrival.state)
+        return (after, jnp.where(over, 0, since + 1)), state
+
+    first = jax.jit(simulator.start)(_key(seed), params)
+    given = (actions, jax.random.split(_key(seed + 1), (steps, 2)))
+    walk = jax.jit(partial(jax.lax.scan, move), compiler_options=QUICK)
+    return jax.device_get(walk((first, jnp.int32(0)), given)[1])
 
 
 def _other(name: str, params: Params, perturbed: Mapping[str, float]) -> np.float32:

@@ -73,7 +73,10 @@ def with_params(simulator: Simulator, params: Params, named: Mapping[str, Any]) 
             f"{checks.listing([repr(name) for name in unknown])} {'is' if len(unknown) == 1 else 'are'} not among the "
             f"parameters of {type(simulator).__name__}, which are {checks.listing(params._fields, 20)}."
         )
-    numbers = {name: checks.finite_number(name, value) for name, value in named.items()}
+    most = float(np.finfo(np.float32).max)
+    numbers = {
+        name: checks.number(name, checks.finite_number(name, value), -most, most) for name, value in named.items()
+    }
     changed = params._replace(**{name: np.float32(number) for name, number in numbers.items()})
     if isinstance(simulator, Checked):
         simulator.check_params(param_dict(changed))
