@@ -62,10 +62,12 @@ def test_a_rule_of_ones_own_is_not_asked_about_the_border():
 
 
 def test_numbers_are_float32_unless_parameters_are_float64():
-    def types(params):
+    def everything(params):
         found = SMALL.outcomes(jnp.int32(0), jnp.int32(2), params)
-        seen = SMALL.observe(found.state[1])
-        return [leaf.dtype.name for leaf in (*found, seen, SMALL.start(jax.random.key(0), params))]
+        return (*found, SMALL.observe(found.state[1]), SMALL.start(jax.random.key(0), params))
+
+    def types(params):
+        return [leaf.dtype.name for leaf in jax.eval_shape(lambda: everything(params))]
 
     single = ["float32", "int32", "float32", "bool", "float32", "int32"]
     for params in (SMALL.nominal(), MarsRoverParams(0.2), MarsRoverParams(np.float32(0.2))):

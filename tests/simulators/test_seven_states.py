@@ -58,7 +58,7 @@ def test_every_gamble_has_odds_of_its_own():
 
 def test_ends_are_never_left_whatever_is_done():
     kind = SevenStates("chain")
-    over = jax.vmap(jax.vmap(kind.outcomes, (None, 0, None)), (0, None, None))
+    over = jax.jit(jax.vmap(jax.vmap(kind.outcomes, (None, 0, None)), (0, None, None)))
     found = over(jnp.asarray([1, 3, 6], jnp.int32), jnp.arange(4, dtype=jnp.int32), kind.nominal())
     assert np.array_equal(found.state, np.broadcast_to([[[1]], [[3]], [[6]]], (3, 4, 2)))
     assert not np.asarray(found.reward).any()

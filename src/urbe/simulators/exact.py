@@ -25,7 +25,7 @@ from urbe.types import FloatArray
 if TYPE_CHECKING:
     from urbe.mdp.model import MDP
 
-SCAN = 200
+SCAN = 100
 """Values at which `crossing` compares two policies before it narrows down."""
 
 
@@ -73,8 +73,13 @@ def performance(
     >>> round(float(there.visits[rover.goal]), 4), round(there.total, 4)
     (0.9229, 0.7767)
     """
+    from urbe.mdp.evaluate import policy_value
+
     mdp = to_mdp(simulator, params, discount=discount)
-    return _performance(mdp, policy, simulator.time_limit if steps is None else steps, start)
+    table = _readable(mdp, policy)
+    total, visits = _played(mdp, table, simulator.time_limit if steps is None else steps, start)
+    value = policy_value(mdp, table)
+    return Performance(value, float(_start(mdp, start) @ value), total, visits)
 
 
 def crossing(
@@ -94,7 +99,7 @@ def crossing(
       params: the other parameters.
       name: of the parameter that varies from `low` to `high`.
       policies: two policies, see `performance`.
-      low, high: the range searched, scanned at 200 values and then narrowed down to rounding.
+      low, high: the range searched, scanned at 100 values and then narrowed down to rounding.
       start: `(S,)` law of the first state; by default the simulator's.
     """
     from scipy.optimize import brentq
@@ -106,7 +111,7 @@ def crossing(
 
     def advantage(x: float) -> float:
         mdp = to_mdp(simulator, params._replace(**{name: x}), discount=0.0)
-        first, second = (_performance(mdp, policy, simulator.time_limit, start).total for policy in policies)
+        first, second = (_played(mdp, _readable(mdp, policy), simulator.time_limit, start)[0] for policy in policies)
         return first - second
 
     at = np.linspace(low, high, SCAN + 1)
@@ -147,7 +152,7 @@ def calibrated(
     def totals(step_reward: float) -> FloatArray:
         paid = replace(rover, step_reward=step_reward)
         mdp = to_mdp(paid, at, discount=0.0)
-        return np.array([_performance(mdp, policy, rover.time_limit, start).total for policy in policies])
+        return np.array([_played(mdp, _readable(mdp, policy), rover.time_limit, start)[0] for policy in policies])
 
     fixed = totals(0.0)
     steps = totals(1.0) - fixed
@@ -159,22 +164,25 @@ def calibrated(
     return replace(rover, step_reward=float((fixed[1] - fixed[0]) / (steps[0] - steps[1])))
 
 
-def _performance(mdp: MDP, policy: ArrayLike, steps: int, start: ArrayLike | None) -> Performance:
-    from urbe.mdp.evaluate import policy_matrix, policy_rows, policy_value
+def _played(mdp: MDP, table: FloatArray, steps: int, start: ArrayLike | None) -> tuple[float, FloatArray]:
+    """Total reward and visits of an episode of at most so many steps."""
+    from urbe.mdp.evaluate import policy_matrix, policy_rows
 
     checks.whole_number("steps", steps, 0)
-    table = _readable(mdp, policy)
     weights = policy_rows(mdp, table)
-    matrix = policy_matrix(mdp, weights).T.tocsr()
+    arrive = policy_matrix(mdp, weights).T.tocsr()
     reward = np.bincount(mdp.row_state, weights * mdp.rows.expected_reward(), minlength=mdp.n_states)
-    first = checks.distribution("start", mdp.initial if start is None else start, mdp.n_states)  # type: ignore[arg-type]
-    here, visits, total = first, first.copy(), 0.0
+    here, total = _start(mdp, start), 0.0
+    visits = here.copy()
     for _ in range(steps):
         total += float(here @ reward)
-        here = matrix @ here
+        here = arrive @ here
         visits += here
-    value = policy_value(mdp, table)
-    return Performance(value, float(first @ value), total, visits)
+    return total, visits
+
+
+def _start(mdp: MDP, start: ArrayLike | None) -> FloatArray:
+    return checks.distribution("start", mdp.initial if start is None else start, mdp.n_states)  # type: ignore[arg-type]
 
 
 def _readable(mdp: MDP, policy: ArrayLike) -> FloatArray:
