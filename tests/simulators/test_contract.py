@@ -2,12 +2,15 @@
 
 from collections import UserDict
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from beartype import beartype
+from jaxtyping import TypeCheckError, jaxtyped
 
 from urbe.simulators import Acrobot, CartPole, DeepSea, MarsRover, MountainCar, Outcomes, SevenStates
 from urbe.simulators.contract import check_simulator
@@ -29,6 +32,23 @@ UPRIGHT = [[-2.4695, 0.5780, 0.0, 0.0]]  # the free end is where a shorter link 
 )
 def test_simulators_keep_the_contract(simulator, settings):
     check_simulator(simulator, **settings)
+
+
+@pytest.mark.parametrize(
+    "simulator", [CartPole(), MountainCar(), Acrobot(), DeepSea(3), MarsRover(), SevenStates()], ids=type
+)
+def test_annotated_shapes_and_types_are_true(simulator):
+    def checked(method):
+        return partial(jaxtyped(typechecker=beartype)(getattr(type(simulator), method)), simulator)
+
+    params = simulator.nominal()
+    state = jax.eval_shape(checked("start"), jax.random.key(0), params)
+    jax.eval_shape(checked("outcomes"), state, jnp.int32(0), params)
+    assert jax.eval_shape(checked("observe"), state).dtype == jnp.float32
+    odd = jnp.zeros((3, 3), jnp.float32)
+    for method, *wrong in (("observe", odd), ("outcomes", odd, jnp.int32(0), params)):
+        with pytest.raises(TypeCheckError):
+            jax.eval_shape(checked(method), *wrong)
 
 
 class Params(NamedTuple):

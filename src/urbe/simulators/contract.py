@@ -81,7 +81,7 @@ def check_simulator(
     for k, member in enumerate(members.values()):
         case.check_same("batched over parameters is the same", _member(batch, k), compiled(member))
     one = jax.device_get(compiled(params))
-    case.check_interpreted(jax.tree.map(lambda leaf: leaf[-1], tried), keys, params, one)
+    case.check_interpreted(jax.tree.map(lambda leaf: jnp.asarray(leaf[-1]), tried), keys, params, one)
     with jax.enable_x64(True):
         wide = jax.device_get(jax.jit(seen, compiler_options=QUICK)(params))
     case.check_same("64-bit mode changes nothing", wide, one)
