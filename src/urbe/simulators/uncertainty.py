@@ -150,6 +150,12 @@ class UncertaintySet:
         leaves = [np.asarray(leaf) for leaf in self.params]
         return tuple(type(self.params)(*point) for point in zip(*leaves, strict=True))
 
+    def only(self, places: Sequence[int]) -> UncertaintySet:
+        """Some of the members, in the order given."""
+        chosen = jnp.asarray(places, jnp.int32)
+        nominal = places.index(self.nominal) if self.nominal in places else None
+        return UncertaintySet(jax.tree.map(lambda leaf: leaf[chosen], self.params), nominal)
+
     def describe(self) -> dict[str, Any]:
         """The set in plain numbers and texts, for a JSON file: the shortest decimals that are these float32 numbers."""
         members = [param_dict(member) for member in self.members()]

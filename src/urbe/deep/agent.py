@@ -1,0 +1,121 @@
+"""The agent a user holds: it learns, acts, and can be saved at any moment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from urbe import checks
+from urbe.deep.describe import describe
+from urbe.deep.history import History
+from urbe.deep.policy import Policy
+from urbe.deep.trainer import Trainer
+from urbe.io.errors import CheckpointError
+from urbe.io.tensors import save_tensors
+from urbe.io.tree import flatten, unflatten
+
+OnRecord = Callable[[Mapping[str, float], Mapping[str, np.ndarray]], None]
+"""Is given each new row of the log, and the episodes that ended since the last one."""
+
+
+class Agent:
+    """An agent of the DQN family; build one with `dqn`, `robust_dqn`, `dqn_ube`, `dqn_urbe` or `soft_robust_dqn`.
+
+    Args:
+      name: what to call it.
+      trainer: the learner and what it acts in.
+      seed: what all its random numbers follow from.
+      log_every: steps per row of its log.
+    """
+
+    def __init__(self, name: str, trainer: Trainer, seed: int, log_every: int) -> None:
+        self.name, self.seed = name, seed
+        self.log_every = checks.whole_number("log_every", log_every, 1)
+        self.trainer = trainer
+        self.history = History()
+
+    @property
+    def step(self) -> int:
+        """Steps of experience so far."""
+        return self.trainer.step
+
+    @property
+    def policy(self) -> Policy:
+        """How it acts by what it has learned so far."""
+        return Policy.of(self.trainer.settings, self.trainer.learner)
+
+    def learn(self, steps: int, *, progress: bool = False, on_record: OnRecord | None = None) -> Agent:
+        """Acts and learns for `steps` more steps.
+
+        Where it is cut makes no difference: `learn(2000)` and twice `learn(1000)` end in the same bits.
+
+        Args:
+          steps: of experience.
+          progress: show a bar with what is being learned.
+          on_record: called with every new row of the log.
+
+        Raises:
+          NotFinite: an observation, reward or loss was not a finite number; says which and when.
+        """
+        from urbe.deep.progress import bar  # only people look at it
+
+        end = self.step + checks.whole_number("steps", steps, 0)
+        with bar(self.name, self.step, end, shown=progress) as show:
+            while self.step < end:
+                boundary = (self.step // self.log_every + 1) * self.log_every
+                self.trainer.advance(min(boundary, end) - self.step)
+                if self.step >= boundary:
+                    row, episodes = self.history.add(self.trainer)
+                    if on_record is not None:
+                        on_record(row, episodes)
+                    show(self.step, row)
+        return self
+
+    def predict(self, obs: ArrayLike, rng: np.random.Generator | None = None) -> Any:
+        """The best action, as a number, or one per row of `(B, D)` observations.
+
+        Args:
+          obs: `(D,)` or `(B, D)`.
+          rng: act as in training, perturbed by the uncertainty head, but without random actions.
+        """
+        return self.policy.predict(obs, rng)
+
+    def about(self) -> dict[str, Any]:
+        """What it is, in plain data: what a file says of it, and what makes two runs the same."""
+        return {
+            "agent": self.name,
+            "seed": self.seed,
+            "log_every": self.log_every,
+            "settings": describe("settings", self.trainer.settings),
+            "world": self.trainer.describe(),
+        }
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """Everything needed to go on bit for bit, by name."""
+        return flatten({"trainer": self.trainer.state(), "history": self.history.state()})
+
+    def load_tensors(self, tensors: Mapping[str, np.ndarray], source: str | os.PathLike[str]) -> None:
+        """Goes on from what `tensors` gave; as it was when they do not fit.
+
+        Raises:
+          CheckpointError: they are of another agent.
+        """
+        mine = {name: array for name, array in tensors.items() if name.startswith("trainer/")}
+        past = {name.removeprefix("history/"): array for name, array in tensors.items() if name.startswith("history/")}
+        if len(mine) + len(past) != len(tensors):
+            strange = next(name for name in tensors if not name.startswith(("trainer/", "history/")))
+            raise CheckpointError(source, f"holds {strange!r}, which is no part of an agent.")
+        history = History.of(past, source)
+        self.trainer.load(unflatten(mine, {"trainer": self.trainer.state()}, source)["trainer"])
+        self.history = history
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Saves all of it, replay and random numbers included, into a folder; see `urbe.deep.load`.
+
+        Whoever reads there meanwhile, or after a crash, finds the old agent or the new one, whole.
+        """
+        save_tensors(path, self.tensors(), self.about())

@@ -1,0 +1,112 @@
+"""Training on a simulator of ours, everything compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from urbe.deep.compiled import Run, init_run, make_advance
+from urbe.deep.describe import Unknown, describe
+from urbe.deep.episodes import Episodes
+from urbe.deep.keys import key_data, root_key, with_keys
+from urbe.deep.learner import Learner
+from urbe.deep.meters import init_meters, means
+from urbe.deep.precision import double
+from urbe.deep.settings import Settings
+from urbe.deep.trainer import Record
+from urbe.deep.trouble import raise_trouble
+from urbe.simulators import Constant, Schedule, Simulator, UncertaintySet
+
+
+class CompiledTrainer:
+    """A learner and a simulator in one compiled loop.
+
+    Args:
+      settings: what kind of agent learns.
+      simulator: what it acts in.
+      uncertain: the set its targets are of; None learns from what is observed.
+      schedule: how the simulator's parameters change; None keeps the nominal ones.
+      seed: all random numbers follow from it.
+      record_every: the most steps between two calls of `collect`.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        simulator: Simulator,
+        uncertain: UncertaintySet | None,
+        schedule: Schedule | None,
+        seed: int,
+        record_every: int,
+    ) -> None:
+        self.settings, self.simulator, self.uncertain = settings, simulator, uncertain
+        self.schedule = Constant(simulator.nominal()) if schedule is None else schedule
+        params = None if uncertain is None else uncertain.params
+        with double():
+            begin = jax.jit(lambda key: init_run(settings, simulator, params, self.schedule, key, record_every))
+            self._run: Run = begin(root_key(seed))
+            self._advance = make_advance(settings, simulator, params, self.schedule)
+
+    @property
+    def learner(self) -> Learner:
+        """What has been learned."""
+        return self._run.learner
+
+    @property
+    def step(self) -> int:
+        """Transitions seen."""
+        return int(self._run.learner.step)
+
+    def advance(self, steps: int) -> None:
+        """Acts and learns for so many steps.
+
+        Raises:
+          NotFinite: a number was not finite; nothing after that step was done.
+        """
+        with double():
+            self._run = self._advance(self._run, jnp.int32(steps))
+            trouble = jax.device_get(self._run.trouble)
+        raise_trouble(trouble, self.uncertain is None)
+
+    def collect(self) -> Record:
+        """What happened since the last call."""
+        meters, episodes = jax.device_get((self._run.meters, self._run.episodes))
+        with double():
+            self._run = self._run._replace(
+                meters=init_meters(), episodes=self._run.episodes._replace(ended=jnp.int32(0))
+            )
+        return Record(means(meters), _finished(episodes))
+
+    def state(self) -> Any:
+        """Everything needed to go on bit for bit, as nested containers of NumPy arrays."""
+        return jax.device_get(key_data(self._run))
+
+    def load(self, state: Any) -> None:
+        """Goes on from what `state` gave."""
+        with double():
+            self._run = with_keys(jax.tree.map(jnp.asarray, state), self._run)
+
+    def describe(self) -> dict[str, Any]:
+        """What it is trained on, in plain data."""
+        try:
+            simulator, schedule = describe("simulator", self.simulator), describe("schedule", self.schedule)
+        except Unknown as error:
+            simulator, schedule = None, {"why": str(error)}
+        return {
+            "kind": "simulator",
+            "simulator": simulator,
+            "schedule": schedule,
+            "uncertain": None if self.uncertain is None else self.uncertain.describe(),
+        }
+
+
+def _finished(episodes: Episodes) -> dict[str, np.ndarray]:
+    n = int(episodes.ended)
+    return {
+        "step": np.array(episodes.step[:n]),
+        "return": np.array(episodes.gathered[:n], np.float64),
+        "length": np.array(episodes.length[:n]),
+    }

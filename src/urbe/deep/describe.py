@@ -1,0 +1,146 @@
+"""Agents in plain data: settings, simulators, sets and schedules as JSON has them, and back.
+
+Only what is listed in `KNOWN` is ever built from a file, from its own fields: no name in a file is imported and no code
+in it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from urbe import simulators
+from urbe.deep import natures, settings, variances
+from urbe.simulators import mars_rover, schedules
+
+_CLASSES = (
+    natures.Average,
+    natures.Worst,
+    natures.Soft,
+    natures.CVaR,
+    variances.NoVariance,
+    variances.LastLayer,
+    settings.Network,
+    settings.Epsilon,
+    settings.CopyEvery,
+    settings.Adam,
+    settings.Settings,
+    simulators.Acrobot,
+    simulators.AcrobotParams,
+    simulators.CartPole,
+    simulators.CartPoleParams,
+    simulators.DeepSea,
+    simulators.DeepSeaParams,
+    simulators.MarsRover,
+    simulators.MarsRoverParams,
+    simulators.MountainCar,
+    simulators.MountainCarParams,
+    simulators.SevenStates,
+    simulators.SevenStatesParams,
+    simulators.Constant,
+    simulators.StepChange,
+    simulators.Drift,
+    simulators.Cyclic,
+    simulators.Saw,
+    simulators.RandomWalk,
+    simulators.Redrawn,
+    simulators.Uniform,
+    simulators.Normal,
+    simulators.LogUniform,
+)
+_FUNCTIONS = (
+    mars_rover.any_approach,
+    mars_rover.vertical_approach,
+    mars_rover.horizontal_approach,
+    mars_rover.diagonal_approach,
+    mars_rover.xy,
+    mars_rover.one_hot,
+    schedules.reflect,
+)
+KNOWN: Mapping[str, Any] = MappingProxyType({known.__name__: known for known in (*_CLASSES, *_FUNCTIONS)})
+"""Everything a file may name."""
+
+
+class Unknown(ValueError):
+    """A value has no description: it is of a kind that is not listed in `KNOWN`."""
+
+
+def describe(name: str, value: Any) -> Any:
+    """`value` in dicts, lists, numbers, texts and None.
+
+    Raises:
+      Unknown: a part of it is of a kind of the user's own.
+
+    >>> describe("copy", settings.CopyEvery(episodes=10))
+    {'kind': 'CopyEvery', 'episodes': 10, 'updates': None}
+    """
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value
+    if np.ndim(value) == 0 and hasattr(value, "dtype"):
+        return float(str(np.float32(value))) if value.dtype == np.float32 else value.item()
+    if _is_named_tuple(value):
+        return _known(name, type(value)) | {
+            field: describe(f"{name}.{field}", item) for field, item in zip(value._fields, value, strict=True)
+        }
+    if isinstance(value, (tuple, list)):
+        return [describe(f"{name}[{i}]", item) for i, item in enumerate(value)]
+    if isinstance(value, Mapping):
+        return {"kind": "Mapping", "items": {key: describe(f"{name}[{key!r}]", item) for key, item in value.items()}}
+    if is_dataclass(value) and not isinstance(value, type):
+        return _known(name, type(value)) | {
+            field.name: describe(f"{name}.{field.name}", getattr(value, field.name)) for field in fields(value)
+        }
+    if callable(value):
+        return {"function": _known(name, value)["kind"]}
+    raise Unknown(f"{name} is {value!r}, which cannot be described in a file.")
+
+
+def build(name: str, data: Any) -> Any:
+    """What `describe` told of.
+
+    Raises:
+      ValueError: a kind is not known here, or its fields are not as they should be.
+    """
+    if isinstance(data, list):
+        return tuple(build(f"{name}[{i}]", item) for i, item in enumerate(data))
+    if not isinstance(data, dict):
+        return data
+    if "function" in data:
+        return _lookup(name, data["function"], _FUNCTIONS)
+    if data.get("kind") == "Mapping":
+        return {key: build(f"{name}[{key!r}]", item) for key, item in data["items"].items()}
+    kind = _lookup(name, data.get("kind"), _CLASSES)
+    given = {key: build(f"{name}.{key}", item) for key, item in data.items() if key != "kind"}
+    try:
+        return kind(**given)
+    except TypeError as error:
+        raise ValueError(
+            f"{name} has the fields {sorted(given)}, which are not those of {kind.__name__}: {error}"
+        ) from None
+
+
+def _is_named_tuple(value: Any) -> bool:
+    return isinstance(value, tuple) and hasattr(value, "_fields")
+
+
+def _known(name: str, kind: Any) -> dict[str, Any]:
+    told = getattr(kind, "__name__", repr(kind))
+    if KNOWN.get(told) is not kind:
+        raise Unknown(
+            f"{name} is of the kind {told}, which is not one of urbe's own and cannot be described in a file; give it "
+            "again when loading."
+        )
+    return {"kind": told}
+
+
+def _lookup(name: str, told: object, among: tuple[Any, ...]) -> Any:
+    for known in among:
+        if known.__name__ == told:
+            return known
+    raise ValueError(f"{name} is of the kind {told!r}, which is not known here; read it with a newer urbe.")

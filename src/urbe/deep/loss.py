@@ -1,0 +1,69 @@
+"""The one TD loss, and one gradient step on it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from urbe.deep.adam import Moments, adam_step
+from urbe.deep.head import Head, track_residual
+from urbe.deep.networks import Layers, q_values
+from urbe.deep.replay import Replay
+from urbe.deep.settings import Settings
+from urbe.deep.targets import at, member_targets, update_targets
+from urbe.deep.variances import LastLayer
+
+
+class QStep(NamedTuple):
+    """What a gradient step changed, and what it saw."""
+
+    q: Layers
+    moments: Moments
+    head: Head | None
+    replay: Replay
+    loss: Float[Array, ""]
+    td_error: Float[Array, ""]
+
+
+def q_loss(
+    settings: Settings, q: Layers, obs: Float[Array, "B D"], action: Int[Array, " B"], wanted: Float[Array, " B"]
+) -> tuple[Float[Array, ""], Float[Array, " B"]]:
+    """mean (y - Q(s, a))^2, linear beyond `huber`; and the TD errors y - Q(s, a)."""
+    values = q_values(settings.network, q, obs)
+    taken = jax.nn.one_hot(action, values.shape[-1], dtype=values.dtype)
+    td = jax.lax.stop_gradient(wanted) - (values * taken).sum(axis=-1)
+    if settings.huber is None:
+        return (td * td).mean(), td
+    limit = jnp.float32(settings.huber)
+    size = jnp.abs(td)
+    return jnp.where(size <= limit, td * td, limit * (2.0 * size - limit)).mean(), td
+
+
+def q_step(
+    settings: Settings,
+    q: Layers,
+    target: Layers,
+    moments: Moments,
+    head: Head | None,
+    replay: Replay,
+    version: Int[Array, ""],
+    places: Int[Array, " B"],
+) -> QStep:
+    """One step of Adam on the transitions at `places`, towards nature's mixture of the members' targets."""
+    if settings.double:  # the online network moves with every step, so nothing can be kept
+        values = member_targets(settings, target, q, at(replay.successors, places))
+    else:
+        replay = update_targets(settings, replay, target, version, places)
+        values = replay.target[places]
+    wanted = (settings.nature.weights(values) * values).sum(axis=-1)
+    obs, action = replay.obs[places], replay.action[places]
+    (loss, td), gradient = jax.value_and_grad(
+        lambda layers: q_loss(settings, layers, obs, action, wanted), has_aux=True
+    )(q)
+    q, moments = adam_step(settings.optimiser, settings.learning_rate, q, moments, gradient)
+    if head is not None and isinstance(settings.variance, LastLayer):
+        head = track_residual(settings.variance, head, action, td)
+    return QStep(q, moments, head, replay, loss, jnp.abs(td).mean())

@@ -1,0 +1,45 @@
+"""What is written to the log: means over the steps since the last row, kept inside the compiled loop."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float64, Int32
+
+from urbe.deep.learner import Progress
+
+PER_STEP = ("epsilon", "flipped", "nu", "w", "negative_w", "feature_norm")
+PER_UPDATE = ("loss", "td_error")
+COLUMNS = ("step", "updates", "episodes", "episode_return", "episode_length", *PER_UPDATE, *PER_STEP)
+
+
+class Meters(NamedTuple):
+    """Sums since the last row of the log."""
+
+    steps: Int32[Array, ""]
+    updates: Int32[Array, ""]
+    sums: Float64[Array, " M"]
+
+
+def init_meters() -> Meters:
+    """Nothing yet."""
+    return Meters(jnp.int32(0), jnp.int32(0), jnp.zeros(len(PER_UPDATE) + len(PER_STEP), jnp.float64))
+
+
+def add(meters: Meters, progress: Progress) -> Meters:
+    """One call of `observe` more."""
+    of_updates = [getattr(progress, name) * progress.updates for name in PER_UPDATE]
+    of_steps = [getattr(progress, name) for name in PER_STEP]
+    new = jnp.stack([jnp.asarray(x, jnp.float64) for x in (*of_updates, *of_steps)])
+    return Meters(meters.steps + 1, meters.updates + progress.updates, meters.sums + new)
+
+
+def means(meters: Meters) -> dict[str, float]:
+    """Plain numbers for the log; NaN where there was nothing to average."""
+    counts = [int(meters.updates)] * len(PER_UPDATE) + [int(meters.steps)] * len(PER_STEP)
+    names = (*PER_UPDATE, *PER_STEP)
+    return {
+        name: float(total) / count if count else float("nan")
+        for name, total, count in zip(names, meters.sums, counts, strict=True)
+    }

@@ -1,0 +1,161 @@
+"""The agents by name: each is one choice of nature and of variance.
+
+          | no variance       | last layer
+observed  | dqn               | dqn_ube
+worst     | robust_dqn        | dqn_urbe
+average   | soft_robust_dqn   |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from urbe import checks
+from urbe.deep.agent import Agent
+from urbe.deep.natures import Average, Nature, Soft, Worst
+from urbe.deep.settings import Settings
+from urbe.deep.variances import LastLayer, NoVariance, Variance
+from urbe.deep.world import Uncertain, World, make_trainer
+from urbe.simulators import Schedule
+
+DEFAULT = Settings()
+LOG_EVERY = 1_000
+
+
+def dqn(
+    env: World,
+    *,
+    seed: int,
+    settings: Settings = DEFAULT,
+    schedule: Schedule | None = None,
+    log_every: int = LOG_EVERY,
+    **changes: Any,
+) -> Agent:
+    """Deep Q-learning [Mnih2015] from what is observed.
+
+    Args:
+      env: a simulator of `urbe.simulators`, or a Gymnasium environment with discrete actions, or a vector of them.
+      seed: what all random numbers follow from.
+      settings: everything else there is to choose; `urbe.deep.paper` has the published ones.
+      schedule: how a simulator's parameters change from episode to episode; None keeps the nominal ones.
+      log_every: steps per row of the log.
+      changes: fields of `settings` to change, by name.
+
+    >>> from urbe.simulators import CartPole
+    >>> agent = dqn(CartPole(), seed=0, capacity=500, warm_up=100, batch=16)
+    >>> agent.learn(200).step
+    200
+    """
+    return _agent("dqn", env, None, Average(), NoVariance(), seed, settings, schedule, log_every, changes)
+
+
+def robust_dqn(
+    env: World,
+    uncertainty_set: Uncertain,
+    *,
+    seed: int,
+    settings: Settings = DEFAULT,
+    schedule: Schedule | None = None,
+    log_every: int = LOG_EVERY,
+    **changes: Any,
+) -> Agent:
+    """Robust DQN [DiCastro2012]: targets are the worst over an uncertainty set.
+
+    Args:
+      env: as for `dqn`, and so are all other arguments.
+      uncertainty_set: parameters of the simulator; for a Gymnasium environment its `Members`.
+    """
+    return _agent(
+        "robust-dqn", env, uncertainty_set, Worst(), NoVariance(), seed, settings, schedule, log_every, changes
+    )
+
+
+def soft_robust_dqn(
+    env: World,
+    uncertainty_set: Uncertain,
+    shares: Sequence[float] | None = None,
+    *,
+    seed: int,
+    settings: Settings = DEFAULT,
+    schedule: Schedule | None = None,
+    log_every: int = LOG_EVERY,
+    **changes: Any,
+) -> Agent:
+    """Soft-robust DQN [Derman2018]: targets are a weighted mean over the set.
+
+    Args:
+      env: as for `robust_dqn`, and so are all other arguments.
+      uncertainty_set: see there.
+      shares: the weight of each member, summing to one; None weighs all alike.
+    """
+    nature: Nature = Average()
+    if shares is not None:
+        checks.distribution("shares", shares, len(uncertainty_set))
+        # members without weight are not simulated at all
+        counting = [k for k, share in enumerate(shares) if share > 0.0]
+        uncertainty_set = uncertainty_set.only(counting)
+        nature = Soft(tuple(shares[k] for k in counting))
+    return _agent(
+        "soft-robust-dqn", env, uncertainty_set, nature, NoVariance(), seed, settings, schedule, log_every, changes
+    )
+
+
+def dqn_ube(
+    env: World,
+    *,
+    seed: int,
+    settings: Settings = DEFAULT,
+    schedule: Schedule | None = None,
+    log_every: int = LOG_EVERY,
+    **changes: Any,
+) -> Agent:
+    """DQN that explores by the variance of its Q-values [ODonoghue2018]. All arguments as for `dqn`."""
+    return _agent("dqn-ube", env, None, Average(), _head(settings), seed, settings, schedule, log_every, changes)
+
+
+def dqn_urbe(
+    env: World,
+    uncertainty_set: Uncertain,
+    *,
+    seed: int,
+    settings: Settings = DEFAULT,
+    schedule: Schedule | None = None,
+    log_every: int = LOG_EVERY,
+    **changes: Any,
+) -> Agent:
+    """DQN-URBE [Derman2019]: robust targets, and exploration by the variance of robust Q-values.
+
+    All arguments as for `robust_dqn`. `variance=calibrated()` gives the noise a scale, see `urbe.deep.variances`.
+
+    >>> from urbe.simulators import CartPole, UncertaintySet
+    >>> poles = UncertaintySet.grid(CartPole(), half_length=(0.25, 1.0))
+    >>> agent = dqn_urbe(CartPole(), poles, seed=0, capacity=500, warm_up=100, batch=16).learn(200)
+    >>> agent.predict([0.0, 0.0, 0.1, 0.0]) in (0, 1)
+    True
+    """
+    return _agent(
+        "dqn-urbe", env, uncertainty_set, Worst(), _head(settings), seed, settings, schedule, log_every, changes
+    )
+
+
+def _head(settings: Settings) -> LastLayer:
+    """The head of the settings, or the published one where they have none."""
+    return settings.variance if isinstance(settings.variance, LastLayer) else LastLayer()
+
+
+def _agent(
+    name: str,
+    env: World,
+    uncertain: Uncertain | None,
+    nature: Nature,
+    variance: Variance,
+    seed: int,
+    settings: Settings,
+    schedule: Schedule | None,
+    log_every: int,
+    changes: dict[str, Any],
+) -> Agent:
+    chosen = replace(settings, **({"nature": nature, "variance": variance} | changes))
+    return Agent(name, make_trainer(env, uncertain, chosen, schedule, seed, log_every), seed, log_every)

@@ -1,0 +1,102 @@
+"""The memory of transitions: a ring of fixed length, each with what every member of the set would have led to.
+
+Of a member's J outcomes a target needs only
+
+    y_k = gain_k + sum_j weight_kj V(obs_kj),   gain_k = sum_j p_kj r_kj,   weight_kj = gamma p_kj [not terminated]
+
+so that is what is kept, together with the last targets computed and the version of the target network they are of.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Int32
+
+
+class Successors(NamedTuple):
+    """Where the members lead from a state and an action."""
+
+    gain: Float[Array, "*N K"]
+    weight: Float[Array, "*N K J"]
+    obs: Float[Array, "*N K J D"]
+
+
+class Transition(NamedTuple):
+    """One step of n environments side by side."""
+
+    obs: Float[Array, "n D"]
+    action: Int[Array, " n"]
+    successors: Successors
+    last: Bool[Array, " n"]  # ended or out of time
+
+
+class Replay(NamedTuple):
+    """N transitions; `inserted` counts all there ever were."""
+
+    obs: Float[Array, "N D"]
+    action: Int32[Array, " N"]
+    successors: Successors
+    last: Bool[Array, " N"]
+    next_obs: Float[Array, "N D"]
+    next_action: Int32[Array, " N"]
+    target: Float[Array, "N K"]
+    stamp: Int32[Array, " N"]
+    inserted: Int32[Array, ""]
+
+
+def init_replay(capacity: int, obs_size: int, members: int, outcomes: int) -> Replay:
+    """An empty one."""
+    f, i = jnp.float32, jnp.int32
+    return Replay(
+        obs=jnp.zeros((capacity, obs_size), f),
+        action=jnp.zeros(capacity, i),
+        successors=Successors(
+            jnp.zeros((capacity, members), f),
+            jnp.zeros((capacity, members, outcomes), f),
+            jnp.zeros((capacity, members, outcomes, obs_size), f),
+        ),
+        last=jnp.zeros(capacity, bool),
+        next_obs=jnp.zeros((capacity, obs_size), f),
+        next_action=jnp.zeros(capacity, i),
+        target=jnp.zeros((capacity, members), f),
+        stamp=jnp.full(capacity, -1, i),
+        inserted=jnp.int32(0),
+    )
+
+
+def insert(
+    replay: Replay, transition: Transition, next_obs: Float[Array, "n D"], next_action: Int[Array, " n"]
+) -> Replay:
+    """Adds n transitions, over the oldest ones when full."""
+    capacity = len(replay.stamp)
+    n = len(transition.action)
+    for row in range(n):
+        at = (replay.inserted + row) % capacity
+
+        def put(ring: Array, new: Array, at: Array = at, row: int = row) -> Array:
+            changed: Array = jax.lax.dynamic_update_index_in_dim(ring, new[row].astype(ring.dtype), at, 0)
+            return changed
+
+        replay = replay._replace(
+            obs=put(replay.obs, transition.obs),
+            action=put(replay.action, transition.action),
+            successors=jax.tree.map(put, replay.successors, transition.successors),
+            last=put(replay.last, transition.last),
+            next_obs=put(replay.next_obs, next_obs),
+            next_action=put(replay.next_action, next_action),
+            stamp=put(replay.stamp, jnp.full(n, -1, jnp.int32)),
+        )
+    return replay._replace(inserted=replay.inserted + n)
+
+
+def sample(replay: Replay, key: jax.Array, count: int) -> Int[Array, " count"]:
+    """Places of `count` transitions, uniform with repetition. The key is consumed."""
+    present = jnp.minimum(replay.inserted, len(replay.stamp)).astype(jnp.uint64)
+    bits = jax.random.bits(key, (count,), jnp.uint32).astype(jnp.uint64)
+    # once for all who read at these places, not again inside each of them
+    places = ((bits * present) >> 32).astype(jnp.int32)
+    barred: Array = jax.lax.optimization_barrier(places)  # type: ignore[no-untyped-call]
+    return barred

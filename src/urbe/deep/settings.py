@@ -1,0 +1,128 @@
+"""Everything that can be chosen about an agent of the family, as values.
+
+What an agent does when acting and learning is fixed by these fields, the environment, the set and the seed. Fields the
+paper leaves open say so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from urbe import checks
+from urbe.deep.natures import Average, Nature
+from urbe.deep.variances import NoVariance, Variance
+
+
+@dataclass(frozen=True)
+class Network:
+    """The Q-network: ReLU layers, then one linear output per action; its last hidden layer gives the features.
+
+    Args:
+      hidden: units of each hidden layer.
+      scale: what observations are divided by before the first layer, one number per entry or one for all. The paper
+        says nothing; raw observations (1) and scaled ones behave differently on CartPole.
+    """
+
+    hidden: tuple[int, ...] = (128, 128, 128)
+    scale: tuple[float, ...] = (1.0,)
+
+    def __post_init__(self) -> None:
+        if not self.hidden:
+            raise ValueError("hidden is empty, expected at least one layer: its units are the features.")
+        for i, units in enumerate(self.hidden):
+            checks.whole_number(f"hidden[{i}]", units, 1)
+        for i, divisor in enumerate(self.scale):
+            checks.positive(f"scale[{i}]", divisor)
+
+
+@dataclass(frozen=True)
+class Epsilon:
+    """Share of random actions: linear from `first` to `last` over `steps` steps, then constant.
+
+    The paper gives the last value only.
+    """
+
+    first: float = 1.0
+    last: float = 1e-5
+    steps: int = 20_000
+
+    def __post_init__(self) -> None:
+        checks.number("first", self.first, 0.0, 1.0)
+        checks.number("last", self.last, 0.0, 1.0)
+        checks.whole_number("steps", self.steps, 1)
+
+
+@dataclass(frozen=True)
+class CopyEvery:
+    """When the target network takes the weights over: after so many episodes, or after so many gradient steps.
+
+    The paper says 10 without a unit; we read episodes, since a target of ten gradient steps is close to none.
+    """
+
+    episodes: int | None = None
+    updates: int | None = None
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("episodes", "updates") if getattr(self, name) is not None]
+        if len(given) != 1:
+            found = " and ".join(given) if given else "neither"
+            raise ValueError(f"CopyEvery was given {found}, expected exactly one of episodes and updates.")
+        checks.whole_number(given[0], getattr(self, given[0]), 1)
+
+
+@dataclass(frozen=True)
+class Adam:
+    """The optimiser [Kingma2015], for both heads. The paper does not name one."""
+
+    first_decay: float = 0.9
+    second_decay: float = 0.999
+    offset: float = 1e-8
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One agent of the family: DQN, robust DQN, DQN-UBE, DQN-URBE, soft-robust DQN and what lies between.
+
+    Args:
+      nature: how the members' targets become one.
+      variance: what the agent knows of its uncertainty, and how it explores with it.
+      network: the Q-network.
+      double: choose the next action with the weights and value it with the target network [Hasselt2016].
+      discount: gamma.
+      learning_rate: of the Q-network.
+      batch: transitions per gradient step.
+      capacity: transitions kept for replay. Not in the paper.
+      warm_up: transitions before the first gradient step. Not in the paper.
+      train_every: transitions per gradient step. Not in the paper; one.
+      copy: when the target network takes the weights over.
+      epsilon: random actions.
+      huber: the TD error beyond which the loss grows linearly; None is the squared loss. Not in the paper.
+      optimiser: moments of Adam.
+    """
+
+    nature: Nature = field(default_factory=Average)
+    variance: Variance = field(default_factory=NoVariance)
+    network: Network = field(default_factory=Network)
+    double: bool = False
+    discount: float = 0.9
+    learning_rate: float = 1e-4
+    batch: int = 256
+    capacity: int = 50_000
+    warm_up: int = 1_000
+    train_every: int = 1
+    copy: CopyEvery = field(default_factory=lambda: CopyEvery(episodes=10))
+    epsilon: Epsilon = field(default_factory=Epsilon)
+    huber: float | None = None
+    optimiser: Adam = field(default_factory=Adam)
+
+    def __post_init__(self) -> None:
+        checks.discount(self.discount)
+        checks.positive("learning_rate", self.learning_rate)
+        for name in ("batch", "capacity", "warm_up", "train_every"):
+            checks.whole_number(name, getattr(self, name), 1)
+        if self.warm_up > self.capacity:
+            raise ValueError(
+                f"warm_up is {self.warm_up}, expected at most capacity, {self.capacity}: learning would never begin."
+            )
+        if self.huber is not None:
+            checks.positive("huber", self.huber)

@@ -1,0 +1,59 @@
+"""Targets of replayed transitions under every member, computed once per copy of the target network.
+
+Between two copies the target of a transition does not change, so it is kept in the replay with the version it is of.
+A minibatch brings its outdated entries up to date, in blocks, before it is used: the cost is never above computing all
+of them, and falls to nothing between copies. Kept per member, the targets serve any nature.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from urbe.deep.networks import Layers, q_values
+from urbe.deep.replay import Replay, Successors
+from urbe.deep.settings import Settings
+
+BLOCK = 32
+"""Transitions brought up to date at once: enough rows for a fast product, few enough to waste little."""
+
+
+def member_targets(settings: Settings, target: Layers, online: Layers, successors: Successors) -> Float[Array, "B K"]:
+    """y_k = gain_k + sum_j weight_kj max_a Q(obs_kj, a), Q of the target network.
+
+    With `settings.double` the action is the best one of the online network.
+    """
+    q = q_values(settings.network, target, successors.obs)
+    if settings.double:
+        chosen = q_values(settings.network, online, successors.obs).argmax(axis=-1)
+        v = jnp.take_along_axis(q, chosen[..., None], axis=-1)[..., 0]
+    else:
+        v = q.max(axis=-1)
+    return successors.gain + (successors.weight * v).sum(axis=-1)
+
+
+def at(successors: Successors, places: Int[Array, " B"]) -> Successors:
+    """The successors of some transitions of the replay."""
+    return Successors(*(leaf[places] for leaf in successors))
+
+
+def update_targets(
+    settings: Settings, replay: Replay, target: Layers, version: Int[Array, ""], places: Int[Array, " B"]
+) -> Replay:
+    """Makes `replay.target[places]` those of `target`, whose version is `version`."""
+    batch = len(places)
+    padded = -(-batch // BLOCK) * BLOCK
+    stale = replay.stamp[places] != version
+    order = jnp.where(stale, jnp.cumsum(stale, dtype=jnp.int32) - 1, padded)
+    todo = jnp.full(padded, places[0]).at[order].set(places, mode="drop")  # the stale ones first
+
+    def block(i: Array, kept: tuple[Array, Array]) -> tuple[Array, Array]:
+        rows = jax.lax.dynamic_slice_in_dim(todo, i * BLOCK, BLOCK)
+        values = member_targets(settings, target, target, at(replay.successors, rows))
+        return kept[0].at[rows].set(values), kept[1].at[rows].set(version)
+
+    # places[0] may stand for padding and be fresh: it is computed again, to the same value
+    n_blocks = (stale.sum(dtype=jnp.int32) + (BLOCK - 1)) // BLOCK
+    values, stamps = jax.lax.fori_loop(0, n_blocks, block, (replay.target, replay.stamp))
+    return replay._replace(target=values, stamp=stamps)
