@@ -177,7 +177,8 @@ def make(simulator: str, **named: Any) -> SimulatorEnv:
     """
     module, _, name = simulator.partition(":")
     kind = getattr(import_module(module), name)
-    choices = [field.name for field in fields(kind) if field.init and field.name != "time_limit"]
+    elsewhere = ("time_limit", "usual")  # kept by Gymnasium; given parameter by parameter
+    choices = [field.name for field in fields(kind) if field.init and field.name not in elsewhere]
     if "time_limit" in named:
         raise ValueError(
             "time_limit is kept by Gymnasium: "

@@ -60,6 +60,13 @@ def param_dict(params: Params) -> dict[str, float]:
     return {name: float(str(np.float32(value))) for name, value in params._asdict().items()}
 
 
+def check_usual(simulator: Checked, usual: Params) -> None:
+    """Raises ValueError when the nominal parameters are none of the simulator's."""
+    for name, value in usual._asdict().items():
+        checks.finite_number(f"usual.{name}", value)
+    simulator.check_params(param_dict(usual))
+
+
 def with_params(simulator: Simulator, params: Params, named: Mapping[str, Any]) -> Params:
     """`params` with some of them changed, float32; raises ValueError when a name or a number is not possible.
 

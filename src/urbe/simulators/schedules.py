@@ -4,8 +4,8 @@
     carry = schedule.next(carry, key)      before each of the following ones
     schedule.params(carry)                 what holds during the episode
 
-Pure and traceable: the carry is a pytree of arrays and holds all there is to remember, so schedules run within
-`jax.lax.scan`, side by side under `jax.vmap`, and go on from a saved carry bit for bit. The key is consumed.
+Pure and traceable: the carry is a pytree of arrays and holds all there is to remember, so schedules run in
+`jax.lax.scan` and under `jax.vmap`, and go on from a saved carry bit for bit. The key is consumed.
 """
 
 from __future__ import annotations
@@ -114,8 +114,7 @@ class StepChange(OfEpisode):
         until = np.cumsum([episodes for episodes, _ in self.phases])
         within = episode % int(until[-1]) if self.repeat else episode
         phase = jnp.sum(within >= jnp.asarray(until[:-1], jnp.int32))
-        choices = [_float32(params) for _, params in self.phases]
-        return jax.tree.map(lambda *values: jnp.stack(values)[phase], *choices)
+        return jax.tree.map(lambda *values: jnp.stack(values)[phase], *(_float32(params) for _, params in self.phases))
 
 
 @dataclass(frozen=True, eq=False)
