@@ -130,6 +130,12 @@ def test_fresh_draws_have_their_laws_and_do_not_depend_on_each_other():
     assert np.array_equal(alone.length, found.length)
 
 
+def test_draws_keep_to_their_bounds_in_spite_of_rounding():
+    """Of 5000 draws one falls on the last float32 number before 9999.9 unless it is brought back."""
+    drawn = Normal(10000.1, 1.0, low=9999.9).sample(jax.random.key(0), (5000,))
+    assert float(drawn.min()) == np.float32(9999.9)
+
+
 RANDOM = RandomWalk(BASE, {"length": (0.3, 0.8)}, {"length": 0.1})
 
 

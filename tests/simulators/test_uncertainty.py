@@ -245,6 +245,37 @@ def test_what_matters_only_far_away_is_found_by_longer_walks():
     assert check_uncertainty_set(DIAL, late, KEY).observation[0, 1] > 1.0
 
 
+class LotteryParams(NamedTuple):
+    prize: float = 1.0
+
+
+@dataclass(frozen=True)
+class Lottery:
+    """A ticket from 1 to 50 is drawn, and every action ends the game; ticket 7 wins."""
+
+    n_actions: int = 1
+    time_limit: int = 1
+
+    def nominal(self):
+        return LotteryParams(jnp.float32(1.0))
+
+    def start(self, key, _params):
+        return jax.random.randint(key, (), 1, 51, dtype=jnp.int32)
+
+    def outcomes(self, state, _action, params):
+        reward = jnp.where(state == 7, params.prize, 0.0).astype(jnp.float32)
+        return Outcomes(jnp.ones(1, jnp.float32), state[None], reward[None], jnp.ones(1, bool))
+
+    def observe(self, state):
+        return state[None].astype(jnp.float32)
+
+
+def test_walks_begin_anew_where_they_end():
+    """Otherwise one of 4 tickets would have to win; of 256 some does with 99.4 % of keys, and with this one."""
+    prizes = UncertaintySet.grid(Lottery(), prize=(3.0,))
+    assert check_uncertainty_set(Lottery(), prizes, KEY, walks=4).reward[0, 1] == 2.0
+
+
 def test_duplicates_are_named():
     doubled = UncertaintySet.grid(ROVER, failure=(0.5, 0.25, 0.5))
     with pytest.raises(ValueError, match=re.escape("1 of 6 pairs of members never differ")) as caught:
