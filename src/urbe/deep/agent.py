@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks
+from urbe.deep.compiled_trainer import CompiledTrainer
 from urbe.deep.describe import describe
 from urbe.deep.history import History
 from urbe.deep.policy import Policy
@@ -17,6 +18,7 @@ from urbe.deep.trainer import Trainer
 from urbe.io.errors import CheckpointError
 from urbe.io.tensors import save_tensors
 from urbe.io.tree import flatten, unflatten
+from urbe.simulators import Simulator
 
 OnRecord = Callable[[Mapping[str, float], Mapping[str, np.ndarray]], None]
 """Is given each new row of the log, and the episodes that ended since the last one."""
@@ -47,6 +49,11 @@ class Agent:
     def policy(self) -> Policy:
         """How it acts by what it has learned so far."""
         return Policy.of(self.trainer.settings, self.trainer.learner)
+
+    @property
+    def simulator(self) -> Simulator | None:
+        """What it acts in, when that is a simulator of ours."""
+        return self.trainer.simulator if isinstance(self.trainer, CompiledTrainer) else None
 
     def learn(self, steps: int, *, progress: bool = False, on_record: OnRecord | None = None) -> Agent:
         """Acts and learns for `steps` more steps.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -33,6 +34,19 @@ class Values(NamedTuple):
     w: np.ndarray | None
 
 
+@dataclass(frozen=True)
+class Rule:
+    """How weights become actions, as a value that compiled functions can be told apart by; see `act`."""
+
+    settings: Settings
+
+    def __call__(
+        self, weights: Weights, obs: Float[Array, "B D"], noise: Float[Array, "B A"] | None
+    ) -> Int32[Array, " B"]:
+        """The actions, without noise the greedy ones; traceable."""
+        return act(self.settings, weights, obs, noise)
+
+
 class Policy:
     """Acts by fixed weights.
 
@@ -48,6 +62,11 @@ class Policy:
     def of(settings: Settings, learner: Learner) -> Policy:
         """By what a learner knows now."""
         return Policy(settings, Weights(learner.q, None if learner.head is None else learner.head.layers))
+
+    @property
+    def rule(self) -> Rule:
+        """How it acts, traceable: `rule(weights, obs, noise)`."""
+        return Rule(self.settings)
 
     @property
     def is_noisy(self) -> bool:
@@ -74,20 +93,25 @@ class Policy:
         """How many actions there are."""
         return int(self.weights.q[-1].bias.shape[0])
 
+    @property
+    def obs_size(self) -> int:
+        """D, the length of an observation."""
+        return int(self.weights.q[0].weight.shape[0])
+
     def _rows(self, obs: ArrayLike) -> tuple[np.ndarray, bool]:
-        array, size = np.asarray(obs, np.float32), self.weights.q[0].weight.shape[0]
+        array, size = np.asarray(obs, np.float32), self.obs_size
         if array.ndim not in (1, 2) or array.shape[-1] != size:
             raise ValueError(f"obs has shape {array.shape}, expected ({size},) or (B, {size}).")
         return np.atleast_2d(array), array.ndim == 1
 
 
 def act(
-    settings: Settings, weights: Weights, obs: Float[Array, "B D"], noise: Float[Array, "B A"]
+    settings: Settings, weights: Weights, obs: Float[Array, "B D"], noise: Float[Array, "B A"] | None
 ) -> Int32[Array, " B"]:
-    """argmax_a Q(s, a) + beta noise_a sqrt(max(w(s, a), 0)), traceable; noise 0 is the greedy policy."""
+    """argmax_a Q(s, a) + beta noise_a sqrt(max(w(s, a), 0)), traceable; noise 0 or None is the greedy policy."""
     phi = hidden(weights.q, scaled(settings.network, obs))
     q = output(weights.q, phi)
-    if weights.head is not None and isinstance(settings.variance, LastLayer):
+    if noise is not None and weights.head is not None and isinstance(settings.variance, LastLayer):
         q, _ = noisy_values(settings, settings.variance, weights.head, noise, obs, phi, q)
     return q.argmax(axis=-1).astype(jnp.int32)
 
