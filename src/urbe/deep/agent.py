@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.deep.compiled_trainer import CompiledTrainer
-from urbe.deep.describe import describe
+from urbe.deep.describe import describe_or_why
 from urbe.deep.history import History
 from urbe.deep.policy import Policy
 from urbe.deep.trainer import Trainer
@@ -19,6 +19,9 @@ from urbe.io.errors import CheckpointError
 from urbe.io.tensors import save_tensors
 from urbe.io.tree import flatten, unflatten
 from urbe.simulators import Simulator
+
+VERSION = 1
+"""Of what `Agent.about` and `Agent.tensors` mean."""
 
 OnRecord = Callable[[Mapping[str, float], Mapping[str, np.ndarray]], None]
 """Is given each new row of the log, and the episodes that ended since the last one."""
@@ -94,10 +97,11 @@ class Agent:
     def about(self) -> dict[str, Any]:
         """What it is, in plain data: what a file says of it, and what makes two runs the same."""
         return {
+            "version": VERSION,
             "agent": self.name,
             "seed": self.seed,
             "log_every": self.log_every,
-            "settings": describe("settings", self.trainer.settings),
+            "settings": describe_or_why("settings", self.trainer.settings),
             "world": self.trainer.describe(),
         }
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from urbe.deep.compiled import Run, init_run, make_advance
-from urbe.deep.describe import Unknown, describe
+from urbe.deep.describe import describe_or_why
 from urbe.deep.episodes import Episodes
 from urbe.deep.keys import key_data, root_key, with_keys
 from urbe.deep.learner import Learner
@@ -44,6 +44,7 @@ class CompiledTrainer:
     ) -> None:
         self.settings, self.simulator, self.uncertain = settings, simulator, uncertain
         self.schedule = Constant(simulator.nominal()) if schedule is None else schedule
+        self._given_schedule = schedule
         params = None if uncertain is None else uncertain.params
         with double():
             begin = jax.jit(lambda key: init_run(settings, simulator, params, self.schedule, key, record_every))
@@ -91,14 +92,10 @@ class CompiledTrainer:
 
     def describe(self) -> dict[str, Any]:
         """What it is trained on, in plain data."""
-        try:
-            simulator, schedule = describe("simulator", self.simulator), describe("schedule", self.schedule)
-        except Unknown as error:
-            simulator, schedule = None, {"why": str(error)}
         return {
             "kind": "simulator",
-            "simulator": simulator,
-            "schedule": schedule,
+            "simulator": describe_or_why("simulator", self.simulator),
+            "schedule": describe_or_why("schedule", self._given_schedule),
             "uncertain": None if self.uncertain is None else self.uncertain.describe(),
         }
 

@@ -6,11 +6,13 @@ in it runs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from types import MappingProxyType
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from urbe import simulators
@@ -60,7 +62,9 @@ _FUNCTIONS = (
     mars_rover.xy,
     mars_rover.one_hot,
     schedules.reflect,
+    jnp.clip,
 )
+_NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}  # JSON has no others
 KNOWN: Mapping[str, Any] = MappingProxyType({known.__name__: known for known in (*_CLASSES, *_FUNCTIONS)})
 """Everything a file may name."""
 
@@ -81,9 +85,9 @@ def describe(name: str, value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
-        return value
+        return float(value) if math.isfinite(value) else {"number": repr(float(value))}
     if np.ndim(value) == 0 and hasattr(value, "dtype"):
-        return float(str(np.float32(value))) if value.dtype == np.float32 else value.item()
+        return describe(name, float(str(np.float32(value))) if value.dtype == np.float32 else value.item())
     if _is_named_tuple(value):
         return _known(name, type(value)) | {
             field: describe(f"{name}.{field}", item) for field, item in zip(value._fields, value, strict=True)
@@ -101,6 +105,14 @@ def describe(name: str, value: Any) -> Any:
     raise Unknown(f"{name} is {value!r}, which cannot be described in a file.")
 
 
+def describe_or_why(name: str, value: Any) -> Any:
+    """The description, or `{"why": ...}` for what has none: then it must be given again when loading."""
+    try:
+        return describe(name, value)
+    except Unknown as error:
+        return {"why": str(error)}
+
+
 def build(name: str, data: Any) -> Any:
     """What `describe` told of.
 
@@ -113,8 +125,10 @@ def build(name: str, data: Any) -> Any:
         return data
     if "function" in data:
         return _lookup(name, data["function"], _FUNCTIONS)
+    if "number" in data:
+        return _number(name, data["number"])
     if data.get("kind") == "Mapping":
-        return {key: build(f"{name}[{key!r}]", item) for key, item in data["items"].items()}
+        return {key: build(f"{name}[{key!r}]", item) for key, item in _items(name, data).items()}
     kind = _lookup(name, data.get("kind"), _CLASSES)
     given = {key: build(f"{name}.{key}", item) for key, item in data.items() if key != "kind"}
     try:
@@ -123,6 +137,19 @@ def build(name: str, data: Any) -> Any:
         raise ValueError(
             f"{name} has the fields {sorted(given)}, which are not those of {kind.__name__}: {error}"
         ) from None
+
+
+def _number(name: str, told: object) -> float:
+    if not isinstance(told, str) or told not in _NUMBERS:
+        raise ValueError(f"{name} is the number {told!r}, expected one of {', '.join(_NUMBERS)}.")
+    return _NUMBERS[told]
+
+
+def _items(name: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    items = data.get("items")
+    if not isinstance(items, dict):
+        raise ValueError(f"{name} has the items {items!r}, expected values by name.")
+    return items
 
 
 def _is_named_tuple(value: Any) -> bool:

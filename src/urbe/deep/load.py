@@ -1,0 +1,244 @@
+"""Agents from what was saved of them: they go on bit for bit.
+
+A file names kinds that `urbe.deep.describe` lists, and gives their fields; nothing else is built, nothing is imported
+and no code in it runs. What cannot be described (a simulator, a schedule or a nature of your own, a Gymnasium
+environment) is given again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gymnasium
+import jax
+import numpy as np
+
+from urbe import checks
+from urbe.deep.agent import VERSION, Agent
+from urbe.deep.compiled import init_run
+from urbe.deep.compiled_trainer import CompiledTrainer
+from urbe.deep.describe import build
+from urbe.deep.keys import key_data, root_key
+from urbe.deep.precision import double
+from urbe.deep.settings import Settings
+from urbe.deep.trainer import Trainer
+from urbe.deep.world import Uncertain, World, make_trainer
+from urbe.io.errors import CheckpointError
+from urbe.io.runs import CONFIG, read_checkpoint
+from urbe.io.tensors import load_tensors
+from urbe.io.tree import unflatten
+from urbe.simulators import Constant, Schedule, Simulator, UncertaintySet
+
+Path_ = str | os.PathLike[str]
+_PARTS = {"agent": str, "seed": int, "log_every": int, "settings": dict, "world": dict}
+
+
+def load(
+    path: Path_,
+    *,
+    env: World | None = None,
+    uncertainty_set: Uncertain | None = None,
+    schedule: Schedule | None = None,
+    settings: Settings | None = None,
+) -> Agent:
+    """An agent that `Agent.save` or `train` wrote, with replay, optimiser and random numbers.
+
+    What the file could not describe is given here. Without the environment, such an agent predicts but does not learn.
+
+    Args:
+      path: what was saved, a run's folder (its newest checkpoint), or one checkpoint of a run.
+      env: what to act in, instead of what the file tells; sizes must be as they were.
+      uncertainty_set: the members of that environment, if the file cannot tell.
+      schedule: how a given simulator's parameters change; None keeps the nominal ones.
+      settings: if they hold something of your own.
+
+    Raises:
+      CheckpointError: there is no agent, or what there is cannot be read: damaged, of something else, or newer.
+      ValueError: `env` or `uncertainty_set` does not fit what was saved, or something must be given and was not.
+
+    >>> import tempfile
+    >>> from urbe.deep.presets import dqn
+    >>> from urbe.simulators import CartPole
+    >>> agent = dqn(CartPole(), seed=0, capacity=500, warm_up=100, batch=16)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     agent.save(f"{folder}/pole")
+    ...     again = load(f"{folder}/pole")
+    >>> again.predict([0.0, 0.0, 0.1, 0.0]) == agent.predict([0.0, 0.0, 0.1, 0.0])
+    True
+    """
+    saved = _read(path)
+    chosen = _settings(saved) if settings is None else settings
+    if env is not None:
+        trainer = _given(saved, chosen, env, uncertainty_set, schedule)
+    elif uncertainty_set is not None or schedule is not None:
+        raise ValueError("uncertainty_set or schedule is given without env, expected both: they are of an environment.")
+    elif _is_described(saved.world):
+        trainer = _described(saved, chosen)
+    else:
+        from urbe.deep.frozen_trainer import FrozenTrainer
+
+        trainer = FrozenTrainer(chosen, saved.seed, *_sizes(saved))
+    agent = Agent(saved.name, trainer, saved.seed, saved.log_every)
+    agent.load_tensors(saved.tensors, path)
+    return agent
+
+
+class Saved(NamedTuple):
+    """What a file holds, as far as it has been understood."""
+
+    path: Path_
+    tensors: dict[str, np.ndarray]
+    name: str
+    seed: int
+    log_every: int
+    settings: dict[str, Any]
+    world: dict[str, Any]
+
+
+class Sizes(NamedTuple):
+    """What an environment and a set of members have in common with an agent's tensors."""
+
+    obs_size: int
+    n_actions: int
+    members: int
+    outcomes: int
+
+
+def _read(path: Path_) -> Saved:
+    if os.path.lexists(Path(path) / CONFIG):
+        newest = read_checkpoint(path)
+        tensors, about = newest.tensors, newest.about
+    else:
+        tensors, about = load_tensors(path)
+        if about.keys() == {"step", "logs", "about"} and type(about["about"]) is dict:  # one checkpoint of a run
+            about = about["about"]
+    version = about.get("version")
+    if type(version) is not int or version < 1 or not about.keys() >= _PARTS.keys():
+        raise CheckpointError(path, f"is not of an agent: it tells {checks.listing(sorted(about)) or 'nothing'}.")
+    if version > VERSION:
+        raise CheckpointError(
+            path, f"is of an agent of version {version}, expected at most {VERSION}; read it with a newer urbe."
+        )
+    for part, kind in _PARTS.items():
+        if type(about[part]) is not kind:
+            raise CheckpointError(path, f"has the {part} {about[part]!r:.100}, expected one of type {kind.__name__}.")
+    if not about["world"].keys() >= {"kind", "uncertain"}:
+        raise CheckpointError(path, f"tells of a world {checks.listing(sorted(about['world']))}, expected its kind.")
+    with _refused(path, "an agent"):
+        checks.whole_number("seed", about["seed"], 0)
+        checks.whole_number("log_every", about["log_every"], 1)
+    return Saved(path, tensors, about["agent"], *(about[part] for part in list(_PARTS)[1:]))
+
+
+def _settings(saved: Saved) -> Settings:
+    if "why" in saved.settings:
+        raise ValueError(f"settings is missing, expected those of {os.fspath(saved.path)}: {saved.settings['why']}")
+    with _refused(saved.path, "settings"):
+        settings = build("settings", saved.settings)
+        if not isinstance(settings, Settings):
+            raise ValueError(f"found {type(settings).__name__}, expected Settings.")
+        return settings
+
+
+def _is_described(world: Mapping[str, Any]) -> bool:
+    parts = (world.get("simulator"), world.get("schedule"))
+    return world.get("kind") == "simulator" and not any(type(part) is dict and "why" in part for part in parts)
+
+
+def _described(saved: Saved, settings: Settings) -> Trainer:
+    """The simulator the file tells of, if its tensors fit."""
+    with _refused(saved.path, "a simulator"):
+        simulator = build("simulator", saved.world["simulator"])
+        schedule = build("schedule", saved.world["schedule"])
+        uncertain = _told_set(simulator, saved.world["uncertain"])
+        # shapes first: nothing is allocated before the arrays, which are there, agree to its size
+        params = None if uncertain is None else uncertain.params
+        changing = Constant(simulator.nominal()) if schedule is None else schedule
+
+        def begin(key: jax.Array) -> Any:
+            return key_data(init_run(settings, simulator, params, changing, key, saved.log_every))
+
+        with double():
+            like = jax.eval_shape(begin, root_key(saved.seed))
+        unflatten(_of_trainer(saved), {"trainer": like}, saved.path)
+        return CompiledTrainer(settings, simulator, uncertain, schedule, saved.seed, saved.log_every)
+
+
+def _given(
+    saved: Saved, settings: Settings, env: World, uncertain: Uncertain | None, schedule: Schedule | None
+) -> Trainer:
+    """The environment as given, if it fits."""
+    is_gym, was_gym = isinstance(env, (gymnasium.Env, gymnasium.vector.VectorEnv)), saved.world["kind"] != "simulator"
+    if is_gym != was_gym:
+        told = {True: "a Gymnasium environment", False: "a simulator"}
+        raise ValueError(
+            f"env is {told[is_gym]}, expected {told[was_gym]}, as the agent in {os.fspath(saved.path)} was trained on."
+        )
+    if uncertain is None and saved.world["uncertain"] is not None:
+        if is_gym:
+            raise ValueError(
+                "uncertainty_set is missing, expected the members that the agent was trained with: "
+                f"{_sizes(saved).members} of them."
+            )
+        uncertain = _told_set(env, saved.world["uncertain"])
+    trainer = make_trainer(env, uncertain, settings, schedule, saved.seed, saved.log_every)
+    _require_fit(_sizes(saved), _sizes_of(trainer), saved.path)
+    return trainer
+
+
+def _require_fit(then: Sizes, now: Sizes, path: Path_) -> None:
+    meanings = {
+        "obs_size": ("env", "{} numbers in an observation"),
+        "n_actions": ("env", "{} actions"),
+        "members": ("uncertainty_set", "{} members"),
+        "outcomes": ("env", "{} outcomes of an action"),
+    }
+    for part, (argument, meaning) in meanings.items():
+        found, expected = getattr(now, part), getattr(then, part)
+        if found != expected:
+            raise ValueError(
+                f"{argument} has {meaning.format(found)}, expected {expected}, as the agent in {os.fspath(path)} was "
+                "trained with."
+            )
+
+
+def _told_set(simulator: Simulator, told: Mapping[str, Any] | None) -> UncertaintySet | None:
+    return None if told is None else UncertaintySet.from_description(simulator, told)
+
+
+def _of_trainer(saved: Saved) -> dict[str, np.ndarray]:
+    return {name: array for name, array in saved.tensors.items() if name.startswith("trainer/")}
+
+
+def _sizes(saved: Saved) -> Sizes:
+    """As the tensors have them."""
+    with _refused(saved.path, "an agent"):
+        learner = "trainer/learner"
+        depth = sum(name.startswith(f"{learner}/q/") and name.endswith("/bias") for name in saved.tensors)
+        obs_size, _ = saved.tensors[f"{learner}/q/0/weight"].shape
+        (n_actions,) = saved.tensors[f"{learner}/q/{depth - 1}/bias"].shape
+        _, members, outcomes = saved.tensors[f"{learner}/replay/successors/weight"].shape
+        return Sizes(obs_size, n_actions, members, outcomes)
+
+
+def _sizes_of(trainer: Trainer) -> Sizes:
+    learner = trainer.learner
+    _, members, outcomes = learner.replay.successors.weight.shape
+    return Sizes(learner.q[0].weight.shape[0], learner.q[-1].bias.shape[0], members, outcomes)
+
+
+@contextmanager
+def _refused(path: Path_, what: str) -> Iterator[None]:
+    """Whatever a description leads to when it is not of what it says is one error."""
+    try:
+        yield
+    except CheckpointError:
+        raise
+    except Exception as error:
+        raise CheckpointError(
+            path, f"tells of {what} that cannot be built here ({type(error).__name__}): {error}"
+        ) from error
