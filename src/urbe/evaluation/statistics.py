@@ -212,6 +212,33 @@ def frequency_interval(successes: int, trials: int, *, confidence: float = 0.95)
     return Interval(k / n, low, 1.0 - rest)  # so that both 0 and 1 are met exactly
 
 
+def cvar(samples: ArrayLike, share: float) -> FloatArray:
+    """The mean of the lowest numbers: conditional value at risk of the empirical distribution.
+
+        max_c c - mean_i (c - x_i)^+ / share
+
+    Of n numbers the lowest share * n count; the last of them by the fraction that is left. A share of 1 is the mean,
+    one of 1 / n or less the minimum.
+
+    Args:
+      samples: `(n, ...)`, n >= 1.
+      share: above 0 and at most 1.
+
+    Returns:
+      an array of shape `(...)`.
+
+    >>> float(cvar([4.0, 1.0, 2.0, 3.0], 0.375))  # (1 + 2 / 2) / 1.5
+    1.3333333333333333
+    """
+    x = checks.float_array("samples", samples)
+    if x.ndim == 0 or not len(x):
+        raise ValueError(f"samples has shape {x.shape}, expected at least one along the first axis.")
+    count = len(x) * checks.number("share", checks.positive("share", share), 0.0, 1.0)
+    weight = np.clip(count - np.arange(len(x)), 0.0, 1.0) / count
+    lowest: FloatArray = np.tensordot(weight, np.sort(x, axis=0), axes=1)
+    return lowest
+
+
 def _samples(name: str, value: ArrayLike, ndim: int | None = None) -> FloatArray:
     x = checks.float_array(name, value, ndim)
     if x.ndim == 0 or len(x) < 2:

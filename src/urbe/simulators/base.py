@@ -11,7 +11,7 @@ simulator hands over its transition kernel, all from the same lines.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -43,6 +43,7 @@ class Arrival(NamedTuple):
     terminated: Bool[Array, ""]
 
 
+@runtime_checkable
 class Simulator(Protocol):
     """A frozen dataclass of fixed choices (rewards, sizes, time limit); what may be perturbed is in `Params`.
 

@@ -1,0 +1,154 @@
+"""Gymnasium environments with named parameters, played side by side."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium
+import numpy as np
+from jaxtyping import Float
+
+from urbe.evaluation.episodes import Draws
+from urbe.evaluation.grids import Point
+from urbe.evaluation.worlds import Moved, Observations, action_number, same_sizes
+from urbe.simulators import SimulatorEnv
+from urbe.types import BoolArray
+
+Env = gymnasium.Env[Any, Any]
+EnvSource = Env | Callable[..., Env]
+
+
+class GymWorld:
+    """Gymnasium environments side by side.
+
+    Args:
+      env: an environment that can be told its parameters, by `set_params(**named)`; or a function without arguments
+        that makes such environments; or a function of the parameters, a dict by name, that makes any.
+    """
+
+    def __init__(self, env: EnvSource) -> None:
+        self._given = env if isinstance(env, gymnasium.Env) else None
+        self._make = _maker(env)
+        self._fresh = not isinstance(env, gymnasium.Env) and _takes_params(env)
+        self._point: Point = {}
+        self._envs: list[Env] = []
+        self.before: Mapping[str, float] | None = None
+        if not self._fresh:
+            self._envs = [self._make({})]
+            self.before = _params(self._envs[0])
+
+    def enter(self, point: Point) -> None:
+        """See `World`; makes environments anew where that is how they get their parameters."""
+        self._point, count = point, max(len(self._envs), 1)
+        if self._fresh:
+            self.close()
+            self._envs = [self._made(point) for _ in range(count)]
+        for env in self._envs:
+            self._tell(env)
+
+    def widen(self, count: int) -> None:
+        """Has at least so many environments; one that was given stays alone."""
+        while self._given is None and len(self._envs) < count:
+            self._envs.append(self._made(self._point))
+            self._tell(self._envs[-1])
+
+    @property
+    def lanes(self) -> int:
+        """How many environments there are."""
+        return len(self._envs)
+
+    @property
+    def time_limit(self) -> int | None:
+        """That of a simulator which nothing else would cut off."""
+        env = self._envs[0]
+        limited = env.spec is not None and env.spec.max_episode_steps is not None
+        return env.unwrapped.simulator.time_limit if isinstance(env.unwrapped, SimulatorEnv) and not limited else None
+
+    @property
+    def action_shape(self) -> tuple[int, ...]:
+        """See `World`."""
+        return tuple(self._envs[0].action_space.shape or ())
+
+    def reset(self, drawn: Draws) -> Observations:
+        """See `World`."""
+        return [env.reset(seed=int(seed))[0] for env, seed in zip(self._envs, drawn.seeds, strict=False)]
+
+    def step(self, actions: Any, alive: BoolArray) -> Moved:
+        """See `World`."""
+        n = len(alive)
+        moved = Moved([None] * n, np.zeros(n), np.zeros(n, np.bool_), np.zeros(n, np.bool_))
+        for lane in np.flatnonzero(alive):
+            env = self._envs[lane]
+            action = actions[lane]
+            if isinstance(env.action_space, gymnasium.spaces.Discrete):
+                action = action_number(action, int(env.action_space.n), int(env.action_space.start))
+            seen, reward, terminated, truncated, _ = env.step(action)
+            moved.observations[lane] = seen
+            moved.rewards[lane], moved.terminated[lane], moved.truncated[lane] = reward, terminated, truncated
+        return moved
+
+    def rows(self, observations: Observations) -> Float[np.ndarray, "B D"]:
+        """See `World`."""
+        space = self._envs[0].observation_space
+        return np.stack([np.asarray(gymnasium.spaces.flatten(space, seen), np.float32) for seen in observations])
+
+    def fit(self, obs_size: int, n_actions: int) -> None:
+        """See `World`."""
+        env = self._envs[0]
+        if not isinstance(env.action_space, gymnasium.spaces.Discrete):
+            raise ValueError(
+                f"env has the actions {env.action_space}, expected {n_actions} discrete ones, as the policy."
+            )
+        here = gymnasium.spaces.flatdim(env.observation_space)
+        same_sizes(str(env), here, int(env.action_space.n), obs_size, n_actions)
+
+    def action(self, number: int) -> Any:
+        """See `World`."""
+        space: Any = self._envs[0].action_space
+        return number + int(space.start)
+
+    def close(self) -> None:
+        """Leaves an environment that was given as it was, and closes all others."""
+        if self._given is None:
+            for env in self._envs:
+                env.close()
+            self._envs = []
+        elif self.before is not None:
+            self._given.get_wrapper_attr("set_params")(**self.before)
+
+    def _made(self, point: Point) -> Env:
+        env = self._make(dict(point))
+        if not isinstance(env, gymnasium.Env):
+            raise ValueError(f"env gave a {type(env).__name__}, expected a function that makes a gymnasium.Env.")
+        return env
+
+    def _tell(self, env: Env) -> None:
+        if self._fresh or not self._point:
+            return
+        if not env.has_wrapper_attr("set_params"):
+            raise ValueError(
+                f"env makes {env}, which has no set_params(**named), so that its parameters cannot be changed; give a "
+                "function that makes one for given parameters: env=lambda params: ..."
+            )
+        env.get_wrapper_attr("set_params")(**self._point)
+
+
+def _maker(env: EnvSource) -> Callable[[Point], Env]:
+    if isinstance(env, gymnasium.Env):
+        return lambda _: env
+    return env if _takes_params(env) else lambda _: env()
+
+
+def _takes_params(make: Callable[..., Env]) -> bool:
+    """Whether a function must be given an argument."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return any(p.kind in kinds and p.default is p.empty for p in inspect.signature(make).parameters.values())
+
+
+def _params(env: Env) -> Mapping[str, float] | None:
+    named: Mapping[str, float] | None = (
+        env.get_wrapper_attr("get_params")() if env.has_wrapper_attr("get_params") else None
+    )
+    return named

@@ -1,0 +1,129 @@
+"""Playing step by step: any policy in any world, and traces of what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Int32, UInt32
+
+from urbe.evaluation.episodes import Draws, normal
+from urbe.evaluation.policies import Ask, Predicts, Rule, Traceable, asker, takes_rows
+from urbe.evaluation.rollouts import BAD_OBSERVATION, BAD_REWARD, FINE, Outcome
+from urbe.evaluation.worlds import Moved, Observations, World
+from urbe.types import BoolArray
+
+Choose = Callable[[Observations, BoolArray, int], Any]
+"""Actions of B episodes from what is seen in each, which of them are alive, and the number of the step."""
+
+OnStep = Callable[[Any, Moved, BoolArray], None]
+"""Is told the actions, what they led to, and which episodes took part."""
+
+
+class Player(NamedTuple):
+    """A policy as it is asked for actions.
+
+    Attributes:
+      rows: whether many observations are answered at once.
+      choose: its choice, given the draws of the block that is played.
+    """
+
+    rows: bool
+    choose: Callable[[Draws], Choose]
+
+
+def player(policy: Traceable | Predicts, world: World, first: Any, *, noisy: bool) -> Player:
+    """How to ask a policy for actions in a world.
+
+    Args:
+      policy: who acts.
+      world: where.
+      first: an observation, to find out whether many are answered at once.
+      noisy: whether a traceable policy acts with noise.
+    """
+    if isinstance(policy, Traceable):
+        world.fit(policy.obs_size, policy.n_actions)
+        return Player(True, lambda drawn: _traced(policy, world, drawn, noisy))
+    ask = asker(policy)
+    rows = isinstance(first, (np.ndarray, np.generic)) and takes_rows(ask, np.asarray(first), world.action_shape)
+    choose = _together(ask) if rows else _one_by_one(ask)
+    return Player(rows, lambda _: choose)
+
+
+def play(world: World, choose: Choose, drawn: Draws, count: int, limit: int | None, on_step: OnStep | None) -> Outcome:
+    """Plays a block of episodes until all have ended, or something is not finite.
+
+    Args:
+      world: where, with its parameters.
+      choose: who acts.
+      drawn: of all episodes of the block.
+      count: how many of them are wanted; the others are not played.
+      limit: steps after which an episode is cut off.
+      on_step: told of every step.
+    """
+    seen = list(world.reset(drawn))
+    n = len(seen)
+    alive = np.arange(n) < count
+    outcome = Outcome(np.zeros(n), np.zeros(n, np.int32), np.zeros(n, np.bool_), np.full(n, FINE, np.int32))
+    step = 0
+    while alive.any() and (limit is None or step < limit):
+        actions = choose(seen, alive, step)
+        moved = world.step(actions, alive)
+        if on_step is not None:
+            on_step(actions, moved, alive)
+        lanes = np.flatnonzero(alive)
+        outcome.gathered[lanes] += moved.rewards[lanes]
+        outcome.length[lanes] += 1
+        outcome.terminated[lanes] = moved.terminated[lanes]
+        for lane in lanes:
+            seen[lane] = moved.observations[lane]
+            outcome.trouble[lane] = _trouble(seen[lane], moved.rewards[lane])
+        alive = alive & ~moved.terminated & ~moved.truncated & (outcome.trouble == FINE)
+        step += 1
+    return outcome
+
+
+def _trouble(seen: Any, reward: float) -> int:
+    if not np.isfinite(reward):
+        return BAD_REWARD
+    number = isinstance(seen, (np.ndarray, np.generic)) and np.issubdtype(seen.dtype, np.floating)
+    return BAD_OBSERVATION if number and not np.isfinite(seen).all() else FINE
+
+
+def _traced(policy: Traceable, world: World, drawn: Draws, noisy: bool) -> Choose:
+    rule, weights, words = policy.rule, policy.weights, drawn.noise if noisy else None
+
+    def choose(seen: Observations, _alive: BoolArray, step: int) -> list[Any]:
+        numbers = np.asarray(_act(rule, policy.n_actions, weights, world.rows(seen), words, np.int32(step)))
+        return [world.action(int(number)) for number in numbers]
+
+    return choose
+
+
+def _together(ask: Ask) -> Choose:
+    def choose(seen: Observations, _alive: BoolArray, _step: int) -> Any:
+        return np.asarray(ask(np.stack(seen)))
+
+    return choose
+
+
+def _one_by_one(ask: Ask) -> Choose:
+    def choose(seen: Observations, alive: BoolArray, _step: int) -> list[Any]:
+        return [ask(each) if lives else None for each, lives in zip(seen, alive, strict=True)]
+
+    return choose
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _act(
+    rule: Rule,
+    n_actions: int,
+    weights: Any,
+    obs: Float[Array, "B D"],
+    words: UInt32[Array, "B 2"] | None,
+    step: Int32[Array, ""],
+) -> Int32[Array, " B"]:
+    return rule(weights, obs, None if words is None else normal(words, step, n_actions))

@@ -1,0 +1,146 @@
+"""What can be evaluated: policies that can be compiled, and anything that predicts.
+
+A compiled policy is played together with a simulator in one computation; any other is asked for actions step by step.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Array, Float, Int32
+
+from urbe import checks
+from urbe.simulators import Simulator
+
+Acting = Literal["greedy", "noisy"]
+"""Without any noise, or perturbed by the uncertainty head as in training; never with random actions."""
+
+WAYS: tuple[Acting, ...] = ("greedy", "noisy")
+
+Ask = Callable[[np.ndarray], Any]
+"""An action for an observation, or one for each row."""
+
+
+class Rule(Protocol):
+    """How weights become actions: traceable, and hashable, so that equal rules are compiled once."""
+
+    def __call__(self, weights: Any, obs: Float[Array, "B D"], noise: Float[Array, "B A"] | None) -> Int32[Array, " B"]:
+        """The actions, numbered from 0; `noise` is standard normal, None for the greedy ones."""
+
+
+@runtime_checkable
+class Traceable(Protocol):
+    """A policy that can be compiled together with a simulator, such as `urbe.deep.policy.Policy`."""
+
+    @property
+    def rule(self) -> Rule:
+        """How it acts."""
+
+    @property
+    def weights(self) -> Any:
+        """What it acts by, a pytree of arrays."""
+
+    @property
+    def obs_size(self) -> int:
+        """D, the length of an observation."""
+
+    @property
+    def n_actions(self) -> int:
+        """A, how many actions it chooses from."""
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether noise changes what it does."""
+
+
+@runtime_checkable
+class Trained(Protocol):
+    """An agent: a policy, and what it was trained on."""
+
+    @property
+    def policy(self) -> Traceable:
+        """How it acts."""
+
+    @property
+    def simulator(self) -> Simulator | None:
+        """What it acts in, None if that is no simulator of ours."""
+
+
+@runtime_checkable
+class Predicts(Protocol):
+    """A policy of any other library."""
+
+    def predict(self, obs: Any) -> Any:
+        """An action, or a tuple of an action and a state that is None."""
+
+
+def policy_of(given: object) -> Traceable | Predicts:
+    """The policy of an agent, or the policy itself."""
+    found = given.policy if isinstance(given, Trained) else given
+    if not isinstance(found, (Traceable, Predicts)):
+        wrap = "; wrap a function as types.SimpleNamespace(predict=function)" if callable(found) else ""
+        raise ValueError(
+            f"policy is of type {type(found).__name__}, expected an agent, or an object with predict(obs){wrap}."
+        )
+    return found
+
+
+def ways_of(policy: Traceable | Predicts, acting: object) -> tuple[Acting, ...]:
+    """The ways of acting asked for; None asks for all that the policy has."""
+    noisy = isinstance(policy, Traceable) and policy.is_noisy
+    if acting is None:
+        return WAYS if noisy else WAYS[:1]
+    asked = (acting,) if isinstance(acting, str) else tuple(acting)  # type: ignore[arg-type]
+    if not asked:
+        raise ValueError("acting is empty, expected 'greedy', 'noisy' or both.")
+    for i, way in enumerate(asked):
+        checks.one_of(f"acting[{i}]", way, WAYS)
+    if "noisy" in asked and not noisy:
+        raise ValueError("acting asks for 'noisy', but the policy has no uncertainty head; expected 'greedy' alone.")
+    return tuple(way for way in WAYS if way in asked)
+
+
+def asker(policy: Predicts) -> Ask:
+    """What asks a policy for its greedy action.
+
+    Stable-Baselines3's `predict` explores unless told `deterministic=True`; whoever has that argument is told so.
+    """
+    predict = policy.predict
+    try:
+        deterministic = "deterministic" in inspect.signature(predict).parameters
+    except (TypeError, ValueError):  # compiled functions tell nothing of themselves
+        deterministic = False
+
+    def ask(obs: Any) -> Any:
+        answer = predict(obs, deterministic=True) if deterministic else predict(obs)  # type: ignore[call-arg]
+        if not isinstance(answer, tuple):
+            return answer
+        if len(answer) != 2 or answer[1] is not None:
+            raise ValueError(
+                f"policy.predict gave {len(answer)} things, the second of type {type(answer[-1]).__name__}, expected "
+                "an action, or an action and None: policies with a memory of their own cannot be evaluated."
+            )
+        return answer[0]
+
+    return ask
+
+
+def takes_rows(ask: Ask, obs: np.ndarray, action_shape: tuple[int, ...]) -> bool:
+    """Whether a policy answers many observations at once, one action for each, and the same as one by one.
+
+    Args:
+      ask: the policy.
+      obs: any observation.
+      action_shape: of one action.
+    """
+    count = obs.shape[0] + 2 if obs.ndim else 2  # no other length that could be met by chance
+    try:
+        together = np.asarray(ask(np.stack([obs] * count)))
+    except Exception:  # whatever it raises, one by one is what it is asked next
+        return False
+    if together.shape != (count, *action_shape):
+        return False
+    return bool(np.allclose(together, np.asarray(ask(obs)), rtol=1e-5, atol=1e-6))

@@ -1,0 +1,156 @@
+"""How a policy fares when the world is not as it was in training.
+
+    return(e, theta) = sum_t r_t   of test episode e under parameters theta
+
+for many parameters and many episodes; nothing is learned meanwhile, and no action is random except through the noise of
+an uncertainty head, which is told apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from urbe import checks
+from urbe.evaluation.episodes import Episodes, draws
+from urbe.evaluation.grids import Grid, Points, points_of
+from urbe.evaluation.gym_world import EnvSource, GymWorld
+from urbe.evaluation.policies import Acting, Predicts, Traceable, Trained, policy_of, ways_of
+from urbe.evaluation.progress import bar
+from urbe.evaluation.rollouts import BAD_REWARD, FINE, MOST, Outcome, blocks
+from urbe.evaluation.stages import CompiledStage, Stage, SteppedStage
+from urbe.evaluation.table import Evaluation
+from urbe.evaluation.worlds import SimulatorWorld
+from urbe.simulators import Simulator
+
+
+def evaluate(
+    policy: Any,
+    grid: Grid,
+    *,
+    env: Simulator | EnvSource | None = None,
+    episodes: int = 200,
+    seed: int = 0,
+    acting: Acting | Sequence[Acting] | None = None,
+    time_limit: int | None = None,
+    confidence: float = 0.95,
+    cvar: float = 0.1,
+    progress: bool = False,
+) -> Evaluation:
+    """Plays test episodes under every set of parameters, and tells what they returned.
+
+    Episode e begins alike under all parameters and for all policies evaluated with the same seed. What is found for
+    some parameters does not depend, to the last bit, on what else is in the grid.
+
+    A compiled policy on a simulator runs as one computation; any other is asked for actions step by step, for many
+    episodes at once if it answers `(B, D)` observations.
+
+    Args:
+      policy: an agent of `urbe.deep` or its policy, or anything with `predict(obs)` that returns an action or
+        Stable-Baselines3's `(action, None)`; told `deterministic=True` if it knows that argument.
+      grid: an `UncertaintySet`; or values by name, of which all combinations are meant; or a list of parameters.
+        Parameters that are not named are nominal.
+      env: a simulator; by default the one the agent was trained on. Or a Gymnasium environment with
+        `set_params(**named)`, such as `SimulatorEnv`, or a function that makes such environments; or a function from
+        parameters (a dict) to a Gymnasium environment, for everything else.
+      episodes: for each set of parameters.
+      seed: of the episodes, a whole number of at least 0.
+      acting: "greedy", "noisy" (perturbed by the uncertainty head, as in training) or both; by default both if the
+        policy has such a head.
+      time_limit: steps after which an episode is cut off; by default the simulator's or environment's own.
+      confidence: of the intervals of means, in (0, 1).
+      cvar: share of the lowest returns whose mean is told, above 0 and at most 1.
+      progress: show a bar.
+
+    Raises:
+      ValueError: names, sizes or numbers that do not fit, or rewards and observations that are not finite.
+
+    >>> from types import SimpleNamespace
+    >>> from urbe.simulators import CartPole
+    >>> upright = SimpleNamespace(predict=lambda obs: (obs[..., 2] + 0.5 * obs[..., 3] > 0).astype(int))
+    >>> found = evaluate(upright, {"half_length": (0.1, 0.5, 1.0)}, env=CartPole(time_limit=50), episodes=10)
+    >>> found.greedy.returns.mean(axis=1)
+    array([50., 50., 50.])
+    """
+    chosen = policy_of(policy)
+    ways = ways_of(chosen, acting)
+    checks.whole_number("episodes", episodes, 1)
+    checks.probability("confidence", confidence)
+    checks.number("cvar", checks.positive("cvar", cvar), 0.0, 1.0)
+    if time_limit is not None:
+        checks.whole_number("time_limit", time_limit, 1)
+    where = policy.simulator if env is None and isinstance(policy, Trained) else env
+    if where is None:
+        raise ValueError(
+            "env is missing: the policy does not say what it was trained on; expected a simulator, a Gymnasium "
+            "environment with set_params, or a function that makes environments."
+        )
+    with _staged(chosen, where, grid, time_limit, episodes, seed) as (stage, points):
+        played = _play(stage, points, ways, episodes, seed, progress)
+    return Evaluation(points.points, points.varied, played.get("greedy"), played.get("noisy"), seed, confidence, cvar)
+
+
+@contextmanager
+def _staged(
+    policy: Traceable | Predicts,
+    where: Simulator | EnvSource,
+    grid: Grid,
+    time_limit: int | None,
+    episodes: int,
+    seed: int,
+) -> Iterator[tuple[Stage, Points]]:
+    """Where to play, and under which parameters; environments that were made are closed afterwards."""
+    if isinstance(where, Simulator):
+        points = points_of(grid, where)
+        if isinstance(policy, Traceable):
+            yield CompiledStage(policy, where, time_limit), points
+            return
+        world = SimulatorWorld(where)
+        world.enter(points.points[0])
+        first = next(blocks(episodes, MOST))
+        yield SteppedStage(policy, world, time_limit, draws(seed, first[1])), points
+        return
+    environments = GymWorld(where)
+    try:
+        points = points_of(grid, None, environments.before)
+        environments.enter(points.points[0])
+        yield SteppedStage(policy, environments, time_limit, draws(seed, episodes)), points
+    finally:
+        environments.close()
+
+
+def _play(
+    stage: Stage, points: Points, ways: tuple[Acting, ...], episodes: int, seed: int, progress: bool
+) -> dict[Acting, Episodes]:
+    cut = list(blocks(episodes, stage.most))
+    drawn = draws(seed, cut[-1][1])
+    shape = (len(points.points), episodes)
+    played: dict[Acting, Episodes] = {
+        way: Episodes(np.zeros(shape), np.zeros(shape, np.int32), np.zeros(shape, np.bool_)) for way in ways
+    }
+    with bar("evaluating", len(points.points) * len(ways) * episodes, shown=progress) as done:
+        for k, point in enumerate(points.points):
+            stage.enter(point)
+            for way in ways:
+                for begin, end in cut:
+                    count = min(end, episodes) - begin
+                    outcome = stage.play(way, drawn.part(begin, end), count)
+                    _must_be_finite(outcome, points, k, begin)
+                    for kept, found in zip(played[way], outcome[:3], strict=True):
+                        kept[k, begin : begin + count] = found
+                    done(count)
+    return played
+
+
+def _must_be_finite(outcome: Outcome, points: Points, k: int, begin: int) -> None:
+    bad = np.flatnonzero(outcome.trouble != FINE)
+    if len(bad):
+        at, told = bad[0], ", ".join(f"{name} {value:g}" for name, value in points.points[k].items())
+        what = "A reward" if outcome.trouble[at] == BAD_REWARD else "An observation"
+        raise ValueError(
+            f"{what} is not finite in episode {begin + at}, step {outcome.length[at]}, under the parameters "
+            f"{told or 'as they are'}; expected finite numbers. Take parameters for which the dynamics stay finite."
+        )

@@ -1,0 +1,142 @@
+"""The compiled path: a traceable policy and a simulator, many episodes side by side in one computation.
+
+A block of episodes of one parameter runs until all of them have ended. Its shape does not depend on the grid, and an
+episode's place in it on its number alone, so that a parameter's numbers are the same bits whatever else is evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int32, UInt32
+
+from urbe.evaluation.episodes import Draws, keys, normal
+from urbe.evaluation.policies import Rule, Traceable
+from urbe.simulators import Arrival, Simulator, step
+from urbe.simulators.base import Params, State
+
+MOST = 256
+"""Episodes side by side."""
+
+FINE, BAD_REWARD, BAD_OBSERVATION = range(3)
+
+
+class Outcome(NamedTuple):
+    """What came of a block of B episodes: JAX's arrays while it is computed, NumPy's afterwards.
+
+    Attributes:
+      gathered: `(B,)` float64 sums of rewards.
+      length: `(B,)` int32 steps.
+      terminated: `(B,)` whether an episode ended by itself.
+      trouble: `(B,)` int32, `FINE` or what was not finite in the last step.
+    """
+
+    gathered: Any
+    length: Any
+    terminated: Any
+    trouble: Any
+
+    def first(self, count: int) -> Outcome:
+        """Of the first episodes."""
+        return Outcome(*(part[:count] for part in self))
+
+
+class _Block(NamedTuple):
+    state: State
+    alive: Bool[Array, " B"]
+    outcome: Outcome
+    step: Int32[Array, ""]
+
+
+def blocks(episodes: int, most: int = MOST) -> Iterator[tuple[int, int]]:
+    """(begin, end) of equal blocks, as few and as large as allowed; the last may reach beyond the end.
+
+    >>> list(blocks(300))
+    [(0, 150), (150, 300)]
+    """
+    count = -(-episodes // most)
+    size = -(-episodes // count)
+    return ((begin, begin + size) for begin in range(0, episodes, size))
+
+
+def roll_out(
+    policy: Traceable, simulator: Simulator, params: Params, drawn: Draws, time_limit: int, *, noisy: bool
+) -> Outcome:
+    """Plays a block of episodes; gives NumPy arrays."""
+    with jax.enable_x64(True):  # returns are summed in float64; everything else says what it is
+        found: Outcome = jax.device_get(
+            _roll_out(policy.rule, simulator, noisy, policy.weights, params, drawn.world, drawn.noise,
+                      np.int32(time_limit))
+        )  # fmt: skip
+    return found
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _roll_out(
+    rule: Rule,
+    simulator: Simulator,
+    noisy: bool,
+    weights: Any,
+    params: Params,
+    world: UInt32[Array, "B 2"],
+    noise: UInt32[Array, "B 2"],
+    time_limit: Int32[Array, ""],
+) -> Outcome:
+    size = world.shape[0]
+
+    def goes_on(block: _Block) -> Bool[Array, ""]:
+        return block.alive.any() & (block.step < time_limit)
+
+    def one(block: _Block) -> _Block:
+        obs = jax.vmap(simulator.observe)(block.state)
+        action = rule(weights, obs, normal(noise, block.step, simulator.n_actions) if noisy else None)
+        told, alive = block.outcome, block.alive
+        arrived = advance(simulator, world, block.step, block.state, action, params, alive)
+        trouble = _trouble(obs, arrived.reward)
+        outcome = Outcome(
+            told.gathered + jnp.where(alive, arrived.reward.astype(jnp.float64), 0.0),
+            told.length + alive.astype(jnp.int32),
+            told.terminated | (alive & arrived.terminated),
+            jnp.where(alive, trouble, told.trouble),
+        )
+        goes = alive & ~arrived.terminated & (trouble == FINE)
+        return _Block(arrived.state, goes, outcome, block.step + 1)
+
+    no = jnp.zeros(size, jnp.bool_)
+    nothing = Outcome(jnp.zeros(size, jnp.float64), jnp.zeros(size, jnp.int32), no, jnp.full(size, FINE, jnp.int32))
+    first = _Block(begin(simulator, world, params), ~no, nothing, jnp.int32(0))
+    return jax.lax.while_loop(goes_on, one, first).outcome
+
+
+def begin(simulator: Simulator, world: UInt32[Array, "B 2"], params: Params) -> State:
+    """The first states of episodes under the same parameters."""
+    return jax.vmap(lambda key: simulator.start(key, params))(keys(world, 0))
+
+
+def advance(
+    simulator: Simulator,
+    world: UInt32[Array, "B 2"],
+    elapsed: Int32[Array, ""],
+    state: State,
+    action: Int32[Array, " B"],
+    params: Params,
+    alive: Bool[Array, " B"],
+) -> Arrival:
+    """One step of each episode, after `elapsed` steps; those that have ended stay where they are."""
+    each: Any = jax.vmap(lambda key, s, a: step(simulator, key, s, a, params))
+    arrived: Arrival = each(keys(world, elapsed + 1), state, action)
+    return arrived._replace(state=jax.tree.map(partial(_where, alive), arrived.state, state))
+
+
+def _trouble(obs: Float[Array, "B D"], reward: Float[Array, " B"]) -> Int32[Array, " B"]:
+    seen = jnp.isfinite(obs).all(axis=-1)
+    return jnp.where(seen, jnp.where(jnp.isfinite(reward), FINE, BAD_REWARD), BAD_OBSERVATION).astype(jnp.int32)
+
+
+def _where(alive: Bool[Array, " B"], new: Array, old: Array) -> Array:
+    return jnp.where(alive.reshape(-1, *[1] * (new.ndim - 1)), new, old)

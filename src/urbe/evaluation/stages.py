@@ -1,0 +1,111 @@
+"""Where a policy is played: compiled with a simulator, or step by step in a world."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from urbe.evaluation.episodes import Draws
+from urbe.evaluation.grids import Point
+from urbe.evaluation.gym_world import GymWorld
+from urbe.evaluation.host import Player, play, player
+from urbe.evaluation.policies import Acting, Predicts, Traceable
+from urbe.evaluation.rollouts import MOST, Outcome, roll_out
+from urbe.evaluation.worlds import SimulatorWorld, same_sizes
+from urbe.simulators import Simulator
+from urbe.simulators.base import observation_size
+from urbe.simulators.limits import with_params
+
+GYM_LANES = 8
+"""Gymnasium environments side by side, for policies that answer many observations at once."""
+
+
+class Stage(Protocol):
+    """A policy and what it acts in."""
+
+    @property
+    def most(self) -> int:
+        """Episodes that are played side by side at most."""
+
+    def enter(self, point: Point) -> None:
+        """Takes parameters over."""
+
+    def play(self, way: Acting, drawn: Draws, count: int) -> Outcome:
+        """Plays the first `count` of the episodes drawn."""
+
+
+class CompiledStage:
+    """A traceable policy and a simulator.
+
+    Args:
+      policy: who acts.
+      simulator: what it acts in.
+      time_limit: steps after which an episode is cut off; None for the simulator's.
+    """
+
+    def __init__(self, policy: Traceable, simulator: Simulator, time_limit: int | None) -> None:
+        same_sizes(
+            type(simulator).__name__,
+            observation_size(simulator),
+            simulator.n_actions,
+            policy.obs_size,
+            policy.n_actions,
+        )
+        self._policy, self._simulator = policy, simulator
+        self._limit = simulator.time_limit if time_limit is None else time_limit
+        self._params = simulator.nominal()
+
+    @property
+    def most(self) -> int:
+        """See `Stage`."""
+        return MOST
+
+    def enter(self, point: Point) -> None:
+        """See `Stage`."""
+        self._params = with_params(self._simulator, self._simulator.nominal(), point)
+
+    def play(self, way: Acting, drawn: Draws, count: int) -> Outcome:
+        """See `Stage`; the others are played too, as the shape of the computation is fixed."""
+        noisy = way == "noisy"
+        return roll_out(self._policy, self._simulator, self._params, drawn, self._limit, noisy=noisy).first(count)
+
+
+class SteppedStage:
+    """Any policy in any world.
+
+    Args:
+      policy: who acts.
+      world: what it acts in, with parameters.
+      time_limit: steps after which an episode is cut off; None for the world's.
+      drawn: of a block of episodes, to look at what is seen first.
+    """
+
+    def __init__(
+        self,
+        policy: Traceable | Predicts,
+        world: SimulatorWorld | GymWorld,
+        time_limit: int | None,
+        drawn: Draws,
+    ) -> None:
+        self._world = world
+        self._limit = world.time_limit if time_limit is None else time_limit
+        first = world.reset(drawn)[0]
+        self._greedy = player(policy, world, first, noisy=False)
+        self._noisy: Player = (
+            player(policy, world, first, noisy=True) if isinstance(policy, Traceable) else self._greedy
+        )
+        if isinstance(world, GymWorld) and self._greedy.rows:
+            world.widen(min(GYM_LANES, len(drawn.seeds)))
+
+    @property
+    def most(self) -> int:
+        """See `Stage`."""
+        return self._world.lanes if isinstance(self._world, GymWorld) else MOST
+
+    def enter(self, point: Point) -> None:
+        """See `Stage`."""
+        self._world.enter(point)
+
+    def play(self, way: Acting, drawn: Draws, count: int) -> Outcome:
+        """See `Stage`."""
+        asked = self._noisy if way == "noisy" else self._greedy
+        return play(self._world, asked.choose(drawn), drawn, count, self._limit, None).first(count)

@@ -1,0 +1,156 @@
+"""What policies are played in when they cannot be compiled: B episodes side by side, step by step."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Int32, UInt32
+
+from urbe.evaluation.episodes import Draws
+from urbe.evaluation.grids import Point
+from urbe.evaluation.rollouts import advance, begin
+from urbe.simulators import Simulator
+from urbe.simulators.base import Arrival, Params, State, observation_size
+from urbe.simulators.limits import with_params
+from urbe.types import BoolArray, FloatArray
+
+Observations = Any
+"""A sequence of what is seen in each of B episodes, as it is given to `predict`."""
+
+
+class Moved(NamedTuple):
+    """What a step of B episodes led to; entries of episodes that have ended mean nothing."""
+
+    observations: Observations
+    rewards: FloatArray
+    terminated: BoolArray
+    truncated: BoolArray
+
+
+class World(Protocol):
+    """B episodes under the same parameters."""
+
+    @property
+    def time_limit(self) -> int | None:
+        """Steps after which an episode is cut off by whoever plays it; None leaves that to the world."""
+
+    @property
+    def action_shape(self) -> tuple[int, ...]:
+        """Of one action; () for a number."""
+
+    def enter(self, point: Point) -> None:
+        """Takes parameters over."""
+
+    def reset(self, drawn: Draws) -> Observations:
+        """Begins as many episodes as draws are given, and tells what is seen in each."""
+
+    def step(self, actions: Any, alive: BoolArray) -> Moved:
+        """Acts in the episodes that are `alive`."""
+
+    def rows(self, observations: Observations) -> Float[np.ndarray, "B D"]:
+        """Observations as a network sees them: float32, flat."""
+
+    def fit(self, obs_size: int, n_actions: int) -> None:
+        """Raises ValueError when a network of these sizes cannot act here."""
+
+    def action(self, number: int) -> Any:
+        """The action of a number from 0."""
+
+
+class SimulatorWorld:
+    """A simulator, with the random numbers `SimulatorEnv` would give it.
+
+    Args:
+      simulator: what to run.
+    """
+
+    def __init__(self, simulator: Simulator) -> None:
+        self.simulator = simulator
+        self.time_limit: int | None = simulator.time_limit
+        self.action_shape: tuple[int, ...] = ()
+        self.state: State = None
+        self._params: Params = simulator.nominal()
+        self._elapsed = 0
+
+    def enter(self, point: Point) -> None:
+        """See `World`."""
+        self._params = with_params(self.simulator, self.simulator.nominal(), point)
+
+    def reset(self, drawn: Draws) -> Observations:
+        """See `World`."""
+        self._words, self._elapsed = drawn.world, 0
+        self.state, seen = _begin(self.simulator, drawn.world, self._params)
+        return np.asarray(seen)
+
+    def step(self, actions: Any, alive: BoolArray) -> Moved:
+        """See `World`; states of episodes that have ended stay as they are."""
+        numbers = np.zeros(len(alive), np.int32)
+        for lane in np.flatnonzero(alive):
+            numbers[lane] = action_number(actions[lane], self.simulator.n_actions)
+        arrived, seen = _advance(
+            self.simulator, self._words, np.int32(self._elapsed), self.state, numbers, self._params, alive
+        )
+        self.state, self._elapsed = arrived.state, self._elapsed + 1
+        rewards, terminated = np.asarray(arrived.reward, np.float64), np.asarray(arrived.terminated)
+        return Moved(np.asarray(seen), rewards, terminated, np.zeros(len(alive), np.bool_))
+
+    def rows(self, observations: Observations) -> Float[np.ndarray, "B D"]:
+        """See `World`."""
+        return np.asarray(observations)
+
+    def fit(self, obs_size: int, n_actions: int) -> None:
+        """See `World`."""
+        same_sizes(type(self.simulator).__name__, observation_size(self.simulator), self.simulator.n_actions, obs_size,
+                   n_actions)  # fmt: skip
+
+    def action(self, number: int) -> Any:
+        """See `World`."""
+        return number
+
+
+def same_sizes(name: str, here: int, actions_here: int, obs_size: int, n_actions: int) -> None:
+    """Raises when a policy is made for other observations or actions than there are."""
+    if obs_size != here:
+        raise ValueError(
+            f"The policy takes observations of {obs_size} numbers, but {name} gives {here}; expected the "
+            "environment it was trained on, or one with the same observations."
+        )
+    if n_actions != actions_here:
+        raise ValueError(
+            f"The policy chooses among {n_actions} actions, but {name} has {actions_here}; expected as many."
+        )
+
+
+def action_number(answer: Any, count: int, first: int = 0) -> int:
+    """An answer as one of `count` actions."""
+    array = np.asarray(answer)
+    if array.size == 1 and array.dtype.kind in "iuf":
+        number = array.item()
+        if first <= number < first + count and number == int(number):
+            return int(number)
+    raise ValueError(
+        f"The policy gave the action {answer!r}, expected a whole number from {first} to {first + count - 1}."
+    )
+
+
+@partial(jax.jit, static_argnums=0)
+def _begin(simulator: Simulator, world: UInt32[Array, "B 2"], params: Params) -> tuple[State, Float[Array, "B D"]]:
+    state = begin(simulator, world, params)
+    return state, jax.vmap(simulator.observe)(state)
+
+
+@partial(jax.jit, static_argnums=0)
+def _advance(
+    simulator: Simulator,
+    world: UInt32[Array, "B 2"],
+    elapsed: Int32[Array, ""],
+    state: State,
+    action: Int32[Array, " B"],
+    params: Params,
+    alive: Any,
+) -> tuple[Arrival, Float[Array, "B D"]]:
+    arrived = advance(simulator, world, elapsed, state, action, params, alive)
+    return arrived, jax.vmap(simulator.observe)(arrived.state)
