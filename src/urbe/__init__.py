@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from urbe.bellman.local import DirichletForm as DirichletForm
     from urbe.bellman.local_draws import ExactUBE as ExactUBE
     from urbe.bellman.local_draws import MonteCarlo as MonteCarlo
+    from urbe.evaluation.robustness import evaluate as evaluate
     from urbe.io import AgentFileError as AgentFileError
     from urbe.io import ModelFileError as ModelFileError
     from urbe.io import load_agent as load_agent
@@ -103,6 +104,7 @@ _NAMES = {
         "ExactUBE",
         "MonteCarlo",
     ),
+    "urbe.evaluation.robustness": ("evaluate",),
     "urbe.io": (
         "AgentFileError",
         "ModelFileError",
