@@ -134,10 +134,15 @@ class Walk:
                 after = jnp.stack([state + 1.0, state])
                 terminated = jnp.abs(after) > 6.0
                 reward = jnp.abs(after)
+            case "clock":  # never meant to run for more than five steps
+                after = jnp.stack([state + 1.0, state + 1.0])
+                reward, terminated = 1.0 / (after < 5.5).astype(jnp.float32), after > 99.0
             case "wide inside":
                 reward = reward + jnp.arange(2, dtype=float) / 3
             case "64-bit values":
                 reward = reward + (1.0 if jnp.result_type(float) == jnp.float64 else 0.0)
+            case "interpreted":
+                reward = reward + (0.0 if isinstance(state, jax.core.Tracer) else 1.0)
             case "side effect":
                 CALLS.append(None)
                 reward = reward + len(CALLS)
@@ -182,6 +187,7 @@ BROKEN = {
     "wide inside": r"64-bit mode changes nothing: .*reward.* is float64\(2,\), expected float32\(2,\)",
     "64-bit values": r"64-bit mode changes nothing: Walk: .*reward differs by",
     "wide draw": r"64-bit mode changes nothing: Walk: .start differs by",
+    "interpreted": "compiled and interpreted are the same: Walk: .reward differs by",
     "side effect": "the same: Walk: .*reward differs by",
     "batched": "batched over parameters is the same: Walk: .*reward differs by",
 }
@@ -216,6 +222,12 @@ def test_parameters_that_are_unused_on_purpose_are_named():
     check_simulator(Walk("speed unused"), unused=["speed"], steps=8)
     with pytest.raises(AssertionError, match="spread was said to be unused, and changes outcomes"):
         check_simulator(Walk("speed unused"), unused=["speed", "spread"], steps=8)
+
+
+def test_nobody_goes_on_after_the_time_limit():
+    check_simulator(Walk("clock"), unused=["speed"], steps=16)
+    with pytest.raises(AssertionError, match="numbers are finite: Walk: reward is inf"):
+        check_simulator(Walk("clock", time_limit=7), unused=["speed"], steps=16)
 
 
 def test_parameters_are_changed_to_what_is_said():

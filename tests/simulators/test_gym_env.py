@@ -247,11 +247,13 @@ def test_states_are_given_and_taken():
 def test_impossible_states_are_refused(name, state, message):
     env = gymnasium.make(name).unwrapped
     env.reset(seed=0)
-    before = env.get_state().tolist()
-    for attempt in (lambda: env.set_state(state), lambda: env.reset(options={"state": state})):
+    before, params = env.get_state().tolist(), env.get_params()
+    others = {key: value / 2 for key, value in params.items()}
+    for attempt in (lambda: env.set_state(state), lambda: env.reset(options={**others, "state": state})):
         with pytest.raises(ValueError, match=message):
             attempt()
         assert env.get_state().tolist() == before
+        assert env.get_params() == params
 
 
 def test_out_of_turn():
