@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from urbe.cli import convert, plan, reproduce, solve
+from urbe.cli import convert, plan, reproduce, solve, train
 
 OK, NOT_SOLVED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -26,6 +26,7 @@ start here:
   urbe solve model.csv --discount 0.99 --set l1 --radius 0.5        every row may be off by 0.5 in the L1 norm
   urbe plan log.csv --discount 0.95                                 from a log of transitions to a safe policy
   urbe convert model.csv model.npz --discount 0.99                  the same model, faster to read
+  urbe train cartpole --agent dqn-urbe --seed 0 --out runs/x        a deep robust agent, in a folder to go on from
   urbe solve --help                                                 all sets, formats and options
 
 a model in CSV has a header and 0-based ids:
@@ -33,7 +34,7 @@ a model in CSV has a header and 0-based ids:
   0,0,0,0.9,0.0
   0,0,1,0.1,1.0
 
-exit codes: 0 done, 1 tolerance not reached or cells failed, 2 bad input or usage, 130 interrupted
+exit codes: 0 done, 1 tolerance not reached, cells or training failed, 2 bad input or usage, 130 interrupted
 """
 
 
@@ -60,7 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"urbe {version('urbe')}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (solve, plan, convert, reproduce):
+    for command in (solve, plan, convert, train, reproduce):
         command.add_parser(commands)
     return parser
 

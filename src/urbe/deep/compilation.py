@@ -38,9 +38,9 @@ def cache_compilation(folder: str | os.PathLike[str] | None = None, *, largest: 
     path = default_folder() if folder is None else Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     _tidy(path, largest)
-    jax.config.update("jax_compilation_cache_dir", str(path))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    jax.config.update("jax_compilation_cache_dir", str(path))  # type: ignore[no-untyped-call]
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)  # type: ignore[no-untyped-call]
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)  # type: ignore[no-untyped-call]
     return path
 
 

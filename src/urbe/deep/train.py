@@ -87,7 +87,10 @@ def train(
             log.extend(_typed(agent.history.log))  # what it learned elsewhere, usually nothing
             episodes.extend(_typed(agent.history.episodes))
             run.save(agent.step, agent.tensors(), about)
-        with _events(agent, run.path, tensorboard) as events, bar(agent.name, agent.step, steps, shown=progress) as show:
+        with (
+            _events(agent, run.path, tensorboard) as events,
+            bar(agent.name, agent.step, steps, shown=progress) as show,
+        ):
 
             def on_record(row: Mapping[str, float], ended: Mapping[str, np.ndarray]) -> None:
                 log.append(row)

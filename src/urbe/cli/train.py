@@ -1,0 +1,152 @@
+"""`urbe train`: a deep agent learns in a folder that can be taken up again at any time."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from urbe.cli import overrides, worlds
+from urbe.cli.jax_setup import set_up_jax
+
+AGENTS = ("dqn", "robust-dqn", "soft-robust-dqn", "dqn-ube", "dqn-urbe")
+ROBUST, EXPLORING = ("robust-dqn", "soft-robust-dqn", "dqn-urbe"), ("dqn-ube", "dqn-urbe")
+LAST_EPISODES = 100
+WRITTEN = ("log.csv", "episodes.csv", "checkpoints", "tensorboard")
+
+HELP = f"""\
+agents
+  dqn              deep Q-learning
+  robust-dqn       targets are the worst over an uncertainty set
+  soft-robust-dqn  targets are the mean over it
+  dqn-ube          dqn that explores by the variance of its Q-values
+  dqn-urbe         robust targets, and exploration by the variance of robust Q-values
+
+{worlds.HELP}
+--set changes any setting; a name that is not one lists them all with their values:
+  --set discount=0.99 network.hidden=64,64 epsilon.steps=5000 variance.beta=1.0
+  --set copy.episodes=none copy.updates=500 huber=1
+
+written into DIR: log.csv (a row per --log-every steps), episodes.csv, checkpoints, finished.json. The same command
+again goes on from the newest checkpoint, and ends with the bytes of a run that never stopped; more --steps extend it.
+Ctrl-C loses what follows the last checkpoint. One process at a time works in DIR. XLA runs on one thread unless
+XLA_FLAGS says otherwise; compiled programs are kept in ~/.cache/urbe/jax.
+
+examples:
+  urbe train cartpole --agent dqn-urbe --seed 0 --out runs/urbe0
+  urbe train cartpole --agent dqn-urbe --seed 0 --out runs/paper0 --paper --steps 400000
+  urbe train cartpole --agent robust-dqn --seed 0 --out runs/robust0 --over half_length=0.25:1.25:5 masspole=0.05,0.3
+  urbe train mountain-car --agent dqn --seed 3 --out runs/car3 --set discount=0.99 epsilon.steps=50000
+  urbe train LunarLander-v3 --agent dqn --seed 0 --out runs/lander0 --tensorboard
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Adds the command and its options."""
+    parser = commands.add_parser(
+        "train",
+        help="train a deep agent in a folder",
+        description="Trains an agent of the DQN family, robust or not, and keeps everything in a folder.",
+        epilog=HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("env", metavar="ENV", help=f"{', '.join(worlds.SIMULATORS)}, or a Gymnasium id")
+    parser.add_argument("--agent", choices=AGENTS, required=True, help="see below")
+    parser.add_argument("--seed", type=int, required=True, metavar="N", help="all random numbers follow from it")
+    parser.add_argument("--out", required=True, metavar="DIR", help="the run's folder: new, or of the same run")
+    parser.add_argument("--steps", type=int, default=100_000, metavar="N", help="of experience in all (100000)")
+    group = parser.add_argument_group("what the agent is")
+    group.add_argument("--paper", action="store_true", help=f"published settings ({', '.join(worlds.PAPER)})")
+    group.add_argument("--set", nargs="+", default=[], action="extend", metavar="F=V", help="settings, see below")
+    group.add_argument(
+        "--over", nargs="+", default=[], action="extend", metavar="P=W", help="uncertainty set; see below"
+    )
+    group.add_argument("--members", type=int, default=15, metavar="K", help="draws for laws in --over (15)")
+    group.add_argument("--over-seed", type=int, default=0, metavar="N", help="of those draws (0), for all --seed alike")
+    group = parser.add_argument_group("what is written")
+    group.add_argument("--checkpoint-every", type=int, default=10_000, metavar="N", help="steps (10000)")
+    group.add_argument("--log-every", type=int, default=1_000, metavar="N", help="steps per row of log.csv (1000)")
+    group.add_argument("--tensorboard", action="store_true", help="also write DIR/tensorboard")
+    group.add_argument("--quiet", action="store_true", help="no progress, no words")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Trains; returns the exit code."""
+    set_up_jax()
+    from urbe.deep.train import train
+    from urbe.deep.trouble import NotFinite
+    from urbe.io.runs import saved_steps
+
+    say: Callable[[str], None] = (lambda _: None) if options.quiet else (lambda text: print(text, flush=True))
+    agent = make_agent(options)
+    saved = saved_steps(options.out)
+    start = saved[-1] if saved else 0
+    if start >= options.steps and saved:
+        say(f"{options.out} is at step {start} already; more --steps extend it.")
+    elif saved:
+        say(f"{options.out}: going on from step {start}.")
+    else:
+        say(f"{options.out}: {options.agent} on {options.env}, seed {options.seed}, a new run.")
+    began = time.perf_counter()
+    try:
+        train(
+            agent,
+            options.out,
+            options.steps,
+            checkpoint_every=options.checkpoint_every,
+            progress=not options.quiet and sys.stdout.isatty(),
+            tensorboard=options.tensorboard,
+        )
+    except NotFinite as error:
+        print(f"urbe: {error} See {options.out}/log.csv for what led there.", file=sys.stderr)
+        return 1
+    say(_summary(options, agent, time.perf_counter() - began))
+    return 0
+
+
+def make_agent(options: argparse.Namespace) -> Any:
+    """The agent the options describe."""
+    from urbe.deep import paper, presets
+    from urbe.deep.settings import Settings
+    from urbe.deep.variances import LastLayer, NoVariance
+
+    makers: dict[str, Callable[..., Any]] = {
+        "dqn": presets.dqn,
+        "robust-dqn": presets.robust_dqn,
+        "soft-robust-dqn": presets.soft_robust_dqn,
+        "dqn-ube": presets.dqn_ube,
+        "dqn-urbe": presets.dqn_urbe,
+    }
+    env = worlds.world(options.env, options.paper)
+    settings = (
+        {"cartpole": paper.CARTPOLE, "mars-rover": paper.MARS_ROVER}[options.env] if options.paper else Settings()
+    )
+    if options.agent not in EXPLORING:
+        settings = replace(settings, variance=NoVariance())
+    elif not isinstance(settings.variance, LastLayer):
+        settings = replace(settings, variance=LastLayer())
+    settings = overrides.override(settings, options.set)
+    members = []
+    if options.agent in ROBUST:
+        members = [worlds.uncertainty_set(options.env, env, options.over, options.members, options.over_seed)]
+    elif options.over:
+        raise ValueError(f"--over is for {', '.join(ROBUST)}; {options.agent} learns from what it observes.")
+    return makers[options.agent](env, *members, seed=options.seed, settings=settings, log_every=options.log_every)
+
+
+def _summary(options: argparse.Namespace, agent: Any, seconds: float) -> str:
+    returns = agent.history.episodes["return"]
+    told = f"{agent.step} steps, {len(returns)} episodes"
+    if len(returns):
+        last = returns[-LAST_EPISODES:]
+        told += f", mean return of the last {len(last)}: {np.mean(last):.4g}"
+    over = f" --over {worlds.JUDGED_OVER[options.env]}" if options.env in worlds.JUDGED_OVER else ""
+    names = [name for name in WRITTEN if Path(options.out, name).exists()]
+    return f"{told}. {seconds:.3g} s.\nIn {options.out}: {', '.join(names)}.\nNext: urbe evaluate {options.out}{over}"

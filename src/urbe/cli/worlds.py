@@ -1,0 +1,132 @@
+"""What agents are trained on, by name, and `--over`: uncertainty sets in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from urbe import checks
+
+SIMULATORS = ("cartpole", "acrobot", "mountain-car", "mars-rover", "seven-states", "deep-sea")
+PAPER = ("cartpole", "mars-rover")
+
+OVER = {"cartpole": "half_length=normal:0.75:0.25:0.1", "mars-rover": "failure=uniform:0:1"}
+"""The paper's sets: the default of robust agents."""
+
+JUDGED_OVER = {"cartpole": "half_length=0.1:5:11", "mars-rover": "failure=0:1:11"}
+"""What to look at afterwards."""
+
+
+def world(name: str, paper: bool) -> Any:
+    """The simulator of that name, or the Gymnasium environment.
+
+    Args:
+      name: one of SIMULATORS, or an id of Gymnasium's registry.
+      paper: with the published parameters.
+    """
+    from urbe import simulators
+    from urbe.deep import paper as published
+
+    if paper:
+        if name not in PAPER:
+            raise ValueError(f"--paper knows {' and '.join(PAPER)}, not {name}: the paper trained on nothing else.")
+        return {"cartpole": published.cartpole, "mars-rover": published.mars_rover}[name]()
+    known: dict[str, Callable[[], Any]] = {
+        "cartpole": simulators.CartPole,
+        "acrobot": simulators.Acrobot,
+        "mountain-car": simulators.MountainCar,
+        "mars-rover": simulators.MarsRover,
+        "seven-states": simulators.SevenStates,
+        "deep-sea": simulators.DeepSea,
+    }
+    return known[name]() if name in known else _gymnasium(name)
+
+
+def _gymnasium(name: str) -> Any:
+    import gymnasium
+
+    try:
+        return gymnasium.make(name)
+    except gymnasium.error.Error as error:
+        raise ValueError(
+            f"ENV is {name!r}, expected one of {', '.join(SIMULATORS)}, or an environment that Gymnasium can make: "
+            f"{error}"
+        ) from None
+
+
+def uncertainty_set(name: str, env: Any, over: Sequence[str], members: int, seed: int) -> Any:
+    """The set that `--over` describes, or the paper's.
+
+    Args:
+      name: what `env` is called.
+      env: what `world` gave.
+      over: see `HELP`; empty for the default.
+      members: how many to draw.
+      seed: of the draws.
+    """
+    from urbe.simulators import UncertaintySet
+
+    if name not in SIMULATORS:
+        raise ValueError(
+            f"A robust agent on {name} needs members, and only the simulators {', '.join(SIMULATORS)} have them here; "
+            "for an environment of Gymnasium write a few lines of Python, see docs/gymnasium.md."
+        )
+    texts = list(over) or ([OVER[name]] if name in OVER else [])
+    if not texts:
+        raise ValueError(
+            f"--over is missing: a robust agent on {name} needs an uncertainty set, over some of "
+            f"{', '.join(env.nominal()._fields)}; such as --over {env.nominal()._fields[0]}=LOW:HIGH:COUNT."
+        )
+    parts = dict(_part(text) for text in texts)
+    if len(parts) != len(texts):
+        raise ValueError(f"--over {' '.join(texts)} names a parameter twice, expected each once.")
+    grids = [name for name, part in parts.items() if isinstance(part, tuple)]
+    if len(grids) == len(parts):
+        return UncertaintySet.grid(env, **parts)
+    if grids:
+        raise ValueError(
+            f"--over {' '.join(texts)} mixes values and laws, expected values for all parameters or laws for all."
+        )
+    return UncertaintySet.samples(env, seed, count=members, **parts)
+
+
+HELP = """\
+--over says which dynamics a robust agent reckons with; nominal ones are always among them. Give it once per parameter:
+  half_length=0.5,1,2                  these values (with several parameters, every combination)
+  half_length=0.25:1.25:5              five values from 0.25 to 1.25, both included
+  half_length=normal:0.75:0.25:0.1     --members draws, mean 0.75, deviation 0.25, above 0.1 (a fourth: below)
+  half_length=uniform:0.25:1.25        likewise, uniform
+  half_length=loguniform:0.1:5         likewise, uniform in the logarithm
+"""
+
+
+def _part(text: str) -> tuple[str, Any]:
+    from urbe.simulators import LogUniform, Normal, Uniform
+
+    laws: dict[str, tuple[Any, tuple[int, ...]]] = {
+        "normal": (Normal, (2, 3, 4)),
+        "uniform": (Uniform, (2,)),
+        "loguniform": (LogUniform, (2,)),
+    }
+    name, equals, told = text.partition("=")
+    first, *rest = told.split(":")
+    try:
+        if not equals:
+            raise ValueError("it has no '='")
+        if first in laws:
+            law, counts = laws[first]
+            if len(rest) not in counts:
+                raise ValueError(f"{first} takes {' or '.join(map(str, counts))} numbers, found {len(rest)}")
+            return name, law(*map(float, rest))
+        if rest:
+            low, high, count = first, *rest
+            ends = (float(low), float(high))
+            return name, tuple(np.linspace(*ends, checks.whole_number("count", int(count), 1)).tolist())
+        return name, tuple(map(float, first.split(",")))
+    except ValueError as error:
+        raise ValueError(
+            f"--over {text} cannot be read ({error}), expected NAME=V1,V2,..., NAME=LOW:HIGH:COUNT or "
+            f"NAME=LAW:NUMBERS with {', '.join(laws)}."
+        ) from None
