@@ -44,17 +44,17 @@ def read_log(path: str | os.PathLike[str]) -> Transitions:
     ...     read_log(path)
     Transitions(2 rows: state, action, reward, next_state, terminated)
     """
-    return (_read_csv if _format(path) == "csv" else _read_parquet)(path)
+    return (_read_csv if format_of(path) == "csv" else _read_parquet)(path)
 
 
 def write_log(path: str | os.PathLike[str], transitions: Transitions) -> None:
     """Writes a log as CSV or Parquet, told by the suffix, whole or not at all; it reads back exactly."""
     columns = transitions.columns()
-    if _format(path) == "csv":
+    if format_of(path) == "csv":
         plain = [column.astype(np.int8) if column.dtype == bool else column for column in columns.values()]
         replace_files({path: text_writer(csv_text(list(columns), plain))})
         return
-    arrow, parquet = _arrow(), _arrow("parquet")
+    arrow, parquet = arrow_part(), arrow_part("parquet")
 
     def write(file: BinaryIO) -> None:
         parquet.write_table(arrow.table(columns), file)
@@ -62,7 +62,8 @@ def write_log(path: str | os.PathLike[str], transitions: Transitions) -> None:
     replace_files({path: write})
 
 
-def _format(path: str | os.PathLike[str]) -> str:
+def format_of(path: str | os.PathLike[str]) -> str:
+    """The format a file's suffix tells."""
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
         raise ValueError(f"{os.fspath(path)} ends in {suffix!r}, expected one of {', '.join(FORMATS)}.")
@@ -91,7 +92,7 @@ def _read_csv(path: str | os.PathLike[str]) -> Transitions:
 
 
 def _read_parquet(path: str | os.PathLike[str]) -> Transitions:
-    arrow, parquet = _arrow(), _arrow("parquet")
+    arrow, parquet = arrow_part(), arrow_part("parquet")
     with open(path, "rb") as file:  # opened here, so that a missing file is an OSError and all else is about content
         table = _trusted(path, lambda: parquet.ParquetFile(file), arrow)
         try:
@@ -124,7 +125,8 @@ def _trusted(path: str | os.PathLike[str], read: Callable[[], Any], arrow: Any) 
         raise ModelFileError(path, f"is damaged or not a Parquet file: {shown(str(error), 200)}.") from None
 
 
-def _arrow(part: str | None = None) -> Any:
+def arrow_part(part: str | None = None) -> Any:
+    """pyarrow or a module of it."""
     try:
         return import_module("pyarrow" if part is None else f"pyarrow.{part}")
     except ImportError:

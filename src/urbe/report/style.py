@@ -72,14 +72,24 @@ METHODS = {
 }
 """The look of each method, the same in every figure."""
 
+DEEP = {
+    "dqn": METHODS["Q-learning"],
+    "robust-dqn": METHODS["robust"],
+    "soft-robust-dqn": METHODS["OLRM"],
+    "dqn-ube": METHODS["calibrated UBE"],
+    "dqn-urbe": METHODS["calibrated URBE"],
+}
+"""Deep agents look like the tabular ones that are closest to them; the two never share a figure."""
+
 
 def looks(names: Sequence[str]) -> dict[str, Look]:
-    """The look of each name: that of `METHODS`; names not there take what the others leave, in their order.
+    """The look of each name: that of `METHODS` or `DEEP`; names not there take what the others leave, in their order.
 
     >>> looks(["robust", "mine"])["robust"].colour == ROBUST
     True
     """
-    taken = {METHODS[name][:2] for name in names if name in METHODS}
+    known = METHODS | DEEP
+    taken = {known[name][:2] for name in names if name in known}
     markers = "osDPXhp"
     free = (
         Look(colour, dash, markers[i])
@@ -87,7 +97,7 @@ def looks(names: Sequence[str]) -> dict[str, Look]:
         for i, colour in enumerate(SERIES)
         if (colour, dash) not in taken
     )
-    found = {name: METHODS[name] if name in METHODS else next(free, None) for name in dict.fromkeys(names)}
+    found = {name: known[name] if name in known else next(free, None) for name in dict.fromkeys(names)}
     missing = [name for name, look in found.items() if look is None]
     if missing:
         raise ValueError(

@@ -1,0 +1,197 @@
+"""`urbe evaluate`: how trained agents fare when the world is not as it was in training."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from urbe import checks
+from urbe.cli.jax_setup import set_up_jax
+
+HELP = """\
+--over says which dynamics to try; parameters that are not named are nominal. Give it once per parameter, several mean
+every combination:
+  half_length=0.1:5:11       eleven values from 0.1 to 5, both included
+  half_length=0.5,1,2        these values
+Without --over the nominal dynamics are tried.
+
+Agents act greedily, and those with an uncertainty head also by its noise, as in training but without random actions;
+the two are different policies and are told apart. --greedy or --noisy plays one of them alone.
+
+Episodes begin alike for all parameters and all agents that are given the same --seed. The table tells of each parameter
+  mean, low, high    of the returns, and Student's interval for it
+  worst, cvar        the lowest return, and the mean of the lowest tenth (--cvar)
+  median, std, length, ended    and the share of episodes that ended before time ran out
+
+An agent that was trained on a Gymnasium environment is tried on one, made with --over's parameters as arguments:
+  --env urbe/CartPole-v0 --over half_length=0.5,1    is    gymnasium.make("urbe/CartPole-v0", half_length=0.5), ...
+
+examples:
+  urbe evaluate runs/urbe0 --over half_length=0.1:5:11
+  urbe evaluate runs/urbe0 runs/robust0 runs/dqn0 --over half_length=0.1:5:11 --greedy --figure poles.png
+  urbe evaluate runs/urbe0 --over half_length=0.5,1 masspole=0.1,0.5 --episodes 1000 --csv table.csv
+  urbe evaluate runs/pole --env CartPole-v1
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Adds the command and its options."""
+    parser = commands.add_parser(
+        "evaluate",
+        help="try trained agents on perturbed dynamics",
+        description="Plays test episodes of trained agents under many parameters, and tells mean, interval, worst case "
+        "and CVaR for each.",
+        epilog=HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("run_paths", nargs="+", metavar="RUN", help="folders of runs, or saved agents")
+    parser.add_argument(
+        "--over", nargs="+", default=[], action="extend", metavar="P=V", help="parameters to try; see below"
+    )
+    parser.add_argument("--episodes", type=int, default=200, metavar="E", help="for each parameter (200)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the episodes (0)")
+    parser.add_argument("--env", metavar="ID", help="a Gymnasium environment instead of what it was trained on")
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument("--greedy", action="store_const", dest="acting", const="greedy", help="act greedily alone")
+    ways.add_argument("--noisy", action="store_const", dest="acting", const="noisy", help="act noisily alone")
+    group = parser.add_argument_group("what is told")
+    group.add_argument("--confidence", type=float, default=0.95, metavar="C", help="of intervals (0.95)")
+    group.add_argument("--cvar", type=float, default=0.1, metavar="S", help="share of the lowest returns (0.1)")
+    group.add_argument("--csv", metavar="FILE", help="write the table (.csv or .parquet)")
+    group.add_argument("--episodes-csv", metavar="FILE", help="write every episode (.csv or .parquet)")
+    group.add_argument("--figure", metavar="FILE", help="draw means, intervals and worst cases (.png, .svg, .pdf)")
+    group.add_argument("--quiet", action="store_true", help="no progress, no table; for use with --csv and --figure")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Evaluates and reports; returns the exit code."""
+    grid = grid_of(options.over)
+    if options.figure is not None:
+        _can_be_drawn(options.figure)
+    set_up_jax()
+    from urbe.deep.load import load
+    from urbe.evaluation.robustness import evaluate
+    from urbe.io.tables import write_table
+
+    agents = {path: load(path) for path in dict.fromkeys(map(os.path.normpath, options.run_paths))}
+    labels = _labels({path: agent.name for path, agent in agents.items()})
+    found = {}
+    for path, agent in agents.items():
+        began = time.perf_counter()
+        found[path] = evaluate(
+            agent,
+            grid,
+            env=None if options.env is None else _maker(options.env),
+            episodes=options.episodes,
+            seed=options.seed,
+            acting=options.acting,
+            confidence=options.confidence,
+            cvar=options.cvar,
+            progress=not options.quiet and sys.stderr.isatty(),
+        )
+        if not options.quiet:
+            print(f"{path}: {agent.name}, seed {agent.seed}, after {agent.step} steps. "
+                  f"{time.perf_counter() - began:.2g} s.\n{found[path]}\n{_worst(found[path])}")  # fmt: skip
+    for target, tables in (
+        (options.csv, {path: each.table() for path, each in found.items()}),
+        (options.episodes_csv, {path: each.episodes() for path, each in found.items()}),
+    ):
+        if target is not None:
+            write_table(target, _together(tables, {path: agent.name for path, agent in agents.items()}))
+    if options.figure is not None:
+        _draw(options.figure, {labels[path]: each for path, each in found.items()})
+    return 0
+
+
+def grid_of(over: Sequence[str]) -> Any:
+    """What `--over` asks for: values by name, or the nominal parameters.
+
+    >>> grid_of(["half_length=0:1:3", "masspole=0.1,0.5"])
+    {'half_length': (0.0, 0.5, 1.0), 'masspole': (0.1, 0.5)}
+    """
+    grid: dict[str, tuple[float, ...]] = {}
+    for text in over:
+        name, values = _values(text)
+        if name in grid:
+            raise ValueError(f"--over names {name} twice, expected each parameter once.")
+        grid[name] = values
+    return grid or [{}]
+
+
+def _values(text: str) -> tuple[str, tuple[float, ...]]:
+    name, equals, told = text.partition("=")
+    try:
+        if not equals or not name:
+            raise ValueError("it has no name and '='")
+        if ":" not in told:
+            return name, tuple(map(float, told.split(",")))
+        low, high, count = told.split(":")
+        return name, tuple(np.linspace(float(low), float(high), checks.whole_number("count", int(count), 1)).tolist())
+    except ValueError as error:
+        raise ValueError(
+            f"--over {text} cannot be read ({error}), expected NAME=LOW:HIGH:COUNT or NAME=V1,V2,..."
+        ) from None
+
+
+def _labels(names: dict[str, str]) -> dict[str, str]:
+    """Agents' names where each is of one run, else the runs' own."""
+    told = list(names.values())
+    return {path: name if told.count(name) == 1 else path for path, name in names.items()}
+
+
+def _maker(name: str) -> Any:
+    import gymnasium
+
+    def make(params: dict[str, Any]) -> Any:
+        try:
+            return gymnasium.make(name, **params)
+        except (gymnasium.error.Error, TypeError) as error:
+            told = ", ".join(f"{key}={value:g}" for key, value in params.items())
+            raise ValueError(f"--env {name} cannot be made{' with ' if told else ''}{told}: {error}") from None
+
+    return make
+
+
+def _worst(found: Any) -> str:
+    """Where the mean is lowest."""
+    if len(found.points) < 2:
+        return ""
+    rows = [found.worst(way) for way in found.played]
+    told = "; ".join(
+        f"{row['acting']}, {row['mean']:.4g} at {', '.join(f'{name} {row[name]:g}' for name in found.varied)}"
+        for row in rows
+    )
+    return f"Lowest mean: {told}.\n"
+
+
+def _together(tables: dict[str, Any], names: dict[str, str]) -> dict[str, np.ndarray]:
+    """The tables of all runs, one below the other."""
+    rows = {path: len(table["acting"]) for path, table in tables.items()}
+    whole = {
+        "run": np.concatenate([np.full(n, path) for path, n in rows.items()]),
+        "agent": np.concatenate([np.full(n, names[path]) for path, n in rows.items()]),
+    }
+    first = next(iter(tables.values()))
+    return whole | {name: np.concatenate([table[name] for table in tables.values()]) for name in first}
+
+
+def _can_be_drawn(path: str) -> None:
+    if Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise ValueError(f"--figure {path} ends in {Path(path).suffix!r}, expected one of .png, .svg, .pdf.")
+
+
+def _draw(path: str, evaluations: dict[str, Any]) -> None:
+    from urbe.io.atomic import replace_files
+    from urbe.report.robustness import draw_robustness
+
+    figure = draw_robustness(evaluations)
+    kind = Path(path).suffix.lower()[1:]
+    replace_files({path: lambda file: figure.savefig(file, format=kind, dpi=150, facecolor="white")})
