@@ -131,7 +131,7 @@ def test_observations_are_one_hot_and_nothing_at_the_end():
 def test_hidden_actions_follow_the_seed():
     def right(seed):
         sea = DeepSea(8, seed)
-        play = jax.vmap(sea.outcomes, (0, None, None))
+        play = jax.jit(jax.vmap(sea.outcomes, (0, None, None)))
         return np.asarray(play(jnp.arange(36), jnp.int32(1), DeepSeaParams(slip=0.5)).probability[:, 1] > 0).tolist()
 
     assert all(right(None))
