@@ -68,6 +68,8 @@ def test_the_same_step_replaces_and_earlier_ones_are_refused(tmp_path):
         for step, message in [(4, "step is 4, expected a whole number of at least 5"), (10**12, "at most 12 digits")]:
             with pytest.raises(ValueError, match=message):
                 run.save(step, state(3))
+        with pytest.raises(ValueError, match=r"^about.best is inf, expected a finite number"):
+            run.save(6, state(3), {"best": float("inf")})
         assert saved_steps(tmp_path) == [5]
 
 
@@ -101,15 +103,15 @@ def test_other_folders_are_refused_and_not_touched(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["config.json", "finished.json"])
-def test_damaged_files_are_refused(name, tmp_path):
-    with RunDirectory(tmp_path, CONFIG) as run:
+def test_damaged_files_are_refused(name, memory):
+    with RunDirectory(memory, CONFIG) as run:
         run.finish({"best": 0.5})
-    sound = (tmp_path / name).read_bytes()
+    sound = (memory / name).read_bytes()
     read = {"config.json": read_config, "finished.json": read_finished}[name]
     for at in range(len(sound)):
-        (tmp_path / name).write_bytes(sound[:at] + bytes([sound[at] ^ 1 << at % 8]) + sound[at + 1 :])
+        (memory / name).write_bytes(sound[:at] + bytes([sound[at] ^ 1 << at % 8]) + sound[at + 1 :])
         with pytest.raises(CheckpointError, match=name):
-            read(tmp_path)
+            read(memory)
 
 
 def test_configs_that_json_would_change_are_refused(tmp_path):

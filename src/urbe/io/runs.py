@@ -138,6 +138,7 @@ class RunDirectory:
         step = checks.whole_number("step", step, steps[-1] if steps else 0)
         if step >= 10**_DIGITS:
             raise ValueError(f"step is {step}, expected at most {_DIGITS} digits.")
+        require_plain("about", dict(about or {}))
         for log in self._logs.values():
             log.sync()  # a checkpoint never knows of lines that are not on the disk
         positions = {**self._positions, **{name: log.position() for name, log in self._logs.items()}}
