@@ -18,7 +18,7 @@ from urbe.deep.natures import Average, CVaR, Soft, Worst
 from urbe.deep.precision import double
 from urbe.deep.replay import Successors, Transition
 from urbe.deep.settings import Adam, CopyEvery, Epsilon, Network, Settings
-from urbe.deep.variances import LastLayer, NoVariance
+from urbe.deep.variances import LastLayer
 
 OBS, ACTIONS, STEPS = 3, 3, 50
 RATE = 0.01

@@ -147,7 +147,12 @@ class PaperAgent:
                 best = (q + self.variance.beta * noise[row] * np.sqrt(np.maximum(ws[-1], 0.0))).argmax()
             flips.append(best != q.argmax())
             actions.append(int(anything[row]) if uniform[row] < epsilon else int(best))
-        told = {"epsilon": epsilon, "flipped": np.mean(flips), "w": np.mean(ws), "negative_w": np.mean(np.array(ws) < 0)}
+        told = {
+            "epsilon": epsilon,
+            "flipped": np.mean(flips),
+            "w": np.mean(ws),
+            "negative_w": np.mean(np.array(ws) < 0),
+        }
         return actions, told
 
     def observe(self, entries, acting_obs):

@@ -1,0 +1,96 @@
+"""Networks: values and gradients against plain formulas, first weights against the law they are drawn from."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from oracles.paper_agent import forward
+from urbe.deep.networks import (
+    dense,
+    features,
+    head_values,
+    hidden,
+    init_layers,
+    n_features,
+    output,
+    q_values,
+    scaled,
+)
+from urbe.deep.settings import Network
+from urbe.deep.variances import LastLayer
+
+
+def normal(rng, *shape):
+    return jnp.asarray(rng.normal(size=shape), jnp.float32)
+
+
+# either side of the width at which the product is laid out differently
+@pytest.mark.parametrize(
+    ("rows", "inputs", "outputs"), [(1, 1, 1), (5, 15, 16), (5, 16, 15), (7, 16, 16), (33, 40, 17)]
+)
+def test_the_gradient_of_dense_is_that_of_the_plain_formula(rows, inputs, outputs):
+    rng = np.random.default_rng(inputs)
+    x, weight, bias, slope = normal(rng, rows, inputs), normal(rng, inputs, outputs), normal(rng, outputs), None
+    slope = normal(rng, rows, outputs)
+    found = jax.jit(jax.grad(lambda *at: (jnp.tanh(dense(*at)) * slope).sum(), argnums=(0, 1, 2)))(x, weight, bias)
+    plain = jax.grad(lambda x, w, b: (jnp.tanh(x @ w + b) * slope).sum(), argnums=(0, 1, 2))(x, weight, bias)
+    for mine, theirs in zip(found, plain, strict=True):
+        assert mine.shape == theirs.shape
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-5)  # sums of 40 float32 products
+
+
+def test_values_are_those_of_numpy():
+    layers = init_layers(jax.random.key(0), (3, 20, 18, 4))
+    layers = tuple(layer._replace(bias=layer.bias + 0.1) for layer in layers)
+    obs = normal(np.random.default_rng(0), 2, 5, 3)
+    expected = forward([(np.asarray(w, float), np.asarray(b, float)) for w, b in layers], np.asarray(obs))
+    np.testing.assert_allclose(hidden(layers, obs), expected[-2], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(q_values(Network((20, 18)), layers, obs), expected[-1], rtol=1e-4, atol=1e-5)
+    assert jnp.array_equal(output(layers, hidden(layers, obs)), q_values(Network((20, 18)), layers, obs))
+    head = head_values(LastLayer(), layers, obs)
+    assert jnp.array_equal(head, q_values(Network((20, 18)), layers, obs))
+    np.testing.assert_allclose(
+        head_values(LastLayer(non_negative=True), layers, obs), np.log1p(np.exp(expected[-1])), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_observations_are_divided_by_the_scale():
+    obs = jnp.asarray([[1.0, 2.0, 3.0]], jnp.float32)
+    assert jnp.array_equal(scaled(Network(), obs), obs)
+    assert scaled(Network(scale=(2.0,)), obs).tolist() == [[0.5, 1.0, 1.5]]
+    assert scaled(Network(scale=(1.0, 2.0, 4.0)), obs).tolist() == [[1.0, 1.0, 0.75]]
+    with jax.enable_x64(True):
+        assert scaled(Network(scale=(2.0,)), obs).dtype == jnp.float32
+
+
+def test_first_weights_are_uniform_with_variance_two_over_inputs():
+    layers = init_layers(jax.random.key(3), (50, 400, 100))
+    for layer, inputs in zip(layers, (50, 400), strict=True):
+        weight = np.asarray(layer.weight, float)
+        limit = np.sqrt(6.0 / inputs)
+        assert np.abs(weight).max() <= limit * (1 + 1e-6)
+        assert np.abs(weight).max() > 0.99 * limit
+        # the mean of n squares of uniforms has the relative deviation sqrt(4 / 5n): five of them, one in 2e6 seeds
+        assert weight.var() == pytest.approx(2.0 / inputs, rel=5 * np.sqrt(0.8 / weight.size))
+        assert not np.asarray(layer.bias).any()
+        assert layer.weight.dtype == jnp.float32
+    assert len(np.unique(np.concatenate([layer.weight.ravel()[:100] for layer in layers]))) == 200  # no key twice
+    with jax.enable_x64(True):
+        again = init_layers(jax.random.key(3), (50, 400, 100))
+    for a, b in zip(jax.tree.leaves(layers), jax.tree.leaves(again), strict=True):
+        assert b.dtype == jnp.float32
+        assert jnp.array_equal(a, b)
+
+
+def test_features_as_sigma_sees_them():
+    phi = jnp.asarray([[3.0, 4.0], [0.0, 0.0]], jnp.float32)
+    assert jnp.array_equal(features(LastLayer(), phi), phi)
+    unit = features(LastLayer(normalise=True), phi)
+    assert np.asarray(unit[0]) == pytest.approx(np.array([3.0, 4.0]) / np.sqrt(12.5))
+    assert unit[1].tolist() == [0.0, 0.0]  # dead units: no division by zero
+    assert features(LastLayer(constant=True), phi).tolist() == [[3.0, 4.0, 1.0], [0.0, 0.0, 1.0]]
+    both = features(LastLayer(normalise=True, constant=True), phi)
+    assert np.asarray(both[0]) == pytest.approx([3 / np.sqrt(12.5), 4 / np.sqrt(12.5), 1.0])
+    assert n_features(Network((9, 2)), LastLayer()) == 2
+    assert n_features(Network((9, 2)), LastLayer(constant=True)) == 3
