@@ -232,6 +232,10 @@ def accelerations(params, torque, state):
     return jnp.linalg.solve(mass, jnp.array([0.0, torque]) + pull - turning)
 
 
+all_accelerations = jax.jit(jax.vmap(accelerations, (None, None, 0)))
+all_motions = jax.jit(jax.vmap(motion, (0, None, None)))
+
+
 @pytest.mark.parametrize(
     "params",
     [AcrobotParams(), AcrobotParams(1.3, 0.7, 0.6, 1.9, 0.4, 0.9, 0.7, 1.6, 3.7)],
@@ -240,10 +244,9 @@ def accelerations(params, torque, state):
 def test_acrobot_obeys_its_lagrangian(params):
     states = ACROBOT[0][:50]
     with jax.enable_x64(True):
-        oracle = jax.jit(jax.vmap(lambda state: accelerations(params, 0.8, state)))
-        expected = np.asarray(oracle(states.astype(np.float64)))
+        expected = np.asarray(all_accelerations(params, 0.8, states.astype(np.float64)))
     assert expected.dtype == np.float64
-    found = np.asarray(jax.jit(jax.vmap(lambda state: motion(state, jnp.float32(0.8), params)))(states))
+    found = np.asarray(all_motions(states, jnp.float32(0.8), params))
     assert np.array_equal(found[:, :2], states[:, 2:])
     scale = 1.0 + np.abs(expected)
     assert (np.abs(found[:, 2:] - expected) / scale).max() < 1e-4  # float32, sums of terms of some thousands

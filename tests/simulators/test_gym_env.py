@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from urbe.simulators import CartPole, DeepSea, MountainCar, Outcomes, SimulatorEnv, step
+from urbe.simulators import CartPole, DeepSea, DeepSeaParams, MountainCar, Outcomes, SimulatorEnv, step
 from urbe.simulators.register import ENVIRONMENTS, register
 
 NAMES = sorted(ENVIRONMENTS)
@@ -91,10 +91,9 @@ def test_draws_are_those_of_the_simulator():
     env.reset(seed=11)
     words = np.random.Generator(np.random.PCG64(np.random.SeedSequence(11))).integers(2**32, size=2, dtype=np.uint32)
     key, state = jax.random.wrap_key_data(jnp.asarray(words)), jnp.int32(0)
+    go = jax.jit(lambda t, state: step(sea, jax.random.fold_in(key, t), state, jnp.int32(1), DeepSeaParams(slip=0.5)))
     for t in range(1, 7):
-        state, reward, ended = step(
-            sea, jax.random.fold_in(key, t), state, jnp.int32(1), sea.nominal()._replace(slip=0.5)
-        )
+        state, reward, ended = go(t, state)
         observation, earned, terminated, _, _ = env.step(1)
         assert np.array_equal(observation, sea.observe(state))
         assert earned == pytest.approx(float(reward), abs=1e-7)  # compiled division may differ in the last place
