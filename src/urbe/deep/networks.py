@@ -78,6 +78,10 @@ def scaled(network: Network, obs: Float[Array, "*B D"]) -> Float[Array, "*B D"]:
     """Observations as the first layer gets them."""
     if network.scale == (1.0,):
         return obs
+    if len(network.scale) not in (1, obs.shape[-1]):
+        raise ValueError(
+            f"scale has {len(network.scale)} entries, expected 1 or {obs.shape[-1]}, one per entry of an observation."
+        )
     return obs / jnp.asarray(network.scale, jnp.float32)
 
 

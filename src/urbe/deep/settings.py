@@ -27,10 +27,14 @@ class Network:
     scale: tuple[float, ...] = (1.0,)
 
     def __post_init__(self) -> None:
+        for name in ("hidden", "scale"):  # settings are hashed, lists are not
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         if not self.hidden:
             raise ValueError("hidden is empty, expected at least one layer: its units are the features.")
         for i, units in enumerate(self.hidden):
             checks.whole_number(f"hidden[{i}]", units, 1)
+        if not self.scale:
+            raise ValueError("scale is empty, expected one number, or one per entry of an observation.")
         for i, divisor in enumerate(self.scale):
             checks.positive(f"scale[{i}]", divisor)
 
@@ -78,6 +82,11 @@ class Adam:
     second_decay: float = 0.999
     offset: float = 1e-8
 
+    def __post_init__(self) -> None:
+        checks.number("first_decay", self.first_decay, 0.0, 1.0, closed=False)
+        checks.number("second_decay", self.second_decay, 0.0, 1.0, closed=False)
+        checks.positive("offset", self.offset)
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -116,6 +125,17 @@ class Settings:
     optimiser: Adam = field(default_factory=Adam)
 
     def __post_init__(self) -> None:
+        for name, kind, such in (
+            ("nature", Nature, "one such as Worst()"),
+            ("variance", Variance, "NoVariance() or LastLayer(...)"),
+            ("network", Network, "a Network(...)"),
+            ("copy", CopyEvery, "a CopyEvery(...)"),
+            ("epsilon", Epsilon, "an Epsilon(...)"),
+            ("optimiser", Adam, "an Adam(...)"),
+        ):
+            value = getattr(self, name)
+            if isinstance(value, type) or not isinstance(value, kind):
+                raise ValueError(f"{name} is {value!r}, expected {such}.")
         checks.discount(self.discount)
         checks.positive("learning_rate", self.learning_rate)
         for name in ("batch", "capacity", "warm_up", "train_every"):

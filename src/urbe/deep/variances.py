@@ -67,6 +67,7 @@ class LastLayer:
         checks.number("forget", self.forget, 0.0, 1.0)
         if self.residual_decay is not None:
             checks.probability("residual_decay", self.residual_decay)
+        object.__setattr__(self, "hidden", tuple(self.hidden))  # settings are hashed, lists are not
         for i, units in enumerate(self.hidden):
             checks.whole_number(f"hidden[{i}]", units, 1)
         checks.whole_number("refresh_every", self.refresh_every, 1)

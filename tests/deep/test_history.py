@@ -1,0 +1,104 @@
+"""The log and the episodes of an agent: columns, means, cuts into calls."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from urbe.deep.agent import Agent
+from urbe.deep.history import EPISODES, LOG, History
+from urbe.deep.meters import PER_STEP, PER_UPDATE
+from urbe.deep.trainer import Record
+from urbe.io.errors import CheckpointError
+
+
+class Clock:
+    """A trainer that does nothing but count: every third step ends an episode, whose return is its last step."""
+
+    def __init__(self):
+        self.step, self.calls, self._since = 0, [], 0
+
+    @property
+    def learner(self):
+        return SimpleNamespace(updates=self.step // 2, episodes=self.step // 3)
+
+    def advance(self, steps):
+        self.calls.append(steps)
+        self.step += steps
+
+    def collect(self):
+        ended = np.arange(self._since + 1, self.step + 1)
+        ended = ended[ended % 3 == 0]
+        means = {name: float(self.step) for name in (*PER_STEP, *PER_UPDATE)}
+        self._since = self.step
+        return Record(means, {"step": ended, "return": ended.astype(float), "length": np.full(len(ended), 3)})
+
+
+def agent(log_every=4):
+    return Agent("clock", Clock(), 0, log_every)
+
+
+def test_rows_come_every_so_many_steps_wherever_learning_is_cut():
+    whole, parts = agent().learn(12), agent()
+    for steps in (1, 2, 0, 6, 3):
+        parts.learn(steps)
+    assert whole.trainer.calls == [4, 4, 4]
+    assert parts.trainer.calls == [1, 2, 1, 4, 1, 3]
+    for table in ("log", "episodes"):
+        first, second = getattr(whole.history, table), getattr(parts.history, table)
+        assert first.keys() == second.keys()
+        for name in first:
+            np.testing.assert_array_equal(first[name], second[name])
+
+
+def test_columns_are_what_they_are_called():
+    history = agent().learn(12).history
+    assert tuple(history.log) == LOG
+    assert tuple(history.episodes) == EPISODES
+    assert history.log["step"].tolist() == [4, 8, 12]
+    assert history.log["updates"].tolist() == [2, 4, 6]
+    assert history.log["episodes"].tolist() == [1, 2, 4]
+    assert history.log["mean_return"].tolist() == [3.0, 6.0, 10.5]  # of those that ended since the row before
+    assert history.log["mean_length"].tolist() == [3.0, 3.0, 3.0]
+    assert history.log["td_error"].tolist() == [4.0, 8.0, 12.0]
+    assert history.episodes["step"].tolist() == [3, 6, 9, 12]
+
+
+def test_without_a_finished_episode_the_means_are_nan():
+    log = agent(log_every=2).learn(2).history.log
+    assert np.isnan(log["mean_return"]).all()
+    assert np.isnan(log["mean_length"]).all()
+
+
+def test_whoever_asks_is_given_each_row_and_its_episodes():
+    seen = []
+    agent().learn(9, on_record=lambda row, episodes: seen.append((row["step"], episodes["step"].tolist())))
+    assert seen == [(4, [3]), (8, [6])]
+
+
+def test_a_bar_can_be_shown(capsys):
+    assert agent().learn(8, progress=True).step == 8
+    assert "clock" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("steps", [-1, 1.5, True, None])
+def test_steps_are_a_whole_number(steps):
+    with pytest.raises(ValueError, match="steps is"):
+        agent().learn(steps)
+    with pytest.raises(ValueError, match="log_every is 0"):
+        agent(log_every=0)
+
+
+def test_a_history_goes_through_its_state():
+    history = agent().learn(12).history
+    flat = {f"{table}/{name}": column for table, columns in history.state().items() for name, column in columns.items()}
+    again = History.of(flat, "here")
+    for table in ("log", "episodes"):
+        for name, column in getattr(history, table).items():
+            np.testing.assert_array_equal(getattr(again, table)[name], column)
+    with pytest.raises(CheckpointError, match=r"has no column 'step' in history/log"):
+        History.of({name: column for name, column in flat.items() if name != "log/step"}, "here")
+    with pytest.raises(CheckpointError, match="columns of different lengths in history/episodes"):
+        History.of(flat | {"episodes/step": np.zeros(1)}, "here")
+    with pytest.raises(CheckpointError, match="has no column 'length'"):
+        History.of(flat | {"episodes/length": np.zeros((4, 1))}, "here")
