@@ -27,10 +27,12 @@ from urbe.deep.head import (
     refresh_head,
     replayed_visits,
 )
+from urbe.deep.keys import words
 from urbe.deep.loss import q_step
 from urbe.deep.networks import Layers, hidden, init_layers, output, scaled
 from urbe.deep.replay import Replay, Transition, init_replay, insert, sample
 from urbe.deep.settings import Settings
+from urbe.deep.targets import member_targets
 from urbe.deep.variances import LastLayer
 
 
@@ -119,8 +121,9 @@ def observe(
     choice = choose(settings, learner.head, learner.step, key, acting_obs, phi[n:], output(learner.q, phi[n:]))
 
     before = learner
+    fresh = member_targets(settings, learner.target, learner.q, transition.successors)
     learner = learner._replace(
-        replay=insert(learner.replay, transition, acting_obs, choice.action),
+        replay=insert(learner.replay, transition, acting_obs, choice.action, fresh, learner.version),
         step=before.step + n,
         episodes=before.episodes + transition.last.sum(dtype=jnp.int32),
     )
@@ -140,7 +143,8 @@ def _learn_head(
     assert learner.head is not None
     head, nu = learn_head(settings, variance, learner.head, visits)
     if variance.replayed:
-        places = sample(learner.replay, _stream(learner, _HEAD_BATCH, learner.step), variance.replayed)
+        drawn = words(jax.random.fold_in(learner.key, _HEAD_BATCH), learner.step, variance.replayed)
+        places = sample(learner.replay, drawn)
         head, _ = learn_head(settings, variance, head, replayed_visits(settings, learner.q, learner.replay, places))
     return learner._replace(head=head), nu
 
@@ -152,7 +156,8 @@ def _learn_q(
 
     def one(_: Array, carry: tuple[Learner, Array, Array]) -> tuple[Learner, Array, Array]:
         learner, loss_sum, error_sum = carry
-        places = sample(learner.replay, _stream(learner, _BATCH, learner.updates), settings.batch)
+        drawn = words(jax.random.fold_in(learner.key, _BATCH), learner.updates, settings.batch)
+        places = sample(learner.replay, drawn)
         step = q_step(
             settings, learner.q, learner.target, learner.moments, learner.head, learner.replay, learner.version, places
         )

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Int32
+from jaxtyping import Array, Bool, Float, Int, Int32, UInt64
 
 
 class Successors(NamedTuple):
@@ -68,35 +68,43 @@ def init_replay(capacity: int, obs_size: int, members: int, outcomes: int) -> Re
 
 
 def insert(
-    replay: Replay, transition: Transition, next_obs: Float[Array, "n D"], next_action: Int[Array, " n"]
+    replay: Replay,
+    transition: Transition,
+    next_obs: Float[Array, "n D"],
+    next_action: Int[Array, " n"],
+    target: Float[Array, "n K"],
+    version: Int[Array, ""],
 ) -> Replay:
-    """Adds n transitions, over the oldest ones when full."""
+    """Adds n transitions with their targets, over the oldest ones when full."""
     capacity = len(replay.stamp)
     n = len(transition.action)
+    new = replay._replace(
+        obs=transition.obs,
+        action=transition.action,
+        successors=transition.successors,
+        last=transition.last,
+        next_obs=next_obs,
+        next_action=next_action,
+        target=target,
+        stamp=jnp.broadcast_to(version, n),
+    )
     for row in range(n):
         at = (replay.inserted + row) % capacity
 
-        def put(ring: Array, new: Array, at: Array = at, row: int = row) -> Array:
-            changed: Array = jax.lax.dynamic_update_index_in_dim(ring, new[row].astype(ring.dtype), at, 0)
+        def put(ring: Array, of_all: Array, at: Array = at, row: int = row) -> Array:
+            if not ring.ndim:
+                return ring
+            changed: Array = jax.lax.dynamic_update_index_in_dim(ring, of_all[row].astype(ring.dtype), at, 0)
             return changed
 
-        replay = replay._replace(
-            obs=put(replay.obs, transition.obs),
-            action=put(replay.action, transition.action),
-            successors=jax.tree.map(put, replay.successors, transition.successors),
-            last=put(replay.last, transition.last),
-            next_obs=put(replay.next_obs, next_obs),
-            next_action=put(replay.next_action, next_action),
-            stamp=put(replay.stamp, jnp.full(n, -1, jnp.int32)),
-        )
+        replay = jax.tree.map(put, replay, new)
     return replay._replace(inserted=replay.inserted + n)
 
 
-def sample(replay: Replay, key: jax.Array, count: int) -> Int[Array, " count"]:
-    """Places of `count` transitions, uniform with repetition. The key is consumed."""
+def sample(replay: Replay, words: UInt64[Array, " B"]) -> Int32[Array, " B"]:
+    """Places of transitions, uniform with repetition, from uniform random words."""
     present = jnp.minimum(replay.inserted, len(replay.stamp)).astype(jnp.uint64)
-    bits = jax.random.bits(key, (count,), jnp.uint32).astype(jnp.uint64)
+    places = (((words >> 32) * present) >> 32).astype(jnp.int32)
     # once for all who read at these places, not again inside each of them
-    places = ((bits * present) >> 32).astype(jnp.int32)
     barred: Array = jax.lax.optimization_barrier(places)  # type: ignore[no-untyped-call]
     return barred

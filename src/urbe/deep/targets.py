@@ -15,8 +15,8 @@ from urbe.deep.networks import Layers, q_values
 from urbe.deep.replay import Replay, Successors
 from urbe.deep.settings import Settings
 
-BLOCK = 32
-"""Transitions brought up to date at once: enough rows for a fast product, few enough to waste little."""
+ROWS = 256
+"""Successors evaluated at once: enough for a fast product, few enough to waste little on the last ones."""
 
 
 def member_targets(settings: Settings, target: Layers, online: Layers, successors: Successors) -> Float[Array, "B K"]:
@@ -42,18 +42,24 @@ def update_targets(
     settings: Settings, replay: Replay, target: Layers, version: Int[Array, ""], places: Int[Array, " B"]
 ) -> Replay:
     """Makes `replay.target[places]` those of `target`, whose version is `version`."""
-    batch = len(places)
-    padded = -(-batch // BLOCK) * BLOCK
+    n_places, per_place = len(places), replay.successors.weight.shape[1] * replay.successors.weight.shape[2]
+    block = min(max(ROWS // per_place, 1), n_places)
     stale = replay.stamp[places] != version
-    order = jnp.where(stale, jnp.cumsum(stale, dtype=jnp.int32) - 1, padded)
-    todo = jnp.full(padded, places[0]).at[order].set(places, mode="drop")  # the stale ones first
+    n_stale = stale.sum(dtype=jnp.int32)
 
-    def block(i: Array, kept: tuple[Array, Array]) -> tuple[Array, Array]:
-        rows = jax.lax.dynamic_slice_in_dim(todo, i * BLOCK, BLOCK)
-        values = member_targets(settings, target, target, at(replay.successors, rows))
-        return kept[0].at[rows].set(values), kept[1].at[rows].set(version)
+    def bring_up_to_date(_: Array, kept: tuple[Array, Array]) -> tuple[Array, Array]:
+        # the stale places first; what pads the last block is computed again, to the same value
+        padded = -(-n_places // block) * block
+        order = jnp.where(stale, jnp.cumsum(stale, dtype=jnp.int32) - 1, padded)
+        todo = jnp.full(padded, places[0]).at[order].set(places, mode="drop")
 
-    # places[0] may stand for padding and be fresh: it is computed again, to the same value
-    n_blocks = (stale.sum(dtype=jnp.int32) + (BLOCK - 1)) // BLOCK
-    values, stamps = jax.lax.fori_loop(0, n_blocks, block, (replay.target, replay.stamp))
+        def one_block(i: Array, kept: tuple[Array, Array]) -> tuple[Array, Array]:
+            rows = jax.lax.dynamic_slice_in_dim(todo, i * block, block)
+            values = member_targets(settings, target, target, at(replay.successors, rows))
+            return kept[0].at[rows].set(values), kept[1].at[rows].set(version)
+
+        return jax.lax.fori_loop(0, (n_stale + (block - 1)) // block, one_block, kept)
+
+    # a loop that runs once or not at all: between copies there is nothing to do
+    values, stamps = jax.lax.fori_loop(0, jnp.minimum(n_stale, 1), bring_up_to_date, (replay.target, replay.stamp))
     return replay._replace(target=values, stamp=stamps)
