@@ -33,11 +33,13 @@ def cache_compilation(folder: str | os.PathLike[str] | None = None, *, largest: 
       the folder.
     """
     import jax  # only who calls this needs it
+    from jax.experimental.compilation_cache import compilation_cache
 
     checks.whole_number("largest", largest, 0)
     path = default_folder() if folder is None else Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     _tidy(path, largest)
+    compilation_cache.reset_cache()  # JAX decides once, at its first compilation
     jax.config.update("jax_compilation_cache_dir", str(path))  # type: ignore[no-untyped-call]
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)  # type: ignore[no-untyped-call]
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)  # type: ignore[no-untyped-call]

@@ -86,7 +86,7 @@ def describe(name: str, value: Any) -> Any:
         return value
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else {"number": repr(float(value))}
-    if np.ndim(value) == 0 and hasattr(value, "dtype"):
+    if hasattr(value, "dtype") and np.ndim(value) == 0:
         return describe(name, float(str(np.float32(value))) if value.dtype == np.float32 else value.item())
     if _is_named_tuple(value):
         return _known(name, type(value)) | {

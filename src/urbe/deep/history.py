@@ -62,6 +62,9 @@ class History:
     def of(tables: Mapping[str, np.ndarray], source: str | os.PathLike[str]) -> History:
         """The history that `state` gave, as `log/step` and so on."""
         history = History()
+        known = {f"{table}/{name}" for table, names in (("log", LOG), ("episodes", EPISODES)) for name in names}
+        if not known >= tables.keys():
+            raise CheckpointError(source, f"has history/{min(tables.keys() - known)}, for which there is no place.")
         for table, columns in (("log", history._log), ("episodes", history._episodes)):
             for name, column in columns.items():
                 values = tables.get(f"{table}/{name}")

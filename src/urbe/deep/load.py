@@ -22,7 +22,9 @@ from urbe.deep.agent import VERSION, Agent
 from urbe.deep.compiled import init_run
 from urbe.deep.compiled_trainer import CompiledTrainer
 from urbe.deep.describe import build
+from urbe.deep.frozen_trainer import FrozenTrainer
 from urbe.deep.keys import key_data, root_key
+from urbe.deep.learner import Learner, init_learner
 from urbe.deep.precision import double
 from urbe.deep.settings import Settings
 from urbe.deep.trainer import Trainer
@@ -33,7 +35,11 @@ from urbe.io.tensors import load_tensors
 from urbe.io.tree import unflatten
 from urbe.simulators import Constant, Schedule, Simulator, UncertaintySet
 
+LEARNER = "trainer/learner/"
+"""What the names of the learner's tensors begin with, whatever it learned in."""
+
 Path_ = str | os.PathLike[str]
+_WORLDS = ("simulator", "gymnasium", "none")
 _PARTS = {"agent": str, "seed": int, "log_every": int, "settings": dict, "world": dict}
 
 
@@ -72,6 +78,7 @@ def load(
     """
     saved = _read(path)
     chosen = _settings(saved) if settings is None else settings
+    tensors = saved.tensors
     if env is not None:
         trainer = _given(saved, chosen, env, uncertainty_set, schedule)
     elif uncertainty_set is not None or schedule is not None:
@@ -79,11 +86,10 @@ def load(
     elif _is_described(saved.world):
         trainer = _described(saved, chosen)
     else:
-        from urbe.deep.frozen_trainer import FrozenTrainer
-
-        trainer = FrozenTrainer(chosen, saved.seed, *_sizes(saved))
+        trainer = _frozen(saved, chosen)
+        tensors = {name: array for name, array in tensors.items() if name.startswith(("history/", LEARNER))}
     agent = Agent(saved.name, trainer, saved.seed, saved.log_every)
-    agent.load_tensors(saved.tensors, path)
+    agent.load_tensors(tensors, path)
     return agent
 
 
@@ -126,8 +132,10 @@ def _read(path: Path_) -> Saved:
     for part, kind in _PARTS.items():
         if type(about[part]) is not kind:
             raise CheckpointError(path, f"has the {part} {about[part]!r:.100}, expected one of type {kind.__name__}.")
-    if not about["world"].keys() >= {"kind", "uncertain"}:
-        raise CheckpointError(path, f"tells of a world {checks.listing(sorted(about['world']))}, expected its kind.")
+    if about["world"].get("kind") not in _WORLDS:
+        raise CheckpointError(
+            path, f"has a world of the kind {about['world'].get('kind')!r:.100}, expected one of {', '.join(_WORLDS)}."
+        )
     with _refused(path, "an agent"):
         checks.whole_number("seed", about["seed"], 0)
         checks.whole_number("log_every", about["log_every"], 1)
@@ -140,54 +148,73 @@ def _settings(saved: Saved) -> Settings:
     with _refused(saved.path, "settings"):
         settings = build("settings", saved.settings)
         if not isinstance(settings, Settings):
-            raise ValueError(f"found {type(settings).__name__}, expected Settings.")
-        return settings
+            raise ValueError(f"found {settings!r:.100}, expected Settings.")
+    return settings
 
 
 def _is_described(world: Mapping[str, Any]) -> bool:
     parts = (world.get("simulator"), world.get("schedule"))
-    return world.get("kind") == "simulator" and not any(type(part) is dict and "why" in part for part in parts)
+    return world["kind"] == "simulator" and not any(type(part) is dict and "why" in part for part in parts)
 
 
 def _described(saved: Saved, settings: Settings) -> Trainer:
-    """The simulator the file tells of, if its tensors fit."""
+    """With the simulator the file tells of."""
     with _refused(saved.path, "a simulator"):
         simulator = build("simulator", saved.world["simulator"])
         schedule = build("schedule", saved.world["schedule"])
         uncertain = _told_set(simulator, saved.world["uncertain"])
-        # shapes first: nothing is allocated before the arrays, which are there, agree to its size
-        params = None if uncertain is None else uncertain.params
-        changing = Constant(simulator.nominal()) if schedule is None else schedule
-
-        def begin(key: jax.Array) -> Any:
-            return key_data(init_run(settings, simulator, params, changing, key, saved.log_every))
-
-        with double():
-            like = jax.eval_shape(begin, root_key(saved.seed))
-        unflatten(_of_trainer(saved), {"trainer": like}, saved.path)
+        # shapes first: nothing is made before the arrays, which are there, agree to its size
+        shapes = _shapes(simulator, uncertain, settings, schedule, saved)
+        unflatten(_named(saved, "trainer/"), {"trainer": shapes}, saved.path)
         return CompiledTrainer(settings, simulator, uncertain, schedule, saved.seed, saved.log_every)
 
 
+def _frozen(saved: Saved, settings: Settings) -> Trainer:
+    """With no world at all."""
+    with _refused(saved.path, "an agent"):
+        sizes = _sizes(saved)
+        with double():
+            shapes = jax.eval_shape(lambda key: key_data(init_learner(settings, key, *sizes)), root_key(saved.seed))
+        unflatten(_named(saved, LEARNER), {"trainer": {"learner": shapes}}, saved.path)
+        return FrozenTrainer(settings, saved.seed, *sizes)
+
+
 def _given(
-    saved: Saved, settings: Settings, env: World, uncertain: Uncertain | None, schedule: Schedule | None
+    saved: Saved, settings: Settings, env: Any, uncertain: Uncertain | None, schedule: Schedule | None
 ) -> Trainer:
-    """The environment as given, if it fits."""
-    is_gym, was_gym = isinstance(env, (gymnasium.Env, gymnasium.vector.VectorEnv)), saved.world["kind"] != "simulator"
-    if is_gym != was_gym:
-        told = {True: "a Gymnasium environment", False: "a simulator"}
+    """With the environment that was given, if it fits."""
+    found = "gymnasium" if isinstance(env, (gymnasium.Env, gymnasium.vector.VectorEnv)) else "simulator"
+    if found != saved.world["kind"]:
+        told = {"gymnasium": "a Gymnasium environment", "simulator": "a simulator", "none": "none"}
         raise ValueError(
-            f"env is {told[is_gym]}, expected {told[was_gym]}, as the agent in {os.fspath(saved.path)} was trained on."
+            f"env is {told[found]}, expected {told[saved.world['kind']]}, as the agent in {os.fspath(saved.path)} was "
+            "saved with."
         )
-    if uncertain is None and saved.world["uncertain"] is not None:
-        if is_gym:
-            raise ValueError(
-                "uncertainty_set is missing, expected the members that the agent was trained with: "
-                f"{_sizes(saved).members} of them."
-            )
-        uncertain = _told_set(env, saved.world["uncertain"])
+    if uncertain is None and saved.world.get("members") is not None:
+        raise ValueError(
+            "uncertainty_set is missing, expected the members that the agent was trained with: "
+            f"{_sizes(saved).members} of them."
+        )
+    if found == "simulator":
+        if uncertain is None:
+            uncertain = _told_set(env, saved.world.get("uncertain"))
+        shapes = _shapes(env, uncertain, settings, schedule, saved)
+        _require_fit(_sizes(saved), _sizes_of(shapes.learner), saved.path)
     trainer = make_trainer(env, uncertain, settings, schedule, saved.seed, saved.log_every)
-    _require_fit(_sizes(saved), _sizes_of(trainer), saved.path)
+    _require_fit(_sizes(saved), _sizes_of(trainer.learner), saved.path)
     return trainer
+
+
+def _shapes(simulator: Simulator, uncertain: Any, settings: Settings, schedule: Schedule | None, saved: Saved) -> Any:
+    """Of everything a run on a simulator has, with keys in plain words; nothing is computed."""
+    params = None if uncertain is None else uncertain.params
+    changing = Constant(simulator.nominal()) if schedule is None else schedule
+
+    def begin(key: jax.Array) -> Any:
+        return key_data(init_run(settings, simulator, params, changing, key, saved.log_every))
+
+    with double():
+        return jax.eval_shape(begin, root_key(saved.seed))
 
 
 def _require_fit(then: Sizes, now: Sizes, path: Path_) -> None:
@@ -210,23 +237,21 @@ def _told_set(simulator: Simulator, told: Mapping[str, Any] | None) -> Uncertain
     return None if told is None else UncertaintySet.from_description(simulator, told)
 
 
-def _of_trainer(saved: Saved) -> dict[str, np.ndarray]:
-    return {name: array for name, array in saved.tensors.items() if name.startswith("trainer/")}
+def _named(saved: Saved, start: str) -> dict[str, np.ndarray]:
+    return {name: array for name, array in saved.tensors.items() if name.startswith(start)}
 
 
 def _sizes(saved: Saved) -> Sizes:
     """As the tensors have them."""
     with _refused(saved.path, "an agent"):
-        learner = "trainer/learner"
-        depth = sum(name.startswith(f"{learner}/q/") and name.endswith("/bias") for name in saved.tensors)
-        obs_size, _ = saved.tensors[f"{learner}/q/0/weight"].shape
-        (n_actions,) = saved.tensors[f"{learner}/q/{depth - 1}/bias"].shape
-        _, members, outcomes = saved.tensors[f"{learner}/replay/successors/weight"].shape
-        return Sizes(obs_size, n_actions, members, outcomes)
+        depth = sum(name.startswith(f"{LEARNER}q/") and name.endswith("/bias") for name in saved.tensors)
+        obs_size, _ = saved.tensors[f"{LEARNER}q/0/weight"].shape
+        (n_actions,) = saved.tensors[f"{LEARNER}q/{depth - 1}/bias"].shape
+        _, members, outcomes = saved.tensors[f"{LEARNER}replay/successors/weight"].shape
+    return Sizes(obs_size, n_actions, members, outcomes)
 
 
-def _sizes_of(trainer: Trainer) -> Sizes:
-    learner = trainer.learner
+def _sizes_of(learner: Learner) -> Sizes:
     _, members, outcomes = learner.replay.successors.weight.shape
     return Sizes(learner.q[0].weight.shape[0], learner.q[-1].bias.shape[0], members, outcomes)
 
