@@ -61,7 +61,7 @@ def robust_dqn(
     log_every: int = LOG_EVERY,
     **changes: Any,
 ) -> Agent:
-    """Robust DQN [DiCastro2012]: targets are the worst over an uncertainty set.
+    """Robust DQN [Shashua2017]: targets are the worst over an uncertainty set.
 
     Args:
       env: as for `dqn`, and so are all other arguments.
