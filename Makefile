@@ -24,6 +24,7 @@ $(VENV)/.dev: pyproject.toml constraints.txt
 
 $(VENV)/.bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,bench]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --requirement benchmarks/peers.txt
 	@touch $@
 
 reproduce: $(VENV)/.dev

@@ -13,6 +13,8 @@ from pathlib import Path
 from benchmarks import agents, measures
 from benchmarks.measures import Line
 
+PACKAGES = ("numpy", "numba", "jax", "mdpsolver", "quantecon", "pymdptoolbox", "stable-baselines3", "torch")
+
 PAGE = """\
 # Benchmarks
 
@@ -26,7 +28,9 @@ robust solver can be installed from PyPI. "Off by" is the distance of their valu
 span and returns unshifted values. A second solve of one mdpsolver model starts from the first one's policy, so each of
 its solves has a fresh model. urbe's solves include certified bounds. Residual-stopped modified policy iteration runs on
 urbe's own kernels, with the best number of evaluation sweeps of those tried. Agents are compared with
-`benchmarks/naive.py`: NumPy, one replicate at a time, everything planned anew before each episode.
+`benchmarks/naive.py`: NumPy, one replicate at a time, everything planned anew before each episode. **Deep** agents
+learn CartPole with the network 4-128-128-128-2, mini-batches of 256, one gradient step per step, one thread
+(`benchmarks/deep.py`).
 
 | what | found | wanted | | detail |
 |---|---:|---:|---|---|
@@ -39,7 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the table to a Markdown page")
     parser.add_argument(
-        "--only", nargs="*", metavar="NAME", help="solves, sweeps, slow, threads, variance, large, start, agents"
+        "--only", nargs="*", metavar="NAME", help="solves, sweeps, slow, threads, variance, large, start, agents, deep"
     )
     parser.add_argument("--repeats", type=int, default=15)
     options = parser.parse_args()
@@ -53,6 +57,7 @@ def main() -> None:
         "large": lambda: measures.large(10**6, 4.0) + measures.large(10**7, 12.0),
         "start": lambda: measures.cold_start(5),
         "agents": lambda: agents.agents(options.repeats),
+        "deep": _deep,
     }
     lines: list[Line] = []
     for name, measure in groups.items():
@@ -63,6 +68,12 @@ def main() -> None:
     if options.write is not None:
         options.write.write_text(_page([_row(line) for line in lines] + _kept(options.write, lines)))
         print(f"Written to {options.write}", file=sys.stderr)
+
+
+def _deep() -> list[Line]:
+    from benchmarks.deep import deep_agents  # JAX reads its settings when it is imported
+
+    return deep_agents()
 
 
 def _row(line: Line) -> str:
@@ -92,9 +103,7 @@ def _subject(row: str) -> str:
 
 
 def _page(rows: list[str]) -> str:
-    packages = ", ".join(
-        f"{name} {version(name)}" for name in ("numpy", "numba", "mdpsolver", "quantecon", "pymdptoolbox")
-    )
+    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     return PAGE.format(
         day=date.today().isoformat(),
         machine=f"{platform.machine()}, {_cores()} cores",

@@ -149,7 +149,13 @@ _NAMES = {
         "value_variance",
     ),
 }
-_PACKAGES = {"agents": "urbe.agents", "envs": "urbe.envs", "library": "urbe.mdp.library"}
+_PACKAGES = {
+    "agents": "urbe.agents",
+    "deep": "urbe.deep",
+    "envs": "urbe.envs",
+    "library": "urbe.mdp.library",
+    "simulators": "urbe.simulators",
+}
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 

@@ -1,1 +1,26 @@
-"""Deep agents in JAX (extra `urbe[deep]`)."""
+"""Deep agents in JAX (extra `urbe[deep]`): DQN, robust DQN, DQN-UBE, DQN-URBE and soft-robust DQN."""
+
+from urbe.deep import paper as paper
+from urbe.deep.agent import Agent as Agent
+from urbe.deep.load import load as load
+from urbe.deep.natures import Average as Average
+from urbe.deep.natures import CVaR as CVaR
+from urbe.deep.natures import Nature as Nature
+from urbe.deep.natures import Soft as Soft
+from urbe.deep.natures import Worst as Worst
+from urbe.deep.policy import Policy as Policy
+from urbe.deep.presets import dqn as dqn
+from urbe.deep.presets import dqn_ube as dqn_ube
+from urbe.deep.presets import dqn_urbe as dqn_urbe
+from urbe.deep.presets import robust_dqn as robust_dqn
+from urbe.deep.presets import soft_robust_dqn as soft_robust_dqn
+from urbe.deep.settings import Adam as Adam
+from urbe.deep.settings import CopyEvery as CopyEvery
+from urbe.deep.settings import Epsilon as Epsilon
+from urbe.deep.settings import Network as Network
+from urbe.deep.settings import Settings as Settings
+from urbe.deep.train import train as train
+from urbe.deep.trouble import NotFinite as NotFinite
+from urbe.deep.variances import LastLayer as LastLayer
+from urbe.deep.variances import NoVariance as NoVariance
+from urbe.deep.variances import calibrated as calibrated
