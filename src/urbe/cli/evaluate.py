@@ -14,6 +14,8 @@ import numpy as np
 
 from urbe import checks
 from urbe.cli.jax_setup import set_up_jax
+from urbe.io.logs import format_of
+from urbe.io.tables import write_table
 
 HELP = """\
 --over says which dynamics to try; parameters that are not named are nominal. Give it once per parameter, several mean
@@ -75,11 +77,13 @@ def run(options: argparse.Namespace) -> int:
     """Evaluates and reports; returns the exit code."""
     grid = grid_of(options.over)
     if options.figure is not None:
-        _can_be_drawn(options.figure)
+        _can_be_drawn(options.figure, grid)
+    for table in (options.csv, options.episodes_csv):
+        if table is not None:
+            format_of(table)
     set_up_jax()
     from urbe.deep.load import load
     from urbe.evaluation.robustness import evaluate
-    from urbe.io.tables import write_table
 
     agents = {path: load(path) for path in dict.fromkeys(map(os.path.normpath, options.run_paths))}
     labels = _labels({path: agent.name for path, agent in agents.items()})
@@ -133,6 +137,8 @@ def _values(text: str) -> tuple[str, tuple[float, ...]]:
             raise ValueError("it has no name and '='")
         if ":" not in told:
             return name, tuple(map(float, told.split(",")))
+        if told.count(":") != 2:
+            raise ValueError(f"it has {told.count(':')} of two ':'")
         low, high, count = told.split(":")
         return name, tuple(np.linspace(float(low), float(high), checks.whole_number("count", int(count), 1)).tolist())
     except ValueError as error:
@@ -183,9 +189,13 @@ def _together(tables: dict[str, Any], names: dict[str, str]) -> dict[str, np.nda
     return whole | {name: np.concatenate([table[name] for table in tables.values()]) for name in first}
 
 
-def _can_be_drawn(path: str) -> None:
+def _can_be_drawn(path: str, grid: Any) -> None:
+    """Raises before anything is played for a figure that could not be drawn."""
     if Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
         raise ValueError(f"--figure {path} ends in {Path(path).suffix!r}, expected one of .png, .svg, .pdf.")
+    lengths = [len(set(values)) for values in grid.values()] if isinstance(grid, dict) else []
+    if len(lengths) != 1 or lengths[0] < 2:
+        raise ValueError("--figure draws over one parameter, expected one --over with at least two values.")
 
 
 def _draw(path: str, evaluations: dict[str, Any]) -> None:

@@ -29,6 +29,11 @@ class GymWorld:
     """
 
     def __init__(self, env: EnvSource) -> None:
+        if not isinstance(env, gymnasium.Env) and not callable(env):
+            raise ValueError(
+                f"env is of type {type(env).__name__}, expected a simulator, a Gymnasium environment with set_params, "
+                "or a function that makes environments."
+            )
         self._given = env if isinstance(env, gymnasium.Env) else None
         self._make = _maker(env)
         self._fresh = not isinstance(env, gymnasium.Env) and _takes_params(env)
@@ -41,10 +46,11 @@ class GymWorld:
 
     def enter(self, point: Point) -> None:
         """See `World`; makes environments anew where that is how they get their parameters."""
-        self._point, count = point, max(len(self._envs), 1)
-        if self._fresh:
+        if self._fresh and (not self._envs or point != self._point):
+            count = max(len(self._envs), 1)
             self.close()
             self._envs = [self._made(point) for _ in range(count)]
+        self._point = point
         for env in self._envs:
             self._tell(env)
 

@@ -141,6 +141,7 @@ def takes_rows(ask: Ask, obs: np.ndarray, action_shape: tuple[int, ...]) -> bool
         together = np.asarray(ask(np.stack([obs] * count)))
     except Exception:  # whatever it raises, one by one is what it is asked next
         return False
-    if together.shape != (count, *action_shape):
+    alone = np.asarray(ask(obs))
+    if together.shape != (count, *action_shape) or alone.size != together[0].size:
         return False
-    return bool(np.allclose(together, np.asarray(ask(obs)), rtol=1e-5, atol=1e-6))
+    return bool(np.allclose(together, alone.reshape(action_shape), rtol=1e-5, atol=1e-6))

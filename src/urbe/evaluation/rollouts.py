@@ -48,6 +48,7 @@ class Outcome(NamedTuple):
 
 class _Block(NamedTuple):
     state: State
+    obs: Float[Array, "B D"]
     alive: Bool[Array, " B"]
     outcome: Outcome
     step: Int32[Array, ""]
@@ -93,10 +94,10 @@ def _roll_out(
         return block.alive.any() & (block.step < time_limit)
 
     def one(block: _Block) -> _Block:
-        obs = jax.vmap(simulator.observe)(block.state)
-        action = rule(weights, obs, normal(noise, block.step, simulator.n_actions) if noisy else None)
+        action = rule(weights, block.obs, normal(noise, block.step, simulator.n_actions) if noisy else None)
         told, alive = block.outcome, block.alive
         arrived = advance(simulator, world, block.step, block.state, action, params, alive)
+        obs = jax.vmap(simulator.observe)(arrived.state)
         trouble = _trouble(obs, arrived.reward)
         outcome = Outcome(
             told.gathered + jnp.where(alive, arrived.reward.astype(jnp.float64), 0.0),
@@ -105,11 +106,12 @@ def _roll_out(
             jnp.where(alive, trouble, told.trouble),
         )
         goes = alive & ~arrived.terminated & (trouble == FINE)
-        return _Block(arrived.state, goes, outcome, block.step + 1)
+        return _Block(arrived.state, obs, goes, outcome, block.step + 1)
 
     no = jnp.zeros(size, jnp.bool_)
     nothing = Outcome(jnp.zeros(size, jnp.float64), jnp.zeros(size, jnp.int32), no, jnp.full(size, FINE, jnp.int32))
-    first = _Block(begin(simulator, world, params), ~no, nothing, jnp.int32(0))
+    state = begin(simulator, world, params)
+    first = _Block(state, jax.vmap(simulator.observe)(state), ~no, nothing, jnp.int32(0))
     return jax.lax.while_loop(goes_on, one, first).outcome
 
 
@@ -134,8 +136,8 @@ def advance(
 
 
 def _trouble(obs: Float[Array, "B D"], reward: Float[Array, " B"]) -> Int32[Array, " B"]:
-    seen = jnp.isfinite(obs).all(axis=-1)
-    return jnp.where(seen, jnp.where(jnp.isfinite(reward), FINE, BAD_REWARD), BAD_OBSERVATION).astype(jnp.int32)
+    seen = jnp.where(jnp.isfinite(obs).all(axis=-1), FINE, BAD_OBSERVATION)
+    return jnp.where(jnp.isfinite(reward), seen, BAD_REWARD).astype(jnp.int32)
 
 
 def _where(alive: Bool[Array, " B"], new: Array, old: Array) -> Array:

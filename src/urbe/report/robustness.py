@@ -52,7 +52,7 @@ def _draw(
         axes.plot(at, lowest, color=looks[label].colour, linestyle=looks[label].dash, linewidth=0.8, alpha=0.75)
     draw_bands(axes, at, bands)
     for label, band in bands.items():
-        axes.plot(at, band.estimate, looks[label].marker, color=looks[label].colour, markersize=4.0, linestyle="none")
+        axes.plot(at, band.estimate, looks[label].marker, color=looks[label].colour, markersize=4.0, clip_on=False)
     first = next(iter(evaluations.values()))
     episodes = first.table()["episodes"][0]
     axes.set_title(
@@ -70,8 +70,8 @@ def _parameter(evaluations: Mapping[str, Evaluation]) -> str:
     first_label, first = next(iter(evaluations.items()))
     for label, each in evaluations.items():
         if len(each.varied) != 1:
-            found = " and ".join(each.varied) or "nothing"
-            raise ValueError(f"In {label!r} {found} varies, expected one parameter to draw over.")
+            found = ", ".join(each.varied) or "none"
+            raise ValueError(f"In {label!r} the parameters that vary are {found}, expected one to draw over.")
         name = each.varied[0]
         if len(set(each.param(name))) < 2:
             raise ValueError(
