@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from urbe.cli import convert, plan, reproduce, solve, train
+from urbe.cli import convert, evaluate, plan, reproduce, solve, train
 
 OK, NOT_SOLVED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -27,6 +27,7 @@ start here:
   urbe plan log.csv --discount 0.95                                 from a log of transitions to a safe policy
   urbe convert model.csv model.npz --discount 0.99                  the same model, faster to read
   urbe train cartpole --agent dqn-urbe --seed 0 --out runs/x        a deep robust agent, in a folder to go on from
+  urbe evaluate runs/x --over half_length=0.1:5:11                  how it fares on other dynamics
   urbe solve --help                                                 all sets, formats and options
 
 a model in CSV has a header and 0-based ids:
@@ -61,7 +62,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"urbe {version('urbe')}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (solve, plan, convert, train, reproduce):
+    for command in (solve, plan, convert, train, evaluate, reproduce):
         command.add_parser(commands)
     return parser
 
