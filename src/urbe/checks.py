@@ -3,7 +3,7 @@
 A message says which argument, which index, what was found, what was expected and what to do.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -134,6 +134,16 @@ def one_of(name: str, value: object, choices: Sequence[str]) -> str:
     if value not in choices:
         raise ValueError(f"{name} is {value!r}, expected one of {', '.join(map(repr, choices))}.")
     return str(value)
+
+
+def known_names(given: Iterable[str], known: Sequence[str], of: str) -> None:
+    """Raises when a parameter is named that `of` does not have."""
+    unknown = [repr(name) for name in given if name not in known]
+    if unknown:
+        raise ValueError(
+            f"{listing(unknown)} {'is' if len(unknown) == 1 else 'are'} not among the parameters of {of}, which are "
+            f"{listing(known, 40)}."
+        )
 
 
 def non_negative(name: str, array: FloatArray) -> None:

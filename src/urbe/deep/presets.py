@@ -17,7 +17,7 @@ from urbe.deep.agent import Agent
 from urbe.deep.natures import Average, Nature, Soft, Worst
 from urbe.deep.settings import Settings
 from urbe.deep.variances import LastLayer, NoVariance, Variance
-from urbe.deep.world import Uncertain, World, make_trainer
+from urbe.deep.world import Uncertain, World, make_trainer, required
 from urbe.simulators import Schedule
 
 DEFAULT = Settings()
@@ -68,7 +68,16 @@ def robust_dqn(
       uncertainty_set: parameters of the simulator; for a Gymnasium environment its `Members`.
     """
     return _agent(
-        "robust-dqn", env, uncertainty_set, Worst(), NoVariance(), seed, settings, schedule, log_every, changes
+        "robust-dqn",
+        env,
+        required(env, uncertainty_set),
+        Worst(),
+        NoVariance(),
+        seed,
+        settings,
+        schedule,
+        log_every,
+        changes,
     )
 
 
@@ -91,6 +100,7 @@ def soft_robust_dqn(
       shares: the weight of each member, summing to one; None weighs all alike.
     """
     nature: Nature = Average()
+    required(env, uncertainty_set)
     if shares is not None:
         checks.distribution("shares", shares, len(uncertainty_set))
         # members without weight are not simulated at all
@@ -136,7 +146,16 @@ def dqn_urbe(
     True
     """
     return _agent(
-        "dqn-urbe", env, uncertainty_set, Worst(), _head(settings), seed, settings, schedule, log_every, changes
+        "dqn-urbe",
+        env,
+        required(env, uncertainty_set),
+        Worst(),
+        _head(settings),
+        seed,
+        settings,
+        schedule,
+        log_every,
+        changes,
     )
 
 

@@ -63,8 +63,8 @@ def look(
     )
 
 
-def raise_trouble(trouble: Trouble, one_member: bool) -> None:
-    """Raises when something was noted."""
+def raise_trouble(trouble: Trouble, one_member: bool, environment: int | None = None) -> None:
+    """Raises when something was noted; `environment` is where, when there are several."""
     kind = int(trouble.kind)
     if not kind:
         return
@@ -76,7 +76,8 @@ def raise_trouble(trouble: Trouble, one_member: bool) -> None:
         if kind == 5
         else "The environment gave it: check its dynamics and parameters at that step."
     )
+    where = "" if environment is None else f" of environment {environment}"
     raise NotFinite(
-        f"The {what} at step {int(trouble.step)} is not finite, expected numbers. {advice} The last checkpoint is of "
-        "before."
+        f"The {what}{where} at step {int(trouble.step)} is not finite, expected numbers. {advice} The last "
+        "checkpoint is of before."
     )

@@ -132,6 +132,19 @@ class SimulatorEnv(gymnasium.Env[np.ndarray, np.integer[Any]]):
         self._state = self._as_state(state)
         return np.array(_observe(self.simulator, self._state))
 
+    def get_noise(self) -> np.ndarray:
+        """Where the random numbers of the episode stand: what all its steps are drawn from, and how many there were."""
+        if self._words is None:
+            raise gymnasium.error.ResetNeeded("There is no episode: call reset first.")
+        return np.array([*np.asarray(self._words), self._count], np.uint32)
+
+    def set_noise(self, noise: np.ndarray) -> None:
+        """Draws from here on what is drawn after `get_noise` gave these numbers."""
+        words = np.asarray(noise, np.uint32)
+        if words.shape != (3,):
+            raise ValueError(f"noise has shape {words.shape}, expected (3,), as get_noise gives it.")
+        self._words, self._count = jax.device_put(words[:2], _cpu()), int(words[2])
+
     def _as_state(self, state: State) -> State:
         """A given state in the simulator's own form; raises naming the part that does not fit."""
         leaves, _ = jax.tree.flatten_with_path(self._form)

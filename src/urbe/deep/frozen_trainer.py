@@ -1,0 +1,69 @@
+"""A learner without a world: it can be asked what to do, and not learn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from urbe.deep.keys import key_data, root_key, with_keys
+from urbe.deep.learner import Learner, init_learner
+from urbe.deep.precision import double
+from urbe.deep.settings import Settings
+from urbe.deep.trainer import Record
+
+
+class FrozenTrainer:
+    """What was learned in a Gymnasium environment that is not at hand.
+
+    Its state is the learner alone: of what another trainer saved, the part under `learner`.
+
+    Args:
+      settings: what kind of agent learned.
+      seed: of the agent.
+      obs_size, n_actions, members, outcomes: sizes, as `describe` of the trainer had them under "shape".
+    """
+
+    def __init__(
+        self, settings: Settings, seed: int, obs_size: int, n_actions: int, members: int, outcomes: int
+    ) -> None:
+        self.settings = settings
+        self._shape = {"obs_size": obs_size, "n_actions": n_actions, "members": members, "outcomes": outcomes}
+        with double():
+            self._learner: Learner = jax.jit(lambda key: init_learner(settings, key, **self._shape))(root_key(seed))
+
+    @property
+    def learner(self) -> Learner:
+        """What has been learned."""
+        return self._learner
+
+    @property
+    def step(self) -> int:
+        """Transitions seen."""
+        return int(self._learner.step)
+
+    def advance(self, steps: int) -> None:
+        """Raises when there is anything to do."""
+        if steps:
+            raise ValueError(
+                "The agent was loaded without its environment, expected one to learn in. It can predict; to go on "
+                "learning, load it with env=..., made as it was for training."
+            )
+
+    def collect(self) -> Record:
+        """Nothing happens."""
+        return Record({}, {})
+
+    def state(self) -> Any:
+        """The learner, as nested containers of NumPy arrays."""
+        return {"learner": jax.device_get(key_data(self._learner))}
+
+    def load(self, state: Any) -> None:
+        """Takes over what was learned."""
+        with double():
+            self._learner = with_keys(jax.tree.map(jnp.asarray, state["learner"]), self._learner)
+
+    def describe(self) -> dict[str, Any]:
+        """That there is no world."""
+        return {"kind": "none", "shape": dict(self._shape)}

@@ -1,0 +1,215 @@
+"""Gymnasium environments, single or in vectors, in one form: n rows that act together and tell what truly happened.
+
+How episodes follow each other differs between them, and so does where the last observation of an episode is to be
+found. Here it is settled once:
+
+    single environment   step returns it; reset is called at once
+    DISABLED             step returns it; those that ended are reset at once
+    SAME_STEP            in infos["final_obs"]; step returns the first one of the next episode
+    NEXT_STEP            step returns it; the next step resets instead of acting, and is no transition
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
+from jaxtyping import Bool, Float, Int
+
+from urbe import checks
+
+Env = gymnasium.Env[Any, Any]
+AnyEnv = gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]
+
+
+def innermost(env: Env) -> Any:
+    """The environment without its wrappers, of whatever class it is."""
+    return env.unwrapped
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Observations as rows of float32 numbers: boxes flattened, one of many as a one in its place.
+
+    Args:
+      space: of one environment.
+
+    >>> Observations(gymnasium.spaces.Discrete(3, start=5)).row(6)
+    array([0., 1., 0.], dtype=float32)
+    """
+
+    space: gymnasium.Space[Any]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.space, (gymnasium.spaces.Box, gymnasium.spaces.Discrete, gymnasium.spaces.MultiBinary)):
+            raise ValueError(
+                f"The observation space is {self.space}, expected a Box, a Discrete or a MultiBinary space. Wrap the "
+                "environment in gymnasium.wrappers.FlattenObservation."
+            )
+
+    @property
+    def size(self) -> int:
+        """D, numbers in a row."""
+        if isinstance(self.space, gymnasium.spaces.Discrete):
+            return int(self.space.n)
+        return int(np.prod(self.space.shape or (), dtype=np.int64))
+
+    def rows(self, batch: Any, count: int) -> Float[np.ndarray, "n D"]:
+        """Of `count` observations side by side."""
+        if isinstance(self.space, gymnasium.spaces.Discrete):
+            numbers = np.asarray(batch).reshape(count, 1) - self.space.start
+            one: np.ndarray = (numbers == np.arange(self.space.n)).astype(np.float32)
+            return one
+        return np.array(batch, np.float32).reshape(count, -1)  # a copy: some environments use one array for ever
+
+    def row(self, obs: Any) -> Float[np.ndarray, " D"]:
+        """Of one observation."""
+        first: np.ndarray = self.rows(obs, 1)[0]
+        return first
+
+
+class Stepped(NamedTuple):
+    """What n rows did, or that an episode began in its place.
+
+    Attributes:
+      began: the row did not act: it was reset, and `first` is the first observation of its episode.
+      known: `first` is known; otherwise the next step tells it.
+      reached: where the action led.
+      first: where to act from: `reached`, or the first observation of the next episode.
+    """
+
+    began: Bool[np.ndarray, " n"]
+    known: Bool[np.ndarray, " n"]
+    reward: Float[np.ndarray, " n"]
+    terminated: Bool[np.ndarray, " n"]
+    truncated: Bool[np.ndarray, " n"]
+    reached: Float[np.ndarray, "n D"]
+    first: Float[np.ndarray, "n D"]
+
+
+class HostEnv(Protocol):
+    """n environments that act together."""
+
+    env: AnyEnv
+    count: int
+    observations: Observations
+    n_actions: int
+    start: int
+
+    def reset(self, seeds: list[int]) -> Float[np.ndarray, "n D"]:
+        """Begins an episode in all of them."""
+
+    def step(self, actions: Int[np.ndarray, " n"], waiting: Bool[np.ndarray, " n"]) -> Stepped:
+        """Acts, actions numbered from 0; `waiting` rows have ended and their next episode is not known yet."""
+
+    def behind(self) -> list[Env] | None:
+        """The environments behind the rows, where they can be reached from here."""
+
+
+def host_env(env: AnyEnv) -> HostEnv:
+    """An environment in the form the host loop uses.
+
+    Raises:
+      ValueError: its spaces or its way of resetting are not supported; says what to do.
+    """
+    return _Vector(env) if isinstance(env, VectorEnv) else _Single(env)
+
+
+class _Single:
+    """One environment."""
+
+    def __init__(self, env: Env) -> None:
+        self.env: AnyEnv = env
+        self._one, self.count = env, 1
+        self.observations = Observations(env.observation_space)
+        self.n_actions, self.start = _actions(env.action_space, env)
+
+    def reset(self, seeds: list[int]) -> Float[np.ndarray, "1 D"]:
+        return self.observations.rows(self._one.reset(seed=seeds[0])[0], 1)
+
+    def step(self, actions: Int[np.ndarray, " 1"], waiting: Bool[np.ndarray, " 1"]) -> Stepped:
+        obs, reward, terminated, truncated, _ = self._one.step(int(actions[0]) + self.start)
+        reached = first = self.observations.rows(obs, 1)
+        if terminated or truncated:
+            first = self.observations.rows(self._one.reset()[0], 1)
+        return Stepped(
+            waiting,  # never
+            np.ones(1, bool),
+            np.array([reward], np.float64),
+            np.array([terminated], bool),
+            np.array([truncated], bool),
+            reached,
+            first,
+        )
+
+    def behind(self) -> list[Env] | None:
+        return [self._one]
+
+
+class _Vector:
+    """A vector of environments, in any mode of resetting."""
+
+    def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
+        self.env: AnyEnv = env
+        self._vector, self.count = env, int(env.num_envs)
+        self.observations = Observations(env.single_observation_space)
+        self.n_actions, self.start = _actions(env.single_action_space, env)
+        self._mode = autoreset_mode(env)
+
+    def reset(self, seeds: list[int]) -> Float[np.ndarray, "n D"]:
+        return self.observations.rows(self._vector.reset(seed=seeds)[0], self.count)  # type: ignore[arg-type]
+
+    def step(self, actions: Int[np.ndarray, " n"], waiting: Bool[np.ndarray, " n"]) -> Stepped:
+        obs, reward, terminated, truncated, infos = self._vector.step(actions.astype(np.int64) + self.start)
+        terminated, truncated = np.array(terminated, bool), np.array(truncated, bool)
+        ended = (terminated | truncated) & ~waiting
+        reached = first = self.observations.rows(obs, self.count)
+        known = np.ones(self.count, bool)
+        if ended.any():
+            if self._mode == AutoresetMode.NEXT_STEP:
+                known = ~ended
+            elif self._mode == AutoresetMode.SAME_STEP:
+                reached = first.copy()
+                for i in np.flatnonzero(ended):
+                    reached[i] = self.observations.row(infos["final_obs"][i])
+            else:
+                fresh, _ = self._vector.reset(options={"reset_mask": ended})
+                first = np.where(ended[:, None], self.observations.rows(fresh, self.count), reached)
+        return Stepped(waiting, known, np.array(reward, np.float64), terminated, truncated, reached, first)
+
+    def behind(self) -> list[Env] | None:
+        inner = self._vector
+        while isinstance(inner, RecordEpisodeStatistics):
+            inner = inner.env
+        return list(inner.envs) if isinstance(inner, SyncVectorEnv) else None
+
+
+def autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
+    """How a vector begins new episodes; raises ValueError when it does not say."""
+    told = env.metadata.get("autoreset_mode")
+    try:
+        return told if isinstance(told, AutoresetMode) else AutoresetMode(told)
+    except ValueError:
+        modes = ", ".join(mode.name for mode in AutoresetMode)
+        raise ValueError(
+            f'env.metadata["autoreset_mode"] is {told!r}, expected one of gymnasium.vector.AutoresetMode: {modes}. '
+            "Without it, nobody knows which of its steps are transitions."
+        ) from None
+
+
+def _actions(space: gymnasium.Space[Any], env: AnyEnv) -> tuple[int, int]:
+    """How many actions there are, and the number of the first."""
+    if not isinstance(space, gymnasium.spaces.Discrete):
+        advice = (
+            "Choose some of its actions: urbe.deep.DiscreteActions(env, values) with one row of values per action."
+            if isinstance(space, gymnasium.spaces.Box)
+            else "Wrap it so that each combination is one action, see gymnasium.ActionWrapper."
+        )
+        raise ValueError(
+            f"{env} has the action space {space}, expected Discrete: a Q-network has one output per action. {advice}"
+        )
+    return checks.whole_number("n", int(space.n), 1), int(space.start)

@@ -1,0 +1,250 @@
+"""Training on any Gymnasium environment: it acts here, and one call per step of it learns and chooses on the device."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from gymnasium.vector import VectorEnv
+
+from urbe.deep.adapters import adapter_of
+from urbe.deep.env_state import env_states
+from urbe.deep.host_env import AnyEnv, autoreset_mode, host_env
+from urbe.deep.host_update import Carry, Columns, Form, Shape, init_carry, make_feed, make_first
+from urbe.deep.keys import key_data, root_key, with_keys
+from urbe.deep.learner import Learner
+from urbe.deep.members import NOBODY, Members
+from urbe.deep.meters import init_meters, means
+from urbe.deep.precision import double
+from urbe.deep.settings import Settings
+from urbe.deep.trainer import Record
+from urbe.deep.trouble import raise_trouble
+from urbe.rng import stream
+
+
+class Rows(NamedTuple):
+    """Where n environments stand between calls.
+
+    Attributes:
+      rows: what happened, in the form of `urbe.deep.host_update`.
+      ready: the row is complete and not learned from yet.
+      waiting: the row's episode has ended, and its next one is not known yet.
+      obs, action: what each sees, and what it will do.
+      gathered, length: of the episode so far.
+    """
+
+    rows: np.ndarray
+    ready: np.ndarray
+    waiting: np.ndarray
+    obs: np.ndarray
+    action: np.ndarray
+    gathered: np.ndarray
+    length: np.ndarray
+
+
+class Ended(NamedTuple):
+    """Episodes that ended since the last look: the first `found` entries."""
+
+    step: np.ndarray
+    gathered: np.ndarray
+    length: np.ndarray
+    found: np.ndarray
+
+
+class HostTrainer:
+    """A learner on the device and a Gymnasium environment on the host.
+
+    The environment is the trainer's alone from here on: it is reset now and stepped by `advance`.
+
+    Args:
+      settings: what kind of agent learns.
+      env: a single environment, or a vector in any mode of resetting.
+      members: what its robust targets are of; None learns from what is observed.
+      seed: all random numbers follow from it, the environment's too.
+      record_every: the most steps between two calls of `collect`.
+    """
+
+    def __init__(self, settings: Settings, env: AnyEnv, members: Members | None, seed: int, record_every: int) -> None:
+        self.settings, self.members, self.seed = settings, members, seed
+        self._env = host_env(env)
+        self.shape = Shape(
+            self._env.observations.size,
+            self._env.n_actions,
+            1 if members is None else len(members),
+            1 if members is None else members.outcomes,
+        )
+        self._form, self._feed = Form(settings, self.shape), make_feed(settings, self.shape)
+        with double():
+            start = jax.jit(lambda key: self._form.apart(init_carry(settings, key, self.shape)))
+            self._leaves = start(root_key(seed))
+        n = self._env.count
+        self._columns = Columns(self.shape, n)
+        self._ready, self._waiting = np.zeros(n, bool), np.zeros(n, bool)
+        self._gathered, self._length = np.zeros(n, np.float64), np.zeros(n, np.int64)
+        self._ended = Ended(
+            np.zeros(record_every, np.int64),
+            np.zeros(record_every, np.float64),
+            np.zeros(record_every, np.int64),
+            np.zeros(1, np.int64),
+        )
+        self._step = 0
+        self._begin()
+        self._states = env_states(self._env)
+
+    @property
+    def learner(self) -> Learner:
+        """What has been learned."""
+        return self._carry().learner
+
+    @property
+    def step(self) -> int:
+        """Transitions seen."""
+        return self._step
+
+    def advance(self, steps: int) -> None:
+        """Acts and learns for so many steps, counted over all environments.
+
+        Raises:
+          NotFinite: a number was not finite; nothing after that step was learned.
+        """
+        end = self._step + steps
+        while self._step < end:
+            if not self._ready.any():
+                self._act()
+            self._learn(end - self._step)
+
+    def _act(self) -> None:
+        """All environments act; what happened is ready to be learned from once it is known where to act from next."""
+        c, waiting = self._columns, self._waiting
+        outlooks = self._outlooks()
+        stepped = self._env.step(self._action, waiting)
+        moved = slice(None) if not waiting.any() else ~waiting
+        discount = np.float32(self.settings.discount)
+        c.obs[moved], c.action[moved], c.reward[moved] = self._obs[moved], self._action[moved], stepped.reward[moved]
+        c.last[moved] = (stepped.terminated | stepped.truncated)[moved]
+        self._gathered[moved] += stepped.reward[moved]
+        self._length[moved] += 1
+        if self.members is None:
+            c.gain[moved, 0] = stepped.reward[moved]
+            c.weight[moved, 0, 0] = np.where(stepped.terminated[moved], np.float32(0.0), discount)
+            c.reached[moved, 0, 0] = stepped.reached[moved]
+        for i, outlook in outlooks:
+            c.gain[i] = (outlook.probability * outlook.reward).sum(axis=-1, dtype=np.float32)
+            c.weight[i] = discount * outlook.probability * ~outlook.terminated
+            c.reached[i] = outlook.obs
+            if (k := outlook.in_force) != NOBODY:
+                c.gain[i, k], c.reached[i, k, 0] = stepped.reward[i], stepped.reached[i]
+                c.weight[i, k, 0] = 0.0 if stepped.terminated[i] else discount
+        c.acting_obs[:] = stepped.first
+        self._ready = stepped.known
+        self._waiting = ~stepped.known
+
+    def _outlooks(self) -> list[tuple[int, Any]]:
+        """What the members would lead to from where the environments stand, before they act."""
+        if self.members is None:
+            return []
+        behind = self._env.behind()
+        return [
+            (
+                i,
+                self.members.successors(
+                    None if behind is None else behind[i], self._obs[i], int(self._action[i]) + self._env.start
+                ),
+            )
+            for i in np.flatnonzero(~self._waiting).tolist()
+        ]
+
+    def _learn(self, most: int) -> None:
+        """Takes in the rows that are ready, in their order, at most so many."""
+        taken = np.flatnonzero(self._ready)[:most]
+        if not len(taken):
+            return
+        rows = np.zeros_like(self._columns.rows)
+        rows[: len(taken)] = self._columns.rows[taken]
+        rows[: len(taken), 0] = 1.0
+        with double():
+            self._leaves, chosen = self._feed(self._leaves, rows)
+        actions = np.asarray(chosen)[: len(taken)]
+        good = actions >= 0
+        if not good.all():
+            trouble = jax.device_get(self._carry().trouble)
+            raise_trouble(trouble, self.members is None, int(taken[np.argmin(good)]))
+        self._action[taken], self._obs[taken] = actions, self._columns.acting_obs[taken]
+        self._ready[taken] = False
+        for i in taken[self._columns.last[taken] > 0.0].tolist():
+            self._note(i, self._step + 1 + int(np.flatnonzero(taken == i)[0]))
+        self._step += len(taken)
+
+    def _note(self, row: int, step: int) -> None:
+        """An episode has ended."""
+        at, e = int(self._ended.found[0]), self._ended
+        e.step[at], e.gathered[at], e.length[at] = step, self._gathered[row], self._length[row]
+        e.found[0] = at + 1
+        self._gathered[row], self._length[row] = 0.0, 0
+
+    def _begin(self, *again: int) -> None:
+        """An episode begins everywhere; what was not learned from yet is forgotten."""
+        seeds = [int(stream(self.seed, "environment", i, *again).integers(2**31)) for i in range(self._env.count)]
+        self._obs = self._env.reset(seeds)
+        with double():
+            chosen = make_first(self.settings)(self.learner, self._obs)
+        self._action = np.array(chosen)
+        self._ready[:], self._waiting[:] = False, False
+        self._gathered[:], self._length[:] = 0.0, 0
+
+    def collect(self) -> Record:
+        """What happened since the last call."""
+        carry, ended = self._carry(), self._ended
+        with double():
+            told = means(jax.device_get(carry.meters))
+            self._leaves = self._form.apart(carry._replace(meters=init_meters()))
+        n = int(ended.found[0])
+        ended.found[0] = 0
+        columns = {"step": ended.step, "return": ended.gathered, "length": ended.length}
+        return Record(told, {name: column[:n].copy() for name, column in columns.items()})
+
+    def state(self) -> Any:
+        """Everything needed to go on, bit for bit where the environment's state can be got, as NumPy arrays."""
+        rows = Rows(
+            self._columns.rows, self._ready, self._waiting, self._obs, self._action, self._gathered, self._length
+        )
+        kept: dict[str, Any] = jax.device_get(key_data(self._carry()))._asdict()
+        kept |= {"rows": jax.tree.map(np.array, rows), "ended": jax.tree.map(np.array, self._ended)}
+        return kept | {"env": None if self._states is None else self._states.get(self._waiting)}
+
+    def load(self, state: Any) -> None:
+        """Goes on from what `state` gave; in a new episode where the environment's state could not be got."""
+        parts = Carry(*(state[name] for name in Carry._fields))
+        with double():
+            self._leaves = self._form.apart(with_keys(jax.tree.map(jnp.asarray, parts), self._carry()))
+        self._step = int(parts.learner.step)
+        self._ended = Ended(*map(np.array, state["ended"]))
+        if self._states is None:
+            self._begin(self._step)
+            return
+        rows = Rows(*map(np.array, state["rows"]))
+        self._columns.rows[:] = rows.rows
+        self._ready, self._waiting, self._obs, self._action = rows.ready, rows.waiting, rows.obs, rows.action
+        self._gathered, self._length = rows.gathered, rows.length
+        self._states.set(state["env"], self._waiting)
+
+    def describe(self) -> dict[str, Any]:
+        """What it is trained on, in plain data."""
+        env, behind = self._env.env, self._env.behind()
+        adapter = None if behind is None else adapter_of(behind[0])
+        return {
+            "kind": "gymnasium",
+            "environment": str(env) if behind is None else str(behind[0]),
+            "parameters": None if adapter is None or behind is None else adapter.get_params(behind[0]),
+            "count": self._env.count if isinstance(env, VectorEnv) else None,
+            "autoreset": autoreset_mode(env).name if isinstance(env, VectorEnv) else None,
+            "resumes": "with a new episode" if self._states is None else "exactly",
+            "uncertain": None if self.members is None else self.members.describe(),
+            "shape": self.shape._asdict(),
+        }
+
+    def _carry(self) -> Carry:
+        with double():
+            return self._form.together(self._leaves)

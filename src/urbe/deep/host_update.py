@@ -1,0 +1,162 @@
+"""The host loop's one call to the device per step of its environments: learn from what happened, choose what to do.
+
+What happened comes as one array, a row per environment, so that one array goes in and one comes out:
+
+    [ present | reward | last | action | obs (D) | next obs to act from (D) | gain (K) | weight (K J) | obs (K J D) ]
+
+The rows that are present stand first and reach the pure update one after the other, as on the compiled path; a vector
+of n environments is n of them. So any number of rows can be taken in, and where a run is cut changes no bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Int32
+
+from urbe.deep.keys import as_key, key_data, root_key
+from urbe.deep.learner import Learner, begin, init_learner, observe
+from urbe.deep.meters import Meters, add, init_meters
+from urbe.deep.precision import double
+from urbe.deep.replay import Successors, Transition
+from urbe.deep.settings import Settings
+from urbe.deep.trouble import Trouble, init_trouble, look
+
+_PRESENT, _REWARD, _LAST, _ACTION, _HEADER = range(5)  # columns; the last is how many there are
+
+NO_ACTION = -1
+"""In place of an action where a number was not finite."""
+
+
+class Shape(NamedTuple):
+    """Sizes: of an observation (D), of the action set, of the uncertainty set (K), of a member's outcomes (J)."""
+
+    obs_size: int
+    n_actions: int
+    members: int
+    outcomes: int
+
+    @property
+    def width(self) -> int:
+        """Numbers in a row."""
+        return _HEADER + 2 * self.obs_size + self.members * (1 + self.outcomes * (1 + self.obs_size))
+
+
+class Carry(NamedTuple):
+    """What stays on the device between calls."""
+
+    learner: Learner
+    meters: Meters
+    trouble: Trouble
+
+
+Leaves = list[Array]
+"""A carry taken apart, keys as plain words: a call with a flat list takes a tenth less time than with the tree."""
+
+Feed = Callable[[Leaves, Float[np.ndarray, "n W"]], tuple[Leaves, Array]]
+First = Callable[[Learner, Float[np.ndarray, "n D"]], Array]
+
+
+class Form:
+    """How a carry is taken apart and put together again, on the device or outside.
+
+    Args:
+      settings: what kind of agent learns.
+      shape: sizes.
+    """
+
+    def __init__(self, settings: Settings, shape: Shape) -> None:
+        with double():
+            like = jax.eval_shape(lambda: init_carry(settings, root_key(0), shape))
+        leaves, self._tree = jax.tree.flatten(like)
+        self._keys = [i for i, leaf in enumerate(leaves) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)]
+
+    def apart(self, carry: Carry) -> Leaves:
+        """The arrays of a carry."""
+        return jax.tree.leaves(key_data(carry))
+
+    def together(self, leaves: Leaves) -> Carry:
+        """The carry of these arrays."""
+        whole = list(leaves)
+        for i in self._keys:
+            whole[i] = as_key(whole[i])
+        carry: Carry = jax.tree.unflatten(self._tree, whole)
+        return carry
+
+
+class Columns:
+    """Rows under construction, each part a view of them.
+
+    Args:
+      shape: sizes.
+      count: n, how many rows.
+    """
+
+    def __init__(self, shape: Shape, count: int) -> None:
+        d, k, j = shape.obs_size, shape.members, shape.outcomes
+        self.rows = np.zeros((count, shape.width), np.float32)
+        cuts = np.cumsum([_HEADER, d, d, k, k * j])
+        _, obs, acting_obs, gain, weight, reached = np.split(self.rows, cuts, axis=1)
+        self.present, self.reward = self.rows[:, _PRESENT], self.rows[:, _REWARD]
+        self.last, self.action = self.rows[:, _LAST], self.rows[:, _ACTION]
+        self.obs, self.acting_obs, self.gain = obs, acting_obs, gain
+        self.weight, self.reached = weight.reshape(count, k, j), reached.reshape(count, k, j, d)
+        for part in (self.weight, self.reached):
+            assert np.shares_memory(part, self.rows)
+
+
+def init_carry(settings: Settings, key: jax.Array, shape: Shape) -> Carry:
+    """Before anything has happened. The key is consumed."""
+    return Carry(init_learner(settings, key, *shape), init_meters(), init_trouble())
+
+
+@lru_cache(maxsize=32)
+def make_first(settings: Settings) -> First:
+    """What to do at the first observations, compiled."""
+    return jax.jit(partial(begin, settings))
+
+
+@lru_cache(maxsize=32)
+def make_feed(settings: Settings, shape: Shape) -> Feed:
+    """`(leaves, rows) -> (leaves, (n,) actions)`, compiled; it consumes the leaves it is given.
+
+    It stops at the first number that is not finite, with `NO_ACTION` for that row and those after it.
+    """
+    form = Form(settings, shape)
+
+    @partial(jax.jit, donate_argnums=0)
+    def feed(leaves: Leaves, rows: Float[Array, "n W"]) -> tuple[Leaves, Int32[Array, " n"]]:
+        n = len(rows)
+
+        def more(fed: tuple[Array, Carry, Array]) -> Bool[Array, ""]:
+            at, now, _ = fed
+            wanted: Array = (at < n) & (rows[jnp.minimum(at, n - 1), _PRESENT] > 0.0) & (now.trouble.kind == 0)
+            return wanted
+
+        def one(fed: tuple[Array, Carry, Array]) -> tuple[Array, Carry, Array]:
+            at, now, actions = fed
+            transition, acting_obs, reward = _transition(shape, rows[at])
+            learner, action, progress = observe(settings, now.learner, transition, acting_obs)
+            trouble = look(now.trouble, learner.step, acting_obs, reward, transition.successors, progress.loss)
+            told = jnp.where(trouble.kind == 0, action[0], jnp.int32(NO_ACTION))
+            return at + 1, Carry(learner, add(now.meters, progress), trouble), actions.at[at].set(told)
+
+        nothing = jnp.full(n, NO_ACTION, jnp.int32)
+        _, after, actions = jax.lax.while_loop(more, one, (jnp.int32(0), form.together(leaves), nothing))
+        return form.apart(after), actions
+
+    return feed
+
+
+def _transition(shape: Shape, row: Float[Array, " W"]) -> tuple[Transition, Float[Array, "1 D"], Float[Array, ""]]:
+    d, k, j = shape.obs_size, shape.members, shape.outcomes
+    obs, acting_obs, gain, weight, reached = jnp.split(row[_HEADER:], np.cumsum([d, d, k, k * j]).tolist())
+    successors = Successors(gain[None], weight.reshape(1, k, j), reached.reshape(1, k, j, d))
+    action: Int[Array, " 1"] = row[_ACTION].astype(jnp.int32)[None]
+    last = (row[_LAST] > 0.0)[None]
+    return Transition(obs[None], action, successors, last), acting_obs[None], row[_REWARD]
