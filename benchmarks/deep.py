@@ -56,17 +56,10 @@ def deep_agents() -> list[Line]:
             ">= 0.65",
             f"{gflops:.1f} of {sgemm:.1f} GFLOP/s; forward and backward of the batch alone are counted",
         ),
-        Line(
-            "deep: dqn-urbe, 15 members / Stable-Baselines3 DQN", urbe15 / peer, ">= 3.5", told["dqn-urbe, 15 members"]
-        ),
+        Line("deep: dqn-urbe / Stable-Baselines3 DQN", urbe15 / peer, ">= 3.5", told["dqn-urbe, 15 members"]),
         Line("deep: dqn-urbe with 15 members / dqn", urbe15 / rate["dqn"], ">= 0.85"),
         Line("deep: time with 60 members / with 15", urbe15 / urbe60, "<= 2", told["dqn-urbe, 60 members"]),
-        Line(
-            "deep: dqn, host loop / Stable-Baselines3 DQN",
-            rate["dqn, host loop"] / peer,
-            ">= 2.5",
-            told["dqn, host loop"],
-        ),
+        Line("deep: dqn in the host loop / Stable-Baselines3 DQN", hosted / peer, ">= 2.5", told["dqn, host loop"]),
         *_starts(),
     ]
 

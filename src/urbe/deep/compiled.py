@@ -7,7 +7,7 @@ checkpoints happen between calls. How a run is cut into calls does not change on
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -21,7 +21,7 @@ from urbe.deep.replay import Successors, Transition
 from urbe.deep.settings import Settings
 from urbe.deep.trouble import Trouble, init_trouble, look
 from urbe.simulators.base import Arrival, Params, Simulator, State, members, observation_size, step
-from urbe.simulators.schedules import Schedule
+from urbe.simulators.schedules import Constant, Schedule
 
 _WORLD, _LEARNER = range(2)
 _STEP, _START, _SCHEDULE = range(3)  # streams of the world
@@ -49,6 +49,7 @@ class Run(NamedTuple):
 
 
 Advance = Callable[[Run, Array], Run]
+Loop = Callable[[Run, Params | None, Array], Run]
 
 
 def init_run(
@@ -79,10 +80,25 @@ def init_run(
     return Run(learner, world, init_meters(), init_episodes(buffer), init_trouble())
 
 
-def make_advance(settings: Settings, simulator: Simulator, uncertain: Params | None, schedule: Schedule) -> Advance:
-    """The compiled loop: `(run, steps) -> run`; it consumes the run it is given."""
+def make_advance(
+    settings: Settings, simulator: Simulator, uncertain: Params | None, schedule: Schedule | None
+) -> Advance:
+    """The compiled loop: `(run, steps) -> run`; it consumes the run it is given.
 
-    def one(run: Run) -> Run:
+    Agents that differ in their seeds or members alone share it: it is compiled once. A schedule of None keeps the
+    nominal parameters.
+    """
+    try:
+        loop = _shared_loop(settings, simulator, schedule)  # type: ignore[arg-type]
+    except TypeError:  # a simulator of the user's own that cannot be hashed
+        loop = _make_loop(settings, simulator, schedule)
+    return lambda run, steps: loop(run, uncertain, steps)
+
+
+def _make_loop(settings: Settings, simulator: Simulator, given: Schedule | None) -> Loop:
+    schedule = Constant(simulator.nominal()) if given is None else given
+
+    def one(run: Run, uncertain: Params | None) -> Run:
         world, now = run.world, run.learner.step
         params = schedule.params(world.schedule)
         arrival = step(simulator, _key(world, _STEP, now), world.state, world.action, params)
@@ -112,11 +128,16 @@ def make_advance(settings: Settings, simulator: Simulator, uncertain: Params | N
         )
 
     @partial(jax.jit, donate_argnums=0)
-    def advance(run: Run, steps: Int32[Array, ""]) -> Run:
+    def advance(run: Run, uncertain: Params | None, steps: Int32[Array, ""]) -> Run:
         until = run.learner.step + steps
-        return jax.lax.while_loop(lambda r: (r.learner.step < until) & (r.trouble.kind == 0), one, run)
+        return jax.lax.while_loop(
+            lambda r: (r.learner.step < until) & (r.trouble.kind == 0), lambda r: one(r, uncertain), run
+        )
 
     return advance
+
+
+_shared_loop = lru_cache(maxsize=32)(_make_loop)
 
 
 def _observed(settings: Settings, simulator: Simulator, arrival: Arrival) -> Successors:

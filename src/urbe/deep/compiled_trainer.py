@@ -49,7 +49,7 @@ class CompiledTrainer:
         with double():
             begin = jax.jit(lambda key: init_run(settings, simulator, params, self.schedule, key, record_every))
             self._run: Run = begin(root_key(seed))
-            self._advance = make_advance(settings, simulator, params, self.schedule)
+            self._advance = make_advance(settings, simulator, params, schedule)
 
     @property
     def learner(self) -> Learner:
