@@ -116,7 +116,7 @@ def test_a_q_step_leaves_the_head_alone(learner, obs):
         obs[0], ACTION, Successors(jnp.ones((5, 2)), jnp.ones((5, 2, 1)), jnp.ones((5, 2, 1, 3))), jnp.zeros(5, bool)
     )
     replay = jax.jit(insert)(replay, transition, obs[1], ACTION, jnp.zeros((5, 2), jnp.float32), jnp.int32(-1))
-    step = jax.jit(lambda l, r, p: q_step(SETTINGS, l.q, l.target, l.moments, l.head, r, l.version, p))(
+    step = jax.jit(lambda x, r, p: q_step(SETTINGS, x.q, x.target, x.moments, x.head, r, x.version, p))(
         learner, replay, jnp.arange(4, dtype=jnp.int32)
     )
     assert jax.tree.all(jax.tree.map(jnp.array_equal, step.head, learner.head))

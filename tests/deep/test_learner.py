@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from oracles.paper_agent import PaperAgent
+from oracles.learner_random import Randomness
+from oracles.paper_agent import PaperAgent, as_lists
 from urbe.deep.keys import root_key
 from urbe.deep.learner import begin, init_learner, observe
 from urbe.deep.natures import Average, CVaR, Soft, Worst
@@ -72,31 +73,6 @@ SLOW = {
 }
 
 
-class Randomness:
-    """The learner's random numbers, drawn from its key by name, turned into what they mean with plain integers."""
-
-    def __init__(self, key):
-        self.key = key
-
-    def _stream(self, name, index):
-        return jax.random.fold_in(jax.random.fold_in(self.key, name), jnp.int32(index))
-
-    def acting(self, index, n, n_actions):
-        noise_key, random_key = jax.random.split(self._stream(3, index))
-        noise = np.asarray(jax.random.normal(noise_key, (n, n_actions), jnp.float32), float)
-        share, action = np.asarray(jax.random.bits(random_key, (2, n), jnp.uint32)).tolist()
-        return noise, [(word >> 8) / 2**24 for word in share], [(word * n_actions) >> 32 for word in action]
-
-    def _places(self, key, count, present):
-        return [(int(word) * present) >> 32 for word in np.asarray(jax.random.bits(key, (count,), jnp.uint32))]
-
-    def places(self, update, count, present):
-        return self._places(self._stream(2, update), count, present)
-
-    def head_places(self, step, count, present):
-        return self._places(self._stream(4, step), count, present)
-
-
 def make_entry(rng, obs, action, k, j):
     """A transition as both agents understand it; one in ten ends, one in ten is cut off."""
     fate = rng.choice(["goes on", "ends", "cut"], p=[0.8, 0.1, 0.1])
@@ -109,17 +85,14 @@ def make_entry(rng, obs, action, k, j):
 
 
 def stacked(entries):
-    successors = Successors(*(jnp.asarray(np.stack(leaf)) for leaf in zip(*(e["successors"] for e in entries))))
+    leaves = zip(*(e["successors"] for e in entries), strict=True)
+    successors = Successors(*(jnp.asarray(np.stack(leaf)) for leaf in leaves))
     return Transition(
         jnp.asarray(np.stack([e["obs"] for e in entries])),
         jnp.asarray([e["action"] for e in entries], jnp.int32),
         successors,
         jnp.asarray([e["last"] for e in entries]),
     )
-
-
-def as_lists(layers):
-    return [(np.asarray(layer.weight, float), np.asarray(layer.bias, float)) for layer in layers]
 
 
 def assert_close(layers, expected, tolerance):

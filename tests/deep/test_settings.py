@@ -112,5 +112,5 @@ def test_shares_must_fit_the_set():
     poles = UncertaintySet.grid(CartPole(), half_length=(0.2, 1.0))
     with pytest.raises(ValueError, match="shares has 2 entries, expected 3"):
         soft_robust_dqn(CartPole(), poles, (0.5, 0.5), seed=0)
-    with pytest.raises(ValueError, match="shares sums to 1.5, expected 1"):
+    with pytest.raises(ValueError, match=r"shares sums to 1\.5, expected 1"):
         soft_robust_dqn(CartPole(), poles, (0.5, 0.5, 0.5), seed=0)

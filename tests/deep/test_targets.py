@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from oracles.paper_agent import forward, mixture
+from oracles.paper_agent import as_lists, forward, mixture
 from urbe.deep.natures import Average, CVaR, Soft, Worst
 from urbe.deep.networks import init_layers
 from urbe.deep.precision import double
@@ -17,6 +17,7 @@ from urbe.deep.settings import Network, Settings
 from urbe.deep.targets import at, member_targets, update_targets
 
 D, K, J, N = 3, 4, 2, 150
+QUICK = {"xla_backend_optimization_level": 0}
 SETTINGS = Settings(network=Network((8, 6)))
 
 
@@ -43,7 +44,7 @@ def in_numpy(target, online, successors):
     """y_k of every transition, in float64 and loops."""
 
     def q(net, obs):
-        return forward([(np.asarray(w, float), np.asarray(b, float)) for w, b in net], obs)[-1]
+        return forward(as_lists(net), obs)[-1]
 
     gain, weight, obs = (np.asarray(leaf, float) for leaf in successors)
     y = gain.copy()
@@ -77,10 +78,10 @@ def full():
 
 @pytest.fixture(scope="module")
 def update():
-    return jax.jit(partial(update_targets, SETTINGS))
+    return jax.jit(partial(update_targets, SETTINGS), compiler_options=QUICK)
 
 
-compute = jax.jit(partial(member_targets, SETTINGS))
+compute = jax.jit(partial(member_targets, SETTINGS), compiler_options=QUICK)
 
 
 def some_stale(seed, share):

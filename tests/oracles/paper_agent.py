@@ -12,6 +12,11 @@ from urbe.deep.natures import Average, CVaR, Soft, Worst
 from urbe.deep.variances import LastLayer
 
 
+def as_lists(layers):
+    """The layers of a network of ours, in float64."""
+    return [(np.asarray(layer.weight, float), np.asarray(layer.bias, float)) for layer in layers]
+
+
 def forward(layers, x):
     """The input, the activations of every ReLU layer, and the output, in this order."""
     found = [np.asarray(x, float)]
