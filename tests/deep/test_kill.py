@@ -1,0 +1,138 @@
+"""`urbe train` killed (SIGKILL) at random moments of its whole life, and started again until it is done.
+
+Half of the moments are drawn over the life of a process, from its first import on; the other half from when it has
+begun to learn, since starting takes longer than learning here; a few fall into compilation, with nothing compiled
+before. Log, episodes and every tensor must be those of a run that was never killed, byte for byte.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from urbe.io.runs import saved_steps
+from urbe.io.tensors import load_tensors
+from urbe.rng import stream
+
+STEPS, EVERY = 4000, 40
+COMPILING = 3  # kills of processes that find nothing compiled
+OPTIONS = (
+    *("train", "cartpole", "--agent", "dqn-urbe", "--seed", "3", "--log-every", "50", "--over", "half_length=0.25,1"),
+    *("--checkpoint-every", str(EVERY), "--set", "network.hidden=16,16", "batch=16", "capacity=300", "warm_up=50"),
+)
+MAIN = "import sys; from urbe.cli import main; sys.exit(main(sys.argv[1:]))"
+
+
+def started(folder, steps=STEPS, **environment):
+    command = [sys.executable, "-c", MAIN, *OPTIONS, "--steps", str(steps), "--out", str(folder)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=os.environ | environment)
+
+
+def finished(process):
+    out, err = process.communicate()
+    assert (process.returncode, err) == (0, "")
+    return out
+
+
+def is_learning(folder):
+    """Whether whoever works in the folder has come to write its log."""
+    lock, log = folder / "lock", folder / "log.csv"
+    return lock.exists() and lock.stat().st_size > 0 and log.exists() and log.stat().st_mtime > lock.stat().st_mtime
+
+
+def left(folder):
+    """All files by name; the bytes of all but the lock, and of what tells the time a checkpoint was made."""
+    files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    contents = [(folder / path).read_bytes() for path in files if path.name not in ("lock", "manifest.json")]
+    tensors, _ = load_tensors(folder / "checkpoints" / f"{STEPS:012d}")
+    return files, contents, {name: (str(array.dtype), array.tobytes()) for name, array in tensors.items()}
+
+
+def whole_run(folder):
+    """What an uninterrupted run leaves, and the seconds it takes to begin to learn and to end."""
+    finished(started(folder / "warm", 2 * EVERY))  # whatever had to be compiled
+    begun, process = time.perf_counter(), started(folder / "whole")
+    while not is_learning(folder / "whole"):
+        time.sleep(0.01)
+    learning = time.perf_counter() - begun
+    assert "a new run" in finished(process)
+    return left(folder / "whole"), learning, time.perf_counter() - begun
+
+
+def kill_often(folder, kills):
+    """Kills so many processes; returns what the runs left, and in which state of the folder they died."""
+    whole, learning, life = whole_run(folder)
+    draws, deaths, lefts = stream(1, "kills"), [], []
+    while len(deaths) < kills:
+        run = folder / f"killed{len(lefts)}"
+        while True:
+            cold = len(deaths) < COMPILING
+            process = started(run, **({"XDG_CACHE_HOME": str(folder / "nothing")} if cold else {}))
+            if len(deaths) < kills:
+                _wait(process, run, draws, learning * (2 if cold else 1), life, anywhere=cold or draws.random() < 0.5)
+                process.send_signal(signal.SIGKILL)
+            out, err = process.communicate()
+            assert err == ""
+            if process.returncode == 0:
+                break
+            assert process.returncode == -signal.SIGKILL
+            deaths.append(_death(run, out))
+        lefts.append(left(run))
+    return whole, lefts, deaths
+
+
+def _wait(process, run, draws, learning, life, *, anywhere):
+    if anywhere:
+        time.sleep(draws.uniform(0.0, 0.8 * max(learning, life)))
+        return
+    while not is_learning(run) and process.poll() is None:
+        time.sleep(0.005)
+    time.sleep(draws.uniform(0.0, 0.6 * (life - learning)))  # often enough before it is done
+
+
+def _death(run, out):
+    """How far the process had come, and whether it died within saving."""
+    folders = list((run / "checkpoints").glob("*")) if run.exists() else []
+    torn = any(not (path / "manifest.json").exists() for path in folders) or any(run.rglob("*.tmp"))
+    return {"step": max(saved_steps(run), default=-1), "spoke": bool(out), "torn": torn}
+
+
+def check(folder, kills):
+    whole, lefts, deaths = kill_often(folder, kills)
+    assert len(deaths) == kills
+    for each in lefts:
+        assert each == whole
+    assert {death["spoke"] for death in deaths} == {True, False}  # before the first word, and after
+    assert len({death["step"] for death in deaths}) >= kills // 4  # all over the run
+    print(f"{kills} kills, {sum(death['torn'] for death in deaths)} within saving, {len(lefts)} runs")
+
+
+def test_a_run_killed_twenty_times_ends_as_the_one_that_was_not(tmp_path):
+    check(tmp_path, 20)
+
+
+@pytest.mark.slow
+def test_a_run_killed_two_hundred_times_ends_as_the_one_that_was_not(tmp_path):
+    check(tmp_path, 200)
+
+
+def test_a_second_process_in_the_folder_is_refused(tmp_path):
+    first = started(tmp_path / "run", steps=10**7)
+    try:
+        while not is_learning(tmp_path / "run"):
+            assert first.poll() is None
+            time.sleep(0.01)
+        second = started(tmp_path / "run", steps=10**7)
+        _, err = second.communicate()
+        assert second.returncode == 1
+        assert f"process {first.pid} on host" in err
+        assert first.poll() is None
+    finally:
+        first.kill()
+        first.communicate()
+    assert Path(tmp_path / "run" / "config.json").exists()
