@@ -1,6 +1,7 @@
 """`urbe evaluate`, run as a user runs it."""
 
 import csv
+import os
 from functools import cache
 from importlib import import_module
 
@@ -10,7 +11,7 @@ import pytest
 from urbe.cli import evaluate as command
 from urbe.cli import main
 from urbe.deep.load import load
-from urbe.deep.presets import dqn, dqn_ube
+from urbe.deep.presets import dqn_ube
 from urbe.deep.settings import Network
 from urbe.evaluation.robustness import evaluate
 from urbe.simulators import CartPole
@@ -24,19 +25,19 @@ def _as_it_was():
     """JAX's settings as they are, as a command line has a process of its own; and each agent is loaded once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("urbe.cli.evaluate.set_up_jax", lambda: None)
-        patch.setattr(import_module("urbe.deep.load"), "load", cache(load))
+        once = cache(load)
+        patch.setattr(import_module("urbe.deep.load"), "load", lambda path: once(os.path.realpath(path)))
         yield
 
 
 @pytest.fixture(scope="module")
 def agents(tmp_path_factory):
-    """Two saved agents that have learned nothing."""
+    """A saved agent that has learned nothing, under two names."""
     folder = tmp_path_factory.mktemp("agents")
-    pole = CartPole(time_limit=20)
-    made = {"plain": dqn(pole, seed=0, **SMALL), "curious": dqn_ube(pole, seed=3, **SMALL)}
-    for name, agent in made.items():
-        agent.save(folder / name)
-    return folder, made
+    agent = dqn_ube(CartPole(time_limit=20), seed=3, **SMALL)
+    agent.save(folder / "one")
+    (folder / "two").symlink_to(folder / "one")
+    return folder, agent
 
 
 def run(capsys, *arguments):
@@ -46,50 +47,51 @@ def run(capsys, *arguments):
 
 
 def test_the_table_is_the_librarys(agents, capsys, tmp_path):
-    folder, made = agents
+    folder, agent = agents
     path, each = tmp_path / "t.csv", tmp_path / "e.csv"
     files = ("--csv", path, "--episodes-csv", each, "--figure", tmp_path / "f.png")
-    code, out, err = run(capsys, folder / "plain", folder / "curious", *OVER, "--episodes", 6, "--seed", 4, *files)
+    code, out, err = run(capsys, folder / "one", folder / "two", *OVER, "--episodes", 6, "--seed", 4, *files)
     assert (code, err) == (0, "")
     rows = list(csv.DictReader(path.read_text().splitlines()))
-    assert [row["agent"] for row in rows] == ["dqn"] * 4 + ["dqn-ube"] * 8
-    assert [row["run"] for row in rows] == [str(folder / "plain")] * 4 + [str(folder / "curious")] * 8
-    for name in ("plain", "curious"):
-        wanted = evaluate(made[name], {"half_length": (0.25, 0.5, 0.75, 1.0)}, episodes=6, seed=4)
+    assert [row["agent"] for row in rows] == ["dqn-ube"] * 16
+    assert [row["run"] for row in rows] == [str(folder / "one")] * 8 + [str(folder / "two")] * 8
+    wanted = evaluate(agent, {"half_length": (0.25, 0.5, 0.75, 1.0)}, episodes=6, seed=4)
+    for name in ("one", "two"):
         mine = [row for row in rows if row["run"] == str(folder / name)]
         for column, numbers in wanted.table().items():
             assert [row[column] for row in mine] == [str(number) for number in numbers.tolist()]
-        assert str(wanted) in out
-        worst = wanted.worst()
-        assert f"Lowest mean: greedy, {worst['mean']:.4g} at half_length {worst['half_length']:g}" in out
-    assert len(each.read_text().splitlines()) == 1 + (4 + 8) * 6
+        assert f"{folder / name}: dqn-ube, seed 3, after 0 steps." in out
+    assert out.count(str(wanted)) == 2
+    worst = wanted.worst()
+    assert f"Lowest mean: greedy, {worst['mean']:.4g} at half_length {worst['half_length']:g}" in out
+    assert len(each.read_text().splitlines()) == 1 + 2 * 8 * 6
     assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_one_way_of_acting_alone_and_nothing_said(agents, capsys, tmp_path):
     folder, _ = agents
     path = tmp_path / "t.csv"
-    code, out, _ = run(capsys, folder / "curious", "--noisy", "--quiet", "--csv", path, *OVER, "--episodes", 6)
+    code, out, _ = run(capsys, folder / "one", "--noisy", "--quiet", "--csv", path, *OVER, "--episodes", 6)
     assert (code, out) == (0, "")
     assert {row["acting"] for row in csv.DictReader(path.read_text().splitlines())} == {"noisy"}
 
 
 def test_without_over_the_dynamics_are_nominal(agents, capsys):
-    folder, made = agents
-    code, out, _ = run(capsys, folder / "plain", "--episodes", 6)
+    folder, agent = agents
+    code, out, _ = run(capsys, folder / "one", "--episodes", 6)
     assert code == 0
-    assert str(evaluate(made["plain"], [{}], episodes=6)) in out
+    assert str(evaluate(agent, [{}], episodes=6)) in out
     assert "Lowest" not in out
 
 
 def test_environments_of_gymnasium_are_made_by_name(agents, capsys):
-    folder, made = agents
+    folder, agent = agents
     over = ("--over", "half_length=0.25,1", "--episodes", 6)
-    code, out, _ = run(capsys, folder / "plain", "--env", "urbe/CartPole-v0", *over)
-    wanted = evaluate(made["plain"], {"half_length": (0.25, 1.0)}, episodes=6, time_limit=500)
+    code, out, _ = run(capsys, folder / "one", "--greedy", "--env", "urbe/CartPole-v0", *over)
+    wanted = evaluate(agent, {"half_length": (0.25, 1.0)}, episodes=6, time_limit=500, acting="greedy")
     assert code == 0
     assert [line.split()[2] for line in out.splitlines()[2:4]] == [f"{mean:.4g}" for mean in wanted.table()["mean"]]
-    code, _, err = run(capsys, folder / "plain", "--env", "Nothing-v0")
+    code, _, err = run(capsys, folder / "one", "--env", "Nothing-v0")
     assert code == 2
     assert "--env Nothing-v0 cannot be made" in err
 
@@ -112,7 +114,6 @@ def test_over_takes_ranges_and_lists():
         (["--over", "half_length=1", "half_length=2"], "--over names half_length twice"),
         (["--over", "half_length=-1"], "half_length is -1.0, expected a number above 0"),
         (["--episodes", "0"], "episodes is 0"),
-        (["--noisy"], "no uncertainty head"),
         (["--figure", "a.gif", *OVER], "--figure a.gif ends in '.gif', expected one of .png, .svg, .pdf"),
         (["--figure", "a.png"], "--figure draws over one parameter"),
         (["--figure", "a.png", *OVER, "force=1,2"], "--figure draws over one parameter"),
@@ -121,7 +122,7 @@ def test_over_takes_ranges_and_lists():
 )
 def test_what_is_wrong_is_said(agents, capsys, arguments, message):
     folder, _ = agents
-    code, _, err = run(capsys, folder / "plain", "--episodes", 3, *arguments)
+    code, _, err = run(capsys, folder / "one", "--episodes", 3, *arguments)
     assert code == 2
     assert message in err
 

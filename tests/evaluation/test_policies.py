@@ -11,7 +11,7 @@ from urbe.evaluation.policies import asker, policy_of, takes_rows
 from urbe.evaluation.robustness import evaluate
 from urbe.simulators import CartPole, MarsRover, SimulatorEnv
 
-POLE = CartPole(time_limit=30)
+POLE = CartPole(time_limit=100)
 FALLS = linear([[0.0, 0.0], [0.0, 0.0], [1.0, -1.0], [0.0, 0.0]])
 
 
@@ -34,11 +34,12 @@ class Baseline:
 
 def test_a_baseline_is_asked_for_its_best_actions_many_at_once():
     theirs = Baseline()
-    found = evaluate(theirs, {"half_length": (0.25, 1.0)}, env=POLE, episodes=6)
+    found = evaluate(theirs, {"half_length": (0.25, 1.0)}, env=POLE, episodes=10)
     ours = evaluate(linear([[0.0, 0.0], [0.0, 0.0], [-1.0, 1.0], [0.0, 0.0]]), {"half_length": (0.25, 1.0)}, env=POLE,
-                    episodes=6)  # fmt: skip
+                    episodes=10)  # fmt: skip
     assert theirs.explored == 0
-    assert theirs.shapes.count((6, 4)) == len(theirs.shapes) - 1  # once alone, to be held against many
+    assert theirs.shapes[:2] == [(6, 4), (4,)]  # to find out whether many are answered like one
+    assert set(theirs.shapes[2:]) == {(10, 4)}
     assert np.array_equal(found.greedy.lengths, ours.greedy.lengths)
     assert list(found.played) == ["greedy"]
 
@@ -81,12 +82,12 @@ def test_actions_are_numbers_in_any_form(answer):
 
 def test_a_given_environment_is_left_as_it_was():
     env = SimulatorEnv(POLE, half_length=0.75)
-    found = evaluate(FALLS, {"half_length": (0.25, 2.0)}, env=env, episodes=3)
+    found = evaluate(FALLS, {"half_length": (0.25, 2.0)}, env=env, episodes=10)
     assert env.get_params()["half_length"] == 0.75
     assert found.points[0]["half_length"] == 0.25
     assert found.points[0]["masscart"] == 1.0
     assert found.varied == ("half_length",)
-    own = evaluate(FALLS, [{}], env=env, episodes=3)  # nothing is named: as it is
+    own = evaluate(FALLS, [{}], env=env, episodes=10)  # nothing is named: as it is
     assert own.points[0]["half_length"] == 0.75
     assert not np.array_equal(found.greedy.lengths[0], found.greedy.lengths[1])
 
@@ -147,7 +148,7 @@ def test_continuous_actions_are_passed_on():
         SimpleNamespace(predict=lambda obs: -obs[..., 2:3]),
         SimpleNamespace(predict=lambda obs: np.array([-float(obs[2])], np.float32)),
     ):
-        found = evaluate(policy, {"g": (5.0, 10.0)}, env=pendulum, episodes=3).greedy
+        found = evaluate(policy, {"g": (5.0, 10.0)}, env=pendulum, episodes=10).greedy
         assert (found.lengths == 10).all()
         assert not found.terminated.any()
         assert (found.returns < 0).all()
@@ -179,5 +180,5 @@ def test_the_policy_of_an_agent_is_found():
     model = SimpleNamespace(policy=object(), predict=lambda _: 0)  # Stable-Baselines3's have a policy too
     assert policy_of(model) is model
     assert np.array_equal(
-        evaluate(agent, [{}], episodes=3).greedy.returns, evaluate(FALLS, [{}], env=POLE, episodes=3).greedy.returns
+        evaluate(agent, [{}], episodes=10).greedy.returns, evaluate(FALLS, [{}], env=POLE, episodes=10).greedy.returns
     )

@@ -118,10 +118,10 @@ def test_it_prints_a_table(found):
     assert len({len(line) for line in lines[:7]}) == 1
     assert lines[1].split()[:3] == ["0.5", "0.1", "greedy"]
     assert lines[6].split()[:4] == ["1", "0.3", "noisy", f"{found.noisy.returns[2].mean():.4g}"]
-    assert lines[7] == (
-        "5 episodes each, seed 7; low and high are Student's 90 % interval of the mean. All have masscart 1, gravity "
-        "9.8, force 10."
-    )
+    assert lines[7:] == [
+        "5 episodes each, seed 7; low and high are Student's 90 % interval of the mean.",
+        "All have masscart 1, gravity 9.8, force 10.",
+    ]
     assert repr(found) == "Evaluation(3 x 5 episodes, greedy and noisy)"
 
 

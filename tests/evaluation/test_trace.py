@@ -11,7 +11,7 @@ from urbe.evaluation.trace import trace, visits
 from urbe.simulators import CartPole, MarsRover, MarsRoverParams, SimulatorEnv, performance
 from urbe.simulators.mars_rover import one_hot
 
-POLE = CartPole(time_limit=60)
+POLE = CartPole(time_limit=100)
 LEANING = linear([[0.0, 0.0], [0.0, 0.0], [-1.0, 1.0], [0.0, 0.0]], spread=0.02)
 ROVER = MarsRover(size=4, start_zone=(2, 2), encoding=one_hot, time_limit=20)
 AHEAD = [2 if cell // 4 < 3 else 1 for cell in range(16)]
@@ -19,13 +19,13 @@ AHEAD = [2 if cell // 4 < 3 else 1 for cell in range(16)]
 
 @pytest.fixture(scope="module")
 def seen():
-    return trace(LEANING, POLE, {"half_length": 0.75}, episodes=8, seed=3)
+    return trace(LEANING, POLE, {"half_length": 0.75}, episodes=10, seed=3)
 
 
 @pytest.mark.parametrize("way", ["greedy", "noisy"])
 def test_a_trace_shows_the_episodes_that_are_evaluated(way, seen):
-    told = seen if way == "greedy" else trace(LEANING, POLE, {"half_length": 0.75}, episodes=8, seed=3, acting=way)
-    found = evaluate(LEANING, {"half_length": [0.75]}, env=POLE, episodes=8, seed=3).played[way]
+    told = seen if way == "greedy" else trace(LEANING, POLE, {"half_length": 0.75}, episodes=10, seed=3, acting=way)
+    found = evaluate(LEANING, {"half_length": [0.75]}, env=POLE, episodes=10, seed=3).played[way]
     assert np.array_equal(told.alive.sum(axis=1), found.lengths[0])
     assert np.array_equal(told.reward.sum(axis=1), found.returns[0])
     assert np.array_equal(told.terminated, found.terminated[0])
@@ -61,9 +61,9 @@ def test_after_the_end_nothing_happens(seen):
 
 
 def test_episodes_begin_alike_for_all_parameters_and_policies(seen):
-    other = trace(SimpleNamespace(predict=lambda _: 0), POLE, {"half_length": 3.0, "gravity": 1.0}, episodes=8, seed=3)
+    other = trace(SimpleNamespace(predict=lambda _: 0), POLE, {"half_length": 3.0, "gravity": 1.0}, episodes=10, seed=3)
     assert np.array_equal(other.observation[:, 0], seen.observation[:, 0])
-    assert not np.array_equal(trace(LEANING, POLE, episodes=8, seed=4).observation[:, 0], seen.observation[:, 0])
+    assert not np.array_equal(trace(LEANING, POLE, episodes=10, seed=4).observation[:, 0], seen.observation[:, 0])
     first = [SimulatorEnv(POLE).reset(seed=s)[0] for s in (0, 1)]
     assert not np.array_equal(first[0], first[1])
 
@@ -83,7 +83,7 @@ def test_visits_are_those_of_the_exact_model():
 
 
 def test_params_may_be_left_out_and_refusals_are_those_of_evaluations():
-    assert trace(LEANING, POLE, episodes=8, time_limit=3).alive.shape == (8, 3)
+    assert trace(LEANING, POLE, episodes=10, time_limit=3).alive.shape == (10, 3)
     for given, message in [
         ({"params": {"length": 1.0}}, "'length' is not among"),
         ({"episodes": 0}, "episodes is 0"),
@@ -92,4 +92,4 @@ def test_params_may_be_left_out_and_refusals_are_those_of_evaluations():
         ({"policy": table(AHEAD, 4)}, "observations of 16 numbers, but CartPole gives 4"),
     ]:
         with pytest.raises(ValueError, match=message):
-            trace(**({"policy": LEANING, "simulator": POLE, "episodes": 8} | given))
+            trace(**({"policy": LEANING, "simulator": POLE, "episodes": 10} | given))

@@ -135,8 +135,10 @@ class Evaluation:
         fixed = ", ".join(f"{name} {value:g}" for name, value in self.points[0].items() if name not in self.varied)
         lines.append(
             f"{rows['episodes'][0]} episodes each, seed {self.seed}; low and high are Student's "
-            f"{100 * self.confidence:g} % interval of the mean." + (f" All have {fixed}." if fixed else "")
+            f"{100 * self.confidence:g} % interval of the mean."
         )
+        if fixed:
+            lines.append(f"All have {fixed}.")
         return "\n".join(lines)
 
 
