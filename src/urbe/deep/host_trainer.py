@@ -12,7 +12,7 @@ from gymnasium.vector import VectorEnv
 from urbe.deep.adapters import adapter_of
 from urbe.deep.env_state import env_states
 from urbe.deep.host_env import AnyEnv, autoreset_mode, host_env
-from urbe.deep.host_update import Carry, Columns, Form, Shape, init_carry, make_feed, make_first
+from urbe.deep.host_update import Carry, Columns, Form, Shape, make_feed, make_first, make_start
 from urbe.deep.keys import key_data, root_key, with_keys
 from urbe.deep.learner import Learner
 from urbe.deep.members import NOBODY, Members
@@ -77,8 +77,7 @@ class HostTrainer:
         )
         self._form, self._feed = Form(settings, self.shape), make_feed(settings, self.shape)
         with double():
-            start = jax.jit(lambda key: self._form.apart(init_carry(settings, key, self.shape)))
-            self._leaves = start(root_key(seed))
+            self._leaves = make_start(settings, self.shape)(root_key(seed))
         n = self._env.count
         self._columns = Columns(self.shape, n)
         self._ready, self._waiting = np.zeros(n, bool), np.zeros(n, bool)
@@ -167,10 +166,10 @@ class HostTrainer:
         with double():
             self._leaves, chosen = self._feed(self._leaves, rows)
         actions = np.asarray(chosen)[: len(taken)]
-        good = actions >= 0
-        if not good.all():
-            trouble = jax.device_get(self._carry().trouble)
-            raise_trouble(trouble, self.members is None, int(taken[np.argmin(good)]))
+        if not (good := actions >= 0).all():
+            bad = int(taken[np.argmin(good)])
+            self._ready[taken[good]] = False
+            raise_trouble(jax.device_get(self._carry().trouble), self.members is None, bad)
         self._action[taken], self._obs[taken] = actions, self._columns.acting_obs[taken]
         self._ready[taken] = False
         for i in taken[self._columns.last[taken] > 0.0].tolist():

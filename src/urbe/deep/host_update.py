@@ -116,6 +116,13 @@ def init_carry(settings: Settings, key: jax.Array, shape: Shape) -> Carry:
 
 
 @lru_cache(maxsize=32)
+def make_start(settings: Settings, shape: Shape) -> Callable[[jax.Array], Leaves]:
+    """A carry taken apart, before anything has happened, compiled; the key it is given is consumed."""
+    form = Form(settings, shape)
+    return jax.jit(lambda key: form.apart(init_carry(settings, key, shape)))
+
+
+@lru_cache(maxsize=32)
 def make_first(settings: Settings) -> First:
     """What to do at the first observations, compiled."""
     return jax.jit(partial(begin, settings))
@@ -142,7 +149,9 @@ def make_feed(settings: Settings, shape: Shape) -> Feed:
             at, now, actions = fed
             transition, acting_obs, reward = _transition(shape, rows[at])
             learner, action, progress = observe(settings, now.learner, transition, acting_obs)
-            trouble = look(now.trouble, learner.step, acting_obs, reward, transition.successors, progress.loss)
+            trouble = look(
+                now.trouble, learner.step, acting_obs, reward, transition.successors, progress.loss, progress.w
+            )
             told = jnp.where(trouble.kind == 0, action[0], jnp.int32(NO_ACTION))
             return at + 1, Carry(learner, add(now.meters, progress), trouble), actions.at[at].set(told)
 

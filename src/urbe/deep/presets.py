@@ -17,7 +17,7 @@ from urbe.deep.agent import Agent
 from urbe.deep.natures import Average, Nature, Soft, Worst
 from urbe.deep.settings import Settings
 from urbe.deep.variances import LastLayer, NoVariance, Variance
-from urbe.deep.world import Uncertain, World, make_trainer, required
+from urbe.deep.world import Uncertain, World, make_trainer, require_set
 from urbe.simulators import Schedule
 
 DEFAULT = Settings()
@@ -67,17 +67,9 @@ def robust_dqn(
       env: as for `dqn`, and so are all other arguments.
       uncertainty_set: parameters of the simulator; for a Gymnasium environment its `Members`.
     """
+    require_set(env, uncertainty_set)
     return _agent(
-        "robust-dqn",
-        env,
-        required(env, uncertainty_set),
-        Worst(),
-        NoVariance(),
-        seed,
-        settings,
-        schedule,
-        log_every,
-        changes,
+        "robust-dqn", env, uncertainty_set, Worst(), NoVariance(), seed, settings, schedule, log_every, changes
     )
 
 
@@ -100,7 +92,7 @@ def soft_robust_dqn(
       shares: the weight of each member, summing to one; None weighs all alike.
     """
     nature: Nature = Average()
-    required(env, uncertainty_set)
+    require_set(env, uncertainty_set)
     if shares is not None:
         checks.distribution("shares", shares, len(uncertainty_set))
         # members without weight are not simulated at all
@@ -145,17 +137,9 @@ def dqn_urbe(
     >>> agent.predict([0.0, 0.0, 0.1, 0.0]) in (0, 1)
     True
     """
+    require_set(env, uncertainty_set)
     return _agent(
-        "dqn-urbe",
-        env,
-        required(env, uncertainty_set),
-        Worst(),
-        _head(settings),
-        seed,
-        settings,
-        schedule,
-        log_every,
-        changes,
+        "dqn-urbe", env, uncertainty_set, Worst(), _head(settings), seed, settings, schedule, log_every, changes
     )
 
 

@@ -52,10 +52,10 @@ def make_trainer(
     return CompiledTrainer(settings, env, uncertain, schedule, seed, record_every)
 
 
-def required(env: World, uncertain: Uncertain | None) -> Uncertain:
-    """The uncertainty set of an agent that cannot be without one; raises ValueError that says what to give."""
+def require_set(env: World, uncertain: Uncertain | None) -> None:
+    """Raises ValueError, saying what to give, when an agent that cannot be without an uncertainty set has none."""
     if uncertain is not None:
-        return uncertain
+        return
     if isinstance(env, (gymnasium.Env, VectorEnv)):
         raise ValueError(f"uncertainty_set is None, expected members. {_what_to_give(env)}")
     raise ValueError("uncertainty_set is None, expected an UncertaintySet: UncertaintySet.grid(simulator, ...).")

@@ -1,0 +1,43 @@
+"""Small Gymnasium environments whose every step can be told in advance."""
+
+import gymnasium
+import numpy as np
+
+from urbe.deep.settings import Network, Settings
+
+SMALL = Settings(network=Network(hidden=(8,)), batch=8, capacity=256, warm_up=16, discount=0.9)
+"""An agent that compiles and learns quickly; its replay keeps every transition of a short run."""
+
+
+class Clock(gymnasium.Env):
+    """Sees (start, time, sum of actions, 0); ends by the action taken, and runs out of time by itself.
+
+    As many numbers and actions as CartPole has, so that both share what is compiled. `start` is drawn from the generator, so that two episodes are told apart.
+    """
+
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (4,), np.float64)
+
+    def __init__(self, limit=5, bad=None):
+        self.action_space = gymnasium.spaces.Discrete(2, start=5)
+        self.limit, self.bad, self.total = limit, bad or {}, 0
+
+    def reset(self, *, seed=None, options=None):  # noqa: ARG002
+        super().reset(seed=seed)
+        self.seen = np.array([self.np_random.random(), 0.0, 0.0, 0.0])
+        return self.seen, {}
+
+    def step(self, action):
+        assert action in (5, 6)
+        self.total += 1
+        self.seen += [0.0, 1.0, action - 5.5, 0.0]  # one array for ever, as some environments do
+        terminated = bool(action == 6 and self.seen[1] >= 3)
+        reward = float(self.seen[2] + self.seen[0])
+        if self.total in self.bad:
+            what, number = self.bad[self.total]
+            reward = number if what == "reward" else reward
+            self.seen[1] = number if what == "observation" else self.seen[1]
+        return self.seen, reward, terminated, bool(self.seen[1] >= self.limit), {}
+
+
+class Remembering(gymnasium.Wrapper):
+    """A wrapper nobody knows."""
