@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 
@@ -13,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from urbe import simulators
-from urbe.deep import load as load_module
 from urbe.deep import natures, variances
 from urbe.deep import settings as config
 from urbe.deep.agent import VERSION
@@ -491,8 +491,8 @@ def test_whatever_a_description_says_there_is_one_error(saved, tmp_path_factory,
     """Believed only as far as it fits the arrays that are there; otherwise one exception, which names the folder."""
     path = doctored(saved, tmp_path_factory.mktemp("x") / "x", change)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(load_module, "CompiledTrainer", reached)
-        patch.setattr(load_module, "FrozenTrainer", reached)
+        patch.setattr(sys.modules["urbe.deep.load"], "CompiledTrainer", reached)
+        patch.setattr(sys.modules["urbe.deep.load"], "FrozenTrainer", reached)
         with pytest.raises((CheckpointError, Reached, ValueError)) as found:
             load(path)
     # a ValueError of another kind says that something of the user's own is missing, as the file does

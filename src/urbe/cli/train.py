@@ -113,9 +113,7 @@ def run(options: argparse.Namespace) -> int:
 
 def make_agent(options: argparse.Namespace) -> Any:
     """The agent the options describe."""
-    from urbe.deep import paper, presets
-    from urbe.deep.settings import Settings
-    from urbe.deep.variances import LastLayer, NoVariance
+    from urbe.deep import presets
 
     makers: dict[str, Callable[..., Any]] = {
         "dqn": presets.dqn,
@@ -124,21 +122,31 @@ def make_agent(options: argparse.Namespace) -> Any:
         "dqn-ube": presets.dqn_ube,
         "dqn-urbe": presets.dqn_urbe,
     }
+    env, members, settings = parts(options)
+    given = () if members is None else (members,)
+    return makers[options.agent](env, *given, seed=options.seed, settings=settings, log_every=options.log_every)
+
+
+def parts(options: argparse.Namespace) -> tuple[Any, Any, Any]:
+    """Environment, uncertainty set (None for agents without) and settings."""
+    from urbe.deep import paper
+    from urbe.deep.settings import Settings
+    from urbe.deep.variances import LastLayer, NoVariance
+
+    published = {"cartpole": paper.CARTPOLE, "mars-rover": paper.MARS_ROVER}
     env = worlds.world(options.env, options.paper)
-    settings = (
-        {"cartpole": paper.CARTPOLE, "mars-rover": paper.MARS_ROVER}[options.env] if options.paper else Settings()
-    )
+    settings = published[options.env] if options.paper else Settings()
     if options.agent not in EXPLORING:
         settings = replace(settings, variance=NoVariance())
     elif not isinstance(settings.variance, LastLayer):
         settings = replace(settings, variance=LastLayer())
     settings = overrides.override(settings, options.set)
-    members = []
     if options.agent in ROBUST:
-        members = [worlds.uncertainty_set(options.env, env, options.over, options.members, options.over_seed)]
-    elif options.over:
+        members = worlds.uncertainty_set(options.env, env, options.over, options.members, options.over_seed)
+        return env, members, settings
+    if options.over:
         raise ValueError(f"--over is for {', '.join(ROBUST)}; {options.agent} learns from what it observes.")
-    return makers[options.agent](env, *members, seed=options.seed, settings=settings, log_every=options.log_every)
+    return env, None, settings
 
 
 def _summary(options: argparse.Namespace, agent: Any, seconds: float) -> str:

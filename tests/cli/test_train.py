@@ -1,0 +1,294 @@
+"""`urbe train`, run as a user runs it; killed runs are in tests/deep/test_kill.py."""
+
+import os
+import sys
+from dataclasses import dataclass, replace
+
+import pytest
+
+from urbe.cli import main, overrides, train, worlds
+from urbe.cli.jax_setup import ONE_THREAD, set_up_jax
+from urbe.cli.main import build_parser
+from urbe.deep import paper
+from urbe.deep.natures import Worst
+from urbe.deep.presets import dqn_urbe
+from urbe.deep.settings import CopyEvery, Network, Settings
+from urbe.deep.train import train as train_agent
+from urbe.deep.trouble import NotFinite
+from urbe.deep.variances import LastLayer, NoVariance
+from urbe.io.runs import read_checkpoint, read_config, saved_steps
+from urbe.simulators import CartPole, LogUniform, MarsRover, Normal, UncertaintySet, Uniform
+
+TINY = ("--set", "network.hidden=16,16", "batch=16", "capacity=300", "warm_up=50", "--log-every", "50")
+POLES = ("--over", "half_length=0.25,1")
+
+
+@pytest.fixture(autouse=True)
+def _as_found(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", os.environ.get("XLA_FLAGS", ""))
+
+
+def run(capsys, *arguments):
+    code = main(["train", *map(str, arguments)])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def options(*arguments):
+    return build_parser().parse_args(["train", *arguments, "--seed", "0", "--out", "nowhere"])
+
+
+def test_the_command_trains_what_the_functions_train_and_goes_on(capsys, tmp_path):
+    command = ("cartpole", "--agent", "dqn-urbe", "--seed", 3, "--out", tmp_path / "run", *POLES, *TINY)
+    code, out, err = run(capsys, *command, "--steps", 150, "--checkpoint-every", 100)
+    assert (code, err) == (0, "")
+    assert f"{tmp_path}/run: dqn-urbe on cartpole, seed 3, a new run." in out
+    assert "150 steps" in out
+    assert f"In {tmp_path}/run: log.csv, episodes.csv, checkpoints." in out
+    assert f"Next: urbe evaluate {tmp_path}/run --over half_length=0.1:5:11" in out
+    assert saved_steps(tmp_path / "run") == [100, 150]
+
+    code, out, _ = run(capsys, *command, "--steps", 200)
+    assert code == 0
+    assert "going on from step 150." in out
+    _, out, _ = run(capsys, *command, "--steps", 200)
+    assert "is at step 200 already" in out
+    assert run(capsys, *command, "--steps", 200, "--quiet")[1:] == ("", "")
+
+    poles = UncertaintySet.grid(CartPole(), half_length=(0.25, 1.0))
+    tiny = {"network": Network(hidden=(16, 16)), "batch": 16, "capacity": 300, "warm_up": 50}
+    agent = dqn_urbe(CartPole(), poles, seed=3, log_every=50, **tiny)
+    train_agent(agent, tmp_path / "same", 200)
+    for name in ("log.csv", "episodes.csv", "config.json", "finished.json"):
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "same" / name).read_bytes()
+    one, other = (read_checkpoint(tmp_path / name).tensors for name in ("run", "same"))
+    assert all(one[name].tobytes() == other[name].tobytes() for name in other)
+
+    code, out, err = run(capsys, *command, "--steps", 200, "--set", "discount=0.8")
+    assert (code, out.count("\n")) == (2, 1)
+    assert "settings.discount is 0.9 in the file, expected 0.8" in err
+
+
+def test_a_gymnasium_environment_by_its_id(capsys, tmp_path):
+    code, out, err = run(
+        capsys, "CartPole-v1", "--agent", "dqn", "--seed", 0, "--out", tmp_path / "run", "--steps", 60, *TINY
+    )
+    assert (code, err) == (0, "")
+    assert "CartPole" in str(read_config(tmp_path / "run")["world"])
+    assert out.endswith(f"Next: urbe evaluate {tmp_path}/run\n")
+
+
+def test_numbers_that_are_none_end_it_with_a_word(capsys, tmp_path, monkeypatch):
+    def broken(*_, **__):
+        raise NotFinite("The reward at step 7 is not finite, expected numbers.")
+
+    monkeypatch.setattr(sys.modules["urbe.deep.train"], "train", broken)
+    monkeypatch.setattr(train, "make_agent", lambda _: None)
+    code, _, err = run(capsys, "cartpole", "--agent", "dqn", "--seed", 0, "--out", tmp_path / "run")
+    assert code == 1
+    assert err == (
+        f"urbe: The reward at step 7 is not finite, expected numbers. See {tmp_path}/run/log.csv for what led there.\n"
+    )
+
+
+# what the words mean
+
+
+@pytest.mark.parametrize("name", train.AGENTS)
+def test_every_agent_has_its_settings_and_set(name):
+    env, members, settings = train.parts(options("cartpole", "--agent", name))
+    assert env == CartPole()
+    assert (members is not None) == (name in train.ROBUST)
+    assert settings == replace(Settings(), variance=LastLayer() if name in train.EXPLORING else NoVariance())
+
+
+@pytest.mark.parametrize("name", worlds.SIMULATORS)
+def test_every_environment_has_a_simulator(name):
+    env, _, _ = train.parts(options(name, "--agent", "dqn"))
+    assert type(env).__name__.lower() == name.replace("-", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "env", "settings", "members"),
+    [
+        ("cartpole", paper.cartpole, paper.CARTPOLE, paper.cartpole_set),
+        ("mars-rover", paper.mars_rover, paper.MARS_ROVER, paper.mars_rover_set),
+    ],
+)
+def test_paper_is_the_published_experiment(name, env, settings, members):
+    found = train.parts(options(name, "--agent", "dqn-urbe", "--paper", "--over-seed", "5"))
+    assert found[0] == env()
+    assert found[1].describe() == members(5).describe()
+    assert found[2] == settings
+    plain = train.parts(options(name, "--agent", "robust-dqn", "--paper"))
+    assert plain[2] == replace(settings, variance=NoVariance())
+
+
+@pytest.mark.parametrize(
+    ("over", "expected"),
+    [
+        (["half_length=0.5,1,2"], {"half_length": (0.5, 1.0, 2.0)}),
+        (["half_length=0.25:1.25:5"], {"half_length": (0.25, 0.5, 0.75, 1.0, 1.25)}),
+        (["half_length=1:2:1", "masspole=0.1"], {"half_length": (1.0,), "masspole": (0.1,)}),
+        (["half_length=-1:2:2"], None),
+    ],
+)
+def test_sets_of_values(over, expected):
+    if expected is None:
+        with pytest.raises(ValueError, match="half_length"):
+            worlds.uncertainty_set("cartpole", CartPole(), over, 15, 0)
+        return
+    found = worlds.uncertainty_set("cartpole", CartPole(), over, 15, 0)
+    assert found.describe() == UncertaintySet.grid(CartPole(), **expected).describe()
+
+
+@pytest.mark.parametrize(
+    ("over", "laws"),
+    [
+        ("half_length=normal:0.75:0.25:0.1", {"half_length": Normal(0.75, 0.25, low=0.1)}),
+        ("half_length=normal:0.75:0.25:0.1:2", {"half_length": Normal(0.75, 0.25, low=0.1, high=2.0)}),
+        ("masspole=normal:5:0.25", {"masspole": Normal(5.0, 0.25)}),
+        ("half_length=uniform:0.25:1", {"half_length": Uniform(0.25, 1.0)}),
+        ("half_length=loguniform:0.1:5", {"half_length": LogUniform(0.1, 5.0)}),
+    ],
+)
+def test_sets_of_draws(over, laws):
+    found = worlds.uncertainty_set("cartpole", CartPole(), [over], 4, 9)
+    assert found.describe() == UncertaintySet.samples(CartPole(), 9, count=4, **laws).describe()
+
+
+def test_the_default_sets_are_the_papers_laws():
+    found = worlds.uncertainty_set("mars-rover", MarsRover(), [], 15, 2)
+    assert found.describe() == paper.mars_rover_set(2).describe()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("pole", "--agent", "dqn"), "ENV is 'pole', expected one of cartpole"),
+        (("NoSuchEnv-v7", "--agent", "dqn"), "ENV is 'NoSuchEnv-v7'"),
+        (("CartPole-v1", "--agent", "dqn-urbe"), "only the simulators cartpole"),
+        (("acrobot", "--agent", "dqn", "--paper"), "--paper knows cartpole and mars-rover, not acrobot"),
+        (("acrobot", "--agent", "robust-dqn"), "--over is missing"),
+        (("cartpole", "--agent", "dqn", *POLES), "--over is for robust-dqn"),
+        (("cartpole", "--agent", "dqn-urbe", "--over", "half_length"), "it has no '='"),
+        (("cartpole", "--agent", "dqn-urbe", "--over", "half_length=1:2"), "expected NAME=V1,V2"),
+        (("cartpole", "--agent", "dqn-urbe", "--over", "half_length=1:2:x"), "expected NAME=V1,V2"),
+        (("cartpole", "--agent", "dqn-urbe", "--over", "half_length=1:2:0"), "count is 0"),
+        (("cartpole", "--agent", "dqn-urbe", "--over", "half_length=uniform:1"), "takes 2 numbers, found 1"),
+        (("cartpole", "--agent", "dqn-urbe", "--over", "half_length=uniform:2:1"), "expected the lower one first"),
+        (("cartpole", "--agent", "dqn-urbe", "--over", "length=1,2"), "'length' is not among the parameters"),
+        (("cartpole", "--agent", "dqn-urbe", "--over", "half_length=1", "half_length=2"), "twice"),
+        (("cartpole", "--agent", "dqn-urbe", "--over", "half_length=1", "masspole=uniform:0:1"), "mixes"),
+        (("cartpole", "--agent", "dqn-urbe", "--members", "0"), "count is 0"),
+        (("cartpole", "--agent", "dqn", "--set", "speed=3"), "--set speed=3 names no field"),
+        (("cartpole", "--agent", "dqn", "--set", "variance.beta=1"), "names no field"),
+        (("cartpole", "--agent", "dqn", "--set", "batch=1.5"), "expected a whole number"),
+        (("cartpole", "--agent", "dqn", "--set", "discount=2"), "discount is 2.0"),
+        (("cartpole", "--agent", "dqn", "--seed", "-1"), "seed is -1"),
+    ],
+)
+def test_what_cannot_be_is_told(capsys, tmp_path, arguments, told):
+    seed = () if "--seed" in arguments else ("--seed", 0)
+    code, out, err = run(capsys, *arguments, *seed, "--out", tmp_path / "run")
+    assert (code, out) == (2, "")
+    assert told in err
+    assert not (tmp_path / "run").exists()
+
+
+# settings in words
+
+
+def test_settings_change_by_name_and_type():
+    words = [
+        "discount=0.99", "batch=32", "double=true", "huber=1", "network.hidden=64,32", "network.scale=2.4,1,0.2,1",
+        "epsilon.steps=5_000", "variance.beta=1.0", "variance.residual_decay=0.9", "copy.episodes=none",
+        "copy.updates=500", "optimiser.offset=1e-5",
+    ]  # fmt: skip
+    found = overrides.override(Settings(nature=Worst(), variance=LastLayer()), words)
+    expected = Settings(
+        nature=Worst(), variance=LastLayer(beta=1.0, residual_decay=0.9),
+        network=Network((64, 32), (2.4, 1.0, 0.2, 1.0)), double=True, discount=0.99, batch=32,
+        copy=CopyEvery(updates=500), huber=1.0,
+    )  # fmt: skip
+    expected = replace(expected, epsilon=replace(expected.epsilon, steps=5000))
+    assert found == replace(expected, optimiser=replace(expected.optimiser, offset=1e-5))
+    assert type(found.huber) is float
+    assert overrides.override(found, ["huber=none"]).huber is None
+
+
+def test_what_is_shown_can_be_given_back():
+    settings = Settings(variance=LastLayer(), network=Network((7, 9), (0.1, 3.0)))
+    words = [f"{name}={overrides.show(value)}" for name, (_, value) in overrides._fields(settings)]
+    assert len(words) > 25
+    assert overrides.override(Settings(variance=LastLayer()), words) == settings
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("batch=x", "'x', expected a whole number"),
+        ("double=yes", "expected true or false"),
+        ("network.hidden=64,,64", "expected whole numbers with commas between"),
+        ("network.scale=a", "expected numbers with commas between"),
+        ("huber=no", "expected a number or none"),
+        ("copy.updates=1.5", "expected a whole number or none"),
+        ("nature=worst", "names no field"),
+        ("network=3", "names no field"),
+        ("batch", "names no field"),
+        ("=3", "names no field"),
+        ("copy.updates=5", "expected exactly one of episodes and updates"),
+    ],
+)
+def test_wrong_words_are_told_and_the_right_ones_listed(word, told):
+    with pytest.raises(ValueError, match=told) as error:
+        overrides.override(Settings(), [word])
+    if "names no field" in told:
+        assert "network.hidden=128,128,128, network.scale=1.0, double=false" in str(error.value)
+
+
+@dataclass(frozen=True)
+class Odd:
+    """A field of a type that has no words."""
+
+    fine: int = 1
+    table: tuple[tuple[int, int], ...] = ()
+
+
+def test_fields_without_words_are_not_offered():
+    with pytest.raises(ValueError, match=r"one of: fine=1\.$"):
+        overrides.override(Odd(), ["table=1"])
+
+
+# how JAX is set up
+
+
+def test_one_thread_unless_the_user_says_otherwise(monkeypatch):
+    monkeypatch.delenv("XLA_FLAGS")
+    set_up_jax()
+    assert os.environ["XLA_FLAGS"] == ONE_THREAD
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=false")
+    set_up_jax()
+    assert os.environ["XLA_FLAGS"] == "--xla_cpu_enable_fast_math=false"
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    set_up_jax()
+
+
+def test_help_teaches(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    out = capsys.readouterr().out
+    words = " ".join(out.split()).replace("- ", "-")
+    for word in (
+        *train.AGENTS,
+        *worlds.SIMULATORS,
+        "half_length=normal:0.75:0.25:0.1",
+        "--set discount=0.99",
+        "examples:",
+    ):
+        assert word in words
+    assert max(map(len, out.split("\n"))) <= 120
