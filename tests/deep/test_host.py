@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from oracles.host_envs import SMALL, Clock, Remembering
+from oracles.host_envs import ROBUST, SMALL, Clock, Remembering
 from urbe.deep.compiled_trainer import CompiledTrainer
 from urbe.deep.discrete_actions import DiscreteActions
 from urbe.deep.env_state import env_states
@@ -49,11 +49,11 @@ def on_cartpole():
 def test_both_paths_share_one_update():
     """What the compiled path lived through, given to the host path's update, teaches the same to the last bit."""
     steps, shape = 120, Shape(4, 2, len(POLES), 1)
-    compiled = CompiledTrainer(SMALL, CartPole(), POLES, None, 0, record_every=1000)
+    compiled = CompiledTrainer(ROBUST, CartPole(), POLES, None, 0, record_every=1000)
     compiled.advance(steps)
     with double():
-        leaves = make_start(SMALL, shape)(jax.random.fold_in(root_key(0), 1))
-    replay, columns, feed = jax.device_get(compiled.learner.replay), Columns(shape, 1), make_feed(SMALL, shape)
+        leaves = make_start(ROBUST, shape)(jax.random.fold_in(root_key(0), 1))
+    replay, columns, feed = jax.device_get(compiled.learner.replay), Columns(shape, 1), make_feed(ROBUST, shape)
     columns.present[:] = 1.0
     for k in range(steps):
         columns.obs[0], columns.action[0], columns.last[0] = replay.obs[k], replay.action[k], replay.last[k]
@@ -63,7 +63,7 @@ def test_both_paths_share_one_update():
             leaves, action = feed(leaves, columns.rows)
         assert int(action[0]) == replay.next_action[k]
     with double():
-        host = Form(SMALL, shape).together(leaves)
+        host = Form(ROBUST, shape).together(leaves)
     ours, theirs = flatten(jax.device_get(key_data(host.learner))), flatten(jax.device_get(key_data(compiled.learner)))
     assert int(host.learner.updates) > 90
     for name, array in theirs.items():
@@ -236,7 +236,7 @@ def test_a_members_number_that_is_not_finite():
         bad = np.where(obs[1] >= 2, [[0.0], [np.nan], [0.0]], 0.0)
         return bad + obs, np.zeros(3), np.zeros(3, bool)
 
-    trainer = trainer_on(Clock(), FunctionMembers(function, 3))
+    trainer = trainer_on(Clock(), FunctionMembers(function, 3), settings=ROBUST)
     with pytest.raises(NotFinite, match=r"member's observation \(member 1\)"):
         trainer.advance(80)
 

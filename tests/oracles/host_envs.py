@@ -1,18 +1,25 @@
 """Small Gymnasium environments whose every step can be told in advance."""
 
+from dataclasses import replace
+
 import gymnasium
 import numpy as np
 
+from urbe.deep.natures import Worst
 from urbe.deep.settings import Network, Settings
 
 SMALL = Settings(network=Network(hidden=(8,)), batch=8, capacity=256, warm_up=16, discount=0.9)
-"""An agent that compiles and learns quickly; its replay keeps every transition of a short run."""
+"""DQN that compiles and learns quickly; its replay keeps every transition of a short run."""
+
+ROBUST = replace(SMALL, nature=Worst())
+"""Its robust sister."""
 
 
 class Clock(gymnasium.Env):
     """Sees (start, time, sum of actions, 0); ends by the action taken, and runs out of time by itself.
 
-    As many numbers and actions as CartPole has, so that both share what is compiled. `start` is drawn from the generator, so that two episodes are told apart.
+    It has as many numbers and actions as CartPole, so that both share what is compiled. `start` is drawn from the
+    generator, so that two episodes are told apart.
     """
 
     observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (4,), np.float64)
