@@ -13,7 +13,7 @@ from oracles.paper_agent import as_lists, forward
 from urbe.deep.meters import PER_STEP, PER_UPDATE, init_meters, means
 from urbe.deep.precision import double
 from urbe.deep.targets import at, member_targets
-from urbe.simulators import StepChange
+from urbe.simulators import StepChange, UncertaintySet
 
 GAMMA = np.float32(0.9)
 STEPS = 90  # fewer than the replay holds
@@ -118,6 +118,22 @@ def test_episodes_are_noted_with_their_ends_returns_and_lengths():
     assert np.asarray(run.episodes.step[:n]).tolist() == ends.tolist()
     assert np.asarray(run.episodes.length[:n]).tolist() == np.diff(ends, prepend=0).tolist()
     assert np.asarray(run.episodes.gathered[:n]).tolist() == np.diff(ends, prepend=0).tolist()  # one per step
+
+
+def test_agents_that_share_a_loop_have_their_own_members():
+    others = UncertaintySet.grid(POLE, half_length=(0.3, 2.5))
+    for members in (others, POLES):
+        replay = lived(Rig(KINDS["robust"][0], POLE, members).after(0, 30))
+        for i in (0, 29):
+            for k, params in enumerate(members.members()):
+                place, _, _ = under(replay.obs[i], replay.action[i], params)
+                np.testing.assert_allclose(replay.successors.obs[i, k, 0], place, rtol=1e-5, atol=1e-6)
+
+
+def test_the_users_own_arrays_stay_as_wide_as_they_were():
+    pole_rig("robust").after(0, 1)
+    assert jnp.zeros(1).dtype == jnp.float32
+    assert not jax.config.jax_enable_x64
 
 
 CHANGE = StepChange(((2, POLE.nominal()), (1, POLE.nominal()._replace(half_length=1.5))), repeat=True)

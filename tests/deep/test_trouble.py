@@ -15,6 +15,7 @@ from urbe.deep.natures import Worst
 from urbe.deep.precision import double
 from urbe.deep.replay import Successors
 from urbe.deep.trouble import KINDS, NotFinite, Trouble, init_trouble, look, raise_trouble
+from urbe.deep.variances import LastLayer
 from urbe.simulators import UncertaintySet
 
 WHEN = 6
@@ -55,13 +56,23 @@ def test_a_loss_that_overflows_is_named():
     assert int(run.learner.step) == int(run.trouble.step) < WHEN + 4
 
 
+@pytest.mark.slow
+def test_a_head_that_overflows_does_not_decide_in_silence():
+    """The best of values that are no numbers is the first one: without a word the agent would do nothing else."""
+    variance = LastLayer(beta=1.0, hidden=(6,), learning_rate=1e30)
+    head = Rig(replace(SETTINGS, nature=SMALL.nature, variance=variance), Hazard(WHEN), schedule=world(0))
+    run = head.after(0, 100)
+    assert KINDS[int(run.trouble.kind)] == "uncertainty"
+    assert int(run.learner.step) == int(run.trouble.step) < 20
+
+
 def test_without_trouble_it_goes_on():
     run = rig().advance(rig().start(0, world(0)), 100)
     assert int(run.trouble.kind) == 0
     assert int(run.learner.step) == 100
 
 
-def seen(obs=0.0, reward=0.0, member_obs=0.0, gain=0.0, loss=0.0, step=3, trouble=None):
+def seen(obs=0.0, reward=0.0, member_obs=0.0, gain=0.0, loss=0.0, w=0.0, step=3, trouble=None):
     """What `look` notes when one number is as given, that of member 1 of three, environment 1 of two."""
     zeros = np.zeros((2, 3, 2, 4), np.float32)
     zeros[1, 1, 0, 2] = member_obs
@@ -76,6 +87,7 @@ def seen(obs=0.0, reward=0.0, member_obs=0.0, gain=0.0, loss=0.0, step=3, troubl
         jnp.asarray([0.0, reward], jnp.float32),
         successors,
         jnp.float32(loss),
+        jnp.float32(w),
     )
     return Trouble(*(int(leaf) for leaf in noted))
 
@@ -84,7 +96,9 @@ _look = jax.jit(look)
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize(("place", "kind"), [("obs", 1), ("reward", 2), ("member_obs", 3), ("gain", 4), ("loss", 5)])
+@pytest.mark.parametrize(
+    ("place", "kind"), [("obs", 1), ("reward", 2), ("member_obs", 3), ("gain", 4), ("loss", 5), ("w", 6)]
+)
 def test_each_place_is_looked_at(place, kind, number):
     noted = seen(**{place: number})
     assert noted.kind == kind
@@ -109,6 +123,7 @@ def test_the_first_is_kept_and_within_a_step_the_cause_before_its_effects():
         (4, False, r"The member's reward \(member 4\) at step 12 is not finite"),
         (3, True, "The observation at step 12 is not finite"),
         (4, True, "The reward at step 12 is not finite"),
+        (6, False, "The uncertainty at step 12 is not finite, expected numbers. Lower the learning rate of the unc"),
         (5, True, "The loss at step 12 is not finite, expected numbers. Lower the learning rate"),
     ],
 )

@@ -28,7 +28,7 @@ class Rig:
         self.uncertain = None if uncertain is None else uncertain.params
         self.schedule = schedule or Constant(simulator.nominal())
         with double():
-            self._advance = make_advance(settings, simulator, self.uncertain, self.schedule)
+            self._advance = make_advance(settings, simulator, self.uncertain, schedule)
 
     def start(self, seed, schedule=None):
         with double():

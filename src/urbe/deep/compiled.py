@@ -124,7 +124,7 @@ def _make_loop(settings: Settings, simulator: Simulator, given: Schedule | None)
             ),
             add(run.meters, progress),
             record(run.episodes, last, learner.step, gathered, elapsed),
-            look(run.trouble, learner.step, acting_obs, arrival.reward, successors, progress.loss),
+            look(run.trouble, learner.step, acting_obs, arrival.reward, successors, progress.loss, progress.w),
         )
 
     @partial(jax.jit, donate_argnums=0)

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Int, Int32
 
 from urbe.deep.replay import Successors
 
-KINDS = ("", "observation", "reward", "member's observation", "member's reward", "loss")
+KINDS = ("", "observation", "reward", "member's observation", "member's reward", "loss", "uncertainty")
 
 
 class Trouble(NamedTuple):
@@ -36,6 +36,7 @@ def look(
     reward: Float[Array, ...],
     successors: Successors,
     loss: Float[Array, ""],
+    w: Float[Array, ""],
 ) -> Trouble:
     """Notes the first number that is not finite, in the order of KINDS within a step."""
     # a sum is finite when all its terms are, short of overflow, which is trouble too
@@ -48,6 +49,7 @@ def look(
             bad_obs.any(),
             bad_gain.any(),
             ~jnp.isfinite(loss),
+            ~jnp.isfinite(w),
         ]
     )
     new = (trouble.kind == 0) & flags.any()
@@ -71,11 +73,10 @@ def raise_trouble(trouble: Trouble, one_member: bool, environment: int | None = 
     what = KINDS[kind]
     if kind in (3, 4):
         what = KINDS[kind - 2] if one_member else f"{what} (member {int(trouble.member)})"
-    advice = (
-        "Lower the learning rate, scale observations or rewards, or use the Huber loss."
-        if kind == 5
-        else "The environment gave it: check its dynamics and parameters at that step."
-    )
+    advice = {
+        5: "Lower the learning rate, scale observations or rewards, or use the Huber loss.",
+        6: "Lower the learning rate of the uncertainty head, or scale observations.",
+    }.get(kind, "The environment gave it: check its dynamics and parameters at that step.")
     where = "" if environment is None else f" of environment {environment}"
     raise NotFinite(
         f"The {what}{where} at step {int(trouble.step)} is not finite, expected numbers. {advice} The last "
