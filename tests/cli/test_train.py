@@ -16,7 +16,7 @@ from urbe.deep.settings import CopyEvery, Network, Settings
 from urbe.deep.train import train as train_agent
 from urbe.deep.trouble import NotFinite
 from urbe.deep.variances import LastLayer, NoVariance
-from urbe.io.runs import read_checkpoint, read_config, saved_steps
+from urbe.io.runs import RunDirectory, read_checkpoint, read_config, saved_steps
 from urbe.simulators import CartPole, LogUniform, MarsRover, Normal, UncertaintySet, Uniform
 
 TINY = ("--set", "network.hidden=16,16", "batch=16", "capacity=300", "warm_up=50", "--log-every", "50")
@@ -89,6 +89,19 @@ def test_numbers_that_are_none_end_it_with_a_word(capsys, tmp_path, monkeypatch)
     assert err == (
         f"urbe: The reward at step 7 is not finite, expected numbers. See {tmp_path}/run/log.csv for what led there.\n"
     )
+
+
+def test_ctrl_c_says_from_where_it_will_go_on(capsys, tmp_path, monkeypatch):
+    def pressed(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["urbe.deep.train"], "train", pressed)
+    monkeypatch.setattr(train, "make_agent", lambda _: None)
+    with RunDirectory(tmp_path / "run", {}) as folder:
+        folder.save(1200, {})
+    code, out, err = run(capsys, "cartpole", "--agent", "dqn", "--seed", 0, "--out", tmp_path / "run")
+    assert (code, err) == (130, "urbe: interrupted; the same command goes on from step 1200.\n")
+    assert out == f"{tmp_path}/run: going on from step 1200.\n"
 
 
 # what the words mean

@@ -107,6 +107,10 @@ def run(options: argparse.Namespace) -> int:
     except NotFinite as error:
         print(f"urbe: {error} See {options.out}/log.csv for what led there.", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        newest = max(saved_steps(options.out), default=0)
+        print(f"urbe: interrupted; the same command goes on from step {newest}.", file=sys.stderr)
+        return 130
     say(_summary(options, agent, time.perf_counter() - began))
     return 0
 
