@@ -36,7 +36,8 @@ def words(key: jax.Array, index: Int[Array, ""], count: int) -> UInt64[Array, " 
     z = counter * jnp.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> 30)) * jnp.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> 27)) * jnp.uint64(0x94D049BB133111EB)
-    return z ^ (z >> 31)
+    mixed: Array = z ^ (z >> 31)
+    return mixed
 
 
 def key_data(tree: Any) -> Any:

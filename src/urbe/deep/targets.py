@@ -58,7 +58,8 @@ def update_targets(
             values = member_targets(settings, target, target, at(replay.successors, rows))
             return kept[0].at[rows].set(values), kept[1].at[rows].set(version)
 
-        return jax.lax.fori_loop(0, (n_stale + (block - 1)) // block, one_block, kept)
+        done: tuple[Array, Array] = jax.lax.fori_loop(0, (n_stale + (block - 1)) // block, one_block, kept)
+        return done
 
     # a loop that runs once or not at all: between copies there is nothing to do
     values, stamps = jax.lax.fori_loop(0, jnp.minimum(n_stale, 1), bring_up_to_date, (replay.target, replay.stamp))
