@@ -122,10 +122,11 @@ def test_any_environment_is_made_for_parameters_and_closed():
     Counted.seen.clear()
     # sees numbers one-hot, and has actions that start at 5
     policy = linear([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
-    found = evaluate(policy, {"steps": (1, 3, 9)}, env=lambda params: Counted(params["steps"]), episodes=5)
-    assert found.greedy.lengths.tolist() == [[1] * 5, [3] * 5, [4] * 5]
-    assert found.greedy.returns.tolist() == [[0.5] * 5, [1.5] * 5, [2.0] * 5]
+    found = evaluate(policy, {"steps": (1, 3, 9)}, env=lambda params: Counted(params["steps"]), episodes=9)
+    assert found.greedy.lengths.tolist() == [[1] * 9, [3] * 9, [4] * 9]
+    assert found.greedy.returns.tolist() == [[0.5] * 9, [1.5] * 9, [2.0] * 9]
     assert found.greedy.terminated.all(axis=1).tolist() == [True, True, False]
+    assert len(Counted.seen) == found.greedy.lengths.sum()  # two blocks of five, of which nine are played
     assert Counted.closed == Counted.made > 0
     assert set(Counted.seen) == {5, 6}
     assert Counted.seen[0] == 5

@@ -103,6 +103,18 @@ def test_all_ways_of_playing_give_the_same_episodes(way):
     assert 0 < wanted.terminated.mean() < 1 or wanted.lengths.max() < 100
 
 
+@pytest.mark.parametrize("asked", [True, False], ids=["asked", "compiled policy"])
+def test_random_dynamics_and_returns_are_the_same_on_every_path(asked):
+    policy = table(AHEAD[:CELLS], 4)
+    wanted = evaluate(policy, {"failure": (0.1, 0.4)}, env=ROVER, episodes=7, seed=2).greedy
+    other = SimpleNamespace(predict=lambda obs: AHEAD[int(np.argmax(obs))]) if asked else policy
+    for env in (SimulatorEnv(ROVER), lambda params: SimulatorEnv(ROVER, **params)):
+        found = evaluate(other, {"failure": (0.1, 0.4)}, env=env, episodes=7, seed=2).greedy
+        assert np.array_equal(found.returns, wanted.returns)  # float64 sums of the same float32 rewards
+        assert np.array_equal(found.lengths, wanted.lengths)
+    assert len(np.unique(wanted.returns)) > 3
+
+
 def test_noise_is_the_same_on_every_path():
     noisy = linear(LEANING, spread=0.02)
     paths = [evaluate(noisy, {"half_length": [0.5]}, env=env, episodes=10) for env in (POLE, SimulatorEnv(POLE))]
@@ -170,6 +182,12 @@ def test_more_episodes_begin_like_fewer_whatever_the_blocks():
     for one, two in zip(many, few, strict=True):
         assert np.array_equal(one[:, :7], two)
     assert all(np.array_equal(a, b) for a, b in zip(draws(3, 9).part(0, 5), draws(3, 5), strict=True))
+
+
+def test_seeds_keys_and_noise_of_all_episodes_and_seeds_differ():
+    drawn = [draws(seed, 50) for seed in (0, 1)]
+    assert len(np.unique(np.concatenate([each.seeds for each in drawn]))) == 100
+    assert len(np.unique(np.concatenate([part for each in drawn for part in (each.world, each.noise)]), axis=0)) == 200
 
 
 @pytest.mark.parametrize("episodes", [1, 7, 255, 256, 257, 300, 1000])

@@ -14,7 +14,7 @@ from urbe.evaluation.episodes import Draws
 from urbe.evaluation.grids import Point
 from urbe.evaluation.worlds import Moved, Observations, action_number, same_sizes
 from urbe.simulators import SimulatorEnv
-from urbe.types import BoolArray
+from urbe.types import BoolArray, IntArray
 
 Env = gymnasium.Env[Any, Any]
 EnvSource = Env | Callable[..., Env]
@@ -110,10 +110,10 @@ class GymWorld:
         here = gymnasium.spaces.flatdim(env.observation_space)
         same_sizes(str(env), here, int(env.action_space.n), obs_size, n_actions)
 
-    def action(self, number: int) -> Any:
+    def actions(self, numbers: IntArray) -> Any:
         """See `World`."""
         space: Any = self._envs[0].action_space
-        return number + int(space.start)
+        return numbers + int(space.start)
 
     def close(self) -> None:
         """Leaves an environment that was given as it was, and closes all others."""

@@ -14,7 +14,7 @@ from urbe.evaluation.episodes import Draws, normal
 from urbe.evaluation.policies import Ask, Predicts, Rule, Traceable, asker, takes_rows
 from urbe.evaluation.rollouts import BAD_OBSERVATION, BAD_REWARD, FINE, Outcome
 from urbe.evaluation.worlds import Moved, Observations, World
-from urbe.types import BoolArray
+from urbe.types import BoolArray, FloatArray, IntArray
 
 Choose = Callable[[Observations, BoolArray, int], Any]
 """Actions of B episodes from what is seen in each, which of them are alive, and the number of the step."""
@@ -64,7 +64,7 @@ def play(world: World, choose: Choose, drawn: Draws, count: int, limit: int | No
       limit: steps after which an episode is cut off.
       on_step: told of every step.
     """
-    seen = list(world.reset(drawn))
+    seen = world.reset(drawn)
     n = len(seen)
     alive = np.arange(n) < count
     outcome = Outcome(np.zeros(n), np.zeros(n, np.int32), np.zeros(n, np.bool_), np.full(n, FINE, np.int32))
@@ -78,27 +78,39 @@ def play(world: World, choose: Choose, drawn: Draws, count: int, limit: int | No
         outcome.gathered[lanes] += moved.rewards[lanes]
         outcome.length[lanes] += 1
         outcome.terminated[lanes] = moved.terminated[lanes]
-        for lane in lanes:
-            seen[lane] = moved.observations[lane]
-            outcome.trouble[lane] = _trouble(seen[lane], moved.rewards[lane])
+        seen = _where(alive, moved.observations, seen)
+        outcome.trouble[lanes] = _trouble(seen, moved.rewards, lanes)
         alive = alive & ~moved.terminated & ~moved.truncated & (outcome.trouble == FINE)
         step += 1
     return outcome
 
 
-def _trouble(seen: Any, reward: float) -> int:
-    if not np.isfinite(reward):
-        return BAD_REWARD
-    number = isinstance(seen, (np.ndarray, np.generic)) and np.issubdtype(seen.dtype, np.floating)
-    return BAD_OBSERVATION if number and not np.isfinite(seen).all() else FINE
+def _where(alive: BoolArray, new: Observations, old: Observations) -> Observations:
+    """The observations of episodes that are alive, and the last ones of the others."""
+    if isinstance(new, np.ndarray):
+        return np.where(alive.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+    return [each if lives else last for each, last, lives in zip(new, old, alive, strict=True)]
+
+
+def _trouble(seen: Observations, rewards: FloatArray, lanes: IntArray) -> IntArray:
+    """What is not finite in some episodes, of what is made of floats."""
+    if isinstance(seen, np.ndarray):
+        fine = np.isfinite(seen[lanes]).all(axis=-1)
+    else:
+        fine = np.array([_is_finite(seen[lane]) for lane in lanes])
+    return np.where(np.isfinite(rewards[lanes]), np.where(fine, FINE, BAD_OBSERVATION), BAD_REWARD)
+
+
+def _is_finite(seen: Any) -> bool:
+    numbers = isinstance(seen, (np.ndarray, np.generic)) and seen.dtype.kind == "f"
+    return not numbers or bool(np.isfinite(seen).all())
 
 
 def _traced(policy: Traceable, world: World, drawn: Draws, noisy: bool) -> Choose:
     rule, weights, words = policy.rule, policy.weights, drawn.noise if noisy else None
 
-    def choose(seen: Observations, _alive: BoolArray, step: int) -> list[Any]:
-        numbers = np.asarray(_act(rule, policy.n_actions, weights, world.rows(seen), words, np.int32(step)))
-        return [world.action(int(number)) for number in numbers]
+    def choose(seen: Observations, _alive: BoolArray, step: int) -> Any:
+        return world.actions(np.asarray(_act(rule, policy.n_actions, weights, world.rows(seen), words, np.int32(step))))
 
     return choose
 

@@ -15,7 +15,7 @@ from urbe.evaluation.rollouts import advance, begin
 from urbe.simulators import Simulator
 from urbe.simulators.base import Arrival, Params, State, observation_size
 from urbe.simulators.limits import with_params
-from urbe.types import BoolArray, FloatArray
+from urbe.types import BoolArray, FloatArray, IntArray
 
 Observations = Any
 """A sequence of what is seen in each of B episodes, as it is given to `predict`."""
@@ -56,8 +56,8 @@ class World(Protocol):
     def fit(self, obs_size: int, n_actions: int) -> None:
         """Raises ValueError when a network of these sizes cannot act here."""
 
-    def action(self, number: int) -> Any:
-        """The action of a number from 0."""
+    def actions(self, numbers: IntArray) -> Any:
+        """The actions of numbers from 0, one per episode."""
 
 
 class SimulatorWorld:
@@ -87,9 +87,7 @@ class SimulatorWorld:
 
     def step(self, actions: Any, alive: BoolArray) -> Moved:
         """See `World`; states of episodes that have ended stay as they are."""
-        numbers = np.zeros(len(alive), np.int32)
-        for lane in np.flatnonzero(alive):
-            numbers[lane] = action_number(actions[lane], self.simulator.n_actions)
+        numbers = _action_numbers(actions, alive, self.simulator.n_actions)
         arrived, seen = _advance(
             self.simulator, self._words, np.int32(self._elapsed), self.state, numbers, self._params, alive
         )
@@ -106,9 +104,9 @@ class SimulatorWorld:
         same_sizes(type(self.simulator).__name__, observation_size(self.simulator), self.simulator.n_actions, obs_size,
                    n_actions)  # fmt: skip
 
-    def action(self, number: int) -> Any:
+    def actions(self, numbers: IntArray) -> Any:
         """See `World`."""
-        return number
+        return numbers
 
 
 def same_sizes(name: str, here: int, actions_here: int, obs_size: int, n_actions: int) -> None:
@@ -133,6 +131,17 @@ def action_number(answer: Any, count: int, first: int = 0) -> int:
             return int(number)
     raise ValueError(
         f"The policy gave the action {answer!r}, expected a whole number from {first} to {first + count - 1}."
+    )
+
+
+def _action_numbers(answers: Any, alive: BoolArray, count: int) -> IntArray:
+    """Answers as actions, 0 for episodes that have ended."""
+    if isinstance(answers, np.ndarray) and answers.shape == alive.shape and answers.dtype.kind in "iu":
+        numbers = np.where(alive, answers, 0)
+        if ((numbers >= 0) & (numbers < count)).all():
+            return numbers.astype(np.int32)
+    return np.array(
+        [action_number(answers[lane], count) if lives else 0 for lane, lives in enumerate(alive)], dtype=np.int32
     )
 
 
