@@ -2,7 +2,8 @@
 
 Half of the moments are drawn over the life of a process, from its first import on; the other half from when it has
 begun to learn, since starting takes longer than learning here; a few fall into compilation, with nothing compiled
-before. Log, episodes and every tensor must be those of a run that was never killed, byte for byte.
+before. Log, episodes and every tensor must be those of a run that was never killed, byte for byte, and TensorBoard must
+show the same.
 """
 
 import os
@@ -14,15 +15,17 @@ from pathlib import Path
 
 import pytest
 
+from oracles.event_files import shown
 from urbe.io.runs import saved_steps
 from urbe.io.tensors import load_tensors
 from urbe.rng import stream
 
-STEPS, EVERY = 4000, 40
+STEPS, EVERY = 3000, 40
 COMPILING = 3  # kills of processes that find nothing compiled
 OPTIONS = (
     *("train", "cartpole", "--agent", "dqn-urbe", "--seed", "3", "--log-every", "50", "--over", "half_length=0.25,1"),
     *("--checkpoint-every", str(EVERY), "--set", "network.hidden=16,16", "batch=16", "capacity=300", "warm_up=50"),
+    "--tensorboard",
 )
 MAIN = "import sys; from urbe.cli import main; sys.exit(main(sys.argv[1:]))"
 
@@ -46,11 +49,17 @@ def is_learning(folder):
 
 
 def left(folder):
-    """All files by name; the bytes of all but the lock, and of what tells the time a checkpoint was made."""
-    files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    """All files by name; the bytes of all but the lock, and of what tells the time a checkpoint was made; curves."""
+    events = folder / "tensorboard"
+    files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and path.parent != events)
     contents = [(folder / path).read_bytes() for path in files if path.name not in ("lock", "manifest.json")]
     tensors, _ = load_tensors(folder / "checkpoints" / f"{STEPS:012d}")
-    return files, contents, {name: (str(array.dtype), array.tobytes()) for name, array in tensors.items()}
+    return (
+        files,
+        contents,
+        {name: (str(array.dtype), array.tobytes()) for name, array in tensors.items()},
+        shown(events),
+    )
 
 
 def whole_run(folder):

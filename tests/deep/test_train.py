@@ -3,7 +3,6 @@
 import errno
 import os
 import signal
-import struct
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from oracles.event_files import shown
 from urbe.deep import tensorboard
 from urbe.deep.compilation import cache_compilation, default_folder
 from urbe.deep.history import EPISODES, LOG
@@ -347,25 +347,6 @@ def test_a_number_that_is_none_stops_the_run_which_goes_on_once_it_is_mended(tmp
 
 
 # TensorBoard
-
-
-def shown(folder):
-    """What TensorBoard shows of a folder, by tag: its rule, later files first forgetting what they say to forget."""
-    from tensorboardX.proto.event_pb2 import Event, SessionLog
-
-    curves = {}
-    for path in sorted(folder.iterdir()):
-        data, at = path.read_bytes(), 0
-        while at + 12 <= len(data):
-            (length,) = struct.unpack("<Q", data[at : at + 8])
-            event = Event.FromString(data[at + 12 : at + 12 + length])
-            at += 16 + length
-            if event.HasField("session_log") and event.session_log.status == SessionLog.START:
-                for tag, points in curves.items():
-                    curves[tag] = [point for point in points if point[0] < event.step]
-            for value in event.summary.value:
-                curves.setdefault(value.tag, []).append((event.step, value.simple_value))
-    return curves
 
 
 def test_tensorboard_shows_every_row_once(fresh, tmp_path, monkeypatch):
