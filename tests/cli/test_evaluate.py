@@ -4,6 +4,7 @@ import csv
 import os
 from functools import cache
 from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -94,6 +95,18 @@ def test_environments_of_gymnasium_are_made_by_name(agents, capsys):
     code, _, err = run(capsys, folder / "one", "--env", "Nothing-v0")
     assert code == 2
     assert "--env Nothing-v0 cannot be made" in err
+
+
+def test_an_agent_that_does_not_know_its_environment_needs_one(agents, capsys, monkeypatch):
+    folder, agent = agents
+    alone = SimpleNamespace(name="dqn", simulator=None, policy=agent.policy, seed=0, step=0)
+    monkeypatch.setattr(import_module("urbe.deep.load"), "load", lambda _: alone)
+    code, _, err = run(capsys, folder / "one")
+    assert code == 2
+    assert "does not hold what its agent was trained on; give --env ID" in err
+    code, out, _ = run(capsys, folder / "one", "--env", "CartPole-v1", "--episodes", 2, "--greedy")
+    assert code == 0
+    assert "2 episodes each" in out
 
 
 def test_over_takes_ranges_and_lists():

@@ -86,6 +86,12 @@ def run(options: argparse.Namespace) -> int:
     from urbe.evaluation.robustness import evaluate
 
     agents = {path: load(path) for path in dict.fromkeys(map(os.path.normpath, options.run_paths))}
+    for path, agent in agents.items():
+        if agent.simulator is None and options.env is None:
+            raise ValueError(
+                f"{path} does not hold what its agent was trained on; give --env ID, a Gymnasium environment to try it "
+                "on."
+            )
     labels = _labels({path: agent.name for path, agent in agents.items()})
     found = {}
     for path, agent in agents.items():
@@ -148,9 +154,13 @@ def _values(text: str) -> tuple[str, tuple[float, ...]]:
 
 
 def _labels(names: dict[str, str]) -> dict[str, str]:
-    """Agents' names where each is of one run, else the runs' own."""
-    told = list(names.values())
-    return {path: name if told.count(name) == 1 else path for path, name in names.items()}
+    """Agents' names where all differ, else the folders', else the paths.
+
+    >>> _labels({"runs/a": "dqn", "runs/b": "dqn"})
+    {'runs/a': 'a', 'runs/b': 'b'}
+    """
+    choices = (names, {path: Path(path).name for path in names})
+    return next((each for each in choices if len(set(each.values())) == len(each)), {path: path for path in names})
 
 
 def _maker(name: str) -> Any:

@@ -68,7 +68,7 @@ def trace(
     >>> right = SimpleNamespace(predict=lambda obs: 1)
     >>> seen = trace(right, CartPole(), {"half_length": 0.75}, episodes=3)
     >>> seen.observation.shape, seen.alive.sum(axis=1), seen.terminated
-    ((3, 12, 4), array([11, 10, 10]), array([ True,  True,  True]))
+    ((3, 14, 4), array([11, 13, 12]), array([ True,  True,  True]))
     """
     parts = list(_traces(policy, simulator, params, episodes, seed, acting, time_limit))
     longest = max(part.alive.shape[1] for part in parts)
