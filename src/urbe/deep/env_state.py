@@ -8,7 +8,7 @@ import gymnasium
 import jax
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from jaxtyping import Bool, UInt64
+from jaxtyping import UInt64
 
 from urbe.deep.adapters import Adapter, adapter_of, keeps_state, wrappers
 from urbe.deep.host_env import Env, HostEnv, autoreset_mode, innermost
@@ -29,7 +29,7 @@ class EnvStates:
         # what stands in the place of an environment that has ended and waits for its reset
         self._nothing = [jax.tree.map(np.zeros_like, a.get_state(e)) for a, e in zip(adapters, self._envs, strict=True)]
 
-    def get(self, waiting: Bool[np.ndarray, " n"]) -> list[dict[str, Any]]:
+    def get(self, waiting: list[bool]) -> list[dict[str, Any]]:
         """The state of each: where it stands, its generator, and its time limits' clocks."""
         return [
             {
@@ -40,7 +40,7 @@ class EnvStates:
             for i, env in enumerate(self._envs)
         ]
 
-    def set(self, states: list[dict[str, Any]], waiting: Bool[np.ndarray, " n"]) -> None:
+    def set(self, states: list[dict[str, Any]], waiting: list[bool]) -> None:
         """Goes on from what `get` gave."""
         for i, (env, kept) in enumerate(zip(self._envs, states, strict=True)):
             if not waiting[i]:

@@ -18,7 +18,7 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 
 from urbe import checks
 
@@ -72,23 +72,25 @@ class Observations:
         return first
 
 
-class Stepped(NamedTuple):
-    """What n rows did, or that an episode began in its place.
+class Happened(NamedTuple):
+    """What a row's action led to.
 
     Attributes:
-      began: the row did not act: it was reset, and `first` is the first observation of its episode.
-      known: `first` is known; otherwise the next step tells it.
-      reached: where the action led.
-      first: where to act from: `reached`, or the first observation of the next episode.
+      reached: what was seen there.
+      first: what to act from: the same, or the first observation of the next episode; None when the next step tells it.
     """
 
-    began: Bool[np.ndarray, " n"]
-    known: Bool[np.ndarray, " n"]
-    reward: Float[np.ndarray, " n"]
-    terminated: Bool[np.ndarray, " n"]
-    truncated: Bool[np.ndarray, " n"]
-    reached: Float[np.ndarray, "n D"]
-    first: Float[np.ndarray, "n D"]
+    reward: float
+    terminated: bool
+    truncated: bool
+    reached: Float[np.ndarray, " D"]
+    first: Float[np.ndarray, " D"] | None
+
+
+class Began(NamedTuple):
+    """A row that was reset and did not act: the first observation of its episode."""
+
+    first: Float[np.ndarray, " D"]
 
 
 class HostEnv(Protocol):
@@ -103,7 +105,7 @@ class HostEnv(Protocol):
     def reset(self, seeds: list[int]) -> Float[np.ndarray, "n D"]:
         """Begins an episode in all of them."""
 
-    def step(self, actions: Int[np.ndarray, " n"], waiting: Bool[np.ndarray, " n"]) -> Stepped:
+    def step(self, actions: list[int], waiting: list[bool]) -> list[Happened | Began]:
         """Acts, actions numbered from 0; `waiting` rows have ended and their next episode is not known yet."""
 
     def behind(self) -> list[Env] | None:
@@ -131,20 +133,12 @@ class _Single:
     def reset(self, seeds: list[int]) -> Float[np.ndarray, "1 D"]:
         return self.observations.rows(self._one.reset(seed=seeds[0])[0], 1)
 
-    def step(self, actions: Int[np.ndarray, " 1"], waiting: Bool[np.ndarray, " 1"]) -> Stepped:
-        obs, reward, terminated, truncated, _ = self._one.step(int(actions[0]) + self.start)
-        reached = first = self.observations.rows(obs, 1)
+    def step(self, actions: list[int], waiting: list[bool]) -> list[Happened | Began]:  # noqa: ARG002
+        obs, reward, terminated, truncated, _ = self._one.step(np.int64(actions[0] + self.start))
+        reached = first = self.observations.row(obs)
         if terminated or truncated:
-            first = self.observations.rows(self._one.reset()[0], 1)
-        return Stepped(
-            waiting,  # never
-            np.ones(1, bool),
-            np.array([reward], np.float64),
-            np.array([terminated], bool),
-            np.array([truncated], bool),
-            reached,
-            first,
-        )
+            first = self.observations.row(self._one.reset()[0])
+        return [Happened(float(reward), bool(terminated), bool(truncated), reached, first)]
 
     def behind(self) -> list[Env] | None:
         return [self._one]
@@ -161,25 +155,32 @@ class _Vector:
         self._mode = autoreset_mode(env)
 
     def reset(self, seeds: list[int]) -> Float[np.ndarray, "n D"]:
-        return self.observations.rows(self._vector.reset(seed=seeds)[0], self.count)  # type: ignore[arg-type]
+        return self._rows(self._vector.reset(seed=seeds)[0])  # type: ignore[arg-type]
 
-    def step(self, actions: Int[np.ndarray, " n"], waiting: Bool[np.ndarray, " n"]) -> Stepped:
-        obs, reward, terminated, truncated, infos = self._vector.step(actions.astype(np.int64) + self.start)
-        terminated, truncated = np.array(terminated, bool), np.array(truncated, bool)
-        ended = (terminated | truncated) & ~waiting
-        reached = first = self.observations.rows(obs, self.count)
-        known = np.ones(self.count, bool)
+    def step(self, actions: list[int], waiting: list[bool]) -> list[Happened | Began]:
+        obs, rewards, terminated, truncated, infos = self._vector.step(np.array(actions, np.int64) + self.start)
+        reached = self._rows(obs)
+        ended = (np.asarray(terminated, bool) | np.asarray(truncated, bool)) & ~np.array(waiting)
+        first: list[np.ndarray | None] = list(reached)
         if ended.any():
-            if self._mode == AutoresetMode.NEXT_STEP:
-                known = ~ended
-            elif self._mode == AutoresetMode.SAME_STEP:
-                reached = first.copy()
-                for i in np.flatnonzero(ended):
-                    reached[i] = self.observations.row(infos["final_obs"][i])
+            if self._mode == AutoresetMode.DISABLED:
+                fresh, _ = self._vector.reset(options={"reset_mask": ended.copy()})
+                first = [new if end else old for new, old, end in zip(self._rows(fresh), reached, ended, strict=True)]
+            for i in np.flatnonzero(ended).tolist():
+                if self._mode == AutoresetMode.NEXT_STEP:
+                    first[i] = None
+                elif self._mode == AutoresetMode.SAME_STEP:
+                    reached[i], first[i] = self.observations.row(infos["final_obs"][i]), reached[i].copy()
+        told: list[Happened | Began] = []
+        for i, reward in enumerate(np.asarray(rewards, np.float64).tolist()):
+            if waiting[i]:
+                told.append(Began(reached[i]))
             else:
-                fresh, _ = self._vector.reset(options={"reset_mask": ended})
-                first = np.where(ended[:, None], self.observations.rows(fresh, self.count), reached)
-        return Stepped(waiting, known, np.array(reward, np.float64), terminated, truncated, reached, first)
+                told.append(Happened(reward, bool(terminated[i]), bool(truncated[i]), reached[i], first[i]))
+        return told
+
+    def _rows(self, batch: Any) -> Float[np.ndarray, "n D"]:
+        return self.observations.rows(batch, self.count)
 
     def behind(self) -> list[Env] | None:
         inner = self._vector

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -11,11 +12,11 @@ from gymnasium.vector import VectorEnv
 
 from urbe.deep.adapters import adapter_of
 from urbe.deep.env_state import env_states
-from urbe.deep.host_env import AnyEnv, autoreset_mode, host_env
-from urbe.deep.host_update import Carry, Columns, Form, Shape, make_feed, make_first, make_start
+from urbe.deep.host_env import AnyEnv, Env, Happened, autoreset_mode, host_env
+from urbe.deep.host_update import NO_ACTION, Carry, Columns, Form, Shape, make_feed, make_first, make_start
 from urbe.deep.keys import key_data, root_key, with_keys
 from urbe.deep.learner import Learner
-from urbe.deep.members import NOBODY, Members
+from urbe.deep.members import NOBODY, Members, Outlook
 from urbe.deep.meters import init_meters, means
 from urbe.deep.precision import double
 from urbe.deep.settings import Settings
@@ -78,10 +79,8 @@ class HostTrainer:
         self._form, self._feed = Form(settings, self.shape), make_feed(settings, self.shape)
         with double():
             self._leaves = make_start(settings, self.shape)(root_key(seed))
-        n = self._env.count
-        self._columns = Columns(self.shape, n)
-        self._ready, self._waiting = np.zeros(n, bool), np.zeros(n, bool)
-        self._gathered, self._length = np.zeros(n, np.float64), np.zeros(n, np.int64)
+        self._columns = Columns(self.shape, self._env.count)
+        self._columns.present[:] = 1.0
         self._ended = Ended(
             np.zeros(record_every, np.int64),
             np.zeros(record_every, np.float64),
@@ -110,71 +109,63 @@ class HostTrainer:
         """
         end = self._step + steps
         while self._step < end:
-            if not self._ready.any():
+            if not any(self._ready):
                 self._act()
             self._learn(end - self._step)
 
     def _act(self) -> None:
         """All environments act; what happened is ready to be learned from once it is known where to act from next."""
-        c, waiting = self._columns, self._waiting
         outlooks = self._outlooks()
-        stepped = self._env.step(self._action, waiting)
-        moved = slice(None) if not waiting.any() else ~waiting
-        discount = np.float32(self.settings.discount)
-        c.obs[moved], c.action[moved], c.reward[moved] = self._obs[moved], self._action[moved], stepped.reward[moved]
-        c.last[moved] = (stepped.terminated | stepped.truncated)[moved]
-        self._gathered[moved] += stepped.reward[moved]
-        self._length[moved] += 1
-        if self.members is None:
-            c.gain[moved, 0] = stepped.reward[moved]
-            c.weight[moved, 0, 0] = np.where(stepped.terminated[moved], np.float32(0.0), discount)
-            c.reached[moved, 0, 0] = stepped.reached[moved]
-        for i, outlook in outlooks:
-            c.gain[i] = (outlook.probability * outlook.reward).sum(axis=-1, dtype=np.float32)
-            c.weight[i] = discount * outlook.probability * ~outlook.terminated
-            c.reached[i] = outlook.obs
-            if (k := outlook.in_force) != NOBODY:
-                c.gain[i, k], c.reached[i, k, 0] = stepped.reward[i], stepped.reached[i]
-                c.weight[i, k, 0] = 0.0 if stepped.terminated[i] else discount
-        c.acting_obs[:] = stepped.first
-        self._ready = stepped.known
-        self._waiting = ~stepped.known
+        for i, told in enumerate(self._env.step(self._action, self._waiting)):
+            if isinstance(told, Happened):
+                self._put(i, told, outlooks[i])
+            if told.first is not None:
+                self._columns.acting_obs[i] = told.first
+            self._ready[i], self._waiting[i] = told.first is not None, told.first is None
 
-    def _outlooks(self) -> list[tuple[int, Any]]:
+    def _put(self, i: int, told: Happened, outlook: Outlook | None) -> None:
+        """What happened in a row, but for where it acts from next."""
+        c = self._columns
+        c.reward[i], c.last[i], c.action[i] = told.reward, told.terminated or told.truncated, self._action[i]
+        c.obs[i] = self._obs[i]
+        in_force = 0
+        if outlook is not None:
+            c.gain[i] = (outlook.probability * outlook.reward).sum(axis=-1, dtype=np.float32)
+            c.weight[i] = np.float32(self.settings.discount) * outlook.probability * ~outlook.terminated
+            c.reached[i] = outlook.obs
+            in_force = outlook.in_force
+        if in_force != NOBODY:
+            c.gain[i, in_force], c.reached[i, in_force, 0] = told.reward, told.reached
+            c.weight[i, in_force, 0] = 0.0 if told.terminated else self.settings.discount
+        self._gathered[i] += told.reward
+        self._length[i] += 1
+
+    def _outlooks(self) -> list[Outlook | None]:
         """What the members would lead to from where the environments stand, before they act."""
         if self.members is None:
-            return []
-        behind = self._env.behind()
+            return [None] * self._env.count
+        behind: Sequence[Env | None] = self._env.behind() or [None] * self._env.count
         return [
-            (
-                i,
-                self.members.successors(
-                    None if behind is None else behind[i], self._obs[i], int(self._action[i]) + self._env.start
-                ),
-            )
-            for i in np.flatnonzero(~self._waiting).tolist()
+            None if waits else self.members.successors(env, self._obs[i], action + self._env.start)
+            for i, (env, action, waits) in enumerate(zip(behind, self._action, self._waiting, strict=True))
         ]
 
     def _learn(self, most: int) -> None:
         """Takes in the rows that are ready, in their order, at most so many."""
-        taken = np.flatnonzero(self._ready)[:most]
-        if not len(taken):
-            return
-        rows = np.zeros_like(self._columns.rows)
-        rows[: len(taken)] = self._columns.rows[taken]
-        rows[: len(taken), 0] = 1.0
+        taken = [i for i, ready in enumerate(self._ready) if ready][:most]
+        rows = self._columns.rows
+        if len(taken) < len(rows):
+            rows = np.zeros_like(rows)
+            rows[: len(taken)] = self._columns.rows[taken]
         with double():
             self._leaves, chosen = self._feed(self._leaves, rows)
-        actions = np.asarray(chosen)[: len(taken)]
-        if not (good := actions >= 0).all():
-            bad = int(taken[np.argmin(good)])
-            self._ready[taken[good]] = False
-            raise_trouble(jax.device_get(self._carry().trouble), self.members is None, bad)
-        self._action[taken], self._obs[taken] = actions, self._columns.acting_obs[taken]
-        self._ready[taken] = False
-        for i in taken[self._columns.last[taken] > 0.0].tolist():
-            self._note(i, self._step + 1 + int(np.flatnonzero(taken == i)[0]))
-        self._step += len(taken)
+        for i, action in zip(taken, np.asarray(chosen).tolist(), strict=False):
+            if action == NO_ACTION:
+                raise_trouble(jax.device_get(self._carry().trouble), self.members is None, i)
+            self._step += 1
+            self._ready[i], self._action[i], self._obs[i] = False, action, self._columns.acting_obs[i]
+            if self._columns.last[i]:
+                self._note(i, self._step)
 
     def _note(self, row: int, step: int) -> None:
         """An episode has ended."""
@@ -189,9 +180,10 @@ class HostTrainer:
         self._obs = self._env.reset(seeds)
         with double():
             chosen = make_first(self.settings)(self.learner, self._obs)
-        self._action = np.array(chosen)
-        self._ready[:], self._waiting[:] = False, False
-        self._gathered[:], self._length[:] = 0.0, 0
+        n = self._env.count
+        self._action: list[int] = np.asarray(chosen).tolist()
+        self._ready, self._waiting = [False] * n, [False] * n
+        self._gathered, self._length = [0.0] * n, [0] * n
 
     def collect(self) -> Record:
         """What happened since the last call."""
@@ -207,10 +199,16 @@ class HostTrainer:
     def state(self) -> Any:
         """Everything needed to go on, bit for bit where the environment's state can be got, as NumPy arrays."""
         rows = Rows(
-            self._columns.rows, self._ready, self._waiting, self._obs, self._action, self._gathered, self._length
+            np.array(self._columns.rows),
+            np.array(self._ready),
+            np.array(self._waiting),
+            np.array(self._obs),
+            np.array(self._action, np.int64),
+            np.array(self._gathered),
+            np.array(self._length, np.int64),
         )
         kept: dict[str, Any] = jax.device_get(key_data(self._carry()))._asdict()
-        kept |= {"rows": jax.tree.map(np.array, rows), "ended": jax.tree.map(np.array, self._ended)}
+        kept |= {"rows": rows, "ended": jax.tree.map(np.array, self._ended)}
         return kept | {"env": None if self._states is None else self._states.get(self._waiting)}
 
     def load(self, state: Any) -> None:
@@ -223,10 +221,10 @@ class HostTrainer:
         if self._states is None:
             self._begin(self._step)
             return
-        rows = Rows(*map(np.array, state["rows"]))
-        self._columns.rows[:] = rows.rows
-        self._ready, self._waiting, self._obs, self._action = rows.ready, rows.waiting, rows.obs, rows.action
-        self._gathered, self._length = rows.gathered, rows.length
+        rows = Rows(*state["rows"])
+        self._columns.rows[:], self._obs = rows.rows, np.array(rows.obs)
+        self._ready, self._waiting, self._action = rows.ready.tolist(), rows.waiting.tolist(), rows.action.tolist()
+        self._gathered, self._length = rows.gathered.tolist(), rows.length.tolist()
         self._states.set(state["env"], self._waiting)
 
     def describe(self) -> dict[str, Any]:

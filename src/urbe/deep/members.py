@@ -200,14 +200,16 @@ def check_members(
     one = host_env(env)
     if one.count != 1:
         raise ValueError(f"env is a vector of {one.count} environments, expected a single one.")
-    obs, apart = one.reset([int(rng.integers(2**31))]), np.zeros((len(members), len(members)))
+    obs, apart = one.reset([int(rng.integers(2**31))])[0], np.zeros((len(members), len(members)))
     for _ in range(steps):
-        action = rng.integers(one.n_actions, size=1)
-        outlook = members.successors(env, obs[0], int(action[0]) + one.start)
+        action = int(rng.integers(one.n_actions))
+        outlook = members.successors(env, obs, action + one.start)
         for part in outlook[:4]:
             flat = np.asarray(part, np.float64).reshape(len(members), -1)
             apart = np.maximum(apart, np.abs(flat[:, None] - flat[None]).max(axis=-1))
-        obs = one.step(action, np.zeros(1, bool)).first
+        first = one.step([action], [False])[0].first
+        assert first is not None  # a single environment always knows
+        obs = first
     alike = [(i, j) for i in range(len(members)) for j in range(i) if not apart[i, j] > tolerance]
     if alike:
         raise ValueError(_complaint(members, sorted((j, i) for i, j in alike), steps))
