@@ -10,7 +10,8 @@ import pytest
 from oracles.deep_runs import HEAD, KINDS, POLE, POLES, Rig, pole_rig, same_bits
 from oracles.learner_random import Randomness
 from oracles.paper_agent import as_lists, forward
-from urbe.deep.meters import PER_STEP, PER_UPDATE, init_meters, means
+from urbe.deep.learner import Progress
+from urbe.deep.meters import PER_STEP, PER_UPDATE, add, init_meters, means
 from urbe.deep.precision import double
 from urbe.deep.targets import at, member_targets
 from urbe.simulators import StepChange, UncertaintySet
@@ -203,6 +204,18 @@ def test_diagnostics_are_what_they_say():
         assert found[name] == pytest.approx(sums[name] / n_updates, rel=1e-4), name
     assert 0.0 < found["negative_w"] < 1.0
     assert found["flipped"] > 0.0
+
+
+def test_means_are_over_updates_where_calls_have_several_or_none():
+    """Told are the mean loss of a call and its updates: two of 1, none, one of 4."""
+    numbers = {name: jnp.float32(2.0) for name in Progress._fields}
+    with double():
+        meters = init_meters()
+        for updates, loss in ((2, 1.0), (0, 0.0), (1, 4.0)):
+            meters = add(meters, Progress(**numbers | {"updates": jnp.int32(updates), "loss": jnp.float32(loss)}))
+    found = means(meters)
+    assert found["loss"] == pytest.approx(2.0)
+    assert found["nu"] == pytest.approx(2.0)
 
 
 def test_without_updates_there_is_no_mean_loss():

@@ -45,7 +45,7 @@ def table(simulator, learner):
     return np.asarray(q_values(SETTINGS.network, learner.q, jax.vmap(simulator.observe)(states)))
 
 
-@pytest.mark.parametrize("robust", [True, False])
+@pytest.mark.parametrize("robust", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_mars_rover_ends_at_exact_robust_values(robust):
     """Targets of members are exact expectations, so nothing is left but the optimiser's last step."""
     members = RISKS if robust else UncertaintySet.single(ROVER)
