@@ -21,8 +21,10 @@ def vector(count, mode):
 
 def trained(env, steps=STEPS, cut=STEPS):
     trainer = HostTrainer(SMALL, env, None, seed=3, record_every=1000)
-    while trainer.step < steps:
-        trainer.advance(min(cut, steps - trainer.step))
+    for done in range(0, steps, cut):
+        assert trainer.step == done
+        trainer.advance(min(cut, steps - done))
+    assert trainer.step == int(trainer.learner.step) == steps
     return trainer
 
 
@@ -75,6 +77,10 @@ def test_a_single_environment_is_told_as_it_happened(single):
     found = told(single.learner.replay, STEPS)
     assert_same(found, lived(seed_of(0), [step[1] for step in found]))
     assert {bool(step[3] == 0.0) for step in found if step[5]} == {True, False}  # ends and cuts, both
+
+
+def test_observations_may_be_one_array_for_ever(single):
+    assert leaves(trained(Clock(one_array=True))) == leaves(single)
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)

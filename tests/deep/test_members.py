@@ -120,6 +120,9 @@ def test_mujoco_parameters_are_those_of_an_edited_model(tmp_path, params, edit):
     members = EnvMembers.of(env, [params])
     (name, value), adapter = next(iter(params.items())), adapter_of(env)
     assert adapter.get_params(edited)[name] == pytest.approx(value)
+    for derived in ("body_subtreemass", "body_invweight0", "dof_invweight0", "dof_M0"):
+        changed, expected = (getattr(each.unwrapped.model, derived) for each in (members.copies[1], edited))
+        np.testing.assert_allclose(changed, expected, rtol=1e-9)
     env.reset(seed=0), edited.reset(seed=1)
     for action in (3, 0, 3, 3, 1, 0):
         adapter.set_state(edited, adapter.get_state(env))

@@ -19,24 +19,27 @@ class Clock(gymnasium.Env):
     """Sees (start, time, sum of actions, 0); ends by the action taken, and runs out of time by itself.
 
     It has as many numbers and actions as CartPole, so that both share what is compiled. `start` is drawn from the
-    generator, so that two episodes are told apart.
+    generator, so that two episodes are told apart. With `one_array` every observation is the same array, written
+    anew.
     """
 
-    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (4,), np.float64)
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (4,), np.float32)
 
-    def __init__(self, limit=5, bad=None):
+    def __init__(self, limit=5, bad=None, one_array=False):
         self.action_space = gymnasium.spaces.Discrete(2, start=5)
         self.limit, self.bad, self.total = limit, bad or {}, 0
+        self.seen, self.one_array = np.zeros(4, np.float32), one_array
 
     def reset(self, *, seed=None, options=None):  # noqa: ARG002
         super().reset(seed=seed)
-        self.seen = np.array([self.np_random.random(), 0.0, 0.0, 0.0])
+        self.seen = self.seen if self.one_array else self.seen.copy()
+        self.seen[:] = [self.np_random.random(), 0.0, 0.0, 0.0]
         return self.seen, {}
 
     def step(self, action):
         assert action in (5, 6)
         self.total += 1
-        self.seen += [0.0, 1.0, action - 5.5, 0.0]  # one array for ever, as some environments do
+        self.seen += np.float32([0.0, 1.0, action - 5.5, 0.0])
         terminated = bool(action == 6 and self.seen[1] >= 3)
         reward = float(self.seen[2] + self.seen[0])
         if self.total in self.bad:
