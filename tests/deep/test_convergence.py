@@ -70,6 +70,7 @@ def test_robust_and_nominal_values_differ_enough_to_be_told_apart():
     assert np.abs(np.asarray(nominal) - np.asarray(robust)).max() > 10 * NEAR
 
 
+@pytest.mark.slow
 def test_one_hot_features_count_visits():
     """With an identity for a trunk phi is the state, and the inverse counts of a run are those of a table."""
     variance = LastLayer(beta=0.0, mu=0.5, hidden=(), learning_rate=1e-9)

@@ -119,6 +119,7 @@ def dives(variance):
     return found
 
 
+@pytest.mark.slow
 def test_uncertainty_alone_finds_the_treasure_of_the_deep_sea():
     """No random action in either: the head's noise goes deep, and greed does not.
 

@@ -51,6 +51,15 @@ def test_other_natures_at_their_ends(a, b):
 
 
 @pytest.mark.slow
+def test_members_without_weight_change_roundings_alone():
+    """Three members are evaluated in one product, whose sums run in another order than those of one member."""
+    one, three = (pole_rig(kind).after(0, 60).learner for kind in ("observed", "one-hot of three"))
+    assert same_bits(one.replay.action, three.replay.action)
+    for a, b in zip(arrays(one.q), arrays(three.q), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5)  # fifty steps of a thousandth
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("a", "b"), [("urbe without noise", "robust"), ("cvar of one", "robust"), ("cvar of all", "average")]
 )

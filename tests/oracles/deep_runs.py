@@ -76,7 +76,8 @@ KINDS = {
     "robust": (replace(SMALL, nature=Worst()), "all"),
     "urbe": (replace(SMALL, nature=Worst(), variance=HEAD), "all"),
     "urbe without noise": (replace(SMALL, nature=Worst(), variance=replace(HEAD, beta=0.0)), "all"),
-    "one-hot": (replace(SMALL, nature=Soft((1.0, 0.0, 0.0))), "all"),
+    "one-hot": (replace(SMALL, nature=Soft((1.0,))), "single"),  # what soft_robust_dqn makes of one-hot shares
+    "one-hot of three": (replace(SMALL, nature=Soft((1.0, 0.0, 0.0))), "all"),
     "average": (replace(SMALL, nature=Average()), "all"),
     "cvar of all": (replace(SMALL, nature=CVaR(1.0)), "all"),
     "cvar of one": (replace(SMALL, nature=CVaR(1 / 3)), "all"),
