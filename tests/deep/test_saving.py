@@ -20,7 +20,7 @@ from urbe.deep.agent import VERSION
 from urbe.deep.compilation import cache_compilation
 from urbe.deep.describe import KNOWN, Unknown, build, describe
 from urbe.deep.load import load
-from urbe.deep.presets import dqn_urbe
+from urbe.deep.presets import dqn, dqn_urbe
 from urbe.io.errors import CheckpointError
 from urbe.io.runs import RunDirectory
 from urbe.io.sealed import read_sealed, write_sealed
@@ -371,6 +371,25 @@ def test_what_is_given_must_fit(own, given, told):
 def test_a_gymnasium_environment_is_no_simulator(own):
     with pytest.raises(ValueError, match="env is a Gymnasium environment, expected a simulator"):
         load(own[0], env=gymnasium.make("CartPole-v1"))
+
+
+def test_an_agent_of_a_gymnasium_environment(tmp_path):
+    agent = dqn(gymnasium.make("CartPole-v1"), seed=0, log_every=50, **TINY).learn(60)
+    agent.save(tmp_path / "agent")
+    frozen = load(tmp_path / "agent")
+    assert frozen.predict(OBS).tolist() == agent.predict(OBS).tolist()
+    with pytest.raises(ValueError, match="env="):
+        frozen.learn(1)
+    frozen.save(tmp_path / "frozen")
+    assert load(tmp_path / "frozen").predict(OBS).tolist() == agent.predict(OBS).tolist()
+    again = load(tmp_path / "agent", env=gymnasium.make("CartPole-v1"))
+    assert same(agent, again)
+    assert same(agent.learn(70), again.learn(70))
+    for env, told in [(gymnasium.make("Acrobot-v1"), "env has 6 numbers"), (CartPole(), "expected a Gymnasium")]:
+        with pytest.raises(ValueError, match=told):
+            load(tmp_path / "agent", env=env)
+    with pytest.raises(ValueError, match="expected none"):
+        load(tmp_path / "frozen", env=CartPole())
 
 
 def test_a_schedule_of_ones_own_is_not_forgotten_in_silence(tmp_path):

@@ -195,11 +195,12 @@ def _given(
             "uncertainty_set is missing, expected the members that the agent was trained with: "
             f"{_sizes(saved).members} of them."
         )
-    if found == "simulator":
+    if found == "simulator":  # looked at before anything is compiled
         if uncertain is None:
             uncertain = _told_set(env, saved.world.get("uncertain"))
         shapes = _shapes(env, uncertain, settings, schedule, saved)
         _require_fit(_sizes(saved), _sizes_of(shapes.learner), saved.path)
+        return make_trainer(env, uncertain, settings, schedule, saved.seed, saved.log_every)
     trainer = make_trainer(env, uncertain, settings, schedule, saved.seed, saved.log_every)
     _require_fit(_sizes(saved), _sizes_of(trainer.learner), saved.path)
     return trainer
