@@ -86,7 +86,7 @@ def kill_often(folder, kills):
                 _wait(process, run, draws, learning * (2 if cold else 1), life, anywhere=cold or draws.random() < 0.5)
                 process.send_signal(signal.SIGKILL)
             out, err = process.communicate()
-            assert err == ""
+            assert err == "", err
             if process.returncode == 0:
                 break
             assert process.returncode == -signal.SIGKILL
