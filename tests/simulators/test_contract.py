@@ -28,7 +28,7 @@ UPRIGHT = [[-2.4695, 0.5780, 0.0, 0.0]]  # the free end is where a shorter link 
         (MarsRover(size=4), {}),
         (SevenStates("chain"), {}),
     ],
-    ids=str,
+    ids=lambda value: "" if isinstance(value, dict) else type(value).__name__,
 )
 def test_simulators_keep_the_contract(simulator, settings):
     check_simulator(simulator, **settings)
