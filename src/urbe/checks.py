@@ -124,6 +124,14 @@ def probability(name: str, value: object) -> float:
     return x
 
 
+def confidence(value: object) -> float:
+    """The confidence of an interval, in (0, 1)."""
+    x = _scalar("confidence", value)
+    if not 0.0 < x < 1.0:
+        raise ValueError(f"confidence is {value!r}, expected a number in (0, 1), like 0.95.")
+    return x
+
+
 def discount(value: object) -> float:
     """A discount in [0, 1]."""
     return number("discount", value, 0.0, 1.0)

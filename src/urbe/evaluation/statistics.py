@@ -7,7 +7,6 @@ others, and the better the more replicates there are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -16,9 +15,6 @@ from scipy import special
 
 from urbe import checks
 from urbe.types import FloatArray
-
-RESAMPLES = 2000
-"""Bootstrap repetitions: the ends of a 95 % interval then rest on 50 values each."""
 
 
 class Interval(NamedTuple):
@@ -73,7 +69,7 @@ def mean_band(samples: ArrayLike, *, confidence: float = 0.95) -> Band:
     """
     x = _samples("samples", samples)
     n = len(x)
-    t = special.stdtrit(n - 1, 0.5 + 0.5 * _confidence(confidence))
+    t = special.stdtrit(n - 1, 0.5 + 0.5 * checks.confidence(confidence))
     mean = x.mean(axis=0)
     half = t * x.std(axis=0, ddof=1) / np.sqrt(n)
     return Band(mean, mean - half, mean + half)
@@ -97,96 +93,6 @@ def paired_difference(first: ArrayLike, second: ArrayLike, *, confidence: float 
     return mean_interval(a - b, confidence=confidence)
 
 
-def bootstrap_interval(
-    samples: ArrayLike,
-    statistic: Callable[[FloatArray], FloatArray],
-    rng: np.random.Generator,
-    *,
-    resamples: int = RESAMPLES,
-    confidence: float = 0.95,
-) -> Interval:
-    """Any statistic of replicates, and the percentile interval of the bootstrap.
-
-    The ends are quantiles of the statistic over samples of n drawn from the n, with replacement. For few replicates
-    (below 20, say) it is too narrow.
-
-    Args:
-      samples: `(n,)` one number per replicate, n >= 2.
-      statistic: from `(..., n)` to `(...)`, like `lambda x: np.median(x, axis=-1)`.
-      rng: generator.
-      resamples: how many samples to draw.
-      confidence: in (0, 1).
-    """
-    x = _samples("samples", samples, ndim=1)
-    count = checks.whole_number("resamples", resamples, 1)
-    drawn = np.concatenate(
-        [np.atleast_1d(statistic(x[rng.integers(len(x), size=(size, len(x)))])) for size in _pieces(count, len(x))]
-    )
-    if drawn.shape != (count,):
-        raise ValueError(f"statistic gave shape {drawn.shape} for {count} samples, expected one number for each.")
-    return _percentiles(float(statistic(x)), drawn, confidence)
-
-
-def interquartile_mean(
-    scores: ArrayLike, rng: np.random.Generator, *, resamples: int = RESAMPLES, confidence: float = 0.95
-) -> Interval:
-    """The mean of the middle half of all scores, and its stratified bootstrap interval.
-
-    Of the n m scores, floor(n m / 4) are dropped at each end: outliers count less than in the mean, and more scores
-    than in the median. Replicates are drawn anew within each task.
-
-    Args:
-      scores: `(n, m)` normalised score of n replicates on m tasks; `(n,)` for one task. n >= 2.
-      rng: generator.
-      resamples: how many samples to draw.
-      confidence: in (0, 1).
-    """
-    x = _by_task("scores", scores)
-    n, m = x.shape
-    count = checks.whole_number("resamples", resamples, 1)
-    drawn = np.concatenate(
-        [
-            _trimmed_mean(x[rng.integers(n, size=(size, n, m)), np.arange(m)].reshape(size, n * m))
-            for size in _pieces(count, n * m)
-        ]
-    )
-    return _percentiles(float(_trimmed_mean(x.reshape(1, n * m))[0]), drawn, confidence)
-
-
-def probability_of_improvement(
-    first: ArrayLike,
-    second: ArrayLike,
-    rng: np.random.Generator,
-    *,
-    resamples: int = RESAMPLES,
-    confidence: float = 0.95,
-) -> Interval:
-    """How often a replicate of `first` beats one of `second`, averaged over tasks; stratified bootstrap interval.
-
-        P(X > Y) + P(X = Y) / 2,   X from the first, Y from the second, independent
-
-    Args:
-      first: `(n, m)` scores of n replicates on m tasks; `(n,)` for one task. n >= 2.
-      second: `(k, m)` or `(k,)` likewise.
-      rng: generator.
-      resamples: how many samples to draw.
-      confidence: in (0, 1).
-    """
-    x, y = _by_task("first", first), _by_task("second", second)
-    if x.shape[1] != y.shape[1]:
-        raise ValueError(f"first has {x.shape[1]} tasks and second has {y.shape[1]}, expected the same tasks.")
-    count = checks.whole_number("resamples", resamples, 1)
-    estimate, drawn = 0.0, np.zeros(count)
-    for a, b in zip(x.T, y.T, strict=True):
-        beats = 0.5 + 0.5 * np.sign(a[:, None] - b)
-        estimate += beats.mean() / x.shape[1]
-        # a sample with replacement is how often each replicate is taken
-        weight_a = rng.multinomial(len(a), np.full(len(a), 1.0 / len(a)), size=count) / len(a)
-        weight_b = rng.multinomial(len(b), np.full(len(b), 1.0 / len(b)), size=count) / len(b)
-        drawn += np.einsum("ri,ri->r", weight_a @ beats, weight_b) / x.shape[1]
-    return _percentiles(estimate, drawn, confidence)
-
-
 def frequency_interval(successes: int, trials: int, *, confidence: float = 0.95) -> Interval:
     """A relative frequency k / n, and Wilson's interval for the probability behind it.
 
@@ -206,7 +112,7 @@ def frequency_interval(successes: int, trials: int, *, confidence: float = 0.95)
     k = checks.whole_number("successes", successes, 0)
     if k > n:
         raise ValueError(f"successes is {k}, expected at most the {n} trials.")
-    z = float(special.ndtri(0.5 + 0.5 * _confidence(confidence)))
+    z = float(special.ndtri(0.5 + 0.5 * checks.confidence(confidence)))
     half = z * np.sqrt(k * (n - k) / n + 0.25 * z * z)
     low, rest = (float((count + 0.5 * z * z - half) / (n + z * z)) for count in (k, n - k))
     return Interval(k / n, low, 1.0 - rest)  # so that both 0 and 1 are met exactly
@@ -244,35 +150,3 @@ def _samples(name: str, value: ArrayLike, ndim: int | None = None) -> FloatArray
     if x.ndim == 0 or len(x) < 2:
         raise ValueError(f"{name} has shape {x.shape}, expected at least 2 replicates along the first axis.")
     return x
-
-
-def _by_task(name: str, value: ArrayLike) -> FloatArray:
-    x = _samples(name, value)
-    if x.ndim > 2 or x.size == 0:
-        raise ValueError(f"{name} has shape {x.shape}, expected (replicates, tasks) or (replicates,).")
-    return x.reshape(len(x), -1)
-
-
-def _confidence(value: float) -> float:
-    if not 0.0 < value < 1.0:
-        raise ValueError(f"confidence is {value!r}, expected a number in (0, 1), like 0.95.")
-    return value
-
-
-def _trimmed_mean(x: FloatArray) -> FloatArray:
-    """Mean of the middle half of each row."""
-    cut = x.shape[-1] // 4
-    middle: FloatArray = np.sort(x, axis=-1)[..., cut : x.shape[-1] - cut].mean(axis=-1)
-    return middle
-
-
-def _pieces(count: int, length: int) -> list[int]:
-    """`count` samples of some length in pieces of at most a few million numbers."""
-    most = max(1, 2_000_000 // length)
-    return [min(most, count - begin) for begin in range(0, count, most)]
-
-
-def _percentiles(estimate: float, drawn: FloatArray, confidence: float) -> Interval:
-    tail = 0.5 - 0.5 * _confidence(confidence)
-    low, high = np.quantile(drawn, (tail, 1.0 - tail))
-    return Interval(estimate, float(low), float(high))
