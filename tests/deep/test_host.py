@@ -11,15 +11,15 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from oracles.host_envs import ROBUST, SMALL, Clock, Remembering
 from urbe.deep.compiled_trainer import CompiledTrainer
-from urbe.deep.discrete_actions import DiscreteActions
-from urbe.deep.env_state import env_states
 from urbe.deep.frozen_trainer import FrozenTrainer
-from urbe.deep.host_env import host_env
-from urbe.deep.host_trainer import HostTrainer
-from urbe.deep.host_update import Columns, Form, Shape, make_feed, make_start
+from urbe.deep.host.discrete_actions import DiscreteActions
+from urbe.deep.host.env import host_env
+from urbe.deep.host.env_state import env_states
+from urbe.deep.host.member_envs import EnvMembers
+from urbe.deep.host.members import FunctionMembers
+from urbe.deep.host.trainer import HostTrainer
+from urbe.deep.host.update import Columns, Form, Shape, make_feed, make_start
 from urbe.deep.keys import key_data, root_key
-from urbe.deep.member_envs import EnvMembers
-from urbe.deep.members import FunctionMembers
 from urbe.deep.policy import Policy
 from urbe.deep.precision import double
 from urbe.deep.presets import dqn, dqn_urbe, robust_dqn, soft_robust_dqn

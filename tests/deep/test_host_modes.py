@@ -7,8 +7,8 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from oracles.host_envs import SMALL, Clock
-from urbe.deep.host_env import Observations, host_env
-from urbe.deep.host_trainer import HostTrainer
+from urbe.deep.host.env import Observations, host_env
+from urbe.deep.host.trainer import HostTrainer
 from urbe.deep.keys import key_data
 from urbe.rng import stream
 

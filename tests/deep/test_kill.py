@@ -42,10 +42,15 @@ def finished(process):
     return out
 
 
-def is_learning(folder):
-    """Whether whoever works in the folder has come to write its log."""
-    lock, log = folder / "lock", folder / "log.csv"
-    return lock.exists() and lock.stat().st_size > 0 and log.exists() and log.stat().st_mtime > lock.stat().st_mtime
+def await_learning(process, folder):
+    """Returns when the process has saved a checkpoint of its own, or has ended."""
+    before = newest(folder)
+    while newest(folder) <= max(before, 0) and process.poll() is None:
+        time.sleep(0.002)
+
+
+def newest(folder):
+    return max(saved_steps(folder), default=-1)
 
 
 def left(folder):
@@ -66,8 +71,7 @@ def whole_run(folder):
     """What an uninterrupted run leaves, and the seconds it takes to begin to learn and to end."""
     finished(started(folder / "warm", 2 * EVERY))  # whatever had to be compiled
     begun, process = time.perf_counter(), started(folder / "whole")
-    while not is_learning(folder / "whole"):
-        time.sleep(0.01)
+    await_learning(process, folder / "whole")
     learning = time.perf_counter() - begun
     assert "a new run" in finished(process)
     return left(folder / "whole"), learning, time.perf_counter() - begun
@@ -98,17 +102,16 @@ def kill_often(folder, kills):
 def _wait(process, run, draws, learning, life, *, anywhere):
     if anywhere:
         time.sleep(draws.uniform(0.0, 0.8 * max(learning, life)))
-        return
-    while not is_learning(run) and process.poll() is None:
-        time.sleep(0.005)
-    time.sleep(draws.uniform(0.0, 0.6 * (life - learning)))  # often enough before it is done
+    else:
+        await_learning(process, run)
+        time.sleep(draws.uniform(0.0, 0.4 * (life - learning)))  # often enough before it is done
 
 
 def _death(run, out):
     """How far the process had come, and whether it died within saving."""
     folders = list((run / "checkpoints").glob("*")) if run.exists() else []
     torn = any(not (path / "manifest.json").exists() for path in folders) or any(run.rglob("*.tmp"))
-    return {"step": max(saved_steps(run), default=-1), "spoke": bool(out), "torn": torn}
+    return {"step": newest(run), "spoke": bool(out), "torn": torn}
 
 
 def check(folder, kills):
@@ -133,9 +136,7 @@ def test_a_run_killed_two_hundred_times_ends_as_the_one_that_was_not(tmp_path):
 def test_a_second_process_in_the_folder_is_refused(tmp_path):
     first = started(tmp_path / "run", steps=10**7)
     try:
-        while not is_learning(tmp_path / "run"):
-            assert first.poll() is None
-            time.sleep(0.01)
+        await_learning(first, tmp_path / "run")
         second = started(tmp_path / "run", steps=10**7)
         _, err = second.communicate()
         assert second.returncode == 1

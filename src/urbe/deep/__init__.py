@@ -1,14 +1,14 @@
 """Deep agents in JAX (extra `urbe[deep]`): DQN, robust DQN, DQN-UBE, DQN-URBE and soft-robust DQN."""
 
 from urbe.deep import paper as paper
-from urbe.deep.adapters import Adapter as Adapter
 from urbe.deep.agent import Agent as Agent
-from urbe.deep.discrete_actions import DiscreteActions as DiscreteActions
+from urbe.deep.host.adapters import Adapter as Adapter
+from urbe.deep.host.discrete_actions import DiscreteActions as DiscreteActions
+from urbe.deep.host.member_envs import EnvMembers as EnvMembers
+from urbe.deep.host.members import FunctionMembers as FunctionMembers
+from urbe.deep.host.members import Members as Members
+from urbe.deep.host.members import check_members as check_members
 from urbe.deep.load import load as load
-from urbe.deep.member_envs import EnvMembers as EnvMembers
-from urbe.deep.members import FunctionMembers as FunctionMembers
-from urbe.deep.members import Members as Members
-from urbe.deep.members import check_members as check_members
 from urbe.deep.natures import Average as Average
 from urbe.deep.natures import CVaR as CVaR
 from urbe.deep.natures import Nature as Nature

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int32
 from numpy.typing import ArrayLike
 
+from urbe import checks
 from urbe.deep.explore import noisy_values
 from urbe.deep.head import head_input
 from urbe.deep.learner import Learner
@@ -102,6 +103,9 @@ class Policy:
         array, size = np.asarray(obs, np.float32), self.obs_size
         if array.ndim not in (1, 2) or array.shape[-1] != size:
             raise ValueError(f"obs has shape {array.shape}, expected ({size},) or (B, {size}).")
+        if not np.isfinite(array).all():
+            where = checks.index_text("obs", np.argwhere(~np.isfinite(array))[0])
+            raise ValueError(f"{where} is not finite, expected a number: no action can be told from it.")
         return np.atleast_2d(array), array.ndim == 1
 
 

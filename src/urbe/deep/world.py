@@ -7,11 +7,11 @@ from typing import Any
 import gymnasium
 from gymnasium.vector import VectorEnv
 
-from urbe.deep.adapters import adapter_of, no_members, wrappers
 from urbe.deep.compiled_trainer import CompiledTrainer
-from urbe.deep.host_env import AnyEnv, host_env, innermost
-from urbe.deep.host_trainer import HostTrainer
-from urbe.deep.members import Members, SimulatorMembers
+from urbe.deep.host.adapters import adapter_of, no_members, wrappers
+from urbe.deep.host.env import AnyEnv, host_env, innermost
+from urbe.deep.host.members import Members, SimulatorMembers
+from urbe.deep.host.trainer import HostTrainer
 from urbe.deep.settings import Settings
 from urbe.deep.trainer import Trainer
 from urbe.simulators import ChangingParams, Schedule, Simulator, SimulatorEnv, UncertaintySet

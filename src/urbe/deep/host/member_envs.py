@@ -12,9 +12,9 @@ import numpy as np
 from jaxtyping import Float
 
 from urbe import checks
-from urbe.deep.adapters import Adapter, adapter_of, keeps_state, no_members
-from urbe.deep.host_env import AnyEnv, Env, Observations, host_env, innermost
-from urbe.deep.members import Outlook
+from urbe.deep.host.adapters import Adapter, adapter_of, keeps_state, no_members
+from urbe.deep.host.env import AnyEnv, Env, Observations, host_env, innermost
+from urbe.deep.host.members import Outlook
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from urbe import checks
-from urbe.deep.host_env import Env, innermost
+from urbe.deep.host.env import Env, innermost
 
 _DERIVED = (
     "qacc",

@@ -10,13 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 from gymnasium.vector import VectorEnv
 
-from urbe.deep.adapters import adapter_of
-from urbe.deep.env_state import env_states
-from urbe.deep.host_env import AnyEnv, Env, Happened, autoreset_mode, host_env
-from urbe.deep.host_update import NO_ACTION, Carry, Columns, Form, Shape, make_feed, make_first, make_start
+from urbe.deep.host.adapters import adapter_of
+from urbe.deep.host.env import AnyEnv, Env, Happened, autoreset_mode, host_env
+from urbe.deep.host.env_state import env_states
+from urbe.deep.host.members import NOBODY, Members, Outlook
+from urbe.deep.host.update import NO_ACTION, Carry, Columns, Form, Shape, make_feed, make_first, make_start
 from urbe.deep.keys import key_data, root_key, with_keys
 from urbe.deep.learner import Learner
-from urbe.deep.members import NOBODY, Members, Outlook
 from urbe.deep.meters import init_meters, means
 from urbe.deep.precision import double
 from urbe.deep.settings import Settings
@@ -29,7 +29,7 @@ class Rows(NamedTuple):
     """Where n environments stand between calls.
 
     Attributes:
-      rows: what happened, in the form of `urbe.deep.host_update`.
+      rows: what happened, in the form of `urbe.deep.host.update`.
       ready: the row is complete and not learned from yet.
       waiting: the row's episode has ended, and its next one is not known yet.
       obs, action: what each sees, and what it will do.

@@ -10,8 +10,8 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from jaxtyping import UInt64
 
-from urbe.deep.adapters import Adapter, adapter_of, keeps_state, wrappers
-from urbe.deep.host_env import Env, HostEnv, autoreset_mode, innermost
+from urbe.deep.host.adapters import Adapter, adapter_of, keeps_state, wrappers
+from urbe.deep.host.env import Env, HostEnv, autoreset_mode, innermost
 
 _WORD = 2**64 - 1
 

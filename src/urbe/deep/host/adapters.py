@@ -10,9 +10,9 @@ import numpy as np
 from gymnasium.envs.classic_control import AcrobotEnv, CartPoleEnv, MountainCarEnv
 
 from urbe import checks
-from urbe.deep.discrete_actions import DiscreteActions
-from urbe.deep.host_env import Env, innermost
-from urbe.deep.mujoco_adapter import MujocoAdapter
+from urbe.deep.host.discrete_actions import DiscreteActions
+from urbe.deep.host.env import Env, innermost
+from urbe.deep.host.mujoco_adapter import MujocoAdapter
 from urbe.simulators import ChangingParams, SimulatorEnv
 
 

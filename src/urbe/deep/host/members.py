@@ -1,7 +1,8 @@
 """Members of an uncertainty set, seen from a Gymnasium environment: where each would have led instead.
 
 A robust target needs, for the state the environment is in and the action it is about to take, what every member of the
-set would lead to. Copies of the environment can tell (`urbe.deep.member_envs`), or a simulator of ours, or a function.
+set would lead to. Copies of the environment can tell (`urbe.deep.host.member_envs`), a simulator of ours, or a
+function.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from urbe import checks
-from urbe.deep.host_env import Env, host_env, innermost
+from urbe.deep.host.env import Env, host_env, innermost
 from urbe.simulators import Simulator, SimulatorEnv, UncertaintySet
 from urbe.simulators.base import Params, State
 from urbe.simulators.limits import param_dict
