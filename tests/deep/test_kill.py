@@ -1,6 +1,6 @@
 """`urbe train` killed (SIGKILL) at random moments of its whole life, and started again until it is done.
 
-Half of the moments are drawn over the life of a process, from its first import on; the other half from when it has
+A third of the moments are drawn over the life of a process, from its first import on; the others from when it has
 begun to learn, since starting takes longer than learning here; a few fall into compilation, with nothing compiled
 before. Log, episodes and every tensor must be those of a run that was never killed, byte for byte, and TensorBoard must
 show the same.
@@ -87,7 +87,7 @@ def kill_often(folder, kills):
             cold = len(deaths) < COMPILING
             process = started(run, **({"XDG_CACHE_HOME": str(folder / "nothing")} if cold else {}))
             if len(deaths) < kills:
-                _wait(process, run, draws, learning * (2 if cold else 1), life, anywhere=cold or draws.random() < 0.5)
+                _wait(process, run, draws, learning * (2 if cold else 1), life, anywhere=cold or draws.random() < 0.35)
                 process.send_signal(signal.SIGKILL)
             out, err = process.communicate()
             assert err == "", err
