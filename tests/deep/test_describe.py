@@ -73,7 +73,7 @@ KINDS = {
     "Network": st.builds(config.Network, units, st.lists(above_zero, min_size=1).map(tuple)),
     "Epsilon": st.builds(config.Epsilon, st.floats(0, 1), st.floats(0, 1), whole),
     "CopyEvery": st.builds(lambda n, by: config.CopyEvery(**{by: n}), whole, st.sampled_from(["episodes", "updates"])),
-    "Adam": st.builds(config.Adam, st.floats(0, 1), st.floats(0, 1), above_zero),
+    "Adam": st.builds(config.Adam, st.floats(0.1, 0.999), st.floats(0.1, 0.999), above_zero),
     "Acrobot": st.builds(simulators.Acrobot, time_limit=whole),
     "AcrobotParams": params_of(simulators.AcrobotParams),
     "CartPole": st.builds(simulators.CartPole, whole, numbers, pole_params),
