@@ -43,6 +43,15 @@ def test_all_are_those_of_the_repeated_runs(tasks):
     )
 
 
+@pytest.mark.parametrize("counts", [(6, 8), (7, 9), (9, 11)])
+def test_medians_where_weights_are_no_binary_fractions(counts):
+    # sums of weights then miss the half by rounding, on either side
+    for seed in range(100):
+        ranks = np.random.default_rng(seed).permutation(np.arange(float(sum(counts))))
+        tasks = np.split(ranks, counts[:1])
+        assert median(tasks) == np.median(repeated(tasks))
+
+
 @given(st.integers(1, 6), st.integers(1, 4), st.integers(0, 2**32 - 1))
 def test_iqm_is_scipys_where_four_divides_the_runs(n, m, seed):
     x = np.random.default_rng(seed).normal(size=(4 * n, m))

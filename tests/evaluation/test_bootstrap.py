@@ -99,8 +99,19 @@ def test_the_correction_at_its_limits():
     assert bootstrap._corrected(tails, 0.5, draws, 0.6)[1] == 1.0
     assert bootstrap._corrected(tails, 0.5, draws, -0.6)[0] == 0.0
     # draws that equal the estimate but for rounding count half on each side
-    near = np.array([0.3, 0.1 + 0.2, 0.3 - 5e-17, 0.1, 0.5])
+    near = np.array([0.1 + 0.2, 0.1 + 0.2, 0.1 + 0.2, 0.1, 0.5])
     assert bootstrap._corrected(tails, 0.3, near, 0.0) == pytest.approx(tails, abs=1e-12)
+
+
+def test_the_acceleration_of_a_mean_is_its_skewness(monkeypatch):
+    # leaving one run out moves a mean by what it was off, so that U_ti = (x_ti - mean_t) / m
+    tasks = tuple(rng(k).exponential(size=n) for k, n in enumerate((3, 9, 5)))
+    off = [(x - x.mean()) / 3.0 for x in tasks]
+    third, second = (sum((u**power).sum() / len(u) ** power for u in off) for power in (3, 2))
+    for most in (bootstrap._NUMBERS, 17 * 2):
+        monkeypatch.setattr(bootstrap, "_NUMBERS", most)
+        assert bootstrap._acceleration(mean, tasks) == pytest.approx(third / (6.0 * second**1.5), rel=1e-10)
+    assert bootstrap._acceleration(mean, (np.ones(3),)) == 0.0
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca"])

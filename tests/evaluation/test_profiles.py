@@ -60,6 +60,16 @@ def test_the_simultaneous_width_is_that_of_all_resamples():
     assert furthest[int(108 * (0.5 - gap))] - 1e-8 <= width <= furthest[int(np.ceil(108 * (0.5 + gap)))] + 1e-8
 
 
+def test_the_width_is_one_that_enough_resamples_keep():
+    # at 60 % two of three resamples are within
+    x, levels = rng(5).normal(size=9), np.linspace(-1.0, 1.0, 7)
+    found = performance_profile(x, levels, rng(6), resamples=3, confidence=0.6)
+    drawn = np.concatenate(list(bootstrap.resample_shares(9, rng(6), 3, 7))) @ (x[:, None] > levels)
+    furthest = np.sort(np.abs(drawn - found.pointwise.estimate).max(axis=1))
+    assert len(np.unique(furthest.round(9))) == 3
+    assert (found.simultaneous.high - found.simultaneous.estimate).max() == pytest.approx(furthest[2])
+
+
 def test_bands_are_ordered_and_the_wide_one_contains_the_narrow_one():
     found = performance_profile(rng(3).normal(size=(8, 4)), np.linspace(-3, 3, 41), rng(4), resamples=2_000)
     for band in (found.pointwise, found.simultaneous):
