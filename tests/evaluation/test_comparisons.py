@@ -79,6 +79,13 @@ def test_the_factor_is_that_of_all_3125_resamples():
     assert least <= comparisons._largest_t([d], rng(8), 40_000, 0.8) <= most
 
 
+def test_the_factor_is_one_that_enough_resamples_keep():
+    # at 60 % two of three resamples are within; levels 0 and 1 are the first and the last
+    d = rng(7).normal(size=(9, 2))
+    low, found, high = (comparisons._largest_t([d], rng(8), 3, level) for level in (0.0, 0.6, 1.0))
+    assert low < found == high
+
+
 def test_one_comparison_of_several_tasks_is_scipys_studentised_bootstrap():
     # the quantile of |t*| by plain loops over SciPy's way of drawing: indices, not counts
     tasks = [rng(1).normal(size=8), rng(2).exponential(size=6)]
@@ -104,8 +111,17 @@ def test_the_factor_is_the_bootstraps_between_student_and_bonferroni():
     c = comparisons._largest_t([np.stack([scores[x] - scores["a"] for x in "bc"], axis=1)], rng(3), 10_000, 0.95)
     assert stats.t.ppf(0.975, 39) < c < stats.t.ppf(0.9875, 39)
     assert factors(paired_comparisons(scores, rng(3), against="a"), scores) == pytest.approx([c, c])
+    # differences without spread have no say
+    more = {**scores, "same": scores["a"], "above": scores["a"] + 0.1}
+    assert factors(paired_comparisons(more, rng(3), against="a")[:2], more) == pytest.approx([c, c])
     # one comparison is Student's
     one = paired_comparisons({name: scores[name] for name in "ab"}, rng(3))[0]
+    assert one.simultaneous == one.alone
+    lean = np.sign(rng(0).normal(size=40)) + 0.1 * rng(0).normal(
+        size=40
+    )  # light tails: the bootstrap would be narrower
+    assert comparisons._largest_t([lean[:, None]], rng(3), 10_000, 0.95) < 0.99 * stats.t.ppf(0.975, 39)
+    one = paired_comparisons({"a": lean, "b": np.zeros(40)}, rng(3))[0]
     assert one.simultaneous == one.alone
     # an agent and its copy: the largest of two equal t is that of one, yet never below Student's
     twin = {"a": scores["a"], "b": scores["b"], "copy": scores["b"]}
@@ -230,8 +246,11 @@ def test_same_generator_same_bits(monkeypatch):
     assert probability_of_improvement(x, y, rng(1)) == probability_of_improvement(x, y, rng(1))
     assert probability_of_improvement(x, y, rng(1)) != probability_of_improvement(x, y, rng(2))
     whole = comparisons._largest_t([x, y], rng(1), 300, 0.9)
+    chance = probability_of_improvement(x, y, rng(1))
     monkeypatch.setattr(bootstrap, "_NUMBERS", 70)
     assert comparisons._largest_t([x, y], rng(1), 300, 0.9) == pytest.approx(whole, rel=1e-12)
+    cut = probability_of_improvement(x, y, rng(1), resamples=300)
+    assert cut == pytest.approx(chance, abs=0.05)  # other draws, the same law
 
 
 def test_inputs_are_untouched():
