@@ -145,6 +145,7 @@ def changing_rig():
     return Rig(*KINDS["robust"][:1], POLE, POLES, CHANGE)
 
 
+@pytest.mark.slow
 def test_parameters_change_with_the_schedule_and_members_do_not():
     rig = changing_rig()
     run, lengths = rig.start(0), []

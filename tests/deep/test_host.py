@@ -109,6 +109,7 @@ def test_a_simulator_as_an_environment_has_the_members_of_its_set():
     assert agent.about()["world"]["uncertain"]["parameters"]["half_length"] == [0.5, 0.25, 1.0]
 
 
+@pytest.mark.slow
 def test_both_paths_on_acrobot():
     env, masses = gymnasium.make("Acrobot-v1"), UncertaintySet.grid(Acrobot(), link_mass_1=(0.5, 2.0))
     here = robust_dqn(env, EnvMembers.grid(env, LINK_MASS_1=(0.5, 2.0)), seed=0, settings=SMALL, log_every=50).learn(
