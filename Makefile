@@ -7,6 +7,7 @@ RESULTS ?= results
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
+export NPROC := 1
 
 .PHONY: help reproduce test test-slow lint bench clean
 

@@ -25,7 +25,8 @@ POLES = ("--over", "half_length=0.25,1")
 
 @pytest.fixture(autouse=True)
 def _as_found(monkeypatch):
-    monkeypatch.setenv("XLA_FLAGS", os.environ.get("XLA_FLAGS", ""))
+    for name in ONE_THREAD:
+        monkeypatch.setenv(name, os.environ.get(name, ""))
 
 
 def run(capsys, *arguments):
@@ -277,9 +278,10 @@ def test_fields_without_words_are_not_offered():
 
 
 def test_one_thread_unless_the_user_says_otherwise(monkeypatch):
-    monkeypatch.delenv("XLA_FLAGS")
+    for name in ONE_THREAD:
+        monkeypatch.delenv(name)
     set_up_jax()
-    assert os.environ["XLA_FLAGS"] == ONE_THREAD
+    assert {name: os.environ[name] for name in ONE_THREAD} == ONE_THREAD
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=false")
     set_up_jax()
     assert os.environ["XLA_FLAGS"] == "--xla_cpu_enable_fast_math=false"
