@@ -36,7 +36,7 @@ agents
 written into DIR: log.csv (a row per --log-every steps), episodes.csv, checkpoints, finished.json. The same command
 again goes on from the newest checkpoint, and ends with the bytes of a run that never stopped; more --steps extend it.
 Ctrl-C loses what follows the last checkpoint. One process at a time works in DIR. XLA runs on one thread unless
-XLA_FLAGS says otherwise; compiled programs are kept in ~/.cache/urbe/jax.
+NPROC and XLA_FLAGS say otherwise; compiled programs are kept in ~/.cache/urbe/jax.
 
 examples:
   urbe train cartpole --agent dqn-urbe --seed 0 --out runs/urbe0
