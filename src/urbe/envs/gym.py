@@ -1,4 +1,4 @@
-"""Logs from Gymnasium environments with finitely many states and actions; the only importer of gymnasium."""
+"""Logs from Gymnasium environments with finitely many states and actions."""
 
 from __future__ import annotations
 
