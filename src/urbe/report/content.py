@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 Facts = tuple[tuple[str, str], ...]
 """(name, value) pairs on how something was made."""
 
-Outcome = Literal["holds", "does not hold", "undecided"]
+Outcome = Literal["holds", "does not hold", "undecided", "not testable"]
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,15 @@ class Verdict:
       claim: a sentence that could be false.
       outcome: whether it holds here.
       evidence: the numbers that decide, with their intervals; or why they do not.
+      source: where the paper claims it ("Fig. 3"); empty for claims of our own.
+      reading: what the claim was taken to mean here; verdicts of one source and claim differ in it.
     """
 
     claim: str
     outcome: Outcome
     evidence: str
+    source: str = ""
+    reading: str = ""
 
 
 @dataclass(frozen=True, eq=False)

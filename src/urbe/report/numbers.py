@@ -66,7 +66,9 @@ def interval_column(intervals: Sequence[Interval | None], most: int = 9) -> tupl
     return tuple("-" if interval is None else cell(interval) for interval in intervals)
 
 
-def decide(claim: str, what: str, interval: Interval, *, above: float = 0.0) -> Verdict:
+def decide(
+    claim: str, what: str, interval: Interval, *, above: float = 0.0, source: str = "", reading: str = ""
+) -> Verdict:
     """The verdict on a claim that says that some quantity is above a number.
 
     It holds when the whole interval is above, does not when the whole interval is below, and is undecided otherwise.
@@ -76,15 +78,18 @@ def decide(claim: str, what: str, interval: Interval, *, above: float = 0.0) -> 
       what: names the quantity.
       interval: estimate and interval of the quantity.
       above: the number.
+      source, reading: see `Verdict`.
 
-    >>> decide("A beats B.", "A - B", Interval(1.0, 0.4, 1.6))
-    Verdict(claim='A beats B.', outcome='holds', evidence='A - B is 1.00 [0.40, 1.60].')
+    >>> verdict = decide("A beats B.", "A - B", Interval(1.0, 0.4, 1.6))
+    >>> verdict.outcome, verdict.evidence
+    ('holds', 'A - B is 1.00 [0.40, 1.60].')
     """
     outcome: Outcome = (
         "holds" if interval.low > above else "does not hold" if interval.high < above else "undecided"
     )  # fmt: skip
     than = "" if above == 0.0 else f", against {above:g}"
-    return Verdict(claim, outcome, f"{what} is {interval_text(interval, decimals([interval]))}{than}.")
+    evidence = f"{what} is {interval_text(interval, decimals([interval]))}{than}."
+    return Verdict(claim, outcome, evidence, source, reading)
 
 
 def _fixed(value: float, places: int) -> str:

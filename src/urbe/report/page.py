@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 
-from urbe.report.content import Chapter, Exhibit, Facts, Section, Table, Verdict
+from urbe.report.claims import sourced
+from urbe.report.content import Chapter, Exhibit, Facts, Section, Table
+from urbe.report.page_claims import ANCHOR, TITLE, claims_table, verdict_list
 from urbe.report.page_style import style_sheet
 
 
@@ -24,6 +26,7 @@ def render(title: str, lead: Sequence[str], facts: Facts, chapters: Sequence[Cha
       chapters: the content.
     """
     _check_anchors(chapters)
+    claimed = claims_table(chapters)
     parts = [
         "<!DOCTYPE html>",
         '<html lang="en">',
@@ -37,10 +40,11 @@ def render(title: str, lead: Sequence[str], facts: Facts, chapters: Sequence[Cha
         "<header>",
         f"<h1>{escape(title)}</h1>",
         *(f"<p>{escape(text)}</p>" for text in lead),
-        _contents(chapters),
+        _contents(chapters, bool(claimed)),
         _facts(facts),
         "</header>",
         "<main>",
+        claimed,
         *(_chapter(chapter) for chapter in chapters),
         "</main>",
         "</body>",
@@ -50,8 +54,10 @@ def render(title: str, lead: Sequence[str], facts: Facts, chapters: Sequence[Cha
     return "\n".join(parts)
 
 
-def _contents(chapters: Sequence[Chapter]) -> str:
+def _contents(chapters: Sequence[Chapter], claimed: bool) -> str:
     lines = ['<nav aria-label="Contents"><ul>']
+    if claimed:
+        lines.append(f'<li><a href="#{ANCHOR}">{escape(TITLE)}</a></li>')
     for chapter in chapters:
         inner = "".join(
             f'<li><a href="#{_anchor(chapter, section)}">{escape(section.title)}</a></li>'
@@ -69,19 +75,20 @@ def _facts(facts: Facts) -> str:
 
 
 def _chapter(chapter: Chapter) -> str:
+    anchors = iter([anchor for _, anchor in sourced(chapter)])
     facts = tuple(fact for section in chapter.sections for fact in section.facts) + chapter.facts
     return "\n".join(
         [
             f'<article aria-labelledby="{chapter.name}">',
             f'<h2 id="{chapter.name}">{escape(chapter.title)}</h2>',
             _facts(facts),
-            *(_section(chapter, section) for section in chapter.sections),
+            *(_section(chapter, section, anchors) for section in chapter.sections),
             "</article>",
         ]
     )
 
 
-def _section(chapter: Chapter, section: Section) -> str:
+def _section(chapter: Chapter, section: Section, anchors: Iterator[str]) -> str:
     anchor = _anchor(chapter, section)
     opening = (
         [f'<section aria-labelledby="{anchor}">', f'<h3 id="{anchor}">{escape(section.title)}</h3>']
@@ -92,21 +99,12 @@ def _section(chapter: Chapter, section: Section) -> str:
         [
             *opening,
             *(f"<p>{escape(text)}</p>" for text in section.paragraphs),
-            *([_verdicts(section.verdicts)] if section.verdicts else []),
+            *([verdict_list(section.verdicts, anchors)] if section.verdicts else []),
             *(_table(table) for table in section.tables),
             *(_exhibit(chapter, exhibit) for exhibit in section.exhibits),
             "</section>",
         ]
     )
-
-
-def _verdicts(verdicts: Sequence[Verdict]) -> str:
-    lines = [
-        f'<li class="{verdict.outcome.replace(" ", "-")}"><strong>{escape(verdict.outcome)}</strong> '
-        f"<span>{escape(verdict.claim)}</span> <small>{escape(verdict.evidence)}</small></li>"
-        for verdict in verdicts
-    ]
-    return "\n".join(['<ul class="verdicts">', *lines, "</ul>"])
 
 
 def _exhibit(chapter: Chapter, exhibit: Exhibit) -> str:
@@ -147,7 +145,7 @@ def _numeric(text: str) -> bool:
 
 
 def _check_anchors(chapters: Sequence[Chapter]) -> None:
-    anchors = [chapter.name for chapter in chapters]
+    anchors = [ANCHOR, *(chapter.name for chapter in chapters)]
     for chapter in chapters:
         anchors += [_anchor(chapter, section) for section in chapter.sections if section.title]
         anchors += [_figure_anchor(chapter, exhibit) for section in chapter.sections for exhibit in section.exhibits]

@@ -38,6 +38,19 @@ figcaption { max-width: 50rem; margin-top: 0.5rem; font-size: 0.95rem; }
 .verdicts .holds strong { color: var(--robust); }
 .verdicts .does-not-hold { border-color: var(--nominal); }
 .verdicts .does-not-hold strong { color: var(--nominal); }
+.verdicts cite, .verdicts em { font-style: normal; font-size: 0.85rem; color: var(--muted); margin-right: 0.4rem; }
+.verdicts em::before { content: "under: "; }
+.claims ul { list-style: none; margin: 0; padding: 0; }
+.claims tbody td, .claims tbody th { white-space: normal; vertical-align: top; }
+.claims td { min-width: 9rem; }
+.holds strong, strong.holds { color: var(--robust); }
+.does-not-hold strong, strong.does-not-hold { color: var(--nominal); }
+.depends strong { color: var(--violet); }
+.depends strong::before { content: "\\25D1\\00a0"; }
+.not-testable strong::before, strong.not-testable::before { content: "\\2013\\00a0"; }
+strong.holds::before { content: "\\2713\\00a0"; }
+strong.does-not-hold::before { content: "\\2717\\00a0"; }
+strong.undecided::before { content: "?\\00a0"; }
 .holds strong::before { content: "\\2713\\00a0"; }
 .does-not-hold strong::before { content: "\\2717\\00a0"; }
 .undecided strong::before { content: "?\\00a0"; }

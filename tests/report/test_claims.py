@@ -1,0 +1,99 @@
+"""Claims: every combination of readings against the rules written out, groups, order, and the table at the head."""
+
+from itertools import product
+
+import pytest
+
+from oracles.html_page import Page
+from urbe.report.claims import AS_STATED, claims, combine
+from urbe.report.content import Chapter, Section, Verdict
+from urbe.report.page import render
+
+OUTCOMES = ("holds", "does not hold", "undecided", "not testable")
+
+
+def verdict(outcome, reading="", source="Fig. 3", claim="A beats B."):
+    return Verdict(claim, outcome, "1 [0, 2]", source, reading)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_every_combination_follows_the_stated_rules(n):
+    for outcomes in product(OUTCOMES, repeat=n):
+        readings = [f"reading {i}" for i in range(n)]
+        outcome, under = combine([verdict(o, r) for o, r in zip(outcomes, readings, strict=True)])
+        holding = [r for o, r in zip(outcomes, readings, strict=True) if o == "holds"]
+        if len(holding) == n:
+            assert (outcome, under) == ("holds", ())
+        elif holding:
+            assert (outcome, under) == ("holds", tuple(holding))
+        else:
+            assert under == ()
+            counts = [outcomes.count(o) for o in OUTCOMES]
+            assert outcome == (OUTCOMES[1] if counts[1] else OUTCOMES[2] if counts[2] else OUTCOMES[3])
+
+
+def test_a_reading_tested_twice_holds_only_when_both_do():
+    twice = [verdict("holds", "greedy"), verdict("does not hold", "greedy")]
+    assert combine(twice) == ("does not hold", ())
+    assert combine([*twice, verdict("holds", "noisy")]) == ("holds", ("noisy",))
+    assert combine([verdict("holds", "greedy")] * 2) == ("holds", ())
+
+
+def test_no_verdicts_are_refused():
+    with pytest.raises(ValueError, match="verdicts is empty"):
+        combine([])
+
+
+def chapter(name, *verdicts):
+    return Chapter(name, name.title(), (Section("Verdicts", verdicts=verdicts),))
+
+
+def two_chapters():
+    return (
+        chapter(
+            "late", verdict("holds", "greedy", "Fig. 10"), verdict("holds", "here"), verdict("undecided", source="")
+        ),
+        chapter(
+            "early", verdict("does not hold", "there"), verdict("not testable", source="Fig. 2b", claim="C < D & E.")
+        ),
+    )  # fmt: skip
+
+
+def test_claims_are_grouped_over_chapters_and_ordered_by_figure():
+    found = claims(two_chapters())
+    assert [(c.source, c.text) for c in found] == [
+        ("Fig. 2b", "C < D & E."), ("Fig. 3", "A beats B."), ("Fig. 10", "A beats B."),
+    ]  # fmt: skip
+    assert [c.conclusion for c in found] == ["not testable", "holds under here", "holds"]
+    assert [(v.reading, anchor) for v, anchor in found[1].found] == [
+        ("here", "late--claim-2"),
+        ("there", "early--claim-1"),
+    ]
+
+
+def test_the_page_opens_with_the_claims_and_leads_to_each_verdict():
+    source = render("T", (), (), two_chapters())
+    page = Page(source)
+    assert page.text["h2"] == ["The paper's claims", "Late", "Early"]
+    assert len(page.all("table")) == 1
+    head = page.text["table"][0]
+    for told in ("Fig. 2b", "C < D & E.", "not testable", "holds under here", AS_STATED):
+        assert told in head
+    anchors = {li["id"]: li["class"] for li in page.all("li") if "id" in li}
+    assert anchors == {
+        "late--claim-1": "holds", "late--claim-2": "holds", "early--claim-1": "does-not-hold",
+        "early--claim-2": "not-testable",
+    }  # fmt: skip
+    assert {a["href"][1:] for a in page.all("a")} >= set(anchors)
+    assert "#claims" in [a["href"] for a in page.all("a")]
+
+
+def test_the_same_verdict_twice_stands_at_two_places():
+    same = verdict("holds")
+    page = Page(render("T", (), (), [chapter("one", same, same)]))
+    assert [name for name in page.ids() if "claim-" in name] == ["one--claim-1", "one--claim-2"]
+
+
+def test_a_page_without_the_paper_s_claims_has_no_table_of_them():
+    page = Page(render("T", (), (), [chapter("own", verdict("holds", source=""))]))
+    assert "claims" not in page.ids()
