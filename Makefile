@@ -3,6 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 RESULTS ?= results
+SCALE ?= quick
 # one thread per process: sweeps have threads of their own, tests and seeds have processes
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
@@ -12,7 +13,7 @@ export NPROC := 1
 .PHONY: help reproduce test test-slow lint bench clean
 
 help:
-	@echo "make reproduce   run the experiments and write the report"
+	@echo "make reproduce   run the experiments and write the report; SCALE=quick, medium or paper"
 	@echo "make test        lint, types, import directions, tests"
 	@echo "make test-slow   long statistical and large-model checks"
 	@echo "make bench       compare with the non-robust solvers of PyPI and write docs/benchmarks.md"
@@ -29,7 +30,7 @@ $(VENV)/.bench: $(VENV)/.dev
 	@touch $@
 
 reproduce: $(VENV)/.dev
-	$(BIN)/urbe reproduce --output $(RESULTS)
+	$(BIN)/urbe reproduce --scale $(SCALE) --output $(RESULTS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check

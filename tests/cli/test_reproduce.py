@@ -7,6 +7,7 @@ import pytest
 import urbe.experiments
 from oracles import dots
 from urbe.cli import main
+from urbe.experiments.base import everywhere
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def figures(tmp_path, monkeypatch):
     chosen = []
     for name, deed in (("quiet", ""), ("loud", "raise")):
         cells = (dots.Dot(1.0, str(log)), dots.Dot(2.0, str(log), deed))
-        chosen.append(SimpleNamespace(**{**vars(dots), "NAME": name, "CELLS": cells}))
+        chosen.append(SimpleNamespace(**{**vars(dots), "NAME": name, "CELLS": everywhere(cells)}))
     monkeypatch.setattr(urbe.experiments, "FIGURES", chosen)
     return log
 
@@ -87,5 +88,14 @@ def test_help_teaches(capsys):
         main(["reproduce", "--help"])
     assert stop.value.code == 0
     out = capsys.readouterr().out
-    for word in ("--only", "--list", "--processes", "--output", "index.html", "continues where", "examples:"):
+    for word in (
+        "--only",
+        "--scale",
+        "--list",
+        "--processes",
+        "--output",
+        "index.html",
+        "continues where",
+        "examples:",
+    ):
         assert word in out

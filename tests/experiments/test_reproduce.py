@@ -18,6 +18,7 @@ import pytest
 from oracles import dots
 from oracles.html_page import Page
 from urbe.experiments import FIGURES, CellsFailed, price_of_robustness, provenance, reproduce
+from urbe.experiments.base import everywhere
 from urbe.experiments.reproduce import reproduce as reproduce_function
 
 RADII = (0.0, 0.5, 1.0, 1.5)
@@ -28,7 +29,7 @@ class Dots(SimpleNamespace):
 
     def __init__(self, log, deeds=None, radii=RADII, **changes):
         cells = tuple(dots.Dot(radius, str(log), (deeds or {}).get(radius, "")) for radius in radii)
-        super().__init__(**{**vars(dots), "CELLS": cells, **changes})
+        super().__init__(**{**vars(dots), "CELLS": everywhere(cells), **changes})
         self.log = log
         log.mkdir(exist_ok=True)
         (log / "deeds").touch()
@@ -135,11 +136,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from oracles import dots
 from urbe.experiments import reproduce
+from urbe.experiments.base import everywhere
 
 if __name__ == "__main__":
     cells = tuple(dots.Dot(r, sys.argv[1], "wait" if r == 1.0 else "listen") for r in (0.0, 0.5, 1.0))
     try:
-        reproduce(Path(sys.argv[2]), figures=(SimpleNamespace(**{**vars(dots), "CELLS": cells}),), processes=2)
+        experiment = SimpleNamespace(**{**vars(dots), "CELLS": everywhere(cells)})
+        reproduce(Path(sys.argv[2]), figures=(experiment,), processes=2)
     except KeyboardInterrupt:
         sys.exit(130)
 """
@@ -248,8 +251,8 @@ def coarse(tmp_path_factory):
     """The real experiment on the first, middle and last radius, and the dots."""
     folder = tmp_path_factory.mktemp("coarse")
     real = price_of_robustness
-    cells = tuple(cell for i, cell in enumerate(real.CELLS) if i % real.N_RADII % 10 == 0)
-    experiment = SimpleNamespace(**{**vars(real), "CELLS": cells})
+    cells = tuple(cell for i, cell in enumerate(real.CELLS["quick"]) if i % real.N_RADII % 10 == 0)
+    experiment = SimpleNamespace(**{**vars(real), "CELLS": everywhere(cells)})
     return reproduce(folder, figures=(experiment, Dots(folder / "log")), processes=1)
 
 
@@ -313,7 +316,7 @@ def test_floats_of_the_csv_are_those_of_the_run(coarse):
     with (coarse.parent / "rows" / "price_of_robustness.csv").open(newline="") as file:
         rows = [real.Row(*(kind(text) for kind, text in zip((str, str, float, str, str, float), row, strict=True)))
                 for row in list(csv.reader(file))[1:]]  # fmt: skip
-    first = real.run(real.CELLS[0])
+    first = real.run(real.CELLS["quick"][0], Path())
     assert rows[: len(first)] == first
     assert not any(math.isnan(row.value) for row in rows)
 
@@ -321,7 +324,7 @@ def test_floats_of_the_csv_are_those_of_the_run(coarse):
 def test_a_large_model_whose_policy_never_changes_is_drawn_whole(tmp_path):
     real = price_of_robustness
     cells = tuple(real.PriceCell("garnet", "L1", radius) for radius in (0.0, 1e-3, 2e-3))
-    experiment = SimpleNamespace(**{**vars(real), "CELLS": cells})
+    experiment = SimpleNamespace(**{**vars(real), "CELLS": everywhere(cells)})
     page = Page(reproduce(tmp_path, figures=(experiment,), processes=1).read_text())
     values, policies = page.text["figcaption"]
     assert "the nominal policy is robust at every radius shown" in values

@@ -1,6 +1,7 @@
 """Regret on RiverSwim: against the best value, and the chapter it makes."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ SMALL = riverswim_regret.RegretCell("PSRL", episodes=30, tuning_seeds=2, reporte
 
 @pytest.mark.parametrize("agent", list(CONTENDERS))
 def test_every_agent_runs_and_regret_only_grows(agent):
-    rows = riverswim_regret.run(replace(SMALL, agent=agent, episodes=5))
+    rows = riverswim_regret.run(replace(SMALL, agent=agent, episodes=5), Path())
     assert {row.seed for row in rows} == {2, 3, 4}
     regret = riverswim_regret.analyse(rows)[0].regret
     assert regret.min() >= 0.0
@@ -21,13 +22,13 @@ def test_every_agent_runs_and_regret_only_grows(agent):
 
 
 def test_the_same_cell_gives_the_same_rows_and_another_seed_others():
-    assert riverswim_regret.run(SMALL) == riverswim_regret.run(SMALL)
-    assert riverswim_regret.run(SMALL) != riverswim_regret.run(replace(SMALL, seed=5))
+    assert riverswim_regret.run(SMALL, Path()) == riverswim_regret.run(SMALL, Path())
+    assert riverswim_regret.run(SMALL, Path()) != riverswim_regret.run(replace(SMALL, seed=5), Path())
 
 
 def test_posterior_sampling_stops_losing():
     """The last third of the episodes loses far less than the first; an agent that is stuck loses the same."""
-    rows = riverswim_regret.run(replace(SMALL, episodes=600, reported_seeds=10))
+    rows = riverswim_regret.run(replace(SMALL, episodes=600, reported_seeds=10), Path())
     curve = riverswim_regret.analyse(rows)[0]
     mean = curve.regret.mean(axis=0)
     third = len(mean) // 3
@@ -36,7 +37,9 @@ def test_posterior_sampling_stops_losing():
 
 def test_the_chapter_orders_agents_by_their_last_regret():
     rows = [
-        row for agent in ("PSRL", "certainty equivalent") for row in riverswim_regret.run(replace(SMALL, agent=agent))
+        row
+        for agent in ("PSRL", "certainty equivalent")
+        for row in riverswim_regret.run(replace(SMALL, agent=agent), Path())
     ]
     (section,) = riverswim_plots.sections(riverswim_regret.analyse(rows))
     table = section.exhibits[1].tables[0]

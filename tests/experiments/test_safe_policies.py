@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,12 +14,12 @@ from urbe.experiments.base import check_experiments
 from urbe.experiments.models import MODELS
 from urbe.experiments.safe_policies import CELLS, METHODS, NOMINAL, analyse, logged, run
 
-COARSE = [replace(cell, data_sets=3) for cell in CELLS if cell.transitions in (100, 1000)]
+COARSE = [replace(cell, data_sets=3) for cell in CELLS["quick"] if cell.transitions in (100, 1000)]
 
 
 @pytest.fixture(scope="module")
 def rows():
-    return [row for cell in COARSE for row in run(cell)]
+    return [row for cell in COARSE for row in run(cell, Path())]
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def outcomes(rows):
 
 def test_names_and_rows_are_fit_for_files():
     check_experiments([safe])
-    assert len(CELLS) == 12
+    assert len(CELLS["quick"]) == 12
 
 
 def test_every_planner_is_there_on_every_data_set(rows):
@@ -86,9 +87,9 @@ def test_models_that_end_cannot_be_logged():
 
 
 def test_cells_are_reproducible_and_their_truths_shared_by_all_lengths(rows):
-    again = run(COARSE[0])
+    again = run(COARSE[0], Path())
     assert again == [row for row in rows if (row.model, row.truth, row.transitions) == ("riverswim", "drawn", 100)]
-    assert run(replace(COARSE[0], seed=1)) != again
+    assert run(replace(COARSE[0], seed=1), Path()) != again
     optima = {}
     for row in rows:
         optima.setdefault((row.model, row.truth, row.data_set), set()).add(row.optimum)

@@ -1,6 +1,7 @@
 """The seven-state comparison: its worlds, its settings, its verdicts on known numbers."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ def cell(agent="calibrated URBE", belief="forgetting", schedule="paper"):
 
 def test_every_agent_meets_every_belief_in_every_world():
     learners = [name for name, contender in CONTENDERS.items() if contender.learns]
-    assert len(seven_states.CELLS) == len(seven_states.WORLDS) * (
+    assert len(seven_states.CELLS["quick"]) == len(seven_states.WORLDS) * (
         len(learners) * len(BELIEFS) + len(CONTENDERS) - len(learners)
     )
     assert {len(contender.settings) for contender in CONTENDERS.values()} == {1, 12}
@@ -28,24 +29,24 @@ def test_every_agent_meets_every_belief_in_every_world():
 @pytest.mark.parametrize(("reading", "third"), [("direct", 0.14), ("chain", 0.271)])
 def test_the_oracle_takes_the_best_action_of_each_phase(reading, third):
     agent = seven_states.SevenCell(reading, "paper", "none", "oracle", tuning_seeds=1, reported_seeds=40)
-    result = seven_states.analyse(seven_states.run(agent))[0]
+    result = seven_states.analyse(seven_states.run(agent, Path()))[0]
     # 40 seeds of 300 episodes: six standard errors are below 0.025
     np.testing.assert_allclose(result.phases.mean(axis=0)[[0, 2]], [0.14, third], atol=0.025)
 
 
 def test_the_robust_agent_always_plays_safe():
-    result = seven_states.analyse(seven_states.run(cell("robust", "none")))[0]
+    result = seven_states.analyse(seven_states.run(cell("robust", "none"), Path()))[0]
     np.testing.assert_allclose(result.phases, 0.14, rtol=1e-12)
 
 
 def test_the_same_cell_gives_the_same_rows_and_another_seed_others():
-    rows = seven_states.run(cell())
-    assert rows == seven_states.run(cell())
-    assert rows != seven_states.run(replace(cell(), seed=1))
+    rows = seven_states.run(cell(), Path())
+    assert rows == seven_states.run(cell(), Path())
+    assert rows != seven_states.run(replace(cell(), seed=1), Path())
 
 
 def test_the_setting_reported_is_the_one_that_tuned_best_and_seeds_are_fresh():
-    rows = seven_states.run(cell("UBE"))
+    rows = seven_states.run(cell("UBE"), Path())
     tuning = [row for row in rows if row.metric == "tuning"]
     phases = [row for row in rows if row.metric == "phase"]
     assert len(tuning) == 12
@@ -68,7 +69,7 @@ def results(**totals):
     """Made-up results in which an agent earns its number in every phase, with a little noise."""
     rng = np.random.default_rng(0)
     out = []
-    for cell in seven_states.CELLS:
+    for cell in seven_states.CELLS["quick"]:
         level = totals.get(cell.agent.replace(" ", "_"), 0.3)
         phases = level + 1e-3 * rng.standard_normal((20, 4))
         curve = Band(*(np.linspace(0.0, 4.0 * level, 5) for _ in range(3)))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from urbe.experiments.base import check_experiments, columns
+from urbe.experiments.base import check_experiments, columns, everywhere
 from urbe.experiments.store import Finished, cell_hash, load, save
 
 
@@ -35,7 +35,7 @@ ROWS = [
 
 
 def experiment(name="f", row=Row):
-    return SimpleNamespace(NAME=name, Row=row, CELLS=())
+    return SimpleNamespace(NAME=name, Row=row, CELLS=everywhere(()))
 
 
 @pytest.fixture
@@ -220,7 +220,7 @@ def test_a_row_type_of_other_fields_is_refused():
     ],
 )
 def test_names_that_would_not_do_as_files_are_refused(names, told):
-    wrong = SimpleNamespace(NAME="f", Row=Row, CELLS=tuple(Dot(0.0, name) for name in names))
+    wrong = SimpleNamespace(NAME="f", Row=Row, CELLS=everywhere(Dot(0.0, name) for name in names))
     with pytest.raises(ValueError, match=told):
         check_experiments([wrong])
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from urbe.experiments.base import everywhere
 from urbe.io.atomic import replace_files
 
 NAME = "dots"
@@ -43,11 +44,11 @@ class Row(NamedTuple):
     value: float
 
 
-CELLS = ()
+CELLS = everywhere(())
 """Every test brings its own."""
 
 
-def run(cell):
+def run(cell, _):
     log = Path(cell.log)
     (log / f"{cell.name}.{os.getpid()}.{time.monotonic_ns()}.ran").touch()
     if cell.deed and (log / "deeds").exists():

@@ -14,6 +14,12 @@ An experiment consists of cells. Each finished cell is kept in DIR/cells, so an 
 it stopped, and a cell is computed again only after the code it depends on has changed. Results do not depend on the
 number of processes.
 
+scales:
+  quick     under 20 minutes on two cores
+  medium    the paper's networks and settings, 10 seeds, fewer steps
+  paper     the paper's numbers of episodes, 10 seeds: days on one machine
+Cells that are the same at two scales are run once.
+
 written into DIR:
   index.html       the report, one page, to be opened in any browser
   rows/NAME.csv    the numbers behind each chapter
@@ -21,6 +27,7 @@ written into DIR:
 
 examples:
   urbe reproduce                                       everything, on all cores
+  urbe reproduce --scale paper                         as much as the paper
   urbe reproduce --list                                what there is
   urbe reproduce --only price_of_robustness            a report with one chapter
   urbe reproduce --output /tmp/report --processes 1    elsewhere, one core
@@ -37,6 +44,9 @@ def add_parser(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--output", default="results", metavar="DIR", help="where to write (results)")
+    parser.add_argument(
+        "--scale", choices=("quick", "medium", "paper"), default="quick", help="how much to run (quick)"
+    )
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these experiments and no others; see --list")
     parser.add_argument("--list", action="store_true", help="print the experiments and their cells' number; run none")
     parser.add_argument("--processes", type=int, metavar="N", help="cells to run at once (as many as cores)")
@@ -50,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     if options.list:
         width = max(len(figure.NAME) for figure in FIGURES)
         for figure in FIGURES:
-            print(f"{figure.NAME:<{width}}  {len(figure.CELLS):>5} cells  {figure.TITLE}")
+            print(f"{figure.NAME:<{width}}  {len(figure.CELLS[options.scale]):>5} cells  {figure.TITLE}")
         return 0
     known = {figure.NAME: figure for figure in FIGURES}
     unknown = [name for name in options.only or () if name not in known]
@@ -67,6 +77,8 @@ def run(options: argparse.Namespace) -> int:
                 bar.reset(task, total=total, completed=done)
             bar.update(task, completed=done, description=what)
 
-        page = reproduce(Path(options.output), report, figures=figures, processes=options.processes)
+        page = reproduce(
+            Path(options.output), report, scale=options.scale, figures=figures, processes=options.processes
+        )
     print(f"The report is {page.resolve()}")
     return 0

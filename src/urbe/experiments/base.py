@@ -2,11 +2,22 @@
 
     NAME      names it in files: letters, digits, underscores
     TITLE     names it on the page
-    CELLS     a tuple of frozen dataclasses of plain values, each with a `name`: what there is to run
+    CELLS     for each scale a tuple of frozen dataclasses of plain values, each with a `name`: what there is to run
     Row       a NamedTuple whose fields are annotated str, int or float: one line of results
-    run       cell -> rows; the same cell gives the same rows, bit for bit; a random cell carries its seed
-    analyse   rows of all cells, in the order of CELLS -> what is drawn, of any type
+    run       cell, folder -> rows; the same cell gives the same rows, bit for bit; a random cell carries its seed
+    analyse   rows of finished cells, in the order of CELLS, of any scale, of few seeds or many -> what is drawn
     plot      that -> sections of the page
+
+The scales are `quick` (all experiments together in under 20 minutes on two cores), `medium` (the paper's networks and
+hyper-parameters, 10 seeds, fewer steps) and `paper` (the paper's numbers of episodes, 10 seeds). A cell that is the
+same at two scales is run once.
+
+`run` gets a folder of the cell's own: empty, or left by an interrupted run of the very same cell and code. What is
+saved there survives a killed process, so a deep cell trains in it (`train(agent, folder / "run", steps)`). It is
+deleted once the rows are stored.
+
+A cell may have an attribute `cost`: the seconds it takes on one core, about. Long cells are begun first, and the time
+left is told from it.
 
 A module counts as changed, and its cells are run again, when it or any module of this package that it imports changes.
 What only `plot` needs (`urbe.report`, a module of drawings) is imported inside `plot`, and then does not count.
@@ -16,13 +27,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, get_type_hints
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar, get_args, get_type_hints
 
 from urbe import checks
 
 if TYPE_CHECKING:
     from urbe.report.content import Section
+
+
+Scale = Literal["quick", "medium", "paper"]
+"""How much is run."""
+
+SCALES: tuple[Scale, ...] = get_args(Scale)
 
 
 class Cell(Protocol):
@@ -52,15 +70,15 @@ class Experiment(Protocol[C, R, T]):
         """Names the experiment on the page."""
 
     @property
-    def CELLS(self) -> Sequence[Any]:
-        """All there is to run."""
+    def CELLS(self) -> Mapping[Scale, Sequence[Any]]:
+        """All there is to run, at each scale."""
 
     @property
     def Row(self) -> type[R]:
         """The type of a row."""
 
-    def run(self, cell: C, /) -> list[R]:
-        """Computes one cell. The same cell gives the same rows, bit for bit."""
+    def run(self, cell: C, folder: Path, /) -> list[R]:
+        """Computes one cell, with a folder to go on from. The same cell gives the same rows, bit for bit."""
 
     def analyse(self, rows: Sequence[R], /) -> T:
         """From rows to what is drawn."""
@@ -70,6 +88,15 @@ class Experiment(Protocol[C, R, T]):
 
 
 AnyExperiment = Experiment[Any, Any, Any]
+
+AnyCell = TypeVar("AnyCell", bound=Cell)
+
+
+def everywhere(cells: Iterable[AnyCell]) -> dict[Scale, tuple[AnyCell, ...]]:
+    """The same cells at every scale: for experiments whose size does not depend on it."""
+    told = tuple(cells)
+    return dict.fromkeys(SCALES, told)
+
 
 COLUMNS = (str, int, float)
 """The types a field of a row may have."""
@@ -98,7 +125,13 @@ def check_experiments(experiments: Sequence[AnyExperiment]) -> None:
     _check_names("NAME", [experiment.NAME for experiment in experiments])
     for experiment in experiments:
         columns(experiment.Row)
-        _check_names(f"{experiment.NAME}: name of a cell", [cell.name for cell in experiment.CELLS])
+        if set(experiment.CELLS) != set(SCALES):
+            raise ValueError(
+                f"{experiment.NAME}.CELLS has the scales {checks.listing(sorted(experiment.CELLS))}, expected "
+                f"{checks.listing(SCALES)}; where they do not differ, use everywhere(cells)."
+            )
+        for scale, cells in experiment.CELLS.items():
+            _check_names(f"{experiment.NAME}, {scale}: name of a cell", [cell.name for cell in cells])
 
 
 def _check_names(what: str, names: Sequence[str]) -> None:

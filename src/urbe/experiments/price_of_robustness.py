@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ import numpy as np
 from urbe.ambiguity.base import AmbiguitySet
 from urbe.ambiguity.kl import KLBall
 from urbe.ambiguity.l1 import L1Ball
+from urbe.experiments.base import everywhere
 from urbe.experiments.models import MODELS
 from urbe.mdp.evaluate import start_weights
 from urbe.mdp.model import MDP
@@ -78,7 +80,7 @@ class Row(NamedTuple):
     value: float
 
 
-CELLS: tuple[PriceCell, ...] = tuple(
+CELLS = everywhere(
     PriceCell(model, name, round(largest * i / (N_RADII - 1), 9))
     for model, demo in MODELS.items()
     for name, largest in (("L1", demo.l1), ("KL", demo.kl))
@@ -86,7 +88,7 @@ CELLS: tuple[PriceCell, ...] = tuple(
 )
 
 
-def run(cell: PriceCell) -> list[Row]:
+def run(cell: PriceCell, _: Path) -> list[Row]:
     """Solves one cell.
 
     Metrics of each policy: `nominal_lower`, `nominal_upper`, `worst_lower`, `worst_upper` bound its value from the

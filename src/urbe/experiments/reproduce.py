@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from urbe import checks
 from urbe.experiments import provenance, store
-from urbe.experiments.base import AnyExperiment, check_experiments
+from urbe.experiments.base import SCALES, AnyExperiment, Scale, check_experiments
 from urbe.experiments.sources import code_digest
 from urbe.experiments.workers import Job, run_jobs
 from urbe.io.atomic import Writer, replace_files, text_writer
@@ -40,6 +40,7 @@ def reproduce(
     output: Path,
     progress: Progress | None = None,
     *,
+    scale: Scale = "quick",
     figures: Sequence[AnyExperiment] | None = None,
     processes: int | None = None,
 ) -> Path:
@@ -51,6 +52,7 @@ def reproduce(
     Args:
       output: folder to write into; made if missing.
       progress: called as `progress(done, total, what)` at the beginning, after each cell, and at the end.
+      scale: how much to run, see `urbe.experiments.base`.
       figures: experiments; by default all, `urbe.experiments.FIGURES`.
       processes: how many cells run at once; by default as many as there are cores. Rows do not depend on it.
 
@@ -70,11 +72,13 @@ def reproduce(
     chosen = FIGURES if figures is None else figures
     at_once = provenance.cores() if processes is None else checks.whole_number("processes", processes, 1)
     check_experiments(chosen)
+    if scale not in SCALES:
+        raise ValueError(f"scale is {scale!r}, expected one of {', '.join(SCALES)}.")
     report = progress or _silent
     begun = time.perf_counter()
     (output / "rows").mkdir(parents=True, exist_ok=True)
 
-    jobs = {experiment.NAME: _jobs(experiment, output / "cells") for experiment in chosen}
+    jobs = {experiment.NAME: _jobs(experiment, scale, output / "cells") for experiment in chosen}
     missing = [
         job
         for experiment in chosen
@@ -92,27 +96,24 @@ def reproduce(
 
     run_jobs(missing, at_once, finished)
     report(done, total, "drawing")
-    page = _write(output, chosen, jobs, missing, begun)
+    page = _write(output, scale, chosen, jobs, missing, begun)
     report(total, total, "done")
     return page
 
 
-def _jobs(experiment: AnyExperiment, folder: Path) -> list[Job]:
+def _jobs(experiment: AnyExperiment, scale: Scale, folder: Path) -> list[Job]:
     code = code_digest(experiment.__name__)
-    return [
-        Job(
-            experiment.__name__,
-            code,
-            cell,
-            store.cell_hash(experiment, cell, code),
-            store.cell_path(folder, experiment.NAME, cell),
-        )
-        for cell in experiment.CELLS
-    ]
+    jobs = []
+    for cell in experiment.CELLS[scale]:
+        identity = store.cell_hash(experiment, cell, code)
+        path = store.cell_path(folder, experiment.NAME, cell)
+        jobs.append(Job(experiment.__name__, code, cell, identity, path, path.with_name(f".{cell.name}.{identity}")))
+    return jobs
 
 
 def _write(
     output: Path,
+    scale: Scale,
     chosen: Sequence[AnyExperiment],
     jobs: dict[str, list[Job]],
     missing: Sequence[Job],
@@ -136,10 +137,11 @@ def _write(
             "reused": reused,
             "rows": n_rows,
             "cell_seconds": seconds,
-            "config": [dataclasses.asdict(cell) for cell in experiment.CELLS],
+            "config": [dataclasses.asdict(cell) for cell in experiment.CELLS[scale]],
         }
     wall = time.perf_counter() - begun
     manifest = {
+        "scale": scale,
         "wall_seconds": wall,
         "commit": commit,
         "versions": versions,

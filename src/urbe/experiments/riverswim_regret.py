@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from urbe.agents.base import Task
 from urbe.envs.finite import FiniteEnv
 from urbe.evaluation.regret import optimality_gaps
 from urbe.evaluation.statistics import Band, mean_band
+from urbe.experiments.base import everywhere
 from urbe.experiments.contest import World, compete
 from urbe.experiments.riverswim_agents import CONTENDERS
 from urbe.mdp.build import from_dense
@@ -72,10 +74,10 @@ class Row(NamedTuple):
     regret: float
 
 
-CELLS = tuple(RegretCell(agent) for agent in CONTENDERS)
+CELLS = everywhere(RegretCell(agent) for agent in CONTENDERS)
 
 
-def run(cell: RegretCell) -> list[Row]:
+def run(cell: RegretCell, _: Path) -> list[Row]:
     """Chooses a setting on the tuning seeds, then reports the regret of fresh ones."""
     model, contender = riverswim(6, discount=1.0), CONTENDERS[cell.agent]
     task = Task(ignorance(model.with_discount(contender.discount), contender.told_rewards), HORIZON)

@@ -15,12 +15,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from urbe.evaluation.statistics import Band, Interval, frequency_interval, mean_band, paired_difference
+from urbe.experiments.base import everywhere
 from urbe.experiments.models import MODELS
 from urbe.mdp.evaluate import policy_value
 from urbe.mdp.model import MDP
@@ -100,10 +102,12 @@ class Row(NamedTuple):
     failed: int
 
 
-CELLS = tuple(SafeCell(model, truth, n, DATA_SETS[truth]) for model in WORLDS for truth in TRUTHS for n in TRANSITIONS)
+CELLS = everywhere(
+    SafeCell(model, truth, n, DATA_SETS[truth]) for model in WORLDS for truth in TRUTHS for n in TRANSITIONS
+)
 
 
-def run(cell: SafeCell) -> list[Row]:
+def run(cell: SafeCell, _: Path) -> list[Row]:
     """Plans from every data set of a cell."""
     model = MODELS[cell.model].build()
     prior = Posterior.before(model)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from urbe.agents.base import Task
 from urbe.agents.run import Record
 from urbe.envs.finite import FiniteEnv, Phase
 from urbe.evaluation.statistics import Band
+from urbe.experiments.base import everywhere
 from urbe.experiments.contest import World, compete
 from urbe.experiments.seven_agents import BELIEFS, CONTENDERS
 from urbe.mdp.library.seven_states import Reading, seven_states
@@ -101,7 +103,7 @@ def _cells() -> tuple[SevenCell, ...]:
     )
 
 
-CELLS = _cells()
+CELLS = everywhere(_cells())
 
 
 def environment(reading: Reading, schedule: str) -> FiniteEnv:
@@ -109,7 +111,7 @@ def environment(reading: Reading, schedule: str) -> FiniteEnv:
     return FiniteEnv(tuple(Phase(seven_states(p, reading), n) for p, n in zip(ODDS, SCHEDULES[schedule], strict=True)))
 
 
-def run(cell: SevenCell) -> list[Row]:
+def run(cell: SevenCell, _: Path) -> list[Row]:
     """Chooses a setting on the tuning seeds, then reports it on fresh ones."""
     contender, env = CONTENDERS[cell.agent], environment(cell.reading, cell.schedule)
     task = Task(Posterior.before(env.feasible, PRIOR), HORIZON[cell.reading])

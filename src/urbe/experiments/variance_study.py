@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -36,6 +37,7 @@ from urbe.ambiguity import (
 )
 from urbe.bellman.local import Bound, Count
 from urbe.bellman.local_draws import MonteCarlo
+from urbe.experiments.base import everywhere
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.posteriors.dirichlet import Posterior
@@ -143,10 +145,12 @@ class Row(NamedTuple):
     limit: float
 
 
-CELLS = tuple(VarianceCell(name, radius, n) for name, (_, radii) in SETS.items() for radius in radii for n in COUNTS)
+CELLS = everywhere(
+    VarianceCell(name, radius, n) for name, (_, radii) in SETS.items() for radius in radii for n in COUNTS
+)
 
 
-def run(cell: VarianceCell) -> list[Row]:
+def run(cell: VarianceCell, _: Path) -> list[Row]:
     """All pairs of a cell that lead to more than one state."""
     rows: list[Row] = []
     for k in range(cell.models):

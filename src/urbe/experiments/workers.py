@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import shutil
 import signal
 import time
 import traceback
@@ -41,6 +42,7 @@ class Job:
       cell: the cell.
       identity: see `store.cell_hash`.
       path: file to write.
+      folder: what the cell may use while it runs; deleted once it is finished.
     """
 
     module: str
@@ -48,6 +50,7 @@ class Job:
     cell: Any
     identity: str
     path: Path
+    folder: Path
 
 
 class Failure(NamedTuple):
@@ -176,8 +179,10 @@ def _run(job: Job, digests: dict[str, str]) -> None:
     if digests[job.module] != job.code:
         raise RuntimeError("The code changed while the run was under way; run again.")
     begun = time.perf_counter()
-    rows = experiment.run(job.cell)
+    job.folder.mkdir(parents=True, exist_ok=True)
+    rows = experiment.run(job.cell, job.folder)
     store.save(job.path, job.identity, experiment.Row, store.Finished(rows, time.perf_counter() - begun))
+    shutil.rmtree(job.folder)
 
 
 def _leave(signum: int, _: FrameType | None) -> None:
