@@ -41,8 +41,9 @@ def l1_moments(start, successor, p, r, data, radius, outside, w, u, u_outside, b
             m = min(z, tau) - mean
             first += p[a + j] * m
             square += p[a + j] * m * m
-            above += p[a + j] if z > tau else 0.0
-            kept_u += 0.0 if z > tau else p[a + j] * u[state]
+            over = p[a + j] if z > tau else 0.0
+            above += over
+            kept_u += (p[a + j] - over) * u[state]
         left = max(moved - above, 0.0) if tau > low else 0.0
         at, at_u = p[a + marginal], u[np.int64(successor[a + marginal])]
         if left > at:  # more than one successor at tau: they give alike
