@@ -106,7 +106,8 @@ def test_chapters_may_use_the_same_names():
 
 def test_contents_lead_to_every_chapter_and_section():
     page = Page(book())
-    links = [a["href"] for a in page.all("a")]
+    skip, *links = [a["href"] for a in page.all("a")]
+    assert skip == "#main"
     assert links == ["#one", "#one-curves", "#two", "#two-curves"]
     assert {link[1:] for link in links} <= set(page.ids())
 
@@ -126,7 +127,7 @@ def test_verdicts_are_words_first():
 
 
 def test_an_exhibit_without_tables_folds_nothing():
-    assert "<details>" not in book()
+    assert "<details" not in book()
 
 
 def test_numbers_with_intervals_are_numbers():

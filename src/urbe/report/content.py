@@ -103,3 +103,23 @@ class Chapter:
     title: str
     sections: tuple[Section, ...]
     facts: Facts = ()
+
+
+@dataclass(frozen=True)
+class State:
+    """How far a run has come whose page is written before its end.
+
+    Attributes:
+      done, total: cells; running, failed: those under way, and those given up.
+      seconds_left: None when nobody knows.
+      notes: what else to say, a paragraph each.
+      refresh: seconds after which the page reads itself again; 0 for never.
+    """
+
+    done: int
+    total: int
+    running: int = 0
+    failed: int = 0
+    seconds_left: float | None = None
+    notes: tuple[str, ...] = ()
+    refresh: int = 0

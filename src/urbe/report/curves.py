@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from urbe.evaluation.statistics import Band
-from urbe.report import style
+from urbe.report import style, values
 from urbe.report.decimate import decimate
 from urbe.report.figures import figure_of, name_ends
 from urbe.types import FloatArray
@@ -32,6 +32,7 @@ def draw_bands(axes: Axes, x: FloatArray, bands: Mapping[str, Band]) -> None:
             np.append(low[0], high[0][::-1]), np.append(low[1], high[1][::-1]), color=colour, alpha=0.14, linewidth=0.0
         )
         axes.plot(*middle, color=colour, linestyle=shown[name].dash, linewidth=1.8)
+        values.note(axes, values.curve(name, x, band.estimate, band.low, band.high))
     axes.margins(x=0.0, y=0.06)
     axes.set_xlim(x[0], x[-1])
     name_ends(axes, [(name, shown[name].colour, _last(band.estimate)) for name, band in bands.items()])

@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from urbe.evaluation.statistics import Interval
-from urbe.report import style
+from urbe.report import style, values
+from urbe.report.numbers import decimals, interval_text
 from urbe.types import FloatArray
 
 ROW = 0.27
@@ -36,8 +37,10 @@ def draw_dots(axes: Axes, categories: Sequence[str], groups: Mapping[str, Sequen
       categories: names of the rows, the first on top.
       groups: by name, one interval per category; None where there is none.
     """
-    for _, look, height, interval in _places(axes, categories, groups):
+    for name, look, height, interval in _places(axes, categories, groups):
         if interval is not None:
+            told = interval_text(interval, decimals([interval]))
+            values.note(axes, values.point(name, interval.estimate, height, told))
             axes.plot([interval.low, interval.high], [height, height], color=look.colour, linewidth=1.6)
             axes.plot([interval.estimate], [height], color=look.colour, marker=look.marker, markersize=5.5)
 
@@ -52,16 +55,18 @@ def draw_strips(axes: Axes, categories: Sequence[str], groups: Mapping[str, Sequ
       categories: names of the rows, the first on top.
       groups: by name, `(n,)` samples for each category; an empty array where there are none.
     """
-    for category, look, height, samples in _places(axes, categories, groups):
+    for name, look, height, samples in _places(axes, categories, groups):
         if not len(samples):
             continue
         if axes.get_xscale() == "log" and not np.min(samples) > 0.0:
             raise ValueError(
-                f"A sample of {category!r} is {np.min(samples):g}, expected positive numbers: the axis is logarithmic."
+                f"A sample of {name!r} is {np.min(samples):g}, expected positive numbers: the axis is logarithmic."
             )
         for levels, width in (((0.05, 0.95), 1.2), ((0.25, 0.75), 5.0)):
             ends = np.quantile(samples, levels)
             axes.plot(ends, [height, height], color=look.colour, linewidth=width, solid_capstyle="butt")
+        low, middle, high = (f"{level:.4g}" for level in np.quantile(samples, (0.05, 0.5, 0.95)))
+        values.note(axes, values.point(name, float(np.median(samples)), height, f"{middle} [{low}, {high}]"))
         axes.plot(
             [np.median(samples)], [height], color=look.colour, marker="o", markersize=5.5, markerfacecolor=style.CARD
         )
@@ -73,7 +78,7 @@ T = TypeVar("T")
 def _places(
     axes: Axes, categories: Sequence[str], groups: Mapping[str, Sequence[T]]
 ) -> list[tuple[str, style.Look, float, T]]:
-    """Prepares the axes; category, look, height and item of every row."""
+    """Prepares the axes; name, look, height and item of every row."""
     shown = style.looks(list(groups) if len(groups) > 1 else categories)
     step = rows_of(1, len(groups))
     places = []
@@ -84,7 +89,8 @@ def _places(
             )
         for i, (category, item) in enumerate(zip(categories, items, strict=True)):
             look = shown[group if len(groups) > 1 else category]
-            places.append((category, look, i * step + j, item))
+            name = ", ".join(word for word in (category, group) if word) if len(groups) > 1 else category
+            places.append((name, look, i * step + j, item))
     middle = 0.5 * (len(groups) - 1)
     axes.set_yticks([i * step + middle for i in range(len(categories))], categories)
     axes.set_ylim((len(categories) - 1) * step + len(groups) - 0.25, -0.75)

@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Figure
 
-from urbe.report import style
+from urbe.report import style, values
 from urbe.types import FloatArray, IntArray
 
 
@@ -45,6 +45,7 @@ def draw_lines(axes: Axes, x: FloatArray, lines: Sequence[Line]) -> None:
     """
     for line in lines:
         axes.plot(x, line.y, color=line.colour, linestyle=line.dash, marker="o", markersize=3.2)
+        values.note(axes, values.curve(line.name, x, line.y))
     axes.margins(x=0.0, y=0.08)
     axes.set_xlim(x[0], x[-1])
     name_ends(axes, [(line.name, line.colour, float(line.y[-1])) for line in lines])
@@ -161,6 +162,7 @@ def draw_map(
                     left + 0.5 * bar[1], i, name, ha="center", va="center", fontsize=8.5, color=on_colour(colours[code])
                 )
             column += n
+        values.note(axes, values.row(rows[i], x, i, [names[code] for code in row]))
     axes.set_xlim(x[0] - half, x[-1] + half)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_yticks(range(len(rows)), rows)

@@ -25,6 +25,19 @@ def number(value: float, digits: int = 6) -> str:
     return f"{value:.{digits}g}"
 
 
+def duration(seconds: float) -> str:
+    """A time as people say it: two digits or so.
+
+    >>> duration(3.21), duration(75.0), duration(500.0), duration(9000.0), duration(300000.0)
+    ('3.2 s', '75 s', '8 min', '2.5 h', '83 h')
+    """
+    if seconds < 99.5:
+        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
+    if seconds < 99.5 * 60.0:
+        return f"{seconds / 60.0:.0f} min"
+    return f"{seconds / 3600.0:.1f} h" if seconds < 9.95 * 3600.0 else f"{seconds / 3600.0:.0f} h"
+
+
 def decimals(intervals: Sequence[Interval]) -> int:
     """Decimals that show two digits of a typical half width, and no noise beyond.
 

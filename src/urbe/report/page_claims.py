@@ -33,13 +33,13 @@ def claims_table(chapters: Sequence[Chapter]) -> str:
         [
             f'<section class="claims" aria-labelledby="{ANCHOR}">',
             f'<h2 id="{ANCHOR}">{escape(TITLE)}</h2>',
-            f"<p>{escape(RULES)}</p>",
-            '<div class="scroll"><table>',
+            '<div class="scroll" tabindex="0" role="group" aria-label="Claims and verdicts"><table>',
             "<caption>Claims, verdicts, and the readings behind them</caption>",
             f"<thead><tr>{head}</tr></thead>",
             "<tbody>",
             *lines,
             "</tbody></table></div>",
+            f"<p>{escape(RULES)}</p>",
             "</section>",
         ]
     )

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from urbe.report.style import THEMED
 
+_PAGE = ("page", "#f4f5f7", "#121418")
+"""Behind everything: variable, light, dark."""
+
 _LAYOUT = """\
-:root { color-scheme: light dark; --page: #f4f5f7; --font: system-ui, -apple-system, "Segoe UI", "DejaVu Sans",
+:root { color-scheme: light dark; --font: system-ui, -apple-system, "Segoe UI", "DejaVu Sans",
   sans-serif; }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--ink); font: 1rem/1.55 var(--font); }
 main, header, footer { max-width: 66rem; margin: 0 auto; padding: 0 1.25rem; }
-header { padding-top: 2.5rem; }
+header { position: relative; padding-top: 2.5rem; }
+:focus-visible { outline: 3px solid var(--robust); outline-offset: 2px; }
+main:focus { outline: none; }
+.skip { position: absolute; left: 1rem; top: -4rem; padding: 0.5rem 1rem; background: var(--card); z-index: 2; }
+.skip:focus { top: 0.5rem; }
+button { font: inherit; font-size: 0.9rem; padding: 0.3rem 0.9rem; color: var(--ink); background: var(--card);
+  border: 1px solid var(--muted); border-radius: 1rem; cursor: pointer; }
+button[aria-pressed="true"] { color: var(--card); background: var(--ink); }
+#theme { position: absolute; right: 1.25rem; top: 1rem; }
+.state { margin: 1.25rem 0; padding: 0.75rem 1.25rem; background: var(--card); border: 1px solid var(--muted);
+  border-radius: 0.5rem; }
+.state progress { width: 100%; height: 0.9rem; accent-color: var(--robust); }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 0.5rem; }
 h2 { font-size: 1.55rem; line-height: 1.25; margin: 0 0 0.5rem; }
 h3 { font-size: 1.2rem; margin: 2.25rem 0 0.5rem; }
@@ -28,6 +42,12 @@ dd { margin: 0; overflow-wrap: anywhere; }
 figure { margin: 1.25rem 0; padding: 1rem 1.25rem; background: var(--card); border: 1px solid var(--rule);
   border-radius: 0.5rem; }
 .drawing, .scroll { overflow-x: auto; }
+.drawing { position: relative; }
+.tip { position: absolute; max-width: 22rem; padding: 0.15rem 0.5rem; font-size: 0.85rem; pointer-events: none;
+  color: var(--card); background: var(--ink); border-radius: 0.3rem; }
+.ring { fill: none; stroke: var(--ink); stroke-width: 2; }
+.files { font-size: 0.85rem; white-space: nowrap; }
+.files a { margin-left: 0.4rem; }
 svg { display: block; width: 100%; min-width: 44rem; height: auto; }
 figcaption { max-width: 50rem; margin-top: 0.5rem; font-size: 0.95rem; }
 .verdicts { list-style: none; margin: 1rem 0; padding: 0; max-width: 50rem; }
@@ -40,6 +60,10 @@ figcaption { max-width: 50rem; margin-top: 0.5rem; font-size: 0.95rem; }
 .verdicts .does-not-hold strong { color: var(--nominal); }
 .verdicts cite, .verdicts em { font-style: normal; font-size: 0.85rem; color: var(--muted); margin-right: 0.4rem; }
 .verdicts em::before { content: "under: "; }
+.claims { margin-top: 2.5rem; padding: 1rem 1.25rem; background: var(--card); border: 1px solid var(--rule);
+  border-radius: 0.5rem; }
+.claims p { color: var(--muted); font-size: 0.9rem; }
+.claims table { width: 100%; }
 .claims ul { list-style: none; margin: 0; padding: 0; }
 .claims tbody td, .claims tbody th { white-space: normal; vertical-align: top; }
 .claims td { min-width: 9rem; }
@@ -64,33 +88,45 @@ th.words, td.words { text-align: left; }
 tbody th { font-weight: 400; }
 tbody th, tbody td { white-space: nowrap; }
 footer { color: var(--muted); font-size: 0.85rem; padding-bottom: 3rem; margin-top: 3rem; }
+@media (max-width: 48rem) {
+  .claims thead { position: absolute; clip-path: inset(50%); }
+  .claims table, .claims tbody, .claims tr, .claims tbody th, .claims td, .claims caption { display: block; }
+  .claims tr { padding: 0.5rem 0; border-bottom: 1px solid var(--rule); }
+  .claims tbody th, .claims td { border: none; padding: 0.1rem 0; }
+  .claims tbody th { font-weight: 600; }
+}
 @page { margin: 15mm; }
 @media print {
-  :root { --page: #ffffff; }
   body { font-size: 10pt; }
-  nav, details { display: none; }
+  nav, summary, button, .skip, .tip, .ring, .files, label { display: none; }
+  details::details-content { content-visibility: visible; block-size: auto; }
   main, header, footer { max-width: none; padding: 0; }
   svg { min-width: 0; }
-  figure { break-inside: avoid; border: none; padding: 0; }
-  h2, h3 { break-after: avoid; }
+  figure, .claims { border: none; padding: 0; }
+  .drawing { break-inside: avoid; break-after: avoid; }
+  .drawing, .scroll { overflow: visible; }
+  h2, h3, caption, thead { break-after: avoid; }
   h3 { margin-top: 1rem; }
-  article { border-top: none; margin: 0; padding: 0; }
-  article + article { break-before: page; }
-  tr, .scroll, .verdicts li { break-inside: avoid; }
+  article { border-top: none; margin: 0; padding: 0; break-before: page; }
+  tr, dl, .verdicts li { break-inside: avoid; }
   figcaption { font-size: 9pt; }
-  table { font-size: 7.5pt; }
-  th, td { padding: 0.15rem 0.4rem; }
+  table { font-size: 7.5pt; max-width: 100%; }
+  th, td { padding: 0.15rem 0.3rem; overflow-wrap: anywhere; }
+  tbody th, tbody td { white-space: normal; }
 }
 """
 
 
 def style_sheet() -> str:
-    """The whole style sheet."""
-    light = " ".join(f"--{name}: {colour};" for name, colour, _ in THEMED.values())
-    dark = " ".join(f"--{name}: {colour};" for name, _, colour in THEMED.values())
+    """The whole style sheet: the system's theme unless the reader chose one; paper is white."""
+    light, dark = (" ".join(f"--{each[0]}: {each[mode]};" for each in (*THEMED.values(), _PAGE)) for mode in (1, 2))
     return (
         f":root {{ {light} }}\n"
-        f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}\n"
+        "@media screen and (prefers-color-scheme: dark) { "
+        f':root:not([data-theme="light"]) {{ {dark} }} }}\n'
+        f'@media screen {{ :root[data-theme="dark"] {{ {dark} }} }}\n'
         f"{_LAYOUT}"
-        "@media screen and (prefers-color-scheme: dark) { :root { --page: #121418; } }\n"
+        '@media screen { :root[data-theme="light"] { color-scheme: light; } '
+        ':root[data-theme="dark"] { color-scheme: dark; } }\n'
+        "@media print { :root { --page: #ffffff; } }\n"
     )

@@ -1,0 +1,116 @@
+// The page works without this script; with it, charts tell their values, the theme can be chosen, and a page of a run
+// that is under way follows it.
+"use strict";
+(() => {
+  const keep = (store, name, value) => {
+    try { return value === undefined ? store().getItem(name) : store().setItem(name, value); } catch { return null; }
+  };
+  const local = () => localStorage, session = () => sessionStorage;
+
+  // Theme: as the system says, until chosen otherwise.
+  const root = document.documentElement, dark = matchMedia("(prefers-color-scheme: dark)");
+  const button = document.getElementById("theme");
+  const show = (theme) => {
+    if (theme) root.dataset.theme = theme; else delete root.dataset.theme;
+    const isDark = theme ? theme === "dark" : dark.matches;
+    button.setAttribute("aria-pressed", String(isDark));
+  };
+  show(keep(local, "urbe-theme"));
+  dark.addEventListener("change", () => show(root.dataset.theme));
+  button.addEventListener("click", () => {
+    const next = button.getAttribute("aria-pressed") === "true" ? "light" : "dark";
+    show(next);
+    keep(local, "urbe-theme", next);
+  });
+  button.hidden = false;
+
+  // Paper shows what is folded away.
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("details:not([open])")];
+    opened.forEach((each) => { each.open = true; });
+  });
+  addEventListener("afterprint", () => opened.forEach((each) => { each.open = false; }));
+
+  // Values: the nearest point to the pointer, or one after the other by arrow keys.
+  const reach = 28;
+  for (const drawing of document.querySelectorAll(".drawing")) {
+    const data = drawing.querySelector("script"), svg = drawing.querySelector("svg");
+    if (!data) continue;
+    const series = [];
+    JSON.parse(data.textContent).forEach(([across, all]) => all.forEach(([name, points]) => {
+      series.push(points.map(([x, y, where, value]) => ({
+        x, y, text: `${name}: ${value}` + (where === "" ? "" : `, at ${across ? across + " " : ""}${where}`),
+      })));
+    }));
+    const ring = document.createElementNS(svg.namespaceURI, "circle");
+    ring.setAttribute("class", "ring");
+    ring.setAttribute("r", "6");
+    const tip = drawing.querySelector(".tip");
+    let s = -1, i = 0;
+    const hide = () => { ring.remove(); tip.hidden = true; tip.textContent = ""; };
+    const tell = (point) => {
+      ring.setAttribute("cx", point.x);
+      ring.setAttribute("cy", point.y);
+      svg.append(ring);
+      tip.textContent = point.text;
+      tip.hidden = false;
+      const box = svg.getBoundingClientRect(), outer = drawing.getBoundingClientRect(), view = svg.viewBox.baseVal;
+      const left = (point.x / view.width) * box.width + box.left - outer.left + drawing.scrollLeft;
+      const most = Math.max(drawing.scrollLeft + drawing.clientWidth - tip.offsetWidth - 4, 0);
+      tip.style.left = `${Math.min(Math.max(left + 10, drawing.scrollLeft), most)}px`;
+      const top = (point.y / view.height) * box.height;
+      tip.style.top = `${Math.max(top - tip.offsetHeight - 10, 0)}px`;
+    };
+    svg.addEventListener("pointermove", (event) => {
+      const matrix = svg.getScreenCTM();
+      if (!matrix) return;
+      const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(matrix.inverse());
+      let best = reach * reach, found = null;
+      series.forEach((points, a) => points.forEach((point, b) => {
+        const far = (point.x - at.x) ** 2 + (point.y - at.y) ** 2;
+        if (far < best) { best = far; found = [a, b]; }
+      }));
+      if (!found) { hide(); return; }
+      [s, i] = found;
+      tell(series[s][i]);
+    });
+    svg.addEventListener("pointerleave", hide);
+    drawing.addEventListener("blur", hide);
+    drawing.addEventListener("keydown", (event) => {
+      const steps = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: 0, End: 1 };
+      if (event.key === "Escape") { hide(); return; }
+      if (!(event.key in steps) || event.altKey || event.ctrlKey || event.metaKey) return;
+      event.preventDefault();
+      const step = steps[event.key], old = s < 0 ? null : series[s][i];
+      if (!old) { s = 0; i = 0; }
+      else if (step === 0) i = 0;
+      else if (step === 1) i = series[s].length - 1;
+      else if (step[0]) {
+        s = (s + step[0] + series.length) % series.length;
+        const far = (point) => Math.abs(point.x - old.x);
+        i = series[s].reduce((near, point, k, all) => (far(point) < far(all[near]) ? k : near), 0);
+      } else i = Math.min(Math.max(i + step[1], 0), series[s].length - 1);
+      tell(series[s][i]);
+    });
+  }
+
+  // A run under way: the page is read again, at the same place, unless told to stay.
+  const follow = document.getElementById("follow");
+  if (follow) {
+    const folds = () => [...document.querySelectorAll("details")];
+    const before = JSON.parse(keep(session, "urbe-place") || "null");
+    if (before) {
+      const open = new Set(before.open);
+      folds().forEach((each) => { if (open.has(each.id)) each.open = true; });
+      follow.checked = before.follow;
+      scrollTo(0, before.scroll);
+    }
+    const remember = () => keep(session, "urbe-place", JSON.stringify({
+      scroll: scrollY, follow: follow.checked, open: folds().filter((each) => each.open).map((each) => each.id),
+    }));
+    addEventListener("pagehide", remember);
+    follow.closest("label").hidden = false;
+    setInterval(() => { if (follow.checked) { remember(); location.reload(); } }, 1000 * Number(follow.dataset.seconds));
+  }
+})();

@@ -1,0 +1,215 @@
+"""The numbers in a drawing, where they stand in it: for reading by pointer or keys, and for tables.
+
+Drawings of this package note what they show. Of others, lines with a label and maps of colours are read as they are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from numpy.typing import ArrayLike
+
+from urbe.report.content import Table
+from urbe.report.numbers import number
+from urbe.types import FloatArray, IntArray
+
+MOST = 60
+"""Points of a line that can be read; longer ones are thinned evenly."""
+
+MOST_CELLS = 2500
+"""A map with more cells is not read."""
+
+MOST_ROWS, MOST_COLUMNS = 26, 13
+"""Of a table made from a drawing: so many it shows at a glance, and on paper."""
+
+
+class Series(NamedTuple):
+    """One name of a panel with its points.
+
+    Attributes:
+      name: of the line, the row or the group.
+      at: `(n, 2)` places, in the data's coordinates.
+      where: for each point what is told on the horizontal axis; empty strings where the name says it all.
+      value: for each point the number, with its interval when there is one.
+    """
+
+    name: str
+    at: FloatArray
+    where: tuple[str, ...]
+    value: tuple[str, ...]
+
+
+class Panel(NamedTuple):
+    """What one panel shows: title, name of the horizontal axis, and series with places in the drawing.
+
+    Places are `(n, 2)` in points, from the upper left corner of the figure.
+    """
+
+    title: str
+    across: str
+    series: tuple[Series, ...]
+
+
+class Noted(Artist):
+    """Draws nothing; carries a series, so that a figure knows its numbers."""
+
+    def __init__(self, series: Series) -> None:
+        super().__init__()
+        self.series = series
+        self.set_in_layout(False)
+
+
+def curve(name: str, x: ArrayLike, y: ArrayLike, low: ArrayLike | None = None, high: ArrayLike | None = None) -> Series:
+    """The points of a line, with their intervals if given; those that are not finite are left out.
+
+    Args:
+      name: of the line.
+      x, y: `(n,)` its points.
+      low, high: `(n,)` ends of the intervals.
+    """
+    across, up = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    ends = None if low is None or high is None else np.stack((low, high), axis=1)
+    kept = _thinned(np.flatnonzero(np.isfinite(across) & np.isfinite(up)), MOST)
+    value = tuple(_told(up[i], None if ends is None else ends[i]) for i in kept)
+    return Series(name, np.stack((across, up), axis=1)[kept], tuple(number(across[i], 5) for i in kept), value)
+
+
+def row(name: str, x: ArrayLike, height: float, words: Sequence[str]) -> Series:
+    """Words at equal height, such as the actions of a state along a parameter."""
+    across = np.asarray(x, dtype=np.float64)
+    kept = _thinned(np.arange(len(across)), MOST)
+    at = np.stack((across, np.full(len(across), height)), axis=1)[kept]
+    return Series(name, at, tuple(number(across[i], 5) for i in kept), tuple(words[i] for i in kept))
+
+
+def point(name: str, x: float, y: float, value: str) -> Series:
+    """One point whose name says where it stands, such as a dot in a row of its own."""
+    return Series(name, np.array([[x, y]]), ("",), (value,))
+
+
+def note(axes: Axes, series: Series) -> None:
+    """Notes what is drawn on the axes."""
+    axes.add_artist(Noted(series))
+
+
+def panels_of(figure: Figure) -> list[Panel]:
+    """The panels of a figure that have numbers to read. The figure must have been drawn: places are final then."""
+    height = 72.0 * figure.get_size_inches()[1]
+    found = []
+    for axes in figure.axes:
+        series = _noted(axes) or [*_labelled_lines(axes), *_maps(axes)]
+        places = [
+            s._replace(at=axes.transData.transform(s.at) * (72.0 / figure.dpi) * (1.0, -1.0) + (0.0, height))
+            for s in series
+        ]
+        if places:
+            found.append(Panel(_title(axes), axes.get_xlabel(), tuple(places)))
+    return found
+
+
+def as_json(panels: Sequence[Panel]) -> str:
+    """Panels for the script of the page: `[[across, [[name, [[x, y, where, value], ...]], ...]], ...]`."""
+    content = [(panel.across, [(s.name, _points(s)) for s in panel.series]) for panel in panels]
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _points(s: Series) -> list[tuple[float, float, str, str]]:
+    return [(round(x, 1), round(y, 1), w, v) for (x, y), w, v in zip(s.at.tolist(), s.where, s.value, strict=True)]
+
+
+def tables_of(panels: Sequence[Panel]) -> tuple[Table, ...]:
+    """The same numbers as tables, one for each panel: places downwards and names across, thinned to what one reads."""
+    return tuple(table for panel in panels if (table := _table(panel)) is not None)
+
+
+def _table(panel: Panel) -> Table | None:
+    title = panel.title or "Values"
+    if all(where == "" for s in panel.series for where in s.where):
+        named = tuple((s.name, value) for s in panel.series for value in s.value)
+        return Table(title, ("", panel.across or "value"), named)
+    cells: dict[str, dict[str, str]] = {}
+    for s in panel.series:
+        for where, value in zip(s.where, s.value, strict=True):
+            cells.setdefault(where, {})[s.name] = value
+    names = list(dict.fromkeys(s.name for s in panel.series))
+    if len(names) > MOST_COLUMNS:
+        return None
+    order = sorted(cells, key=lambda where: float(where or "-inf"))
+    order = [order[i] for i in _thinned(np.arange(len(order)), MOST_ROWS)]
+    rows = tuple((where, *(cells[where].get(name, "-") for name in names)) for where in order)
+    return Table(title, (panel.across or "at", *names), rows)
+
+
+def _noted(axes: Axes) -> list[Series]:
+    return [artist.series for artist in axes.artists if isinstance(artist, Noted)]
+
+
+def _labelled_lines(axes: Axes) -> list[Series]:
+    """Lines that were given a label; matplotlib's own begin with an underscore."""
+    return [
+        curve(label, line.get_xdata(orig=False), line.get_ydata(orig=False))
+        for line in axes.lines
+        if not (label := str(line.get_label())).startswith("_")
+    ]
+
+
+def _maps(axes: Axes) -> list[Series]:
+    """Maps of colours: a series for each row of cells."""
+    series: list[Series] = []
+    for artist in (*axes.images, *axes.collections):
+        cells = _cells(artist)
+        if cells is None or cells[1].size > MOST_CELLS:
+            continue
+        for place, values in zip(*cells, strict=True):
+            kept = np.flatnonzero(np.isfinite(values))
+            if not len(kept):
+                continue
+            name = f"{axes.get_ylabel() or 'row'} {number(place[0, 1], 5)}"
+            where = tuple(number(place[i, 0], 5) for i in kept)
+            series.append(Series(name, place[kept], where, tuple(number(values[i], 4) for i in kept)))
+    return series
+
+
+def _cells(artist: Artist) -> tuple[FloatArray, FloatArray] | None:
+    """`(rows, columns, 2)` centres of the cells and `(rows, columns)` values, NaN where hidden; None for others."""
+    if isinstance(artist, QuadMesh):
+        corners = np.asarray(artist.get_coordinates(), dtype=np.float64)
+        centres = 0.25 * (corners[:-1, :-1] + corners[1:, :-1] + corners[:-1, 1:] + corners[1:, 1:])
+        values = np.ma.filled(np.ma.asarray(artist.get_array(), dtype=np.float64), np.nan)
+        return (centres, values.reshape(centres.shape[:2])) if values.size == centres[..., 0].size else None
+    if isinstance(artist, AxesImage):
+        values = np.ma.filled(np.ma.asarray(artist.get_array(), dtype=np.float64), np.nan)
+        if values.ndim != 2:
+            return None
+        left, right, bottom, top = artist.get_extent()
+        first, last = (bottom, top) if artist.origin == "lower" else (top, bottom)
+        rows, columns = values.shape
+        x = left + (np.arange(columns) + 0.5) * (right - left) / columns
+        y = first + (np.arange(rows) + 0.5) * (last - first) / rows
+        return np.stack(np.meshgrid(x, y), axis=-1), values
+    return None
+
+
+def _title(axes: Axes) -> str:
+    """The title with the vertical axis behind it, or that alone."""
+    titles = [text for loc in ("left", "center", "right") if (text := str(axes.get_title(loc=loc)).strip())]
+    up = str(axes.get_ylabel())
+    return f"{titles[0]} ({up})" if titles and up else titles[0] if titles else up
+
+
+def _told(value: float, interval: FloatArray | None) -> str:
+    if interval is None or not np.isfinite(interval).all():
+        return number(float(value), 4)
+    return f"{number(float(value), 4)} [{number(float(interval[0]), 4)}, {number(float(interval[1]), 4)}]"
+
+
+def _thinned(indices: IntArray, most: int) -> IntArray:
+    return indices if len(indices) <= most else indices[np.linspace(0, len(indices) - 1, most).round().astype(np.int64)]

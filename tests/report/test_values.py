@@ -1,0 +1,158 @@
+"""Numbers in drawings: those drawn, at the pixels where they are drawn, and as tables."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from oracles import book
+from urbe.report import style, values
+from urbe.report.content import Exhibit
+from urbe.report.figures import Figure, Line, draw_lines, styled, svg
+from urbe.report.page_exhibit import exhibit_html
+from urbe.report.panels import panels
+
+
+def read(exhibit):
+    svg(exhibit.figure, "f", "words")
+    return values.panels_of(exhibit.figure)
+
+
+def test_places_are_those_of_the_markers_in_the_drawing():
+    exhibit = book.lined()
+    drawn = svg(exhibit.figure, "f", "words")
+    markers = [tuple(map(float, m)) for m in re.findall(r'<use href="[^"]*" x="([\d.]+)" y="([\d.]+)"', drawn)]
+    (panel,) = values.panels_of(exhibit.figure)
+    for series in panel.series:
+        assert len(series.at) == 9
+        for place in series.at:
+            assert np.abs(np.array(markers) - place).max(axis=1).min() < 0.01
+
+
+def test_places_hold_when_an_aspect_moves_the_panel():
+    """A map of equal aspect is shrunk only when it is drawn."""
+    left, _ = read(book.heated())
+    figure = book.heated().figure
+    FigureCanvasAgg(figure).draw()
+    axes = figure.axes[0]
+    wanted = axes.transData.transform((3.0, 2.0)) * 72.0 / figure.dpi
+    last = left.series[-1].at[-1]
+    assert last == pytest.approx((wanted[0], 72.0 * figure.get_size_inches()[1] - wanted[1]))
+
+
+def test_curves_tell_values_with_intervals():
+    left, right = read(book.banded())
+    assert [s.name for s in left.series] == [s.name for s in right.series] == list(book.AGENTS)
+    first = left.series[0]
+    assert len(first.at) == values.MOST < 300
+    assert (first.where[0], first.where[-1]) == ("1", "300")
+    assert (first.value[0], first.value[-1]) == ("4 [-5, 13]", "1200 [1191, 1209]")
+    assert left.across == "episode"
+    assert left.title == "a belief (reward)"
+
+
+def test_dots_and_strips_are_named_by_category_and_group_and_what_is_missing_is_not_told():
+    dots, strips = read(book.dotted())
+    firsts = [f"{agent}, first" for agent in book.AGENTS]
+    assert [s.name for s in dots.series] == [*firsts, "URBE, second", "UBE, second", "PSRL, second"]
+    assert dots.series[1].value == ("1.00 [0.50, 1.50]",)
+    low, middle, high = np.quantile(np.arange(50.0), (0.05, 0.5, 0.95))
+    assert strips.series[0].value == (f"{middle:.4g} [{low:.4g}, {high:.4g}]",)
+
+
+def test_maps_of_actions_tell_the_action():
+    (panel,) = read(book.mapped())
+    assert [s.name for s in panel.series] == ["s0", "s1", "s2"]
+    codes = np.arange(33).reshape(3, 11) // 5 % 2
+    for series, row in zip(panel.series, codes, strict=True):
+        assert series.value == tuple(("left", "right")[code] for code in row)
+    assert panel.series[0].where[3] == "0.3"
+
+
+def test_maps_of_colours_are_read_cell_by_cell_whichever_end_is_up():
+    image, mesh = read(book.heated())
+    for panel in (image, mesh):
+        assert [s.value for s in panel.series] == [tuple(map(str, range(4 * i, 4 * i + 4))) for i in range(3)]
+    assert image.series[0].at[0, 1] < image.series[2].at[0, 1]  # an image begins at the top
+    assert mesh.series[0].at[0, 1] > mesh.series[2].at[0, 1]
+    assert image.series[1].where == ("0", "1", "2", "3")
+    with styled():
+        figure, axes = panels()
+        axes[0][0].imshow(np.array([[1.0, np.nan], [3.0, 4.0]]), origin="lower")
+    (panel,) = read(Exhibit("e", figure, "", ""))
+    assert [s.value for s in panel.series] == [("1",), ("3", "4")]
+    assert panel.series[0].at[0, 1] > panel.series[1].at[0, 1]
+
+
+def test_pictures_and_very_large_maps_are_not_read():
+    with styled():
+        figure, axes = panels(1, 2)
+        axes[0][0].imshow(np.zeros((3, 3, 3)))
+        axes[0][1].imshow(np.zeros((100, 100)))
+    assert read(Exhibit("e", figure, "", "")) == []
+
+
+def test_lines_of_strangers_are_read_when_they_have_a_label():
+    figure = Figure()
+    axes = figure.add_subplot()
+    axes.plot([1, 2, 3], [1.0, np.nan, 9.0], label="mine")
+    axes.plot([1, 2], [3.0, 4.0])
+    (panel,) = read(Exhibit("e", figure, "", ""))
+    assert [(s.name, s.where, s.value) for s in panel.series] == [("mine", ("1", "3"), ("1", "9"))]
+
+
+def test_notes_do_not_change_the_drawing():
+    def drawn(noting):
+        with styled():
+            figure, axes = panels()
+            draw_lines(axes[0][0], np.arange(3.0), [Line(np.arange(3.0), "up", style.ROBUST)])
+            if not noting:
+                for artist in list(axes[0][0].artists):
+                    artist.remove()
+            canvas = FigureCanvasAgg(figure)
+            canvas.draw()
+        return np.asarray(canvas.buffer_rgba()).copy()
+
+    assert np.array_equal(drawn(True), drawn(False))
+
+
+def test_what_is_read_is_json_that_cannot_end_the_script():
+    with styled():
+        figure, axes = panels()
+        draw_lines(axes[0][0], np.arange(3.0), [Line(np.arange(3.0), "</script><b>", style.ROBUST)])
+        axes[0][0].set_xlabel("time")
+    text = values.as_json(read(Exhibit("e", figure, "", "")))
+    assert "<" not in text
+    ((across, ((name, points),)),) = json.loads(text)
+    assert (across, name) == ("time", "</script><b>")
+    assert [point[2:] for point in points] == [["0", "0"], ["1", "1"], ["2", "2"]]
+
+
+def test_tables_show_the_same_numbers_and_fit_a_page():
+    left, _ = values.tables_of(read(book.banded()))
+    assert left.head == ("episode", *book.AGENTS)
+    assert len(left.rows) == values.MOST_ROWS
+    assert left.rows[0] == ("1", "4 [-5, 13]", "3 [-6, 12]", "2 [-7, 11]", "1 [-8, 10]")
+    assert left.rows[-1][0] == "300"
+    dots, _ = values.tables_of(read(book.dotted()))
+    assert dots.head == ("", "total")
+    assert dots.rows[1] == ("UBE, first", "1.00 [0.50, 1.50]")
+
+
+def test_series_without_a_point_where_others_have_one_leave_a_dash():
+    figure = Figure()
+    axes = figure.add_subplot()
+    axes.plot([1, 2], [1.0, 2.0], label="a")
+    axes.plot([2, 10], [3.0, 4.0], label="b")
+    (table,) = values.tables_of(read(Exhibit("e", figure, "", "")))
+    assert table.rows == (("1", "1", "-"), ("2", "2", "3"), ("10", "-", "4"))
+
+
+def test_a_figure_has_its_own_tables_or_those_of_the_drawing():
+    assert "Actions" in exhibit_html(book.mapped(), "f", ())
+    assert "<caption>Values</caption>" in exhibit_html(book.lined(), "f", ())
+    nothing = exhibit_html(book.bare(), "f", ())
+    assert "<details" not in nothing
+    assert "<script" not in nothing
