@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numba import njit
@@ -14,6 +16,9 @@ from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
+
+CACHE = 2**19
+"""Bytes of a dense model worked on at a time: a part of what every processor of the last ten years keeps close."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +49,12 @@ class ExactNature:
         rows, w = self.rows, self.discount * v
         out = np.empty(rows.n_rows) if out is None else out
         constant = self.discount * shift
-        dense = rows.probability.reshape(rows.n_rows, -1) if rows.is_dense and rows.n_rows else None
+        dense = self._dense
 
         def task(first: int, last: int) -> None:
-            if dense is not None and rows.entry_reward is None:
-                np.dot(dense[first:last], w, out=out[first:last])
-                out[first:last] += rows.reward[first:last]
-                out[first:last] += constant
+            if dense is not None:
+                for a, b in _blocks(first, last, dense):
+                    self._products(dense, a, b, w, constant, out)
             else:
                 _sweep(first, last, rows.entry_start, rows.successor, rows.probability, rows.entry_reward, w,
                        rows.reward, constant, out)  # fmt: skip
@@ -67,14 +71,32 @@ class ExactNature:
 
     def moments(self, v: FloatArray, shift: float, u: FloatArray) -> Moments:
         """See `Carrier`."""
-        rows, value = self.rows, self.values(v, shift)
-        scatter, carried = np.empty(rows.n_rows), np.empty(rows.n_rows)
-        mean = value - self.discount * shift - rows.row_reward
-        _moments(
-            rows.entry_start, None if rows.is_dense else rows.successor, rows.probability, rows.entry_reward,
-            self.discount * v, u, mean, scatter, carried,
-        )  # fmt: skip
+        rows, w, constant = self.rows, self.discount * v, self.discount * shift
+        value, scatter, carried = (np.empty(rows.n_rows) for _ in range(3))
+        dense = self._dense
+        if dense is None:
+            _sweep_moments(
+                rows.entry_start, rows.successor, rows.probability, rows.entry_reward, w, rows.reward, constant, u,
+                value, scatter, carried,
+            )  # fmt: skip
+            return Moments(value, scatter, carried)
+        for a, b in _blocks(0, rows.n_rows, dense):  # small enough to be read from memory once
+            self._products(dense, a, b, w, constant, value)
+            _dense_moments(dense[a:b], w, value[a:b], rows.reward[a:b], constant, u, scatter[a:b], carried[a:b])
         return Moments(value, scatter, carried)
+
+    @cached_property
+    def _dense(self) -> FloatArray | None:
+        """`(R, S)` probabilities, where rows list every state and rewards do not depend on it."""
+        rows = self.rows
+        if not rows.is_dense or not rows.n_rows or rows.entry_reward is not None:
+            return None
+        return rows.probability.reshape(rows.n_rows, -1)
+
+    def _products(self, dense: FloatArray, a: int, b: int, w: FloatArray, constant: float, out: FloatArray) -> None:
+        np.dot(dense[a:b], w, out=out[a:b])
+        out[a:b] += self.rows.reward[a:b]
+        out[a:b] += constant
 
     def take(self, chosen: IntArray) -> ExactNature:
         """See `Nature`."""
@@ -100,24 +122,6 @@ class ExactNature:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _moments(start, successor, p, r, w, u, mean, scatter, carried):  # type: ignore[no-untyped-def]
-    """One pass over each row; its mean is known from its value. Without successors, rows list every state."""
-    for row in range(len(start) - 1):
-        a = np.int64(start[row])
-        n = np.int64(start[row + 1]) - a
-        first, square, total, centre = 0.0, 0.0, 0.0, mean[row]
-        for j in range(n):
-            state = np.uint32(j) if successor is None else np.uint32(successor[a + j])
-            z = w[state] - centre
-            if r is not None:
-                z += r[a + j]
-            first += p[a + j] * z
-            square += p[a + j] * z * z
-            total += p[a + j] * u[state]
-        scatter[row], carried[row] = max(square - first * first, 0.0), total
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
 def _sweep(first, last, start, successor, p, r, w, reward, constant, out):  # type: ignore[no-untyped-def]
     for row in range(first, last):
         a = np.int64(start[row])
@@ -132,3 +136,51 @@ def _sweep(first, last, start, successor, p, r, w, reward, constant, out):  # ty
         out[row] = total + constant
         if r is None:
             out[row] += reward[row]
+
+
+def _blocks(first: int, last: int, dense: FloatArray) -> Iterator[tuple[int, int]]:
+    """Ranges of rows that together fit into a processor's cache."""
+    size = max(CACHE // (8 * dense.shape[1]), 1)
+    for a in range(first, last, size):
+        yield a, min(a + size, last)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _sweep_moments(start, successor, p, r, w, reward, constant, u, value, scatter, carried):  # type: ignore[no-untyped-def]
+    """Values, by the sums of `_sweep`, and moments around them, row by row."""
+    for row in range(len(start) - 1):
+        a = np.int64(start[row])
+        n = np.int64(start[row + 1]) - a
+        row_p, row_successor = p[a : a + n], successor[a : a + n]
+        total = 0.0
+        for j in range(n):
+            if r is None:
+                total += row_p[j] * w[np.uint32(row_successor[j])]
+            else:
+                total += row_p[j] * (w[np.uint32(row_successor[j])] + r[a + j])
+        value[row] = total + constant
+        if r is None:
+            value[row] += reward[row]
+        first, square, mean_u = 0.0, 0.0, 0.0
+        for j in range(n):
+            d = w[np.uint32(row_successor[j])] - total
+            if r is not None:
+                d += r[a + j]
+            first += row_p[j] * d
+            square += row_p[j] * d * d
+            mean_u += row_p[j] * u[np.uint32(row_successor[j])]
+        scatter[row], carried[row] = max(square - first * first, 0.0), mean_u
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _dense_moments(p, w, value, reward, constant, u, scatter, carried):  # type: ignore[no-untyped-def]
+    """Moments of rows that list every state, around their known values."""
+    for row in range(len(p)):
+        row_p, mean = p[row], value[row] - constant - reward[row]
+        first, square, mean_u = 0.0, 0.0, 0.0
+        for j in range(len(w)):
+            d = w[j] - mean
+            first += row_p[j] * d
+            square += row_p[j] * d * d
+            mean_u += row_p[j] * u[j]
+        scatter[row], carried[row] = max(square - first * first, 0.0), mean_u
