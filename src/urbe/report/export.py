@@ -1,0 +1,73 @@
+"""Figures for papers: PNG, SVG and PDF files on white, with fonts inside them, the same bytes each time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from urbe.io.atomic import Writer
+from urbe.report import style
+from urbe.report.content import Chapter
+from urbe.report.page import figure_anchor
+
+FOLDER = "figures"
+FORMATS = ("png", "svg", "pdf")
+DPI = 200
+"""Of PNG files: figures are 10 inches wide, hence 2000 pixels."""
+
+_RC: Any = {**style.RC, "svg.fonttype": "path", "pdf.fonttype": 42}
+"""Letters as outlines in SVG, whole TrueType fonts in PDF: readers need no font of ours."""
+
+_NO_DATES: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None},
+}
+
+
+def figure_files(chapters: Sequence[Chapter]) -> tuple[dict[str, Writer], dict[str, tuple[str, ...]]]:
+    """Every figure in every format.
+
+    Args:
+      chapters: of the page.
+
+    Returns:
+      the writer of each file, by its path relative to the page, `figures/<chapter>-<name>.<format>`; and the paths of
+      each figure by its anchor, as `urbe.report.page.render` takes them.
+    """
+    writers: dict[str, Writer] = {}
+    files: dict[str, tuple[str, ...]] = {}
+    for chapter in chapters:
+        for exhibit in (exhibit for section in chapter.sections for exhibit in section.exhibits):
+            stem = f"{chapter.name}-{exhibit.name}"
+            paths = tuple(f"{FOLDER}/{stem}.{kind}" for kind in FORMATS)
+            if paths[0] in writers:
+                raise ValueError(f"Two figures would be written to {paths[0]}; give chapters and exhibits other names.")
+            writers |= {path: figure_writer(exhibit.figure, kind) for path, kind in zip(paths, FORMATS, strict=True)}
+            files[figure_anchor(chapter, exhibit)] = paths
+    return writers, files
+
+
+def figure_writer(figure: Figure, kind: str) -> Writer:
+    """Writes a figure as one of `FORMATS`."""
+
+    def write(file: BinaryIO) -> None:
+        with matplotlib.rc_context({**_RC, "svg.hashsalt": "urbe"}):
+            figure.savefig(file, format=kind, dpi=DPI, facecolor="white", metadata=_NO_DATES[kind])
+
+    return write
+
+
+def old_files(folder: Path, written: Sequence[str]) -> list[Path]:
+    """Figures of an earlier page that the one with these files does not have any more.
+
+    Args:
+      folder: of the page.
+      written: paths relative to it.
+    """
+    kept = {folder / path for path in written}
+    return [path for path in sorted((folder / FOLDER).glob("*")) if path.suffix[1:] in FORMATS and path not in kept]
