@@ -24,6 +24,10 @@ CARD = "#fefefe"
 ACTIONS = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#cc79a7")
 """Action 0, 1, ... where actions are names; black writing is readable on each."""
 
+HEAT = ("#f9e03a", "#cebc63", "#a39a74", "#777777", "#4f576c", "#083370")
+"""Levels from few to many (cividis, made for colour-blind readers); on dark pages, the other way round: more is always
+further from the page."""
+
 THEMED = {
     ROBUST: ("robust", "#0072b2", "#4aa8e8"),
     NOMINAL: ("nominal", "#c25400", "#f28a45"),
@@ -35,6 +39,12 @@ THEMED = {
     MUTED: ("muted", MUTED, "#a3a9b3"),
     RULE: ("rule", RULE, "#3b4048"),
     CARD: ("card", "#ffffff", "#1b1e24"),
+    **{
+        light: (f"heat-{i}", light, dark)
+        for i, (light, dark) in enumerate(
+            zip(HEAT, ("#203a6f", "#545a6d", "#7d7c78", "#a39a74", "#cebc63", "#fee838"), strict=True)
+        )
+    },
 }
 """Colour as drawn -> CSS variable, its value on a light page, and on a dark one."""
 
@@ -78,8 +88,15 @@ DEEP = {
     "soft-robust-dqn": METHODS["OLRM"],
     "dqn-ube": METHODS["calibrated UBE"],
     "dqn-urbe": METHODS["calibrated URBE"],
+    "dqn-epsilon": Look(NOMINAL, DASHED, "<"),
+    "robust-dqn-epsilon": Look(ROBUST, DASHED, "o"),
+    "calibrated-dqn-urbe": Look(VIOLET, DASHED, "^"),
+    "dqn-urbe-forgetting": Look(VIOLET, DOTTED, "^"),
+    "optimum": Look(INK, DOTTED, "D"),
+    "exact robust": Look(INK, DASHED, "8"),
 }
-"""Deep agents look like the tabular ones that are closest to them; the two never share a figure."""
+"""Deep agents look like the tabular ones that are closest to them; the two never share a figure. Variants and controls
+have the colour of the agent they vary, and another dash; what is planned, not learned, is in ink."""
 
 
 def looks(names: Sequence[str]) -> dict[str, Look]:
