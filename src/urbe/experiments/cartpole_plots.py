@@ -1,0 +1,163 @@
+"""The CartPole chapter: verdicts, and the paper's figures with their tables."""
+
+from __future__ import annotations
+
+from urbe.experiments.cartpole import Found
+from urbe.experiments.cartpole_cells import FRESH_SEEDS, LENGTHS, NOMINAL, PAPER, TUNING_SEEDS
+from urbe.experiments.cartpole_curves import Curves, around_change, bands, over_lengths
+from urbe.experiments.cartpole_state_plots import states_section
+from urbe.experiments.cartpole_tables import change_table, lengths_table, returns_table
+from urbe.experiments.cartpole_verdicts import MARGIN, REACHED, verdicts, ways
+from urbe.report.content import Exhibit, Section
+from urbe.report.curves import draw_bands, mark_changes
+from urbe.report.figures import styled
+from urbe.report.panels import panels
+
+ACTING = {"greedy": "acting greedily", "noisy": "acting with the noise of training"}
+
+
+def sections(found: Found) -> list[Section]:
+    """The verdicts, then a section for each figure."""
+    with styled():
+        return [
+            _verdicts(found),
+            *(_lengths(found, inputs) for inputs in found.inputs),
+            states_section(found),
+            *(_changes(found, inputs) for inputs in found.inputs if found.changes(inputs)),
+        ]
+
+
+def _verdicts(found: Found) -> Section:
+    text = (
+        "A cart is pushed left or right to keep its pole upright for 200 steps; a step survived pays 1. Agents learn "
+        f"with a pole of half length {NOMINAL:g} and the paper's networks and hyper-parameters, robust ones with its "
+        "set of 15 sampled lengths (standard deviation 0.25, a reading). Replay of 10,000 transitions, epsilon falling "
+        "to 0.00001 over 20,000 steps, target copies every 10 episodes and observations as they are (raw inputs) are "
+        "readings too; scaled inputs are divided by about their largest values. The controls dqn-epsilon and "
+        "robust-dqn-epsilon never stop exploring: their epsilon falls to 0.1. Two variants of DQN-URBE forget old "
+        "features (0.999 a step); one of them has its uncertainty calibrated.",
+        "Tests are of 200 episodes, greedy or noisy: with the noise of the uncertainty head, or for the controls with "
+        "a tenth of random actions; agents without noise act greedily in both. Longer poles are all those tested "
+        "above the nominal one, and a loss is the return with the nominal pole minus the mean over them. After a "
+        "change of the pole, training goes on from the same trained agent. Early and late are the first and the last "
+        "quarter of the time since, before is as long; a gain is the mean return since the change minus that before. "
+        f"An agent dips when early is lower than before by {MARGIN:g} or more with an interval above 0; recovery can "
+        f"be tested only of agents of which one dips. Not to recover is to stay more than {MARGIN:g} below; the "
+        f"highest return is reached from {REACHED:g} on.",
+        "All agents of a seed share the uncertainty set, the first weights and the test episodes; differences are "
+        "paired by seed, their intervals (95 %) corrected for all comparisons under the same reading and figure.",
+    )
+    facts = (
+        ("Replicates", f"{_counted(found)}, of the fresh seeds {FRESH_SEEDS[0]} to {FRESH_SEEDS[-1]}"),
+        ("Tuning", f"numbers of steps were chosen on the seeds {', '.join(map(str, TUNING_SEEDS))}; nothing else was"),
+        ("Training", _trained(found)),
+    )
+    return Section("Verdicts", text, verdicts=tuple(verdicts(found)), facts=facts)
+
+
+def _counted(found: Found) -> str:
+    counts = {
+        inputs: sorted({len(found.seeds(inputs, [agent])) for agent in found.agents(inputs)}) for inputs in found.inputs
+    }
+    return "; ".join(
+        f"{inputs} inputs: {' or '.join(map(str, n))} seeds for each agent" for inputs, n in counts.items()
+    )
+
+
+def _trained(found: Found) -> str:
+    told = []
+    for inputs in found.inputs:
+        steps = [n for agent in found.agents(inputs) for n in found.by_seed(inputs, agent, "steps").values()]
+        low, high = min(steps), max(steps)
+        told.append(f"{inputs} inputs: {low:,.0f} steps" + (f" to {high:,.0f}" if high > low else ""))
+    return "; ".join(told)
+
+
+def _split(found: Found, inputs: str) -> list[list[str]]:
+    """The paper's agents, then DQN-URBE among all others: few enough lines for each panel."""
+    present = found.agents(inputs)
+    others = [agent for agent in present if agent not in PAPER]
+    own = ["dqn-urbe"] if "dqn-urbe" in present else []
+    return [[agent for agent in present if agent in PAPER], *([own + others] if others else [])]
+
+
+def _lengths(found: Found, inputs: str) -> Section:
+    told = ways(found, inputs)
+    figure, axes = panels(len(told), 2, height=2.7, right=1.6, top=0.6)
+    groups = _split(found, inputs)
+    for acting, row in zip(told, axes, strict=True):
+        for agents, panel in zip(groups, row, strict=False):
+            panel.set_title(f"{ACTING[acting]}", pad=18.0)
+            panel.set_xlabel("half length of the pole")
+            panel.set_ylabel("return in tests")
+            _draw(panel, over_lengths(found, inputs, acting, agents))
+            mark_changes(panel, [NOMINAL], ["trained"])
+        for panel in row[len(groups) :]:
+            panel.set_visible(False)
+    exhibit = Exhibit(
+        f"lengths-{inputs}",
+        figure,
+        f"Mean return in tests over half lengths of the pole from {min(LENGTHS):g} to {max(LENGTHS):g}, a line for "
+        f"each agent, {inputs} inputs; one row of panels for each way of acting. The table has the numbers.",
+        "Means over seeds with 95 % intervals, point by point. Left the paper's agents, right DQN-URBE beside the "
+        "controls and its variants. The rule marks the pole of training.",
+        tuple(returns_table(found, inputs, acting) for acting in told),
+    )
+    return Section(
+        f"Test returns over pole lengths, {inputs} inputs",
+        (f"The paper's Fig. 5, with {inputs} inputs.",),
+        (exhibit,),
+        (lengths_table(found, inputs),),
+    )
+
+
+def _changes(found: Found, inputs: str) -> Section:
+    changes = found.changes(inputs)
+    exhibits = [_over_time(found, inputs, "curve"), _over_time(found, inputs, "episodes")]
+    text = (
+        f"The paper's Fig. 6 c, with {inputs} inputs: training goes on while the pole changes from {NOMINAL:g} to "
+        f"{' or, separately, to '.join(f'{change:g}' for change in changes)}.",
+    )
+    return Section(
+        f"A change of the pole in training, {inputs} inputs",
+        text,
+        tuple(exhibits),
+        tuple(change_table(found, inputs, change) for change in changes),
+    )
+
+
+def _over_time(found: Found, inputs: str, metric: str) -> Exhibit:
+    changes = found.changes(inputs)
+    steps = metric == "curve"
+    figure, axes = panels(len(changes), 2, height=2.7, right=1.6, top=0.6)
+    for change, row in zip(changes, axes, strict=True):
+        present = [a for a in found.agents(inputs) if found.by_seed(inputs, a, "late", change=change)]
+        groups = [[a for a in group if a in present] for group in _split(found, inputs)]
+        for agents, panel in zip(groups, row, strict=False):
+            panel.set_title(f"{NOMINAL:g} to {change:g}", pad=18.0)
+            panel.set_xlabel("thousand steps since the change" if steps else "episodes since the change")
+            panel.set_ylabel("return in training")
+            curves = around_change(found, inputs, metric, change, agents)
+            _draw(panel, curves._replace(x=curves.x / 1000.0) if steps else curves)
+            mark_changes(panel, [0.0], ["change"])
+        for panel in row[len(groups) :]:
+            panel.set_visible(False)
+    over, of = ("steps", "episodes that ended in 1000 steps") if steps else ("episodes", "groups of episodes")
+    return Exhibit(
+        f"change-{inputs}-{over}",
+        figure,
+        f"Mean return of training episodes over {over} before and after the pole changes, a line for each agent, "
+        f"{inputs} inputs; a row of panels for each change.",
+        f"Means over seeds with 95 % intervals, point by point, of {of}. "
+        "Left the paper's agents, right DQN-URBE beside the control and its variants. The rule marks the change.",
+    )
+
+
+def _draw(panel: object, curves: Curves) -> None:
+    from matplotlib.axes import Axes
+
+    assert isinstance(panel, Axes)
+    panel.set_ylim(0.0, 208.0)
+    if curves.of and len(curves.x) > 1:
+        draw_bands(panel, curves.x, bands(curves))
+    panel.set_ylim(0.0, 208.0)
