@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numba.extending import register_jitable
 
 from urbe import checks
-from urbe.ambiguity.moments import make_moments
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
-from urbe.ambiguity.sweep import make_minimiser, make_sweep, row_function
+from urbe.ambiguity.sweep import FAST, gather, make_minimiser, make_sweep, row_function
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
 
@@ -45,7 +45,7 @@ class Contamination:
         return bind_rows(KERNEL, mdp, fraction, support=self.support, receiver=True)
 
 
-@register_jitable
+@row_function
 def _worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
     total = 0.0
     for j in range(p.shape[0]):
@@ -67,13 +67,33 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
     return radius
 
 
-@row_function
-def _answer(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[no-untyped-def]
-    carried = 0.0
-    for j in range(p.shape[0]):
-        m[j] = (1.0 - radius) * z[j]
-        carried += p[j] * u[j]
-    return (1.0 - radius) * carried + radius * u_low
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _sweep_and_moments(  # type: ignore[no-untyped-def]
+    start, successor, p, r, data, radius, outside, w, reward, shift, u, u_outside, hint, work, out, scatter, carried
+):
+    """The loop of `make_sweep_and_moments`, without writing down m = (1 - R) z: its mean is the value less R low."""
+    for row in range(len(start) - 1):
+        a = np.int64(start[row])
+        n = np.int64(start[row + 1]) - a
+        row_p, row_successor, fraction = p[a : a + n], successor[a : a + n], radius[row]
+        z, low = gather(a, n, successor, r, w, outside, work)
+        value, _ = _worst(row_p, z, low, fraction, data, 0.0, work)
+        out[row] = value + shift
+        if r is None:
+            out[row] += reward[row]
+        kept, mean = 1.0 - fraction, value - fraction * low
+        first, square, mean_u, ties, u_low = 0.0, 0.0, 0.0, 0.0, 0.0
+        for j in range(n):
+            m = kept * z[j] - mean
+            u_j = u[np.uint32(row_successor[j])]
+            lowest = 1.0 if z[j] == low else 0.0
+            first += row_p[j] * m
+            square += row_p[j] * m * m
+            mean_u += row_p[j] * u_j
+            ties += lowest
+            u_low += lowest * u_j
+        scatter[row] = max(square - first * first, 0.0)
+        carried[row] = kept * mean_u + fraction * (u_low / ties if ties > 0.0 else u_outside)
 
 
 def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
@@ -89,4 +109,6 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
 
 
 # the value is a sum of n products and three more roundings: within what every row's sum is allowed
-KERNEL = RowKernel(make_sweep(_worst), make_minimiser(_minimiser), _distance, _dual, moments=make_moments(_answer))
+KERNEL = RowKernel(
+    make_sweep(_worst), make_minimiser(_minimiser), _distance, _dual, sweep_and_moments=_sweep_and_moments
+)

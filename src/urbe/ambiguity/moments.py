@@ -9,7 +9,12 @@ variances u of the successors add up to. A set whose sweep leaves behind where i
     answer(p, z, u, low, u_low, radius, data, hint, work, m) -> carried, fills m
 
 which reads q and m off that: no kernel is searched for or written down. `u_low` is the mean u of the successors at
-`low`, `work` is (3, n) scratch, and the rest is as in `sweep`. All other natures are asked for their `worst_case`.
+`low`, `work` is (3, n) scratch, and the rest is as in `sweep`. A set whose search knows q and m at its end, but leaves
+less than that behind, brings
+
+    both(p, z, u, low, u_low, radius, data, hint, work, m) -> value, hint, carried, fills m
+
+in its place, which takes the part of the sweep too. All other natures are asked for their `worst_case`.
 Where successors tie, nature has several answers, and `carried` may be that of another than `worst_case` gives.
 """
 
@@ -69,24 +74,63 @@ def make_moments(answer: RowFunction) -> Callable[..., None]:
         for row in range(len(start) - 1):
             a = np.int64(start[row])
             n = np.int64(start[row + 1]) - a
-            row_p, row_u, m = p[a : a + n], work[1, :n], work[2, :n]
+            row_p, m = p[a : a + n], work[2, :n]
             z, low = gather(a, n, successor, r, w, outside, work)
-            ties, u_low = 0.0, 0.0
-            for j in range(n):
-                row_u[j] = u[np.uint32(successor[a + j])]
-                ties += 1.0 if z[j] == low else 0.0
-                u_low += row_u[j] if z[j] == low else 0.0
-            u_low = u_low / ties if ties > 0.0 else u_outside
+            row_u, u_low = _gather_u(a, n, successor, z, low, u, u_outside, work)
             carried[row] = answer(row_p, z, row_u, low, u_low, radius[row], data[a : a + n], hint[row], work[3:, :n], m)
-            mean = 0.0
-            for j in range(n):
-                mean += row_p[j] * m[j]
-            total = 0.0
-            for j in range(n):
-                total += row_p[j] * (m[j] - mean) * (m[j] - mean)
-            scatter[row] = total
+            scatter[row] = _scatter(row_p, m)
 
     return loop
+
+
+@when_called
+def make_sweep_and_moments(both: RowFunction) -> Callable[..., None]:
+    """A compiled loop that sweeps over all rows as `make_sweep` does, and writes their moments on the way."""
+
+    @njit(cache=True, nogil=True, fastmath=FAST)
+    @named_after(both)
+    def loop(  # type: ignore[no-untyped-def]
+        start, successor, p, r, data, radius, outside, w, reward, shift, u, u_outside, hint, work, out, scatter, carried
+    ):
+        for row in range(len(start) - 1):
+            a = np.int64(start[row])
+            n = np.int64(start[row + 1]) - a
+            row_p, m = p[a : a + n], work[2, :n]
+            z, low = gather(a, n, successor, r, w, outside, work)
+            row_u, u_low = _gather_u(a, n, successor, z, low, u, u_outside, work)
+            value, hint[row], carried[row] = both(
+                row_p, z, row_u, low, u_low, radius[row], data[a : a + n], hint[row], work[3:, :n], m
+            )
+            scatter[row] = _scatter(row_p, m)
+            out[row] = value + shift
+            if r is None:
+                out[row] += reward[row]
+
+    return loop
+
+
+@row_function
+def _gather_u(a, n, successor, z, low, u, u_outside, work):  # type: ignore[no-untyped-def]
+    """The u of a row's successors, in `work[1]`, and their mean over those at `low`."""
+    row_u = work[1, :n]
+    ties, u_low = 0.0, 0.0
+    for j in range(n):
+        row_u[j] = u[np.uint32(successor[a + j])]
+        lowest = 1.0 if z[j] == low else 0.0
+        ties += lowest
+        u_low += lowest * row_u[j]
+    return row_u, u_low / ties if ties > 0.0 else u_outside
+
+
+@row_function
+def _scatter(p, m):  # type: ignore[no-untyped-def]
+    mean = 0.0
+    for j in range(p.shape[0]):
+        mean += p[j] * m[j]
+    total = 0.0
+    for j in range(p.shape[0]):
+        total += p[j] * (m[j] - mean) * (m[j] - mean)
+    return total
 
 
 @row_function

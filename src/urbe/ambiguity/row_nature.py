@@ -26,7 +26,8 @@ class RowKernel(NamedTuple):
       dual: `(p, z, low, radius, data) -> float`, a lower bound on the row's value by weak duality; plain NumPy in
         extended precision, written independently of `sweep`.
       accuracy: bound on the error of a row's value as a multiple of max |z|, beyond that of a sum of n terms.
-      moments: from `make_moments`; None where the minimiser has to be asked.
+      moments: from `make_moments`.
+      sweep_and_moments: from `make_sweep_and_moments`; without either the minimiser is asked for the moments.
     """
 
     sweep: Callable[..., None]
@@ -35,6 +36,7 @@ class RowKernel(NamedTuple):
     dual: Callable[[FloatArray, FloatArray, float, float, FloatArray], float]
     accuracy: float = 0.0
     moments: Callable[..., None] | None = None
+    sweep_and_moments: Callable[..., None] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,16 +102,26 @@ class RowNature:
 
     def moments(self, v: FloatArray, shift: float, u: FloatArray) -> Moments:
         """See `Carrier`."""
-        if self.kernel.moments is None:
-            return moments_of_kernel(self, v, shift, u)
-        rows, w, value = self.rows, self.discount * v, self.values(v, shift)
+        kernel, rows, w = self.kernel, self.rows, self.discount * v
         scatter, carried = np.empty(rows.n_rows), np.empty(rows.n_rows)
         u_outside = float(u[np.argmin(w)]) if self.everywhere else 0.0
-        bare = value - self.discount * shift - rows.row_reward
-        self.kernel.moments(
-            rows.entry_start, rows.successor, rows.probability, rows.entry_reward, self.data, self.radius,
-            self._outside(w), w, u, u_outside, bare, self.hint, np.empty((6, rows.longest)), scatter, carried,
-        )  # fmt: skip
+        work = np.empty((6, rows.longest))
+        start, successor, p, r = rows.entry_start, rows.successor, rows.probability, rows.entry_reward
+        if kernel.sweep_and_moments is not None:
+            value = np.empty(rows.n_rows)
+            kernel.sweep_and_moments(
+                start, successor, p, r, self.data, self.radius, self._outside(w), w, rows.reward,
+                self.discount * shift, u, u_outside, self.hint, work, value, scatter, carried,
+            )  # fmt: skip
+        elif kernel.moments is not None:
+            value = self.values(v, shift)
+            bare = value - self.discount * shift - rows.row_reward
+            kernel.moments(
+                start, successor, p, r, self.data, self.radius, self._outside(w), w, u, u_outside, bare, self.hint,
+                work, scatter, carried,
+            )  # fmt: skip
+        else:
+            return moments_of_kernel(self, v, shift, u)
         return Moments(value, scatter, carried)
 
     def take(self, chosen: IntArray) -> RowNature:

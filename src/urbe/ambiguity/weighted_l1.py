@@ -20,7 +20,7 @@ from numba.extending import register_jitable
 
 from urbe import checks
 from urbe.ambiguity.cuts import dual_by_bisection, make_search
-from urbe.ambiguity.moments import make_moments
+from urbe.ambiguity.moments import make_sweep_and_moments
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import make_minimiser, make_sweep
 from urbe.mdp.model import MDP
@@ -155,13 +155,13 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
 
 
 @register_jitable
-def _answer(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[no-untyped-def]
+def _both(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[no-untyped-def]
     weight = data[:, 0]
     nominal = 0.0
     for j in range(p.shape[0]):
         nominal += p[j] * z[j]
     problem = (p, z, weight)
-    _, lam, lam_dear, lam_cheap, share = _search(problem, radius, _plan(0.0, problem), (nominal, 0.0), hint)
+    value, lam, lam_dear, lam_cheap, share = _search(problem, radius, _plan(0.0, problem), (nominal, 0.0), hint)
     q = work[0]
     q[:] = 0.0
     _add_plan(lam_dear, share, p, z, weight, q)
@@ -171,7 +171,7 @@ def _answer(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[n
     for j in range(p.shape[0]):
         m[j] = min(z[j], level + lam * weight[j]) if radius > 0.0 else z[j]
         carried += q[j] * u[j]
-    return carried
+    return value, lam, carried
 
 
 @register_jitable
@@ -195,4 +195,6 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
     return dual_by_bisection(p, z, cost, radius)
 
 
-KERNEL = RowKernel(make_sweep(_worst), make_minimiser(_minimiser), _distance, _dual, moments=make_moments(_answer))
+KERNEL = RowKernel(
+    make_sweep(_worst), make_minimiser(_minimiser), _distance, _dual, sweep_and_moments=make_sweep_and_moments(_both)
+)
