@@ -1,0 +1,205 @@
+"""What the numbers say of the paper's claims on Mars Rover, by rules that are stated on the page.
+
+Each claim is tested under every reading there are results for: rewards, set, and test policy. The interval of a
+quantity is Student's over seeds, of pairs where two agents are compared; its confidence is 1 - 0.05 / K for a claim
+with K intervals, so that no interval of a claim misses in 95 % of repetitions (Bonferroni): claims that "hold under"
+one of many readings are held to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from urbe.experiments.mars_questions import (
+    Question,
+    compare,
+    decide,
+    evidence,
+    find,
+    get,
+    interval_of,
+    optimum,
+    paired,
+    readings_of,
+    shown,
+    waiting,
+)
+from urbe.experiments.mars_readings import CHANGED, EXACT_ROBUST, MISSPECIFIED, NO_SET, NOMINAL, SMALL, WIDE
+from urbe.experiments.mars_results import Result
+from urbe.report.content import Outcome, Verdict
+from urbe.types import FloatArray
+
+NAMES = {"dqn": "DQN", "dqn-ube": "DQN-UBE", "dqn-urbe": "DQN-URBE", "calibrated-dqn-urbe": "Calibrated DQN-URBE"}
+
+NEVER, GOOD, HIGH, CEILING = 0.05, 0.95, 0.5, 0.99
+BELOW, ABOVE = 0.1, 0.3
+"""Where curves that cross near 0.2 must differ."""
+
+RULES = (
+    "A quantity is compared with a number by its Student interval over seeds, of differences by seed where two agents "
+    "are compared; intervals of a claim cover together in 95 % of repetitions (Bonferroni over its readings). Above "
+    "the number, the claim holds; below, it does not; else it is undecided. Robust DQN never reaches the goal when it "
+    f"does in less than {NEVER:.0%} of episodes; its return is stable when it falls by less than {NEVER:.0%} of what "
+    "lies between waiting for 200 steps and the exact optimum. DQN and DQN-UBE are good when they return more than "
+    f"{GOOD:.0%} of the optimum. DQN-URBE is high when it is beyond the middle between waiting and the optimum. "
+    "Sensitivity is the return at 0.005 minus the mean return over the probabilities from "
+    f"{MISSPECIFIED[0]:g} to {MISSPECIFIED[-1]:g}; it is not tested where DQN-URBE is not high at 0.005, since who "
+    f"waits is not sensitive to anything. Curves cross near 0.2 when the first is above at {BELOW:g} and below at "
+    f"{ABOVE:g}. More often to the goal is not testable where the other agent is within 1 % of what no policy can beat."
+)
+
+
+def verdicts(found: Sequence[Result]) -> list[Verdict]:
+    """On all claims, in the order of the paper; then on ours."""
+    return [
+        *_never(found),
+        *_stable(found),
+        *_good(found, "dqn", ("greedy",)),
+        *_good(found, "dqn-ube", ("greedy", "noisy")),
+        *_high(found, "dqn-urbe", "Fig. 3"),
+        *_less_conservative(found),
+        *_less_sensitive(found, "dqn"),
+        *_less_sensitive(found, "dqn-ube"),
+        *_crossing(found),
+        *_most_episodes(found),
+        *_more_often(found),
+        *_high(found, "calibrated-dqn-urbe", ""),
+        *_control(found),
+    ]
+
+
+def _advantage(found: Sequence[Result], result: Result) -> FloatArray:
+    """`(n,)` return at the nominal probability, from 0 for waiting to 1 for the optimum."""
+    rest = waiting(result.world)
+    scaled: FloatArray = (result.at(NOMINAL) - rest) / (optimum(found, result.world).at(NOMINAL) - rest)
+    return scaled
+
+
+def _never(found: Sequence[Result]) -> Iterator[Verdict]:
+    questions = []
+    for reading in readings_of(found, ["robust-dqn"], (WIDE, SMALL), ("greedy",)):
+        (robust,) = get(found, reading, "robust-dqn")
+        goal = robust.goal_at(NOMINAL)
+        exact = find(found, reading.world, reading.members, EXACT_ROBUST, "greedy")
+        ideal = "" if exact is None else f" Exact robust planning reaches it in {exact.goal_at(NOMINAL).mean():.1%}."
+        told = f" It reaches the goal in {goal.mean():.1%} of episodes.{ideal}"
+        questions.append(Question(reading, f"{NEVER:g} minus the chance of the goal", NEVER - goal, after=told))
+    yield from decide("Robust DQN never reaches the goal, even on the nominal model.", "Fig. 3", questions)
+
+
+def _stable(found: Sequence[Result]) -> Iterator[Verdict]:
+    questions = []
+    for reading in readings_of(found, ["robust-dqn"], (WIDE, SMALL), ("greedy",)):
+        (robust,) = get(found, reading, "robust-dqn")
+        scale = float(optimum(found, reading.world).at(NOMINAL)[0]) - waiting(reading.world)
+        fall = (robust.at(NOMINAL) - robust.returns.min(axis=1)) / scale
+        told = f" Its return falls by {fall.mean() * scale:.3f}."
+        questions.append(Question(reading, f"{NEVER:g} minus the share by which it falls", NEVER - fall, after=told))
+    yield from decide("The return of robust DQN is stable over failure probabilities.", "Fig. 3", questions)
+
+
+def _good(found: Sequence[Result], agent: str, ways: Sequence[str]) -> Iterator[Verdict]:
+    questions = []
+    for reading in readings_of(found, [agent], (NO_SET,), ways):
+        (result,) = get(found, reading, agent)
+        best = float(optimum(found, reading.world).at(NOMINAL)[0])
+        told = f" Exact optimum: {best:.4f}."
+        questions.append(Question(reading, "Its share of the optimum", result.at(NOMINAL) / best, GOOD, told))
+    yield from decide(f"{NAMES[agent]} performs well on the nominal model.", "Fig. 3", questions)
+
+
+def _high(found: Sequence[Result], agent: str, source: str) -> Iterator[Verdict]:
+    questions = []
+    for reading in readings_of(found, [agent], (WIDE, SMALL), ("greedy", "noisy")):
+        (result,) = get(found, reading, agent)
+        told = f" Its return is {result.at(NOMINAL).mean():.3f}."
+        questions.append(
+            Question(reading, "Its place between waiting and the optimum", _advantage(found, result), HIGH, told)
+        )
+    yield from decide(f"{NAMES[agent]} reaches a high return on the nominal model.", source, questions)
+
+
+def _less_conservative(found: Sequence[Result]) -> Iterator[Verdict]:
+    questions = []
+    for reading in readings_of(found, ["dqn-urbe", "robust-dqn"], (WIDE, SMALL), ("greedy", "noisy")):
+        ours, robust = get(found, reading, "dqn-urbe", "robust-dqn")
+        questions.append(Question(reading, f"The difference of {_both(ours, robust, NOMINAL)}", _gap(ours, robust)))
+    claim = "DQN-URBE is less conservative than robust DQN: it returns more on the nominal model."
+    yield from decide(claim, "Fig. 3", questions)
+
+
+def _less_sensitive(found: Sequence[Result], other: str) -> Iterator[Verdict]:
+    readings = list(readings_of(found, ["dqn-urbe", other], (WIDE, SMALL), ("greedy", "noisy")))
+    claim = f"DQN-URBE is less sensitive to increasing failure probabilities than {NAMES[other]}."
+    for reading in readings:
+        ours, theirs = get(found, reading, "dqn-urbe", other)
+        lost = [each.at(NOMINAL) - sum(each.at(p) for p in MISSPECIFIED) / len(MISSPECIFIED) for each in (ours, theirs)]
+        told = f" It loses {lost[0].mean():.3f}, {NAMES[other]} {lost[1].mean():.3f}."
+        interval = interval_of(lost[1] - lost[0], len(readings))
+        outcome = compare(interval, 0.0)
+        if compare(interval_of(_advantage(found, ours), len(readings)), HIGH) != "holds":
+            outcome, told = "not testable", f"{told} It is not high on the nominal model: who waits cannot lose."
+        question = Question(reading, "What it loses less", lost[1] - lost[0], after=told)
+        yield Verdict(claim, outcome, evidence(question, interval), "Fig. 3", reading.told)
+
+
+def _crossing(found: Sequence[Result]) -> Iterator[Verdict]:
+    readings = list(readings_of(found, ["dqn-ube", "robust-dqn"], (WIDE, SMALL), ("greedy", "noisy")))
+    claim = "DQN-UBE returns more than robust DQN at low failure probabilities and less above about 0.2."
+    for reading in readings:
+        ours, robust = get(found, reading, "dqn-ube", "robust-dqn")
+        before = interval_of(ours.at(BELOW) - robust.at(BELOW), 2 * len(readings))
+        after = interval_of(robust.at(ABOVE) - ours.at(ABOVE), 2 * len(readings))
+        outcomes = {compare(before, 0.0), compare(after, 0.0)}
+        outcome: Outcome = next(each for each in ("does not hold", "undecided", "holds") if each in outcomes)
+        told = (
+            f"DQN-UBE minus robust DQN is {shown(before)} at {BELOW:g}; robust DQN minus DQN-UBE is {shown(after)} at "
+            f"{ABOVE:g}, {len(ours.seeds)} seeds."
+        )
+        yield Verdict(claim, outcome, told, "Fig. 3", reading.told)
+
+
+def _most_episodes(found: Sequence[Result]) -> Iterator[Verdict]:
+    questions = []
+    for reading in readings_of(found, ["dqn-urbe"], (WIDE, SMALL), ("greedy", "noisy")):
+        (result,) = get(found, reading, "dqn-urbe")
+        told = f" No policy has more than {float(optimum(found, reading.world).goal_at(NOMINAL)[0]):.3f}."
+        questions.append(Question(reading, "Its chance of the goal", result.goal_at(NOMINAL), 0.5, told))
+    yield from decide("On the nominal model DQN-URBE reaches the goal in most episodes.", "Fig. 4", questions)
+
+
+def _more_often(found: Sequence[Result]) -> Iterator[Verdict]:
+    readings = list(readings_of(found, ["dqn-urbe", "dqn-ube"], (WIDE, SMALL), ("greedy", "noisy")))
+    claim = f"At a failure probability of {CHANGED:g} DQN-URBE reaches the goal more often than DQN-UBE."
+    for reading in readings:
+        ours, theirs = (each.goal_at(CHANGED) for each in get(found, reading, "dqn-urbe", "dqn-ube"))
+        ceiling = float(optimum(found, reading.world).goal_at(CHANGED)[0])
+        interval = interval_of(ours - theirs, len(readings))
+        outcome, told = compare(interval, 0.0), f" No policy has more than {ceiling:.4f}."
+        if outcome == "undecided" and theirs.mean() >= CEILING * ceiling:
+            outcome, told = "not testable", f"{told} DQN-UBE is already there."
+        what = f"The difference of their chances ({ours.mean():.4f} and {theirs.mean():.4f})"
+        question = Question(reading, what, ours - theirs, after=told)
+        yield Verdict(claim, outcome, evidence(question, interval), "Fig. 4", reading.told)
+
+
+def _control(found: Sequence[Result]) -> Iterator[Verdict]:
+    """Whether any noise would have done as well as that of the head."""
+    questions = []
+    for reading in readings_of(found, ["dqn-urbe"], (WIDE, SMALL), ("noisy",)):
+        (ours,) = get(found, reading, "dqn-urbe")
+        other = find(found, reading.world, reading.members, "robust-dqn-epsilon", "epsilon")
+        if other is not None:
+            both = paired(ours, other)
+            questions.append(Question(reading, f"The difference of {_both(*both, NOMINAL)}", _gap(*both)))
+    claim = "DQN-URBE returns more on the nominal model than robust DQN with a tenth of random actions."
+    yield from decide(claim, "", questions)
+
+
+def _gap(first: Result, second: Result) -> FloatArray:
+    difference: FloatArray = first.at(NOMINAL) - second.at(NOMINAL)
+    return difference
+
+
+def _both(first: Result, second: Result, p: float) -> str:
+    return f"their returns ({first.at(p).mean():.3f} and {second.at(p).mean():.3f})"
