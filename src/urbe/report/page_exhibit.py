@@ -37,7 +37,7 @@ def exhibit_html(exhibit: Exhibit, anchor: str, files: Sequence[str]) -> str:
     )
     return (
         f'<figure id="{escape(anchor)}">\n'
-        f'<div class="drawing" tabindex="0" role="group" aria-label="Chart{hint}">\n{drawing}\n{told}</div>\n'
+        f'<div class="drawing" tabindex="0" role="group" aria-label="Chart {escape(exhibit.name)}{hint}">\n{drawing}\n{told}</div>\n'
         f"<figcaption>{escape(exhibit.caption)}{links_html(files)}</figcaption>\n{numbers}</figure>"
     )
 

@@ -42,7 +42,7 @@ dd { margin: 0; overflow-wrap: anywhere; }
 figure { margin: 1.25rem 0; padding: 1rem 1.25rem; background: var(--card); border: 1px solid var(--rule);
   border-radius: 0.5rem; }
 .drawing, .scroll { overflow-x: auto; }
-.drawing { position: relative; }
+.drawing, .scroll { position: relative; }
 .tip { position: absolute; max-width: 22rem; padding: 0.15rem 0.5rem; font-size: 0.85rem; pointer-events: none;
   color: var(--card); background: var(--ink); border-radius: 0.3rem; }
 .ring { fill: none; stroke: var(--ink); stroke-width: 2; }
@@ -51,7 +51,8 @@ figure { margin: 1.25rem 0; padding: 1rem 1.25rem; background: var(--card); bord
 svg { display: block; width: 100%; min-width: 44rem; height: auto; }
 figcaption { max-width: 50rem; margin-top: 0.5rem; font-size: 0.95rem; }
 .verdicts { list-style: none; margin: 1rem 0; padding: 0; max-width: 50rem; }
-.verdicts li { margin: 0.5rem 0; padding: 0.4rem 0 0.4rem 0.9rem; border-left: 0.3rem solid var(--muted); }
+.verdicts li { margin: 0.5rem 0; padding: 0.4rem 0.9rem; background: var(--card);
+  border-left: 0.3rem solid var(--muted); }
 .verdicts strong { display: inline-block; min-width: 9rem; font-size: 0.9rem; color: var(--muted); }
 .verdicts small { display: block; font-size: 0.85rem; color: var(--muted); }
 .verdicts .holds { border-color: var(--robust); }
@@ -89,7 +90,7 @@ tbody th { font-weight: 400; }
 tbody th, tbody td { white-space: nowrap; }
 footer { color: var(--muted); font-size: 0.85rem; padding-bottom: 3rem; margin-top: 3rem; }
 @media (max-width: 48rem) {
-  .claims thead { position: absolute; clip-path: inset(50%); }
+  .claims thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   .claims table, .claims tbody, .claims tr, .claims tbody th, .claims td, .claims caption { display: block; }
   .claims tr { padding: 0.5rem 0; border-bottom: 1px solid var(--rule); }
   .claims tbody th, .claims td { border: none; padding: 0.1rem 0; }
@@ -111,8 +112,11 @@ footer { color: var(--muted); font-size: 0.85rem; padding-bottom: 3rem; margin-t
   tr, dl, .verdicts li { break-inside: avoid; }
   figcaption { font-size: 9pt; }
   table { font-size: 7.5pt; max-width: 100%; }
-  th, td { padding: 0.15rem 0.3rem; overflow-wrap: anywhere; }
+  th, td { padding: 0.15rem 0.3rem; }
   tbody th, tbody td { white-space: normal; }
+  td { overflow-wrap: anywhere; }
+  .claims p { font-size: 8pt; }
+  :focus-visible { outline: none; }
 }
 """
 
