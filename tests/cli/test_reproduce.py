@@ -54,7 +54,7 @@ def test_a_failed_cell_is_named_and_the_exit_code_says_so(figures, tmp_path, cap
     assert out == ""
     assert "loud/dot-2: ValueError: dot-2 does not feel like it" in err
     assert not (output / "index.html").exists()
-    assert len(list((output / "cells").rglob("*.npz"))) == 3
+    assert len(list((output / "cells").rglob("rows.npz"))) == 3
 
 
 def test_list_runs_nothing(figures, tmp_path, monkeypatch, capsys):
@@ -71,6 +71,7 @@ def test_list_runs_nothing(figures, tmp_path, monkeypatch, capsys):
     [
         (("--only", "unheard"), "--only unheard is no experiment, expected one of quiet, loud"),
         (("--processes", 0), "processes is 0"),
+        (("--address", "10.0.0.5:6379"), "--address 10.0.0.5:6379 is of a Ray cluster; add --launcher ray"),
     ],
 )
 @pytest.mark.usefixtures("figures")

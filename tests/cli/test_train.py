@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from urbe.cli import main, overrides, train, worlds
-from urbe.cli.jax_setup import ONE_THREAD, set_up_jax
+from urbe.cli.jax_setup import set_up_jax
 from urbe.cli.main import build_parser
 from urbe.deep import paper
 from urbe.deep.natures import Worst
@@ -18,6 +18,7 @@ from urbe.deep.trouble import NotFinite
 from urbe.deep.variances import LastLayer, NoVariance
 from urbe.io.runs import RunDirectory, read_checkpoint, read_config, saved_steps
 from urbe.simulators import CartPole, LogUniform, MarsRover, Normal, UncertaintySet, Uniform
+from urbe.sweep.threads import JAX_ONE_THREAD
 
 TINY = ("--set", "network.hidden=16,16", "batch=16", "capacity=300", "warm_up=50", "--log-every", "50")
 POLES = ("--over", "half_length=0.25,1")
@@ -25,7 +26,7 @@ POLES = ("--over", "half_length=0.25,1")
 
 @pytest.fixture(autouse=True)
 def _as_found(monkeypatch):
-    for name in ONE_THREAD:
+    for name in JAX_ONE_THREAD:
         monkeypatch.setenv(name, os.environ.get(name, ""))
 
 
@@ -278,10 +279,10 @@ def test_fields_without_words_are_not_offered():
 
 
 def test_one_thread_unless_the_user_says_otherwise(monkeypatch):
-    for name in ONE_THREAD:
+    for name in JAX_ONE_THREAD:
         monkeypatch.delenv(name)
     set_up_jax()
-    assert {name: os.environ[name] for name in ONE_THREAD} == ONE_THREAD
+    assert {name: os.environ[name] for name in JAX_ONE_THREAD} == JAX_ONE_THREAD
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=false")
     set_up_jax()
     assert os.environ["XLA_FLAGS"] == "--xla_cpu_enable_fast_math=false"

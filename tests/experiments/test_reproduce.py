@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,9 +18,11 @@ import pytest
 
 from oracles import dots
 from oracles.html_page import Page
-from urbe.experiments import FIGURES, CellsFailed, price_of_robustness, provenance, reproduce
+from urbe.experiments import FIGURES, CellsFailed, price_of_robustness, reproduce
 from urbe.experiments.base import everywhere
 from urbe.experiments.reproduce import reproduce as reproduce_function
+from urbe.sweep import provenance
+from urbe.sweep.local import Local
 
 RADII = (0.0, 0.5, 1.0, 1.5)
 
@@ -59,19 +62,35 @@ def files(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def cell_files(*radii):
-    return {f"cells/dots/dot-{radius:g}.npz" for radius in radii}
+def kept(output):
+    """Names of the cells with rows, and of those with a folder of work."""
+    folders = (output / "cells" / "dots").glob("*-*")
+    found = [(path.name.rpartition("-")[0], {inner.name.split("-")[0] for inner in path.iterdir()}) for path in folders]
+    return (
+        {name for name, inner in found if "rows.npz" in inner},
+        {name for name, inner in found if "work" in inner},
+    )
+
+
+def dot(output, radius):
+    """Rows of a cell."""
+    (path,) = (output / "cells" / "dots").glob(f"dot-{radius:g}-*/rows.npz")
+    return path
 
 
 def test_writes_page_rows_manifest_and_cells(tmp_path, log):
     page = reproduce(tmp_path / "new" / "folder", figures=(Dots(log),))
     assert page == tmp_path / "new" / "folder" / "index.html"
-    assert set(files(page.parent)) == {"index.html", "rows/dots.csv", "manifest.json"} | cell_files(*RADII)
+    found = {name for name in files(page.parent) if not name.startswith("cells/")}
+    assert found == {"index.html", "rows/dots.csv", "manifest.json", "status.json", "sweep.json", "sweep.lock"}
+    assert kept(page.parent) == ({"dot-0", "dot-0.5", "dot-1", "dot-1.5"}, set())
+    directory = dot(page.parent, 0.5).parent
+    assert {path.name for path in directory.iterdir()} == {"rows.npz", "record.json", "lock"}
 
 
 def test_finished_cells_are_not_run_again_and_damaged_or_missing_ones_alone_are(output, log):
     experiment = Dots(log)
-    reproduce(output, figures=(experiment,), processes=1)
+    reproduce(output, figures=(experiment,), launcher=Local(1))
     assert experiment.ran() == ["dot-0", "dot-0.5", "dot-1", "dot-1.5"]
     before = files(output)
 
@@ -82,9 +101,9 @@ def test_finished_cells_are_not_run_again_and_damaged_or_missing_ones_alone_are(
     assert json.loads(after["manifest.json"])["experiments"]["dots"]["reused"] == 4
     assert "4 of them kept from an earlier run" in page.read_text()
 
-    (output / "cells" / "dots" / "dot-1.npz").write_bytes(b"PK")
-    (output / "cells" / "dots" / "dot-0.npz").unlink()
-    reproduce(output, figures=(experiment,), processes=1)
+    dot(output, 1.0).write_bytes(b"PK")
+    dot(output, 0.0).unlink()
+    reproduce(output, figures=(experiment,), launcher=Local(1))
     assert experiment.ran() == ["dot-0", "dot-1"]
     assert files(output)["rows/dots.csv"] == before["rows/dots.csv"]
 
@@ -92,7 +111,7 @@ def test_finished_cells_are_not_run_again_and_damaged_or_missing_ones_alone_are(
 def test_rows_do_not_depend_on_the_number_of_processes_and_each_has_one_thread(tmp_path, log, monkeypatch):
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "7")
     for processes in (1, 3):
-        reproduce(tmp_path / str(processes), figures=(Dots(log),), processes=processes)
+        reproduce(tmp_path / str(processes), figures=(Dots(log),), launcher=Local(processes))
     first, second = ((tmp_path / name / "rows" / "dots.csv").read_bytes() for name in "13")
     assert first == second
     with (tmp_path / "1" / "rows" / "dots.csv").open(newline="") as file:
@@ -106,20 +125,25 @@ def test_rows_do_not_depend_on_the_number_of_processes_and_each_has_one_thread(t
 def test_cells_that_raise_or_crash_are_named_and_cost_no_other(output, log):
     experiment = Dots(log, {0.0: "raise", 0.5: "kill", 1.5: "exit"}, radii=(*RADII, 2.0))
     with pytest.raises(CellsFailed) as failed:
-        reproduce(output, figures=(experiment,), processes=2)
-    assert set(files(output)) == cell_files(1.0, 2.0)
+        reproduce(output, figures=(experiment,), launcher=Local(2, retries=1))
+    assert kept(output) == ({"dot-1", "dot-2"}, {"dot-0", "dot-0.5", "dot-1.5"})
+    assert not (output / "index.html").exists()
+    assert Counter(experiment.ran()) == {"dot-0": 1, "dot-0.5": 2, "dot-1": 1, "dot-1.5": 2, "dot-2": 1}
     text = str(failed.value)
     assert "3 of 5 cells failed" in text
     assert "dots/dot-0: ValueError: dot-0 does not feel like it" in text
     assert "dots/dot-0.5: Its process was killed by signal 9 (SIGKILL)" in text
-    assert "memory" in text
+    assert "memory. That was attempt 2, the last." in text
     assert "dots/dot-1.5: Its process ended with code 7" in text
     assert "Traceback" in text
     assert [failure.job.cell.name for failure in failed.value.failures] == ["dot-0", "dot-0.5", "dot-1.5"]
 
+    status = json.loads((output / "status.json").read_text())
+    assert [status[key] for key in ("state", "done", "failed", "lost")] == ["failed", 2, 3, 2]
+    assert status["failures"][0]["text"] == "ValueError: dot-0 does not feel like it"
+
     experiment.behave()
-    experiment.ran()
-    reproduce(output, figures=(experiment,), processes=1)
+    reproduce(output, figures=(experiment,), launcher=Local(1))
     assert experiment.ran() == ["dot-0", "dot-0.5", "dot-1.5"]
 
 
@@ -127,7 +151,7 @@ def test_code_that_changes_under_way_is_noticed(output, log, monkeypatch):
     monkeypatch.setitem(reproduce_function.__globals__, "code_digest", lambda _: "of yesterday")
     with pytest.raises(CellsFailed, match="The code changed while the run was under way; run again"):
         reproduce(output, figures=(Dots(log, radii=(0.0,)),))
-    assert files(output) == {}
+    assert kept(output)[0] == set()
 
 
 INTERRUPTED = """\
@@ -136,13 +160,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from oracles import dots
 from urbe.experiments import reproduce
+from urbe.sweep.local import Local
 from urbe.experiments.base import everywhere
 
 if __name__ == "__main__":
     cells = tuple(dots.Dot(r, sys.argv[1], "wait" if r == 1.0 else "listen") for r in (0.0, 0.5, 1.0))
     try:
         experiment = SimpleNamespace(**{**vars(dots), "CELLS": everywhere(cells)})
-        reproduce(Path(sys.argv[2]), figures=(experiment,), processes=2)
+        reproduce(Path(sys.argv[2]), figures=(experiment,), launcher=Local(2))
     except KeyboardInterrupt:
         sys.exit(130)
 """
@@ -176,27 +201,28 @@ def test_ctrl_c_stops_every_process_and_keeps_what_finished(tmp_path, output, lo
         [sys.executable, str(script), str(log), str(output)],
         env={**os.environ, "PYTHONPATH": paths}, start_new_session=True, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    _until(lambda: cell_files(0.0, 0.5) <= set(files(output)) and list(log.glob("dot-1.*.ran")))
+    _until(lambda: kept(output)[0] == {"dot-0", "dot-0.5"} and list(log.glob("dot-1.*.ran")))
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=30.0)
     assert process.returncode == 130
     assert err == ""
     assert _until(lambda: _is_gone(process.pid))
-    assert set(files(output)) == cell_files(0.0, 0.5)
+    assert kept(output) == ({"dot-0", "dot-0.5"}, {"dot-1"})
+    assert json.loads((output / "status.json").read_text())["state"] == "stopped"
 
 
 def test_an_interrupt_leaves_no_process_and_no_half_file_behind(output, log):
-    def interrupt(done, _, __):
-        if done:
+    def interrupt(status):
+        if status["done"] and status["state"] == "running":
             _until(lambda: list(log.glob(".half*")))
             raise KeyboardInterrupt
 
     begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        reproduce(output, interrupt, figures=(Dots(log, {0.5: "write"}, radii=(0.0, 0.5)),), processes=2)
+        reproduce(output, interrupt, figures=(Dots(log, {0.5: "write"}, radii=(0.0, 0.5)),), launcher=Local(2))
     assert multiprocessing.active_children() == []
     assert time.monotonic() - begun < 50.0  # the cell would have written for a minute
-    assert set(files(output)) == cell_files(0.0)
+    assert kept(output)[0] == {"dot-0"}
     assert list(log.glob("*half*")) == []
 
 
@@ -209,18 +235,19 @@ def test_a_failed_drawing_leaves_the_old_results(output, log):
 
     with pytest.raises(RuntimeError, match="no ink"):
         reproduce(output, figures=(Dots(log, plot=plot),))
-    assert files(output) == before
+    assert {**files(output), "status.json": before["status.json"]} == before
 
 
-def test_progress_counts_up_to_the_total(output, log):
-    calls = []
+def test_those_who_watch_are_told_the_beginning_and_the_end(output, log):
+    told = []
     experiment = Dots(log, radii=RADII[:2])
-    reproduce(output, lambda *call: calls.append(call), figures=(experiment,), processes=1)
-    reproduce(output, lambda *call: calls.append(call), figures=(experiment,), processes=1)
-    assert calls == [
-        (0, 3, "running"), (1, 3, "dot-0"), (2, 3, "dot-0.5"), (2, 3, "drawing"), (3, 3, "done"),
-        (2, 3, "running"), (2, 3, "drawing"), (3, 3, "done"),
-    ]  # fmt: skip
+    for _ in range(2):
+        reproduce(output, told.append, figures=(experiment,), launcher=Local(1))
+        assert json.loads((output / "status.json").read_text()) == told[-1]
+    ends = [(s["state"], s["waiting"], s["done"], s["experiments"]["dots"]["kept"], s["left"]) for s in told]
+    assert ends[0] == ("running", 2, 0, 0, None)
+    assert ends[-2:] == [("running", 0, 2, 2, 0.0), ("done", 0, 2, 2, 0.0)]
+    assert ("done", 0, 2, 0, 0.0) in ends
 
 
 def test_without_matplotlib_it_says_so_before_running(output, log, monkeypatch):
@@ -240,9 +267,14 @@ def test_output_that_is_a_file_is_named(tmp_path, log):
 
 
 @pytest.mark.parametrize("processes", [0, -1, 1.5])
-def test_a_senseless_number_of_processes_is_refused(output, log, processes):
+def test_a_senseless_number_of_processes_is_refused(processes):
     with pytest.raises(ValueError, match="processes"):
-        reproduce(output, figures=(Dots(log),), processes=processes)
+        Local(processes)
+
+
+def test_an_unknown_scale_is_named(output, log):
+    with pytest.raises(ValueError, match="scale is 'huge', expected one of quick, medium, paper"):
+        reproduce(output, figures=(Dots(log),), scale="huge")
     assert not output.exists()
 
 
@@ -253,7 +285,7 @@ def coarse(tmp_path_factory):
     real = price_of_robustness
     cells = tuple(cell for i, cell in enumerate(real.CELLS["quick"]) if i % real.N_RADII % 10 == 0)
     experiment = SimpleNamespace(**{**vars(real), "CELLS": everywhere(cells)})
-    return reproduce(folder, figures=(experiment, Dots(folder / "log")), processes=1)
+    return reproduce(folder, figures=(experiment, Dots(folder / "log")), launcher=Local(1))
 
 
 def test_the_page_is_well_formed_and_refers_to_nothing_outside(coarse):
@@ -265,7 +297,6 @@ def test_the_page_is_well_formed_and_refers_to_nothing_outside(coarse):
     references = [v for _, attributes in page.tags for k, v in attributes.items() if k in ("href", "src", "xlink:href")]
     assert {reference.removeprefix("#") for reference in references} <= set(ids)
     assert "http" not in source
-    assert "<script" not in source
 
 
 def test_the_page_has_a_chapter_for_each_experiment_with_its_facts(coarse):
@@ -325,7 +356,7 @@ def test_a_large_model_whose_policy_never_changes_is_drawn_whole(tmp_path):
     real = price_of_robustness
     cells = tuple(real.PriceCell("garnet", "L1", radius) for radius in (0.0, 1e-3, 2e-3))
     experiment = SimpleNamespace(**{**vars(real), "CELLS": everywhere(cells)})
-    page = Page(reproduce(tmp_path, figures=(experiment,), processes=1).read_text())
+    page = Page(reproduce(tmp_path, figures=(experiment,), launcher=Local(1)).read_text())
     values, policies = page.text["figcaption"]
     assert "the nominal policy is robust at every radius shown" in values
     assert "never changes" in policies

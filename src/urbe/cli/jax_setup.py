@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-ONE_THREAD = {"NPROC": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
-"""Environment variables; the first sizes XLA's pool of threads: a pool of two takes a third longer per step."""
+from urbe.sweep.threads import JAX_ONE_THREAD
 
 
 def set_up_jax() -> None:
@@ -14,7 +13,7 @@ def set_up_jax() -> None:
 
     What the user has set stays as it is. Without a place to write, programs are compiled every time.
     """
-    for name, value in ONE_THREAD.items():
+    for name, value in JAX_ONE_THREAD.items():
         os.environ.setdefault(name, value)
     from urbe.deep.compilation import cache_compilation
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+if TYPE_CHECKING:
+    from urbe.sweep.launcher import Launcher
+    from urbe.sweep.run import Watch
 
 HELP = """\
-An experiment consists of cells. Each finished cell is kept in DIR/cells, so an interrupted run (Ctrl-C) continues where
-it stopped, and a cell is computed again only after the code it depends on has changed. Results do not depend on the
-number of processes.
+An experiment consists of cells. Each finished cell is kept in DIR/cells, so a run that was interrupted (Ctrl-C, kill,
+power cut) continues where it stopped when it is started again: deep agents from their last checkpoint, everything else
+from its last finished cell. A cell is computed again only after the code it depends on has changed. A cell whose
+process was killed is begun again. Results do not depend on the launcher or on the number of processes.
 
 scales:
   quick     under 20 minutes on two cores
@@ -20,14 +27,21 @@ scales:
   paper     the paper's numbers of episodes, 10 seeds: days on one machine
 Cells that are the same at two scales are run once.
 
+launchers:
+  local     processes of this machine, each with one thread
+  ray       a Ray cluster (pip install "urbe[ray]"): that at --address, or a new one on this machine
+
 written into DIR:
   index.html       the report, one page, to be opened in any browser
   rows/NAME.csv    the numbers behind each chapter
-  manifest.json    configuration, commit, versions, times
+  manifest.json    configuration, commits, versions, times
+  status.json      what is being run, while it is; urbe report DIR draws what is finished
 
 examples:
   urbe reproduce                                       everything, on all cores
   urbe reproduce --scale paper                         as much as the paper
+  urbe reproduce --scale paper --launcher ray --address 10.0.0.5:6379
+                                                       the same on a cluster
   urbe reproduce --list                                what there is
   urbe reproduce --only price_of_robustness            a report with one chapter
   urbe reproduce --output /tmp/report --processes 1    elsewhere, one core
@@ -43,13 +57,14 @@ def add_parser(commands: Any) -> None:
         epilog=HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    scales, launchers = ("quick", "medium", "paper"), ("local", "ray")
     parser.add_argument("--output", default="results", metavar="DIR", help="where to write (results)")
-    parser.add_argument(
-        "--scale", choices=("quick", "medium", "paper"), default="quick", help="how much to run (quick)"
-    )
+    parser.add_argument("--scale", choices=scales, default="quick", help="how much to run (quick)")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these experiments and no others; see --list")
     parser.add_argument("--list", action="store_true", help="print the experiments and their cells' number; run none")
+    parser.add_argument("--launcher", choices=launchers, default="local", help="where to run (local)")
     parser.add_argument("--processes", type=int, metavar="N", help="cells to run at once (as many as cores)")
+    parser.add_argument("--address", metavar="HOST:PORT", help="of a Ray cluster; auto finds the one of this machine")
     parser.set_defaults(run=run)
 
 
@@ -67,18 +82,54 @@ def run(options: argparse.Namespace) -> int:
     if unknown:
         raise ValueError(f"--only {unknown[0]} is no experiment, expected one of {', '.join(known)}; see --list.")
     figures = [figure for figure in FIGURES if options.only is None or figure.NAME in options.only]
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("reading", total=None)
-
-        def report(done: int, total: int, what: str) -> None:
-            if bar.tasks[0].total is None:  # cells kept from before must not count as speed
-                bar.reset(task, total=total, completed=done)
-            bar.update(task, completed=done, description=what)
-
-        page = reproduce(
-            Path(options.output), report, scale=options.scale, figures=figures, processes=options.processes
-        )
+    launcher = _launcher(options)
+    with _bar() as watch:
+        page = reproduce(Path(options.output), watch, scale=options.scale, figures=figures, launcher=launcher)
     print(f"The report is {page.resolve()}")
     return 0
+
+
+def _launcher(options: argparse.Namespace) -> Launcher:
+    from urbe.sweep.local import Local
+    from urbe.sweep.ray import Ray
+
+    if options.launcher == "ray":
+        return Ray(options.address, at_once=options.processes)
+    if options.address is not None:
+        raise ValueError(f"--address {options.address} is of a Ray cluster; add --launcher ray.")
+    return Local(options.processes)
+
+
+@contextmanager
+def _bar() -> Iterator[Watch]:
+    """Gives a function that shows a sweep's status."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[left]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("reading", total=None, left="")
+
+        def watch(status: dict[str, Any]) -> None:
+            ended = status["done"] + status["failed"]
+            total = ended + status["waiting"] + status["running"]
+            bar.update(task, total=total, completed=ended, description=_doing(status), left=_left(status["left"]))
+
+        yield watch
+
+
+def _doing(status: dict[str, Any]) -> str:
+    told = [
+        cell["cell"] + ("" if cell["fraction"] is None else f" {cell['fraction']:.0%}") for cell in status["cells"][:2]
+    ]
+    more = f" and {status['running'] - 2} more" if status["running"] > 2 else ""
+    return ", ".join(told) + more if told else {"running": "running", "done": "drawing"}.get(status["state"], "")
+
+
+def _left(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    minutes = seconds / 60.0
+    return f"{minutes / 60:.1f} h left" if minutes > 90 else f"{minutes:.0f} min left" if minutes > 2 else "soon done"

@@ -4,7 +4,7 @@ from urbe.experiments import price_of_robustness, riverswim_regret, safe_policie
 from urbe.experiments.base import AnyExperiment
 from urbe.experiments.base import Experiment as Experiment
 from urbe.experiments.reproduce import reproduce as reproduce
-from urbe.experiments.workers import CellsFailed as CellsFailed
+from urbe.sweep.launcher import CellsFailed as CellsFailed
 
 FIGURES: tuple[AnyExperiment, ...] = (
     price_of_robustness,

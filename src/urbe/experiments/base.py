@@ -29,9 +29,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar, get_args
 
 from urbe import checks
+from urbe.sweep.cells import Cell as Cell
+from urbe.sweep.cells import columns as columns
 
 if TYPE_CHECKING:
     from urbe.report.content import Section
@@ -41,14 +43,6 @@ Scale = Literal["quick", "medium", "paper"]
 """How much is run."""
 
 SCALES: tuple[Scale, ...] = get_args(Scale)
-
-
-class Cell(Protocol):
-    """A frozen dataclass of plain values: what one call of `run` needs to know."""
-
-    @property
-    def name(self) -> str:
-        """Names the cell among those of its experiment; letters, digits, dots, dashes, underscores."""
 
 
 C = TypeVar("C", bound=Cell, contravariant=True)
@@ -96,28 +90,6 @@ def everywhere(cells: Iterable[AnyCell]) -> dict[Scale, tuple[AnyCell, ...]]:
     """The same cells at every scale: for experiments whose size does not depend on it."""
     told = tuple(cells)
     return dict.fromkeys(SCALES, told)
-
-
-COLUMNS = (str, int, float)
-"""The types a field of a row may have."""
-
-
-def columns(row: type[Any]) -> dict[str, type]:
-    """Name and type of each field of a row type, in order.
-
-    >>> class Row(NamedTuple):
-    ...     agent: str
-    ...     regret: float
-    >>> columns(Row)
-    {'agent': <class 'str'>, 'regret': <class 'float'>}
-    """
-    hints = get_type_hints(row)
-    found: dict[str, type] = {}
-    for field in row._fields:
-        if hints[field] not in COLUMNS:
-            raise TypeError(f"{row.__qualname__}.{field} is annotated {hints[field]}, expected str, int or float.")
-        found[field] = hints[field]
-    return found
 
 
 def check_experiments(experiments: Sequence[AnyExperiment]) -> None:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-from importlib.metadata import version
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def versions() -> dict[str, str]:
-    """Of this package and of those that compute."""
-    return {name: version(name) for name in ("urbe", "numpy", "scipy", "numba")}
+    """Of this package and of those that compute, as far as they are installed."""
+    found = {}
+    for name in ("urbe", "numpy", "scipy", "numba", "jax", "jaxlib"):
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def commit() -> str | None:

@@ -1,5 +1,6 @@
 """Finished cells on disk: whole and right, or not at all."""
 
+import json
 import math
 import struct
 from dataclasses import dataclass, replace
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 
 from urbe.experiments.base import check_experiments, columns, everywhere
-from urbe.experiments.store import Finished, cell_hash, load, save
+from urbe.sweep.cells import Code, directory, identity
+from urbe.sweep.store import Record, Stored, load, load_record, save
 
 
 @dataclass(frozen=True)
@@ -38,15 +40,27 @@ def experiment(name="f", row=Row):
     return SimpleNamespace(NAME=name, Row=row, CELLS=everywhere(()))
 
 
+def record(**changes):
+    told = {
+        "experiment": "f", "cell": "dot", "config": {"radius": 0.1}, "identity": "id", "code": "c", "commit": None,
+        "versions": {"numpy": "2"}, "machine": {"cores": "1"}, "finished": "2026-01-31T12:00:00+00:00", "seconds": 1.5,
+        "attempts": 1,
+    }  # fmt: skip
+    return Record(**{**told, **changes})
+
+
+STORED = Stored(ROWS, record())
+
+
 @pytest.fixture
 def path(tmp_path):
-    return tmp_path / "f" / "dot.npz"
+    return tmp_path / "f" / "rows.npz"
 
 
 def test_what_was_saved_is_loaded_to_the_last_bit(path):
-    save(path, "id", Row, Finished(ROWS, 1.5))
-    found = load(path, "id", Row)
-    assert found == Finished(ROWS, 1.5)
+    save(path, Row, STORED)
+    found = load(path, Row, "id")
+    assert found == STORED
     assert all(type(row) is Row for row in found.rows)
     assert [[type(value) for value in row] for row in found.rows] == [[str, int, float]] * len(ROWS)
     assert math.copysign(1.0, found.rows[3].value) == -1.0
@@ -54,18 +68,18 @@ def test_what_was_saved_is_loaded_to_the_last_bit(path):
 
 def test_nan_keeps_its_bits(path):
     odd = struct.unpack("<d", bytes([1, 2, 3, 0, 0, 0, 0xF8, 0xFF]))[0]
-    save(path, "id", Row, Finished([Row("a", 0, odd)], 0.0))
-    assert struct.pack("<d", load(path, "id", Row).rows[0].value) == struct.pack("<d", odd)
+    save(path, Row, Stored([Row("a", 0, odd)], record()))
+    assert struct.pack("<d", load(path, Row, "id").rows[0].value) == struct.pack("<d", odd)
 
 
 def test_no_rows_are_rows_too(path):
-    save(path, "id", Row, Finished([], 0.5))
-    assert load(path, "id", Row) == Finished([], 0.5)
+    save(path, Row, Stored([], record()))
+    assert load(path, Row, "id") == Stored([], record())
 
 
 def test_numbers_of_numpy_become_plain(path):
-    save(path, "id", Row, Finished([Row(np.str_("a"), np.int64(3), np.float64(0.5)), Row("b", 1, 2)], 0.0))
-    rows = load(path, "id", Row).rows
+    save(path, Row, Stored([Row(np.str_("a"), np.int64(3), np.float64(0.5)), Row("b", 1, 2)], record()))
+    rows = load(path, Row, "id").rows
     assert rows == [Row("a", 3, 0.5), Row("b", 1, 2.0)]
     assert [type(value) for row in rows for value in row] == [str, int, float] * 2
 
@@ -83,29 +97,29 @@ def test_numbers_of_numpy_become_plain(path):
 )
 def test_values_of_the_wrong_type_are_named_and_not_written(path, row, told):
     with pytest.raises(TypeError, match=told):
-        save(path, "id", Row, Finished([ROWS[0], row], 0.0))
+        save(path, Row, Stored([ROWS[0], row], record()))
     assert not path.exists()
 
 
 def test_whole_numbers_beyond_64_bits_are_refused(path):
     with pytest.raises(ValueError, match="64 bits"):
-        save(path, "id", Row, Finished([Row("a", 2**63, 0.0)], 0.0))
+        save(path, Row, Stored([Row("a", 2**63, 0.0)], record()))
 
 
 def test_many_rows_are_compact(path):
     rows = [Row("psrl" if i % 2 else "ube", i, 0.25) for i in range(200_000)]
-    save(path, "id", Row, Finished(rows, 1.0))
+    save(path, Row, Stored(rows, record()))
     assert path.stat().st_size < 4 * len(rows)
-    assert load(path, "id", Row).rows == rows
+    assert load(path, Row, "id").rows == rows
 
 
 def test_missing_is_none(path):
-    assert load(path, "id", Row) is None
+    assert load(path, Row, "id") is None
 
 
 def test_another_identity_is_none(path):
-    save(path, "id", Row, Finished(ROWS, 1.5))
-    assert load(path, "other", Row) is None
+    save(path, Row, STORED)
+    assert load(path, Row, "other") is None
 
 
 def _flip(at):
@@ -128,12 +142,12 @@ def _flip(at):
     ],
 )
 def test_damage_is_none(path, damage):
-    save(path, "id", Row, Finished(ROWS, 1.5))
+    save(path, Row, STORED)
     raw = path.read_bytes()
     path.write_bytes(damage(raw))
     assert path.read_bytes() != raw
-    found = load(path, "id", Row)
-    assert found is None or found == Finished(ROWS, 1.5)  # a few bits of a zip mean nothing
+    found = load(path, Row, "id")
+    assert found is None or found == STORED  # a few bits of a zip mean nothing
 
 
 def _rewrite(path, **changes):
@@ -156,20 +170,20 @@ def _rewrite(path, **changes):
     ],
 )
 def test_doctored_columns_are_none(path, changes):
-    save(path, "id", Row, Finished(ROWS, 1.5))
+    save(path, Row, STORED)
     _rewrite(path)
-    assert load(path, "id", Row) == Finished(ROWS, 1.5)
+    assert load(path, Row, "id") == STORED
     _rewrite(path, **changes)
-    assert load(path, "id", Row) is None
+    assert load(path, Row, "id") is None
 
 
 def test_a_failed_save_leaves_the_old_file_and_nothing_else(path):
-    save(path, "id", Row, Finished(ROWS, 1.5))
+    save(path, Row, STORED)
     before = path.read_bytes()
     with pytest.raises(ValueError, match="JSON"):
-        save(path, "id", Row, Finished(ROWS, float("nan")))
+        save(path, Row, Stored(ROWS, record(seconds=float("nan"))))
     assert path.read_bytes() == before
-    assert [file.name for file in path.parent.iterdir()] == ["dot.npz"]
+    assert sorted(file.name for file in path.parent.iterdir()) == ["record.json", "rows.npz"]
 
 
 class Renamed(NamedTuple):
@@ -184,19 +198,56 @@ class Retyped(NamedTuple):
     value: float
 
 
-def test_hash_depends_on_experiment_row_type_cell_and_code():
+def code(name="f", row=Row, digest="code"):
+    return Code("module", name, row, digest)
+
+
+def test_identity_depends_on_experiment_row_type_cell_and_code():
     dot = Dot(0.1)
-    hashes = [
-        cell_hash(experiment(), dot, "code"),
-        cell_hash(experiment("g"), dot, "code"),
-        cell_hash(experiment(row=Renamed), dot, "code"),
-        cell_hash(experiment(row=Retyped), dot, "code"),
-        cell_hash(experiment(), replace(dot, radius=0.2), "code"),
-        cell_hash(experiment(), replace(dot, name="x"), "code"),
-        cell_hash(experiment(), dot, "other"),
+    found = [
+        identity(code(), dot),
+        identity(code("g"), dot),
+        identity(code(row=Renamed), dot),
+        identity(code(row=Retyped), dot),
+        identity(code(), replace(dot, radius=0.2)),
+        identity(code(), replace(dot, name="x")),
+        identity(code(digest="other"), dot),
     ]
-    assert len(set(hashes)) == len(hashes)
-    assert cell_hash(experiment(), Dot(0.1), "code") == hashes[0]
+    assert len(set(found)) == len(found)
+    assert identity(code(), Dot(0.1)) == found[0]
+
+
+def test_the_directory_depends_on_the_configuration_alone_and_never_changes():
+    found = {directory("f", dot) for dot in (Dot(0.1), Dot(0.2), Dot(0.1, "x"))} | {directory("g", Dot(0.1))}
+    assert len(found) == 4
+    assert directory("f", Dot(0.1)) == "dot-ce4a49dd73c8"  # sha256sum of the JSON
+
+
+@dataclass(frozen=True)
+class Odder:
+    values: object
+    name: str = "odd"
+
+
+def test_a_cell_that_is_not_plain_is_named():
+    with pytest.raises(TypeError, match=r"The cell odd cannot be hashed.*expected fields of plain values"):
+        directory("f", Odder({1, 2}))
+
+
+def test_rows_of_any_code_are_read_when_no_identity_is_asked_for_and_of_other_columns_never(path):
+    save(path, Row, STORED)
+    assert load(path, Row) == STORED
+    assert load(path, Renamed) is None
+    assert load(path, Retyped) is None
+
+
+def test_the_record_is_read_alone_and_lies_beside_for_people(path):
+    save(path, Row, STORED)
+    assert load_record(path, "id") == STORED.record
+    assert load_record(path, "other") is None
+    assert json.loads(path.with_name("record.json").read_text()) == vars(STORED.record)
+    path.write_bytes(path.read_bytes()[:-40])
+    assert load_record(path, "id") is None
 
 
 class Odd(NamedTuple):

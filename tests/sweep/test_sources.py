@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from urbe.experiments import sources
-from urbe.experiments.sources import Sources, code_digest, digest, package_versions
+from urbe.sweep import sources
+from urbe.sweep.sources import Sources, code_digest, digest, package_versions
 
 TREE = {
     "lab/__init__.py": "from lab.engine import turn\nfrom lab import unrelated",

@@ -2,7 +2,8 @@
 
 Editing a module that an experiment does not import, directly or through others, leaves its finished cells valid; so do
 comments, docstrings and layout anywhere. Left out are imports that compute nothing: those for type checkers, those
-inside the experiment's own `plot`, and `urbe.report`. Not seen are modules imported by a name made at run time.
+inside the experiment's own `plot`, `urbe.report`, and `urbe.experiments.base`, which says what an experiment is. Not
+seen are modules imported by a name made at run time.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from typing import NamedTuple
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
+IDLE = ("urbe.report", "urbe.experiments.base")
+"""Modules and packages that compute no rows."""
+
 
 class Sources(NamedTuple):
     """Modules of ours, by name, with their files; and the other installed packages that they import."""
@@ -34,14 +38,22 @@ def code_digest(experiment: str) -> str:
     Args:
       experiment: name of its module.
     """
+    return digest(experiment_sources(experiment))
+
+
+def experiment_sources(experiment: str) -> Sources:
+    """The modules an experiment depends on, those of ours and those beside it, and the packages that they import.
+
+    Args:
+      experiment: name of its module.
+    """
     file = importlib.import_module(experiment).__file__
     if file is None:
         raise ValueError(f"The experiment {experiment} has no file, so nothing tells when its code changes.")
     above = experiment.count(".") + (Path(file).name == "__init__.py")
-    found = sources(
+    return sources(
         experiment, {PACKAGE.name: PACKAGE.parent, experiment.split(".")[0]: Path(file).resolve().parents[above]}
     )
-    return digest(found)
 
 
 def digest(found: Sources) -> str:
@@ -74,7 +86,7 @@ def sources(module: str, roots: Mapping[str, Path]) -> Sources:
     while waiting:
         name = waiting.pop()
         path = _file(name, roots)
-        if path is None or name in files or name.split(".")[:2] == [PACKAGE.name, "report"]:
+        if path is None or name in files or _is_idle(name):
             continue
         files[name] = path
         for statement in _parsed(path.read_bytes()).imports:
@@ -87,6 +99,10 @@ def sources(module: str, roots: Mapping[str, Path]) -> Sources:
             elif top not in sys.stdlib_module_names:
                 packages.add(top)
     return Sources(files, tuple(sorted(packages)))
+
+
+def _is_idle(module: str) -> bool:
+    return any(f"{module}.".startswith(f"{idle}.") for idle in IDLE)
 
 
 class _Import(NamedTuple):

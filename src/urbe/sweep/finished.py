@@ -1,0 +1,120 @@
+"""What a sweep is made of, on disk, and what of it is finished: enough to draw from, whatever the code is today.
+
+`sweep.json` in the output folder is written when a sweep begins:
+
+    {"version": 1,
+     "scale": "quick",
+     "experiments": {"<NAME>": {"module": "<module>", "cells": ["<directory under cells/<NAME>>", ...]}, ...}}
+
+The directories are in the order of the experiment's cells. It names the last sweep of the folder; cells of earlier ones
+stay, and are found again when they are asked for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from urbe import checks
+from urbe.io.atomic import replace_files, text_writer
+from urbe.sweep.cells import Job
+from urbe.sweep.store import Stored, load
+
+CELLS, PLAN = "cells", "sweep.json"
+VERSION = 1
+
+
+class Plan(NamedTuple):
+    """What a sweep was to run.
+
+    Attributes:
+      scale: how much.
+      modules: of each experiment, by its name.
+      cells: directories of the cells of each experiment, in order.
+    """
+
+    scale: str
+    modules: dict[str, str]
+    cells: dict[str, tuple[str, ...]]
+
+
+class Finished(NamedTuple):
+    """What of an experiment is there.
+
+    Attributes:
+      cells: rows and records, in the order of the plan.
+      missing: directories of cells that are not finished, or whose rows have other columns today.
+      other_code: names of the cells that other code computed than the one asked about.
+    """
+
+    cells: tuple[Stored, ...]
+    missing: tuple[str, ...]
+    other_code: tuple[str, ...]
+
+    def rows(self) -> list[Any]:
+        """Of all cells."""
+        return [row for cell in self.cells for row in cell.rows]
+
+
+def write_plan(output: Path, scale: str, jobs: Mapping[str, Sequence[Job]]) -> None:
+    """Writes `sweep.json`; `jobs` are those of each experiment, by its name."""
+    told = {
+        name: {"module": mine[0].module if mine else "", "cells": [job.folder.name for job in mine]}
+        for name, mine in jobs.items()
+    }
+    content = {"version": VERSION, "scale": scale, "experiments": told}
+    replace_files({output / PLAN: text_writer([json.dumps(content, indent=1), "\n"])})
+
+
+def read_plan(output: Path) -> Plan:
+    """Reads `sweep.json`.
+
+    Raises:
+      FileNotFoundError: nothing was run into the folder.
+      ValueError: the file is not one of a sweep.
+    """
+    path = output / PLAN
+    try:
+        content = json.loads(path.read_text())
+        told = content["experiments"]
+        if content["version"] != VERSION:
+            raise ValueError(f"version is {content['version']}, expected {VERSION}")
+        return Plan(
+            str(content["scale"]),
+            {name: str(part["module"]) for name, part in told.items()},
+            {name: tuple(map(str, part["cells"])) for name, part in told.items()},
+        )
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{path} is missing: no sweep was run into {output}; run one with: urbe reproduce --output {output}"
+        ) from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} is not the plan of a sweep: {error!r}; run urbe reproduce again.") from None
+
+
+def load_finished(output: Path, experiment: str, row: type[Any], code: str | None = None) -> Finished:
+    """All finished cells of an experiment of the last sweep, with their records, whatever code computed them.
+
+    Args:
+      output: folder of the sweep.
+      experiment: its name.
+      row: its row type, as it is today.
+      code: digest of today's code (`urbe.sweep.sources.code_digest`), to say which cells are of other code.
+    """
+    plan = read_plan(output)
+    if experiment not in plan.cells:
+        raise KeyError(
+            f"{experiment} is no experiment of {output}, expected one of {checks.listing(list(plan.cells))}."
+        )
+    found: list[Stored] = []
+    missing: list[str] = []
+    for directory in plan.cells[experiment]:
+        stored = load(output / CELLS / experiment / directory / "rows.npz", row)
+        if stored is None:
+            missing.append(directory)
+        else:
+            found.append(stored)
+    others = tuple(cell.record.cell for cell in found if code is not None and cell.record.code != code)
+    return Finished(tuple(found), tuple(missing), others)

@@ -1,0 +1,104 @@
+"""The sweep: finds what is finished, has the rest run, and keeps those who watch informed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from urbe.io import lock
+from urbe.sweep import progress, store
+from urbe.sweep.cells import Job
+from urbe.sweep.finished import write_plan
+from urbe.sweep.launcher import CellsFailed, Launcher
+from urbe.sweep.status import STATUS, Board, State, Status
+
+Watch = Callable[[Status], None]
+
+EVERY = 1.0
+"""Seconds between two looks at the board, at least."""
+
+
+def sweep(
+    output: Path,
+    jobs: Mapping[str, Sequence[Job]],
+    launcher: Launcher,
+    *,
+    scale: str = "",
+    watch: Watch | None = None,
+) -> None:
+    """Runs the cells that are not finished, the costliest first, and returns when all are.
+
+    Kills cost little: a finished cell is never run again, an interrupted one goes on from its folder, be it in this
+    call or in the next. One sweep at a time works in a folder.
+
+    Args:
+      output: the folder; see `urbe.sweep.finished` and `urbe.sweep.status` for what is written there besides cells.
+      jobs: of each experiment, by its name.
+      launcher: where cells run. Rows do not depend on it.
+      scale: noted in the plan.
+      watch: called with the status at the beginning, when something happened, and at the end.
+
+    Raises:
+      CellsFailed: some did; all others are finished and kept.
+      RunLocked: another sweep works in the folder.
+    """
+    every = [job for mine in jobs.values() for job in mine]
+    output.mkdir(parents=True, exist_ok=True)
+    held = lock.acquire(output / "sweep.lock")
+    try:
+        write_plan(output, scale, jobs)
+        kept: dict[str, float] = {}
+        missing: list[Job] = []
+        for job in every:
+            record = store.load_record(job.rows, job.identity)
+            if record is None:
+                missing.append(job)
+            else:
+                kept[job.identity] = record.seconds
+        missing.sort(key=lambda job: -(job.cost or 0.0))  # stable: those that do not know stay in order, at the end
+        board = Board(jobs, kept, str(launcher))
+        _run(output, missing, launcher, board, watch)
+    finally:
+        lock.release(held)
+    if board.failures:
+        order = {job.identity: i for i, job in enumerate(every)}
+        raise CellsFailed(sorted(board.failures, key=lambda failure: order[failure.job.identity]), len(missing))
+
+
+def _run(
+    output: Path,
+    missing: Sequence[Job],
+    launcher: Launcher,
+    board: Board,
+    watch: Watch | None,
+) -> None:
+    told = 0.0
+
+    def tell(state: State) -> None:
+        nonlocal told
+        status = board.status(state)
+        progress.write(output / STATUS, status)
+        if watch is not None:
+            watch(status)
+        told = time.monotonic()
+
+    state: State = "stopped"
+    tell("running")
+    try:
+        with closing(launcher.launch(missing)) as events:  # type: ignore[type-var]
+            for event in events:
+                board.take(event, _seconds(event.job) if event.kind == "done" and event.job else 0.0)
+                if time.monotonic() - told > EVERY:
+                    tell("running")
+        state = "failed" if board.failures else "done"
+    finally:
+        tell(state)
+
+
+def _seconds(job: Job) -> float:
+    record = store.load_record(job.rows, job.identity)
+    if record is None:
+        raise OSError(f"{job.rows} was changed by another program during the run; run again.")
+    return record.seconds
