@@ -10,7 +10,7 @@ export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export NPROC := 1
 
-.PHONY: help reproduce test test-slow lint bench clean
+.PHONY: help chromium reproduce test test-slow lint bench clean
 
 help:
 	@echo "make reproduce   run the experiments and write the report; SCALE=quick, medium or paper"
@@ -38,7 +38,10 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint
+chromium:
+	@tests/browser/install_chromium
+
+test: lint chromium
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 test-slow: $(VENV)/.dev

@@ -30,14 +30,14 @@ def exhibit_html(exhibit: Exhibit, anchor: str, files: Sequence[str]) -> str:
         if panels
         else ""
     )
-    hint = "; arrow keys read its values" if panels else ""
+    label = f"Chart {escape(exhibit.name)}{'; arrow keys read its values' if panels else ''}"
     tables = "\n".join(map(table_html, exhibit.tables or tables_of(panels)))
     numbers = (
         f'<details id="{anchor}--numbers"><summary>The numbers</summary>\n{tables}\n</details>\n' if tables else ""
     )
     return (
         f'<figure id="{escape(anchor)}">\n'
-        f'<div class="drawing" tabindex="0" role="group" aria-label="Chart {escape(exhibit.name)}{hint}">\n{drawing}\n{told}</div>\n'
+        f'<div class="drawing" tabindex="0" role="group" aria-label="{label}">\n{drawing}\n{told}</div>\n'
         f"<figcaption>{escape(exhibit.caption)}{links_html(files)}</figcaption>\n{numbers}</figure>"
     )
 
