@@ -24,6 +24,10 @@ $(VENV)/.dev: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	@touch $@
 
+$(VENV)/.ray: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,ray]"
+	@touch $@
+
 $(VENV)/.bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,bench]"
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --requirement benchmarks/peers.txt
@@ -44,7 +48,7 @@ chromium:
 test: lint chromium
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-test-slow: $(VENV)/.dev
+test-slow: $(VENV)/.ray
 	$(BIN)/python -m pytest -n 2 -m slow
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n 2 -q -m "not slow" tests
 	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=interpreted $(BIN)/python -m pytest -n 2 -q -m "not slow" tests/ambiguity/test_l1.py tests/ambiguity/test_contract.py tests/ambiguity/test_scenarios.py tests/ambiguity/test_contamination.py
