@@ -1,4 +1,4 @@
-"""An experiment of small deep agents and small sums, whose cells tell where they began: nowhere, or at a checkpoint.
+"""What a sweep may run: small deep agents and small sums that tell where they began: nowhere, or at a checkpoint.
 
 Each beginning leaves a file beside the cell's `log`: `<cell>.<pid>.<step>.began`.
 """
@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from urbe.experiments.base import everywhere
 from urbe.sweep.progress import tell
 
 NAME = "deep_cells"
-TITLE = "Deep cells"
 
 
 @dataclass(frozen=True)
@@ -39,10 +37,6 @@ class Row(NamedTuple):
     name: str
     step: int
     value: float
-
-
-CELLS = everywhere(())
-"""Every test brings its own."""
 
 
 def run(cell, folder):
@@ -69,13 +63,3 @@ def _learn(cell, folder):
     ]
     weights = hashlib.sha256(b"".join(tensor.tobytes() for _, tensor in sorted(agent.tensors().items())))
     return [*rows, Row(weights.hexdigest(), cell.steps, 0.0)]
-
-
-def analyse(rows):
-    return [(row.name, f"{row.value:g}") for row in rows]
-
-
-def plot(table):
-    from urbe.report.content import Section, Table
-
-    return [Section("Rows", tables=(Table("All", ("name", "value"), tuple(table)),))]

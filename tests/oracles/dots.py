@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from urbe.experiments.base import everywhere
 from urbe.io.atomic import replace_files
 
 NAME = "dots"
@@ -42,10 +41,6 @@ class Row(NamedTuple):
     metric: str
     count: int
     value: float
-
-
-CELLS = everywhere(())
-"""Every test brings its own."""
 
 
 def run(cell, _):
