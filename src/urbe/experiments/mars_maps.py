@@ -38,10 +38,10 @@ def map_exhibits(found: Sequence[Result], world: str, members: str) -> list[Exhi
         exhibits.append(
             Exhibit(
                 f"visits-{world}-{members}-{acting}",
-                _draw(shown),
+                _draw(shown, acting == "greedy" and len(shown) == 8),
                 f"Grids of ten by ten cells, coloured by how often each is visited; {told}. How episodes end: {ends}.",
                 "Expected share of an episode's visits in each cell, exact, mean over seeds. "
-                + ("The first four are the paper's Fig. 4 a to d. " if acting == "greedy" else "")
+                + ("The first four are the paper's Fig. 4 a to d. " if acting == "greedy" and len(shown) == 8 else "")
                 + "Above each grid, how episodes end.",
             )
         )
@@ -60,7 +60,7 @@ def _ending(result: Result, p: float) -> str:
     return f"goal {goal:.0%}, wrecked {wreck:.0%}, out of time {max(1.0 - goal - wreck, 0.0):.0%}"
 
 
-def _draw(shown: Sequence[tuple[Result, float]]) -> Figure:
+def _draw(shown: Sequence[tuple[Result, float]], lettered: bool) -> Figure:
     rows = -(-len(shown) // 4)
     height = rows * (_ABOVE + _SIDE + _BELOW) + _KEY
     figure = Figure(figsize=(WIDTH, height))
@@ -70,7 +70,8 @@ def _draw(shown: Sequence[tuple[Result, float]]) -> Figure:
         bottom = height - (row + 1) * (_ABOVE + _SIDE + _BELOW) + _BELOW
         place = (column * across + 0.5 * (across - _SIDE), bottom, _SIDE, _SIDE)
         axes = figure.add_axes(tuple(np.array(place) / (WIDTH, height, WIDTH, height)))
-        axes.set_title(f"{result.agent}, p = {p:g}", pad=30.0)
+        letter = f"{'abcd'[k]}  " if lettered and k < 4 else ""
+        axes.set_title(f"{letter}{result.agent}, p = {p:g}", pad=30.0)
         axes.annotate(
             _ending(result, p).replace(", out", ",\nout"),
             xy=(1.0, 1.0), xycoords="axes fraction", xytext=(0.0, 3.0), textcoords="offset points",

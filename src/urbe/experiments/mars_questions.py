@@ -56,40 +56,55 @@ def _only(result: Result, seeds: tuple[int, ...]) -> Result:
 
 
 class Question(NamedTuple):
-    """A quantity per seed, and the number it must exceed; `after` is added to what is told of it."""
+    """A quantity per seed, and the number it must exceed, or stay below.
+
+    Attributes:
+      reading: where it is asked.
+      what: names the quantity.
+      samples: `(n,)` one number per seed.
+      number: what it is compared with.
+      below: whether the claim is that it is below.
+      range: what the quantity cannot leave; nor does its interval.
+      after: sentences added to the evidence.
+    """
 
     reading: Reading
     what: str
     samples: FloatArray
-    above: float = 0.0
+    number: float = 0.0
+    below: bool = False
+    range: tuple[float, float] = (-np.inf, np.inf)
     after: str = ""
 
 
 def decide(claim: str, source: str, questions: Sequence[Question]) -> Iterator[Verdict]:
     """One verdict for each question; all share the error."""
     for question in questions:
-        interval = interval_of(question.samples, len(questions))
-        outcome = compare(interval, question.above)
+        interval = interval_of(question, len(questions))
+        outcome = compare(question, interval)
         yield Verdict(claim, outcome, evidence(question, interval), source, question.reading.told)
 
 
-def interval_of(samples: FloatArray, comparisons: int) -> Interval:
-    """Student's interval of the mean for one of several comparisons; the whole line for a single seed."""
+def interval_of(question: Question, comparisons: int) -> Interval:
+    """Student's interval of the mean for one of several comparisons; all there is for a single seed."""
+    samples, (low, high) = np.round(question.samples, 10), question.range  # other orders of sums are no difference
     if len(samples) < 2:
-        return Interval(float(samples.mean()), float("-inf"), float("inf"))
-    # so that sums in another order are not taken for differences
-    return mean_interval(np.round(samples, 10), confidence=1.0 - 0.05 / comparisons)
+        return Interval(float(samples.mean()), low, high)
+    found = mean_interval(samples, confidence=1.0 - 0.05 / comparisons)
+    return Interval(found.estimate, max(found.low, low), min(found.high, high))
 
 
-def compare(interval: Interval, number: float) -> Outcome:
-    """Whether a quantity is above a number."""
-    return "holds" if interval.low > number else "does not hold" if interval.high < number else "undecided"
+def compare(question: Question, interval: Interval) -> Outcome:
+    """Holds when all of the interval is on the claimed side; does not when none of it is; ties are on no side."""
+    low, high = (interval.low, interval.high) if not question.below else (-interval.high, -interval.low)
+    number = question.number if not question.below else -question.number
+    return "holds" if low > number else "does not hold" if high <= number else "undecided"
 
 
 def evidence(question: Question, interval: Interval) -> str:
     """The numbers that decide, in a sentence."""
-    than = f", against {question.above:g}" if question.above else ""
-    return f"{question.what} is {shown(interval)}{than}, {len(question.samples)} seeds.{question.after}"
+    asked = f", asked to be {'below' if question.below else 'above'} {question.number:g}"
+    return f"{question.what} is {shown(interval)}{asked}, {len(question.samples)} seeds.{question.after}"
 
 
 def shown(interval: Interval) -> str:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from urbe.experiments.mars_questions import (
     Question,
     compare,
@@ -32,20 +34,22 @@ from urbe.types import FloatArray
 NAMES = {"dqn": "DQN", "dqn-ube": "DQN-UBE", "dqn-urbe": "DQN-URBE", "calibrated-dqn-urbe": "Calibrated DQN-URBE"}
 
 NEVER, GOOD, HIGH, CEILING = 0.05, 0.95, 0.5, 0.99
+CHANCE = (0.0, 1.0)
 BELOW, ABOVE = 0.1, 0.3
 """Where curves that cross near 0.2 must differ."""
 
 RULES = (
     "A quantity is compared with a number by its Student interval over seeds, of differences by seed where two agents "
-    "are compared; intervals of a claim cover together in 95 % of repetitions (Bonferroni over its readings). Above "
-    "the number, the claim holds; below, it does not; else it is undecided. Robust DQN never reaches the goal when it "
-    f"does in less than {NEVER:.0%} of episodes; its return is stable when it falls by less than {NEVER:.0%} of what "
-    "lies between waiting for 200 steps and the exact optimum. DQN and DQN-UBE are good when they return more than "
-    f"{GOOD:.0%} of the optimum. DQN-URBE is high when it is beyond the middle between waiting and the optimum. "
-    "Sensitivity is the return at 0.005 minus the mean return over the probabilities from "
-    f"{MISSPECIFIED[0]:g} to {MISSPECIFIED[-1]:g}; it is not tested where DQN-URBE is not high at 0.005, since who "
-    f"waits is not sensitive to anything. Curves cross near 0.2 when the first is above at {BELOW:g} and below at "
-    f"{ABOVE:g}. More often to the goal is not testable where the other agent is within 1 % of what no policy can beat."
+    "are compared; intervals of a claim cover together in 95 % of repetitions (Bonferroni over its readings). When all "
+    "of the interval is on the claimed side, the claim holds; when nothing of it is, it does not; else it is "
+    f"undecided. Robust DQN never reaches the goal when it does in less than {NEVER:.0%} of episodes; its return is "
+    f"stable when it falls by less than {NEVER:.0%} of what lies between waiting for 200 steps and the exact optimum. "
+    f"DQN and DQN-UBE are good when they return more than {GOOD:.0%} of the optimum. DQN-URBE is high when it is "
+    "beyond the middle between waiting and the optimum. Sensitivity is the return at 0.005 minus the mean return over "
+    f"the probabilities from {MISSPECIFIED[0]:g} to {MISSPECIFIED[-1]:g}; it is not tested where DQN-URBE is not "
+    "surely high at 0.005, since who waits has nothing to lose. Curves cross near 0.2 when the first is above at "
+    f"{BELOW:g} and below at {ABOVE:g}. More often to the goal is not testable where the other agent is within 1 % of "
+    "what no policy can beat, and the difference is not below zero."
 )
 
 
@@ -81,9 +85,8 @@ def _never(found: Sequence[Result]) -> Iterator[Verdict]:
         (robust,) = get(found, reading, "robust-dqn")
         goal = robust.goal_at(NOMINAL)
         exact = find(found, reading.world, reading.members, EXACT_ROBUST, "greedy")
-        ideal = "" if exact is None else f" Exact robust planning reaches it in {exact.goal_at(NOMINAL).mean():.1%}."
-        told = f" It reaches the goal in {goal.mean():.1%} of episodes.{ideal}"
-        questions.append(Question(reading, f"{NEVER:g} minus the chance of the goal", NEVER - goal, after=told))
+        ideal = "" if exact is None else f" Exact robust planning has {exact.goal_at(NOMINAL).mean():.3f}."
+        questions.append(Question(reading, "Its chance of the goal", goal, NEVER, True, CHANCE, ideal))
     yield from decide("Robust DQN never reaches the goal, even on the nominal model.", "Fig. 3", questions)
 
 
@@ -93,8 +96,7 @@ def _stable(found: Sequence[Result]) -> Iterator[Verdict]:
         (robust,) = get(found, reading, "robust-dqn")
         scale = float(optimum(found, reading.world).at(NOMINAL)[0]) - waiting(reading.world)
         fall = (robust.at(NOMINAL) - robust.returns.min(axis=1)) / scale
-        told = f" Its return falls by {fall.mean() * scale:.3f}."
-        questions.append(Question(reading, f"{NEVER:g} minus the share by which it falls", NEVER - fall, after=told))
+        questions.append(Question(reading, "The share by which it falls", fall, NEVER, True, (0.0, np.inf)))
     yield from decide("The return of robust DQN is stable over failure probabilities.", "Fig. 3", questions)
 
 
@@ -104,7 +106,7 @@ def _good(found: Sequence[Result], agent: str, ways: Sequence[str]) -> Iterator[
         (result,) = get(found, reading, agent)
         best = float(optimum(found, reading.world).at(NOMINAL)[0])
         told = f" Exact optimum: {best:.4f}."
-        questions.append(Question(reading, "Its share of the optimum", result.at(NOMINAL) / best, GOOD, told))
+        questions.append(Question(reading, "Its share of the optimum", result.at(NOMINAL) / best, GOOD, after=told))
     yield from decide(f"{NAMES[agent]} performs well on the nominal model.", "Fig. 3", questions)
 
 
@@ -114,7 +116,7 @@ def _high(found: Sequence[Result], agent: str, source: str) -> Iterator[Verdict]
         (result,) = get(found, reading, agent)
         told = f" Its return is {result.at(NOMINAL).mean():.3f}."
         questions.append(
-            Question(reading, "Its place between waiting and the optimum", _advantage(found, result), HIGH, told)
+            Question(reading, "Its place between waiting and the optimum", _advantage(found, result), HIGH, after=told)
         )
     yield from decide(f"{NAMES[agent]} reaches a high return on the nominal model.", source, questions)
 
@@ -134,12 +136,14 @@ def _less_sensitive(found: Sequence[Result], other: str) -> Iterator[Verdict]:
     for reading in readings:
         ours, theirs = get(found, reading, "dqn-urbe", other)
         lost = [each.at(NOMINAL) - sum(each.at(p) for p in MISSPECIFIED) / len(MISSPECIFIED) for each in (ours, theirs)]
-        told = f" It loses {lost[0].mean():.3f}, {NAMES[other]} {lost[1].mean():.3f}."
-        interval = interval_of(lost[1] - lost[0], len(readings))
-        outcome = compare(interval, 0.0)
-        if compare(interval_of(_advantage(found, ours), len(readings)), HIGH) != "holds":
-            outcome, told = "not testable", f"{told} It is not high on the nominal model: who waits cannot lose."
+        high = Question(reading, "", _advantage(found, ours), HIGH)
+        told = f" It loses {_mean(lost[0]):.3f}, {NAMES[other]} {_mean(lost[1]):.3f}."
+        travelling = compare(high, interval_of(high, len(readings))) == "holds"
+        if not travelling:
+            told += " It is not surely high on the nominal model, and who waits has nothing to lose."
         question = Question(reading, "What it loses less", lost[1] - lost[0], after=told)
+        interval = interval_of(question, len(readings))
+        outcome = compare(question, interval) if travelling else "not testable"
         yield Verdict(claim, outcome, evidence(question, interval), "Fig. 3", reading.told)
 
 
@@ -148,9 +152,12 @@ def _crossing(found: Sequence[Result]) -> Iterator[Verdict]:
     claim = "DQN-UBE returns more than robust DQN at low failure probabilities and less above about 0.2."
     for reading in readings:
         ours, robust = get(found, reading, "dqn-ube", "robust-dqn")
-        before = interval_of(ours.at(BELOW) - robust.at(BELOW), 2 * len(readings))
-        after = interval_of(robust.at(ABOVE) - ours.at(ABOVE), 2 * len(readings))
-        outcomes = {compare(before, 0.0), compare(after, 0.0)}
+        sides = [
+            Question(reading, "", a - b)
+            for a, b in ((ours.at(BELOW), robust.at(BELOW)), (robust.at(ABOVE), ours.at(ABOVE)))
+        ]
+        before, after = (interval_of(side, 2 * len(readings)) for side in sides)
+        outcomes = {compare(sides[0], before), compare(sides[1], after)}
         outcome: Outcome = next(each for each in ("does not hold", "undecided", "holds") if each in outcomes)
         told = (
             f"DQN-UBE minus robust DQN is {shown(before)} at {BELOW:g}; robust DQN minus DQN-UBE is {shown(after)} at "
@@ -164,7 +171,7 @@ def _most_episodes(found: Sequence[Result]) -> Iterator[Verdict]:
     for reading in readings_of(found, ["dqn-urbe"], (WIDE, SMALL), ("greedy", "noisy")):
         (result,) = get(found, reading, "dqn-urbe")
         told = f" No policy has more than {float(optimum(found, reading.world).goal_at(NOMINAL)[0]):.3f}."
-        questions.append(Question(reading, "Its chance of the goal", result.goal_at(NOMINAL), 0.5, told))
+        questions.append(Question(reading, "Its chance of the goal", result.goal_at(NOMINAL), 0.5, False, CHANCE, told))
     yield from decide("On the nominal model DQN-URBE reaches the goal in most episodes.", "Fig. 4", questions)
 
 
@@ -174,12 +181,13 @@ def _more_often(found: Sequence[Result]) -> Iterator[Verdict]:
     for reading in readings:
         ours, theirs = (each.goal_at(CHANGED) for each in get(found, reading, "dqn-urbe", "dqn-ube"))
         ceiling = float(optimum(found, reading.world).goal_at(CHANGED)[0])
-        interval = interval_of(ours - theirs, len(readings))
-        outcome, told = compare(interval, 0.0), f" No policy has more than {ceiling:.4f}."
-        if outcome == "undecided" and theirs.mean() >= CEILING * ceiling:
-            outcome, told = "not testable", f"{told} DQN-UBE is already there."
+        told = f" No policy has more than {ceiling:.4f}."
         what = f"The difference of their chances ({ours.mean():.4f} and {theirs.mean():.4f})"
-        question = Question(reading, what, ours - theirs, after=told)
+        question = Question(reading, what, ours - theirs, 0.0, False, (-1.0, 1.0), told)
+        interval = interval_of(question, len(readings))
+        outcome = compare(question, interval)
+        if outcome != "holds" and interval.high >= 0.0 and theirs.mean() >= CEILING * ceiling:
+            outcome, question = "not testable", question._replace(after=f"{told} DQN-UBE is already there.")
         yield Verdict(claim, outcome, evidence(question, interval), "Fig. 4", reading.told)
 
 
@@ -194,6 +202,10 @@ def _control(found: Sequence[Result]) -> Iterator[Verdict]:
             questions.append(Question(reading, f"The difference of {_both(*both, NOMINAL)}", _gap(*both)))
     claim = "DQN-URBE returns more on the nominal model than robust DQN with a tenth of random actions."
     yield from decide(claim, "", questions)
+
+
+def _mean(samples: FloatArray) -> float:
+    return round(float(samples.mean()), 9) + 0.0  # never minus zero
 
 
 def _gap(first: Result, second: Result) -> FloatArray:
