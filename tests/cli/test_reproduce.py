@@ -34,7 +34,9 @@ def test_says_where_the_report_is(figures, tmp_path, capsys):
     code, out, _ = run(capsys, "--output", output, "--processes", 1)
     assert code == 0
     assert out == f"The report is {output / 'index.html'}\n"
-    assert {path.name for path in (output / "rows").iterdir()} == {"quiet.csv", "loud.csv"}
+    assert {path.name for path in (output / "rows").iterdir()} == {
+        f"{n}.{kind}" for n in ("quiet", "loud") for kind in ("csv", "parquet")
+    }
     assert len(list(figures.glob("*.ran"))) == 4
 
 

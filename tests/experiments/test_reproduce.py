@@ -82,7 +82,8 @@ def test_writes_page_rows_manifest_and_cells(tmp_path, log):
     page = reproduce(tmp_path / "new" / "folder", figures=(Dots(log),))
     assert page == tmp_path / "new" / "folder" / "index.html"
     found = {name for name in files(page.parent) if not name.startswith("cells/")}
-    assert found == {"index.html", "rows/dots.csv", "manifest.json", "status.json", "sweep.json", "sweep.lock"}
+    rows = {"rows/dots.csv", "rows/dots.parquet"}
+    assert found == rows | {"index.html", "manifest.json", "status.json", "sweep.json", "sweep.lock"}
     assert kept(page.parent) == ({"dot-0", "dot-0.5", "dot-1", "dot-1.5"}, set())
     directory = dot(page.parent, 0.5).parent
     assert {path.name for path in directory.iterdir()} == {"rows.npz", "record.json", "lock"}
@@ -295,7 +296,12 @@ def test_the_page_is_well_formed_and_refers_to_nothing_outside(coarse):
     assert len(ids) == len(set(ids))
     assert set(re.findall(r"url\(#([^)]*)\)", source)) <= set(ids)
     references = [v for _, attributes in page.tags for k, v in attributes.items() if k in ("href", "src", "xlink:href")]
-    assert {reference.removeprefix("#") for reference in references} <= set(ids)
+    inside = {reference for reference in references if reference.startswith("#")}
+    assert {reference[1:] for reference in inside} <= set(ids)
+    beside = set(references) - inside
+    assert {"rows/dots.csv", "rows/dots.parquet"} <= beside
+    assert sum(reference.endswith(".pdf") for reference in beside) == len(page.all("figure"))
+    assert all((coarse.parent / reference).is_file() for reference in beside)
     assert "http" not in source
 
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from urbe.cli import convert, evaluate, plan, reproduce, solve, train
+from urbe.cli import convert, evaluate, plan, report, reproduce, solve, train
 
 OK, NOT_SOLVED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -62,7 +62,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"urbe {version('urbe')}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (solve, plan, convert, train, evaluate, reproduce):
+    for command in (solve, plan, convert, train, evaluate, reproduce, report):
         command.add_parser(commands)
     return parser
 

@@ -2,31 +2,38 @@
 
     write_report(output, figures=None) -> Path
 
-reads `output/sweep.json` and the finished cells, whatever code computed them, and writes `index.html`,
-`rows/<NAME>.csv` and `manifest.json` into `output`. It may be called while the sweep is under way: chapters then tell
-how many of their cells they show.
+reads `output/sweep.json` and the finished cells, whatever code computed them, and writes into `output`:
+
+    index.html                                       the page
+    rows/<NAME>.csv, rows/<NAME>.parquet             the rows behind each chapter
+    figures/<NAME>-<figure>.png, .svg, .pdf          each drawing
+    manifest.json                                    what was run, by which code, where, for how long
+
+It may be called while the sweep is under way: the page then tells how far it has come, and chapters how many of their
+cells they show.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from urbe.experiments import chapters
 from urbe.experiments.base import AnyExperiment
+from urbe.experiments.row_files import FOLDER as ROWS
+from urbe.experiments.row_files import row_files
+from urbe.experiments.run_state import run_state
 from urbe.io.atomic import Writer, replace_files, text_writer
 from urbe.sweep import provenance
-from urbe.sweep.finished import Finished, load_finished, read_plan
-from urbe.sweep.sources import code_digest
-from urbe.sweep.status import read_status
+from urbe.sweep.finished import read_plan
+from urbe.sweep.status import Status, read_status
 
 if TYPE_CHECKING:
-    from urbe.report.content import Chapter
+    from urbe.report.content import Facts
 
 TITLE = "Decisions that hold when the model does not"
 LEAD = (
@@ -35,15 +42,43 @@ LEAD = (
     "stated commit; the rows behind each chapter are in the folder rows, beside this page.",
 )
 
-_CHUNK = 10_000
-"""Rows turned into text at a time."""
+
+@dataclass
+class Memory:
+    """What was drawn before, by name of the experiment: a chapter whose cells are the same is not drawn again."""
+
+    drawn: dict[str, chapters.Drawn] = field(default_factory=dict)
+    html: dict[str, str] = field(default_factory=dict)
+
+
+class _Report(NamedTuple):
+    """All that goes on the page.
+
+    Attributes:
+      scale: of the sweep.
+      status: of the sweep, None when unknown.
+      parts: experiments and their chapters.
+    """
+
+    scale: str
+    status: Status | None
+    parts: tuple[tuple[AnyExperiment, chapters.Drawn], ...]
+
+    def kept(self, name: str) -> int:
+        """How many cells of an experiment are from an earlier run."""
+        return int(self.status["experiments"].get(name, {}).get("kept", 0)) if self.status else 0
+
+    @property
+    def cells(self) -> list[Any]:
+        """All that are finished."""
+        return [cell for _, drawn in self.parts for cell in drawn.finished.cells]
 
 
 def write_report(output: Path, figures: Sequence[AnyExperiment] | None = None) -> Path:
-    """Writes the page of the last sweep in a folder, from its finished cells.
+    """Writes the page of the last sweep in a folder with all its files, from the finished cells; all of them or none.
 
     Args:
-      output: folder of the sweep; `index.html`, `rows/<NAME>.csv` and `manifest.json` are written there, all or none.
+      output: folder of the sweep.
       figures: experiments to show, of those that were run; by default all of `urbe.experiments.FIGURES` that were.
 
     Returns:
@@ -52,107 +87,118 @@ def write_report(output: Path, figures: Sequence[AnyExperiment] | None = None) -
     Raises:
       FileNotFoundError: no sweep was run into the folder.
     """
+    from urbe.report.export import FOLDER, figure_files, old_files
+
+    report = _gather(output, figures, Memory())
+    writers: dict[str, Writer] = {}
+    links: dict[str, Sequence[str]] = {}
+    for experiment, drawn in report.parts:
+        rows = row_files(experiment, drawn.finished.rows())
+        links[experiment.NAME] = tuple(rows)
+        writers |= rows
+    drawings, by_figure = figure_files([drawn.chapter for _, drawn in report.parts])
+    writers |= drawings
+    writers["manifest.json"] = text_writer([json.dumps(_manifest(report), indent=1), "\n"])
+    writers["index.html"] = text_writer([_page(output, report, links | by_figure)])
+    for folder in (ROWS, FOLDER):
+        (output / folder).mkdir(exist_ok=True)
+    replace_files({output / path: writer for path, writer in writers.items()})
+    for path in old_files(output, list(writers)):
+        path.unlink(missing_ok=True)  # whoever watches may have done it
+    return output / "index.html"
+
+
+def write_page(
+    output: Path, figures: Sequence[AnyExperiment] | None = None, *, memory: Memory, refresh: int
+) -> tuple[Path, int, int]:
+    """Writes the page alone, drawing what changed; for a sweep that is under way.
+
+    Args:
+      output, figures: see `write_report`.
+      memory: of the last call; updated.
+      refresh: seconds after which the page reads itself again, until the sweep is finished.
+
+    Returns:
+      the path of the page, and how many cells are finished, of how many.
+    """
+    report = _gather(output, figures, memory)
+    text = _page(output, report, {}, refresh, memory.html)
+    replace_files({output / "index.html": text_writer([text])})
+    return output / "index.html", *_counts(report)
+
+
+def _gather(output: Path, figures: Sequence[AnyExperiment] | None, memory: Memory) -> _Report:
     from urbe.experiments import FIGURES
-    from urbe.report.page import render
 
     plan = read_plan(output)
-    chosen = [figure for figure in (FIGURES if figures is None else figures) if figure.NAME in plan.cells]
-    status = read_status(output)
-    chapters: list[Chapter] = []
-    records: dict[str, Any] = {}
-    writers: dict[Any, Writer] = {}
-    for experiment in chosen:
-        digest = code_digest(experiment.__name__)
-        finished = load_finished(output, experiment.NAME, experiment.Row, digest)
-        kept = status["experiments"].get(experiment.NAME, {}).get("kept", 0) if status else 0
-        chapters.append(_chapter(experiment, finished, kept))
-        records[experiment.NAME] = _record(experiment, finished, kept, digest)
-        writers[output / "rows" / f"{experiment.NAME}.csv"] = text_writer(_csv(experiment, finished.rows()))
-    wall = float(status["seconds"]) if status else 0.0
-    versions, machine = provenance.versions(), provenance.machine()
-    manifest = {
-        "scale": plan.scale,
-        "wall_seconds": wall,
-        "commit": provenance.commit(),
-        "versions": versions,
-        "machine": machine,
-        "experiments": records,
-    }
-    seconds = sum(record["cell_seconds"] for record in records.values())
-    facts = (
-        ("Scale", plan.scale),
-        ("Time", f"{seconds:.1f} s in cells, {wall:.1f} s this run"),
-        ("Machine", f"{machine['processor']}, {machine['cores']} cores, {machine['system']}"),
-        ("Software", f"Python {machine['python']}, " + ", ".join(f"{name} {text}" for name, text in versions.items())),
+    report = _Report(plan.scale, read_status(output), ())
+    for experiment in FIGURES if figures is None else figures:
+        name = experiment.NAME
+        if name not in plan.cells:
+            continue
+        if name not in memory.drawn or memory.drawn[name].state != chapters.state_of(output, plan, name):
+            memory.drawn[name] = chapters.draw(output, plan, experiment, report.kept(name))
+            memory.html.pop(name, None)
+        report = report._replace(parts=(*report.parts, (experiment, memory.drawn[name])))
+    return report
+
+
+def _page(
+    output: Path,
+    report: _Report,
+    links: dict[str, Sequence[str]],
+    refresh: int = 0,
+    html: dict[str, str] | None = None,
+) -> str:
+    from urbe.report.page import render
+
+    state = run_state(output, *_counts(report), report.status, refresh)
+    shown = [drawn.chapter for _, drawn in report.parts]
+    return render(TITLE, LEAD, _facts(report), shown, files=links, state=state, drawn=html)
+
+
+def _counts(report: _Report) -> tuple[int, int]:
+    """Cells that are finished, and all."""
+    done = len(report.cells)
+    return done, done + sum(len(drawn.finished.missing) for _, drawn in report.parts)
+
+
+def _facts(report: _Report) -> Facts:
+    from urbe.report.numbers import duration
+
+    machines = Counter(tuple(cell.record.machine.items()) for cell in report.cells)
+    versions = Counter(tuple(cell.record.versions.items()) for cell in report.cells)
+    done, total = _counts(report)
+    seconds = sum(chapters.seconds(drawn.finished) for _, drawn in report.parts)
+    wall = f", {duration(report.status['seconds'])} in the last run" if report.status else ""
+    launcher = f" on {report.status['launcher']}" if report.status else ""
+    return (
+        ("Scale", report.scale),
+        ("Cells", f"{done}" if done == total else f"{done} of {total}"),
+        ("Time", f"{duration(seconds)} in cells{wall}{launcher}"),
+        ("Commit", chapters.commits_text(report.cells)),
+        ("Machine", "; ".join(_machine(dict(each)) for each, _ in machines.most_common()) or "none"),
+        ("Software", "; ".join(_named(dict(each)) for each, _ in versions.most_common()) or "none"),
     )
-    page = output / "index.html"
-    writers[output / "manifest.json"] = text_writer([json.dumps(manifest, indent=1), "\n"])
-    writers[page] = text_writer([render(TITLE, LEAD, facts, chapters)])
-    (output / "rows").mkdir(exist_ok=True)
-    replace_files(writers)
-    return page
 
 
-def _chapter(experiment: AnyExperiment, finished: Finished, kept: int) -> Chapter:
-    from urbe.report.content import Chapter, Section
-
-    n_cells, n_rows = len(finished.cells), len(finished.rows())
-    missing = len(finished.missing)
-    try:
-        sections = experiment.plot(experiment.analyse(finished.rows()))
-    except Exception as error:
-        if not missing:
-            raise
-        sections = [Section("", (f"Not drawn yet, from {n_cells} of {n_cells + missing} cells: {error}",))]
-    told = f"{n_cells}, with {n_rows} rows"
-    told += f"; {kept} of them kept from an earlier run" if kept else ""
-    told += f"; {missing} more are not finished" if missing else ""
-    told += f"; {len(finished.other_code)} of other code than today's" if finished.other_code else ""
-    facts = (
-        ("Cells", told),
-        ("Computing", f"{_seconds(finished):.1f} s in all, one thread per cell, compilation included"),
-        ("Commit", ", ".join("unknown" if c is None else c[:12] + c[40:] for c in _commits(finished)) or "none"),
-    )
-    return Chapter(experiment.NAME, experiment.TITLE, tuple(sections), facts)
+def _machine(told: dict[str, str]) -> str:
+    return f"{told['processor']}, {told['cores']} cores, {told['system']}, Python {told['python']}"
 
 
-def _record(experiment: AnyExperiment, finished: Finished, kept: int, digest: str) -> dict[str, Any]:
-    machines = Counter(json.dumps(cell.record.machine, sort_keys=True) for cell in finished.cells)
-    times = [cell.record.finished for cell in finished.cells]
+def _named(versions: dict[str, str]) -> str:
+    return ", ".join(f"{name} {text}" for name, text in versions.items())
+
+
+def _manifest(report: _Report) -> dict[str, Any]:
     return {
-        "title": experiment.TITLE,
-        "module": experiment.__name__,
-        "code": digest,
-        "cells": len(finished.cells),
-        "missing": list(finished.missing),
-        "of_other_code": list(finished.other_code),
-        "reused": kept,
-        "rows": len(finished.rows()),
-        "cell_seconds": _seconds(finished),
-        "commits": {str(commit): n for commit, n in _commits(finished).items()},
-        "machines": [{**json.loads(machine), "cells": n} for machine, n in machines.items()],
-        "finished": [min(times), max(times)] if times else [],
-        "config": [cell.record.config for cell in finished.cells],
+        "scale": report.scale,
+        "wall_seconds": float(report.status["seconds"]) if report.status else 0.0,
+        "commit": provenance.commit(),
+        "versions": provenance.versions(),
+        "machine": provenance.machine(),
+        "experiments": {
+            experiment.NAME: chapters.record(experiment, drawn, report.kept(experiment.NAME))
+            for experiment, drawn in report.parts
+        },
     }
-
-
-def _commits(finished: Finished) -> Counter[str | None]:
-    return Counter(cell.record.commit for cell in finished.cells)
-
-
-def _seconds(finished: Finished) -> float:
-    return sum(cell.record.seconds for cell in finished.cells)
-
-
-def _csv(experiment: AnyExperiment, rows: Sequence[Any]) -> Iterator[str]:
-    """The rows of all cells as text, a piece at a time; floats as Python writes them, which reads back the same."""
-    yield _text([experiment.Row._fields])
-    left = iter(rows)
-    while piece := list(islice(left, _CHUNK)):
-        yield _text(piece)
-
-
-def _text(rows: Sequence[Sequence[Any]]) -> str:
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerows(rows)
-    return buffer.getvalue()

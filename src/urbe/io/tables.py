@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from urbe import checks
-from urbe.io.atomic import replace_files, text_writer
+from urbe.io.atomic import Writer, replace_files, text_writer
 from urbe.io.logs import arrow_part, format_of
 
 
@@ -32,12 +32,17 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, np.ndarray])
     if format_of(path) == "csv":
         replace_files({path: text_writer(_csv(list(table), list(table.values())))})
         return
+    replace_files({path: parquet_writer(table)})
+
+
+def parquet_writer(columns: Mapping[str, Sequence[Any] | np.ndarray]) -> Writer:
+    """Writes columns of equal length as Parquet; needs `pip install urbe[logs]`."""
     arrow, parquet = arrow_part(), arrow_part("parquet")
 
     def write(file: BinaryIO) -> None:
-        parquet.write_table(arrow.table(table), file)
+        parquet.write_table(arrow.table(dict(columns)), file)
 
-    replace_files({path: write})
+    return write
 
 
 def _column(name: str, column: np.ndarray) -> np.ndarray:

@@ -33,6 +33,7 @@ def render(
     *,
     files: Mapping[str, Sequence[str]] | None = None,
     state: State | None = None,
+    drawn: dict[str, str] | None = None,
 ) -> str:
     """The page as HTML text.
 
@@ -44,9 +45,14 @@ def render(
       files: relative paths of files beside the page, by name of the chapter (its rows) or `figure_anchor` (the drawing
         in other formats).
       state: of a run that is under way.
+      drawn: HTML of chapters that are the same as before, by name; those that are not there are added.
     """
     _check_anchors(chapters)
     beside = files or {}
+    bodies = {} if drawn is None else drawn
+    for chapter in chapters:
+        if chapter.name not in bodies:
+            bodies[chapter.name] = _chapter(chapter, beside)
     claimed = claims_table(chapters)
     parts = [
         "<!DOCTYPE html>",
@@ -70,7 +76,7 @@ def render(
         "</header>",
         f'<main id="{MAIN}" tabindex="-1">',
         claimed,
-        *(_chapter(chapter, beside) for chapter in chapters),
+        *(bodies[chapter.name] for chapter in chapters),
         "</main>",
         f"<script>\n{_script()}</script>",
         "</body>",

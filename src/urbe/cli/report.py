@@ -1,0 +1,112 @@
+"""`urbe report`: the page of a run of `urbe reproduce`, finished or not; nothing is run."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from urbe.experiments.base import AnyExperiment
+
+HELP = """\
+The page is drawn from the cells that are finished, whatever code computed them. What is not there yet is said on it.
+
+written into DIR:
+  index.html                            the report, one page, to be opened in any browser; it needs no network
+  rows/NAME.csv, .parquet               the numbers behind each chapter (Parquet with: pip install "urbe[logs]")
+  figures/NAME-FIGURE.png, .svg, .pdf   each drawing, for papers
+  manifest.json                         configuration, commits, versions, times
+
+examples:
+  urbe report                           the page of results/
+  urbe report results --only seven_states
+                                        one chapter
+  urbe report results --watch           while urbe reproduce runs elsewhere: the page is written anew as cells finish,
+                                        and reads itself again in the browser; ends with the run, or with Ctrl-C
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Adds the command and its options."""
+    parser = commands.add_parser(
+        "report",
+        help="write the report of a run, also while it is under way",
+        description="Writes the report of a run of urbe reproduce: a page, its figures and its rows. Runs nothing.",
+        epilog=HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("directory", nargs="?", default="results", metavar="DIR", help="of the run (results)")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="these experiments and no others")
+    parser.add_argument("--watch", action="store_true", help="follow a run that is under way")
+    parser.add_argument("--every", type=float, default=10.0, metavar="S", help="seconds between two pages (10)")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Writes the page; returns the exit code."""
+    from urbe.experiments import FIGURES
+
+    if find_spec("matplotlib") is None:
+        raise ModuleNotFoundError(
+            'Drawing needs matplotlib, which is not installed; install it with: pip install "urbe[plots]"'
+        )
+    if not options.every > 0.0:
+        raise ValueError(f"--every is {options.every:g}, expected a positive number of seconds.")
+    known = {figure.NAME: figure for figure in FIGURES}
+    unknown = [name for name in options.only or () if name not in known]
+    if unknown:
+        raise ValueError(f"--only {unknown[0]} is no experiment, expected one of {', '.join(known)}.")
+    figures = [figure for figure in FIGURES if options.only is None or figure.NAME in options.only]
+    output = Path(options.directory)
+    return watch(output, figures, options.every) if options.watch else write(output, figures)
+
+
+def write(output: Path, figures: Sequence[AnyExperiment]) -> int:
+    """Writes the page and its files, and says where."""
+    from urbe.experiments.pages import write_report
+    from urbe.experiments.row_files import NO_PARQUET, parquet_is_there
+
+    page = write_report(output, figures)
+    if not parquet_is_there():
+        print(NO_PARQUET)
+    print(f"The report is {page.resolve()}")
+    return 0
+
+
+def watch(output: Path, figures: Sequence[AnyExperiment], every: float) -> int:
+    """Writes the page again and again, and shows the run on the terminal, until it is done or has failed.
+
+    A run that is not there, or stands still, is waited for.
+
+    Raises:
+      RuntimeError: the run ended before all cells were finished.
+    """
+    from urbe.cli.watching import Screen
+    from urbe.experiments.pages import Memory, write_page
+    from urbe.experiments.run_state import is_alive
+    from urbe.sweep.finished import PLAN
+    from urbe.sweep.status import read_status
+
+    memory, seen_alive, next_page = Memory(), False, 0.0
+    page, counts = output / "index.html", (0, -1)
+    with Screen(page) as screen:
+        while counts[0] != counts[1]:
+            status = read_status(output)
+            alive = is_alive(status)
+            ended = seen_alive and not alive
+            if (output / PLAN).exists() and (ended or monotonic() >= next_page):
+                _, *found = write_page(output, figures, memory=memory, refresh=0 if ended else max(1, round(every)))
+                counts = found[0], found[1]
+                next_page = monotonic() + every
+            screen.show(status, alive, counts)
+            if ended and counts[0] != counts[1]:
+                break
+            seen_alive = seen_alive or alive
+            sleep(min(1.0, every))
+    if counts[0] != counts[1]:
+        raise RuntimeError(f"The run ended with {counts[1] - counts[0]} cells unfinished; {page} tells which failed.")
+    return write(output, figures)
