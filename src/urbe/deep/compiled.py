@@ -50,6 +50,7 @@ class Run(NamedTuple):
 
 Advance = Callable[[Run, Array], Run]
 Loop = Callable[[Run, Params | None, Array], Run]
+Begin = Callable[[jax.Array, Params | None], Run]
 
 
 def init_run(
@@ -80,6 +81,14 @@ def init_run(
     return Run(learner, world, init_meters(), init_episodes(buffer), init_trouble())
 
 
+def make_begin(settings: Settings, simulator: Simulator, schedule: Schedule | None, buffer: int) -> Begin:
+    """The compiled `init_run`: `(key, uncertain) -> run`. Shared like the loop: see `make_advance`."""
+    try:
+        return _shared_begin(settings, simulator, schedule, buffer)  # type: ignore[arg-type]
+    except TypeError:
+        return _make_begin(settings, simulator, schedule, buffer)
+
+
 def make_advance(
     settings: Settings, simulator: Simulator, uncertain: Params | None, schedule: Schedule | None
 ) -> Advance:
@@ -95,8 +104,13 @@ def make_advance(
     return lambda run, steps: loop(run, uncertain, steps)
 
 
+def _make_begin(settings: Settings, simulator: Simulator, given: Schedule | None, buffer: int) -> Begin:
+    schedule = _schedule(simulator, given)
+    return jax.jit(lambda key, uncertain: init_run(settings, simulator, uncertain, schedule, key, buffer))
+
+
 def _make_loop(settings: Settings, simulator: Simulator, given: Schedule | None) -> Loop:
-    schedule = Constant(simulator.nominal()) if given is None else given
+    schedule = _schedule(simulator, given)
 
     def one(run: Run, uncertain: Params | None) -> Run:
         world, now = run.world, run.learner.step
@@ -137,7 +151,11 @@ def _make_loop(settings: Settings, simulator: Simulator, given: Schedule | None)
     return advance
 
 
-_shared_loop = lru_cache(maxsize=32)(_make_loop)
+_shared_begin, _shared_loop = lru_cache(maxsize=32)(_make_begin), lru_cache(maxsize=32)(_make_loop)
+
+
+def _schedule(simulator: Simulator, given: Schedule | None) -> Schedule:
+    return Constant(simulator.nominal()) if given is None else given
 
 
 def _observed(settings: Settings, simulator: Simulator, arrival: Arrival) -> Successors:

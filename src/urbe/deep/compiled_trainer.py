@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from urbe.deep.compiled import Run, init_run, make_advance
+from urbe.deep.compiled import Run, make_advance, make_begin
 from urbe.deep.describe import describe_or_why
 from urbe.deep.episodes import Episodes
 from urbe.deep.keys import key_data, root_key, with_keys
@@ -47,8 +47,7 @@ class CompiledTrainer:
         self._given_schedule = schedule
         params = None if uncertain is None else uncertain.params
         with double():
-            begin = jax.jit(lambda key: init_run(settings, simulator, params, self.schedule, key, record_every))
-            self._run: Run = begin(root_key(seed))
+            self._run: Run = make_begin(settings, simulator, schedule, record_every)(root_key(seed), params)
             self._advance = make_advance(settings, simulator, params, schedule)
 
     @property
