@@ -1,6 +1,7 @@
 """The experiments behind the report; `FIGURES` is the list, and nothing else knows it."""
 
 from urbe.experiments import (
+    cartpole,
     mars_rover,
     price_of_robustness,
     riverswim_regret,
@@ -17,6 +18,7 @@ FIGURES: tuple[AnyExperiment, ...] = (
     price_of_robustness,
     seven_states,
     mars_rover,
+    cartpole,
     riverswim_regret,
     safe_policies,
     variance_study,
