@@ -100,7 +100,7 @@ def jobs(code: Code, cells: Iterable[Cell], folder: Path) -> list[Job]:
             code.digest,
             cell,
             identity(code, cell),
-            folder / code.experiment / directory(code.experiment, cell),
+            folder.absolute() / code.experiment / directory(code.experiment, cell),  # for processes elsewhere
         )
         for cell in cells
     ]

@@ -34,7 +34,7 @@ from urbe.sweep import store
 from urbe.sweep.cells import Job
 from urbe.sweep.launcher import RETRIES, TICK, Event, Losses
 from urbe.sweep.provenance import cores
-from urbe.sweep.threads import one_thread
+from urbe.sweep.threads import environment, one_thread
 from urbe.sweep.work import perform
 
 
@@ -77,7 +77,7 @@ class Ray:
             task = ray.remote(num_cpus=1, max_retries=0)(_task)
             busy: dict[Any, Job] = {}
             while busy or waiting:
-                room = self.at_once or int(ray.cluster_resources().get("CPU", 1))
+                room = self.at_once or max(int(ray.cluster_resources().get("CPU", 1)), 1)
                 while waiting and len(busy) < room:
                     job = waiting.pop()
                     busy[task.remote(job, *token)] = job
@@ -135,7 +135,7 @@ def _sees(path: Path, secret: str) -> bool:
 def _token(jobs: Sequence[Job]) -> Iterator[tuple[Path, str]]:
     """A file beside the cells by which a task sees whether it is on the same file system."""
     secret = secrets.token_hex(16)
-    path = jobs[0].folder.absolute().parents[1] / f".token-{secret}"
+    path = jobs[0].folder.parents[1] / f".token-{secret}"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(secret)
     try:
@@ -152,13 +152,14 @@ def _cluster(address: str | None) -> Iterator[None]:
     if address is None:
         variables["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))  # as for processes of this machine
     options: dict[str, Any] = {"include_dashboard": False, "num_cpus": cores()} if address is None else {}
-    ray.init(
-        address=address or "local",
-        runtime_env={"env_vars": variables},
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-        **options,
-    )
+    with environment({"RAY_USAGE_STATS_ENABLED": "0"}):  # a cluster of ours reports to nobody
+        ray.init(
+            address=address or "local",
+            runtime_env={"env_vars": variables},
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            **options,
+        )
     try:
         yield
     finally:

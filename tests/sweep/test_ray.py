@@ -1,0 +1,183 @@
+"""Sweeps on Ray: the same rows, failures and resumption as on processes of this machine."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import urbe.sweep.ray as ray_launcher
+from oracles import deep_cells, dots
+from oracles.sweep_kills import AGENTS, SUMS, Sweep, is_gone, until
+from urbe.sweep import cells, store
+from urbe.sweep.local import Local
+from urbe.sweep.ray import Ray
+from urbe.sweep.run import sweep
+from urbe.sweep.sources import code_digest
+
+needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="needs the extra urbe[ray]; make test-slow installs it")
+
+
+def test_without_ray_it_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(ray_launcher, "find_spec", lambda _: None)
+    with pytest.raises(ModuleNotFoundError, match=r'pip install "urbe\[ray\]"'):
+        Ray()
+
+
+def deep_job(folder, steps=0):
+    """A cell of `oracles.deep_cells` in a folder, that logs beside it."""
+    log = folder / "log"
+    log.mkdir(exist_ok=True)
+    code = cells.Code(deep_cells.__name__, "deep_cells", deep_cells.Row, code_digest(deep_cells.__name__))
+    (job,) = cells.jobs(code, [deep_cells.Small(0, str(log), steps)], folder / "cells")
+    return job
+
+
+def test_a_machine_that_does_not_see_the_store_sends_the_finished_cell_back(tmp_path, monkeypatch):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
+    job = deep_job(tmp_path)
+    content, text = ray_launcher._task(job, tmp_path / "token", "secret")
+    assert text is None
+    assert not job.folder.exists()
+    assert not list(elsewhere.rglob("rows.npz"))
+    store.put(job.rows, content)
+    assert store.load(job.rows, deep_cells.Row, job.identity).rows == deep_cells.run(job.cell, tmp_path)
+
+    (tmp_path / "token").write_text("of another machine")  # a path of that name is not enough
+    assert ray_launcher._task(job, tmp_path / "token", "secret")[0] is not None
+    (tmp_path / "token").write_text("secret")
+    job.rows.unlink()
+    assert ray_launcher._task(job, tmp_path / "token", "secret") == (None, None)
+    assert job.rows.exists()
+
+
+def test_work_begun_on_a_machine_that_does_not_see_the_store_goes_on_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    job, seen = deep_job(tmp_path), []
+
+    def run(_, folder):
+        seen.append(folder)
+        if len(seen) == 1:
+            (folder / "half").touch()
+            raise RuntimeError("lost")
+        assert (folder / "half").exists()
+        return []
+
+    monkeypatch.setattr(deep_cells, "run", run)
+    content, text = ray_launcher._task(job, tmp_path / "none", "")
+    assert content is None
+    assert text.endswith("RuntimeError: lost\n")
+    content, text = ray_launcher._task(job, tmp_path / "none", "")
+    assert text is None
+    assert seen[0] == seen[1]
+    assert not seen[0].exists()
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A home for Ray's notes."""
+    return str(tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture(scope="module")
+def address(home):
+    """A cluster of two cores that is there already."""
+    port = 20_000 + os.getpid() % 20_000
+    paths = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "HOME": home, "PYTHONPATH": paths, "RAY_USAGE_STATS_ENABLED": "0"}
+    options = ["--head", f"--port={port}", "--num-cpus=2", "--include-dashboard=false", "--disable-usage-stats"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *options],
+        env=environment, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    for line in process.stdout:
+        if "started" in line:
+            break
+    yield f"127.0.0.1:{port}"
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def dot_jobs(folder, deeds, radii=(0.0, 0.5, 1.0, 1.5)):
+    log = folder / "log"
+    log.mkdir(parents=True)
+    (log / "deeds").touch()
+    code = cells.Code(dots.__name__, "dots", dots.Row, code_digest(dots.__name__))
+    wanted = [dots.Dot(radius, str(log), deeds.get(radius, "")) for radius in radii]
+    return {"dots": cells.jobs(code, wanted, folder / "results" / "cells")}
+
+
+def rows(jobs):
+    return [stored and stored.rows for job in jobs["dots"] for stored in [store.load(job.rows, dots.Row, job.identity)]]
+
+
+@needs_ray
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # of Ray's, on what will change in it
+def test_a_cluster_by_address_computes_the_same_rows_with_one_thread_and_tells_the_same_failures(
+    tmp_path, address, home, monkeypatch
+):
+    monkeypatch.setenv("HOME", home)
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "7")
+    found = []
+    for name, launcher in (("ray", Ray(address, retries=1)), ("local", Local(2, retries=1))):
+        jobs = dot_jobs(tmp_path / name, {0.5: "raise", 1.0: "kill"})
+        with pytest.raises(RuntimeError) as failed:
+            sweep(tmp_path / name / "results", jobs, launcher)
+        tries = Counter(path.name.rsplit(".", 3)[0] for path in (tmp_path / name / "log").glob("*.ran"))
+        found.append((rows(jobs), tries, [failure.job.cell.name for failure in failed.value.failures]))
+        assert "dots/dot-0.5: ValueError: dot-0.5 does not feel like it" in str(failed.value)
+        assert "attempt 2, the last." in str(failed.value)
+    assert found[0] == found[1]
+    assert found[0][1] == {"dot-0": 1, "dot-0.5": 1, "dot-1": 2, "dot-1.5": 1}
+    assert {row.threads for row in found[0][0][0]} == {"1"}
+
+    monkeypatch.setattr(ray_launcher, "_token", lambda _: _nowhere())  # as if the cluster did not see our files
+    jobs = dot_jobs(tmp_path / "far", {})
+    sweep(tmp_path / "far" / "results", jobs, Ray(address))
+    assert rows(jobs)[0] == found[0][0][0]
+    assert not list((tmp_path / "far").rglob("lock"))  # nobody worked there: the driver wrote what it was sent
+
+
+class _nowhere:
+    def __enter__(self):
+        return Path("/nowhere/token"), "secret"
+
+    def __exit__(self, *_):
+        pass
+
+
+@needs_ray
+@pytest.mark.slow
+def test_kills_on_a_cluster_of_this_machine(tmp_path, home):
+    """A worker, then the driver; the rows are those of undisturbed processes, and agents go on from checkpoints."""
+    whole = Sweep(tmp_path / "whole", "local")
+    whole.finish()
+    killed = Sweep(tmp_path / "killed", "ray", HOME=home)
+    process = killed.start()
+    until(lambda: killed.step("agent-1") >= 100, process)
+    os.kill(killed.worker("agent-1"), signal.SIGKILL)
+    until(lambda: set(SUMS) <= killed.finished() and len(killed.began("agent-1")) == 2, process)
+    assert killed.status()["lost"] == 1
+    worker = killed.worker("agent-1")
+    process.kill()
+    process.communicate()
+    assert "agent-1" not in killed.finished()
+    until(lambda: is_gone(worker))  # Ray ends the tasks of a driver that is gone
+    time.sleep(1.0)
+    killed.finish()
+    assert killed.rows() == whole.rows()
+    assert all(killed.began(cell) == [0] for cell in SUMS)
+    first, *later = killed.began("agent-1")
+    assert (first, len(later)) == (0, 2)
+    assert later == sorted(later)
+    assert later[0] >= 100
+    assert killed.finished() == {*AGENTS, *SUMS}
