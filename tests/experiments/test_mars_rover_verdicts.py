@@ -112,7 +112,7 @@ def test_sensitivity_is_asked_only_of_agents_that_travel(claim, other):
     assert outcome(claim, PAPER | {other: safer()}) == "does not hold"
     assert outcome(claim, PAPER) == "undecided"
     assert outcome(claim, PAPER | {"dqn-urbe": waits()}) == "not testable"
-    assert outcome(claim, PAPER | {"dqn-urbe": sometimes}) == "not testable"
+    assert outcome(claim, PAPER | {"dqn-urbe": sometimes}) == "undecided"  # whether it travels is
 
 
 def test_curves_cross_when_both_sides_say_so():

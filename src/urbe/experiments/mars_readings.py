@@ -86,8 +86,8 @@ def contestants(scale: Scale) -> list[tuple[str, str, str]]:
     everyone = MAIN | CONTROLS
     chosen = {
         "quick": {("harsh", WIDE): MAIN, ("harsh", SMALL): everyone, ("mild", WIDE): MAIN, ("mild", SMALL): MAIN},
-        "medium": {(world, s): everyone for world in ("harsh", "mild") for s in (WIDE, SMALL)}
-        | {("routes", SMALL): MAIN},
+        "medium": {("harsh", WIDE): everyone, ("harsh", SMALL): everyone, ("mild", WIDE): MAIN}
+        | {("mild", SMALL): everyone, ("routes", SMALL): MAIN},
         "paper": {(world, s): everyone for world in WORLDS for s in (WIDE, SMALL)},
     }[scale]
     found = [

@@ -74,9 +74,9 @@ class MarsCell:
     def cost(self) -> float:
         """See `urbe.experiments.base`: seconds, about."""
         if self.agent in (OPTIMUM, EXACT_ROBUST):
-            return 2.0
-        per_step = {"none": 6e-5, "wide": 8e-5, "small": 1.4e-4}[self.members]
-        return 6.0 + per_step * self.steps
+            return 1.0
+        per_step = {"none": 5.5e-5, "wide": 7.5e-5, "small": 1.3e-4}[self.members]
+        return 2.0 + per_step * self.steps
 
 
 class Row(NamedTuple):

@@ -46,10 +46,10 @@ RULES = (
     f"stable when it falls by less than {NEVER:.0%} of what lies between waiting for 200 steps and the exact optimum. "
     f"DQN and DQN-UBE are good when they return more than {GOOD:.0%} of the optimum. DQN-URBE is high when it is "
     "beyond the middle between waiting and the optimum. Sensitivity is the return at 0.005 minus the mean return over "
-    f"the probabilities from {MISSPECIFIED[0]:g} to {MISSPECIFIED[-1]:g}; it is not tested where DQN-URBE is not "
-    "surely high at 0.005, since who waits has nothing to lose. Curves cross near 0.2 when the first is above at "
-    f"{BELOW:g} and below at {ABOVE:g}. More often to the goal is not testable where the other agent is within 1 % of "
-    "what no policy can beat, and the difference is not below zero."
+    f"the probabilities from {MISSPECIFIED[0]:g} to {MISSPECIFIED[-1]:g}; it is not testable where DQN-URBE is not "
+    "high at 0.005, since who waits has nothing to lose, and undecided where that is. Curves cross near 0.2 when the "
+    f"first is above at {BELOW:g} and below at {ABOVE:g}. More often to the goal is not testable where the other agent "
+    "is within 1 % of what no policy can beat, and the difference is not below zero."
 )
 
 
@@ -138,12 +138,16 @@ def _less_sensitive(found: Sequence[Result], other: str) -> Iterator[Verdict]:
         lost = [each.at(NOMINAL) - sum(each.at(p) for p in MISSPECIFIED) / len(MISSPECIFIED) for each in (ours, theirs)]
         high = Question(reading, "", _advantage(found, ours), HIGH)
         told = f" It loses {_mean(lost[0]):.3f}, {NAMES[other]} {_mean(lost[1]):.3f}."
-        travelling = compare(high, interval_of(high, len(readings))) == "holds"
-        if not travelling:
-            told += " It is not surely high on the nominal model, and who waits has nothing to lose."
+        travels = compare(high, interval_of(high, len(readings)))
+        told += {
+            "does not hold": " It is not high on the nominal model, and who waits has nothing to lose.",
+            "undecided": " Whether it is high on the nominal model is undecided, and who waits has nothing to lose.",
+        }.get(travels, "")
         question = Question(reading, "What it loses less", lost[1] - lost[0], after=told)
         interval = interval_of(question, len(readings))
-        outcome = compare(question, interval) if travelling else "not testable"
+        outcome = compare(question, interval)
+        if travels != "holds":
+            outcome = "not testable" if travels == "does not hold" else "undecided"
         yield Verdict(claim, outcome, evidence(question, interval), "Fig. 3", reading.told)
 
 
