@@ -15,7 +15,7 @@ from urbe.experiments.cartpole_verdicts import (
     judge,
     over_lengths,
     over_states,
-    verdicts,
+    ways,
 )
 
 SEEDS = tuple(range(101, 109))
@@ -57,6 +57,17 @@ def found(**agents):
     """Of the paper's agents alike, but for what is said of some (with underscores for dashes)."""
     told = {agent: {} for agent in PAPER} | {name.replace("_", "-"): of for name, of in agents.items()}
     return analyse([row for agent, of in told.items() if of is not None for row in rows_of(agent, **of)])
+
+
+def verdicts(numbers):
+    """All there are."""
+    told = []
+    for inputs in numbers.inputs:
+        for acting in ways(numbers, inputs):
+            told += over_lengths(numbers, inputs, acting) + over_states(numbers, inputs, acting)
+        for change in numbers.changes(inputs):
+            told += after_change(numbers, inputs, change)
+    return told
 
 
 def outcomes(told):

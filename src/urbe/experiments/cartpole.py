@@ -142,7 +142,7 @@ def analyse(rows: Sequence[Row]) -> Found:
 
 
 def plot(found: Found) -> list[Section]:
-    """Verdicts, then the figures of the paper with their tables."""
+    """The figures of the paper with their verdicts and tables."""
     from urbe.experiments import cartpole_plots
 
     return cartpole_plots.sections(found)

@@ -37,6 +37,9 @@ PICTURED = ("robust-dqn", "dqn-urbe")
 EPSILON = 0.1
 """Share of random actions of the controls, where the paper's agents have 1e-5."""
 
+EPISODES, AFTER = 4_000, 1_000
+"""Of the paper: in training, and after a change."""
+
 TUNING_SEEDS = (0, 1, 2)
 """On which numbers of steps and windows were chosen; nothing of them is reported."""
 
@@ -138,8 +141,8 @@ CELLS: dict[Scale, tuple[CartPoleCell, ...]] = {
         *_cells("scaled", PAPER, FRESH_SEEDS, 25_000, 10_000, dict.fromkeys(PICTURED, (HARD_CHANGE,))),
     ),
     "paper": (
-        *_cells("raw", ALL, FRESH_SEEDS, 4_000, 1_000, dict.fromkeys(ALL, CHANGES), "episodes"),
-        *_cells("scaled", ALL, FRESH_SEEDS, 4_000, 1_000, dict.fromkeys(ALL, CHANGES), "episodes"),
+        *_cells("raw", ALL, FRESH_SEEDS, EPISODES, AFTER, dict.fromkeys(ALL, CHANGES), "episodes"),
+        *_cells("scaled", ALL, FRESH_SEEDS, EPISODES, AFTER, dict.fromkeys(ALL, CHANGES), "episodes"),
     ),
 }
 """Quick is long enough to learn to balance. Medium gives ten seeds of everything what fits into two hours of one core:

@@ -1,13 +1,16 @@
-"""The CartPole chapter: verdicts, and the paper's figures with their tables."""
+"""The CartPole chapter: the paper's figures, each with its verdicts and tables."""
 
 from __future__ import annotations
 
+from matplotlib.axes import Axes
+
+from urbe.experiments import cartpole_verdicts as verdicts
 from urbe.experiments.cartpole import Found
-from urbe.experiments.cartpole_cells import FRESH_SEEDS, LENGTHS, NOMINAL, PAPER, TUNING_SEEDS
+from urbe.experiments.cartpole_cells import AFTER, EPISODES, FRESH_SEEDS, LENGTHS, NOMINAL, PAPER, TUNING_SEEDS
 from urbe.experiments.cartpole_curves import Curves, around_change, bands, over_lengths
 from urbe.experiments.cartpole_state_plots import states_section
 from urbe.experiments.cartpole_tables import change_table, lengths_table, returns_table
-from urbe.experiments.cartpole_verdicts import MARGIN, REACHED, verdicts, ways
+from urbe.experiments.cartpole_verdicts import MARGIN, REACHED, ways
 from urbe.report.content import Exhibit, Section
 from urbe.report.curves import draw_bands, mark_changes
 from urbe.report.figures import styled
@@ -17,17 +20,17 @@ ACTING = {"greedy": "acting greedily", "noisy": "acting with the noise of traini
 
 
 def sections(found: Found) -> list[Section]:
-    """The verdicts, then a section for each figure."""
+    """What was run and by which rules it is judged, then a section for each figure with its verdicts."""
     with styled():
         return [
-            _verdicts(found),
+            _opening(found),
             *(_lengths(found, inputs) for inputs in found.inputs),
             states_section(found),
             *(_changes(found, inputs) for inputs in found.inputs if found.changes(inputs)),
         ]
 
 
-def _verdicts(found: Found) -> Section:
+def _opening(found: Found) -> Section:
     text = (
         "A cart is pushed left or right to keep its pole upright for 200 steps; a step survived pays 1. Agents learn "
         f"with a pole of half length {NOMINAL:g} and the paper's networks and hyper-parameters, robust ones with its "
@@ -52,7 +55,7 @@ def _verdicts(found: Found) -> Section:
         ("Tuning", f"numbers of steps were chosen on the seeds {', '.join(map(str, TUNING_SEEDS))}; nothing else was"),
         ("Training", _trained(found)),
     )
-    return Section("Verdicts", text, verdicts=tuple(verdicts(found)), facts=facts)
+    return Section("", text, facts=facts)
 
 
 def _counted(found: Found) -> str:
@@ -67,10 +70,12 @@ def _counted(found: Found) -> str:
 def _trained(found: Found) -> str:
     told = []
     for inputs in found.inputs:
-        steps = [n for agent in found.agents(inputs) for n in found.by_seed(inputs, agent, "steps").values()]
-        low, high = min(steps), max(steps)
-        told.append(f"{inputs} inputs: {low:,.0f} steps" + (f" to {high:,.0f}" if high > low else ""))
-    return "; ".join(told)
+        ranges = []
+        for metric in ("steps", "ended"):
+            of = [n for agent in found.agents(inputs) for n in found.by_seed(inputs, agent, metric).values()]
+            ranges.append(f"{min(of):,.0f}" + (f" to {max(of):,.0f}" if max(of) > min(of) else ""))
+        told.append(f"{inputs} inputs: {ranges[0]} steps, {ranges[1]} episodes")
+    return "; ".join(told) + f"; the paper has {EPISODES:,} episodes, and {AFTER:,} after a change"
 
 
 def _split(found: Found, inputs: str) -> list[list[str]]:
@@ -107,7 +112,8 @@ def _lengths(found: Found, inputs: str) -> Section:
         f"Test returns over pole lengths, {inputs} inputs",
         (f"The paper's Fig. 5, with {inputs} inputs.",),
         (exhibit,),
-        (lengths_table(found, inputs),),
+        tuple(lengths_table(found, inputs, acting) for acting in told),
+        tuple(verdict for acting in told for verdict in verdicts.over_lengths(found, inputs, acting)),
     )
 
 
@@ -123,6 +129,7 @@ def _changes(found: Found, inputs: str) -> Section:
         text,
         tuple(exhibits),
         tuple(change_table(found, inputs, change) for change in changes),
+        tuple(verdict for change in changes for verdict in verdicts.after_change(found, inputs, change)),
     )
 
 
@@ -153,11 +160,7 @@ def _over_time(found: Found, inputs: str, metric: str) -> Exhibit:
     )
 
 
-def _draw(panel: object, curves: Curves) -> None:
-    from matplotlib.axes import Axes
-
-    assert isinstance(panel, Axes)
+def _draw(panel: Axes, curves: Curves) -> None:
     panel.set_ylim(0.0, 208.0)
     if curves.of and len(curves.x) > 1:
         draw_bands(panel, curves.x, bands(curves))
-    panel.set_ylim(0.0, 208.0)

@@ -11,6 +11,7 @@
     before, early, late, after  training      mean return in the windows of a change, see `windows`
     recovery    training                      steps until the last episodes were as good as before, nearly; inf if never
     steps       training                      trained in all, the pole unchanged
+    ended       training                      episodes that ended meanwhile
 
 Steps and episodes of curves count from the change where there is one, and from the beginning of training else; those
 before the change are below 0. The episode that was under way keeps its pole and belongs to neither side. What a cell
@@ -51,7 +52,8 @@ def run_cell(cell: CartPoleCell, folder: Path) -> list[Row]:
     """All numbers of a cell."""
     agent = trained(make(cell), folder / "run", cell, 0)
     at, before = agent.step, agent.history.episodes
-    rows = [_row(cell, 0.0, "training", "steps", 0.0, float(at)), *_tests(cell, agent, 0.0, LENGTHS)]
+    rows = [_row(cell, 0.0, "training", "steps", 0.0, at), _row(cell, 0.0, "training", "ended", 0.0, _ended(agent))]
+    rows += _tests(cell, agent, 0.0, LENGTHS)
     rows += [_row(cell, 0.0, "training", "curve", x, y) for x, y in curve(before["step"], before["return"], at)]
     rows += _states(cell, agent)
     for length in cell.changes:

@@ -11,7 +11,7 @@ from urbe.experiments.cartpole import Found, Visits
 from urbe.experiments.cartpole_cells import NOMINAL, PICTURED
 from urbe.experiments.cartpole_states import DRAWN, LEAN, SHARE, TRACK
 from urbe.experiments.cartpole_tables import spans_table
-from urbe.experiments.cartpole_verdicts import ways
+from urbe.experiments.cartpole_verdicts import over_states, ways
 from urbe.report.clouds import draw_cloud
 from urbe.report.content import Exhibit, Section
 from urbe.report.panels import panels
@@ -29,8 +29,13 @@ def states_section(found: Found) -> Section:
         "states, in metres times degrees.",
     )
     exhibits = [_exhibit(found, inputs) for inputs in found.inputs if _shown(found, inputs)]
+    told = [over_states(found, inputs, acting) for inputs in found.inputs for acting in ways(found, inputs)]
     return Section(
-        "States visited in tests", text, tuple(exhibits), tuple(spans_table(found, inputs) for inputs in found.inputs)
+        "States visited in tests",
+        text,
+        tuple(exhibits),
+        tuple(spans_table(found, inputs) for inputs in found.inputs),
+        tuple(verdict for each in told for verdict in each),
     )
 
 

@@ -57,16 +57,16 @@ def returns_table(found: Found, inputs: str, acting: str) -> Table:
     return table(f"Mean test return by half length, {acting}, with 95 % intervals over seeds", agents, columns)
 
 
-def lengths_table(found: Found, inputs: str) -> Table:
+def lengths_table(found: Found, inputs: str, acting: str) -> Table:
     """Mean and interquartile mean with the nominal pole and with longer ones."""
     agents = found.agents(inputs)
     columns: dict[str, list[Interval | None]] = {}
-    for acting in ways(found, inputs):
-        for where, lengths in (("nominal", (NOMINAL,)), ("longer", LONGER)):
-            scores = [level(found, inputs, a, acting, lengths, found.seeds(inputs, [a])) for a in agents]
-            columns[f"{where}, {acting}: mean"] = [mean_of(each) for each in scores]
-            columns[f"{where}, {acting}: IQM"] = [iqm_of(each) for each in scores]
-    return table("Test returns: mean and interquartile mean (IQM) over seeds, with 95 % intervals", agents, columns)
+    for where, lengths in (("nominal", (NOMINAL,)), ("longer", LONGER)):
+        scores = [level(found, inputs, a, acting, lengths, found.seeds(inputs, [a])) for a in agents]
+        columns[f"{where}: mean"] = [mean_of(each) for each in scores]
+        columns[f"{where}: IQM"] = [iqm_of(each) for each in scores]
+    title = f"Test returns, {acting}: mean and interquartile mean (IQM) over seeds, with 95 % intervals"
+    return table(title, agents, columns)
 
 
 def spans_table(found: Found, inputs: str) -> Table:
