@@ -12,7 +12,7 @@ from urbe.report.values import panels_of
 
 AGENTS = {
     "dqn": travels(), "robust-dqn": waits(), "dqn-ube": travels(share=0.9), "dqn-urbe": waits(),
-    "dqn-epsilon": travels(share=0.8), "robust-dqn-epsilon": waits(), "calibrated-dqn-urbe": travels(share=0.5),
+    "calibrated-dqn-urbe": travels(share=0.5), "dqn-epsilon": travels(share=0.8), "robust-dqn-epsilon": waits(),
 }  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def test_every_world_has_its_returns_and_its_maps(sections):
     for section, world in zip(sections[1:], ("harsh", "mild"), strict=True):
         names = [exhibit.name for exhibit in section.exhibits]
         maps = [f"visits-{world}-{members}-{way}" for members in (WIDE, SMALL) for way in ("greedy", "noisy")]
-        assert names == [f"returns-{world}", *maps]
+        assert names == [f"returns-{world}", f"nominal-{world}", *maps]
         assert all(exhibit.alt.endswith(".") for exhibit in section.exhibits)
         agents = {(row[0], row[1], row[2]) for row in section.tables[0].rows}
         assert len(agents) == len(section.tables[0].rows) == 2 * (3 + 2 * 4)
@@ -75,6 +75,19 @@ def test_returns_are_drawn_as_they_are(sections, results):
     assert drawn == pytest.approx(ube.at(0.2).mean(), rel=1e-3)
 
 
+def test_dots_tell_the_nominal_return_of_every_agent(sections, results):
+    figure = sections[1].exhibits[1].figure
+    figure.canvas.draw()
+    panels = panels_of(figure)
+    assert len(panels) == 4
+    for panel in panels:
+        assert [series.name for series in panel.series] == list(AGENTS)
+    (shown,) = (series for series in panels[3].series if series.name == "calibrated-dqn-urbe")
+    (result,) = (r for r in results if r[:4] == ("harsh", SMALL, "calibrated-dqn-urbe", "noisy"))
+    assert float(shown.value[0].split(" ")[0]) == pytest.approx(result.at(0.005).mean(), abs=1e-4)
+    assert figure.axes[0].get_xlim() == figure.axes[3].get_xlim()
+
+
 def test_bands_are_means_within_what_seeds_allow(results):
     (ube,) = (r for r in results if r[:4] == ("harsh", "none", "dqn-ube", "greedy"))
     spread = ube._replace(returns=np.arange(3.0)[:, None] + np.zeros(len(GRID)))
@@ -87,17 +100,17 @@ def test_bands_are_means_within_what_seeds_allow(results):
 
 
 def test_the_papers_four_maps_come_first_and_end_as_rows_say(sections):
-    figure = sections[1].exhibits[1].figure
+    figure = sections[1].exhibits[2].figure
     titles = [axes.get_title(loc="left") for axes in figure.axes[:8]]
     assert titles[:4] == [
-        "a  robust-dqn, p = 0.005", "b  dqn-urbe, p = 0.005", "c  dqn-ube, p = 0.2", "d  dqn-urbe, p = 0.2",
+        "(a) robust-dqn, p = 0.005", "(b) dqn-urbe, p = 0.005", "(c) dqn-ube, p = 0.2", "(d) dqn-urbe, p = 0.2",
     ]  # fmt: skip
     everyone = [f"{a}, p = {p}" for a in ("dqn", "robust-dqn", "dqn-ube", "dqn-urbe") for p in ("0.005", "0.2")]
-    assert sorted(title.split("  ")[-1] for title in titles) == sorted(everyone)
-    alt = sections[1].exhibits[1].alt
+    assert sorted(title.split(") ")[-1] for title in titles) == sorted(everyone)
+    alt = sections[1].exhibits[2].alt
     assert "robust-dqn at 0.005 goal 0%, wrecked 100%, out of time 0%" in alt
     assert "dqn at 0.005 goal 92%" in alt
-    noisy = sections[1].exhibits[2].figure
+    noisy = sections[1].exhibits[3].figure
     assert {axes.get_title(loc="left").split(",")[0] for axes in noisy.axes[:4]} == {"dqn-ube", "dqn-urbe"}
 
 
@@ -113,7 +126,7 @@ def test_shares_are_of_the_visits_to_cells(results):
 
 def test_the_page_is_whole(sections):
     page = render("Mars", (), (), [Chapter("mars_rover", "Mars Rover", tuple(sections))])
-    assert page.count("<svg") == 10
+    assert page.count("<svg") == 12
     assert "3 seeds for each agent and reading: 100, 101, 102" in page
     assert "Seeds 0, 1, 2, 3 were looked at" in page
     assert "60000 steps, in which agents finished 400 to 402 episodes" in page

@@ -70,7 +70,7 @@ def _draw(shown: Sequence[tuple[Result, float]], lettered: bool) -> Figure:
         bottom = height - (row + 1) * (_ABOVE + _SIDE + _BELOW) + _BELOW
         place = (column * across + 0.5 * (across - _SIDE), bottom, _SIDE, _SIDE)
         axes = figure.add_axes(tuple(np.array(place) / (WIDTH, height, WIDTH, height)))
-        letter = f"{'abcd'[k]}  " if lettered and k < 4 else ""
+        letter = f"({'abcd'[k]}) " if lettered and k < 4 else ""
         axes.set_title(f"{letter}{result.agent}, p = {p:g}", pad=30.0)
         axes.annotate(
             _ending(result, p).replace(", out", ",\nout"),

@@ -28,6 +28,7 @@ from urbe.experiments.mars_results import Result
 from urbe.experiments.mars_verdicts import RULES, verdicts
 from urbe.report.content import Exhibit, Facts, Section, Table
 from urbe.report.curves import draw_bands, mark_changes
+from urbe.report.dots import ROW, draw_dots
 from urbe.report.figures import Figure, styled
 from urbe.report.numbers import interval_column
 from urbe.report.panels import panels
@@ -42,6 +43,8 @@ NOISY = (
     ("robust-dqn-epsilon", "epsilon"),
 )
 
+NOMINALLY = (*GREEDY, "calibrated-dqn-urbe", "dqn-epsilon", "robust-dqn-epsilon")
+
 
 def sections(found: Sequence[Result]) -> list[Section]:
     """The verdicts, then a section for each world."""
@@ -55,12 +58,12 @@ def _verdicts(found: Sequence[Result]) -> Section:
         "A rover starts in the upper left of a grid of ten by ten cells and shall reach the lower right corner within "
         "200 steps. A move that brings it nearer may wreck it, with a probability that was 0.005 in training. The "
         "paper gives no rewards, and does not say which moves are risky. Rewards here are those of reaching the goal, "
-        "of failing, and of any other step; with both choices, an agent that travels and one that waits earn the same "
-        "near 0.2, where the paper's curves cross.",
+        "of failing, and of any other step; with failing at -1 (a step at -0.0048) or at -0.235 (a step at -0.001), an "
+        "agent that travels and one that waits earn the same near 0.2, where the paper's curves cross.",
         "What no policy can do: from distance d every way to the goal makes at least d risky moves and succeeds with "
         "(1 - p)^d at best, which all shortest paths have in common. No agent can reach the goal by a safer route, "
-        "except under the reading in which moves in line with the goal are safe. What agents learned can differ in "
-        "whether they travel at all.",
+        "except where moves in line with the goal are read as safe (safe lines). Agents differ in whether they travel "
+        "at all.",
         "Robust agents expect the worst of 15 failure probabilities, drawn anew for each seed and the same for all "
         "agents of a seed, and the nominal one. The paper draws them from (0, 1): then the best robust policy waits "
         "for 200 steps, whatever is done to explore. The small sets are those for which exact robust planning still "
@@ -127,8 +130,15 @@ def _world(found: Sequence[Result], world: str) -> Section:
         "what no policy can beat at that probability. Exact robust: the policy of exact robust planning over the "
         "agents' sets.",
     )
+    nominal = Exhibit(
+        f"nominal-{world}",
+        _nominal(here, world, sets, best),
+        f"Test return at {NOMINAL:g} of every agent, acting greedily and by noise; {told}. The table below has it.",
+        f"Expected return on the nominal model, mean over seeds and its interval, as above; right, heads act by their "
+        f"noise, all others with {EPSILON:g} of random actions. Rules: waiting, and the optimum.",
+    )
     maps = [exhibit for members in sets for exhibit in map_exhibits(here, world, members)]
-    return Section(f"{told[0].upper()}{told[1:]}", text, (returns, *maps), (_table(here, world),))
+    return Section(f"{told[0].upper()}{told[1:]}", text, (returns, nominal, *maps), (_table(here, world),))
 
 
 def _words(here: Sequence[Result], sets: Sequence[str]) -> str:
@@ -156,6 +166,34 @@ def _returns(here: Sequence[Result], world: str, sets: Sequence[str]) -> Figure:
             draw_bands(panel, np.array(GRID), {each.agent: band(each) for each in results if each is not None})
             mark_changes(panel, (NOMINAL, CHANGED), (f"{NOMINAL:g}", f"{CHANGED:g}"))
     return figure
+
+
+def _nominal(here: Sequence[Result], world: str, sets: Sequence[str], best: Result) -> Figure:
+    """Where curves cannot be told apart, dots can."""
+    everyone = [each.agent for each in here if each.agent not in (OPTIMUM, EXACT_ROBUST)]
+    agents = [agent for agent in NOMINALLY if agent in everyone]
+    figure, axes = panels(len(sets), 2, height=ROW * (len(agents) + 1), left=1.7, right=0.6, top=0.7)
+    ends = (waiting(world), float(best.at(NOMINAL)[0]))
+    found = {}
+    for members, row in zip(sets, axes, strict=True):
+        for panel, what in zip(row, ("greedy", "noisy and epsilon"), strict=True):
+            ways = ("greedy",) if what == "greedy" else ("noisy", "epsilon")
+            found[panel] = {a: r for a in agents for w in ways if (r := find(here, world, members, a, w)) is not None}
+            panel.set_title(f"{set_told(WORLDS[world], members)}, {what}", pad=22.0)
+            panel.set_xlabel(f"test return at {NOMINAL:g}")
+    dots = {panel: {a: at_nominal(r) for a, r in shown.items()} for panel, shown in found.items()}
+    everything = [end for shown in dots.values() for dot in shown.values() for end in dot] + list(ends)
+    margin = 0.05 * (max(everything) - min(everything))
+    for panel, shown in dots.items():
+        panel.set_xlim(min(everything) - margin, max(everything) + margin)
+        draw_dots(panel, list(shown), {"": list(shown.values())})
+        mark_changes(panel, ends, ("waiting", "optimum"))
+    return figure
+
+
+def at_nominal(result: Result) -> Interval:
+    """The band at the nominal probability."""
+    return Interval(*(float(line[GRID.index(NOMINAL)]) for line in band(result)))
 
 
 def band(result: Result) -> Band:

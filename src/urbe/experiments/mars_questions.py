@@ -27,12 +27,12 @@ class Reading(NamedTuple):
 
     @property
     def told(self) -> str:
-        """The reading in words."""
+        """The reading in a few words."""
         world = WORLDS[self.world]
-        parts = [world.told]
+        parts = [world.short]
         if self.members != NO_SET:
             parts.append(set_told(world, self.members))
-        return ", ".join([*parts, f"{self.acting} test policy"])
+        return ", ".join([*parts, self.acting])
 
 
 def find(found: Sequence[Result], world: str, members: str, agent: str, acting: str) -> Result | None:

@@ -46,6 +46,11 @@ class World:
     small_end: float
 
     @property
+    def short(self) -> str:
+        """The reading in a few words."""
+        return f"failing costs {-self.rewards[1]:g}" + ("" if self.risk == "any" else ", safe lines")
+
+    @property
     def told(self) -> str:
         """The reading in words."""
         rewards = "rewards ({:g}, {:g}, {:g})".format(*self.rewards)
