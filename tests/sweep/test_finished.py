@@ -62,12 +62,12 @@ def test_rows_of_other_columns_are_missing_rather_than_guessed(planned):
 
 def test_an_experiment_that_was_not_run_is_named(planned):
     assert load_finished(planned, "g", Row).cells == ()
-    with pytest.raises(KeyError, match="h is no experiment of .*, expected one of f, g"):
+    with pytest.raises(KeyError, match=r"h is no experiment of .*, expected one of f, g"):
         load_finished(planned, "h", Row)
 
 
 def test_no_sweep_says_how_to_run_one(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no sweep was run into .*; run one with: urbe reproduce --output"):
+    with pytest.raises(FileNotFoundError, match=r"no sweep was run into .*; run one with: urbe reproduce --output"):
         read_plan(tmp_path)
 
 

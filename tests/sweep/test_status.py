@@ -3,7 +3,6 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -131,4 +130,4 @@ def test_losses_are_counted_by_job():
     kinds = [losses.event(each, "Died.").kind for each in (a, a, b, a, b, b)]
     assert kinds == ["lost", "lost", "lost", "failed", "lost", "failed"]
     assert Losses(0).event(a, "Died.") == Event("failed", a, "Died.")
-    assert SimpleNamespace(**losses.event(a, "Died.")._asdict()).text == "Died. That was attempt 4, the last."
+    assert losses.event(a, "Died.").text == "Died. That was attempt 4, the last."
