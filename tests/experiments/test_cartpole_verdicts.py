@@ -9,10 +9,12 @@ from urbe.evaluation.statistics import Interval, paired_difference
 from urbe.experiments.cartpole import analyse
 from urbe.experiments.cartpole_cells import LENGTHS, NOMINAL, PAPER, Row
 from urbe.experiments.cartpole_verdicts import (
+    LONGER,
     after_change,
     dip_intervals,
     family,
     judge,
+    level,
     over_lengths,
     over_states,
     ways,
@@ -30,7 +32,9 @@ def own_luck(agent, seed):
     return 0.5 * np.sin(1.0 + 7.0 * seed + 3.0 * len(agent))
 
 
-def rows_of(agent, *, nominal=150.0, longer=100.0, noisy=None, span=1.0, seeds=SEEDS, windows=None, inputs="raw"):
+def rows_of(
+    agent, *, nominal=150.0, longer=100.0, noisy=None, span=1.0, seeds=SEEDS, windows=None, shaken=0.0, inputs="raw"
+):
     """Rows of one agent: returns with the nominal pole and with longer ones, spans, and windows of changes."""
     made = []
     for seed in seeds:
@@ -47,7 +51,7 @@ def rows_of(agent, *, nominal=150.0, longer=100.0, noisy=None, span=1.0, seeds=S
                 row(0.0, acting, "return", length, (longer if length > NOMINAL else nominal) + shift + luck)
             row(0.0, acting, "span", 0.0, span * np.exp(0.01 * own_luck(agent, seed) + shift / 100.0))
         for change, (before, early, late, after) in (windows or {}).items():
-            told = {"before": before, "early": early, "late": late, "after": after}
+            told = {"before": before, "early": early + shaken * (-1) ** seed, "late": late, "after": after}
             for metric, value in told.items():
                 row(change, "training", metric, 0.0, value + luck)
     return made
@@ -179,17 +183,21 @@ def test_recovery_cannot_be_tested_when_no_agent_dips():
     assert "robust-dqn 8" in told[0].evidence
 
 
-def test_an_unsure_dip_is_none():
-    seeds = {"seeds": SEEDS[:2]}
-    numbers = found(
-        dqn_urbe={"windows": {3.0: (190, 170, 190, 180)}, **seeds},
-        robust_dqn={"windows": {3.0: (190, 190, 190, 190)}, **seeds},
-    )
-    dips = dip_intervals(numbers, "raw", 3.0)
-    assert dips["dqn-urbe"].estimate == pytest.approx(20.0)
-    wide = family({"a": np.array([0.0, 40.0]), "b": np.array([1.0, 2.0])})
-    assert wide["a"].estimate == 20.0
-    assert wide["a"].low < 0.0
+def test_a_dip_that_is_unsure_is_none():
+    windows = {3.0: (190, 160, 190, 180)}
+    agents = {"dqn_urbe": {"windows": windows}, "robust_dqn": {"windows": windows}}
+    assert "not testable" not in {v.outcome for v in after_change(found(**agents), "raw", 3.0)}
+    shaken = found(**{name: of | {"shaken": 60.0} for name, of in agents.items()})
+    dip = dip_intervals(shaken, "raw", 3.0)["dqn-urbe"]
+    assert dip.low < 0.0 < dip.estimate == pytest.approx(30.0)
+    assert {v.outcome for v in after_change(shaken, "raw", 3.0)} == {"not testable"}
+
+
+def test_longer_poles_are_those_beyond_the_nominal_one():
+    assert LONGER == (1.0, 1.25, 1.5, 2.0, 2.5, 3.0)
+    numbers = found()
+    mean = level(numbers, "raw", "dqn", "greedy", LONGER, SEEDS)
+    np.testing.assert_allclose(mean, [100.0 + LUCK[seed] + own_luck("dqn", seed) for seed in SEEDS])
 
 
 def test_robust_dqn_that_alone_does_not_dip_has_nothing_to_recover_from():
