@@ -141,6 +141,8 @@ def test_the_control_decides_whether_any_noise_would_do():
     assert outcome(CONTROL, control, acting="noisy") == "undecided"
     assert outcome(CONTROL, control | {"robust-dqn-epsilon": waits()}, acting="noisy") == "holds"
     assert outcome(CONTROL, control | {"dqn-urbe": waits()}, acting="noisy") == "does not hold"
+    apart = {("robust-dqn-epsilon", "greedy"): waits(), ("robust-dqn-epsilon", "epsilon"): travels()}
+    assert outcome(CONTROL, {"dqn-urbe": travels()} | apart, acting="noisy") == "undecided"  # random actions count
 
 
 def test_test_policies_are_told_apart():
