@@ -43,7 +43,10 @@ def verdicts():
         Verdict("URBE earns more than UBE.", "does not hold", told, "Fig. 2b", "chain reading"),
         Verdict("Robust agents are flatter over p.", "undecided", told, "Fig. 3"),
         Verdict("The paper's weights do it too.", "not testable", "They were not published.", "Fig. 3"),
-        Verdict("Everything is faster here.", "holds", told, "Fig. 5", "seconds"),
+        *(
+            Verdict("Everything is faster here.", "holds", told, "Fig. 5", each)
+            for each in ("seconds", "steps", "episodes")
+        ),
         Verdict("A claim of our own.", "holds", told),
     )
 

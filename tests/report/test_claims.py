@@ -97,3 +97,16 @@ def test_the_same_verdict_twice_stands_at_two_places():
 def test_a_page_without_the_paper_s_claims_has_no_table_of_them():
     page = Page(render("T", (), (), [chapter("own", verdict("holds", source=""))]))
     assert "claims" not in page.ids()
+
+
+def test_readings_of_a_claim_stand_together_and_many_are_folded_at_the_head():
+    readings = ("greedy", "noisy", "both")
+    found = [verdict(outcome, reading) for outcome, reading in zip(OUTCOMES[:3], readings, strict=True)]
+    page = Page(render("T", (), (), [chapter("one", *found, verdict("holds", source="", claim="Ours."))]))
+    assert page.text["summary"] == ["3: 1 holds, 1 does not hold, 1 undecided"]
+    assert page.text["span"].count("A beats B.") == 1
+    shown = [li["class"] for li in page.all("li") if li.get("id", "").startswith("one--claim")]
+    assert shown == ["holds", "does-not-hold", "undecided"]
+    assert page.text["em"] == list(readings)
+    assert page.text["cite"] == ["Fig. 3"]
+    assert "Ours." in page.text["span"]

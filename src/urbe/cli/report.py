@@ -108,5 +108,5 @@ def watch(output: Path, figures: Sequence[AnyExperiment], every: float) -> int:
             seen_alive = seen_alive or alive
             sleep(min(1.0, every))
     if counts[0] != counts[1]:
-        raise RuntimeError(f"The run ended with {counts[1] - counts[0]} cells unfinished; {page} tells which failed.")
+        raise RuntimeError(f"The run ended with {counts[1] - counts[0]} cells unfinished; {page} shows what there is.")
     return write(output, figures)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from html import escape
+from itertools import groupby
+from typing import get_args
 
-from urbe.report.claims import AS_STATED, RULES, claims
+from urbe.report.claims import AS_STATED, RULES, Claim, claims
 from urbe.report.content import Chapter, Outcome, Verdict
 
 ANCHOR = "claims"
 TITLE = "The paper's claims"
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 
 def claims_table(chapters: Sequence[Chapter]) -> str:
@@ -17,17 +21,12 @@ def claims_table(chapters: Sequence[Chapter]) -> str:
     found = claims(chapters)
     if not found:
         return ""
-    lines = []
-    for claim in found:
-        readings = "".join(
-            f'<li>{mark(verdict.outcome)} <a href="#{anchor}">{escape(verdict.reading or AS_STATED)}</a></li>'
-            for verdict, anchor in claim.found
-        )
-        lines.append(
-            f'<tr><th scope="row" class="words">{escape(claim.source)}</th><td class="words">{escape(claim.text)}</td>'
-            f'<td class="words {css_class(claim.outcome, claim.under)}"><strong>{escape(claim.conclusion)}</strong>'
-            f'</td><td class="words"><ul>{readings}</ul></td></tr>'
-        )
+    lines = [
+        f'<tr><th scope="row" class="words">{escape(claim.source)}</th><td class="words">{escape(claim.text)}</td>'
+        f'<td class="words {css_class(claim.outcome, claim.under)}"><strong>{escape(claim.conclusion)}</strong></td>'
+        f'<td class="words">{_readings(claim, i)}</td></tr>'
+        for i, claim in enumerate(found, start=1)
+    ]
     head = "".join(f'<th scope="col" class="words">{name}</th>' for name in ("Where", "Claim", "Verdict", "Readings"))
     return "\n".join(
         [
@@ -46,22 +45,46 @@ def claims_table(chapters: Sequence[Chapter]) -> str:
 
 
 def verdict_list(verdicts: Sequence[Verdict], anchors: Iterator[str]) -> str:
-    """Verdicts as they stand in a section.
+    """Verdicts as they stand in a section; readings of one claim of the paper that follow one another stand together.
 
     Args:
       verdicts: what to show.
       anchors: for those on claims of the paper; one is taken for each.
     """
     lines = []
-    for verdict in verdicts:
-        anchor = f' id="{next(anchors)}"' if verdict.source else ""
-        source = f" <cite>{escape(verdict.source)}</cite>" if verdict.source else ""
-        reading = f" <em>{escape(verdict.reading)}</em>" if verdict.reading else ""
-        lines.append(
-            f'<li{anchor} class="{css_class(verdict.outcome)}"><strong>{escape(verdict.outcome)}</strong>{source} '
-            f"<span>{escape(verdict.claim)}</span>{reading} <small>{escape(verdict.evidence)}</small></li>"
+    for (source, claim), group in groupby(verdicts, key=lambda verdict: (verdict.source, verdict.claim)):
+        told = (
+            f"<cite>{escape(source)}</cite> <span>{escape(claim)}</span>" if source else f"<span>{escape(claim)}</span>"
         )
+        readings = list(group)
+        if source and len(readings) > 1:
+            inner = "\n".join(_verdict(verdict, next(anchors), "") for verdict in readings)
+            lines.append(f"<li>{told}\n<ul>\n{inner}\n</ul></li>")
+        else:
+            lines += [_verdict(verdict, next(anchors) if source else "", told) for verdict in readings]
     return "\n".join(['<ul class="verdicts">', *lines, "</ul>"])
+
+
+def _verdict(verdict: Verdict, anchor: str, told: str) -> str:
+    name = f' id="{anchor}"' if anchor else ""
+    reading = f" <em>{escape(verdict.reading)}</em>" if verdict.reading else ""
+    return (
+        f'<li{name} class="{css_class(verdict.outcome)}"><strong>{escape(verdict.outcome)}</strong> {told}{reading} '
+        f"<small>{escape(verdict.evidence)}</small></li>"
+    )
+
+
+def _readings(claim: Claim, number: int) -> str:
+    """The readings of a claim; more than two are folded under their counts."""
+    lines = "".join(
+        f'<li>{mark(verdict.outcome)} <a href="#{anchor}">{escape(verdict.reading or AS_STATED)}</a></li>'
+        for verdict, anchor in claim.found
+    )
+    if len(claim.found) <= 2:
+        return f"<ul>{lines}</ul>"
+    counts = Counter(verdict.outcome for verdict, _ in claim.found)
+    told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome])
+    return f'<details id="{ANCHOR}-{number}"><summary>{len(claim.found)}: {told}</summary><ul>{lines}</ul></details>'
 
 
 def mark(outcome: Outcome) -> str:

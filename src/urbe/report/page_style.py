@@ -54,13 +54,15 @@ figcaption { max-width: 50rem; margin-top: 0.5rem; font-size: 0.95rem; }
 .verdicts li { margin: 0.5rem 0; padding: 0.4rem 0.9rem; background: var(--card);
   border-left: 0.3rem solid var(--muted); }
 .verdicts strong { display: inline-block; min-width: 9rem; font-size: 0.9rem; color: var(--muted); }
+.verdicts ul { list-style: none; margin: 0.3rem 0 0; padding: 0; }
+.verdicts ul li { margin: 0.2rem 0; padding: 0.1rem 0.6rem; }
 .verdicts small { display: block; font-size: 0.85rem; color: var(--muted); }
 .verdicts .holds { border-color: var(--robust); }
 .verdicts .holds strong { color: var(--robust); }
 .verdicts .does-not-hold { border-color: var(--nominal); }
 .verdicts .does-not-hold strong { color: var(--nominal); }
 .verdicts cite, .verdicts em { font-style: normal; font-size: 0.85rem; color: var(--muted); margin-right: 0.4rem; }
-.verdicts em::before { content: "under: "; }
+.verdicts em { color: var(--ink); }
 .claims { margin-top: 2.5rem; padding: 1rem 1.25rem; background: var(--card); border: 1px solid var(--rule);
   border-radius: 0.5rem; }
 .claims p { color: var(--muted); font-size: 0.9rem; }
@@ -68,6 +70,9 @@ figcaption { max-width: 50rem; margin-top: 0.5rem; font-size: 0.95rem; }
 .claims ul { list-style: none; margin: 0; padding: 0; }
 .claims tbody td, .claims tbody th { white-space: normal; vertical-align: top; }
 .claims td { min-width: 9rem; }
+.claims td:nth-child(2) { width: 32%; }
+.claims td:nth-child(3), .claims td:nth-child(4) { width: 29%; }
+.claims details { margin: 0; }
 .holds strong, strong.holds { color: var(--robust); }
 .does-not-hold strong, strong.does-not-hold { color: var(--nominal); }
 .depends strong { color: var(--violet); }
@@ -93,7 +98,7 @@ footer { color: var(--muted); font-size: 0.85rem; padding-bottom: 3rem; margin-t
   .claims thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   .claims table, .claims tbody, .claims tr, .claims tbody th, .claims td, .claims caption { display: block; }
   .claims tr { padding: 0.5rem 0; border-bottom: 1px solid var(--rule); }
-  .claims tbody th, .claims td { border: none; padding: 0.1rem 0; }
+  .claims tbody th, .claims tr > td { width: auto; border: none; padding: 0.1rem 0; }
   .claims tbody th { font-weight: 600; }
 }
 @page { margin: 15mm; }
