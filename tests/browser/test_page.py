@@ -233,7 +233,8 @@ def test_paper_shows_everything_within_its_width(visit, site):
     assert page.evaluate(LINES)
     inner = page.locator("#curves--bands--numbers table").first
     assert inner.is_visible()
-    assert not page.locator("summary").first.is_visible()
+    assert not page.locator("figure summary").first.is_visible()
+    assert page.locator(".claims summary").first.is_visible()
     assert not page.get_by_role("button", name="Dark").is_visible()
     paper = page.pdf(format="A4", prefer_css_page_size=True)
     assert 4 <= len(re.findall(rb"/Type\s*/Page\b", paper)) <= 14

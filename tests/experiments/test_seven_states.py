@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from urbe.agents.run import Record
-from urbe.evaluation.statistics import Band
+from urbe.evaluation.statistics import Band, paired_difference
 from urbe.experiments import seven_plots, seven_states
 from urbe.experiments.seven_agents import BELIEFS, CONTENDERS
+from urbe.report.claims import claims
+from urbe.report.content import Chapter
 
 SMALL = {"tuning_seeds": 2, "reported_seeds": 3}
 
@@ -80,13 +82,29 @@ def results(**totals):
 
 def outcomes(made_up):
     verdicts = seven_plots.sections(made_up)[0].verdicts
-    assert len(verdicts) == 4 * len(BELIEFS) + 3 + 2
+    worlds = len(seven_states.WORLDS)
+    assert len([v for v in verdicts if v.source == "Fig. 2b"]) == worlds * (2 * len(BELIEFS) + 1)
+    assert len([v for v in verdicts if not v.source]) == 2 * len(BELIEFS) + 2
     return {verdict.outcome for verdict in verdicts}
 
 
 def test_verdicts_follow_the_numbers():
     assert outcomes(results(calibrated_URBE=0.49, URBE=0.48, UBE=0.46, robust=0.14)) == {"holds"}
     assert outcomes(results(calibrated_URBE=0.2, URBE=0.3, UBE=0.4, robust=0.5)) == {"does not hold"}
+
+
+def test_the_paper_s_claims_are_tested_under_every_reading_with_wider_intervals():
+    made_up = results(URBE=0.48, UBE=0.46)
+    found = claims([Chapter("seven_states", "Seven", tuple(seven_plots.sections(made_up)))])
+    assert [(c.source, c.text, c.conclusion) for c in found] == [
+        ("Fig. 2b", "URBE earns more than UBE.", "holds"),
+        ("Fig. 2b", "URBE earns more than the robust policy.", "holds"),
+    ]
+    readings = [verdict.reading for verdict, _ in found[0].found]
+    assert len(set(readings)) == len(readings) == 15
+    ours, theirs = (next(r for r in made_up if r.agent == agent).total for agent in ("URBE", "UBE"))
+    together = paired_difference(ours, theirs, confidence=1 - 0.05 / 15)
+    assert f"[{together.low:.4f}, {together.high:.4f}]" in found[0].found[0][0].evidence
 
 
 def test_the_chapter_has_every_world_with_its_figures_and_its_table():

@@ -103,7 +103,7 @@ def test_readings_of_a_claim_stand_together_and_many_are_folded_at_the_head():
     readings = ("greedy", "noisy", "both")
     found = [verdict(outcome, reading) for outcome, reading in zip(OUTCOMES[:3], readings, strict=True)]
     page = Page(render("T", (), (), [chapter("one", *found, verdict("holds", source="", claim="Ours."))]))
-    assert page.text["summary"] == ["3: 1 holds, 1 does not hold, 1 undecided"]
+    assert page.text["summary"] == ["3 readings: holds 1, does not hold 1, undecided 1"]
     assert page.text["span"].count("A beats B.") == 1
     shown = [li["class"] for li in page.all("li") if li.get("id", "").startswith("one--claim")]
     assert shown == ["holds", "does-not-hold", "undecided"]

@@ -27,7 +27,7 @@
   // Paper shows what is folded away.
   let opened = [];
   addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll("details:not([open])")];
+    opened = [...document.querySelectorAll("figure details:not([open])")];
     opened.forEach((each) => { each.open = true; });
   });
   addEventListener("afterprint", () => opened.forEach((each) => { each.open = false; }));

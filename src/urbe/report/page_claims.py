@@ -83,8 +83,9 @@ def _readings(claim: Claim, number: int) -> str:
     if len(claim.found) <= 2:
         return f"<ul>{lines}</ul>"
     counts = Counter(verdict.outcome for verdict, _ in claim.found)
-    told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome])
-    return f'<details id="{ANCHOR}-{number}"><summary>{len(claim.found)}: {told}</summary><ul>{lines}</ul></details>'
+    split = ", ".join(f"{outcome} {counts[outcome]}" for outcome in OUTCOMES if counts[outcome])
+    told = f"{len(claim.found)} readings" + (f": {split}" if len(counts) > 1 else "")
+    return f'<details id="{ANCHOR}-{number}"><summary>{told}</summary><ul>{lines}</ul></details>'
 
 
 def mark(outcome: Outcome) -> str:

@@ -70,8 +70,7 @@ figcaption { max-width: 50rem; margin-top: 0.5rem; font-size: 0.95rem; }
 .claims ul { list-style: none; margin: 0; padding: 0; }
 .claims tbody td, .claims tbody th { white-space: normal; vertical-align: top; }
 .claims td { min-width: 9rem; }
-.claims td:nth-child(2) { width: 32%; }
-.claims td:nth-child(3), .claims td:nth-child(4) { width: 29%; }
+@media (min-width: 48.01rem) { .claims td { width: 30%; } }
 .claims details { margin: 0; }
 .holds strong, strong.holds { color: var(--robust); }
 .does-not-hold strong, strong.does-not-hold { color: var(--nominal); }
@@ -98,14 +97,14 @@ footer { color: var(--muted); font-size: 0.85rem; padding-bottom: 3rem; margin-t
   .claims thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   .claims table, .claims tbody, .claims tr, .claims tbody th, .claims td, .claims caption { display: block; }
   .claims tr { padding: 0.5rem 0; border-bottom: 1px solid var(--rule); }
-  .claims tbody th, .claims tr > td { width: auto; border: none; padding: 0.1rem 0; }
+  .claims tbody th, .claims td { border: none; padding: 0.1rem 0; }
   .claims tbody th { font-weight: 600; }
 }
 @page { margin: 15mm; }
 @media print {
   body { font-size: 10pt; }
-  nav, summary, button, .skip, .tip, .ring, .files, label { display: none; }
-  details::details-content { content-visibility: visible; block-size: auto; }
+  nav, figure summary, button, .skip, .tip, .ring, .files, label { display: none; }
+  figure details::details-content { content-visibility: visible; block-size: auto; }
   main, header, footer { max-width: none; padding: 0; }
   svg { min-width: 0; }
   figure, .claims { border: none; padding: 0; }
