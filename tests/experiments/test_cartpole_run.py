@@ -141,10 +141,10 @@ def test_a_curve_holds_the_episodes_that_ended_in_each_bin():
 def test_recovery_is_the_first_time_that_recent_episodes_are_as_good_as_before_nearly():
     since = np.arange(1, 61) * 10.0
     step = np.r_[np.zeros(20), np.full(40, 100.0)]
-    assert cartpole_run.recovery(100.0, since, step) == 380.0  # after 18 of 20
-    assert cartpole_run.recovery(0.0, since, step) == 200.0
+    assert cartpole_run.recovery(100.0, since, step) == 290.0  # after 9 of 10
+    assert cartpole_run.recovery(0.0, since, step) == 100.0
     assert cartpole_run.recovery(112.0, since, step) == float("inf")
-    assert cartpole_run.recovery(1.0, since[:19], step[:19]) == float("inf")
+    assert cartpole_run.recovery(1.0, since[:9], step[:9]) == float("inf")
 
 
 def test_episodes_say_how_long_to_train_and_interruptions_do_not(tmp_path, monkeypatch):

@@ -16,6 +16,8 @@ from urbe.report.curves import draw_bands, mark_changes
 from urbe.report.figures import styled
 from urbe.report.panels import panels
 
+SIDES = " Left the paper's agents, right DQN-URBE beside controls and its variants."
+
 ACTING = {"greedy": "acting greedily", "noisy": "acting with the noise of training"}
 
 
@@ -88,24 +90,22 @@ def _split(found: Found, inputs: str) -> list[list[str]]:
 
 def _lengths(found: Found, inputs: str) -> Section:
     told = ways(found, inputs)
-    figure, axes = panels(len(told), 2, height=2.7, right=1.6, top=0.6)
     groups = _split(found, inputs)
+    figure, axes = panels(len(told), len(groups), height=2.7, right=1.6, top=0.6)
     for acting, row in zip(told, axes, strict=True):
-        for agents, panel in zip(groups, row, strict=False):
-            panel.set_title(f"{ACTING[acting]}", pad=18.0)
+        for agents, panel in zip(groups, row, strict=True):
+            panel.set_title(ACTING[acting], pad=18.0)
             panel.set_xlabel("half length of the pole")
             panel.set_ylabel("return in tests")
             _draw(panel, over_lengths(found, inputs, acting, agents))
             mark_changes(panel, [NOMINAL], ["trained"])
-        for panel in row[len(groups) :]:
-            panel.set_visible(False)
     exhibit = Exhibit(
         f"lengths-{inputs}",
         figure,
         f"Mean return in tests over half lengths of the pole from {min(LENGTHS):g} to {max(LENGTHS):g}, a line for "
         f"each agent, {inputs} inputs; one row of panels for each way of acting. The table has the numbers.",
-        "Means over seeds with 95 % intervals, point by point. Left the paper's agents, right DQN-URBE beside the "
-        "controls and its variants. The rule marks the pole of training.",
+        f"Means over seeds with 95 % intervals, point by point.{SIDES if len(groups) > 1 else ''} The rule marks the "
+        "pole of training.",
         tuple(returns_table(found, inputs, acting) for acting in told),
     )
     return Section(
@@ -136,27 +136,25 @@ def _changes(found: Found, inputs: str) -> Section:
 def _over_time(found: Found, inputs: str, metric: str) -> Exhibit:
     changes = found.changes(inputs)
     steps = metric == "curve"
-    figure, axes = panels(len(changes), 2, height=2.7, right=1.6, top=0.6)
+    groups = _split(found, inputs)
+    figure, axes = panels(len(changes), len(groups), height=2.7, right=1.6, top=0.6)
     for change, row in zip(changes, axes, strict=True):
-        present = [a for a in found.agents(inputs) if found.by_seed(inputs, a, "late", change=change)]
-        groups = [[a for a in group if a in present] for group in _split(found, inputs)]
-        for agents, panel in zip(groups, row, strict=False):
+        for group, panel in zip(groups, row, strict=True):
+            agents = [agent for agent in group if found.by_seed(inputs, agent, "late", change=change)]
             panel.set_title(f"{NOMINAL:g} to {change:g}", pad=18.0)
             panel.set_xlabel("thousand steps since the change" if steps else "episodes since the change")
             panel.set_ylabel("return in training")
             curves = around_change(found, inputs, metric, change, agents)
             _draw(panel, curves._replace(x=curves.x / 1000.0) if steps else curves)
             mark_changes(panel, [0.0], ["change"])
-        for panel in row[len(groups) :]:
-            panel.set_visible(False)
     over, of = ("steps", "episodes that ended in 1000 steps") if steps else ("episodes", "groups of episodes")
     return Exhibit(
         f"change-{inputs}-{over}",
         figure,
         f"Mean return of training episodes over {over} before and after the pole changes, a line for each agent, "
         f"{inputs} inputs; a row of panels for each change.",
-        f"Means over seeds with 95 % intervals, point by point, of {of}. "
-        "Left the paper's agents, right DQN-URBE beside the control and its variants. The rule marks the change.",
+        f"Means over seeds with 95 % intervals, point by point, of {of}.{SIDES if len(groups) > 1 else ''} The rule "
+        "marks the change.",
     )
 
 

@@ -44,7 +44,7 @@ GROUPS = 20
 PART = 10_000
 """Steps after which episodes are counted, where they say how long to train."""
 
-RECOVERED, RECENT = 0.9, 20
+RECOVERED, RECENT = 0.9, 10
 """Recovered means: the mean of so many episodes is at least that share of the one before."""
 
 

@@ -52,13 +52,13 @@ def _shown(found: Found, inputs: str) -> list[tuple[str, str]]:
 
 def _exhibit(found: Found, inputs: str) -> Exhibit:
     shown = _shown(found, inputs)
-    figure, axes = panels(2, len(shown), height=2.5, left=0.75, right=0.25, top=0.55)
+    figure, axes = panels(2, len(shown), height=2.5, left=0.75, right=0.25, top=0.7)
     for k, (agent, acting) in enumerate(shown):
         visits = found.visits(inputs, agent, acting)
         seed = median_seed(found.by_seed(inputs, agent, "span", acting))
         for row, told, of in (
             (axes[0], f"seed {seed}", visits.get(seed, [])),
-            (axes[1], f"all {len(visits)} seeds", [one for each in visits.values() for one in each]),
+            (axes[1], f"all seeds ({len(visits)})", [one for each in visits.values() for one in each]),
         ):
             panel = row[k]
             panel.set_title(f"{agent}, {acting}: {told}", fontsize=10.0)
@@ -92,8 +92,9 @@ def grid(visits: Iterable[Visits]) -> FloatArray:
 
 
 def _name_actions(panel: Axes) -> None:
-    """Names of the colours, in the panel's corner, black or white as the page has its writing."""
-    for k, (name, colour) in enumerate(PUSHES.items()):
-        height = 0.95 - 0.09 * k
-        panel.plot([0.03], [height], marker="s", markersize=6.0, color=colour, transform=panel.transAxes, clip_on=False)
-        panel.text(0.06, height, name, transform=panel.transAxes, va="center", fontsize=9.0, color=INK)
+    """Names of the colours, above the title; the writing is in the page's own colour."""
+    for left, (name, colour) in zip((0.0, 0.5), PUSHES.items(), strict=True):
+        panel.plot(
+            [left + 0.03], [1.2], marker="s", markersize=6.0, color=colour, transform=panel.transAxes, clip_on=False
+        )
+        panel.text(left + 0.08, 1.2, name, transform=panel.transAxes, va="center", fontsize=9.0, color=INK)
