@@ -1,8 +1,9 @@
 """What the paper leaves open about Mars Rover, and how it is read: rewards, risky moves, sets, budgets, seeds.
 
-Nothing here is chosen by results of learners. The small sets follow from exact planning: the end of each is the largest
-failure probability, rounded down to a multiple of 0.005, at which the best policy still travels from every start (a
-test computes it), so that robust agents have a reason to move. Epsilon of the controls is a round number.
+Nothing here but the numbers of steps is chosen by results of learners. The small sets follow from exact planning: the
+end of each is the largest failure probability, rounded down to a multiple of 0.005, at which the best policy still
+travels from every start (a test computes it), so that robust agents have a reason to move. Epsilon of the controls is a
+round number.
 """
 
 from __future__ import annotations
