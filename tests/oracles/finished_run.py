@@ -30,8 +30,11 @@ def experiment(name="dots", **changes):
     return made
 
 
-def lay(output, experiments, missing=()):
-    """Writes plan and cells, but for those whose (experiment, radius) are missing; returns the jobs by experiment."""
+def lay(output, experiments, missing=(), compute=False):
+    """Writes plan and cells, but for those whose (experiment, radius) are missing; returns the jobs by experiment.
+
+    Rows are made up, or computed here and now.
+    """
     output.mkdir(parents=True, exist_ok=True)
     jobs = {}
     for each in experiments:
@@ -41,13 +44,14 @@ def lay(output, experiments, missing=()):
     for each in experiments:
         for job in jobs[each.NAME]:
             if (each.NAME, job.cell.radius) not in missing:
-                finish(each, job)
+                finish(each, job, each.run(job.cell, output) if compute else None)
     return jobs
 
 
-def finish(each, job):
-    """Writes the rows of a cell."""
-    rows = [each.Row(job.cell.radius, "1", "gap", i, job.cell.radius / 3.0 + i) for i in range(3)]
+def finish(each, job, rows=None):
+    """Writes the rows of a cell; by default made up."""
+    if rows is None:
+        rows = [each.Row(job.cell.radius, "1", "gap", i, job.cell.radius / 3.0 + i) for i in range(3)]
     record = store.Record(
         each.NAME, job.cell.name, cells.configuration(job.cell), job.identity, job.code, "a" * 40, {"urbe": "0"},
         {"processor": "abacus", "cores": "2", "system": "Linux", "python": "3.11"},

@@ -1,0 +1,66 @@
+"""Pages of runs, in a real browser: one of a real experiment with all its files, one that is under way."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from oracles import finished_run as run
+from urbe.experiments import price_of_robustness as real
+from urbe.experiments.base import everywhere
+from urbe.experiments.pages import Memory, write_page, write_report
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """The price of robustness of one model at three radii."""
+    cells = tuple(real.PriceCell("riverswim", "L1", radius) for radius in (0.0, 0.5, 1.0))
+    price = SimpleNamespace(**{**vars(real), "CELLS": everywhere(cells)})
+    output = tmp_path_factory.mktemp("report")
+    run.lay(output, [price], compute=True)
+    return write_report(output, [price])
+
+
+def test_a_real_chapter_shows_its_figures_and_leads_to_its_files(visit, report):
+    seen = visit(report)
+    page = seen.page
+    assert seen.said == []
+    assert [url for url in seen.asked if not url.startswith("data:")] == [report.as_uri()]
+    figures = page.locator("figure")
+    assert figures.count() == 2
+    assert all(each.bounding_box()["height"] > 100 for each in page.locator("figure svg").all())
+    links = page.eval_on_selector_all("a:not([href^='#'])", "all => all.map((a) => a.getAttribute('href'))")
+    assert len(links) == 2 + 2 * 3
+    assert all((report.parent / link).stat().st_size > 0 for link in links)
+    page.locator("figure .drawing").first.focus()
+    page.keyboard.press("ArrowRight")
+    assert ", at L1 radius 0" in page.locator("figure .tip").first.inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_an_image_of_the_page_s_files_opens(visit, report):
+    page = visit(report).page
+    with page.expect_navigation():
+        page.get_by_role("link", name=".png").first.click()
+    assert page.locator("img").evaluate("(each) => each.naturalWidth") == 2000
+
+
+def test_a_page_of_a_run_under_way_follows_it(visit, tmp_path):
+    dots = run.experiment()
+    jobs = run.lay(tmp_path, [dots], {("dots", 1.0), ("dots", 1.5)})
+    run.say(tmp_path, running=2, done=2)
+    memory = Memory()
+    path, *_ = write_page(tmp_path, [dots], memory=memory, refresh=1)
+    seen = visit(path)
+    page = seen.page
+    assert page.get_by_text("2 of 4 cells done, 2 running, about 2 min left").is_visible()
+    assert page.get_by_text("Drawn from 2 of 4 cells").is_visible()
+    run.finish(dots, jobs["dots"][2])
+    run.say(tmp_path, running=1, done=3)
+    write_page(tmp_path, [dots], memory=memory, refresh=1)
+    page.get_by_text("3 of 4 cells done, 1 running").wait_for(timeout=5000)
+    run.finish(dots, jobs["dots"][3])
+    run.say(tmp_path, "done", done=4)
+    write_report(tmp_path, [dots])
+    page.get_by_text("cells done").wait_for(state="detached", timeout=5000)
+    assert page.get_by_role("link", name="dots.csv").is_visible()
+    assert seen.said == []
