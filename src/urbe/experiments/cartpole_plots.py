@@ -9,7 +9,7 @@ from urbe.experiments.cartpole import Found
 from urbe.experiments.cartpole_cells import AFTER, EPISODES, FRESH_SEEDS, LENGTHS, NOMINAL, PAPER, TUNING_SEEDS
 from urbe.experiments.cartpole_curves import Curves, around_change, bands, over_lengths
 from urbe.experiments.cartpole_state_plots import states_section
-from urbe.experiments.cartpole_tables import change_table, lengths_table, returns_table
+from urbe.experiments.cartpole_tables import change_table, changed_tests_table, lengths_table, returns_table
 from urbe.experiments.cartpole_verdicts import MARGIN, REACHED, ways
 from urbe.report.content import Exhibit, Section
 from urbe.report.curves import draw_bands, mark_changes
@@ -128,7 +128,7 @@ def _changes(found: Found, inputs: str) -> Section:
         f"A change of the pole in training, {inputs} inputs",
         text,
         tuple(exhibits),
-        tuple(change_table(found, inputs, change) for change in changes),
+        tuple(make(found, inputs, change) for change in changes for make in (change_table, changed_tests_table)),
         tuple(verdict for change in changes for verdict in verdicts.after_change(found, inputs, change)),
     )
 

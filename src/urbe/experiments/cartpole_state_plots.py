@@ -34,7 +34,7 @@ def states_section(found: Found) -> Section:
         "States visited in tests",
         text,
         tuple(exhibits),
-        tuple(spans_table(found, inputs) for inputs in found.inputs),
+        tuple(spans_table(found, inputs, acting) for inputs in found.inputs for acting in ways(found, inputs)),
         tuple(verdict for each in told for verdict in each),
     )
 

@@ -37,9 +37,9 @@ def iqm_of(scores: FloatArray) -> Interval | None:
     return stratified_bootstrap(iqm, here, stream(SEED, "iqm"), resamples=RESAMPLES)
 
 
-def table(title: str, agents: Sequence[str], columns: Mapping[str, Sequence[Interval | None]]) -> Table:
-    """A row for each agent."""
-    cells = [interval_column(column, most=1) for column in columns.values()]
+def table(title: str, agents: Sequence[str], columns: Mapping[str, Sequence[Interval | None]], most: int = 1) -> Table:
+    """A row for each agent, with at most so many decimals."""
+    cells = [interval_column(column, most=most) for column in columns.values()]
     rows = tuple((agent, *(column[i] for column in cells)) for i, agent in enumerate(agents))
     return Table(title, ("agent", *columns), rows)
 
@@ -69,48 +69,48 @@ def lengths_table(found: Found, inputs: str, acting: str) -> Table:
     return table(title, agents, columns)
 
 
-def spans_table(found: Found, inputs: str) -> Table:
+def spans_table(found: Found, inputs: str, acting: str) -> Table:
     """Spans and spreads of the states visited."""
     agents = found.agents(inputs)
     names = {"span": "span, m deg", "spread-x": "sd of x, m", "spread-theta": "sd of theta, deg"}
     columns = {
-        f"{acting}: {name}": [
-            mean_of(found.scores(inputs, a, metric, acting, seeds=found.seeds(inputs, [a]))) for a in agents
-        ]
-        for acting in ways(found, inputs)
+        name: [mean_of(found.scores(inputs, a, metric, acting, seeds=found.seeds(inputs, [a]))) for a in agents]
         for metric, name in names.items()
     }
-    cells = [interval_column(column, most=2) for column in columns.values()]
-    rows = tuple((agent, *(column[i] for column in cells)) for i, agent in enumerate(agents))
-    return Table(
-        f"States visited in tests, {inputs} inputs: means over seeds with 95 % intervals", ("agent", *columns), rows
+    return table(
+        f"States visited, {inputs} inputs, {acting}: means over seeds, 95 % intervals", agents, columns, most=2
     )
 
 
 def change_table(found: Found, inputs: str, change: float) -> Table:
-    """Returns in training around a change, the time to recover, and tests at the end."""
-    agents = [a for a in found.agents(inputs) if found.by_seed(inputs, a, "late", change=change)]
-    seeds = {a: found.seeds(inputs, [a]) for a in agents}
-
-    def column(metric: str, acting: str = "training", at: float = 0.0) -> list[Interval | None]:
-        return [mean_of(found.scores(inputs, a, metric, acting, seeds=seeds[a], change=change, at=at)) for a in agents]
-
-    columns = {metric: column(metric) for metric in ("before", "early", "late")}
+    """Returns in training around a change, and the time to recover."""
+    agents, seeds = _changed(found, inputs, change)
+    columns = {
+        metric: [mean_of(found.scores(inputs, a, metric, seeds=seeds[a], change=change)) for a in agents]
+        for metric in ("before", "early", "late")
+    }
     columns["late: IQM"] = [iqm_of(found.scores(inputs, a, "late", seeds=seeds[a], change=change)) for a in agents]
-    for acting in ways(found, inputs):
-        columns[f"test after, {acting}"] = column("return", acting, change)
-    told = table(
-        f"Returns around the change from {NOMINAL:g} to {change:g}, {inputs} inputs: in training, and in tests with "
-        "the new pole at the end; means over seeds with 95 % intervals",
-        agents,
-        columns,
-    )
+    told = table(f"Training, {NOMINAL:g} to {change:g}: mean returns over seeds, 95 % intervals", agents, columns)
     recoveries = [_recovery(found.by_seed(inputs, a, "recovery", change=change)) for a in agents]
-    return Table(
-        told.title,
-        (*told.head, "steps to 90 %"),
-        tuple((*row, text) for row, text in zip(told.rows, recoveries, strict=True)),
-    )
+    rows = tuple((*row, text) for row, text in zip(told.rows, recoveries, strict=True))
+    return Table(told.title, (*told.head, "steps to 90 %"), rows)
+
+
+def changed_tests_table(found: Found, inputs: str, change: float) -> Table:
+    """Test returns with the new pole, at the end of training with it."""
+    agents, seeds = _changed(found, inputs, change)
+    columns: dict[str, list[Interval | None]] = {}
+    for acting in ways(found, inputs):
+        scores = [found.scores(inputs, a, "return", acting, seeds=seeds[a], change=change, at=change) for a in agents]
+        columns[f"{acting}: mean"] = [mean_of(each) for each in scores]
+        columns[f"{acting}: IQM"] = [iqm_of(each) for each in scores]
+    return table(f"Tests with the pole of {change:g}, trained with it last: 95 % intervals", agents, columns)
+
+
+def _changed(found: Found, inputs: str, change: float) -> tuple[list[str], dict[str, list[int]]]:
+    """The agents that met a change, and their seeds."""
+    agents = [a for a in found.agents(inputs) if found.by_seed(inputs, a, "late", change=change)]
+    return agents, {a: found.seeds(inputs, [a]) for a in agents}
 
 
 def _recovery(of_seeds: dict[int, float]) -> str:
