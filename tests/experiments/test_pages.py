@@ -62,6 +62,18 @@ def test_without_pyarrow_there_is_no_parquet_and_no_link_to_it(output, monkeypat
     assert [path.name for path in (output / "rows").iterdir()] == ["dots.csv"]
 
 
+def test_written_again_all_files_have_the_same_bytes(output):
+    dots = run.experiment()
+    run.lay(output, [dots])
+    run.say(output, "done", done=4)
+    written = []
+    for _ in range(2):
+        write_report(output, [dots])
+        written.append({path: path.read_bytes() for path in output.rglob("*") if path.is_file()})
+    assert written[0] == written[1]
+    assert len(written[0]) == 4 * 2 + 2 + 2 + 3 + 2
+
+
 def test_figures_that_are_gone_are_deleted(output):
     dots = run.experiment()
     run.lay(output, [dots])
