@@ -6,7 +6,7 @@ import pytest
 
 import urbe.experiments
 from oracles import dots
-from urbe.cli import main
+from urbe.cli import main, reproduce
 from urbe.experiments.base import everywhere
 
 
@@ -84,6 +84,30 @@ def test_bad_requests_exit_2_with_one_sentence(tmp_path, capsys, arguments, told
     assert err.splitlines()[-1].startswith("urbe: ")
     assert told in err
     assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.usefixtures("figures")
+def test_ray_that_is_not_installed_is_named(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("urbe.sweep.ray.find_spec", lambda _: None)
+    code, _, err = run(capsys, "--output", tmp_path / "results", "--launcher", "ray")
+    assert code == 2
+    assert 'pip install "urbe[ray]"' in err
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(None, ""), (0.0, ""), (90.0, "soon done"), (600.0, "10 min left"), (36000.0, "10.0 h left")],
+)
+def test_time_left_in_words(seconds, told):
+    assert reproduce._left(seconds) == told
+
+
+def test_the_bar_names_running_cells_and_how_far_they_are():
+    cells = [{"cell": "a", "fraction": 0.25}, {"cell": "b", "fraction": None}, {"cell": "c", "fraction": None}]
+    status = {"state": "running", "running": 3, "cells": cells}
+    assert reproduce._doing(status) == "a 25%, b and 1 more"
+    assert reproduce._doing({"state": "done", "running": 0, "cells": []}) == "drawing"
 
 
 def test_help_teaches(capsys):

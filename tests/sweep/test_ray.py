@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import urbe.sweep.ray as ray_launcher
-from oracles import deep_cells, dots
+from oracles import dots
 from oracles.sweep_kills import AGENTS, SUMS, Sweep, is_gone, until
 from urbe.sweep import cells, store
 from urbe.sweep.local import Local
@@ -24,32 +24,36 @@ from urbe.sweep.sources import code_digest
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="needs the extra urbe[ray]; make test-slow installs it")
 
 
+def dot_jobs(folder, deeds, radii=(0.0, 0.5, 1.0, 1.5)):
+    log = folder / "log"
+    log.mkdir(parents=True)
+    (log / "deeds").touch()
+    code = cells.Code(dots.__name__, "dots", dots.Row, code_digest(dots.__name__))
+    wanted = [dots.Dot(radius, str(log), deeds.get(radius, "")) for radius in radii]
+    return {"dots": cells.jobs(code, wanted, folder / "results" / "cells")}
+
+
+def rows(jobs):
+    return [stored and stored.rows for job in jobs["dots"] for stored in [store.load(job.rows, dots.Row, job.identity)]]
+
+
 def test_without_ray_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr(ray_launcher, "find_spec", lambda _: None)
     with pytest.raises(ModuleNotFoundError, match=r'pip install "urbe\[ray\]"'):
         Ray()
 
 
-def deep_job(folder, steps=0):
-    """A cell of `oracles.deep_cells` in a folder, that logs beside it."""
-    log = folder / "log"
-    log.mkdir(exist_ok=True)
-    code = cells.Code(deep_cells.__name__, "deep_cells", deep_cells.Row, code_digest(deep_cells.__name__))
-    (job,) = cells.jobs(code, [deep_cells.Small(0, str(log), steps)], folder / "cells")
-    return job
-
-
 def test_a_machine_that_does_not_see_the_store_sends_the_finished_cell_back(tmp_path, monkeypatch):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
-    job = deep_job(tmp_path)
+    (job,) = dot_jobs(tmp_path, {}, radii=(0.5,))["dots"]
     content, text = ray_launcher._task(job, tmp_path / "token", "secret")
     assert text is None
     assert not job.folder.exists()
     assert not list(elsewhere.rglob("rows.npz"))
     store.put(job.rows, content)
-    assert store.load(job.rows, deep_cells.Row, job.identity).rows == deep_cells.run(job.cell, tmp_path)
+    assert store.load(job.rows, dots.Row, job.identity).rows == dots.run(job.cell, tmp_path)
 
     (tmp_path / "token").write_text("of another machine")  # a path of that name is not enough
     assert ray_launcher._task(job, tmp_path / "token", "secret")[0] is not None
@@ -61,7 +65,8 @@ def test_a_machine_that_does_not_see_the_store_sends_the_finished_cell_back(tmp_
 
 def test_work_begun_on_a_machine_that_does_not_see_the_store_goes_on_there(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    job, seen = deep_job(tmp_path), []
+    (job,) = dot_jobs(tmp_path, {}, radii=(0.5,))["dots"]
+    seen = []
 
     def run(_, folder):
         seen.append(folder)
@@ -71,7 +76,7 @@ def test_work_begun_on_a_machine_that_does_not_see_the_store_goes_on_there(tmp_p
         assert (folder / "half").exists()
         return []
 
-    monkeypatch.setattr(deep_cells, "run", run)
+    monkeypatch.setattr(dots, "run", run)
     content, text = ray_launcher._task(job, tmp_path / "none", "")
     assert content is None
     assert text.endswith("RuntimeError: lost\n")
@@ -104,19 +109,6 @@ def address(home):
     yield f"127.0.0.1:{port}"
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
-
-
-def dot_jobs(folder, deeds, radii=(0.0, 0.5, 1.0, 1.5)):
-    log = folder / "log"
-    log.mkdir(parents=True)
-    (log / "deeds").touch()
-    code = cells.Code(dots.__name__, "dots", dots.Row, code_digest(dots.__name__))
-    wanted = [dots.Dot(radius, str(log), deeds.get(radius, "")) for radius in radii]
-    return {"dots": cells.jobs(code, wanted, folder / "results" / "cells")}
-
-
-def rows(jobs):
-    return [stored and stored.rows for job in jobs["dots"] for stored in [store.load(job.rows, dots.Row, job.identity)]]
 
 
 @needs_ray

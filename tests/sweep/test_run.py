@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from oracles import deep_cells
+from oracles import dots
 from urbe.io.lock import RunLocked, acquire, release
 from urbe.sweep import cells
 from urbe.sweep.launcher import CellsFailed, Event
@@ -15,21 +15,25 @@ from urbe.sweep.sources import code_digest
 from urbe.sweep.status import read_status
 from urbe.sweep.work import perform
 
-DIGEST = code_digest(deep_cells.__name__)
+DIGEST = code_digest(dots.__name__)
 
 
 @dataclass(frozen=True)
 class Priced:
-    """A sum that says what it costs."""
+    """A dot that says what it costs."""
 
     seed: int
     log: str
     cost: float | None = None
-    steps: int = 0
+    deed: str = ""
 
     @property
     def name(self):
-        return f"sum-{self.seed}"
+        return f"dot-{self.seed}"
+
+    @property
+    def radius(self):
+        return float(self.seed)
 
 
 class Direct:
@@ -60,9 +64,9 @@ class Direct:
 
 def make(folder, costs):
     (folder / "log").mkdir(exist_ok=True)
-    code = cells.Code(deep_cells.__name__, "deep_cells", deep_cells.Row, DIGEST)
+    code = cells.Code(dots.__name__, "dots", dots.Row, DIGEST)
     wanted = [Priced(seed, str(folder / "log"), cost) for seed, cost in enumerate(costs)]
-    return {"deep_cells": cells.jobs(code, wanted, folder / "results" / "cells")}
+    return {"dots": cells.jobs(code, wanted, folder / "results" / "cells")}
 
 
 def test_the_costliest_come_first_and_the_rest_in_order(tmp_path):
@@ -82,7 +86,7 @@ def test_failures_are_told_in_the_order_of_cells_and_only_they_are_begun_again(t
     sweep(tmp_path / "results", jobs, launcher)
     assert launcher.begun == [2, 0]
     status = read_status(tmp_path / "results")
-    assert (status["state"], status["launcher"], status["experiments"]["deep_cells"]["kept"]) == (
+    assert (status["state"], status["launcher"], status["experiments"]["dots"]["kept"]) == (
         "done", "this process", 1,
     )  # fmt: skip
 
@@ -136,6 +140,6 @@ def test_a_launcher_that_lies_is_found_out(tmp_path):
 def test_paths_do_not_depend_on_where_a_process_stands(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     jobs = make(Path(), (None,))
-    assert all(job.folder.is_absolute() for job in jobs["deep_cells"])
+    assert all(job.folder.is_absolute() for job in jobs["dots"])
     sweep(Path("results"), jobs, Direct())
     assert json.loads((tmp_path / "results" / "sweep.json").read_text())["version"] == 1

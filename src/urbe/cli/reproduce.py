@@ -24,7 +24,7 @@ process was killed is begun again. Results do not depend on the launcher or on t
 scales:
   quick     under 20 minutes on two cores
   medium    the paper's networks and settings, 10 seeds, fewer steps
-  paper     the paper's numbers of episodes, 10 seeds: days on one machine
+  paper     the paper's numbers of episodes, 10 seeds: more than a day on two cores
 Cells that are the same at two scales are run once.
 
 launchers:
@@ -129,7 +129,7 @@ def _doing(status: dict[str, Any]) -> str:
 
 
 def _left(seconds: float | None) -> str:
-    if seconds is None:
+    if not seconds:
         return ""
     minutes = seconds / 60.0
     return f"{minutes / 60:.1f} h left" if minutes > 90 else f"{minutes:.0f} min left" if minutes > 2 else "soon done"

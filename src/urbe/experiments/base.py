@@ -17,7 +17,7 @@ saved there survives a killed process, so a deep cell trains in it (`train(agent
 deleted once the rows are stored.
 
 A cell may have an attribute `cost`: the seconds it takes on one core, about. Long cells are begun first, and the time
-left is told from it.
+left is told from it. What takes minutes may say how far it is: `urbe.sweep.progress.tell(folder, done, total)`.
 
 A module counts as changed, and its cells are run again, when it or any module of this package that it imports changes.
 What only `plot` needs (`urbe.report`, a module of drawings) is imported inside `plot`, and then does not count.
