@@ -115,14 +115,6 @@ def test_help_teaches(capsys):
         main(["reproduce", "--help"])
     assert stop.value.code == 0
     out = capsys.readouterr().out
-    for word in (
-        "--only",
-        "--scale",
-        "--list",
-        "--processes",
-        "--output",
-        "index.html",
-        "continues where",
-        "examples:",
-    ):
+    options = ("--only", "--scale", "--list", "--processes", "--output", "--launcher", "--address")
+    for word in (*options, "index.html", "continues where", "examples:"):
         assert word in out
