@@ -4,7 +4,7 @@ import gymnasium
 import jax
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from oracles.host_envs import SMALL, Clock
 from urbe.deep.host.env import Observations, host_env
@@ -163,3 +163,13 @@ def test_other_spaces_are_refused_with_what_to_do():
     env.action_space = gymnasium.spaces.MultiDiscrete([2, 2])
     with pytest.raises(ValueError, match=r"MultiDiscrete.*expected Discrete.*one action"):
         host_env(env)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_environments_in_processes_of_their_own_change_nothing(mode, vectors):
+    env = AsyncVectorEnv([Clock] * 3, context="spawn", autoreset_mode=mode)
+    try:
+        assert leaves(trained(env)) == leaves(vectors[mode])
+    finally:
+        env.close()
