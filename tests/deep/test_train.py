@@ -6,9 +6,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -255,7 +253,7 @@ def test_no_room_for_a_checkpoint_leaves_the_one_before(whole, fresh, tmp_path, 
 FULL = """
 import errno, os, sys
 from pathlib import Path
-from urbe.deep.compilation import cache_compilation
+from urbe.deep.compilation import cache_compilation, default_folder
 cache_compilation(sys.argv[3])
 from urbe.deep.load import load
 from urbe.deep.presets import dqn_urbe
@@ -380,57 +378,3 @@ def test_without_the_package_it_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboardX.event_file_writer", None)
     with pytest.raises(ModuleNotFoundError, match=r"urbe\[tensorboard\]"):
         tensorboard.Events(tmp_path / "tensorboard", 0)
-
-
-# compiled programs on the disk
-
-
-@pytest.fixture
-def _settings_of_jax():
-    names = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
-    before = {name: getattr(jax.config, name) for name in names}
-    yield
-    cache_compilation(before["jax_compilation_cache_dir"])
-
-
-@pytest.mark.usefixtures("_settings_of_jax")
-def test_programs_are_kept_and_broken_ones_removed(tmp_path):
-    folder = cache_compilation(tmp_path / "new" / "cache")
-    (lambda x: jax.jit(lambda y: y * 3 + 1)(x))(jnp.arange(5, dtype=jnp.float32))
-    entries = sorted(folder.glob("*-cache"))
-    assert entries
-    whole, half, empty, other = (folder / f"{name}-cache" for name in ("whole", "half", "empty", "other"))
-    data = entries[0].read_bytes()
-    for path, content in ((whole, data), (half, data[:-3]), (empty, b""), (other, b"\x28\xb5\x2f\xfd, of zstandard")):
-        path.write_bytes(content)
-    cache_compilation(folder)
-    assert [path.exists() for path in (whole, half, empty, other)] == [True, False, False, True]
-
-
-@pytest.mark.usefixtures("_settings_of_jax")
-def test_the_oldest_programs_go_when_there_are_too_many(tmp_path):
-    for age in range(5):
-        path = tmp_path / f"{age}-cache"
-        path.write_bytes(bytes(100))
-        os.utime(path, (1e9 - age, 1e9 - age))
-    (tmp_path / "checked").touch()
-    cache_compilation(tmp_path, largest=350)
-    assert sorted(path.name for path in tmp_path.glob("*-cache")) == ["0-cache", "1-cache", "2-cache"]
-
-
-def test_the_users_cache_directory_is_respected(monkeypatch, tmp_path):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    assert default_folder() == Path("/somewhere/urbe/jax")
-    for nothing in ("", "relative/path"):
-        monkeypatch.setenv("XDG_CACHE_HOME", nothing)
-        assert default_folder() == tmp_path / ".cache/urbe/jax"
-
-
-def test_importing_leaves_jax_as_it_is():
-    code = (
-        "import jax; before = {n: getattr(jax.config, n) for n in ('jax_compilation_cache_dir', 'jax_enable_x64')};"
-        "import urbe.deep.train, urbe.deep.load, urbe.deep.compilation, urbe.deep.tensorboard, sys;"
-        "assert before == {n: getattr(jax.config, n) for n in before}; assert 'tensorboardX' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
