@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from urbe.sweep.cells import Job
+
+
+class _Seen(NamedTuple):
+    """Finished cells: how many, their seconds; of those that knew their cost, that and their seconds."""
+
+    cells: int = 0
+    seconds: float = 0.0
+    cost: float = 0.0
+    cost_seconds: float = 0.0
+
+    def plus(self, cost: float | None, seconds: float) -> _Seen:
+        known = (self.cost + cost, self.cost_seconds + seconds) if cost else (self.cost, self.cost_seconds)
+        return _Seen(self.cells + 1, self.seconds + seconds, *known)
 
 
 class Pace:
@@ -15,20 +29,21 @@ class Pace:
     """
 
     def __init__(self) -> None:
-        self._finished: list[tuple[str, float | None, float]] = []
+        self._of: dict[str, _Seen] = {}
+        self._all = _Seen()
 
     def saw(self, job: Job, seconds: float) -> None:
         """A cell is finished, and took so long."""
-        self._finished.append((job.experiment, job.cost, seconds))
+        self._of[job.experiment] = self._of.get(job.experiment, _Seen()).plus(job.cost, seconds)
+        self._all = self._all.plus(job.cost, seconds)
 
     def expected(self, job: Job) -> float | None:
         """Seconds a cell takes; None when nothing is known yet."""
-        for seen in ([each for each in self._finished if each[0] == job.experiment], self._finished):
-            costs = [(cost, seconds) for _, cost, seconds in seen if cost]
-            if job.cost is None and seen:
-                return sum(seconds for _, _, seconds in seen) / len(seen)
-            if job.cost is not None and costs:
-                return job.cost * sum(seconds for _, seconds in costs) / sum(cost for cost, _ in costs)
+        for seen in (self._of.get(job.experiment, _Seen()), self._all):
+            if job.cost is None and seen.cells:
+                return seen.seconds / seen.cells
+            if job.cost is not None and seen.cost:
+                return job.cost * seen.cost_seconds / seen.cost
         return job.cost
 
 
