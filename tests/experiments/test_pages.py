@@ -94,14 +94,14 @@ def test_what_is_missing_is_said_in_its_place(output):
     assert "Drawn from 3 of 4 cells" in source
     assert "None of the 4 cells of this chapter is finished yet" in source
     assert none.drawn == 0
-    assert f"urbe reproduce --output {output}" in source
+    assert f"urbe reproduce --output {output} --scale quick --only part none whole" in source
     assert Page(source).text["h2"] == ["Dots"] * 3
     assert json.loads((output / "manifest.json").read_text())["experiments"]["none"]["finished"] == []
 
 
 def test_too_few_cells_to_draw_are_no_error_but_a_drawing_that_fails_is(output):
     def plot(_):
-        raise ValueError("no <ink>")
+        raise ValueError("no <ink>.")
 
     dots = run.experiment(plot=plot)
     jobs = run.lay(output, [dots], {("dots", 1.0)})
@@ -163,17 +163,17 @@ def test_whether_somebody_works_there(tmp_path, state, age, alive):
 
 def test_the_state_tells_counts_time_and_failures(tmp_path):
     run.say(tmp_path, failures=[f"dot-{i}" for i in range(7)], running=2)
-    state = run_state(tmp_path, 3, 12, read_status(tmp_path), 5)
+    state = run_state(3, 12, read_status(tmp_path), "urbe again", 5)
     assert (state.done, state.total, state.running, state.failed) == (3, 12, 2, 7)
     assert (state.seconds_left, state.refresh) == (125.0, 5)
     assert "dots/dot-0 failed: ValueError: no" in state.notes
     assert state.notes[-1] == "2 more failed."
     assert not any("not under way" in note for note in state.notes)
-    assert run_state(tmp_path, 12, 12, read_status(tmp_path), 5) is None
+    assert run_state(12, 12, read_status(tmp_path), "urbe again", 5) is None
     run.say(tmp_path, "stopped", running=2)
-    stopped = run_state(tmp_path, 3, 12, read_status(tmp_path), 5)
+    stopped = run_state(3, 12, read_status(tmp_path), "urbe again", 5)
     assert (stopped.running, stopped.seconds_left) == (0, None)
-    assert any("not under way" in note for note in stopped.notes)
+    assert "The run is not under way; it goes on with: urbe again" in stopped.notes
 
 
 def test_experiments_that_were_not_run_are_left_out(output):

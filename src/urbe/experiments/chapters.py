@@ -125,7 +125,7 @@ def _sections(experiment: AnyExperiment, finished: Finished) -> list[Section]:
             warnings.simplefilter("ignore")  # means over nothing, and the like
             sections = experiment.plot(experiment.analyse(finished.rows()))
     except Exception as error:
-        why = f" ({type(error).__name__}: {error})" if str(error) else ""
+        why = f" ({type(error).__name__}: {str(error).rstrip('.')})" if str(error) else ""
         return [Section("", (f"{n} of {total} cells are finished, too few to draw this chapter from{why}.",))]
     note = f"Drawn from {n} of {total} cells, since the others are not finished: numbers and verdicts may change."
     return [Section("", (note,)), *sections]

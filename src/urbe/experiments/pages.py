@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 TITLE = "Decisions that hold when the model does not"
 LEAD = (
     "Experiments with Markov decision processes whose transition probabilities are not quite known: what robustness "
-    "costs and buys, and what agents do that learn while they act. Every number below was computed by the code of the "
-    "stated commit; the rows behind each chapter are in the folder rows, beside this page.",
+    "costs and buys, what agents do that learn while they act, and which claims of the paper (Derman, Mankowitz, Mann "
+    "and Mannor, A Bayesian Approach to Robust Reinforcement Learning, 2019) hold, under which readings. Every number "
+    "below was computed by the code of the stated commit; the rows behind each chapter are beside this page.",
 )
 
 
@@ -56,11 +57,13 @@ class _Report(NamedTuple):
 
     Attributes:
       scale: of the sweep.
+      names: of its experiments.
       status: of the sweep, None when unknown.
       parts: experiments and their chapters.
     """
 
     scale: str
+    names: tuple[str, ...]
     status: Status | None
     parts: tuple[tuple[AnyExperiment, chapters.Drawn], ...]
 
@@ -131,7 +134,7 @@ def _gather(output: Path, figures: Sequence[AnyExperiment] | None, memory: Memor
     from urbe.experiments import FIGURES
 
     plan = read_plan(output)
-    report = _Report(plan.scale, read_status(output), ())
+    report = _Report(plan.scale, tuple(plan.cells), read_status(output), ())
     for experiment in FIGURES if figures is None else figures:
         name = experiment.NAME
         if name not in plan.cells:
@@ -152,9 +155,17 @@ def _page(
 ) -> str:
     from urbe.report.page import render
 
-    state = run_state(output, *_counts(report), report.status, refresh)
+    state = run_state(*_counts(report), report.status, _resume(output, report), refresh)
     shown = [drawn.chapter for _, drawn in report.parts]
     return render(TITLE, LEAD, _facts(report), shown, files=links, state=state, drawn=html)
+
+
+def _resume(output: Path, report: _Report) -> str:
+    """The command that goes on with the sweep."""
+    from urbe.experiments import FIGURES
+
+    only = f" --only {' '.join(report.names)}" if {each.NAME for each in FIGURES} != set(report.names) else ""
+    return f"urbe reproduce --output {output} --scale {report.scale}{only}"
 
 
 def _counts(report: _Report) -> tuple[int, int]:

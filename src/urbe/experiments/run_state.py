@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from urbe.sweep.status import Status
@@ -25,13 +24,13 @@ def is_alive(status: Status | None) -> bool:
     return (datetime.now(UTC) - datetime.fromisoformat(status["updated"])).total_seconds() < SILENCE
 
 
-def run_state(output: Path, done: int, total: int, status: Status | None, refresh: int = 0) -> State | None:
+def run_state(done: int, total: int, status: Status | None, resume: str, refresh: int = 0) -> State | None:
     """For the head of the page; None when all is finished.
 
     Args:
-      output: folder of the sweep.
       done, total: cells that are finished, and all there are.
       status: see `urbe.sweep.status`.
+      resume: the command that goes on with the run.
       refresh: seconds after which the page reads itself again; 0 for never.
     """
     from urbe.report.content import State
@@ -41,7 +40,7 @@ def run_state(output: Path, done: int, total: int, status: Status | None, refres
     alive = is_alive(status)
     notes = ["This page is of an unfinished run: what is missing is said in its place, and verdicts may change."]
     if not alive:
-        notes.append(f"The run is not under way; it goes on with: urbe reproduce --output {output}")
+        notes.append(f"The run is not under way; it goes on with: {resume}")
     failures = status["failures"] if status else []
     notes += [f"{each['experiment']}/{each['cell']} failed: {each['text']}" for each in failures[:_MOST]]
     notes += [f"{len(failures) - _MOST} more failed."] if len(failures) > _MOST else []

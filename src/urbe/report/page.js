@@ -95,7 +95,7 @@
     });
   }
 
-  // A run under way: the page is read again, at the same place, unless told to stay.
+  // A run under way: the page is read again unless told to stay. Browsers keep the place; what is unfolded is kept here.
   const follow = document.getElementById("follow");
   if (follow) {
     const folds = () => [...document.querySelectorAll("details")];
@@ -104,13 +104,11 @@
       const open = new Set(before.open);
       folds().forEach((each) => { if (open.has(each.id)) each.open = true; });
       follow.checked = before.follow;
-      scrollTo(0, before.scroll);
     }
-    const remember = () => keep(session, "urbe-place", JSON.stringify({
-      scroll: scrollY, follow: follow.checked, open: folds().filter((each) => each.open).map((each) => each.id),
-    }));
-    addEventListener("pagehide", remember);
+    addEventListener("pagehide", () => keep(session, "urbe-place", JSON.stringify({
+      follow: follow.checked, open: folds().filter((each) => each.open).map((each) => each.id),
+    })));
     follow.closest("label").hidden = false;
-    setInterval(() => { if (follow.checked) { remember(); location.reload(); } }, 1000 * Number(follow.dataset.seconds));
+    setInterval(() => { if (follow.checked) location.reload(); }, 1000 * Number(follow.dataset.seconds));
   }
 })();
