@@ -10,7 +10,7 @@ from urbe.deep.paper import cartpole, cartpole_set
 from urbe.evaluation.episodes import draws
 from urbe.experiments import cartpole as experiment
 from urbe.experiments import cartpole_run
-from urbe.experiments.cartpole_agents import changed, explores, make, settings
+from urbe.experiments.cartpole_agents import changed, explores, in_tests, make, settings
 from urbe.experiments.cartpole_cells import (
     ALL,
     CELLS,
@@ -179,6 +179,15 @@ def test_agents_differ_from_their_neighbours_in_one_thing():
     assert told["dqn"] == told["robust-dqn"] == told["dqn-urbe"]
     assert replace(told["dqn-epsilon"], epsilon=told["dqn"].epsilon) == told["dqn"]
     assert settings(replace(TINY, inputs="scaled")).network.scale != (1.0,)
+
+
+def test_controls_are_tested_with_random_actions_when_noisy_and_the_others_as_they_are():
+    agent = make(TINY)
+    assert in_tests(TINY, agent) is agent
+    control = in_tests(replace(TINY, agent="dqn-epsilon"), agent)
+    assert control.is_noisy
+    assert control.rule.epsilon == EPSILON
+    assert control.rule.rule == agent.policy.rule
 
 
 def test_agents_of_a_seed_share_the_set_and_the_first_weights():

@@ -38,7 +38,7 @@ def explores(agent: str) -> bool:
     return agent.endswith("-epsilon")
 
 
-def tested(cell: CartPoleCell, agent: Agent) -> Agent | Exploring:
+def in_tests(cell: CartPoleCell, agent: Agent) -> Agent | Exploring:
     """What is tested: the agent; for a control one that, asked to be noisy, takes random actions as in training."""
     return Exploring(agent.policy, EPSILON) if explores(cell.agent) else agent
 

@@ -30,7 +30,7 @@ from urbe.deep.paper import cartpole
 from urbe.evaluation.policies import WAYS
 from urbe.evaluation.robustness import evaluate
 from urbe.evaluation.trace import trace
-from urbe.experiments.cartpole_agents import changed, make, tested
+from urbe.experiments.cartpole_agents import changed, in_tests, make
 from urbe.experiments.cartpole_cells import LENGTHS, NOMINAL, PICTURED, CartPoleCell, Row
 from urbe.experiments.cartpole_states import DRAWN, FINE, LEAN, TRACK, count_states, middles, span
 from urbe.types import FloatArray
@@ -161,7 +161,7 @@ def _after_change(cell: CartPoleCell, agent: Agent, change: int, length: float) 
 
 def _tests(cell: CartPoleCell, agent: Agent, change: float, lengths: tuple[float, ...]) -> list[Row]:
     found = evaluate(
-        tested(cell, agent), {"half_length": lengths}, env=cartpole(), episodes=cell.test_episodes, seed=cell.seed
+        in_tests(cell, agent), {"half_length": lengths}, env=cartpole(), episodes=cell.test_episodes, seed=cell.seed
     )
     return [
         _row(cell, change, way, "return", length, mean)
@@ -172,7 +172,7 @@ def _tests(cell: CartPoleCell, agent: Agent, change: float, lengths: tuple[float
 
 def _states(cell: CartPoleCell, agent: Agent) -> list[Row]:
     """Of the same test episodes at the nominal pole."""
-    policy: Any = tested(cell, agent)
+    policy: Any = in_tests(cell, agent)
     noisy = agent.policy.is_noisy or policy is not agent
     rows = []
     for way in WAYS if noisy else WAYS[:1]:
