@@ -101,12 +101,17 @@ def test_a_page_without_the_paper_s_claims_has_no_table_of_them():
 
 def test_readings_of_a_claim_stand_together_and_many_are_folded_at_the_head():
     readings = ("greedy", "noisy", "both")
-    found = [verdict(outcome, reading) for outcome, reading in zip(OUTCOMES[:3], readings, strict=True)]
-    page = Page(render("T", (), (), [chapter("one", *found, verdict("holds", source="", claim="Ours."))]))
+    first, *others = (verdict(outcome, reading) for outcome, reading in zip(OUTCOMES, readings, strict=False))
+    between = (verdict("holds", source="Fig. 4"), verdict("holds", source="", claim="Ours."))
+    page = Page(render("T", (), (), [chapter("one", first, *between, *others)]))
     assert page.text["summary"] == ["3 readings: holds 1, does not hold 1, undecided 1"]
-    assert page.text["span"].count("A beats B.") == 1
-    shown = [li["class"] for li in page.all("li") if li.get("id", "").startswith("one--claim")]
-    assert shown == ["holds", "does-not-hold", "undecided"]
+    assert page.text["span"] == ["A beats B.", "A beats B.", "Ours."]
+    shown = [(li["id"], li["class"]) for li in page.all("li") if li.get("id", "").startswith("one--claim")]
+    assert shown == [
+        ("one--claim-1", "holds"), ("one--claim-3", "does-not-hold"), ("one--claim-4", "undecided"),
+        ("one--claim-2", "holds"),
+    ]  # fmt: skip
     assert page.text["em"] == list(readings)
-    assert page.text["cite"] == ["Fig. 3"]
-    assert "Ours." in page.text["span"]
+    assert page.text["cite"] == ["Fig. 3", "Fig. 4"]
+    at_the_head = [a["href"] for a in page.all("a") if "--claim-" in a["href"]]
+    assert at_the_head == ["#one--claim-1", "#one--claim-3", "#one--claim-4", "#one--claim-2"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from html import escape
-from itertools import groupby
 from typing import get_args
 
 from urbe.report.claims import AS_STATED, RULES, Claim, claims
@@ -45,23 +44,24 @@ def claims_table(chapters: Sequence[Chapter]) -> str:
 
 
 def verdict_list(verdicts: Sequence[Verdict], anchors: Iterator[str]) -> str:
-    """Verdicts as they stand in a section; readings of one claim of the paper that follow one another stand together.
+    """Verdicts as they stand in a section; those on one claim under several readings stand together, at the first.
 
     Args:
       verdicts: what to show.
       anchors: for those on claims of the paper; one is taken for each.
     """
+    grouped: dict[tuple[str, str], list[tuple[Verdict, str]]] = {}
+    for verdict in verdicts:
+        anchor = next(anchors) if verdict.source else ""
+        grouped.setdefault((verdict.source, verdict.claim), []).append((verdict, anchor))
     lines = []
-    for (source, claim), group in groupby(verdicts, key=lambda verdict: (verdict.source, verdict.claim)):
-        told = (
-            f"<cite>{escape(source)}</cite> <span>{escape(claim)}</span>" if source else f"<span>{escape(claim)}</span>"
-        )
-        readings = list(group)
-        if source and len(readings) > 1:
-            inner = "\n".join(_verdict(verdict, next(anchors), "") for verdict in readings)
+    for (source, claim), readings in grouped.items():
+        told = " ".join([*([f"<cite>{escape(source)}</cite>"] if source else []), f"<span>{escape(claim)}</span>"])
+        if len(readings) > 1 and all(verdict.reading for verdict, _ in readings):
+            inner = "\n".join(_verdict(verdict, anchor, "") for verdict, anchor in readings)
             lines.append(f"<li>{told}\n<ul>\n{inner}\n</ul></li>")
         else:
-            lines += [_verdict(verdict, next(anchors) if source else "", told) for verdict in readings]
+            lines += [_verdict(verdict, anchor, told) for verdict, anchor in readings]
     return "\n".join(['<ul class="verdicts">', *lines, "</ul>"])
 
 
