@@ -158,7 +158,7 @@ def place(page, figure, name, where):
         """([figure, name, where]) => {
           const box = document.getElementById(figure), svg = box.querySelector("svg");
           svg.scrollIntoView({block: "center"});
-          const [[, all]] = JSON.parse(box.querySelector("script").textContent);
+          const [[, , all]] = JSON.parse(box.querySelector("script").textContent);
           const [x, y] = all.find((each) => each[0] === name)[1].find((point) => point[2] === where);
           const at = new DOMPoint(x, y).matrixTransform(svg.getScreenCTM());
           return [at.x, at.y];
@@ -212,6 +212,10 @@ def test_arrow_keys_read_the_values(visit, site):
     assert after("Home", "ArrowLeft") == "robust: 0, at radius 0"
     page.keyboard.press("Escape")
     assert not tip.is_visible()
+    page.locator("#maps--heat .drawing").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#maps--heat .tip").inner_text() == "row 0: 0, at column 0. Panel: visits"
+    page.locator("#maps--lines .drawing").focus()
     assert after("ArrowRight").startswith("robust: 0.25")
     page.keyboard.press("Tab")
     assert not tip.is_visible()

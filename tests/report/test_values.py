@@ -125,8 +125,8 @@ def test_what_is_read_is_json_that_cannot_end_the_script():
         axes[0][0].set_xlabel("time")
     text = values.as_json(read(Exhibit("e", figure, "", "")))
     assert "<" not in text
-    ((across, ((name, points),)),) = json.loads(text)
-    assert (across, name) == ("time", "</script><b>")
+    ((title, across, ((name, points),)),) = json.loads(text)
+    assert (title, across, name) == ("", "time", "</script><b>")
     assert [point[2:] for point in points] == [["0", "0"], ["1", "1"], ["2", "2"]]
 
 

@@ -37,10 +37,11 @@
   for (const drawing of document.querySelectorAll(".drawing")) {
     const data = drawing.querySelector("script"), svg = drawing.querySelector("svg");
     if (!data) continue;
-    const series = [];
-    JSON.parse(data.textContent).forEach(([across, all]) => all.forEach(([name, points]) => {
+    const series = [], panels = JSON.parse(data.textContent);
+    panels.forEach(([title, across, all]) => all.forEach(([name, points]) => {
       series.push(points.map(([x, y, where, value]) => ({
         x, y, text: `${name}: ${value}` + (where === "" ? "" : `, at ${across ? across + " " : ""}${where}`),
+        panel: panels.length > 1 && title ? `. Panel: ${title}` : "",
       })));
     }));
     const ring = document.createElementNS(svg.namespaceURI, "circle");
@@ -49,11 +50,11 @@
     const tip = drawing.querySelector(".tip");
     let s = -1, i = 0;
     const hide = () => { ring.remove(); tip.hidden = true; tip.textContent = ""; };
-    const tell = (point) => {
+    const tell = (point, panel) => {
       ring.setAttribute("cx", point.x);
       ring.setAttribute("cy", point.y);
       svg.append(ring);
-      tip.textContent = point.text;
+      tip.textContent = point.text + panel;
       tip.hidden = false;
       const box = svg.getBoundingClientRect(), outer = drawing.getBoundingClientRect(), view = svg.viewBox.baseVal;
       const left = (point.x / view.width) * box.width + box.left - outer.left + drawing.scrollLeft;
@@ -73,7 +74,7 @@
       }));
       if (!found) { hide(); return; }
       [s, i] = found;
-      tell(series[s][i]);
+      tell(series[s][i], "");
     });
     svg.addEventListener("pointerleave", hide);
     drawing.addEventListener("blur", hide);
@@ -91,7 +92,7 @@
         const far = (point) => Math.abs(point.x - old.x);
         i = series[s].reduce((near, point, k, all) => (far(point) < far(all[near]) ? k : near), 0);
       } else i = Math.min(Math.max(i + step[1], 0), series[s].length - 1);
-      tell(series[s][i]);
+      tell(series[s][i], series[s][i].panel); // keys do not show where one is
     });
   }
 

@@ -116,8 +116,8 @@ def panels_of(figure: Figure) -> list[Panel]:
 
 
 def as_json(panels: Sequence[Panel]) -> str:
-    """Panels for the script of the page: `[[across, [[name, [[x, y, where, value], ...]], ...]], ...]`."""
-    content = [(panel.across, [(s.name, _points(s)) for s in panel.series]) for panel in panels]
+    """Panels for the script of the page: `[[title, across, [[name, [[x, y, where, value], ...]], ...]], ...]`."""
+    content = [(panel.title, panel.across, [(s.name, _points(s)) for s in panel.series]) for panel in panels]
     return json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
