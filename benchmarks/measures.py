@@ -125,16 +125,28 @@ def threads(repeats: int) -> list[Line]:
 
 def variance(repeats: int) -> list[Line]:
     """A plan from a posterior with its variance against the same plan without."""
-    sets = {"nominal": None, "L1": urbe.L1Ball(RADIUS), "KL": urbe.KLBall(0.1), "chi-square": urbe.Chi2Ball(0.1)}
     models = garnets() | {"small": urbe.library.garnet(20, 4, 5, seed=0, discount=DISCOUNT)}
     lines = []
     for name, mdp in models.items():
         posterior = urbe.Posterior.before(mdp, 50.0 * mdp.rows.probability)
+        place = np.linspace(0.0, 1.0, mdp.n_states)
+        sets = {
+            "nominal": None,
+            "L1": urbe.L1Ball(RADIUS),
+            "weighted L1": urbe.WeightedL1Ball(RADIUS, 1.0 + place),
+            "L2": urbe.L2Ball(0.1),
+            "L-infinity": urbe.LInfBall(0.05),
+            "KL": urbe.KLBall(0.1),
+            "likelihood": urbe.LikelihoodRegion(0.1),
+            "chi-square": urbe.Chi2Ball(0.1),
+            "contamination": urbe.Contamination(0.1),
+        }
+        if name != "dense":  # every successor of 500 against every other: minutes, with or without variance
+            sets["Wasserstein"] = urbe.WassersteinBall(0.05, np.abs(place[:, None] - place))
         for label, nature in sets.items():
             for what, horizon in (("20 steps", 20), ("infinite horizon", None)):
                 ratio, both = _variance_ratio(posterior, nature, horizon, repeats)
-                title = f"{name}: {label} plan with variance / without, {what}"
-                lines.append(Line(title, ratio, "<= 2" if label == "L1" else "", both))
+                lines.append(Line(f"{name}: {label} plan with variance / without, {what}", ratio, "<= 2", both))
     return lines
 
 

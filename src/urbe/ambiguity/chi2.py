@@ -223,23 +223,28 @@ def _moments(start, successor, p, r, data, radius, outside, w, u, u_outside, bar
         span = high - low
         eta = hint[row] if span > NO_SPAN and radius[row] > 0.0 else 2.0
         unit = 1.0 / span if span > NO_SPAN else 0.0
-        rest, mass, total, first_u = 0.0, 0.0, 0.0, 0.0
+        # sums of powers of y about the row's value, not far from the mean, and then about the mean
+        centre = (bare[row] - low) * unit
+        rest, mass, first, second, third, fourth, first_u, slope = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for j in range(n):
-            y[j] = (y[j] - low) * unit
-            active = p[a + j] if y[j] < eta else 0.0
-            rest += 0.0 if y[j] < eta else p[a + j]
+            unit_y = (y[j] - low) * unit
+            active = p[a + j] if unit_y < eta else 0.0
+            d = unit_y - centre
+            rest += p[a + j] - active
             mass += active
-            total += active * y[j]
             first_u += active * row_u[j]
-        mean = total / mass
-        second, third, fourth, slope = 0.0, 0.0, 0.0, 0.0
-        for j in range(n):
-            d = y[j] - mean
-            active = p[a + j] * d if y[j] < eta else 0.0
+            active *= d
+            first += active
             slope += active * row_u[j]
-            second += active * d
-            third += active * d * d
-            fourth += active * d * d * d
+            active *= d
+            second += active
+            third += active * d
+            fourth += active * d * d
+        off = first / mass
+        slope -= off * first_u
+        fourth += off * (off * (6.0 * second - 3.0 * off * first) - 4.0 * third)
+        third += off * (2.0 * off * first - 3.0 * second)
+        second -= off * first
         e = radius[row] if rest <= 0.0 else (1.0 + radius[row]) * mass - 1.0
         if not (second > 0.0 and e > 0.0):  # nature does nothing, or all mass is on the lowest
             scatter[row] = span * span * second if rest <= 0.0 else 0.0

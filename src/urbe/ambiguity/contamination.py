@@ -14,7 +14,7 @@ from numba.extending import register_jitable
 
 from urbe import checks
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
-from urbe.ambiguity.sweep import FAST, gather, make_minimiser, make_sweep, row_function
+from urbe.ambiguity.sweep import FAST, gather, in_order, make_minimiser, make_sweep, row_function, whole
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
 
@@ -46,11 +46,16 @@ class Contamination:
 
 
 @row_function
-def _worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
+def _mean(p, z):  # type: ignore[no-untyped-def]
     total = 0.0
     for j in range(p.shape[0]):
         total += p[j] * z[j]
-    return (1.0 - radius) * total + radius * low, hint
+    return total
+
+
+@in_order
+def _worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
+    return (1.0 - radius) * _mean(p, z) + radius * low, hint
 
 
 @register_jitable
@@ -78,9 +83,7 @@ def _sweep_and_moments(  # type: ignore[no-untyped-def]
         row_p, row_successor, fraction = p[a : a + n], successor[a : a + n], radius[row]
         z, low = gather(a, n, successor, r, w, outside, work)
         value, _ = _worst(row_p, z, low, fraction, data, 0.0, work)
-        out[row] = value + shift
-        if r is None:
-            out[row] += reward[row]
+        out[row] = whole(value, shift, 0.0 if r is not None else reward[row])
         kept, mean = 1.0 - fraction, value - fraction * low
         first, square, mean_u, ties, u_low = 0.0, 0.0, 0.0, 0.0, 0.0
         for j in range(n):

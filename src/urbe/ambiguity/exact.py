@@ -69,7 +69,7 @@ class ExactNature:
         sensitivity = z if entry_reward is None else z + entry_reward
         return WorstCase(self.values(v), self.rows, sensitivity)
 
-    def moments(self, v: FloatArray, shift: float, u: FloatArray) -> Moments:
+    def moments(self, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None) -> Moments:
         """See `Carrier`."""
         rows, w, constant = self.rows, self.discount * v, self.discount * shift
         value, scatter, carried = (np.empty(rows.n_rows) for _ in range(3))

@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numba.extending import register_jitable
 from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.ambiguity.moments import make_moments
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
-from urbe.ambiguity.sweep import make_minimiser, make_sweep
+from urbe.ambiguity.sweep import FAST, gather, make_minimiser, make_sweep
 from urbe.ambiguity.widen import entry_keys, widened_rows
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
@@ -279,13 +280,31 @@ def _linf_minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-unt
     return 0.0
 
 
-@register_jitable
-def _linf_answer(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[no-untyped-def]
-    _linf_box(p, radius, work[1], work[2])
-    tau = z[int(hint)]
-    for j in range(p.shape[0]):  # as in `_linf_minimiser`
-        m[j] = z[j] - tau if z[j] < tau or p[j] >= radius else 0.0
-    return _carried(work[1], work[2], z, u, int(hint))
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _linf_moments(start, successor, p, r, data, radius, outside, w, u, u_outside, bare, hint, work, scatter, carried):  # type: ignore[no-untyped-def]
+    """The loop of `make_moments` with m as in `_linf_minimiser` and q as in `_carried`, nothing written down."""
+    for row in range(len(start) - 1):
+        a = np.int64(start[row])
+        n = np.int64(start[row + 1]) - a
+        row_p, row_successor, reach = p[a : a + n], successor[a : a + n], radius[row]
+        z, _ = gather(a, n, successor, r, w, outside, work)
+        tau, mean = z[int(hint[row])], 0.0
+        for j in range(n):
+            mean += row_p[j] * (z[j] - tau) if z[j] < tau or row_p[j] >= reach else 0.0
+        square, free, filled, room, room_u = 0.0, 1.0, 0.0, 0.0, 0.0
+        for j in range(n):
+            u_j = u[np.uint32(row_successor[j])]
+            m = z[j] - tau if z[j] < tau or row_p[j] >= reach else 0.0
+            lower, upper = max(row_p[j] - reach, 0.0), row_p[j] + reach
+            q = upper if z[j] < tau else lower
+            width = upper - lower if z[j] == tau else 0.0
+            square += row_p[j] * (m - mean) * (m - mean)
+            free -= q
+            filled += q * u_j
+            room += width
+            room_u += width * u_j
+        scatter[row] = square
+        carried[row] = filled + (min(max(free, 0.0), room) / room * room_u if room > 0.0 else 0.0)
 
 
 def _interval_distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
@@ -323,5 +342,5 @@ LINF = RowKernel(
     make_minimiser(_linf_minimiser),
     _linf_distance,
     _linf_dual,
-    moments=make_moments(_linf_answer),
+    moments=_linf_moments,
 )

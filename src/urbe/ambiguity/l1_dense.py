@@ -71,9 +71,9 @@ class DenseL1Nature:
         kernel = Rows(rows.n_states, rows.entry_start, rows.successor, q.ravel(), rows.reward)
         return WorstCase(value, kernel, m.ravel())
 
-    def moments(self, v: FloatArray, shift: float, u: FloatArray) -> Moments:
+    def moments(self, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None) -> Moments:
         """See `Carrier`."""
-        nature, value = self.inner, self.values(v, shift)
+        nature, value = self.inner, self.values(v, shift) if value is None else value
         rows, w = nature.rows, nature.discount * v
         scatter, carried = np.empty(rows.n_rows), np.empty(rows.n_rows)
         p = rows.probability.reshape(rows.n_rows, rows.n_states)

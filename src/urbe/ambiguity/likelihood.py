@@ -20,13 +20,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numba import njit
 
 from urbe import checks
-from urbe.ambiguity.block_sweep import make_block_sweep, to_unit, vector_function
+from urbe.ambiguity.block_sweep import NO_SPAN, make_block_sweep, to_unit, vector_function
 from urbe.ambiguity.exponential import LOG2_E, elementwise, log_of, power_of_two
-from urbe.ambiguity.moments import make_moments, unmoved
+from urbe.ambiguity.moments import gather_u, spread_of
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
-from urbe.ambiguity.sweep import make_minimiser, row_function
+from urbe.ambiguity.sweep import FAST, gather, make_minimiser, row_function
 from urbe.ambiguity.zoom import highest
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
@@ -212,32 +213,56 @@ def _at_zero(p, y):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _answer(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[no-untyped-def]
-    """q and m as in `_minimiser`, at the x of the last sweep."""
-    n = p.shape[0]
+def _beyond(p, z, u, low, u_low, radius, work, m):  # type: ignore[no-untyped-def]
+    """q . u where the set may send mass out of the row, and m as in `_minimiser`; negative where it does not."""
     y = work[0]
     span = to_unit(z, low, y)
-    if span <= 0.0 or hint <= 0.0 or radius <= TINY:
-        return unmoved(p, z, u, m)
-    mass = 0.0
-    carried = 0.0
-    if hint >= 0.5 * MOST:  # only there may mass have left the row
-        mean_log, limit = _at_zero(p, y)
-        if radius >= limit:
-            c = math.exp(max(mean_log - radius, -500.0))
-            for j in range(n):
-                share = c * p[j] / y[j] if p[j] > 0.0 else 0.0
-                m[j] = span * c * math.log(y[j]) if p[j] > 0.0 else 0.0
-                mass += share
-                carried += share * u[j]
-            return carried + max(1.0 - mass, 0.0) * u_low
-    for j in range(n):
-        share = p[j] / (1.0 + hint * y[j])
+    mean_log, limit = _at_zero(p, y)
+    if radius < limit:
+        return -1.0
+    c = math.exp(max(mean_log - radius, -500.0))
+    mass, carried = 0.0, 0.0
+    for j in range(p.shape[0]):
+        share = c * p[j] / y[j] if p[j] > 0.0 else 0.0
+        m[j] = span * c * math.log(y[j]) if p[j] > 0.0 else 0.0
         mass += share
         carried += share * u[j]
-    for j in range(n):
-        m[j] = span / (hint * mass) * log_of(1.0 + hint * y[j], hint * y[j])
-    return carried / mass
+    return carried + max(1.0 - mass, 0.0) * u_low
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+def _carry(start, successor, p, r, data, radius, outside, w, u, u_outside, bare, hint, work, scatter, carried):  # type: ignore[no-untyped-def]
+    """The loop of `make_moments`: q = p / (mass (1 + x y)), m = span log(1 + x y) / (x mass) at the last sweep's x."""
+    for row in range(len(start) - 1):
+        a = np.int64(start[row])
+        n = np.int64(start[row + 1]) - a
+        row_p, row_successor = p[a : a + n], successor[a : a + n]
+        z, low = gather(a, n, successor, r, w, outside, work)
+        high = z[0]
+        for j in range(n):
+            high = max(high, z[j])
+        span, x = high - low, hint[row]
+        if x >= 0.5 * MOST and span > NO_SPAN and radius[row] > TINY:  # only there may mass have left the row
+            row_u, u_low = gather_u(a, n, successor, z, low, u, u_outside, work)
+            m = work[2, :n]
+            carried[row] = _beyond(row_p, z, row_u, low, u_low, radius[row], work[3:, :n], m)
+            if carried[row] >= 0.0:
+                scatter[row] = spread_of(row_p, m)
+                continue
+        x = max(x, 1e-30) if radius[row] > TINY else 1e-30  # at 1e-30 nature does nothing
+        factor = x / span if span > NO_SPAN else 0.0
+        mass, first, square, total = 0.0, 0.0, 0.0, 0.0
+        for j in range(n):
+            t = factor * (z[j] - low)
+            share = row_p[j] / (1.0 + t)
+            less = log_of(1.0 + t, t)
+            mass += share
+            total += share * u[np.uint32(row_successor[j])]
+            first += row_p[j] * less
+            square += row_p[j] * less * less
+        scale = span / (x * mass)
+        scatter[row] = max(square - first * first, 0.0) * scale * scale
+        carried[row] = total / mass
 
 
 @row_function
@@ -349,5 +374,5 @@ KERNEL = RowKernel(
     _distance,
     _dual,
     ACCURACY,
-    make_moments(_answer),
+    _carry,
 )

@@ -27,7 +27,7 @@ import numpy as np
 from numba import njit
 
 from urbe.ambiguity.base import Nature
-from urbe.ambiguity.sweep import FAST, RowFunction, gather, named_after, row_function, when_called
+from urbe.ambiguity.sweep import FAST, RowFunction, gather, named_after, row_function, when_called, whole
 from urbe.types import FloatArray
 
 
@@ -43,20 +43,29 @@ class Moments(NamedTuple):
 class Carrier(Protocol):
     """A nature that knows its moments without its kernel."""
 
-    def moments(self, v: FloatArray, shift: float, u: FloatArray) -> Moments:
-        """The moments at the state values `v + shift` for variances u, `(S,)` each."""
+    def moments(self, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None) -> Moments:
+        """See the function of this name."""
 
 
-def moments(nature: Nature, v: FloatArray, shift: float, u: FloatArray) -> Moments:
-    """The moments of any nature at the state values `v + shift` for variances u, `(S,)` each."""
+def moments(nature: Nature, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None) -> Moments:
+    """The moments of any nature.
+
+    Args:
+      nature: a bound set.
+      v, shift: values of the states are `v + shift`.
+      u: `(S,)` their variances.
+      value: `(R,)` what `nature.values` gave at the same values, asked last; may save a sweep.
+    """
     if isinstance(nature, Carrier):
-        return nature.moments(v, shift, u)
-    return moments_of_kernel(nature, v, shift, u)
+        return nature.moments(v, shift, u, value)
+    return moments_of_kernel(nature, v, shift, u, value)
 
 
-def moments_of_kernel(nature: Nature, v: FloatArray, shift: float, u: FloatArray) -> Moments:
+def moments_of_kernel(
+    nature: Nature, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None
+) -> Moments:
     """The moments from nature's kernel and sensitivity."""
-    value = nature.values(v, shift)
+    value = nature.values(v, shift) if value is None else value
     worst = nature.worst_case(v)
     rows, p, m = nature.rows, nature.rows.probability, worst.sensitivity
     deviation = m - rows.row_sums(p * m)[rows.entry_row]
@@ -76,9 +85,9 @@ def make_moments(answer: RowFunction) -> Callable[..., None]:
             n = np.int64(start[row + 1]) - a
             row_p, m = p[a : a + n], work[2, :n]
             z, low = gather(a, n, successor, r, w, outside, work)
-            row_u, u_low = _gather_u(a, n, successor, z, low, u, u_outside, work)
+            row_u, u_low = gather_u(a, n, successor, z, low, u, u_outside, work)
             carried[row] = answer(row_p, z, row_u, low, u_low, radius[row], data[a : a + n], hint[row], work[3:, :n], m)
-            scatter[row] = _scatter(row_p, m)
+            scatter[row] = spread_of(row_p, m)
 
     return loop
 
@@ -97,20 +106,18 @@ def make_sweep_and_moments(both: RowFunction) -> Callable[..., None]:
             n = np.int64(start[row + 1]) - a
             row_p, m = p[a : a + n], work[2, :n]
             z, low = gather(a, n, successor, r, w, outside, work)
-            row_u, u_low = _gather_u(a, n, successor, z, low, u, u_outside, work)
+            row_u, u_low = gather_u(a, n, successor, z, low, u, u_outside, work)
             value, hint[row], carried[row] = both(
                 row_p, z, row_u, low, u_low, radius[row], data[a : a + n], hint[row], work[3:, :n], m
             )
-            scatter[row] = _scatter(row_p, m)
-            out[row] = value + shift
-            if r is None:
-                out[row] += reward[row]
+            scatter[row] = spread_of(row_p, m)
+            out[row] = whole(value, shift, 0.0 if r is not None else reward[row])
 
     return loop
 
 
 @row_function
-def _gather_u(a, n, successor, z, low, u, u_outside, work):  # type: ignore[no-untyped-def]
+def gather_u(a, n, successor, z, low, u, u_outside, work):  # type: ignore[no-untyped-def]
     """The u of a row's successors, in `work[1]`, and their mean over those at `low`."""
     row_u = work[1, :n]
     ties, u_low = 0.0, 0.0
@@ -123,7 +130,8 @@ def _gather_u(a, n, successor, z, low, u, u_outside, work):  # type: ignore[no-u
 
 
 @row_function
-def _scatter(p, m):  # type: ignore[no-untyped-def]
+def spread_of(p, m):  # type: ignore[no-untyped-def]
+    """sum_j p_j (m_j - p . m)^2."""
     mean = 0.0
     for j in range(p.shape[0]):
         mean += p[j] * m[j]

@@ -78,10 +78,10 @@ class OptimisticNature:
         value, rows, sensitivity = self.inner.worst_case(-v)
         return WorstCase(0.0 - value, _negated(rows), 0.0 - sensitivity)
 
-    def moments(self, v: FloatArray, shift: float, u: FloatArray) -> Moments:
+    def moments(self, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None) -> Moments:
         """See `Carrier`."""
-        value, scatter, carried = moments(self.inner, -v, -shift, u)
-        return Moments(np.subtract(0.0, value, out=value), scatter, carried)
+        found = moments(self.inner, -v, -shift, u, None if value is None else 0.0 - value)
+        return found._replace(value=0.0 - found.value)
 
     def take(self, chosen: IntArray) -> OptimisticNature:
         """See `Nature`."""

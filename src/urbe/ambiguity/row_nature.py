@@ -100,7 +100,7 @@ class RowNature:
             kernel = _with_receiver(kernel, int(np.argmin(w)), sent)
         return WorstCase(_values_under(kernel, w), kernel, m)
 
-    def moments(self, v: FloatArray, shift: float, u: FloatArray) -> Moments:
+    def moments(self, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None) -> Moments:
         """See `Carrier`."""
         kernel, rows, w = self.kernel, self.rows, self.discount * v
         scatter, carried = np.empty(rows.n_rows), np.empty(rows.n_rows)
@@ -114,14 +114,14 @@ class RowNature:
                 self.discount * shift, u, u_outside, self.hint, work, value, scatter, carried,
             )  # fmt: skip
         elif kernel.moments is not None:
-            value = self.values(v, shift)
+            value = self.values(v, shift) if value is None else value
             bare = value - self.discount * shift - rows.row_reward
             kernel.moments(
                 start, successor, p, r, self.data, self.radius, self._outside(w), w, u, u_outside, bare, self.hint,
                 work, scatter, carried,
             )  # fmt: skip
         else:
-            return moments_of_kernel(self, v, shift, u)
+            return moments_of_kernel(self, v, shift, u, value)
         return Moments(value, scatter, carried)
 
     def take(self, chosen: IntArray) -> RowNature:

@@ -35,7 +35,13 @@ FAST = {"reassoc", "contract", "nsz", "arcp", "nnan"}
 """Sums may be reordered (values are finite); the certified bounds allow for any order."""
 
 row_function = register_jitable(fastmath=FAST)
-"""Marks a function of one row. Each function has its own compiler options: without these its loops stay scalar."""
+"""Marks a function of one row whose sums may be reordered."""
+
+in_order = register_jitable(fastmath={"nsz", "nnan"})
+"""Marks a function whose operations are neither reordered nor fused, also where its caller's are.
+
+Without options of its own a function takes over those of its caller.
+"""
 
 
 def when_called(make: Callable[..., Callable[..., Any]]) -> Callable[..., Callable[..., Any]]:
@@ -60,11 +66,15 @@ def make_sweep(worst: RowFunction) -> Callable[..., None]:
             n = np.int64(start[row + 1]) - a
             z, low = gather(a, n, successor, r, w, outside, work)
             value, hint[row] = worst(p[a : a + n], z, low, radius[row], data[a : a + n], hint[row], work[1:, :n])
-            out[row] = value + shift
-            if r is None:
-                out[row] += reward[row]
+            out[row] = whole(value, shift, 0.0 if r is not None else reward[row])
 
     return sweep
+
+
+@in_order
+def whole(value, shift, reward):  # type: ignore[no-untyped-def]
+    """What is written of a row: the same bits from every loop that calls the same function of a row."""
+    return value + shift + reward
 
 
 @row_function

@@ -24,6 +24,7 @@ from urbe import checks
 from urbe.ambiguity import wasserstein_kernels as kernels
 from urbe.ambiguity.base import WorstCase
 from urbe.ambiguity.cuts import dual_by_bisection
+from urbe.ambiguity.moments import Moments
 from urbe.ambiguity.row_nature import _values_under
 from urbe.ambiguity.transport import transport_costs
 from urbe.ambiguity.widen import entry_keys
@@ -154,6 +155,25 @@ class WassersteinNature:
         else:  # receivers are states
             kernel = _collect(rows, np.tile(rows.entry_row, 2), receiver, moved)
         return WorstCase(_values_under(kernel, w), kernel, m)
+
+    def moments(self, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None) -> Moments:
+        """See `Carrier`."""
+        rows, w = self.rows, self.discount * v
+        value, scatter, carried = (np.empty(rows.n_rows) for _ in range(3))
+        start, successor, p, work = rows.entry_start, rows.successor, rows.probability, np.empty((2, rows.longest))
+        if self.order is None:
+            kernels.moments_within(
+                start, successor, p, rows.entry_reward, w, u, self.metric, self.radius, self.hint, work, value,
+                scatter, carried,
+            )  # fmt: skip
+        else:
+            hull = kernels.envelopes(self._donors, self.order, self.metric, w)
+            kernels.moments_anywhere(
+                start, successor, p, hull, u, self.radius, self.hint, work, value, scatter, carried
+            )
+        value += rows.row_reward
+        value += self.discount * shift
+        return Moments(value, scatter, carried)
 
     def take(self, chosen: IntArray) -> WassersteinNature:
         """See `Nature`."""

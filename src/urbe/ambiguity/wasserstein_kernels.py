@@ -7,6 +7,7 @@ from numba import njit
 from numba.extending import register_jitable
 
 from urbe.ambiguity.cuts import make_search
+from urbe.ambiguity.moments import spread_of
 from urbe.ambiguity.sweep import FAST
 
 
@@ -95,6 +96,28 @@ def plans_within(start, successor, p, r, w, metric, radius, work, dear, cheap, s
             dear[a + j] = a + _best_within(j, lam_dear, problem)[0]
             cheap[a + j] = a + (free if lam_cheap < 0.0 else _best_within(j, lam_cheap, problem)[0])
             m[a + j] = _best_within(j, lam, problem)[1] if radius[row] > 0.0 else z[free]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def moments_within(start, successor, p, r, w, u, metric, radius, hint, work, out, scatter, carried):  # type: ignore[no-untyped-def]
+    """`sweep_within` over all rows, and on the way sums of u over where mass goes and of squares of sensitivities."""
+    for row in range(len(start) - 1):
+        a = np.int64(start[row])
+        n = np.int64(start[row + 1]) - a
+        row_p, z, m = p[a : a + n], work[0, :n], work[1, :n]
+        _gather(a, n, successor, r, w, z)
+        problem = (row_p, z, successor[a : a + n], metric)
+        out[row], hint[row], lam_dear, lam_cheap, share = _search_row_within(problem, radius[row], hint[row])
+        total = 0.0
+        for j in range(n):
+            stays = radius[row] <= 0.0 or lam_cheap < 0.0
+            free = _free_within(j, problem) if stays else j
+            dear = _best_within(j, lam_dear, problem)[0] if share > 0.0 else free
+            cheap = free if lam_cheap < 0.0 else _best_within(j, lam_cheap, problem)[0]
+            total += row_p[j] * share * u[np.uint32(successor[a + dear])]
+            total += row_p[j] * (1.0 - share) * u[np.uint32(successor[a + cheap])]
+            m[j] = _best_within(j, hint[row], problem)[1] if radius[row] > 0.0 else z[free]
+        carried[row], scatter[row] = total, spread_of(row_p, m)
 
 
 @njit(cache=True, nogil=True)
@@ -194,3 +217,23 @@ def plans_anywhere(start, successor, p, hull, radius, dear, cheap, share, m):  #
             cheap[e] = receiver[state, 0 if lam_cheap < 0.0 else _best_anywhere(state, lam_cheap, hull)]
             k = _best_anywhere(state, lam, hull)
             m[e] = value[state, k] + lam * cost[state, k]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def moments_anywhere(start, successor, p, hull, u, radius, hint, work, out, scatter, carried):  # type: ignore[no-untyped-def]
+    """`sweep_anywhere` over all rows, and on the way what `moments_within` adds."""
+    _, cost, value, receiver = hull
+    for row in range(len(start) - 1):
+        a, b = np.int64(start[row]), np.int64(start[row + 1])
+        row_p, m = p[a:b], work[0, : b - a]
+        problem = (row_p, successor[a:b], hull)
+        out[row], hint[row], lam_dear, lam_cheap, share = _search_row_anywhere(problem, radius[row], hint[row])
+        lam, total = hint[row], 0.0
+        for j in range(b - a):
+            state = np.int64(successor[a + j])
+            dear = receiver[state, _best_anywhere(state, lam_dear, hull)]
+            cheap = receiver[state, 0 if lam_cheap < 0.0 else _best_anywhere(state, lam_cheap, hull)]
+            total += row_p[j] * (share * u[dear] + (1.0 - share) * u[cheap])
+            k = _best_anywhere(state, lam, hull)
+            m[j] = value[state, k] + lam * cost[state, k]
+        carried[row], scatter[row] = total, spread_of(row_p, m)

@@ -161,7 +161,7 @@ def _infinite(
     else:
         answer = nature.take(taken).worst_case(v - middle).rows
     u = _of_states(centre, taken, share**2 if sharp else share, answer, nu[taken])
-    carried = _expected(answers, u) if sharp else moments(nature, v - middle, middle, u).carried
+    carried = _expected(answers, u) if sharp else moments(nature, v - middle, middle, u, q).carried
     variance = nu + centre.discount**2 * carried
     # where successors tie, nature has several answers: the policy's rows keep the one that was solved for
     variance[taken] = nu[taken] + centre.discount**2 * _expected(answer, u)
