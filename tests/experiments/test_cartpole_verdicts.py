@@ -179,18 +179,20 @@ def test_recovery_cannot_be_tested_when_no_agent_dips():
     still, small = (190, 188, 190, 189), (190, 182, 180, 181)  # less than 10, though it is sure
     told = after_change(changed(still, small), "raw", 3.0)
     assert {verdict.outcome for verdict in told} == {"not testable"}
-    assert "No dip to recover from" in told[0].evidence
+    assert "No agent dips" in told[0].evidence
     assert "robust-dqn 8" in told[0].evidence
 
 
-def test_a_dip_that_is_unsure_is_none():
+def test_a_dip_that_is_unsure_leaves_recovery_undecided():
     windows = {3.0: (190, 160, 190, 180)}
     agents = {"dqn_urbe": {"windows": windows}, "robust_dqn": {"windows": windows}}
     assert "not testable" not in {v.outcome for v in after_change(found(**agents), "raw", 3.0)}
     shaken = found(**{name: of | {"shaken": 60.0} for name, of in agents.items()})
     dip = dip_intervals(shaken, "raw", 3.0)["dqn-urbe"]
     assert dip.low < 0.0 < dip.estimate == pytest.approx(30.0)
-    assert {v.outcome for v in after_change(shaken, "raw", 3.0)} == {"not testable"}
+    told = after_change(shaken, "raw", 3.0)
+    assert {verdict.outcome for verdict in told} == {"undecided"}
+    assert all("not sure" in verdict.evidence for verdict in told)
 
 
 def test_longer_poles_are_those_beyond_the_nominal_one():

@@ -46,9 +46,9 @@ def _opening(found: Found) -> Section:
         "above the nominal one, and a loss is the return with the nominal pole minus the mean over them. After a "
         "change of the pole, training goes on from the same trained agent. Early and late are the first and the last "
         "quarter of the time since, before is as long; a gain is the mean return since the change minus that before. "
-        f"An agent dips when early is lower than before by {MARGIN:g} or more with an interval above 0; recovery can "
-        f"be tested only of agents of which one dips. Not to recover is to stay more than {MARGIN:g} below; the "
-        f"highest return is reached from {REACHED:g} on.",
+        f"An agent dips when early is lower than before by {MARGIN:g} or more with an interval above 0. Recovery is "
+        f"tested for agents of which one dips; it is undecided when one seems to, and not testable when none does. Not "
+        f"to recover is to stay more than {MARGIN:g} below; the highest return is reached from {REACHED:g} on.",
         "All agents of a seed share the uncertainty set, the first weights and the test episodes; differences are "
         "paired by seed, their intervals (95 %) corrected for all comparisons under the same reading and figure.",
     )

@@ -3,7 +3,8 @@
 All quantities are means over common seeds. Under each reading they form families: tests over lengths, those of the
 controls, spans of states, and each change of the pole. Intervals (95 %) hold for all quantities of a family together. A
 claim about several of them holds when all intervals lie above the number stated, does not when any lies below, and is
-undecided else; it is not testable when agents or seeds are missing, or, after a change, when no agent dips.
+undecided else; it is not testable when agents or seeds are missing, or, after a change, when no agent dips (nor seems
+to, when it is undecided).
 """
 
 from __future__ import annotations
@@ -105,7 +106,8 @@ def over_states(found: Found, inputs: str, acting: str) -> list[Verdict]:
         CONTROLLED[URBE]: (f"{URBE} visits a wider span of states in tests than {CONTROLLED[URBE]}.", ""),
     }
     return [
-        judge(claims[a][0], ratios, [f"{URBE} / {a}"], above=1.0, source=claims[a][1], reading=reading) for a in rivals
+        judge(claims[a][0], ratios, [f"{URBE} / {a}"], above=1.0, source=claims[a][1], reading=reading, least=2)
+        for a in rivals
     ]
 
 
@@ -129,9 +131,12 @@ def after_change(found: Found, inputs: str, change: float) -> list[Verdict]:
     together = family(quantities)
 
     def told(claim: str, name: str, agents: Sequence[str], above: float = 0.0, source: str = "") -> Verdict:
-        if together and all(a in dips and not _is_dip(dips[a]) for a in agents):
-            falls = ", ".join(f"{a} {_text(dips[a])}" for a in agents)
-            why = f"No dip to recover from, of at least {MARGIN:g} with an interval above 0: {falls}."
+        if together and not any(_is_dip(dips[a]) for a in agents if a in dips):
+            falls = f"early is lower than before by: {', '.join(f'{a} {_text(dips[a])}' for a in agents if a in dips)}."
+            if any(dips[a].estimate >= MARGIN for a in agents if a in dips):
+                why = f"Whether there was a dip to recover from is not sure: {falls}"
+                return Verdict(claim, "undecided", why, source, reading)
+            why = f"No agent dips by {MARGIN:g} or more: {falls}"
             return Verdict(claim, "not testable", why, source, reading)
         return judge(claim, together, [name], above=above, source=source, reading=reading)
 
@@ -180,9 +185,16 @@ def family(quantities: Mapping[str, FloatArray]) -> Family:
 
 
 def judge(
-    claim: str, intervals: Family, names: Sequence[str], *, above: float = 0.0, source: str = "", reading: str = ""
+    claim: str,
+    intervals: Family,
+    names: Sequence[str],
+    *,
+    above: float = 0.0,
+    source: str = "",
+    reading: str = "",
+    least: int = 0,
 ) -> Verdict:
-    """The verdict on a claim that all these quantities are above a number."""
+    """The verdict on a claim that all these quantities are above a number; told with at least so many decimals."""
     if not names or not set(names) <= set(intervals):
         why = "Fewer than two seeds have been run with all agents that it is about."
         return Verdict(claim, "not testable", why, source, reading)
@@ -192,7 +204,7 @@ def judge(
         outcome = "holds"
     elif any(interval.high < above for interval in asked):
         outcome = "does not hold"
-    told = "; ".join(f"{name}: {_text(interval)}" for name, interval in zip(names, asked, strict=True))
+    told = "; ".join(f"{name}: {_text(interval, least)}" for name, interval in zip(names, asked, strict=True))
     than = "" if above == 0.0 else f"; to be above {above:g}"
     return Verdict(claim, outcome, f"{told}{than}.", source, reading)
 
@@ -201,5 +213,5 @@ def _is_dip(interval: Interval) -> bool:
     return interval.low > 0.0 and interval.estimate >= MARGIN
 
 
-def _text(interval: Interval) -> str:
-    return interval_text(interval, min(decimals([interval]), 2))
+def _text(interval: Interval, least: int = 0) -> str:
+    return interval_text(interval, min(max(decimals([interval]), least), 2))
