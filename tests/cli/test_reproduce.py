@@ -40,6 +40,13 @@ def test_says_where_the_report_is(figures, tmp_path, capsys):
     assert len(list(figures.glob("*.ran"))) == 4
 
 
+@pytest.mark.usefixtures("figures")
+def test_says_that_parquet_is_left_out(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("urbe.experiments.row_files.find_spec", lambda _: None)
+    _, out, _ = run(capsys, "--output", tmp_path / "results", "--only", "quiet", "--processes", 1)
+    assert out.startswith("Rows are written as CSV alone")
+
+
 def test_only_runs_what_is_named(figures, tmp_path, capsys):
     output = tmp_path / "results"
     (figures / "deeds").touch()

@@ -28,6 +28,7 @@ start here:
   urbe convert model.csv model.npz --discount 0.99                  the same model, faster to read
   urbe train cartpole --agent dqn-urbe --seed 0 --out runs/x        a deep robust agent, in a folder to go on from
   urbe evaluate runs/x --over half_length=0.1:5:11                  how it fares on other dynamics
+  urbe report results --watch                                       the paper's experiments, while they run
   urbe solve --help                                                 all sets, formats and options
 
 a model in CSV has a header and 0-based ids:

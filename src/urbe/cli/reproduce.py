@@ -33,7 +33,8 @@ launchers:
 
 written into DIR:
   index.html       the report, one page, to be opened in any browser
-  rows/NAME.csv    the numbers behind each chapter
+  rows/            the numbers behind each chapter, as CSV and Parquet
+  figures/         every drawing, as PNG, SVG and PDF
   manifest.json    configuration, commits, versions, times
   status.json      what is being run, while it is; urbe report DIR draws what is finished
 
@@ -71,6 +72,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Runs the experiments; returns the exit code."""
     from urbe.experiments import FIGURES, reproduce
+    from urbe.experiments.row_files import NO_PARQUET, parquet_is_there
 
     if options.list:
         width = max(len(figure.NAME) for figure in FIGURES)
@@ -85,6 +87,8 @@ def run(options: argparse.Namespace) -> int:
     launcher = _launcher(options)
     with _bar() as watch:
         page = reproduce(Path(options.output), watch, scale=options.scale, figures=figures, launcher=launcher)
+    if not parquet_is_there():
+        print(NO_PARQUET)
     print(f"The report is {page.resolve()}")
     return 0
 
