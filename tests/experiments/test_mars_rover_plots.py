@@ -128,7 +128,10 @@ def test_the_page_is_whole(sections):
     page = render("Mars", (), (), [Chapter("mars_rover", "Mars Rover", tuple(sections))])
     assert page.count("<svg") == 12
     assert "3 seeds for each agent and reading: 100, 101, 102" in page
-    assert "Seeds 0, 1, 2, 3 were looked at" in page
+    assert "Seeds 0, 1, 2, 3 were looked at for the number of steps, 100, 101, 102 (the quick scale)" in page
+    assert "the latter are shown here" in page
+    fresh = mars_rover.plot(mars_rover.analyse(rows({"dqn": travels()}, seeds=(110, 111), sets=())))
+    assert "none of them is shown" in dict(fresh[0].facts)["Tuning"]
     assert "60000 steps, in which agents finished 400 to 402 episodes" in page
 
 
