@@ -82,9 +82,9 @@ class CartPoleCell:
 
     @property
     def cost(self) -> float:
-        """Seconds, about: a millisecond a step, episodes of 180 steps, and a quarter of a minute for the rest."""
+        """Seconds, about: 1.1 milliseconds a step, episodes of 180 steps, and ten seconds for the rest."""
         length = 1 if self.unit == "steps" else 180
-        return 15.0 + 1e-3 * length * (self.training + len(self.changes) * self.after)
+        return 10.0 + 1.1e-3 * length * (self.training + len(self.changes) * self.after)
 
 
 class Row(NamedTuple):
@@ -114,8 +114,9 @@ ALL = (*PAPER, *CONTROLS, *VARIANTS)
 
 _CHANGED: dict[str, tuple[float, ...]] = {
     **dict.fromkeys(("robust-dqn", "dqn-urbe", "robust-dqn-epsilon"), CHANGES),
-    **dict.fromkeys(("dqn", "dqn-ube", *VARIANTS), (HARD_CHANGE,)),
+    **dict.fromkeys(VARIANTS, (HARD_CHANGE,)),
 }
+"""Who meets which changes below the paper's scale: what claims are about."""
 
 
 def _cells(
@@ -137,13 +138,16 @@ def _cells(
 CELLS: dict[Scale, tuple[CartPoleCell, ...]] = {
     "quick": _cells("raw", (*PAPER, "robust-dqn-epsilon"), FRESH_SEEDS[:3], 30_000, 8_000, _CHANGED),
     "medium": (
-        *_cells("raw", ALL, FRESH_SEEDS, 40_000, 12_000, _CHANGED),
-        *_cells("scaled", PAPER, FRESH_SEEDS, 25_000, 10_000, dict.fromkeys(PICTURED, (HARD_CHANGE,))),
+        *_cells("raw", ALL, FRESH_SEEDS, 36_000, 10_000, _CHANGED),
+        *_cells("scaled", PAPER, FRESH_SEEDS, 45_000, 10_000, {}),
     ),
     "paper": (
         *_cells("raw", ALL, FRESH_SEEDS, EPISODES, AFTER, dict.fromkeys(ALL, CHANGES), "episodes"),
         *_cells("scaled", ALL, FRESH_SEEDS, EPISODES, AFTER, dict.fromkeys(ALL, CHANGES), "episodes"),
     ),
 }
-"""Quick is long enough to learn to balance. Medium gives ten seeds of everything what fits into two hours of one core:
-raw agents earn 190 or more in training from 30,000 to 40,000 steps on, by the tuning seeds. Paper has its episodes."""
+"""Quick is long enough to learn to balance. Medium gives ten seeds of everything what fits into two hours of one core.
+
+On tuning seed 0, the last 100 episodes of training returned on average, with raw inputs, 193 (robust DQN), 187
+(DQN-URBE) and 158 (DQN) at 30,000 steps, and 199, 199 and 181 at 40,000; with scaled inputs, which learn more slowly at
+this learning rate, 160 (DQN) and 121 (robust DQN) at 40,000 steps, 191 and 136 at 50,000, 197 and 150 at 60,000."""
