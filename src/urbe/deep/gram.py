@@ -38,12 +38,18 @@ def absorb(gram: Gram, action: Int[Array, ""], phi: Float[Array, " G"]) -> Gram:
 
     Sigma_a <- Sigma_a - (Sigma_a phi)(Sigma_a phi)' / (1 + phi' Sigma_a phi); symmetric in floating point too.
     """
-    x = phi.astype(jnp.float64)
+    # the product writes x down; else the compiler computes the features again for every entry of x x'
+    x = jnp.eye(len(phi), dtype=jnp.float64) @ phi.astype(jnp.float64)
     v = gram.sigma[action] @ x
     u = v / jnp.sqrt(1.0 + x @ v)
-    return Gram(
-        gram.precision.at[action].add(x[:, None] * x[None, :]), gram.sigma.at[action].add(-(u[:, None] * u[None, :]))
-    )
+    return Gram(_added(gram.precision, action, x, x), _added(gram.sigma, action, u, -u))
+
+
+def _added(of_all: Float64[Array, "A G G"], action: Int[Array, ""], x: Array, y: Array) -> Float64[Array, "A G G"]:
+    """With x y' added for one action, in place where the compiler may."""
+    one = jax.lax.dynamic_index_in_dim(of_all, action, 0, keepdims=False)
+    changed: Array = jax.lax.dynamic_update_index_in_dim(of_all, one + x[:, None] * y[None, :], action, 0)
+    return changed
 
 
 def refresh(gram: Gram, mu: float, forget: float) -> Gram:
@@ -63,7 +69,12 @@ def rebuild(
 
 
 def invert(precision: Float64[Array, "A G G"]) -> Gram:
-    """The exact inverse of every precision, by Cholesky's factorisation."""
+    """The exact inverse of every precision, by Cholesky's factorisation.
+
+    Of its transpose, which is the same matrix: LAPACK wants columns first, and XLA would copy it into that order.
+    """
     eye = jnp.broadcast_to(jnp.eye(precision.shape[-1], dtype=jnp.float64), precision.shape)
-    sigma = jax.vmap(lambda p, i: jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(p), True), i))(precision, eye)
+    sigma = jax.vmap(
+        lambda p, i: jax.scipy.linalg.cho_solve((jax.lax.linalg.cholesky(p.T, symmetrize_input=False), True), i)
+    )(precision, eye)
     return Gram(precision, 0.5 * (sigma + sigma.swapaxes(-1, -2)))

@@ -15,6 +15,9 @@ from urbe.deep.variances import LastLayer
 FEW = 4
 """Outputs of a layer up to which its gradient is a few sums instead of a product."""
 
+LARGE = 3e38
+"""Times any positive activation it is above 1, but for denormal numbers."""
+
 
 class Layer(NamedTuple):
     """x -> x weight + bias."""
@@ -58,8 +61,8 @@ def _dense_forward(rectified: bool, x: Array, weight: Array, bias: Array) -> tup
 
 def _dense_backward(rectified: bool, kept: tuple[Array, ...], dy: Array) -> tuple[Array, Array, Array]:
     x, weight, y = kept
-    if rectified:
-        dy = jnp.where(y > 0.0, dy, 0.0)
+    if rectified:  # no selection: it becomes a branch for each entry, mispredicted every other time
+        dy = dy * jnp.minimum(y * LARGE, 1.0)
     n_out = weight.shape[1]
     if n_out <= FEW:  # sums are faster than so narrow a product
         gradient = jnp.stack([(x * dy[:, o : o + 1]).sum(axis=0) for o in range(n_out)], axis=1)
