@@ -141,7 +141,7 @@ def variance(repeats: int) -> list[Line]:
             "chi-square": urbe.Chi2Ball(0.1),
             "contamination": urbe.Contamination(0.1),
         }
-        if name != "dense":  # every successor of 500 against every other: minutes, with or without variance
+        if name == "small":  # every successor against every other: elsewhere minutes, with or without variance
             sets["Wasserstein"] = urbe.WassersteinBall(0.05, np.abs(place[:, None] - place))
         for label, nature in sets.items():
             for what, horizon in (("20 steps", 20), ("infinite horizon", None)):
