@@ -206,13 +206,12 @@ def _moments(start, successor, p, r, data, radius, outside, w, u, u_outside, bar
 
     and moments of d up to the fourth give both sums. The variance is that over all rows, m = 0 where not active.
     """
-    y, row_u = work[0], work[1]
+    y = work[0]
     for row in range(len(start) - 1):
         a = np.uint64(start[row])
         n = np.uint64(start[row + 1]) - a
         for j in range(n):
             y[j] = w[np.uint32(successor[a + j])]
-            row_u[j] = u[np.uint32(successor[a + j])]
         if r is not None:
             for j in range(n):
                 y[j] += r[a + j]
@@ -227,15 +226,16 @@ def _moments(start, successor, p, r, data, radius, outside, w, u, u_outside, bar
         centre = (bare[row] - low) * unit
         rest, mass, first, second, third, fourth, first_u, slope = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for j in range(n):
+            u_j = u[np.uint32(successor[a + j])]
             unit_y = (y[j] - low) * unit
             active = p[a + j] if unit_y < eta else 0.0
             d = unit_y - centre
             rest += p[a + j] - active
             mass += active
-            first_u += active * row_u[j]
+            first_u += active * u_j
             active *= d
             first += active
-            slope += active * row_u[j]
+            slope += active * u_j
             active *= d
             second += active
             third += active * d
