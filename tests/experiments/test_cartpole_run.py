@@ -55,6 +55,13 @@ def test_a_finished_folder_gives_the_same_rows_again(done):
     assert experiment.run(TINY, folder) == rows
 
 
+def test_a_cell_tells_how_far_it_has_come(done, tmp_path, monkeypatch):
+    told = []
+    monkeypatch.setattr(cartpole_run, "tell", lambda folder, *parts: told.append((folder, *parts)))
+    assert experiment.run(TINY, tmp_path) == done[1]
+    assert told == [(tmp_path, part, 5_000) for part in (0, 1_000, 2_000, 3_000, 4_000)]
+
+
 @pytest.mark.parametrize("saves", [2, 5, 6])  # in training, when the change begins, after it
 def test_a_cell_that_is_interrupted_gives_the_rows_of_one_that_is_not(done, tmp_path, monkeypatch, saves):
     count, save = 0, RunDirectory.save

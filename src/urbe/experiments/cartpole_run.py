@@ -33,6 +33,7 @@ from urbe.evaluation.trace import trace
 from urbe.experiments.cartpole_agents import changed, in_tests, make
 from urbe.experiments.cartpole_cells import LENGTHS, NOMINAL, PICTURED, CartPoleCell, Row
 from urbe.experiments.cartpole_states import DRAWN, FINE, LEAN, TRACK, count_states, middles, span
+from urbe.sweep.progress import tell
 from urbe.types import FloatArray
 
 BIN = 1_000
@@ -56,30 +57,31 @@ def run_cell(cell: CartPoleCell, folder: Path) -> list[Row]:
     rows += _tests(cell, agent, 0.0, LENGTHS)
     rows += [_row(cell, 0.0, "training", "curve", x, y) for x, y in curve(before["step"], before["return"], at)]
     rows += _states(cell, agent)
-    for length in cell.changes:
+    for i, length in enumerate(cell.changes):
         agent = load(folder / "run", env=cartpole(), schedule=changed(length))
-        agent = trained(agent, folder / f"changed-{length:g}", cell, at)
+        agent = trained(agent, folder / f"changed-{length:g}", cell, at, cell.training + i * cell.after)
         rows += _after_change(cell, agent, at, length)
         rows += _tests(cell, agent, length, (length,))
     return rows
 
 
-def trained(agent: Agent, folder: Path, cell: CartPoleCell, begun: int) -> Agent:
+def trained(agent: Agent, folder: Path, cell: CartPoleCell, begun: int, tell_of: int = 0) -> Agent:
     """The agent after all steps or episodes asked for; goes on from what is in the folder.
 
     Args:
       agent: as it was before; `begun` steps old.
-      folder: of the run.
+      folder: of the run, in that of the cell, which is told how far it has come.
       cell: says how long.
       begun: 0 for the training at the nominal pole.
+      tell_of: steps or episodes of the cell before these.
     """
     wanted = cell.after if begun else cell.training
-    if cell.unit == "steps":
-        return train(agent, folder, begun + wanted, checkpoint_every=PART, keep=1)
-    had = _ended(agent) if begun else 0
+    had = (begun if cell.unit == "steps" else _ended(agent)) if begun else 0
     train(agent, folder, begun, checkpoint_every=PART, keep=1)  # becomes what was saved there, if anything was
-    while _ended(agent) < had + wanted:
-        train(agent, folder, agent.step + PART, checkpoint_every=PART, keep=1)
+    while (done := (agent.step if cell.unit == "steps" else _ended(agent)) - had) < wanted:
+        tell(folder.parent, tell_of + done, cell.training + len(cell.changes) * cell.after)
+        steps = min(PART, wanted - done) if cell.unit == "steps" else PART
+        train(agent, folder, agent.step + steps, checkpoint_every=PART, keep=1)
     return agent
 
 
