@@ -68,6 +68,11 @@ class PriceCell:
         """E.g. `garnet-L1-0.3`."""
         return f"{self.model}-{self.set}-{self.radius:g}"
 
+    @property
+    def cost(self) -> float:
+        """See `urbe.experiments.base`: seconds, about."""
+        return 0.03
+
 
 class Row(NamedTuple):
     """One number of a cell: of the robust or the nominal policy; `run` lists the metrics."""

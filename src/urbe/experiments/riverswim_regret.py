@@ -63,6 +63,11 @@ class RegretCell:
         """See `Cell`."""
         return self.agent.replace(" ", "_")
 
+    @property
+    def cost(self) -> float:
+        """See `urbe.experiments.base`: seconds, about."""
+        return 3.0
+
 
 class Row(NamedTuple):
     """The regret of one fresh seed after `episode` episodes, with the setting that was chosen."""

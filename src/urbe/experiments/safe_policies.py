@@ -80,6 +80,11 @@ class SafeCell:
         """E.g. `riverswim-drawn-1000`."""
         return f"{self.model}-{self.truth}-{self.transitions}"
 
+    @property
+    def cost(self) -> float:
+        """See `urbe.experiments.base`: seconds, about."""
+        return 2.5
+
 
 class Row(NamedTuple):
     """One planner on one data set.

@@ -69,6 +69,11 @@ class SevenCell:
         """See `Cell`."""
         return "-".join((self.reading, self.schedule, self.belief, self.agent)).replace(" ", "_")
 
+    @property
+    def cost(self) -> float:
+        """See `urbe.experiments.base`: seconds, about."""
+        return 0.9
+
 
 class Row(NamedTuple):
     """One number.

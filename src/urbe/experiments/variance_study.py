@@ -119,6 +119,11 @@ class VarianceCell:
         """E.g. `KL-0.2-50`."""
         return f"{self.set.replace(' ', '_')}-{self.radius:g}-{self.count}"
 
+    @property
+    def cost(self) -> float:
+        """See `urbe.experiments.base`: seconds, about."""
+        return 0.3
+
 
 class Row(NamedTuple):
     """One pair at the first step.
