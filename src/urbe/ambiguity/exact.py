@@ -11,7 +11,7 @@ from numba import njit
 
 from urbe.ambiguity.base import WorstCase
 from urbe.ambiguity.moments import Moments
-from urbe.ambiguity.sweep import FAST
+from urbe.ambiguity.sweep import FAST, whole
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
@@ -133,9 +133,7 @@ def _sweep(first, last, start, successor, p, r, w, reward, constant, out):  # ty
                 total += row_p[j] * w[np.uint32(row_successor[j])]
             else:
                 total += row_p[j] * (w[np.uint32(row_successor[j])] + r[a + j])
-        out[row] = total + constant
-        if r is None:
-            out[row] += reward[row]
+        out[row] = whole(total, constant, 0.0 if r is not None else reward[row])
 
 
 def _blocks(first: int, last: int, dense: FloatArray) -> Iterator[tuple[int, int]]:
@@ -158,9 +156,7 @@ def _sweep_moments(start, successor, p, r, w, reward, constant, u, value, scatte
                 total += row_p[j] * w[np.uint32(row_successor[j])]
             else:
                 total += row_p[j] * (w[np.uint32(row_successor[j])] + r[a + j])
-        value[row] = total + constant
-        if r is None:
-            value[row] += reward[row]
+        value[row] = whole(total, constant, 0.0 if r is not None else reward[row])
         first, square, mean_u = 0.0, 0.0, 0.0
         for j in range(n):
             d = w[np.uint32(row_successor[j])] - total
