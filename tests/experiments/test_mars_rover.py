@@ -165,12 +165,20 @@ def finished(tmp_path_factory):
     return mars_rover.run(TINY, folder), folder
 
 
-def test_the_same_cell_gives_the_same_rows(finished, tmp_path):
+def test_the_same_cell_gives_the_same_rows(finished, tmp_path_factory):
     rows, folder = finished
-    assert rows == mars_rover.run(TINY, tmp_path / "again")
+    assert rows == mars_rover.run(TINY, tmp_path_factory.mktemp("again"))
     assert rows == mars_rover.run(TINY, folder)  # done already: nothing is learned twice
-    other = mars_rover.run(replace(TINY, seed=101), tmp_path / "other")
+    other = mars_rover.run(replace(TINY, seed=101), tmp_path_factory.mktemp("other"))
     assert [row._replace(seed=0) for row in other] != [row._replace(seed=0) for row in rows]
+
+
+def test_a_cell_tells_how_far_it_has_come(monkeypatch, tmp_path):
+    told = []
+    monkeypatch.setattr(mars_rover, "PART", 500)
+    monkeypatch.setattr(mars_rover, "tell", lambda folder, done, total: told.append((folder, done, total)))
+    mars_rover.run(TINY, tmp_path)
+    assert told == [(tmp_path, done, TINY.steps) for done in range(0, TINY.steps, 500)]
 
 
 def test_an_interrupted_cell_ends_with_the_same_rows(finished, tmp_path):

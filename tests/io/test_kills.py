@@ -1,7 +1,8 @@
 """A run killed at twenty random moments leaves the bytes of one that never was; a checkpoint is never half.
 
 One process, started by the test, forks the processes that train and kills them (SIGKILL) after seeded delays: so
-nothing is imported twenty times, and kills fall within saving as often as not.
+nothing is imported twenty times. How many of the kills fall within saving is up to the machine: there are more than
+twenty until two of them did.
 """
 
 import json
@@ -19,7 +20,8 @@ import numpy as np
 from urbe.io.runs import RunDirectory, read_checkpoint, saved_steps
 from urbe.io.tree import flatten, unflatten
 
-UNTIL, EVERY, KILLS = 160, 4, 20
+UNTIL, EVERY = 160, 4
+KILLS, TORN, MOST = 20, 2, 1000
 
 
 def start():
@@ -77,12 +79,18 @@ train(folder / "whole", 0)
 seconds, whole = time.perf_counter() - begun, left(folder / "whole")
 train(folder / "other", 1)
 kills, torn, runs = 0, 0, 0
-while kills < KILLS:
+
+
+def more():
+    return kills < KILLS or (torn < TORN and kills < MOST)
+
+
+while more():
     runs += 1
     path, done = folder / f"killed{runs}", False
     while not done:
         child = forked(path, 0)
-        if kills < KILLS:
+        if more():
             time.sleep(delays.uniform(0.0, seconds / 8))
             os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
@@ -157,7 +165,7 @@ def told(tmp_path_factory):
 
 def test_a_killed_run_ends_as_the_one_that_was_not(told):
     """Arrays, logs, counters and generators, byte for byte; the comparison is made where the runs are."""
-    assert told["kills"] == 20
+    assert told["kills"] >= 20
     assert told["steps"] == [156, 160]
 
 

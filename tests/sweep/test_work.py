@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -181,5 +182,6 @@ def test_the_record_tells_where_rows_come_from(make):
     assert (record["experiment"], record["cell"], record["config"]) == ("lab", "cell", {"stop": 0, "name": "cell"})
     assert (record["identity"], record["code"]) == (job.identity, job.code)
     assert set(record["versions"]) >= {"urbe", "numpy"}
+    assert record["machine"]["processor"].startswith(platform.machine())
     assert record["machine"]["python"] == sys.version.split()[0]
     assert record["finished"].endswith("+00:00")

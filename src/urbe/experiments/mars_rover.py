@@ -34,6 +34,7 @@ from urbe.experiments.mars_readings import (
     contestants,
 )
 from urbe.experiments.mars_results import Result, results
+from urbe.sweep.progress import tell
 from urbe.types import FloatArray
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 NAME = "mars_rover"
 TITLE = "Mars Rover"
+PART = 10_000
+"""Steps of training between two words on how far a cell has come."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,10 @@ def _learned(cell: MarsCell, folder: Path) -> Iterator[Row]:
 
     world = WORLDS[cell.world]
     rover = rover_of(world)
-    agent = train(make(cell.agent, world, cell.members, cell.seed), folder / "run", cell.steps)
+    agent = make(cell.agent, world, cell.members, cell.seed)
+    for done in range(0, cell.steps, PART):
+        tell(folder, done, cell.steps)
+        train(agent, folder / "run", min(done + PART, cell.steps))
     yield _row(cell, "", "steps", agent.step)
     yield _row(cell, "", "episodes", len(agent.history.episodes["length"]))
     policy = agent.policy

@@ -35,10 +35,19 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def processor() -> str:
+    """Family and, where the system tells it, model: "x86_64, AMD EPYC 7763"."""
+    lines: list[str] = []
+    with suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return ", ".join(filter(None, (platform.machine(), next(named, platform.processor()))))
+
+
 def machine() -> dict[str, str]:
-    """Processor family, cores this process may use, operating system and Python; no names."""
+    """Processor, cores this process may use, operating system and Python; no names."""
     return {
-        "processor": platform.machine(),
+        "processor": processor(),
         "cores": str(cores()),
         "system": platform.system(),
         "python": platform.python_version(),
