@@ -99,6 +99,7 @@ def test_lines_of_strangers_are_read_when_they_have_a_label():
     axes = figure.add_subplot()
     axes.plot([1, 2, 3], [1.0, np.nan, 9.0], label="mine")
     axes.plot([1, 2], [3.0, 4.0])
+    axes.plot([], [], label="for the legend alone")
     (panel,) = read(Exhibit("e", figure, "", ""))
     assert [(s.name, s.where, s.value) for s in panel.series] == [("mine", ("1", "3"), ("1", "9"))]
 

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -92,23 +93,39 @@ def home(tmp_path_factory):
     return str(tmp_path_factory.mktemp("home"))
 
 
-@pytest.fixture(scope="module")
-def address(home):
-    """A cluster of two cores that is there already."""
-    port = 20_000 + os.getpid() % 20_000
+@contextmanager
+def node(home, *options):
+    """A machine of a cluster: a group of processes of this one, which the kernel ends at the end."""
     paths = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "HOME": home, "PYTHONPATH": paths, "RAY_USAGE_STATS_ENABLED": "0"}
-    options = ["--head", f"--port={port}", "--num-cpus=2", "--include-dashboard=false", "--disable-usage-stats"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *options],
+        [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats", *options],
         env=environment, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     for line in process.stdout:
         if "started" in line:
             break
-    yield f"127.0.0.1:{port}"
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):  # lost before
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+@contextmanager
+def cluster(home, name, cpus):
+    """The first machine of a cluster, with so many cores; its address."""
+    port = 20_000 + (os.getpid() + len(name)) % 20_000
+    with node(home, "--head", f"--port={port}", f"--num-cpus={cpus}", "--include-dashboard=false"):
+        yield f"127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="module")
+def address(home):
+    """A cluster of two cores that is there already."""
+    with cluster(home, "two cores", 2) as found:
+        yield found
 
 
 @needs_ray
@@ -173,3 +190,25 @@ def test_kills_on_a_cluster_of_this_machine(tmp_path, home):
     assert later == sorted(later)
     assert later[0] >= 100
     assert killed.finished() == {*AGENTS, *SUMS}
+
+
+@needs_ray
+@pytest.mark.slow
+def test_a_machine_of_a_cluster_is_lost(tmp_path, home):
+    """All its processes at once, its share of Ray's among them: its cell goes on elsewhere from the last checkpoint."""
+    whole = Sweep(tmp_path / "whole", "local")
+    whole.finish()
+    with cluster(home, "no cores", 0) as found:
+        with node(home, f"--address={found}", "--num-cpus=1") as first:
+            killed = Sweep(tmp_path / "killed", "ray", found, HOME=home)
+            process = killed.start()
+            until(lambda: killed.step("agent-1") >= 100, process)
+            worker = killed.worker("agent-1")
+            os.killpg(first.pid, signal.SIGKILL)
+            os.killpg(worker, signal.SIGKILL)  # leads a group of its own
+            until(lambda: is_gone(worker))
+        with node(home, f"--address={found}", "--num-cpus=1"):
+            killed.finish(process)
+    assert killed.rows() == whole.rows()
+    begun, again = killed.began("agent-1")
+    assert (begun, again >= 100) == (0, True)

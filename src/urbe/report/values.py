@@ -109,6 +109,7 @@ def panels_of(figure: Figure) -> list[Panel]:
         places = [
             s._replace(at=axes.transData.transform(s.at) * (72.0 / figure.dpi) * (1.0, -1.0) + (0.0, height))
             for s in series
+            if len(s.at)
         ]
         if places:
             found.append(Panel(_title(axes), axes.get_xlabel(), tuple(places)))
