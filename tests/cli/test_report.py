@@ -34,6 +34,13 @@ def test_says_where_the_report_is(dots, output, capsys):
     assert (output / "figures" / "dots-lines.pdf").exists()
 
 
+def test_writes_a_light_copy_elsewhere(dots, output, capsys, tmp_path):
+    run.lay(output, [dots])
+    told = urbe_report(capsys, output, "--to", tmp_path / "copy", "--formats", "svg", "csv")
+    assert told == (0, f"The report is {tmp_path / 'copy' / 'index.html'}\n", "")
+    assert [path.name for path in (tmp_path / "copy" / "figures").iterdir()] == ["dots-lines.svg"]
+
+
 def test_says_that_parquet_is_left_out(dots, output, capsys, monkeypatch):
     monkeypatch.setattr("urbe.experiments.row_files.find_spec", lambda _: None)
     run.lay(output, [dots])
@@ -46,6 +53,8 @@ def test_says_that_parquet_is_left_out(dots, output, capsys, monkeypatch):
     [
         ((), "no sweep was run into"),
         (("--only", "stars"), "--only stars is no experiment, expected one of dots."),
+        (("--formats", "svg", "gif"), "--formats gif is no format, expected some of png, svg, pdf, csv, parquet."),
+        (("--watch", "--to", "elsewhere"), "--watch goes without --to and --formats"),
         (("--watch", "--every", "0"), "--every is 0, expected a positive number of seconds."),
     ],
 )

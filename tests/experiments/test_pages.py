@@ -71,19 +71,46 @@ def test_written_again_all_files_have_the_same_bytes(output):
         write_report(output, [dots])
         written.append({path: path.read_bytes() for path in output.rglob("*") if path.is_file()})
     assert written[0] == written[1]
-    assert len(written[0]) == 4 * 2 + 2 + 2 + 3 + 2
+    assert len(written[0]) == 4 * 2 + 2 + 2 + 3 + 3
 
 
-def test_figures_that_are_gone_are_deleted(output):
-    dots = run.experiment()
-    run.lay(output, [dots])
-    write_report(output, [dots])
-    (output / "figures" / "dots-old.pdf").touch()
-    (output / "figures" / "mine.txt").touch()
+def test_files_of_an_earlier_page_are_deleted_and_nobody_elses(output):
+    dots, others = run.experiment(), run.experiment("others")
+    run.lay(output, [dots, others])
+    write_report(output, [dots, others])
+    (output / "figures" / "mine.png").touch()
+    (output / "mine.csv").touch()
+    old = json.loads((output / "manifest.json").read_text())
+    old["files"] += ["../results/figures/mine.png", "figures/../../results/mine.csv", "mine.csv", "figures/gone.pdf"]
+    (output / "manifest.json").write_text(json.dumps(old))
     write_report(output, [dots])
     assert {path.name for path in (output / "figures").iterdir()} == {
-        "dots-lines.png", "dots-lines.svg", "dots-lines.pdf", "mine.txt",
+        "dots-lines.png", "dots-lines.svg", "dots-lines.pdf", "mine.png",
     }  # fmt: skip
+    assert {path.name for path in (output / "rows").iterdir()} == {"dots.csv", "dots.parquet"}
+    assert (output / "mine.csv").exists()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"files": 3}', '{"files": [3]}', "\0"])
+def test_a_manifest_of_somebody_else_is_replaced(output, text):
+    dots = run.experiment()
+    run.lay(output, [dots])
+    (output / "manifest.json").write_text(text)
+    write_report(output, [dots])
+    assert json.loads((output / "manifest.json").read_text())["command"] == "urbe reproduce --scale quick --only dots"
+
+
+def test_a_light_copy_leads_to_its_own_files_alone(output, tmp_path):
+    dots = run.experiment()
+    run.lay(output, [dots])
+    page = write_report(output, [dots], tmp_path / "kept" / "here", ("svg", "parquet"))
+    assert page == tmp_path / "kept" / "here" / "index.html"
+    beside = [a["href"] for a in Page(page.read_text()).all("a") if not a["href"].startswith("#")]
+    assert beside == ["rows/dots.parquet", "figures/dots-lines.svg"]
+    files = {str(path.relative_to(page.parent)) for path in page.parent.rglob("*") if path.is_file()}
+    assert files == {*beside, "index.html", "claims.md", "manifest.json"}
+    assert set(json.loads((page.parent / "manifest.json").read_text())["files"]) == files
+    assert not (output / "index.html").exists()
 
 
 def test_what_is_missing_is_said_in_its_place(output):
@@ -94,7 +121,7 @@ def test_what_is_missing_is_said_in_its_place(output):
     assert "Drawn from 3 of 4 cells" in source
     assert "None of the 4 cells of this chapter is finished yet" in source
     assert none.drawn == 0
-    assert f"urbe reproduce --output {output} --scale quick --only part none whole" in source
+    assert f"urbe reproduce --scale quick --only part none whole --output {output}" in source
     assert Page(source).text["h2"] == ["Dots"] * 3
     assert json.loads((output / "manifest.json").read_text())["experiments"]["none"]["finished"] == []
 

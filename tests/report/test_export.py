@@ -11,7 +11,7 @@ import pytest
 from oracles import book
 from oracles.html_page import Page
 from urbe.report.content import Chapter, Exhibit, Section
-from urbe.report.export import DPI, FORMATS, figure_files, old_files
+from urbe.report.export import DPI, FORMATS, figure_files
 from urbe.report.page import render
 from urbe.report.panels import WIDTH, panels
 
@@ -75,12 +75,11 @@ def test_names_that_would_share_a_file_are_refused():
         figure_files([chapter("a-b", "c"), chapter("a", "b-c")])
 
 
-def test_files_of_figures_that_are_gone_are_found(tmp_path):
-    (tmp_path / "figures").mkdir()
-    for name in ("a.png", "b.png", "notes.txt"):
-        (tmp_path / "figures" / name).touch()
-    assert old_files(tmp_path, ["figures/a.png"]) == [tmp_path / "figures" / "b.png"]
-    assert old_files(tmp_path / "nowhere", []) == []
+def test_formats_can_be_chosen():
+    writers, files = figure_files(book.chapters()[:1], ("svg", "csv"))
+    assert writers
+    assert {path.rpartition(".")[2] for path in writers} == {"svg"}
+    assert sorted(path for paths in files.values() for path in paths) == sorted(writers)
 
 
 def test_writing_files_changes_no_drawing():

@@ -15,16 +15,19 @@ if TYPE_CHECKING:
 HELP = """\
 The page is drawn from the cells that are finished, whatever code computed them. What is not there yet is said on it.
 
-written into DIR:
+written into DIR, or into --to FOLDER:
   index.html                            the report, one page, to be opened in any browser; it needs no network
   rows/NAME.csv, .parquet               the numbers behind each chapter (Parquet with: pip install "urbe[logs]")
   figures/NAME-FIGURE.png, .svg, .pdf   each drawing, for papers
+  claims.md                             the paper's claims and their verdicts, for a README
   manifest.json                         configuration, commits, versions, times
 
 examples:
   urbe report                           the page of results/
   urbe report results --only seven_states
                                         one chapter
+  urbe report results --to docs/results --formats svg parquet
+                                        a light copy, to be kept
   urbe report results --watch           while urbe reproduce runs elsewhere: the page is written anew as cells finish,
                                         and reads itself again in the browser; ends with the run, or with Ctrl-C
 """
@@ -41,6 +44,10 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("directory", nargs="?", default="results", metavar="DIR", help="of the run (results)")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these experiments and no others")
+    parser.add_argument("--to", metavar="FOLDER", help="where to write (DIR)")
+    parser.add_argument(
+        "--formats", nargs="+", metavar="F", help="of the files beside the page: png svg pdf csv parquet (all)"
+    )
     parser.add_argument("--watch", action="store_true", help="follow a run that is under way")
     parser.add_argument("--every", type=float, default=10.0, metavar="S", help="seconds between two pages (10)")
     parser.set_defaults(run=run)
@@ -49,6 +56,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Writes the page; returns the exit code."""
     from urbe.experiments import FIGURES
+    from urbe.experiments.pages import FORMATS
 
     if find_spec("matplotlib") is None:
         raise ModuleNotFoundError(
@@ -61,17 +69,25 @@ def run(options: argparse.Namespace) -> int:
     if unknown:
         raise ValueError(f"--only {unknown[0]} is no experiment, expected one of {', '.join(known)}.")
     figures = [figure for figure in FIGURES if options.only is None or figure.NAME in options.only]
+    formats = options.formats or FORMATS
+    wrong = [name for name in formats if name not in FORMATS]
+    if wrong:
+        raise ValueError(f"--formats {wrong[0]} is no format, expected some of {', '.join(FORMATS)}.")
     output = Path(options.directory)
-    return watch(output, figures, options.every) if options.watch else write(output, figures)
+    if not options.watch:
+        return write(output, figures, Path(options.to or output), formats)
+    if options.to or options.formats:
+        raise ValueError("--watch goes without --to and --formats: first let the run end, then write the copy.")
+    return watch(output, figures, options.every)
 
 
-def write(output: Path, figures: Sequence[AnyExperiment]) -> int:
+def write(output: Path, figures: Sequence[AnyExperiment], to: Path, formats: Sequence[str]) -> int:
     """Writes the page and its files, and says where."""
     from urbe.experiments.pages import write_report
     from urbe.experiments.row_files import NO_PARQUET, parquet_is_there
 
-    page = write_report(output, figures)
-    if not parquet_is_there():
+    page = write_report(output, figures, to, formats)
+    if "parquet" in formats and not parquet_is_there():
         print(NO_PARQUET)
     print(f"The report is {page.resolve()}")
     return 0
@@ -86,7 +102,7 @@ def watch(output: Path, figures: Sequence[AnyExperiment], every: float) -> int:
       RuntimeError: the run ended before all cells were finished.
     """
     from urbe.cli.watching import Screen
-    from urbe.experiments.pages import Memory, write_page
+    from urbe.experiments.pages import FORMATS, Memory, write_page
     from urbe.experiments.run_state import is_alive
     from urbe.sweep.finished import PLAN
     from urbe.sweep.status import read_status
@@ -109,4 +125,4 @@ def watch(output: Path, figures: Sequence[AnyExperiment], every: float) -> int:
             sleep(min(1.0, every))
     if counts[0] != counts[1]:
         raise RuntimeError(f"The run ended with {counts[1] - counts[0]} cells unfinished; {page} shows what there is.")
-    return write(output, figures)
+    return write(output, figures, output, FORMATS)

@@ -35,6 +35,7 @@ written into DIR:
   index.html       the report, one page, to be opened in any browser
   rows/            the numbers behind each chapter, as CSV and Parquet
   figures/         every drawing, as PNG, SVG and PDF
+  claims.md        the paper's claims and their verdicts
   manifest.json    configuration, commits, versions, times
   status.json      what is being run, while it is; urbe report DIR draws what is finished
 

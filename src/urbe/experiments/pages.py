@@ -1,10 +1,11 @@
 """From finished cells to a page of figures; nothing is run.
 
-    write_report(output, figures=None) -> Path
+    write_report(output, figures=None, to=None, formats=FORMATS) -> Path
 
-reads `output/sweep.json` and the finished cells, whatever code computed them, and writes into `output`:
+reads `output/sweep.json` and the finished cells, whatever code computed them, and writes into `output`, or elsewhere:
 
     index.html                                       the page
+    claims.md                                        the paper's claims and their verdicts, as on the page
     rows/<NAME>.csv, rows/<NAME>.parquet             the rows behind each chapter
     figures/<NAME>-<figure>.png, .svg, .pdf          each drawing
     manifest.json                                    what was run, by which code, where, for how long
@@ -17,14 +18,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from urbe.experiments import chapters
 from urbe.experiments.base import AnyExperiment
-from urbe.experiments.row_files import FOLDER as ROWS
+from urbe.experiments.row_files import FORMATS as ROW_FORMATS
 from urbe.experiments.row_files import row_files
 from urbe.experiments.run_state import run_state
 from urbe.io.atomic import Writer, replace_files, text_writer
@@ -34,6 +35,9 @@ from urbe.sweep.status import Status, read_status
 
 if TYPE_CHECKING:
     from urbe.report.content import Facts
+
+FORMATS = ("png", "svg", "pdf", *ROW_FORMATS)
+"""Of the files beside the page: drawings, then rows."""
 
 TITLE = "Decisions that hold when the model does not"
 LEAD = (
@@ -77,12 +81,21 @@ class _Report(NamedTuple):
         return [cell for _, drawn in self.parts for cell in drawn.finished.cells]
 
 
-def write_report(output: Path, figures: Sequence[AnyExperiment] | None = None) -> Path:
+def write_report(
+    output: Path,
+    figures: Sequence[AnyExperiment] | None = None,
+    to: Path | None = None,
+    formats: Collection[str] = FORMATS,
+) -> Path:
     """Writes the page of the last sweep in a folder with all its files, from the finished cells; all of them or none.
+
+    Files of an earlier page that this one does not have are deleted; its manifest names them.
 
     Args:
       output: folder of the sweep.
       figures: experiments to show, of those that were run; by default all of `urbe.experiments.FIGURES` that were.
+      to: where to write, if not into the folder of the sweep.
+      formats: of the files beside the page, among `FORMATS`.
 
     Returns:
       the path of the page.
@@ -90,25 +103,41 @@ def write_report(output: Path, figures: Sequence[AnyExperiment] | None = None) -
     Raises:
       FileNotFoundError: no sweep was run into the folder.
     """
-    from urbe.report.export import FOLDER, figure_files, old_files
+    from urbe.report.claims_text import markdown
+    from urbe.report.export import figure_files
 
+    to = output if to is None else to
     report = _gather(output, figures, Memory())
     writers: dict[str, Writer] = {}
     links: dict[str, Sequence[str]] = {}
     for experiment, drawn in report.parts:
-        rows = row_files(experiment, drawn.finished.rows())
+        rows = row_files(experiment, drawn.finished.rows(), formats)
         links[experiment.NAME] = tuple(rows)
         writers |= rows
-    drawings, by_figure = figure_files([drawn.chapter for _, drawn in report.parts])
+    shown = [drawn.chapter for _, drawn in report.parts]
+    drawings, by_figure = figure_files(shown, formats)
     writers |= drawings
-    writers["manifest.json"] = text_writer([json.dumps(_manifest(report), indent=1), "\n"])
+    writers["claims.md"] = text_writer([markdown(shown)])
+    manifest = {**_manifest(report), "files": sorted({*writers, "manifest.json", "index.html"})}
+    writers["manifest.json"] = text_writer([json.dumps(manifest, indent=1), "\n"])
     writers["index.html"] = text_writer([_page(output, report, links | by_figure)])
-    for folder in (ROWS, FOLDER):
-        (output / folder).mkdir(exist_ok=True)
-    replace_files({output / path: writer for path, writer in writers.items()})
-    for path in old_files(output, list(writers)):
-        path.unlink(missing_ok=True)  # whoever watches may have done it
-    return output / "index.html"
+    old = _files(to) - writers.keys()
+    for folder in {(to / path).parent for path in writers}:
+        folder.mkdir(parents=True, exist_ok=True)
+    replace_files({to / path: writer for path, writer in writers.items()})
+    for path in old:
+        (to / path).unlink(missing_ok=True)
+    return to / "index.html"
+
+
+def _files(folder: Path) -> set[str]:
+    """What the page that is there brought with it: drawings and rows; nothing of anybody else's."""
+    try:
+        told = json.loads((folder / "manifest.json").read_text())["files"]
+        found = {PurePosixPath(path) for path in told}
+    except (OSError, ValueError, TypeError, KeyError):
+        return set()
+    return {str(path) for path in found if str(path.parent) in ("figures", "rows") and path.suffix[1:] in FORMATS}
 
 
 def write_page(
@@ -162,10 +191,15 @@ def _page(
 
 def _resume(output: Path, report: _Report) -> str:
     """The command that goes on with the sweep."""
+    return f"{_command(report)} --output {output}"
+
+
+def _command(report: _Report) -> str:
+    """The command that makes such a sweep."""
     from urbe.experiments import FIGURES
 
     only = f" --only {' '.join(report.names)}" if {each.NAME for each in FIGURES} != set(report.names) else ""
-    return f"urbe reproduce --output {output} --scale {report.scale}{only}"
+    return f"urbe reproduce --scale {report.scale}{only}"
 
 
 def _counts(report: _Report) -> tuple[int, int]:
@@ -203,6 +237,7 @@ def _named(versions: dict[str, str]) -> str:
 
 def _manifest(report: _Report) -> dict[str, Any]:
     return {
+        "command": _command(report),
         "scale": report.scale,
         "wall_seconds": float(report.status["seconds"]) if report.status else 0.0,
         "commit": provenance.commit(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from importlib.util import find_spec
 from itertools import islice
 from typing import Any, BinaryIO
@@ -17,6 +17,7 @@ from urbe.io.tables import parquet_writer
 from urbe.sweep.cells import columns
 
 FOLDER = "rows"
+FORMATS = ("csv", "parquet")
 NO_PARQUET = 'Rows are written as CSV alone: Parquet needs pyarrow, pip install "urbe[logs]".'
 
 _CHUNK = 10_000
@@ -30,10 +31,12 @@ def parquet_is_there() -> bool:
     return find_spec("pyarrow") is not None
 
 
-def row_files(experiment: AnyExperiment, rows: Sequence[Any]) -> dict[str, Writer]:
+def row_files(experiment: AnyExperiment, rows: Sequence[Any], formats: Collection[str] = FORMATS) -> dict[str, Writer]:
     """The writer of each file, by its path relative to the page: `rows/<NAME>.csv`, `rows/<NAME>.parquet`."""
-    writers = {f"{FOLDER}/{experiment.NAME}.csv": text_writer(_csv(experiment, rows))}
-    if parquet_is_there():
+    writers: dict[str, Writer] = {}
+    if "csv" in formats:
+        writers[f"{FOLDER}/{experiment.NAME}.csv"] = text_writer(_csv(experiment, rows))
+    if "parquet" in formats and parquet_is_there():
         writers[f"{FOLDER}/{experiment.NAME}.parquet"] = _parquet(experiment, rows)
     return writers
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Collection, Sequence
 from typing import Any, BinaryIO
 
 import matplotlib
@@ -29,25 +28,29 @@ _NO_DATES: dict[str, dict[str, None]] = {
 }
 
 
-def figure_files(chapters: Sequence[Chapter]) -> tuple[dict[str, Writer], dict[str, tuple[str, ...]]]:
+def figure_files(
+    chapters: Sequence[Chapter], formats: Collection[str] = FORMATS
+) -> tuple[dict[str, Writer], dict[str, tuple[str, ...]]]:
     """Every figure in every format.
 
     Args:
       chapters: of the page.
+      formats: those of `FORMATS` that are wanted; others do not matter.
 
     Returns:
       the writer of each file, by its path relative to the page, `figures/<chapter>-<name>.<format>`; and the paths of
       each figure by its anchor, as `urbe.report.page.render` takes them.
     """
+    kinds = [kind for kind in FORMATS if kind in formats]
     writers: dict[str, Writer] = {}
     files: dict[str, tuple[str, ...]] = {}
     for chapter in chapters:
         for exhibit in (exhibit for section in chapter.sections for exhibit in section.exhibits):
             stem = f"{chapter.name}-{exhibit.name}"
-            paths = tuple(f"{FOLDER}/{stem}.{kind}" for kind in FORMATS)
-            if paths[0] in writers:
+            paths = tuple(f"{FOLDER}/{stem}.{kind}" for kind in kinds)
+            if writers.keys() & set(paths):
                 raise ValueError(f"Two figures would be written to {paths[0]}; give chapters and exhibits other names.")
-            writers |= {path: figure_writer(exhibit.figure, kind) for path, kind in zip(paths, FORMATS, strict=True)}
+            writers |= {path: figure_writer(exhibit.figure, kind) for path, kind in zip(paths, kinds, strict=True)}
             files[figure_anchor(chapter, exhibit)] = paths
     return writers, files
 
@@ -60,14 +63,3 @@ def figure_writer(figure: Figure, kind: str) -> Writer:
             figure.savefig(file, format=kind, dpi=DPI, facecolor="white", metadata=_NO_DATES[kind])
 
     return write
-
-
-def old_files(folder: Path, written: Sequence[str]) -> list[Path]:
-    """Figures of an earlier page that the one with these files does not have any more.
-
-    Args:
-      folder: of the page.
-      written: paths relative to it.
-    """
-    kept = {folder / path for path in written}
-    return [path for path in sorted((folder / FOLDER).glob("*")) if path.suffix[1:] in FORMATS and path not in kept]

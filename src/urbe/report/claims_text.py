@@ -1,0 +1,32 @@
+"""The paper's claims as Markdown, for a README."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from urbe.report.claims import RULES, claims
+from urbe.report.content import Chapter
+
+
+def markdown(chapters: Iterable[Chapter]) -> str:
+    """A table of every claim with its verdict, and the rules below it; empty when there are no claims with a source.
+
+    >>> from urbe.report.content import Section, Verdict
+    >>> verdict = Verdict("URBE earns more than UBE.", "holds", "0.1 [0.0, 0.2]", "Fig. 2b")
+    >>> print(*markdown([Chapter("seven", "Seven", (Section("", verdicts=(verdict,)),))]).splitlines()[:3], sep="\\n")
+    | where | claim of the paper | verdict |
+    |---|---|---|
+    | Fig. 2b | URBE earns more than UBE. | **holds** |
+    """
+    found = claims(chapters)
+    if not found:
+        return ""
+    lines = ["| where | claim of the paper | verdict |", "|---|---|---|"]
+    for claim in found:
+        verdict = f"**{claim.outcome}**" + (f" under {'; '.join(claim.under)}" if claim.under else "")
+        lines.append(f"| {_cell(claim.source)} | {_cell(claim.text)} | {_cell(verdict)} |")
+    return "\n".join([*lines, "", RULES, ""])
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

@@ -1,0 +1,32 @@
+"""Claims as Markdown: a row each, in one line each, with the readings they depend on."""
+
+from urbe.report.claims import RULES
+from urbe.report.claims_text import markdown
+from urbe.report.content import Chapter, Section, Verdict
+
+
+def book(*verdicts):
+    return [Chapter("c", "C", (Section("", (), verdicts=verdicts),))]
+
+
+def test_a_claim_is_a_row_with_the_readings_it_holds_under():
+    text = markdown(
+        book(
+            Verdict("B | c,\nd.", "undecided", "", "Fig. 10"),
+            Verdict("A.", "holds", "", "Fig. 2", "one"),
+            Verdict("A.", "does not hold", "", "Fig. 2", "two"),
+            Verdict("Ours.", "holds", ""),
+        )
+    )
+    assert text.splitlines() == [
+        "| where | claim of the paper | verdict |",
+        "|---|---|---|",
+        "| Fig. 2 | A. | **holds** under one |",
+        r"| Fig. 10 | B \| c, d. | **undecided** |",
+        "",
+        RULES,
+    ]
+
+
+def test_without_claims_there_is_nothing():
+    assert markdown(book(Verdict("Ours.", "holds", ""))) == ""
