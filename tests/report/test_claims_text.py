@@ -28,5 +28,11 @@ def test_a_claim_is_a_row_with_the_readings_it_holds_under():
     ]
 
 
+def test_many_readings_are_counted():
+    outcomes = ["holds"] * 5 + ["undecided"] * 2
+    text = markdown(book(*(Verdict("A.", outcome, "", "Fig. 2", f"{i}") for i, outcome in enumerate(outcomes))))
+    assert "| Fig. 2 | A. | **holds** under 5 of 7 readings |" in text
+
+
 def test_without_claims_there_is_nothing():
     assert markdown(book(Verdict("Ours.", "holds", ""))) == ""

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
 from scipy.ndimage import distance_transform_edt
 
 from urbe.evaluation.statistics import Band
@@ -69,6 +70,12 @@ def test_a_thinned_line_looks_the_same():
         assert (away > 1.0).mean() < 0.05
 
 
+def box_of_words(annotation, renderer):
+    """Without the leader, which is in an annotation's own extent."""
+    annotation.update_positions(renderer)
+    return Text.get_window_extent(annotation, renderer)
+
+
 def banded(names, x, scale="linear"):
     with styled():
         figure, axes = panels(top=0.6)
@@ -78,7 +85,7 @@ def banded(names, x, scale="linear"):
         bands = {name: Band(x + i, 0.9 * x + i, 1.1 * x + i) for i, name in enumerate(names)}
         draw_bands(panel, x, bands)
         renderer = FigureCanvasAgg(figure).get_renderer()
-        boxes = {text.get_text(): text.get_window_extent(renderer) for text in panel.texts}
+        boxes = {text.get_text(): box_of_words(text, renderer) for text in panel.texts}
     return figure, panel, boxes
 
 
@@ -90,6 +97,7 @@ def test_bands_are_named_at_their_ends_without_touching(scale):
     placed = sorted(boxes.values(), key=lambda box: box.y0)
     assert all(below.y1 <= above.y0 + 1.0 for below, above in pairwise(placed))
     assert max(box.x1 for box in placed) <= figure.bbox.x1
+    assert any(text.arrow_patch is not None for text in panel.texts)  # some stand far from their ends
     assert [line.get_color() for line in panel.lines] == [style.METHODS[name].colour for name in names]
 
 
@@ -98,6 +106,7 @@ def test_an_end_on_a_logarithmic_axis_is_named_at_its_height():
     _, height = panel.transData.transform((1.0, 999.0))
     box = boxes["PSRL"]
     assert box.y0 < height < box.y1
+    assert panel.texts[0].arrow_patch is None
 
 
 def test_a_million_points_are_a_small_drawing():

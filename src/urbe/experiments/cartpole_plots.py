@@ -17,8 +17,7 @@ from urbe.report.figures import styled
 from urbe.report.panels import panels
 
 SIDES = " Left the paper's agents, right DQN-URBE beside controls and its variants."
-
-ACTING = {"greedy": "acting greedily", "noisy": "acting with the noise of training"}
+NAMES = ("the paper's agents", "controls and variants")
 
 
 def sections(found: Found) -> list[Section]:
@@ -91,10 +90,10 @@ def _split(found: Found, inputs: str) -> list[list[str]]:
 def _lengths(found: Found, inputs: str) -> Section:
     told = ways(found, inputs)
     groups = _split(found, inputs)
-    figure, axes = panels(len(told), len(groups), height=2.7, right=1.6, top=0.6)
+    figure, axes = panels(len(told), len(groups), height=2.7, right=1.75, top=0.6)
     for acting, row in zip(told, axes, strict=True):
-        for agents, panel in zip(groups, row, strict=True):
-            panel.set_title(ACTING[acting], pad=18.0)
+        for name, agents, panel in zip(NAMES, groups, row, strict=False):
+            panel.set_title(f"{name}, {acting}", pad=18.0)
             panel.set_xlabel("half length of the pole")
             panel.set_ylabel("return in tests")
             _draw(panel, over_lengths(found, inputs, acting, agents))
@@ -137,11 +136,11 @@ def _over_time(found: Found, inputs: str, metric: str) -> Exhibit:
     changes = found.changes(inputs)
     steps = metric == "curve"
     groups = _split(found, inputs)
-    figure, axes = panels(len(changes), len(groups), height=2.7, right=1.6, top=0.6)
+    figure, axes = panels(len(changes), len(groups), height=2.7, right=1.75, top=0.6)
     for change, row in zip(changes, axes, strict=True):
-        for group, panel in zip(groups, row, strict=True):
+        for name, group, panel in zip(NAMES, groups, row, strict=False):
             agents = [agent for agent in group if found.by_seed(inputs, agent, "late", change=change)]
-            panel.set_title(f"{NOMINAL:g} to {change:g}", pad=18.0)
+            panel.set_title(f"{name}, {NOMINAL:g} to {change:g}", pad=18.0)
             panel.set_xlabel("thousand steps since the change" if steps else "episodes since the change")
             panel.set_ylabel("return in training")
             curves = around_change(found, inputs, metric, change, agents)

@@ -164,7 +164,7 @@ def _words(here: Sequence[Result], sets: Sequence[str]) -> str:
 
 
 def _returns(here: Sequence[Result], world: str, sets: Sequence[str]) -> Figure:
-    figure, axes = panels(len(sets), 2, height=3.1, left=0.7, right=1.5, top=0.75)
+    figure, axes = panels(len(sets), 2, height=3.1, left=0.8, right=1.75, top=0.75)
     for members, (left, right) in zip(sets, axes, strict=True):
         greedy = [find(here, world, members, agent, "greedy") for agent in (*GREEDY, OPTIMUM, EXACT_ROBUST)]
         noisy = [find(here, world, members, agent, acting) for agent, acting in NOISY]

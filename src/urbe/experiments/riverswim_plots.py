@@ -19,7 +19,7 @@ def sections(curves: Sequence[Curve]) -> list[Section]:
     seeds = len(curves[0].regret)
     episodes = int(curves[0].episode[-1])
     with styled():
-        figure, axes = panels(height=4.6, right=1.9)
+        figure, axes = panels(height=4.6, right=2.1)
         panel = axes[0][0]
         draw_bands(panel, curves[0].episode, {curve.agent: curve.band for curve in curves})
         panel.set_xlabel("episode")

@@ -111,7 +111,7 @@ def _model(model: str, outcomes: Sequence[Outcome]) -> Section:
 
 
 def _values_figure(outcomes: Sequence[Outcome]) -> Figure:
-    figure, axes = panels(len(outcomes), 2, height=2.6, right=1.15)
+    figure, axes = panels(len(outcomes), 2, height=2.6, right=1.3)
     for row, each in zip(axes, outcomes, strict=True):
         bands = (each.guaranteed, each.value | {OPTIMUM: each.optimum})
         for panel, title, lines in zip(row, ("Guaranteed value", "True value"), bands, strict=True):

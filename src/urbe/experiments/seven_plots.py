@@ -158,7 +158,7 @@ def _curves(here: Sequence[Result], lengths: Sequence[int]) -> Figure:
     """For each belief the cumulated reward, and what learners are behind the oracle, where they can be told apart."""
     beliefs = _beliefs(here)
     oracle = next(r for r in here if r.agent == "oracle").curve.estimate
-    figure, axes = panels(len(beliefs), 2, height=2.9, right=1.45, top=0.75)
+    figure, axes = panels(len(beliefs), 2, height=2.9, right=1.6, top=0.75)
     for belief, (left, right) in zip(beliefs, axes, strict=True):
         shown = [r for r in here if r.belief in (belief, "none")]
         behind = {

@@ -185,7 +185,7 @@ def _strips(table: Sequence[Comparison], forms: Sequence[str], scale: str) -> Fi
 
 
 def _over_data(table: Sequence[Comparison], forms: Sequence[str]) -> Figure:
-    figure, axes = panels(1, 2, height=2.6, right=1.0)
+    figure, axes = panels(1, 2, height=2.6, right=1.15)
     for panel, i, title in zip(axes[0], (0, 1), ("Small radii", "Large radii"), strict=True):
         panel.set_title(title)
         panel.set_xscale("log")

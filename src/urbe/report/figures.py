@@ -52,7 +52,7 @@ def draw_lines(axes: Axes, x: FloatArray, lines: Sequence[Line]) -> None:
 
 
 def name_ends(axes: Axes, ends: Sequence[tuple[str, str, float]]) -> None:
-    """Writes names right of the panel, each at its height or as near as the others allow.
+    """Writes names right of the panel, each at its height or as near as others allow; thin lines lead to those far off.
 
     Args:
       axes: where; its place in the figure and its limits must be final.
@@ -63,17 +63,24 @@ def name_ends(axes: Axes, ends: Sequence[tuple[str, str, float]]) -> None:
     left = axes.get_xlim()[0]
     wanted = np.array([in_axes.transform((left, height))[1] * length for _, _, height in ends])
     heights = spread(wanted[::-1].round(1), 13.0, length)[::-1]
-    for (name, colour, _), height in zip(ends, heights, strict=True):
+    moved = heights - wanted.clip(0.0, length)
+    far = np.abs(moved) > 4.0
+    for (name, colour, _), height, up, is_far in zip(ends, heights, moved, far, strict=True):
         axes.annotate(
             name,
-            xy=(1.0, height / length),
+            xy=(1.0, (height - up) / length),
             xycoords="axes fraction",
-            xytext=(6.0, 0.0),
+            xytext=(14.0 if far.any() else 6.0, up),
             textcoords="offset points",
             va="center",
             color=colour,
+            arrowprops=_leader(colour) if is_far else None,
             annotation_clip=False,
         )
+
+
+def _leader(colour: str) -> dict[str, Any]:
+    return {"arrowstyle": "-", "color": colour, "linewidth": 0.7, "relpos": (0.0, 0.5), "shrinkA": 1.0, "shrinkB": 1.0}
 
 
 def mark_gap(axes: Axes, x: FloatArray, first: FloatArray, second: FloatArray, at: int, name: str) -> None:

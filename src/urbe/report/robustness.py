@@ -28,7 +28,7 @@ def draw_robustness(evaluations: Mapping[str, Evaluation]) -> Figure:
     ways = [way for way in WAYS if any(way in each.played for each in evaluations.values())]
     longest = max(map(len, evaluations))
     with styled():
-        figure, axes = panels(len(ways), height=2.7, right=max(1.25, 0.35 + 0.085 * longest))
+        figure, axes = panels(len(ways), height=2.7, right=max(1.35, 0.45 + 0.085 * longest))
         for way, (panel,) in zip(ways, axes, strict=True):
             shown = {label: each for label, each in evaluations.items() if way in each.played}
             _draw(panel, shown, way, name, style.looks(list(evaluations)))
