@@ -83,7 +83,7 @@ def test_writes_page_rows_manifest_and_cells(tmp_path, log):
     assert page == tmp_path / "new" / "folder" / "index.html"
     found = {name for name in files(page.parent) if not name.startswith("cells/")}
     rows = {"rows/dots.csv", "rows/dots.parquet"}
-    assert found == rows | {"index.html", "manifest.json", "status.json", "sweep.json", "sweep.lock"}
+    assert found == rows | {"index.html", "claims.md", "manifest.json", "status.json", "sweep.json", "sweep.lock"}
     assert kept(page.parent) == ({"dot-0", "dot-0.5", "dot-1", "dot-1.5"}, set())
     directory = dot(page.parent, 0.5).parent
     assert {path.name for path in directory.iterdir()} == {"rows.npz", "record.json", "lock"}

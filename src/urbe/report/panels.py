@@ -15,7 +15,7 @@ def panels(
     *,
     height: float = 2.4,
     left: float = 0.85,
-    right: float = 1.25,
+    right: float = 1.4,
     top: float = 0.35,
     bottom: float = 0.5,
 ) -> tuple[Figure, list[list[Axes]]]:
