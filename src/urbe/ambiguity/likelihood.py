@@ -20,26 +20,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from urbe import checks
-from urbe.ambiguity.block_sweep import NO_SPAN, make_block_sweep, to_unit, vector_function
+from urbe.ambiguity.block_sweep import make_block_sweep, to_unit, vector_function
 from urbe.ambiguity.exponential import LOG2_E, elementwise, log_of, power_of_two
-from urbe.ambiguity.moments import gather_u, spread_of
+from urbe.ambiguity.likelihood_moments import MOST, TINY, TOLERANCE, at_zero, region_moments
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
-from urbe.ambiguity.sweep import FAST, gather, make_minimiser, row_function
+from urbe.ambiguity.sweep import make_minimiser, row_function
 from urbe.ambiguity.zoom import highest
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
-
-TOLERANCE = 2.0**-48
-"""Largest error of a row's value left by the search for X, as a multiple of the row's span."""
-
-TINY = 2.0**-100
-"""Radii below change no value by more than sqrt(radius / 2) = 2^-50.5 spans (Pinsker's inequality)."""
-
-MOST = 1.0 / TOLERANCE
-"""Largest x a sweep looks at: the dual's slope in X is at least -1, so that smaller X gain at most the tolerance."""
 
 NOISE = 2.0**-50
 """Allowance for rounding in the sums of a row, relative to their terms."""
@@ -148,7 +138,7 @@ def _worst(p, y, t, u, v, radius, x):  # type: ignore[no-untyped-def]
     """The same from any start, by Newton steps inside a bracket."""
     if radius <= TINY:
         return _mean(p, y), 0.0
-    mean_log, limit = _at_zero(p, y)
+    mean_log, limit = at_zero(p, y)
     if radius >= limit:
         return math.exp(mean_log - radius), MOST
     # H is the gap between the logarithm of a mean and the mean of logarithms with range log(1 + x); Hoeffding's lemma
@@ -199,73 +189,6 @@ def _mean(p, y):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _at_zero(p, y):  # type: ignore[no-untyped-def]
-    """sum p log y, and H(0): infinite unless the lowest value is outside the model's own successors."""
-    logs = 0.0
-    inverse = 0.0
-    for j in range(p.shape[0]):
-        if p[j] > 0.0:
-            if y[j] <= 0.0:
-                return 0.0, np.inf
-            logs += p[j] * math.log(y[j])
-            inverse += p[j] / y[j]
-    return logs, logs + math.log(inverse)
-
-
-@row_function
-def _beyond(p, z, u, low, u_low, radius, work, m):  # type: ignore[no-untyped-def]
-    """q . u where the set may send mass out of the row, and m as in `_minimiser`; negative where it does not."""
-    y = work[0]
-    span = to_unit(z, low, y)
-    mean_log, limit = _at_zero(p, y)
-    if radius < limit:
-        return -1.0
-    c = math.exp(max(mean_log - radius, -500.0))
-    mass, carried = 0.0, 0.0
-    for j in range(p.shape[0]):
-        share = c * p[j] / y[j] if p[j] > 0.0 else 0.0
-        m[j] = span * c * math.log(y[j]) if p[j] > 0.0 else 0.0
-        mass += share
-        carried += share * u[j]
-    return carried + max(1.0 - mass, 0.0) * u_low
-
-
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
-def _carry(start, successor, p, r, data, radius, outside, w, u, u_outside, bare, hint, work, scatter, carried):  # type: ignore[no-untyped-def]
-    """The loop of `make_moments`: q = p / (mass (1 + x y)), m = span log(1 + x y) / (x mass) at the last sweep's x."""
-    for row in range(len(start) - 1):
-        a = np.int64(start[row])
-        n = np.int64(start[row + 1]) - a
-        row_p, row_successor = p[a : a + n], successor[a : a + n]
-        z, low = gather(a, n, successor, r, w, outside, work)
-        high = z[0]
-        for j in range(n):
-            high = max(high, z[j])
-        span, x = high - low, hint[row]
-        if x >= 0.5 * MOST and span > NO_SPAN and radius[row] > TINY:  # only there may mass have left the row
-            row_u, u_low = gather_u(a, n, successor, z, low, u, u_outside, work)
-            m = work[2, :n]
-            carried[row] = _beyond(row_p, z, row_u, low, u_low, radius[row], work[3:, :n], m)
-            if carried[row] >= 0.0:
-                scatter[row] = spread_of(row_p, m)
-                continue
-        x = max(x, 1e-30) if radius[row] > TINY else 1e-30  # at 1e-30 nature does nothing
-        factor = x / span if span > NO_SPAN else 0.0
-        mass, first, square, total = 0.0, 0.0, 0.0, 0.0
-        for j in range(n):
-            t = factor * (z[j] - low)
-            share = row_p[j] / (1.0 + t)
-            less = log_of(1.0 + t, t)
-            mass += share
-            total += share * u[np.uint32(row_successor[j])]
-            first += row_p[j] * less
-            square += row_p[j] * less * less
-        scale = span / (x * mass)
-        scatter[row] = max(square - first * first, 0.0) * scale * scale
-        carried[row] = total / mass
-
-
-@row_function
 def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
     n = p.shape[0]
     y = work[0]
@@ -275,7 +198,7 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
             q[j] = p[j]
             m[j] = z[j]
         return 0.0
-    mean_log, limit = _at_zero(p, y)
+    mean_log, limit = at_zero(p, y)
     if radius >= limit:
         c = math.exp(max(mean_log - radius, -500.0))  # every q must stay above zero
         total = 0.0
@@ -374,5 +297,5 @@ KERNEL = RowKernel(
     _distance,
     _dual,
     ACCURACY,
-    _carry,
+    region_moments,
 )
