@@ -190,7 +190,7 @@ def _given(
             f"env is {told[found]}, expected {told[saved.world['kind']]}, as the agent in {os.fspath(saved.path)} was "
             "saved with."
         )
-    if uncertain is None and saved.world.get("members") is not None:
+    if found == "gymnasium" and uncertain is None and _sizes(saved).members > 1:
         raise ValueError(
             "uncertainty_set is missing, expected the members that the agent was trained with: "
             f"{_sizes(saved).members} of them."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import gymnasium
@@ -32,80 +33,58 @@ class Adapter(Protocol):
         """Changes some of them, with everything that follows from them; raises ValueError naming a bad one."""
 
 
-class CartPoleAdapter:
-    """Gymnasium's CartPole; `length` is half of the pole's. What it computes from masses once is computed again."""
+@dataclass(frozen=True)
+class AttributesAdapter:
+    """Classic environments of Gymnasium's, which keep their state in `state` and parameters in attributes.
 
-    names = ("gravity", "masscart", "masspole", "length", "force_mag")
+    Args:
+      names: of the attributes.
+      above_zero: those of them that must be.
+    """
+
+    names: tuple[str, ...]
+    above_zero: tuple[str, ...] = ()
 
     def get_state(self, env: Env) -> np.ndarray:
-        """(x, x', theta, theta')."""
-        return _state(env)
+        """Such as angles and their speeds."""
+        return np.array(innermost(env).state, np.float64)
+
+    def set_state(self, env: Env, state: np.ndarray) -> None:
+        """Goes there."""
+        innermost(env).state = np.array(state)
+
+    def get_params(self, env: Env) -> dict[str, float]:
+        """As its attributes."""
+        return {name: float(getattr(innermost(env), name)) for name in self.names}
+
+    def set_params(self, env: Env, params: Mapping[str, float]) -> None:
+        """Sets attributes, once all are known to be good."""
+        checks.known_names(params, self.names, type(innermost(env)).__name__)
+        numbers = {
+            name: (checks.positive if name in self.above_zero else checks.finite_number)(name, value)
+            for name, value in params.items()
+        }
+        for name, number in numbers.items():
+            setattr(innermost(env), name, number)
+
+
+@dataclass(frozen=True)
+class CartPoleAdapter(AttributesAdapter):
+    """Gymnasium's CartPole; `length` is half of the pole's. What it computes from masses once is computed again."""
+
+    names: tuple[str, ...] = ("gravity", "masscart", "masspole", "length", "force_mag")
+    above_zero: tuple[str, ...] = ("masscart", "length")
 
     def set_state(self, env: Env, state: np.ndarray) -> None:
         """Also forgets that an episode had ended."""
-        innermost(env).state, innermost(env).steps_beyond_terminated = np.array(state), None
-
-    def get_params(self, env: Env) -> dict[str, float]:
-        """As its attributes."""
-        return _attributes(env, self.names)
+        super().set_state(env, state)
+        innermost(env).steps_beyond_terminated = None
 
     def set_params(self, env: Env, params: Mapping[str, float]) -> None:
         """Sets attributes, and total_mass and polemass_length from them."""
-        _set_attributes(env, params, self.names, above_zero=("masscart", "length"))
+        super().set_params(env, params)
         pole = innermost(env)
         pole.total_mass, pole.polemass_length = pole.masspole + pole.masscart, pole.masspole * pole.length
-
-
-class AcrobotAdapter:
-    """Gymnasium's Acrobot."""
-
-    names = (
-        "LINK_LENGTH_1",
-        "LINK_MASS_1",
-        "LINK_MASS_2",
-        "LINK_COM_POS_1",
-        "LINK_COM_POS_2",
-        "LINK_MOI",
-        "torque_noise_max",
-    )
-
-    def get_state(self, env: Env) -> np.ndarray:
-        """Two angles and their speeds."""
-        return _state(env)
-
-    def set_state(self, env: Env, state: np.ndarray) -> None:
-        """Goes there."""
-        innermost(env).state = np.array(state)
-
-    def get_params(self, env: Env) -> dict[str, float]:
-        """As its attributes."""
-        return _attributes(env, self.names)
-
-    def set_params(self, env: Env, params: Mapping[str, float]) -> None:
-        """Sets attributes."""
-        _set_attributes(env, params, self.names, above_zero=self.names[:-1])
-
-
-class MountainCarAdapter:
-    """Gymnasium's MountainCar."""
-
-    names = ("force", "gravity")
-
-    def get_state(self, env: Env) -> np.ndarray:
-        """Position and speed."""
-        return _state(env)
-
-    def set_state(self, env: Env, state: np.ndarray) -> None:
-        """Goes there."""
-        innermost(env).state = np.array(state)
-
-    def get_params(self, env: Env) -> dict[str, float]:
-        """As its attributes."""
-        return _attributes(env, self.names)
-
-    def set_params(self, env: Env, params: Mapping[str, float]) -> None:
-        """Sets attributes."""
-        _set_attributes(env, params, self.names)
 
 
 class SimulatorAdapter:
@@ -130,10 +109,11 @@ class SimulatorAdapter:
         innermost(env).set_params(**params)
 
 
+_LINKS = ("LINK_LENGTH_1", "LINK_MASS_1", "LINK_MASS_2", "LINK_COM_POS_1", "LINK_COM_POS_2", "LINK_MOI")
 _EXACT: dict[type[Any], Adapter] = {
     CartPoleEnv: CartPoleAdapter(),
-    AcrobotEnv: AcrobotAdapter(),
-    MountainCarEnv: MountainCarAdapter(),
+    AcrobotEnv: AttributesAdapter((*_LINKS, "torque_noise_max"), above_zero=_LINKS),
+    MountainCarEnv: AttributesAdapter(("force", "gravity")),
     SimulatorEnv: SimulatorAdapter(),
 }
 
@@ -188,23 +168,3 @@ def no_members(env: Any) -> str:
         "Adapter of your own that gets and sets its state and parameters, or FunctionMembers(function, count) with a "
         "function of (observation, action); or train a plain agent."
     )
-
-
-def _state(env: Env) -> np.ndarray:
-    return np.array(innermost(env).state, np.float64)
-
-
-def _attributes(env: Env, names: tuple[str, ...]) -> dict[str, float]:
-    return {name: float(getattr(innermost(env), name)) for name in names}
-
-
-def _set_attributes(
-    env: Env, params: Mapping[str, float], names: tuple[str, ...], above_zero: tuple[str, ...] = ()
-) -> None:
-    checks.known_names(params, names, type(innermost(env)).__name__)
-    numbers = {
-        name: (checks.positive if name in above_zero else checks.finite_number)(name, value)
-        for name, value in params.items()
-    }
-    for name, number in numbers.items():
-        setattr(innermost(env), name, number)
