@@ -1,4 +1,4 @@
-"""L2 balls: closed form, clipping, states of probability zero, memory between sweeps."""
+"""L2 balls: closed form, clipping, states of probability zero."""
 
 import numpy as np
 import pytest
@@ -9,9 +9,7 @@ from oracles import divergences
 from oracles.strategies import radii, rows
 from oracles.worst_case import one_row_model
 from urbe.ambiguity.l2 import L2Ball
-from urbe.mdp.model import MDP
 from urbe.testing import check_ambiguity_set
-from urbe.workers import Workers
 
 P, Z = np.array([0.4, 0.3, 0.1, 0.2]), np.array([1.0, 2.0, 5.0, 4.0])
 
@@ -74,66 +72,9 @@ def test_closed_form_while_nothing_is_clipped():
         assert L2Ball(radius).bind(one_row_model(P)).values(Z)[0] == pytest.approx(expected, abs=1e-14)
 
 
-def test_memory_of_earlier_sweeps_does_not_change_answers():
-    rng = np.random.default_rng(0)
-    mdp = divergences.sparse_model(rng)
-    for radius in (1e-12, 0.1, rng.uniform(0, 2, size=mdp.n_rows)):
-        divergences.check_memory(L2Ball(radius), mdp, rng)
-
-
-def test_values_fall_with_the_radius_from_the_mean_to_the_lowest_successor():
-    rng = np.random.default_rng(1)
-    mdp = divergences.sparse_model(rng)
-    divergences.check_radius_laws(L2Ball, mdp, rng.normal(size=mdp.n_states), np.logspace(-15, 1, 33))
-
-
-def test_homogeneous_of_degree_one():
-    rng = np.random.default_rng(2)
-    mdp = divergences.sparse_model(rng, discount=1.0).with_discount(1.0)
-    nature, v = L2Ball(0.2).bind(mdp), rng.normal(size=mdp.n_states)
-    unit = nature.values(v) - mdp.rows.reward
-    for scale in (1e-8, 3.0, 1e8):
-        assert nature.values(scale * v) - mdp.rows.reward == pytest.approx(scale * unit, rel=1e-12, abs=1e-14)
-
-
-def test_long_rows_and_threads():
-    rng = np.random.default_rng(3)
-    mdp = MDP.from_dense(rng.dirichlet(np.ones(300), size=(300, 8)), rng.normal(size=(300, 8)), discount=0.9)
-    v = rng.normal(size=300)
-    ball = L2Ball(rng.uniform(0, 1, size=mdp.n_rows))
-    with Workers(2) as workers:
-        assert np.array_equal(ball.bind(mdp).values(v, workers=workers), ball.bind(mdp).values(v))
-    part = ball.bind(mdp).take(np.arange(0, mdp.n_rows, 40))
-    allowed = part.accuracy * np.abs(v).max()
-    assert part.values(v) == pytest.approx(part.dual_bound(v), rel=0, abs=allowed + 1e-13)
-
-
-def test_rewards_of_successors_stay_inside_the_minimum():
-    transition = np.zeros((3, 1, 3))
-    transition[0, 0] = [0.2, 0.3, 0.5]
-    reward = np.zeros((3, 1, 3))
-    reward[0, 0] = [3.0, 0.0, -1.0]
-    mdp = MDP.from_dense(transition, reward, discount=0.5, terminal=[1, 2])
-    expected = divergences.l2([0.2, 0.3, 0.5], [4.0, 2.0, 3.0], 0.4)
-    assert L2Ball(0.4).bind(mdp).values(np.array([2.0, 4.0, 8.0]))[0] == pytest.approx(expected, abs=1e-13)
-
-
 def test_states_of_probability_zero_receive_mass_only_when_they_may():
     mdp, v = one_row_model([0.5, 0.5, 0.0]), np.array([1.0, 2.0, -5.0])
     assert L2Ball(0.1).bind(mdp).values(v)[0] == pytest.approx(1.5 - 0.1 * 0.5**0.5, abs=1e-14)
     everywhere = L2Ball(0.1, "all").bind(mdp)
     assert everywhere.worst_case(v).rows.probability[2] > 0.0
     assert everywhere.values(v)[0] == pytest.approx(divergences.l2([0.5, 0.5, 0.0], v, 0.1, True), abs=1e-14)
-
-
-@pytest.mark.parametrize(
-    ("ball", "message"),
-    [
-        (L2Ball(-0.1), r"radius is -0\.1 for state 0, action 0, expected a number in \[0, inf\]"),
-        (L2Ball(0.1, "some"), "support is 'some'"),
-        (L2Ball(float("nan")), "radius is nan"),
-    ],
-)
-def test_errors_name_what_is_wrong(ball, message):
-    with pytest.raises(ValueError, match=message):
-        ball.bind(one_row_model(P))

@@ -1,4 +1,4 @@
-"""Likelihood regions: mass inside the row, mass sent to the lowest state outside, memory between sweeps."""
+"""Likelihood regions: mass inside the row, mass sent to the lowest state outside."""
 
 import numpy as np
 import pytest
@@ -9,9 +9,7 @@ from oracles import divergences
 from oracles.strategies import radii, rows
 from oracles.worst_case import one_row_model
 from urbe.ambiguity.likelihood import LikelihoodRegion
-from urbe.mdp.model import MDP
 from urbe.testing import check_ambiguity_set
-from urbe.workers import Workers
 
 P, Z = np.array([0.4, 0.3, 0.1, 0.2]), np.array([1.0, 2.0, 5.0, 4.0])
 
@@ -83,50 +81,6 @@ def test_contract_of_any_successor(radius):
     )
 
 
-def test_memory_of_earlier_sweeps_does_not_change_answers():
-    rng = np.random.default_rng(0)
-    mdp = divergences.sparse_model(rng)
-    for radius in (1e-12, 0.1, rng.uniform(0, 2, size=mdp.n_rows)):
-        divergences.check_memory(LikelihoodRegion(radius), mdp, rng)
-
-
-def test_values_fall_with_the_radius_from_the_mean_to_the_lowest_successor():
-    rng = np.random.default_rng(1)
-    mdp = divergences.sparse_model(rng)
-    divergences.check_radius_laws(LikelihoodRegion, mdp, rng.normal(size=mdp.n_states), np.logspace(-15, 1, 33))
-
-
-def test_homogeneous_of_degree_one():
-    rng = np.random.default_rng(2)
-    mdp = divergences.sparse_model(rng, discount=1.0).with_discount(1.0)
-    nature, v = LikelihoodRegion(0.2).bind(mdp), rng.normal(size=mdp.n_states)
-    unit = nature.values(v) - mdp.rows.reward
-    for scale in (1e-8, 3.0, 1e8):
-        assert nature.values(scale * v) - mdp.rows.reward == pytest.approx(scale * unit, rel=1e-12, abs=1e-14)
-
-
-def test_long_rows_and_threads():
-    rng = np.random.default_rng(3)
-    mdp = MDP.from_dense(rng.dirichlet(np.ones(300), size=(300, 8)), rng.normal(size=(300, 8)), discount=0.9)
-    v = rng.normal(size=300)
-    ball = LikelihoodRegion(rng.uniform(0, 1, size=mdp.n_rows))
-    with Workers(2) as workers:
-        assert np.array_equal(ball.bind(mdp).values(v, workers=workers), ball.bind(mdp).values(v))
-    part = ball.bind(mdp).take(np.arange(0, mdp.n_rows, 40))
-    allowed = part.accuracy * np.abs(v).max()
-    assert part.values(v) == pytest.approx(part.dual_bound(v), rel=0, abs=allowed + 1e-13)
-
-
-def test_rewards_of_successors_stay_inside_the_minimum():
-    transition = np.zeros((3, 1, 3))
-    transition[0, 0] = [0.2, 0.3, 0.5]
-    reward = np.zeros((3, 1, 3))
-    reward[0, 0] = [3.0, 0.0, -1.0]
-    mdp = MDP.from_dense(transition, reward, discount=0.5, terminal=[1, 2])
-    expected = divergences.likelihood([0.2, 0.3, 0.5], [4.0, 2.0, 3.0], 0.4)
-    assert LikelihoodRegion(0.4).bind(mdp).values(np.array([2.0, 4.0, 8.0]))[0] == pytest.approx(expected, abs=1e-13)
-
-
 def test_every_successor_of_the_model_keeps_some_mass():
     nature = LikelihoodRegion(0.5).bind(one_row_model([0.5, 0.5]))
     assert (nature.worst_case(np.array([0.0, 1.0])).rows.probability > 0.0).all()
@@ -140,16 +94,3 @@ def test_only_the_lowest_state_outside_receives_mass():
     # c p / y with y = (6, 7) and c = sqrt(6 * 7) exp(-0.2)
     assert q.probability[:2] == pytest.approx(np.sqrt(42.0) * np.exp(-0.2) * 0.5 / np.array([6.0, 7.0]), abs=1e-14)
     assert q.probability.sum() == pytest.approx(1.0, abs=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("ball", "message"),
-    [
-        (LikelihoodRegion(-0.1), r"radius is -0\.1 for state 0, action 0, expected a number in \[0, inf\]"),
-        (LikelihoodRegion(0.1, "some"), "support is 'some'"),
-        (LikelihoodRegion(float("nan")), "radius is nan"),
-    ],
-)
-def test_errors_name_what_is_wrong(ball, message):
-    with pytest.raises(ValueError, match=message):
-        ball.bind(one_row_model(P))
