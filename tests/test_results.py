@@ -1,0 +1,61 @@
+"""The results kept in docs/results: whole, of enough seeds, and what the README says of them."""
+
+import json
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from oracles.html_page import Page
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "docs" / "results"
+
+
+@pytest.fixture(scope="module")
+def manifest():
+    return json.loads((RESULTS / "manifest.json").read_text())
+
+
+def test_every_file_of_the_manifest_is_there_and_no_other(manifest):
+    found = {str(path.relative_to(RESULTS)) for path in RESULTS.rglob("*") if path.is_file()}
+    assert found == {*manifest["files"], "README.md"}
+
+
+def test_the_page_leads_to_files_that_are_there():
+    beside = [a["href"] for a in Page((RESULTS / "index.html").read_text()).all("a") if not a["href"].startswith("#")]
+    assert len(beside) > 50
+    assert all((RESULTS / path).is_file() for path in beside)
+
+
+def test_every_cell_is_finished_and_of_one_commit_without_changes(manifest):
+    for name, told in manifest["experiments"].items():
+        assert told["missing"] == [], name
+        assert len(told["commits"]) == 1, name
+        assert all(len(commit) == 40 for commit in told["commits"]), name
+
+
+@pytest.mark.parametrize(("experiment", "keys"), [("mars_rover", ("world", "members")), ("cartpole", ("inputs",))])
+def test_every_deep_agent_has_ten_seeds_that_were_not_tuned_on(manifest, experiment, keys):
+    seeds = defaultdict(set)
+    for config in manifest["experiments"][experiment]["config"]:
+        if config["agent"] != "optimum":
+            seeds[(*(config[key] for key in keys), config["agent"])].add(config["seed"])
+            assert config["seed"] not in config["tuning_seeds"]
+    assert len(seeds) >= 10
+    assert min(map(len, seeds.values())) >= 10
+
+
+def test_the_readme_has_the_claims_as_they_were_found():
+    lines = (RESULTS / "claims.md").read_text().splitlines()
+    table = [line for line in lines if line.startswith("|")]
+    assert len(table) > 15
+    assert "\n".join(table) in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", RESULTS / "README.md"], ids=["front", "results"])
+def test_pictures_are_there(page):
+    pictures = re.findall(r"!\[[^]]+\]\(([^)]+)\)", page.read_text())
+    assert len(pictures) == 3
+    assert all((page.parent / picture).is_file() for picture in pictures)
