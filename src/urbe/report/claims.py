@@ -11,6 +11,9 @@ from urbe.report.content import Chapter, Outcome, Verdict
 AS_STATED = "the words as they stand"
 """Names a reading that has no name, beside others."""
 
+MOST_NAMED = 4
+"""Readings that are named in a conclusion; more are counted."""
+
 RULES = (
     "A paired difference between agents over seeds, whose interval (95 %, corrected for the number of comparisons) "
     "lies above 0, holds; below 0, does not hold; else it is undecided. A claim of the paper holds when it holds under "
@@ -39,7 +42,14 @@ class Claim(NamedTuple):
     @property
     def conclusion(self) -> str:
         """The outcome in words, with the readings on which it depends."""
-        return f"{self.outcome} under {'; '.join(self.under)}" if self.under else self.outcome
+        return f"{self.outcome} {self.condition}".rstrip()
+
+    @property
+    def condition(self) -> str:
+        """The readings on which the outcome depends, in words; many are counted. Empty when it holds under all."""
+        if len(self.under) <= MOST_NAMED:
+            return f"under {'; '.join(self.under)}" if self.under else ""
+        return f"under {len(self.under)} of {len({verdict.reading for verdict, _ in self.found})} readings"
 
 
 def combine(verdicts: Sequence[Verdict]) -> tuple[Outcome, tuple[str, ...]]:

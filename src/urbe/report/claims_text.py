@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from urbe.report.claims import RULES, Claim, claims
+from urbe.report.claims import RULES, claims
 from urbe.report.content import Chapter
-
-MOST = 4
-"""Readings that are named; more are counted."""
 
 
 def markdown(chapters: Iterable[Chapter]) -> str:
@@ -26,17 +23,9 @@ def markdown(chapters: Iterable[Chapter]) -> str:
         return ""
     lines = ["| where | claim of the paper | verdict |", "|---|---|---|"]
     for claim in found:
-        lines.append(f"| {_cell(claim.source)} | {_cell(claim.text)} | **{claim.outcome}**{_cell(_under(claim))} |")
+        verdict = f"**{claim.outcome}** {_cell(claim.condition)}".rstrip()
+        lines.append(f"| {_cell(claim.source)} | {_cell(claim.text)} | {verdict} |")
     return "\n".join([*lines, "", RULES, ""])
-
-
-def _under(claim: Claim) -> str:
-    """The readings a claim depends on; many are counted."""
-    if not claim.under:
-        return ""
-    readings = {verdict.reading for verdict, _ in claim.found}
-    told = "; ".join(claim.under) if len(claim.under) <= MOST else f"{len(claim.under)} of {len(readings)} readings"
-    return f" under {told}"
 
 
 def _cell(text: str) -> str:
