@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from oracles.html_page import Page
-
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
 
@@ -24,7 +22,7 @@ def test_every_file_of_the_manifest_is_there_and_no_other(manifest):
 
 
 def test_the_page_leads_to_files_that_are_there():
-    beside = [a["href"] for a in Page((RESULTS / "index.html").read_text()).all("a") if not a["href"].startswith("#")]
+    beside = re.findall(r'<a [^>]*href="([^"#][^"]*)"', (RESULTS / "index.html").read_text())
     assert len(beside) > 50
     assert all((RESULTS / path).is_file() for path in beside)
 

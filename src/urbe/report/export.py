@@ -23,7 +23,7 @@ _RC: Any = {**style.RC, "svg.fonttype": "path", "pdf.fonttype": 42}
 
 _NO_DATES: dict[str, dict[str, None]] = {
     "png": {"Software": None},
-    "svg": {"Date": None},
+    "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None},
 }
 
