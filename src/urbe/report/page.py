@@ -120,7 +120,7 @@ def _chapter(chapter: Chapter, files: Mapping[str, Sequence[str]]) -> str:
             f'<article aria-labelledby="{chapter.name}">',
             f'<h2 id="{chapter.name}">{escape(chapter.title)}</h2>',
             _facts(facts),
-            *([f"<p>The rows behind this chapter:{links_html(rows)}</p>"] if rows else []),
+            *([f'<p class="rows">The rows behind this chapter:{links_html(rows)}</p>'] if rows else []),
             *(_section(chapter, section, anchors, files) for section in chapter.sections),
             "</article>",
         ]

@@ -103,7 +103,7 @@ footer { color: var(--muted); font-size: 0.85rem; padding-bottom: 3rem; margin-t
 @page { margin: 15mm; }
 @media print {
   body { font-size: 10pt; }
-  nav, figure summary, button, .skip, .tip, .ring, .files, label { display: none; }
+  nav, figure summary, button, .skip, .tip, .ring, .files, .rows, label { display: none; }
   figure details::details-content { content-visibility: visible; block-size: auto; }
   main, header, footer { max-width: none; padding: 0; }
   svg { min-width: 0; }
@@ -118,7 +118,8 @@ footer { color: var(--muted); font-size: 0.85rem; padding-bottom: 3rem; margin-t
   table { font-size: 7.5pt; max-width: 100%; }
   th, td { padding: 0.15rem 0.3rem; }
   tbody th, tbody td { white-space: normal; }
-  td { overflow-wrap: anywhere; }
+  td { overflow-wrap: break-word; }
+  td.words { overflow-wrap: anywhere; }
   .claims p { font-size: 8pt; }
   :focus-visible { outline: none; }
 }
