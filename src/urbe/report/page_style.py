@@ -106,7 +106,7 @@ footer { color: var(--muted); font-size: 0.85rem; padding-bottom: 3rem; margin-t
   nav, figure summary, button, .skip, .tip, .ring, .files, .rows, label { display: none; }
   figure details::details-content { content-visibility: visible; block-size: auto; }
   main, header, footer { max-width: none; padding: 0; }
-  svg { min-width: 0; }
+  svg { min-width: 0; max-height: 24cm; }
   figure, .claims { border: none; padding: 0; }
   .drawing { break-inside: avoid; break-after: avoid; }
   .drawing, .scroll { overflow: visible; }
