@@ -35,34 +35,27 @@ def risky_moves(rover, policy):
     return int((chances > 0.0).sum())
 
 
-def share_of_best(rover, seen, agent):
-    """The agent's expected discounted nominal return, as a share of what the exact optimal policy gets."""
+seeds = pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
+
+DETOUR = pytest.mark.xfail(
+    strict=True,
+    reason="keeps a detour of two steps, 0.0874 of 0.1151, also after 125,000 steps: exploration has ended (0.001)",
+)
+"""One of the first sixteen seeds ends so; with a last epsilon of 0.05 it does not."""
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [0, *(pytest.param(seed, marks=[pytest.mark.slow, *([DETOUR] if seed == 4 else [])]) for seed in range(1, 6))],
+)
+def test_dqn_is_within_five_percent_of_the_best_nominal_value(rover, seen, seed):
     nominal = rover.nominal()
     optimal = urbe.solve(to_mdp(rover, nominal, discount=0.9))
     best = performance(rover, nominal, optimal.policy, discount=0.9)
+    agent = dqn(rover, seed=seed, settings=paper.MARS_ROVER).learn(STEPS)
+    found = performance(rover, nominal, table(agent, seen), discount=0.9)
     assert best.discounted == pytest.approx(0.11507, abs=1e-5)
-    return performance(rover, nominal, table(agent, seen), discount=0.9).discounted / best.discounted
-
-
-def test_dqn_is_within_five_percent_of_the_best_nominal_value(rover, seen):
-    agent = dqn(rover, seed=0, settings=paper.MARS_ROVER).learn(STEPS)
-    assert share_of_best(rover, seen, agent) >= 0.95
-
-
-@pytest.mark.slow
-def test_dqn_of_nine_seeds_in_ten_finds_a_best_policy(rover, seen):
-    """After the paper's 3000 episodes. A tenth is left to seeds that keep a detour of two steps: exploration has ended
-    (0.001 of actions), and the network of 2 x 10 units holds the better first move for worse than it is."""
-    shares = [
-        share_of_best(rover, seen, dqn(rover, seed=seed, settings=paper.MARS_ROVER).learn(3 * STEPS // 2))
-        for seed in range(10)
-    ]
-    assert sum(share >= 0.95 for share in shares) >= 9
-    assert np.median(shares) == pytest.approx(1.0, rel=1e-6)
-    assert min(shares) >= 0.65
-
-
-seeds = pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
+    assert found.discounted >= 0.95 * best.discounted
 
 
 @seeds
