@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from oracles.host_envs import ROBUST, SMALL, Clock, Remembering
 from urbe.deep.compiled_trainer import CompiledTrainer
 from urbe.deep.frozen_trainer import FrozenTrainer
+from urbe.deep.host.conversation import Conversation
 from urbe.deep.host.discrete_actions import DiscreteActions
 from urbe.deep.host.env import host_env
 from urbe.deep.host.env_state import env_states
@@ -59,9 +60,10 @@ def test_both_paths_share_one_update():
         columns.obs[0], columns.action[0], columns.last[0] = replay.obs[k], replay.action[k], replay.last[k]
         columns.gain[0], columns.weight[0], columns.reached[0] = (leaf[k] for leaf in replay.successors)
         columns.acting_obs[0] = replay.next_obs[k]
-        with double():
-            leaves, action = feed(leaves, columns.rows)
-        assert int(action[0]) == replay.next_action[k]
+        with Conversation() as program:
+            with double():
+                leaves = feed(leaves, columns.rows, program.ticket)
+            assert program.listen(leaves[0].is_ready) == [replay.next_action[k]]
     with double():
         host = Form(ROBUST, shape).together(leaves)
     ours, theirs = flatten(jax.device_get(key_data(host.learner))), flatten(jax.device_get(key_data(compiled.learner)))

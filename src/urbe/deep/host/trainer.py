@@ -1,4 +1,4 @@
-"""Training on any Gymnasium environment: it acts here, and one call per step of it learns and chooses on the device."""
+"""Training on any Gymnasium environment: it acts here, while a program on the device learns and chooses."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from gymnasium.vector import VectorEnv
+from jaxtyping import Float
 
 from urbe.deep.host.adapters import adapter_of
+from urbe.deep.host.conversation import Conversation
 from urbe.deep.host.env import AnyEnv, Env, Happened, autoreset_mode, host_env
 from urbe.deep.host.env_state import env_states
 from urbe.deep.host.members import NOBODY, Members, Outlook
@@ -23,6 +25,9 @@ from urbe.deep.settings import Settings
 from urbe.deep.trainer import Record
 from urbe.deep.trouble import raise_trouble
 from urbe.rng import stream
+
+APART = 1_000
+"""Steps for which the program is started anew each time, after it got no answer in time."""
 
 
 class Rows(NamedTuple):
@@ -87,7 +92,7 @@ class HostTrainer:
             np.zeros(record_every, np.int64),
             np.zeros(1, np.int64),
         )
-        self._step = 0
+        self._step = self._apart_until = 0
         self._begin()
         self._states = env_states(self._env)
 
@@ -109,9 +114,9 @@ class HostTrainer:
         """
         end = self._step + steps
         while self._step < end:
-            if not any(self._ready):
+            while not any(self._ready):
                 self._act()
-            self._learn(end - self._step)
+            self._learn(end)
 
     def _act(self) -> None:
         """All environments act; what happened is ready to be learned from once it is known where to act from next."""
@@ -150,22 +155,56 @@ class HostTrainer:
             for i, (env, action, waits) in enumerate(zip(behind, self._action, self._waiting, strict=True))
         ]
 
-    def _learn(self, most: int) -> None:
-        """Takes in the rows that are ready, in their order, at most so many."""
-        taken = [i for i, ready in enumerate(self._ready) if ready][:most]
+    def _learn(self, end: int) -> None:
+        """Has the program learn from what is ready, and goes on acting for as long as it asks."""
+        bad = None
+        with Conversation() as program:
+            with double():
+                self._leaves = self._feed(self._leaves, self._hand_out(end), program.ticket)
+            try:
+                while bad is None:
+                    bad = self._take_back(program.listen(self._has_ended))
+                    if bad is not None or self._step >= end or self._step < self._apart_until:
+                        break
+                    while not any(self._ready):
+                        self._act()
+                    if not program.answer(self._hand_out(end)):
+                        break
+            except BaseException:  # what the program has learned by now is not forgotten here
+                program.answer(None)
+                jax.block_until_ready(self._leaves)  # type: ignore[no-untyped-call]
+                if (late := program.listen(lambda: True)) is not None:
+                    self._take_back(late)
+                raise
+        if program.unanswered:
+            self._apart_until = self._step + APART
+        if bad is not None:
+            raise_trouble(jax.device_get(self._carry().trouble), self.members is None, bad)
+
+    def _has_ended(self) -> bool:
+        return bool(self._leaves[0].is_ready())  # type: ignore[attr-defined]
+
+    def _hand_out(self, end: int) -> Float[np.ndarray, "n W"]:
+        """The rows that are ready, in their order and first, no more than there are steps left."""
+        self._handed_out = [i for i, ready in enumerate(self._ready) if ready][: end - self._step]
         rows = self._columns.rows
-        if len(taken) < len(rows):
+        if len(self._handed_out) < len(rows):
             rows = np.zeros_like(rows)
-            rows[: len(taken)] = self._columns.rows[taken]
-        with double():
-            self._leaves, chosen = self._feed(self._leaves, rows)
-        for i, action in zip(taken, np.asarray(chosen).tolist(), strict=False):
+            rows[: len(self._handed_out)] = self._columns.rows[self._handed_out]
+        return rows
+
+    def _take_back(self, chosen: list[int] | None) -> int | None:
+        """What to do next in the rows that were learned from; the one with a number that is not finite, if any."""
+        if chosen is None:  # there was one before
+            return self._handed_out[0]
+        for i, action in zip(self._handed_out, chosen, strict=False):
             if action == NO_ACTION:
-                raise_trouble(jax.device_get(self._carry().trouble), self.members is None, i)
+                return i
             self._step += 1
             self._ready[i], self._action[i], self._obs[i] = False, action, self._columns.acting_obs[i]
             if self._columns.last[i]:
                 self._note(i, self._step)
+        return None
 
     def _note(self, row: int, step: int) -> None:
         """An episode has ended."""

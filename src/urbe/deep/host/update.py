@@ -1,4 +1,4 @@
-"""The host loop's one call to the device per step of its environments: learn from what happened, choose what to do.
+"""The host loop's program on the device: learn from what happened, choose what to do, ask what came of it.
 
 What happened comes as one array, a row per environment, so that one array goes in and one comes out:
 
@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Int32
 
+from urbe.deep.host.conversation import ask
 from urbe.deep.keys import as_key, key_data, root_key
 from urbe.deep.learner import Learner, begin, init_learner, observe
 from urbe.deep.meters import Meters, add, init_meters
@@ -58,7 +59,7 @@ class Carry(NamedTuple):
 Leaves = list[Array]
 """A carry taken apart, keys as plain words: a call with a flat list takes a tenth less time than with the tree."""
 
-Feed = Callable[[Leaves, Float[np.ndarray, "n W"]], tuple[Leaves, Array]]
+Feed = Callable[[Leaves, Float[np.ndarray, "n W"], np.int32], Leaves]
 First = Callable[[Learner, Float[np.ndarray, "n D"]], Array]
 
 
@@ -130,36 +131,52 @@ def make_first(settings: Settings) -> First:
 
 @lru_cache(maxsize=32)
 def make_feed(settings: Settings, shape: Shape) -> Feed:
-    """`(leaves, rows) -> (leaves, (n,) actions)`, compiled; it consumes the leaves it is given.
+    """`(leaves, rows, ticket) -> leaves`, compiled; it consumes the leaves it is given.
 
-    It stops at the first number that is not finite, with `NO_ACTION` for that row and those after it.
+    It learns from the rows, tells whoever holds the ticket what to do next, and goes on with the rows of the answer; it
+    ends when none of them is present. It also ends at the first number that is not finite, with `NO_ACTION` for that
+    row and those after it.
     """
     form = Form(settings, shape)
 
+    def more(carry: tuple[Array, Carry]) -> Bool[Array, ""]:
+        rows, now = carry
+        wanted: Array = (rows[0, _PRESENT] > 0.0) & (now.trouble.kind == 0)
+        return wanted
+
     @partial(jax.jit, donate_argnums=0)
-    def feed(leaves: Leaves, rows: Float[Array, "n W"]) -> tuple[Leaves, Int32[Array, " n"]]:
-        n = len(rows)
+    def feed(leaves: Leaves, rows: Float[Array, "n W"], ticket: Int32[Array, ""]) -> Leaves:
+        def one(carry: tuple[Array, Carry]) -> tuple[Array, Carry]:
+            after, actions = _take_in(settings, shape, carry[1], carry[0])
+            return ask(ticket, actions, shape.width), after
 
-        def more(fed: tuple[Array, Carry, Array]) -> Bool[Array, ""]:
-            at, now, _ = fed
-            wanted: Array = (at < n) & (rows[jnp.minimum(at, n - 1), _PRESENT] > 0.0) & (now.trouble.kind == 0)
-            return wanted
-
-        def one(fed: tuple[Array, Carry, Array]) -> tuple[Array, Carry, Array]:
-            at, now, actions = fed
-            transition, acting_obs, reward = _transition(shape, rows[at])
-            learner, action, progress = observe(settings, now.learner, transition, acting_obs)
-            trouble = look(
-                now.trouble, learner.step, acting_obs, reward, transition.successors, progress.loss, progress.w
-            )
-            told = jnp.where(trouble.kind == 0, action[0], jnp.int32(NO_ACTION))
-            return at + 1, Carry(learner, add(now.meters, progress), trouble), actions.at[at].set(told)
-
-        nothing = jnp.full(n, NO_ACTION, jnp.int32)
-        _, after, actions = jax.lax.while_loop(more, one, (jnp.int32(0), form.together(leaves), nothing))
-        return form.apart(after), actions
+        return form.apart(jax.lax.while_loop(more, one, (rows, form.together(leaves)))[1])
 
     return feed
+
+
+def _take_in(
+    settings: Settings, shape: Shape, carry: Carry, rows: Float[Array, "n W"]
+) -> tuple[Carry, Int32[Array, " n"]]:
+    """Learns from the rows that are present, one after the other; what to do next in each."""
+    n = len(rows)
+
+    def more(fed: tuple[Array, Carry, Array]) -> Bool[Array, ""]:
+        at, now, _ = fed
+        wanted: Array = (at < n) & (rows[jnp.minimum(at, n - 1), _PRESENT] > 0.0) & (now.trouble.kind == 0)
+        return wanted
+
+    def one(fed: tuple[Array, Carry, Array]) -> tuple[Array, Carry, Array]:
+        at, now, actions = fed
+        transition, acting_obs, reward = _transition(shape, rows[at])
+        learner, action, progress = observe(settings, now.learner, transition, acting_obs)
+        trouble = look(now.trouble, learner.step, acting_obs, reward, transition.successors, progress.loss, progress.w)
+        told = jnp.where(trouble.kind == 0, action[0], jnp.int32(NO_ACTION))
+        return at + 1, Carry(learner, add(now.meters, progress), trouble), actions.at[at].set(told)
+
+    nothing = jnp.full(n, NO_ACTION, jnp.int32)
+    _, after, actions = jax.lax.while_loop(more, one, (jnp.int32(0), carry, nothing))
+    return after, actions
 
 
 def _transition(shape: Shape, row: Float[Array, " W"]) -> tuple[Transition, Float[Array, "1 D"], Float[Array, ""]]:

@@ -1,0 +1,127 @@
+"""A compiled program that asks for what to work on next, instead of ending: starting one costs more than an answer.
+
+The program runs on a thread of XLA's. Environments act on the thread that started it, as they would without all this:
+some can do so nowhere else, and Ctrl-C reaches it. So the two hand each other what they have,
+
+    program:  learn, ask(what to do)         ...waits...  learn, ask
+    caller:   ...waits...  listen, act, answer            ...waits...  listen
+
+and a program that gets no answer within `PATIENCE` ends, to be started again when there is one. An environment that
+computes with JAX may need the very thread that the program holds, and would otherwise wait for it for ever.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from queue import Empty, SimpleQueue
+from threading import Lock, get_ident
+from types import TracebackType
+
+import jax
+import numpy as np
+from jax.experimental import io_callback
+from jaxtyping import Array, Float, Int32
+
+from urbe.deep.foreign import Buffer, register
+
+PATIENCE = 0.1
+"""Seconds that a program waits for an answer."""
+
+_LOOK_EVERY = 1.0  # seconds after which a caller looks whether the program is still there
+_NAME = "urbe_next_rows"
+_TICKETS = count(1)
+_OPEN: dict[int, Conversation] = {}
+
+
+class Conversation:
+    """One run of a program, between it and the thread that starts it; `ticket` tells it with whom it speaks."""
+
+    def __init__(self) -> None:
+        self.ticket = np.int32(next(_TICKETS))
+        self.unanswered = False
+        self._caller = get_ident()
+        self._asked: SimpleQueue[list[int]] = SimpleQueue()
+        self._answers: SimpleQueue[np.ndarray | None] = SimpleQueue()
+        self._lock, self._over = Lock(), False
+
+    def __enter__(self) -> Conversation:
+        _OPEN[int(self.ticket)] = self
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.answer(None)
+        del _OPEN[int(self.ticket)]
+
+    def listen(self, ended: Callable[[], bool]) -> list[int] | None:
+        """What the program says, once it says it; None when it has ended without a word."""
+        while True:
+            gone = ended()
+            try:
+                return self._asked.get(timeout=0.0 if gone else _LOOK_EVERY)
+            except Empty:
+                if gone:
+                    return None
+
+    def answer(self, rows: Float[np.ndarray, "n W"] | None) -> bool:
+        """Gives the program what to work on, not to be changed before it asks again; None ends it.
+
+        Returns:
+          whether it was still waiting.
+        """
+        with self._lock:
+            if self._over:
+                return False
+            self._over = rows is None
+            self._answers.put(rows)
+            return True
+
+    def ask(self, told: list[int]) -> Float[np.ndarray, "n W"] | None:
+        """The program's part: tells what it has chosen, and waits for what comes next."""
+        self._asked.put(told)
+        # a small program may run on the caller's own thread: nobody would answer
+        patience = PATIENCE if get_ident() != self._caller else 0.0
+        try:
+            return self._answers.get(timeout=patience)
+        except Empty:
+            with self._lock:
+                if not self._answers.empty():
+                    return self._answers.get()
+                self._over = self.unanswered = True
+                return None
+
+
+def ask(ticket: Int32[Array, ""], chosen: Int32[Array, " n"], width: int) -> Float[Array, "n W"]:
+    """In a program: the caller's answer to what was chosen, or zeros if there is none."""
+    rows = jax.ShapeDtypeStruct((len(chosen), width), np.float32)  # type: ignore[no-untyped-call]
+    answer: Array
+    if jax.default_backend() == "cpu":
+        answer = jax.ffi.ffi_call(_NAME, rows, has_side_effect=True)(ticket, chosen)
+    else:
+        answer = io_callback(partial(_reply, rows.shape), rows, ticket, chosen, ordered=True)
+    return answer
+
+
+def _reply(shape: tuple[int, ...], ticket: Array, chosen: Array) -> Float[np.ndarray, "n W"]:
+    answer = _answer(int(ticket), np.asarray(chosen).tolist())
+    return np.zeros(shape, np.float32) if answer is None else answer
+
+
+def _write_reply(operands: list[Buffer], results: list[Buffer]) -> None:
+    ticket, chosen = operands
+    n, width = results[0].shape
+    answer = _answer(ctypes.c_int32.from_address(ticket.data).value, (ctypes.c_int32 * n).from_address(chosen.data)[:])
+    if answer is None:
+        ctypes.memset(results[0].data, 0, 4 * n * width)
+    else:
+        ctypes.memmove(results[0].data, answer.ctypes.data, 4 * n * width)
+
+
+def _answer(ticket: int, chosen: list[int]) -> Float[np.ndarray, "n W"] | None:
+    conversation = _OPEN.get(ticket)
+    return None if conversation is None else conversation.ask(chosen)
+
+
+register(_NAME, _write_reply)
