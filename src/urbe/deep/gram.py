@@ -29,8 +29,8 @@ def init_gram(n_actions: int, n_features: int, mu: float) -> Gram:
 
 def inverse_count(gram: Gram, action: Int[Array, ""], phi: Float[Array, " G"]) -> Float64[Array, ""]:
     """phi' Sigma_a phi, at least 0."""
-    x = phi.astype(jnp.float64)
-    return jnp.maximum(x @ (gram.sigma[action] @ x), 0.0)
+    x, v = _along(gram, action, phi)
+    return jnp.maximum(x @ v, 0.0)
 
 
 def absorb(gram: Gram, action: Int[Array, ""], phi: Float[Array, " G"]) -> Gram:
@@ -38,11 +38,18 @@ def absorb(gram: Gram, action: Int[Array, ""], phi: Float[Array, " G"]) -> Gram:
 
     Sigma_a <- Sigma_a - (Sigma_a phi)(Sigma_a phi)' / (1 + phi' Sigma_a phi); symmetric in floating point too.
     """
-    # the product writes x down; else the compiler computes the features again for every entry of x x'
-    x = jnp.eye(len(phi), dtype=jnp.float64) @ phi.astype(jnp.float64)
-    v = gram.sigma[action] @ x
+    x, v = _along(gram, action, phi)
     u = v / jnp.sqrt(1.0 + x @ v)
     return Gram(_added(gram.precision, action, x, x), _added(gram.sigma, action, u, -u))
+
+
+def _along(
+    gram: Gram, action: Int[Array, ""], phi: Float[Array, " G"]
+) -> tuple[Float64[Array, " G"], Float64[Array, " G"]]:
+    """phi in double precision, and Sigma_a phi: both of the above ask for it, the compiler computes it once."""
+    # written down; else the compiler computes the features again for every entry of x x'
+    x: Array = jax.lax.optimization_barrier(phi.astype(jnp.float64))  # type: ignore[no-untyped-call]
+    return x, jax.lax.dynamic_index_in_dim(gram.sigma, action, 0, keepdims=False) @ x
 
 
 def _added(of_all: Float64[Array, "A G G"], action: Int[Array, ""], x: Array, y: Array) -> Float64[Array, "A G G"]:

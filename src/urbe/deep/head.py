@@ -59,7 +59,10 @@ def local_variance(
 ) -> Float64[Array, " m"]:
     """nu = scale_a phi' Sigma_a phi for each row."""
     seen = features(variance, phi)
-    counts = jax.vmap(lambda a, x: inverse_count(head.gram, a, x))(action, seen)
+    if len(action) == 1:  # as `absorb_visits` asks, so that the compiler sees that it is the same
+        counts = inverse_count(head.gram, action[0], seen[0])[None]
+    else:
+        counts = jax.vmap(lambda a, x: inverse_count(head.gram, a, x))(action, seen)
     return residual_scale(variance, head)[action] * counts
 
 

@@ -104,7 +104,7 @@ def observe(
     """Takes in one transition of each of n environments, learns, and chooses what to do next.
 
     As in the paper's listing, the next action is chosen before anything is learned, the head learns before the
-    Q-network, and the inverse counts come last, with the features of before.
+    Q-network, and the inverse counts take the visit in after the head has learned, with the features of before.
 
     Args:
       settings: what kind of agent this is.
@@ -133,7 +133,7 @@ def observe(
         learner, nu = _learn_head(settings, settings.variance, learner, visits)
     learner, loss, td_error = _learn_q(settings, learner, before)
     if isinstance(settings.variance, LastLayer):
-        learner = _count_visits(settings, settings.variance, learner, before, transition.action, phi[:n])
+        learner = _refresh_head(settings, settings.variance, learner, before)
     return learner, choice.action, _progress(learner.updates - before.updates, loss, td_error, nu, choice, phi[:n])
 
 
@@ -146,7 +146,7 @@ def _learn_head(
         drawn = words(jax.random.fold_in(learner.key, _HEAD_BATCH), learner.step, variance.replayed)
         places = sample(learner.replay, drawn)
         head, _ = learn_head(settings, variance, head, replayed_visits(settings, learner.q, learner.replay, places))
-    return learner._replace(head=head), nu
+    return learner._replace(head=absorb_visits(variance, head, visits.action, visits.phi)), nu
 
 
 def _learn_q(
@@ -187,16 +187,10 @@ def _copy_target(learner: Learner, wanted: Array) -> Learner:
     return learner._replace(target=target, version=version)
 
 
-def _count_visits(
-    settings: Settings,
-    variance: LastLayer,
-    learner: Learner,
-    before: Learner,
-    action: Int[Array, " n"],
-    phi: Float[Array, "n F"],
-) -> Learner:
+def _refresh_head(settings: Settings, variance: LastLayer, learner: Learner, before: Learner) -> Learner:
+    """What is due now and then: exact inverses, and counts made anew with today's features."""
     assert learner.head is not None
-    head = absorb_visits(variance, learner.head, action, phi)
+    head = learner.head
     due = _due(learner.step, before.step, variance.refresh_every)
     head = jax.lax.fori_loop(0, due, lambda _, h: refresh_head(variance, h), head)
     if variance.rebuild_every:

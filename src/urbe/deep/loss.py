@@ -9,8 +9,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from urbe.deep.adam import Moments, adam_step
+from urbe.deep.columns import q_columns
 from urbe.deep.head import Head, track_residual
-from urbe.deep.networks import Layers, q_values
+from urbe.deep.networks import Layers
 from urbe.deep.replay import Replay
 from urbe.deep.settings import Settings
 from urbe.deep.targets import at, member_targets, update_targets
@@ -32,9 +33,9 @@ def q_loss(
     settings: Settings, q: Layers, obs: Float[Array, "B D"], action: Int[Array, " B"], wanted: Float[Array, " B"]
 ) -> tuple[Float[Array, ""], Float[Array, " B"]]:
     """mean (y - Q(s, a))^2, linear beyond `huber`; and the TD errors y - Q(s, a)."""
-    values = q_values(settings.network, q, obs)
-    taken = jax.nn.one_hot(action, values.shape[-1], dtype=values.dtype)
-    td = jax.lax.stop_gradient(wanted) - (values * taken).sum(axis=-1)
+    values = q_columns(settings.network, q, obs)
+    taken = jax.nn.one_hot(action, len(values), dtype=values.dtype, axis=0)
+    td = jax.lax.stop_gradient(wanted) - (values * taken).sum(axis=0)
     if settings.huber is None:
         return (td * td).mean(), td
     limit = jnp.float32(settings.huber)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -11,12 +10,6 @@ from jaxtyping import Array, Float
 
 from urbe.deep.settings import Network
 from urbe.deep.variances import LastLayer
-
-FEW = 4
-"""Outputs of a layer up to which its gradient is a few sums instead of a product."""
-
-LARGE = 3e38
-"""Times any positive activation it is above 1, but for denormal numbers."""
 
 
 class Layer(NamedTuple):
@@ -41,53 +34,21 @@ def init_layers(key: jax.Array, sizes: tuple[int, ...]) -> Layers:
     )
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(0,))
-def dense(
-    rectified: bool, x: Float[Array, "B I"], weight: Float[Array, "I O"], bias: Float[Array, " O"]
-) -> Float[Array, "B O"]:
-    """max(x weight + bias, 0), or without the maximum; its gradient is written out for speed.
-
-    x' dy has its first factor transposed, which XLA's product on a CPU takes 1.7x as long for; laid out first, it
-    costs a tenth of that. A test holds the gradient against JAX's own.
-    """
-    y = x @ weight + bias
-    return jax.nn.relu(y) if rectified else y
-
-
-def _dense_forward(rectified: bool, x: Array, weight: Array, bias: Array) -> tuple[Array, tuple[Array, ...]]:
-    y = dense(rectified, x, weight, bias)
-    return y, (x, weight, y)
-
-
-def _dense_backward(rectified: bool, kept: tuple[Array, ...], dy: Array) -> tuple[Array, Array, Array]:
-    x, weight, y = kept
-    if rectified:  # no selection: it becomes a branch for each entry, mispredicted every other time
-        dy = dy * jnp.minimum(y * LARGE, 1.0)
-    n_out = weight.shape[1]
-    if n_out <= FEW:  # sums are faster than so narrow a product
-        gradient = jnp.stack([(x * dy[:, o : o + 1]).sum(axis=0) for o in range(n_out)], axis=1)
-    else:
-        gradient = jax.lax.optimization_barrier(x.T) @ dy  # type: ignore[no-untyped-call]
-    return dy @ weight.T, gradient, dy.sum(axis=0)
-
-
-dense.defvjp(_dense_forward, _dense_backward)
-
-
 def hidden(layers: Layers, x: Float[Array, "*B I"]) -> Float[Array, "*B F"]:
     """The activations before the last layer."""
     for layer in layers[:-1]:
-        x = _rows(True, x, layer)
+        x = jax.nn.relu(_affine(x, layer))
     return x
 
 
 def output(layers: Layers, x: Float[Array, "*B F"]) -> Float[Array, "*B O"]:
     """The last layer alone."""
-    return _rows(False, x, layers[-1])
+    return _affine(x, layers[-1])
 
 
-def _rows(rectified: bool, x: Float[Array, "*B I"], layer: Layer) -> Float[Array, "*B O"]:
-    return dense(rectified, x.reshape(-1, x.shape[-1]), *layer).reshape(*x.shape[:-1], -1)
+def _affine(x: Float[Array, "*B I"], layer: Layer) -> Float[Array, "*B O"]:
+    rows = x.reshape(-1, x.shape[-1]) @ layer.weight + layer.bias
+    return rows.reshape(*x.shape[:-1], -1)
 
 
 def scaled(network: Network, obs: Float[Array, "*B D"]) -> Float[Array, "*B D"]:
