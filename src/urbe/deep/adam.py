@@ -32,6 +32,8 @@ def adam_step(adam: Adam, rate: float, weights: Any, moments: Moments, gradient:
     # the corrections, folded into the rate and the offset: one division per weight
     root = jnp.sqrt(1.0 - b2**t)
     size, offset = jnp.float32(rate) * root / (1.0 - b1**t), jnp.float32(adam.offset) * root
+    # adds nothing; but no weight changes before the gradient has reached the first layer, so none needs a copy
+    size = size + 0.0 * jax.tree.leaves(gradient)[0].ravel()[0]
     first = jax.tree.map(lambda m, g: b1 * m + (1.0 - b1) * g, moments.first, gradient)
     second = jax.tree.map(lambda v, g: b2 * v + (1.0 - b2) * (g * g), moments.second, gradient)
     moved = jax.tree.map(lambda x, m, v: x - size * m / (jnp.sqrt(v) + offset), weights, first, second)

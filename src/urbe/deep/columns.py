@@ -54,8 +54,8 @@ def _backward(rectified: bool, kept: tuple[Array, ...], dy: Array) -> tuple[Arra
     if rectified:  # no selection: it becomes a branch for each entry, mispredicted every other time
         dy = dy * jnp.minimum(y * LARGE, 1.0)
     n_in, n_out = weight.shape
-    if n_out <= FEW:  # sums are faster than so narrow a product
-        gradient = jnp.stack([(x * dy[o]).sum(axis=1) for o in range(n_out)], axis=1)
+    if n_out <= FEW:
+        gradient = x @ _written(dy.T)
     elif n_in <= FEW:
         gradient = _written(dy @ _written(x.T)).T
     else:

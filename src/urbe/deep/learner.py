@@ -131,7 +131,7 @@ def observe(
     if isinstance(settings.variance, LastLayer):
         visits = Visits(transition.obs, phi[:n], transition.action, transition.last, acting_obs, phi[n:], choice.action)
         learner, nu = _learn_head(settings, settings.variance, learner, visits)
-    learner, loss, td_error = _learn_q(settings, learner, before)
+    learner, loss, td_error = _learn_q(settings, learner, before, choice)
     if isinstance(settings.variance, LastLayer):
         learner = _refresh_head(settings, settings.variance, learner, before)
     return learner, choice.action, _progress(learner.updates - before.updates, loss, td_error, nu, choice, phi[:n])
@@ -150,7 +150,7 @@ def _learn_head(
 
 
 def _learn_q(
-    settings: Settings, learner: Learner, before: Learner
+    settings: Settings, learner: Learner, before: Learner, choice: Choice
 ) -> tuple[Learner, Float[Array, ""], Float[Array, ""]]:
     """As many gradient steps as are due, with their mean loss and absolute TD error."""
 
@@ -172,6 +172,7 @@ def _learn_q(
     due = jnp.where(
         learner.replay.inserted >= settings.warm_up, _due(learner.step, before.step, settings.train_every), 0
     )
+    due = jnp.where(choice.action[0] >= 0, due, 0)  # always; once it is chosen, the weights may change in place
     learner, loss, error = jax.lax.fori_loop(0, due, one, (learner, jnp.float32(0.0), jnp.float32(0.0)))
     if settings.copy.episodes is not None:
         learner = _copy_target(learner, _due(learner.episodes, before.episodes, settings.copy.episodes) > 0)

@@ -47,10 +47,11 @@ def update_targets(
     stale = replay.stamp[places] != version
     n_stale = stale.sum(dtype=jnp.int32)
 
-    def bring_up_to_date(_: Array, kept: tuple[Array, Array]) -> tuple[Array, Array]:
+    def bring_up_to_date(turn: Array, kept: tuple[Array, Array]) -> tuple[Array, Array]:
+        here = stale & (turn < n_stale)  # always; what does not depend on the turn is computed without one, too
         # the stale places first; what pads the last block is computed again, to the same value
         padded = -(-n_places // block) * block
-        order = jnp.where(stale, jnp.cumsum(stale, dtype=jnp.int32) - 1, padded)
+        order = jnp.where(here, jnp.cumsum(here, dtype=jnp.int32) - 1, padded)
         todo = jnp.full(padded, places[0]).at[order].set(places, mode="drop")
 
         def one_block(i: Array, kept: tuple[Array, Array]) -> tuple[Array, Array]:
