@@ -144,6 +144,14 @@ def test_an_interrupt_while_the_program_learns(undisturbed, monkeypatch):
     assert bits == undisturbed
 
 
+def test_a_program_that_falls_silent_is_noticed(monkeypatch):
+    trainer = trainer_on(gymnasium.make("CartPole-v1"))
+    trainer.advance(10)
+    monkeypatch.setattr(conversation, "_answer", lambda *_: None)
+    with pytest.raises(RuntimeError, match="without asking"):
+        trainer.advance(10)
+
+
 def test_slow_environments_learn_the_same(undisturbed, monkeypatch):
     monkeypatch.setattr(conversation, "PATIENCE", 0.01)
     bits, _ = run_of(lambda step: time.sleep(0.05 if step in (3, 50, 51) else 0.0))

@@ -112,10 +112,9 @@ def _reply(shape: tuple[int, ...], ticket: Array, chosen: Array) -> Float[np.nda
 def _write_reply(operands: list[Buffer], results: list[Buffer]) -> None:
     ticket, chosen = operands
     n, width = results[0].shape
+    ctypes.memset(results[0].data, 0, 4 * n * width)  # first: whatever happens, the program reads no rubbish
     answer = _answer(ctypes.c_int32.from_address(ticket.data).value, (ctypes.c_int32 * n).from_address(chosen.data)[:])
-    if answer is None:
-        ctypes.memset(results[0].data, 0, 4 * n * width)
-    else:
+    if answer is not None:
         ctypes.memmove(results[0].data, answer.ctypes.data, 4 * n * width)
 
 

@@ -180,6 +180,9 @@ class HostTrainer:
             self._apart_until = self._step + APART
         if bad is not None:
             raise_trouble(jax.device_get(self._carry().trouble), self.members is None, bad)
+            raise RuntimeError(
+                "The learning program ended without asking for more. Load the last checkpoint and go on."
+            )
 
     def _has_ended(self) -> bool:
         return bool(self._leaves[0].is_ready())  # type: ignore[attr-defined]
