@@ -39,26 +39,45 @@ def risky_moves(rover, policy):
 
 seeds = pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
 
+OFF = {4: "keeps a detour of two steps", 5: "is off at this moment, and optimal at 22 of 25 looks around it"}
+"""Seeds that miss the best value with our readings of what the paper leaves open: of the first 16, also seed 12.
+
+An epsilon that ends at 0.001 and a replay of 10,000: what is not tried any more is neither remembered nor corrected.
+"""
+
 LONG = 90_000  # the paper's 3000 episodes
 EXPLORING = replace(paper.MARS_ROVER, capacity=LONG, epsilon=replace(paper.MARS_ROVER.epsilon, last=0.05))
-"""The published network and rates, with all transitions kept and exploration that goes on.
+"""The published network and rates, with all transitions kept and exploration that goes on."""
 
-With our readings of what the paper leaves open, a replay of 10,000 and an epsilon that ends at 0.001, 3 of 16 seeds
-miss the 5 % after 50,000 steps: what is not tried any more is neither remembered nor corrected.
-"""
+
+@pytest.fixture(scope="module")
+def wanted(rover):
+    """The best value from the start, less 5 %."""
+    optimal = urbe.solve(to_mdp(rover, rover.nominal(), discount=0.9))
+    best = performance(rover, rover.nominal(), optimal.policy, discount=0.9).discounted
+    assert best == pytest.approx(0.11507, abs=1e-5)
+    return 0.95 * best
+
+
+def value(rover, agent, seen):
+    return performance(rover, rover.nominal(), table(agent, seen), discount=0.9).discounted
+
+
+def with_reasons(seed):
+    off = [pytest.mark.xfail(strict=True, reason=OFF[seed])] if seed in OFF else []
+    return pytest.param(seed, marks=[pytest.mark.slow, *off])
+
+
+@pytest.mark.parametrize("seed", [0, *map(with_reasons, range(1, 6))])
+def test_the_published_dqn_is_within_five_percent_of_the_best_nominal_value(rover, seen, wanted, seed):
+    assert value(rover, dqn(rover, seed=seed, settings=paper.MARS_ROVER).learn(STEPS), seen) >= wanted
 
 
 @seeds
-def test_dqn_is_within_five_percent_of_the_best_nominal_value(rover, seen, seed):
-    nominal = rover.nominal()
-    optimal = urbe.solve(to_mdp(rover, nominal, discount=0.9))
-    best = performance(rover, nominal, optimal.policy, discount=0.9)
-    assert best.discounted == pytest.approx(0.11507, abs=1e-5)
+def test_dqn_that_goes_on_exploring_is_within_five_percent_of_the_best_nominal_value(rover, seen, wanted, seed):
     agent = dqn(rover, seed=seed, settings=EXPLORING).learn(LONG - 10_000)
-    found = []
-    for _ in range(5):  # its rate does not fall, so that now and then a policy is off for a moment
-        found.append(performance(rover, nominal, table(agent.learn(2_000), seen), discount=0.9).discounted)
-    assert np.median(found) >= 0.95 * best.discounted
+    # its rate does not fall, so that now and then a policy is off for a moment
+    assert np.median([value(rover, agent.learn(2_000), seen) for _ in range(5)]) >= wanted
 
 
 @seeds
