@@ -157,14 +157,12 @@ class HostTrainer:
 
     def _learn(self, end: int) -> None:
         """Has the program learn from what is ready, and goes on acting for as long as it asks."""
-        bad = None
         with Conversation() as program:
             with double():
                 self._leaves = self._feed(self._leaves, self._hand_out(end), program.ticket)
             try:
-                while bad is None:
-                    bad = self._take_back(program.listen(self._has_ended))
-                    if bad is not None or self._step >= end or self._step < self._apart_until:
+                while (bad := self._take_back(program.listen(self._has_ended))) is None:
+                    if not self._apart_until <= self._step < end:
                         break
                     while not any(self._ready):
                         self._act()
