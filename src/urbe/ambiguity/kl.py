@@ -40,6 +40,12 @@ NOISE = 2.0**-50
 SMALLEST = 1e-100
 """Keeps quotients finite in rows where nothing varies."""
 
+DEEP, FAINT = 600.0, 1e-200
+"""Where x is larger and the sum of p e^(-x y) smaller, `_at` sums logarithms: powers end at 2^-1000."""
+
+LARGEST_LOG = 700.0
+"""Logarithm of the largest q / p that is told apart from still larger ones: more would overflow."""
+
 # Error of a row's value, in units of span <= 2 max |z| and u = 2^-53: TOLERANCE = 32 u from the search. Rounding moves
 # y, x y and 2^t by a few u relative, and a change of y by u relative moves the value by at most u. K / x <= 1, and the
 # sums behind it are of terms of one sign: n u |sum (1 - e^{-x y})| / mass while mass > sqrt(1/2), n u below, where
@@ -101,9 +107,13 @@ def _moments(p, a, t, u, v, b, n):  # type: ignore[no-untyped-def]
 def _judge(radius, x, mass, less, first, second):  # type: ignore[no-untyped-def]
     """Value and better x by Newton's parabola, and whether its error is within the tolerance."""
     unit = -1.0 / (LOG2_E * x)  # t in units of y
-    mean = first * unit / mass
-    square = second * unit * unit / mass
-    log_mass = log_of(mass, less)
+    value, better, ok = _assess(radius, x, log_of(mass, less), first * unit / mass, second * unit * unit / mass)
+    return value, better, ok & ((x <= DEEP) | (mass >= FAINT))
+
+
+@vector_function
+def _assess(radius, x, log_mass, mean, square):  # type: ignore[no-untyped-def]
+    """The same from K and the first two moments of y under q."""
     lam = 1.0 / x
     # the dual as a function of lam = 1 / x, -lam (K + radius), has slope -unused and second derivative -x^3 K''
     unused = radius - (-x * mean - log_mass)
@@ -139,12 +149,11 @@ def _worst(p, y, t, u, v, radius, x):  # type: ignore[no-untyped-def]
     x = min(max(x, least), most)
     count = 0
     while True:
-        mass, less, first, second = _at(p, y, t, u, v, x)
-        value, following, ok = _judge(radius, x, mass, less, first, second)
+        log_mass, mean, square = _at(p, y, t, u, v, x)
+        value, following, ok = _assess(radius, x, log_mass, mean, square)
         if ok:
             return value, following
-        log_mass = log_of(mass, less)
-        unused = radius - (first / (LOG2_E * mass) - log_mass)
+        unused = radius - (-x * mean - log_mass)
         if unused > 0.0:
             least = x
         else:
@@ -162,12 +171,73 @@ def _worst(p, y, t, u, v, radius, x):  # type: ignore[no-untyped-def]
 
 @row_function
 def _at(p, y, t, u, v, x):  # type: ignore[no-untyped-def]
-    """The moments of one row at x."""
+    """K and the first two moments of y under q, at x.
+
+    Sums of p_j e^(-x y_j) are exact enough as long as they are far from the smallest numbers. They are not once x is
+    large and all low successors have tiny probabilities; there logarithms of the terms are summed instead. Their
+    rounding, some 750 units in the last place, is divided by x > DEEP in the value.
+    """
+    n = y.shape[0]
+    mass, less, first, second = _powers(p, y, t, u, v, x)
+    if x <= DEEP or mass >= FAINT:
+        unit = -1.0 / (LOG2_E * x)
+        return log_of(mass, less), first * unit / mass, second * unit * unit / mass
+    log_mass = _logarithms(p, y, t, x)
+    first, second = 0.0, 0.0
+    for j in range(n):
+        weight = math.exp(t[j])
+        first += weight * y[j]
+        second += weight * y[j] * y[j]
+    return log_mass, first, second
+
+
+@row_function
+def _powers(p, y, t, u, v, x):  # type: ignore[no-untyped-def]
+    """t = -x y log2(e), u = 2^t, v = u - 1 and the sums of `_moments`."""
     factor, _ = _line(x)
     for j in range(y.shape[0]):
         t[j] = factor * y[j]
         u[j], v[j] = power_of_two(t[j])
     return _moments(p, 0, t, u, v, 0, y.shape[0])
+
+
+@row_function
+def _logarithms(p, y, t, x):  # type: ignore[no-untyped-def]
+    """t = log q = log p - x y - K; returns K."""
+    top = -np.inf
+    for j in range(y.shape[0]):
+        t[j] = math.log(p[j]) - x * y[j]
+        top = max(top, t[j])
+    mass = 0.0
+    for j in range(y.shape[0]):
+        mass += math.exp(t[j] - top)
+    log_mass = top + math.log(mass)
+    for j in range(y.shape[0]):
+        t[j] -= log_mass
+    return log_mass
+
+
+@row_function
+def _tilted(p, y, t, u, v, x, q, m):  # type: ignore[no-untyped-def]
+    """q_j = p_j e^(-x y_j - K), and the sensitivity m_j = (1 - q_j / p_j) / x in units of the span.
+
+    Without the constant 1 / x it would not tend to y as x goes to zero.
+    """
+    n = y.shape[0]
+    mass, less, _, _ = _powers(p, y, t, u, v, x)
+    if x <= DEEP or mass >= FAINT:
+        for j in range(n):
+            q[j] = p[j] * u[j] / mass
+            m[j] = (less - v[j]) / (x * mass)
+        return
+    _logarithms(p, y, t, x)
+    total = 0.0
+    for j in range(n):
+        q[j] = math.exp(t[j])
+        total += q[j]
+        m[j] = (1.0 - math.exp(min(t[j] - math.log(p[j]), LARGEST_LOG))) / x
+    for j in range(n):
+        q[j] /= total
 
 
 @row_function
@@ -216,16 +286,34 @@ def _carry(start, successor, p, r, data, radius, outside, w, u, u_outside, bare,
             total += p[a + j] * power * row_u[j]
             first += p[a + j] * less
             square += p[a + j] * less * less
-        scale = span / (x * mass)
-        scatter[row] = max(square - first * first, 0.0) * scale * scale
-        carried[row] = total / mass
+        if x <= DEEP or mass >= FAINT:
+            scale = span / (x * mass)
+            scatter[row] = max(square - first * first, 0.0) * scale * scale
+            carried[row] = total / mass
+        else:
+            e, k = np.int64(a), np.int64(n)
+            scatter[row], carried[row] = _deep_moments(p[e : e + k], z[:k], row_u[:k], low, span, x, work[2:, :k])
+
+
+@row_function
+def _deep_moments(p, z, u, low, span, x, work):  # type: ignore[no-untyped-def]
+    """Variance of m under p, and q . u, where sums of p e^(-x y) would vanish."""
+    y, t, q, m = work[0], work[1], work[2], work[3]
+    for j in range(p.shape[0]):
+        y[j] = (z[j] - low) / span
+    _tilted(p, y, t, q, m, x, q, m)
+    # the variance of q / p under p is q . (q / p) - 1 = -x q . m
+    moved, carried = 0.0, 0.0
+    for j in range(p.shape[0]):
+        moved -= q[j] * m[j]
+        carried += q[j] * u[j]
+    return max(moved, 0.0) / x * span * span, carried
 
 
 @row_function
 def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
     n = p.shape[0]
     y, t, u = work[0], work[1], work[2]
-    v = m
     span = to_unit(z, low, y)
     if radius <= TINY or span <= 0.0:
         for j in range(n):
@@ -234,17 +322,19 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
         return 0.0
     reach = _reach(p, y)
     if radius >= reach:
+        scale, total = math.exp(min(reach, LARGEST_LOG)), 0.0
         for j in range(n):
-            q[j] = p[j] * math.exp(reach) if y[j] <= 0.0 else 0.0
+            q[j] = p[j] * scale if y[j] <= 0.0 else 0.0
             m[j] = 0.0
+            total += q[j]
+        for j in range(n):
+            q[j] /= total
         return 0.0
-    _, x = _worst(p, y, t, u, v, radius, 1.0)
-    x = _polished(p, y, t, u, v, radius, x)
-    mass, less, _, _ = _at(p, y, t, u, v, x)
-    # the sensitivity is -exp(-x y) span / (x mass), shifted so that it tends to z - low as x goes to zero
+    _, x = _worst(p, y, t, u, m, radius, 1.0)
+    x = _polished(p, y, t, u, m, radius, x)
+    _tilted(p, y, t, u, m, x, q, m)
     for j in range(n):
-        q[j] = p[j] * u[j] / mass
-        m[j] = span * (less - v[j]) / (x * mass)
+        m[j] *= span
     return 0.0
 
 
@@ -255,15 +345,15 @@ def _polished(p, y, t, u, v, radius, x):  # type: ignore[no-untyped-def]
     best, best_error = x, np.inf
     count = 0
     while True:
-        mass, less, first, second = _at(p, y, t, u, v, x)
-        unused = radius - (first / (LOG2_E * mass) - log_of(mass, less))
+        log_mass, mean, square = _at(p, y, t, u, v, x)
+        unused = radius - (-x * mean - log_mass)
         if abs(unused) < best_error:
             best, best_error = x, abs(unused)
         if unused > 0.0:
             least = x
         else:
             most = x
-        curvature = (second / mass - (first / mass) ** 2) / (LOG2_E * x) ** 2
+        curvature = square - mean * mean
         count += 1
         following = x + unused / (x * curvature) if curvature > 0.0 and count % 3 != 0 else 0.0
         if not (least < following < most):
