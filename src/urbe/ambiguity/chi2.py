@@ -28,12 +28,18 @@ from numba import njit
 from urbe import checks
 from urbe.ambiguity.block_sweep import NO_SPAN, to_unit
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
-from urbe.ambiguity.sweep import FAST, make_minimiser, row_function
+from urbe.ambiguity.sweep import FAST, in_order, make_minimiser
 from urbe.ambiguity.zoom import highest
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
 
 ROUNDS = 3
+
+HUGE = 1e150
+"""Only larger radii give weight to probabilities and variances so small that their products would vanish."""
+
+UP, DOWN = 2.0**200, 2.0**-200
+"""For such radii probabilities are summed times UP, in the order written."""
 
 # Error of a row's value, in units of span <= 2 max |z| and u = 2^-53, with s sqrt(e) <= m <= 1 above low: m and s^2 are
 # sums of n terms of one sign, (n + 3) u and, under the root, half of that. An error d of e moves the value by
@@ -93,7 +99,7 @@ def _sweep(first, last, start, successor, p, r, data, radius, outside, w, reward
         for j in range(n):
             y[j] = (y[j] - low) * unit
         eta = hint[row] if hint[row] > 0.0 else 2.0
-        for _ in range(ROUNDS):
+        for _ in range(ROUNDS if radius[row] < HUGE else 0):
             if found:
                 break
             rest = 0.0
@@ -131,9 +137,9 @@ def _sweep(first, last, start, successor, p, r, data, radius, outside, w, reward
             out[row] += reward[row]
 
 
-@row_function
+@in_order
 def _solve(p, y, radius, eta):  # type: ignore[no-untyped-def]
-    """Value, largest active y, eta less that and sum_j p_j (eta - y_j)_+, from any start.
+    """Value, largest active y, eta less that and UP sum_j p_j (eta - y_j)_+, from any start.
 
     `below < eta <= above` holds throughout, and each step drops an entry from between. Distances are measured from
     the largest active y, which eta may exceed by less than its rounding.
@@ -145,7 +151,7 @@ def _solve(p, y, radius, eta):  # type: ignore[no-untyped-def]
         if not below < eta:  # no level is left but the upper one
             eta = above
         rest, mass, inside, beyond, lag, s = _active(p, y, eta)
-        e = radius if rest <= 0.0 else (1.0 + radius) * mass - 1.0
+        e = radius if rest <= 0.0 else (1.0 + radius) * (DOWN * mass) - 1.0
         if e > 0.0:
             root = math.sqrt(e)
             gap = s / root - lag
@@ -167,35 +173,36 @@ def _solve(p, y, radius, eta):  # type: ignore[no-untyped-def]
             root = math.sqrt(1.0 + radius)
             square = 0.0
             for j in range(p.shape[0]):
-                square += p[j] * (above - y[j]) ** 2 if y[j] < above else 0.0
-            return above - root * math.sqrt(square), above, 0.0, math.sqrt(square) / root
+                square += UP * p[j] * (above - y[j]) ** 2 if y[j] < above else 0.0
+            deviation = math.sqrt(square) * math.sqrt(DOWN)
+            return above - root * deviation, above, 0.0, UP * deviation / root
         count += 1
         if count % 4 == 0 or not (below < eta <= above):
             eta = below + 0.5 * (above - below)
 
 
-@row_function
+@in_order
 def _active(p, y, eta):  # type: ignore[no-untyped-def]
-    """Mass not below eta and below, the y next to eta on either side, lag of the mean, standard deviation below."""
+    """Mass not below eta, UP times that below, the y next to eta on either side, lag of the mean, deviation below."""
     rest = 0.0
     mass = 0.0
     inside, beyond = 0.0, np.inf
     for j in range(p.shape[0]):
         if y[j] < eta:
-            mass += p[j]
+            mass += UP * p[j]
             inside = max(inside, y[j])
         else:
             rest += p[j]
             beyond = min(beyond, y[j])
     lag = 0.0
     for j in range(p.shape[0]):
-        lag += p[j] * (inside - y[j]) if y[j] < eta else 0.0
+        lag += UP * p[j] * (inside - y[j]) if y[j] < eta else 0.0
     lag /= mass
     square = 0.0
     for j in range(p.shape[0]):
         d = inside - y[j] - lag if y[j] < eta else 0.0
-        square += p[j] * d * d
-    return rest, mass, inside, beyond, lag, math.sqrt(square / mass)
+        square += UP * p[j] * d * d
+    return rest, mass, inside, beyond, lag, math.sqrt(square) / math.sqrt(mass)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
@@ -259,7 +266,7 @@ def _moments(start, successor, p, r, data, radius, outside, w, u, u_outside, bar
         carried[row] = (first_u - slope / g) / mass
 
 
-@row_function
+@in_order
 def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
     n = p.shape[0]
     y = work[0]
@@ -272,7 +279,7 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
             q[j] = p[j]
             m[j] = z[j]
         return 0.0
-    # q = p (eta - y)_+ / total and the sensitivity is -(eta - y)_+^2 / (2 total); once all mass is on the lowest
+    # q = p (eta - y)_+ UP / total and the sensitivity is -(eta - y)_+^2 UP / (2 total); once all mass is on the lowest
     # successors, total is zero and their value does not move
     mass = 0.0
     rest = 0.0
@@ -286,8 +293,8 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
     for j in range(n):
         d = inside - y[j]
         if total > 0.0:
-            q[j] = p[j] * (gap + d) / total if y[j] <= inside else 0.0
-            m[j] = -0.5 * span * (constant + (2.0 * gap + d) * d) / total if y[j] <= inside else 0.0
+            q[j] = UP * p[j] * (gap + d) / total if y[j] <= inside else 0.0
+            m[j] = -0.5 * span * (constant + (2.0 * gap + d) * d) / total * UP if y[j] <= inside else 0.0
         else:
             q[j] = p[j] / mass if y[j] <= 0.0 else 0.0
             m[j] = 0.0
@@ -297,11 +304,21 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
     return 0.0
 
 
+@in_order
+def _divergence(q, p, sent):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for j in range(p.shape[0]):
+        total += ((q[j] - p[j]) / math.sqrt(p[j])) ** 2
+    return total
+
+
 def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
     if (q[p <= 0.0] > 0.0).any():
         return np.inf
     some = p > 0.0
-    return float(((q[some] - p[some]) ** 2 / p[some]).sum())
+    own, other = q[some].astype(np.longdouble), p[some].astype(np.longdouble)
+    own, other = own / own.sum(), other / other.sum()
+    return float(((own - other) ** 2 / other).sum())
 
 
 def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatArray) -> float:
@@ -326,4 +343,4 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
     return low + max(0.0, highest(bound, -45.0, max(0.0, -0.5 * np.log(radius)) + 2.0, rounds=13))
 
 
-KERNEL = RowKernel(_sweep, make_minimiser(_minimiser), _distance, _dual, ACCURACY, _moments)
+KERNEL = RowKernel(_sweep, make_minimiser(_minimiser, _divergence), _distance, _dual, ACCURACY, _moments)

@@ -18,6 +18,9 @@ from urbe.ambiguity.sweep import FAST, gather, in_order, make_minimiser, make_sw
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
 
+SMALL = 1e-300
+"""Probabilities that are kept as they are: a share of them would lose its digits."""
+
 
 @dataclass(frozen=True, eq=False)
 class Contamination:
@@ -62,7 +65,7 @@ def _worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
 def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
     receiver = -1
     for j in range(p.shape[0] - 1, -1, -1):
-        q[j] = (1.0 - radius) * p[j]
+        q[j] = (1.0 - radius) * p[j] if p[j] > SMALL else p[j]
         m[j] = (1.0 - radius) * z[j]
         if z[j] == low:
             receiver = j

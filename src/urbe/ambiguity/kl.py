@@ -21,9 +21,10 @@ from numba import njit
 
 from urbe import checks
 from urbe.ambiguity.block_sweep import NO_SPAN, make_block_sweep, to_unit, vector_function
+from urbe.ambiguity.entropy import relative_entropy, relative_entropy_exact
 from urbe.ambiguity.exponential import LOG2_E, log_of, power_of_two
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
-from urbe.ambiguity.sweep import FAST, make_minimiser, row_function
+from urbe.ambiguity.sweep import FAST, in_order, make_minimiser, row_function
 from urbe.ambiguity.zoom import highest
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
@@ -182,7 +183,7 @@ def _at(p, y, t, u, v, x):  # type: ignore[no-untyped-def]
     if x <= DEEP or mass >= FAINT:
         unit = -1.0 / (LOG2_E * x)
         return log_of(mass, less), first * unit / mass, second * unit * unit / mass
-    log_mass = _logarithms(p, y, t, x)
+    log_mass = logarithms(p, y, t, x)
     first, second = 0.0, 0.0
     for j in range(n):
         weight = math.exp(t[j])
@@ -202,7 +203,7 @@ def _powers(p, y, t, u, v, x):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _logarithms(p, y, t, x):  # type: ignore[no-untyped-def]
+def logarithms(p, y, t, x):  # type: ignore[no-untyped-def]
     """t = log q = log p - x y - K; returns K."""
     top = -np.inf
     for j in range(y.shape[0]):
@@ -230,7 +231,7 @@ def _tilted(p, y, t, u, v, x, q, m):  # type: ignore[no-untyped-def]
             q[j] = p[j] * u[j] / mass
             m[j] = (less - v[j]) / (x * mass)
         return
-    _logarithms(p, y, t, x)
+    logarithms(p, y, t, x)
     total = 0.0
     for j in range(n):
         q[j] = math.exp(t[j])
@@ -278,10 +279,10 @@ def _carry(start, successor, p, r, data, radius, outside, w, u, u_outside, bare,
             low = min(low, z[j])
             high = max(high, z[j])
         span, x = high - low, max(hint[row], 1e-30)  # at 1e-30 nature does nothing
-        factor = -LOG2_E * x / span if span > NO_SPAN else 0.0
+        factor, unit = (-LOG2_E * x, 1.0 / span) if span > NO_SPAN else (0.0, 0.0)
         mass, first, square, total = 0.0, 0.0, 0.0, 0.0
         for j in range(n):
-            power, less = power_of_two(factor * (z[j] - low))
+            power, less = power_of_two(factor * ((z[j] - low) * unit))
             mass += p[a + j] * power
             total += p[a + j] * power * row_u[j]
             first += p[a + j] * less
@@ -363,11 +364,13 @@ def _polished(p, y, t, u, v, radius, x):  # type: ignore[no-untyped-def]
         x = following
 
 
+@in_order
+def _divergence(q, p, sent):  # type: ignore[no-untyped-def]
+    return relative_entropy(q, p)
+
+
 def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
-    some = q > 0.0
-    if (p[some] <= 0.0).any():
-        return np.inf
-    return float((q[some] * np.log(q[some] / p[some])).sum())
+    return float(relative_entropy_exact(q, p))
 
 
 def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatArray) -> float:
@@ -386,12 +389,12 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
 
     first = np.log(8.0 * radius) / 2.0 - np.log(span) - 1.0
     last = np.log(max(radius, 1.0)) - np.log(span) + 50.0
-    return low + max(0.0, highest(bound, first, last))
+    return low + max(0.0, highest(bound, first, last, rounds=12))
 
 
 KERNEL = RowKernel(
     make_block_sweep(_line, power_of_two, _moments, _judge, _worst),
-    make_minimiser(_minimiser),
+    make_minimiser(_minimiser, _divergence),
     _distance,
     _dual,
     ACCURACY,

@@ -25,7 +25,7 @@ from urbe import checks
 from urbe.ambiguity.block_sweep import to_unit
 from urbe.ambiguity.moments import make_moments, unmoved
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
-from urbe.ambiguity.sweep import make_minimiser, make_sweep, row_function
+from urbe.ambiguity.sweep import in_order, make_minimiser, make_sweep, row_function
 from urbe.ambiguity.zoom import highest
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
@@ -244,8 +244,23 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
     return 0.0
 
 
+@in_order
+def _norm(q, p, sent):  # type: ignore[no-untyped-def]
+    """||q - p||_2, by the largest entry so that no square vanishes."""
+    largest = 0.0
+    for j in range(p.shape[0]):
+        largest = max(largest, abs(q[j] - p[j]))
+    if largest <= 0.0:
+        return 0.0
+    total = 0.0
+    for j in range(p.shape[0]):
+        total += ((q[j] - p[j]) / largest) ** 2
+    return largest * math.sqrt(total)
+
+
 def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
-    return float(np.sqrt(((q - p) ** 2).sum()))
+    gap = q.astype(np.longdouble) - p.astype(np.longdouble)
+    return float(np.sqrt((gap**2).sum()))
 
 
 def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatArray) -> float:
@@ -277,4 +292,6 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
     return low + float(span * max(np.longdouble(0), np.longdouble(best)))
 
 
-KERNEL = RowKernel(make_sweep(_worst), make_minimiser(_minimiser), _distance, _dual, ACCURACY, make_moments(_answer))
+KERNEL = RowKernel(
+    make_sweep(_worst), make_minimiser(_minimiser, _norm), _distance, _dual, ACCURACY, make_moments(_answer)
+)

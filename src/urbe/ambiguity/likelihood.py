@@ -8,7 +8,8 @@ With y_j = (z_j - low) / span in [0, 1], where low is the least value mass may b
 
 attained where H(X) = sum_j p_j log(y_j + X) + log sum_j p_j / (y_j + X) equals the radius. Every successor of the
 model keeps some mass. If mass may leave the row, to a state lower than all successors, H is finite at X = 0; a larger
-radius is spent there: q_j = c p_j / y_j with c = exp(sum_j p_j log y_j - radius), and the rest goes outside.
+radius is spent there: q_j = c p_j / y_j with c = exp(sum_j p_j log y_j - radius), and the rest goes outside. The same
+holds, but for an error of FAINT log(1 / FAINT), where the lowest successors have less than FAINT of the mass.
 
 Below, x = 1 / X and r = (y + X) / (1 + X) in (0, 1], so that sums of p log r stay small however large or small X is.
 """
@@ -23,10 +24,11 @@ import numpy as np
 
 from urbe import checks
 from urbe.ambiguity.block_sweep import make_block_sweep, to_unit, vector_function
+from urbe.ambiguity.entropy import relative_entropy, relative_entropy_exact
 from urbe.ambiguity.exponential import LOG2_E, elementwise, log_of, power_of_two
 from urbe.ambiguity.likelihood_moments import MOST, TINY, TOLERANCE, at_zero, region_moments
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
-from urbe.ambiguity.sweep import make_minimiser, row_function
+from urbe.ambiguity.sweep import in_order, make_minimiser, row_function
 from urbe.ambiguity.zoom import highest
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
@@ -36,6 +38,9 @@ NOISE = 2.0**-50
 
 SMALLEST = 1e-100
 """Keeps quotients finite in rows where nothing varies."""
+
+LEAST_NUMBER = 5e-324
+"""What every successor of the model keeps: without any mass it would be infinitely far from its own."""
 
 # Error of a row's value, in units of span <= 2 max |z| and u = 2^-53: TOLERANCE = 32 u from the search. The value is
 # X (e^g - 1) + e^g with g = sum p log r - radius, and c = (1 + X) e^g. Rounding a sum moves g by n u |sum p log r|, and
@@ -200,23 +205,7 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
         return 0.0
     mean_log, limit = at_zero(p, y)
     if radius >= limit:
-        c = math.exp(max(mean_log - radius, -500.0))  # every q must stay above zero
-        total = 0.0
-        receiver = -1
-        for j in range(n):
-            if p[j] > 0.0:
-                q[j] = c * p[j] / y[j]
-                m[j] = span * c * math.log(y[j])
-                total += q[j]
-            else:  # the sensitivity to a first observation has no finite value
-                q[j] = 0.0
-                m[j] = 0.0
-                receiver = j if y[j] <= 0.0 else receiver
-        sent = max(1.0 - total, 0.0)
-        if receiver < 0:
-            return sent
-        q[receiver] = sent
-        return 0.0
+        return _beyond_zero(p, y, span, mean_log, radius, q, m)
     _, x = _worst(p, y, work[1], work[2], q, radius, 1.0)
     x = _polished(p, y, radius, x)
     mass = 0.0
@@ -225,9 +214,37 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
         mass += q[j]
     # the sensitivity is c log(y + X) with c = 1 / sum_j p_j / (y_j + X), without the constant c log X
     for j in range(n):
-        q[j] = max(q[j] / mass, 1e-305) if p[j] > 0.0 else 0.0  # every q must stay above zero
+        q[j] = max(q[j] / mass, LEAST_NUMBER) if p[j] > 0.0 else 0.0
         m[j] = span / (x * mass) * math.log1p(x * y[j])
     return 0.0
+
+
+@in_order
+def _beyond_zero(p, y, span, mean_log, radius, q, m):  # type: ignore[no-untyped-def]
+    """q and m at X = 0: what the higher successors lose goes to the lowest ones, or out of the row."""
+    c = math.exp(max(mean_log - radius, -500.0))
+    total, faint = 0.0, 0.0
+    receiver = -1
+    for j in range(p.shape[0]):
+        q[j], m[j] = 0.0, 0.0  # the sensitivity to a first observation has no finite value
+        if y[j] <= 0.0:
+            faint += p[j]
+            receiver = j
+        elif p[j] > 0.0:
+            q[j] = max(c * p[j] / y[j], LEAST_NUMBER)
+            m[j] = span * c * math.log(y[j])
+            total += q[j]
+    sent = max(1.0 - total, LEAST_NUMBER)
+    if faint > 0.0:
+        for j in range(p.shape[0]):
+            if y[j] <= 0.0 and p[j] > 0.0:
+                q[j] = sent * (p[j] / faint)
+                m[j] = span * c * (math.log(c) + math.log(faint) - math.log(sent))
+        return 0.0
+    if receiver >= 0:
+        q[receiver] = sent
+        return 0.0
+    return sent
 
 
 @row_function
@@ -266,11 +283,13 @@ def _polished(p, y, radius, x):  # type: ignore[no-untyped-def]
         x = following
 
 
+@in_order
+def _divergence(q, p, sent):  # type: ignore[no-untyped-def]
+    return relative_entropy(p, q) + sent
+
+
 def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
-    some = p > 0.0
-    if (q[some] <= 0.0).any():
-        return np.inf
-    return float((p[some] * np.log(p[some] / q[some])).sum())
+    return float(relative_entropy_exact(p, q))
 
 
 def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatArray) -> float:
@@ -288,12 +307,12 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
         return x * np.expm1(np.log1p(y / x[:, None]) @ weight - radius)
 
     at_zero = float(np.exp(np.log(y) @ weight - radius)) if y.min() > 0.0 else 0.0
-    return low + max(0.0, at_zero, highest(bound, -45.0, -np.log(np.sqrt(8.0 * radius)) + 1.0))
+    return low + max(0.0, at_zero, highest(bound, -45.0, -np.log(np.sqrt(8.0 * radius)) + 1.0, rounds=12))
 
 
 KERNEL = RowKernel(
     make_block_sweep(_line, _curve, _moments, _judge, _worst),
-    make_minimiser(_minimiser),
+    make_minimiser(_minimiser, _divergence),
     _distance,
     _dual,
     ACCURACY,

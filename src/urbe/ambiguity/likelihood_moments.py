@@ -18,6 +18,9 @@ TOLERANCE = 2.0**-48
 TINY = 2.0**-100
 """Radii below change no value by more than sqrt(radius / 2) = 2^-50.5 spans (Pinsker's inequality)."""
 
+FAINT = 1e-30
+"""Mass of the lowest successors that counts as none: it bounds how much the others have to keep by 70 FAINT."""
+
 MOST = 1.0 / TOLERANCE
 """Largest x a sweep looks at: the dual's slope in X is at least -1, so that smaller X gain at most the tolerance."""
 
@@ -42,10 +45,10 @@ def region_moments(start, successor, p, r, data, radius, outside, w, u, u_outsid
                 scatter[row] = spread_of(row_p, m)
                 continue
         x = max(x, 1e-30) if radius[row] > TINY else 1e-30  # at 1e-30 nature does nothing
-        factor = x / span if span > NO_SPAN else 0.0
+        factor, unit = (x, 1.0 / span) if span > NO_SPAN else (0.0, 0.0)
         mass, first, square, total = 0.0, 0.0, 0.0, 0.0
         for j in range(n):
-            t = factor * (z[j] - low)
+            t = factor * ((z[j] - low) * unit)
             share = row_p[j] / (1.0 + t)
             less = log_of(1.0 + t, t)
             mass += share
@@ -68,22 +71,25 @@ def _beyond(p, z, u, low, u_low, radius, work, m):  # type: ignore[no-untyped-de
     c = math.exp(max(mean_log - radius, -500.0))
     mass, carried = 0.0, 0.0
     for j in range(p.shape[0]):
-        share = c * p[j] / y[j] if p[j] > 0.0 else 0.0
-        m[j] = span * c * math.log(y[j]) if p[j] > 0.0 else 0.0
-        mass += share
-        carried += share * u[j]
+        m[j] = 0.0
+        if p[j] > 0.0 and y[j] > 0.0:
+            share = c * p[j] / y[j]
+            m[j] = span * c * math.log(y[j])
+            mass += share
+            carried += share * u[j]
     return carried + max(1.0 - mass, 0.0) * u_low
 
 
 @row_function
 def at_zero(p, y):  # type: ignore[no-untyped-def]
-    """sum p log y, and H(0): infinite unless the lowest value is outside the model's own successors."""
+    """sum p log y over the successors above the lowest, and H(0): infinite unless the lowest have hardly any mass."""
     logs = 0.0
     inverse = 0.0
+    faint = 0.0
     for j in range(p.shape[0]):
-        if p[j] > 0.0:
-            if y[j] <= 0.0:
-                return 0.0, np.inf
+        if y[j] <= 0.0:
+            faint += p[j]
+        elif p[j] > 0.0:
             logs += p[j] * math.log(y[j])
             inverse += p[j] / y[j]
-    return logs, logs + math.log(inverse)
+    return logs, logs + math.log(inverse) if faint <= FAINT else np.inf

@@ -91,19 +91,29 @@ def gather(a, n, successor, r, w, outside, work):  # type: ignore[no-untyped-def
 
 
 @when_called
-def make_minimiser(minimiser: RowFunction) -> Callable[..., None]:
-    """A compiled loop that writes the worst-case kernel `q`, what it sends outside its rows, and sensitivities."""
+def make_minimiser(minimiser: RowFunction, distance: RowFunction | None = None) -> Callable[..., None]:
+    """A compiled loop that writes the worst-case kernel `q`, what it sends outside its rows, and sensitivities.
+
+    Where the set is the ball of a convex `distance(q, p, sent)` around the row, an answer that rounding put outside is
+    mixed with the row itself: q + (1 - radius / d) (p - q) is at most `radius` away.
+    """
 
     @njit(cache=True, nogil=True)
-    @named_after(minimiser)
+    @named_after(*(minimiser,) if distance is None else (minimiser, distance))
     def loop(start, successor, p, r, data, radius, outside, w, work, q, m, sent):  # type: ignore[no-untyped-def]
         for row in range(len(start) - 1):
             a = np.int64(start[row])
             n = np.int64(start[row + 1]) - a
             z, low = gather(a, n, successor, r, w, outside, work)
-            sent[row] = minimiser(
-                p[a : a + n], z, low, radius[row], data[a : a + n], work[1:, :n], q[a : a + n], m[a : a + n]
-            )
+            row_p, row_q = p[a : a + n], q[a : a + n]
+            sent[row] = minimiser(row_p, z, low, radius[row], data[a : a + n], work[1:, :n], row_q, m[a : a + n])
+            if distance is not None:
+                far = distance(row_q, row_p, sent[row])
+                if far > radius[row]:
+                    back = 1.0 - radius[row] / far
+                    sent[row] *= 1.0 - back
+                    for j in range(n):
+                        row_q[j] += back * (row_p[j] - row_q[j])
 
     return loop
 

@@ -9,14 +9,20 @@ Divergence is infinite for mass outside the row. The path's parameter is beta it
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba.extending import register_jitable
 
+from urbe.ambiguity.entropy import relative_entropy_exact
 from urbe.ambiguity.exponential import LOG2_E, log_of, power_of_two
+from urbe.ambiguity.kl import DEEP, FAINT, logarithms
 from urbe.ambiguity.levels import Distance
 from urbe.ambiguity.sweep import row_function
 from urbe.types import FloatArray
+
+FARTHEST = 1000.0
+"""Above -log of the smallest number: successors with beta y beyond it have no mass left."""
 
 LOSS = 2.0**-52
 """What stopping the search for beta may cost, in the units of y relative to the row's mean."""
@@ -28,9 +34,12 @@ def _prepare(p, y):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _moments(p, y, beta, c):  # type: ignore[no-untyped-def]
-    """Sums of p_j e^{-beta y_j} (1, y_j - c, (y_j - c)^2), and of p_j (e^{-beta y_j} - 1)."""
-    mass, less, first, second = 0.0, 0.0, 0.0, 0.0
+def _moments(p, y, beta, c, work):  # type: ignore[no-untyped-def]
+    """K(beta), and the means of y - c and of (y - c)^2 under q.
+
+    Where all low successors have tiny probabilities, sums of p e^(-beta y) vanish: see `urbe.ambiguity.kl`.
+    """
+    mass, less, first, second, farthest = 0.0, 0.0, 0.0, 0.0, 0.0
     factor = -LOG2_E * beta
     for j in range(p.shape[0]):
         power, power_less = power_of_two(factor * y[j])
@@ -39,7 +48,17 @@ def _moments(p, y, beta, c):  # type: ignore[no-untyped-def]
         less += p[j] * power_less
         first += weight * (y[j] - c)
         second += weight * (y[j] - c) * (y[j] - c)
-    return mass, less, first, second
+        farthest = max(farthest, y[j])
+    if beta * farthest <= DEEP or mass >= FAINT:
+        return log_of(mass, less), first / mass, second / mass
+    t = work[0]
+    log_mass = logarithms(p, y, t, beta)
+    first, second = 0.0, 0.0
+    for j in range(p.shape[0]):
+        weight = math.exp(t[j])
+        first += weight * (y[j] - c)
+        second += weight * (y[j] - c) * (y[j] - c)
+    return log_mass, first, second
 
 
 @register_jitable
@@ -63,13 +82,13 @@ def _level(p, y, c, mean, hint, work):  # type: ignore[no-untyped-def]
         variance = 0.0
         for j in range(p.shape[0]):
             variance += p[j] * (y[j] - mean) * (y[j] - mean)
-        beta = max((mean - c) / variance, 2.0**-60 / mean)
+        # beyond `FARTHEST / c` hardly any mass is above c, however small the probabilities
+        beta = min(max((mean - c) / max(variance, 1e-300), 2.0**-60 / mean), FARTHEST / c)
     least, most = 0.0, np.inf
     count = 0
     while True:
-        mass, less, first, second = _moments(p, y, beta, c)
-        above = first / mass
-        variance = second / mass - above * above
+        log_mass, above, square = _moments(p, y, beta, c, work)
+        variance = square - above * above
         if above > 0.0:
             least = beta
         else:
@@ -78,7 +97,7 @@ def _level(p, y, c, mean, hint, work):  # type: ignore[no-untyped-def]
         # -K - beta c is concave with slope `above`: this far from its maximum
         if abs(above * step) <= 2.0 * LOSS * beta * mean or most <= least * (1.0 + 2.0**-52) or count > 200:
             better = beta + step if least < beta + step < most else beta
-            return max(-log_of(mass, less) - beta * c, 0.0), beta, better, better
+            return max(-log_mass - beta * c, 0.0), beta, better, better
         count += 1
         following = min(max(beta + step, 0.125 * beta), 8.0 * beta)
         if not least < following < most or count % 8 == 0:
@@ -93,33 +112,33 @@ def _penalty(p, y, mean, price, hint, work):  # type: ignore[no-untyped-def]
     if price <= 0.0:
         return 0.0, _floor(p, y), 0.0, np.inf, hint
     beta = min(1.0 / price, 1e250)
-    mass, less, first, second = _moments(p, y, beta, 0.0)
-    log_mass = log_of(mass, less)
-    level = first / mass
-    variance = max(second / mass - level * level, 0.0)
+    log_mass, level, square = _moments(p, y, beta, 0.0, work)
+    variance = max(square - level * level, 0.0)
     return -log_mass * price, max(-log_mass - beta * level, 0.0), variance * beta * beta * beta, beta, hint
 
 
 @register_jitable
 def _point(p, y, x, work, q):  # type: ignore[no-untyped-def]
-    mass = 0.0
-    for j in range(p.shape[0]):
-        if x == np.inf:
-            q[j] = p[j] if y[j] <= 0.0 else 0.0
-        else:
-            power, _ = power_of_two(-LOG2_E * x * y[j])
-            q[j] = p[j] * power
-        mass += q[j]
-    for j in range(p.shape[0]):
-        q[j] /= mass
+    if x == np.inf:
+        q[:] = np.where(y <= 0.0, p, 0.0)
+    else:
+        logarithms(p, y, q, x)
+        q[:] = np.exp(q)
+    q /= q.sum()
     return 0.0
 
 
 def _measure(q: FloatArray, p: FloatArray) -> float:
-    some = q > 0.0
-    if (p[some] <= 0.0).any():
-        return np.inf
-    return float((q[some] * np.log(q[some] / p[some])).sum())
+    return float(relative_entropy_exact(q, p))
 
 
-KL = Distance(_prepare, _level, _penalty, _point, _measure, 2.0**-108, np.inf)
+def _bound(p: Any, z: Any, low: float, price: Any) -> Any:
+    """h = min z - price log sum_j p_j exp(-y_j / price), exactly."""
+    y = z - z.min()
+    exponent = -y / price[:, None]
+    less = np.expm1(exponent) @ p
+    log_mass = np.where(less > -0.5, np.log1p(np.maximum(less, -0.5)), np.log(np.exp(exponent) @ p))
+    return z.min() - price * log_mass
+
+
+KL = Distance(_prepare, _level, _penalty, _point, _measure, _bound, 2.0**-108, np.inf)
