@@ -79,13 +79,13 @@ def make_block_sweep(
                 if span[k] > NO_SPAN:
                     x = hint[block + k]
                     if x <= 0.0:
-                        mean = 0.0
+                        mean, unit = 0.0, 1.0 / span[k]
                         for j in range(n):
-                            mean += p[a + j] * (z[b + j] - least)
+                            mean += p[a + j] * ((z[b + j] - least) * unit)
                         variance = 0.0
                         for j in range(n):
-                            variance += p[a + j] * (z[b + j] - least - mean) ** 2
-                        x = first_guess(radius[block + k], variance / (most - least) ** 2)
+                            variance += p[a + j] * ((z[b + j] - least) * unit - mean) ** 2
+                        x = first_guess(radius[block + k], variance)
                     place[left], c[left], c[BLOCK + left] = k, radius[block + k], x
                     left += 1
             for _ in range(ROUNDS):
@@ -94,9 +94,9 @@ def make_block_sweep(
                     k = place[i]
                     b, n = U(k * width), U(start[block + k + 1]) - U(start[block + k])
                     factor, offset = line(c[BLOCK + i])
-                    factor, least = factor / span[k], low[k]
+                    unit, least = 1.0 / span[k], low[k]
                     for j in range(n):
-                        t[used + j] = factor * (z[b + j] - least) + offset
+                        t[used + j] = factor * ((z[b + j] - least) * unit) + offset
                     used += n
                 for j in range(used):
                     u[j], v[j] = curve(t[j])

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
+from urbe import checks
 from urbe.types import FloatArray
 
 
@@ -64,6 +65,33 @@ def make_search(plan: Callable[..., Any]) -> Callable[..., Any]:
     return search
 
 
+WIDEST = 1e150
+"""Largest quotient of two costs: beyond it products of costs and multipliers would leave the range of doubles."""
+
+
+def balanced(name: str, cost: FloatArray, radius: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Costs and radii, times a power of two where costs are beyond 1e75 or below 1e-75.
+
+    Raises:
+      ValueError: when costs differ by more than a factor of `WIDEST`.
+    """
+    positive = cost[cost > 0.0]
+    if not positive.size:
+        return cost, radius
+    least, most = float(positive.min()), float(positive.max())
+    if most / WIDEST > least:
+        where = checks.index_text(name, np.argwhere(cost == least)[0])
+        raise ValueError(
+            f"{where} is {least:g} while the largest is {most:g}, expected costs within a factor of {WIDEST:g} of each "
+            "other. What differs by more decides nothing: raise the small ones or lower the large ones."
+        )
+    if least >= WIDEST**-0.5 and most <= WIDEST**0.5:
+        return cost, radius
+    k = (int(np.frexp(least)[1]) + int(np.frexp(most)[1])) // 2
+    with np.errstate(over="ignore"):
+        return np.ldexp(cost, -k), np.minimum(np.ldexp(radius, -k), 1e200)
+
+
 def dual_by_bisection(p: FloatArray, z: FloatArray, cost: FloatArray, budget: float) -> float:
     """A lower bound on the value of moving mass p at `cost[j, i]` from j to value z_i: plain NumPy, slow.
 
@@ -79,15 +107,13 @@ def dual_by_bisection(p: FloatArray, z: FloatArray, cost: FloatArray, budget: fl
       budget: what may be spent.
     """
     positive = cost[cost > 0.0]
-    if not positive.size or z.max() == z.min():
-        low, high = 0.0, 0.0
-    else:
-        low, high = 0.0, float((z.max() - z.min()) / positive.min())  # beyond it nothing moves
+    low, high = 0.0, 0.0
+    if positive.size and z.max() > z.min():
+        high = min(float((z.max() - z.min()) / positive.min()), np.finfo(np.float64).max)  # beyond it nothing moves
     candidates = [low, high]
-    for _ in range(100):
-        middle = 0.5 * (low + high)
-        if not low < middle < high:
-            break
+    # halving the doubles in between, not the distance: multipliers may be of any size
+    while (between := int(np.float64(high).view(np.int64)) - int(np.float64(low).view(np.int64))) > 1:
+        middle = float(np.int64(int(np.float64(low).view(np.int64)) + between // 2).view(np.float64))
         chosen = (z + middle * cost).argmin(axis=1)
         rises = p @ np.take_along_axis(cost, chosen[:, None], axis=1)[:, 0] > budget
         low, high = (middle, high) if rises else (low, middle)

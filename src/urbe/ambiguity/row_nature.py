@@ -10,6 +10,7 @@ import numpy as np
 
 from urbe.ambiguity.base import WorstCase
 from urbe.ambiguity.moments import Moments, moments_of_kernel
+from urbe.ambiguity.scale import exponent, rescaled
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray, Support
@@ -26,6 +27,7 @@ class RowKernel(NamedTuple):
       dual: `(p, z, low, radius, data) -> float`, a lower bound on the row's value by weak duality; plain NumPy in
         extended precision, written independently of `sweep`.
       accuracy: bound on the error of a row's value as a multiple of max |z|, beyond that of a sum of n terms.
+      centred: whether `distance` is zero at the row itself and convex in q.
       moments: from `make_moments`.
       sweep_and_moments: from `make_sweep_and_moments`; without either the minimiser is asked for the moments.
     """
@@ -37,6 +39,7 @@ class RowKernel(NamedTuple):
     accuracy: float = 0.0
     moments: Callable[..., None] | None = None
     sweep_and_moments: Callable[..., None] | None = None
+    centred: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +75,13 @@ class RowNature:
         """See `Nature`."""
         rows, w = self.rows, self.discount * v
         out = np.empty(rows.n_rows) if out is None else out
-        outside = self._outside(w)
         constant = self.discount * shift
+        k = exponent(w, rows.entry_reward)
+        if k:
+            small = rescaled(self, -k).values(np.ldexp(w, -k), 0.0, workers)
+            out[:] = np.ldexp(small, k) + constant + rows.row_reward
+            return out
+        outside = self._outside(w)
         start, successor, p = rows.entry_start, rows.successor, rows.probability
         r, reward = rows.entry_reward, rows.reward
 
@@ -90,6 +98,11 @@ class RowNature:
     def worst_case(self, v: FloatArray) -> WorstCase:
         """See `Nature`."""
         rows, w = self.rows, self.discount * v
+        k = exponent(w, rows.entry_reward)
+        if k:
+            _, kernel, m = rescaled(self, -k).worst_case(np.ldexp(w, -k))
+            kernel = replace(kernel, reward=rows.reward)
+            return WorstCase(_values_under(kernel, w), kernel, np.ldexp(m, k))
         q, m, sent = np.empty(rows.n_entries), np.empty(rows.n_entries), np.zeros(rows.n_rows)
         self.kernel.minimise(
             rows.entry_start, rows.successor, rows.probability, rows.entry_reward, self.data, self.radius,
@@ -103,6 +116,11 @@ class RowNature:
     def moments(self, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None) -> Moments:
         """See `Carrier`."""
         kernel, rows, w = self.kernel, self.rows, self.discount * v
+        k = exponent(w, rows.entry_reward)
+        if k:
+            value = self.values(v, shift) if value is None else value
+            small = rescaled(self, -k).moments(np.ldexp(w, -k), 0.0, u)
+            return Moments(value, np.ldexp(small.scatter, 2 * k), small.carried)
         scatter, carried = np.empty(rows.n_rows), np.empty(rows.n_rows)
         u_outside = float(u[np.argmin(w)]) if self.everywhere else 0.0
         work = np.empty((6, rows.longest))
@@ -129,23 +147,31 @@ class RowNature:
         data = self.data[self.rows.entries_of(chosen)] if self.data.shape[1] else self.data
         return replace(self, rows=self.rows.take(chosen), radius=self.radius[chosen], data=data, hint=self.hint[chosen])
 
+    @property
+    def ball_radius(self) -> FloatArray | None:
+        """See `Nature`."""
+        return self.radius if self.kernel.centred else None
+
     def excess(self, kernel: Rows) -> FloatArray:
         """See `Nature`."""
         out = np.empty(self.rows.n_rows)
         for row in range(self.rows.n_rows):
             a, b = self.rows.entry_start[row : row + 2]
             c, d = kernel.entry_start[row : row + 2]
-            q = dict(zip(kernel.successor[c:d].tolist(), kernel.probability[c:d].tolist(), strict=True))
+            q = dict(zip(kernel.successor[c:d].tolist(), kernel.probability[c:d], strict=True))
             known = self.rows.successor[a:b].tolist()
-            inside = np.array([q.pop(j, 0.0) for j in known])
-            stray = sum(q.values(), 0.0)
+            inside = np.array([q.pop(j, 0.0) for j in known], dtype=kernel.probability.dtype)
+            stray = sum(q.values(), kernel.probability.dtype.type(0.0))
             p, data = self.rows.probability[a:b], self.data[a:b]
             if stray > 0.0 and self.everywhere:
                 inside, p = np.append(inside, stray), np.append(p, 0.0)
                 data = np.vstack([data, np.zeros((1, data.shape[1]))])
                 stray = 0.0
+            if stray > 0.0 or not inside.sum() > 0.0:
+                out[row] = np.inf
+                continue
             simplex = max(-inside.min(), abs(inside.sum() - 1.0) - 1e-12, 0.0)
-            out[row] = max(self.kernel.distance(inside, p, data) - self.radius[row], simplex, stray)
+            out[row] = max(self.kernel.distance(inside, p, data) - self.radius[row], simplex)
         return out
 
     def dual_bound(self, v: FloatArray) -> FloatArray:

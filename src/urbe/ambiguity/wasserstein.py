@@ -23,9 +23,10 @@ from numpy.typing import ArrayLike
 from urbe import checks
 from urbe.ambiguity import wasserstein_kernels as kernels
 from urbe.ambiguity.base import WorstCase
-from urbe.ambiguity.cuts import dual_by_bisection
+from urbe.ambiguity.cuts import balanced, dual_by_bisection
 from urbe.ambiguity.moments import Moments
 from urbe.ambiguity.row_nature import _values_under
+from urbe.ambiguity.scale import exponent, rescaled
 from urbe.ambiguity.transport import transport_costs
 from urbe.ambiguity.widen import entry_keys
 from urbe.mdp.model import MDP
@@ -60,7 +61,7 @@ class WassersteinBall:
         checks.one_of("support", self.support, ("nominal", "all"))
         radius = mdp.per_row("radius", self.radius)
         checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)
-        metric = _metric(self.metric, mdp.n_states)
+        metric, radius = balanced("metric", _metric(self.metric, mdp.n_states), radius)
         rows = mdp.rows.without_zeros
         everywhere = self.support == "all"
         if everywhere and mdp.rows.rewards_successors:
@@ -112,6 +113,11 @@ class WassersteinNature:
         """See `Nature`."""
         rows, w = self.rows, self.discount * v
         out = np.empty(rows.n_rows) if out is None else out
+        k = exponent(w, rows.entry_reward)
+        if k:
+            small = rescaled(self, -k).values(np.ldexp(w, -k), 0.0, workers)
+            out[:] = np.ldexp(small, k) + rows.row_reward + self.discount * shift
+            return out
         start, successor, p, r = rows.entry_start, rows.successor, rows.probability, rows.entry_reward
         if self.order is None:
 
@@ -135,6 +141,11 @@ class WassersteinNature:
     def worst_case(self, v: FloatArray) -> WorstCase:
         """See `Nature`."""
         rows, w = self.rows, self.discount * v
+        k = exponent(w, rows.entry_reward)
+        if k:
+            _, kernel, m = rescaled(self, -k).worst_case(np.ldexp(w, -k))
+            kernel = replace(kernel, reward=rows.reward)
+            return WorstCase(_values_under(kernel, w), kernel, np.ldexp(m, k))
         dear, cheap = np.empty(rows.n_entries, dtype=np.int64), np.empty(rows.n_entries, dtype=np.int64)
         share, m = np.empty(rows.n_rows), np.empty(rows.n_entries)
         start, successor, p = rows.entry_start, rows.successor, rows.probability
@@ -179,13 +190,18 @@ class WassersteinNature:
         """See `Nature`."""
         return replace(self, rows=self.rows.take(chosen), radius=self.radius[chosen], hint=self.hint[chosen])
 
+    @property
+    def ball_radius(self) -> FloatArray | None:
+        """See `Nature`."""
+        return self.radius
+
     def excess(self, kernel: Rows) -> FloatArray:
-        """See `Nature`: W(p, q) - radius by linear programs; mass on states that may receive none counts as is."""
+        """See `Nature`: W(p, q) - radius by linear programs."""
         rows = self.rows
         stray = np.zeros(rows.n_rows)
         if self.order is None:
-            listed = np.isin(entry_keys(kernel), entry_keys(rows))
-            stray = _sums(kernel.entry_row[~listed], kernel.probability[~listed], rows.n_rows)
+            outside = ~np.isin(entry_keys(kernel), entry_keys(rows)) & (kernel.probability != 0.0)
+            stray[kernel.entry_row[outside]] = np.inf
         mass = kernel.row_sums(kernel.probability)
         least = np.minimum.reduceat(kernel.probability, kernel.entry_start[:-1]) if rows.n_rows else mass
         simplex = np.maximum(np.maximum(np.abs(mass - 1.0) - 1e-12, -least), stray)

@@ -19,7 +19,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from urbe import checks
-from urbe.ambiguity.cuts import dual_by_bisection, make_search
+from urbe.ambiguity.cuts import balanced, dual_by_bisection, make_search
 from urbe.ambiguity.moments import make_sweep_and_moments
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import make_minimiser, make_sweep
@@ -65,6 +65,8 @@ class WeightedL1Ball:
                 f"{checks.index_text('weights', at)} is {weights[tuple(at)]:g}, expected a number above 0. "
                 "A successor whose probability may change freely has a small weight, not zero."
             )
+
+        weights, radius = balanced("weights", weights, radius)
 
         def data(rows: Rows) -> FloatArray:
             return _entry_weights(weights, mdp, rows)[:, None]
@@ -145,9 +147,9 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
         nominal += p[j] * z[j]
     problem = (p, z, weight)
     _, lam, lam_dear, lam_cheap, share = _search(problem, radius, _plan(0.0, problem), (nominal, 0.0), 0.0)
-    q[:] = 0.0
-    _add_plan(lam_dear, share, p, z, weight, q)
-    _add_plan(lam_cheap, 1.0 - share, p, z, weight, q)
+    q[:] = p
+    _follow_plan(lam_dear, share, p, z, weight, q)
+    _follow_plan(lam_cheap, 1.0 - share, p, z, weight, q)
     _, level = _receiver(lam, z, weight)
     for j in range(p.shape[0]):
         m[j] = min(z[j], level + lam * weight[j]) if radius > 0.0 else z[j]
@@ -163,9 +165,9 @@ def _both(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[no-
     problem = (p, z, weight)
     value, lam, lam_dear, lam_cheap, share = _search(problem, radius, _plan(0.0, problem), (nominal, 0.0), hint)
     q = work[0]
-    q[:] = 0.0
-    _add_plan(lam_dear, share, p, z, weight, q)
-    _add_plan(lam_cheap, 1.0 - share, p, z, weight, q)
+    q[:] = p
+    _follow_plan(lam_dear, share, p, z, weight, q)
+    _follow_plan(lam_cheap, 1.0 - share, p, z, weight, q)
     _, level = _receiver(lam, z, weight)
     carried = 0.0
     for j in range(p.shape[0]):
@@ -175,13 +177,13 @@ def _both(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[no-
 
 
 @register_jitable
-def _add_plan(lam, share, p, z, weight, q):  # type: ignore[no-untyped-def]
+def _follow_plan(lam, share, p, z, weight, q):  # type: ignore[no-untyped-def]
+    """Moves a share of what the plan moves; successors it leaves alone keep their probabilities to the last bit."""
     receiver, level = _receiver(max(lam, 0.0), z, weight)
     for j in range(p.shape[0]):
         if lam >= 0.0 and z[j] > level + lam * weight[j]:
             q[receiver] += share * p[j]
-        else:
-            q[j] += share * p[j]
+            q[j] = max(q[j] - share * p[j], 0.0)
 
 
 def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 ROUNDING = 2.0**-53
 
+UNDERFLOW = 2.0**-1060
+"""Some thousand times the smallest number."""
+
 
 class Improvement(NamedTuple):
     """One application of T.
@@ -207,6 +210,11 @@ def midrange(v: FloatArray) -> float:
     return 0.5 * (float(v.min()) + float(v.max())) if len(v) else 0.0
 
 
+def underflow(size: float) -> float:
+    """What products and sums next to the smallest number lose at most; nothing where all values are zero."""
+    return UNDERFLOW if size > 0.0 else 0.0
+
+
 def rounding_error(nature: Nature, v: FloatArray) -> float:
     """Bound on the error of `nature.values` at v when computed around the middle of v's range.
 
@@ -223,6 +231,7 @@ def rounding_error(nature: Nature, v: FloatArray) -> float:
         nature.accuracy * (entry_reward + gamma * spread)
         + gamma * abs(middle) * rows.mass_error
         + 6.0 * ROUNDING * size
+        + underflow(size)
     )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from urbe.ambiguity.s_rectangular import PolicyNature, StateNature
-from urbe.bellman.operators import ROUNDING, Evaluator, Frozen, Improvement, midrange
+from urbe.bellman.operators import ROUNDING, Evaluator, Frozen, Improvement, midrange, underflow
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
@@ -60,7 +60,9 @@ class StateBellman:
         actions = int(np.diff(self.mdp.row_start).max(initial=0))
         # rows are taken as if the mass missing from one stood at the lowest successor
         return 1.01 * (
-            (self.nature.accuracy + 2.0 * actions * ROUNDING) * size + whole * (rows.mass_error + 6.0 * ROUNDING)
+            (self.nature.accuracy + 2.0 * actions * ROUNDING) * size
+            + whole * (rows.mass_error + 6.0 * ROUNDING)
+            + underflow(whole)
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from urbe.bellman.operators import Bellman
+from urbe.solvers.bounds import require_finite_values
 from urbe.solvers.iterate import Progress
 from urbe.solvers.policies import policy_of
 from urbe.solvers.solution import Solution
@@ -17,6 +18,7 @@ from urbe.workers import Workers
 def backward_induction(bellman: Bellman, horizon: int, workers: Workers, progress: Progress | None) -> Solution:
     """Values `(H + 1, S)`, policies and action values `(H, ...)` of the robust problem with `horizon` decisions."""
     mdp = bellman.mdp
+    require_finite_values(mdp, float(horizon))
     value = np.zeros((horizon + 1, mdp.n_states))
     error = np.zeros(horizon + 1)
     growth = mdp.discount * (1.0 + mdp.rows.mass_error)

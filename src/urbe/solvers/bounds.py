@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from urbe.bellman.operators import ROUNDING, Bellman
+from urbe.bellman.operators import ROUNDING, Bellman, underflow
+from urbe.mdp.model import MDP
 from urbe.types import FloatArray
 
 
@@ -70,7 +71,8 @@ class Bracket:
         below, above = self._remaining(inward=lo > 0), self._remaining(inward=hi < 0)
         low, high = lo * below, hi * above
         # the additions below round once more
-        slack = error + 4.0 * ROUNDING * (float(np.abs(new).max(initial=0.0)) + np.abs(low).max() + np.abs(high).max())
+        size = float(np.abs(new).max(initial=0.0)) + float(np.abs(low).max()) + float(np.abs(high).max())
+        slack = error + 4.0 * ROUNDING * size + underflow(size)
         terminal = self.bellman.mdp.terminal
         lower, upper = new + low - slack, new + high + slack
         shift = 0.5 * (low + high)
@@ -92,6 +94,20 @@ class Bracket:
                 f"only within {mass:.1e}. Use discount=1 (total reward; the model must end) or a smaller discount."
             )
         return gamma / (1.0 - gamma)
+
+
+LARGEST = 1e306
+"""Values up to this size leave room for the sums of a sweep."""
+
+
+def require_finite_values(mdp: MDP, steps: float) -> None:
+    """Raises when rewards over so many steps may add up to more than a double can hold."""
+    largest = mdp.rows.largest_reward
+    if largest > LARGEST / max(steps, 1.0):
+        raise ValueError(
+            f"Rewards of up to {largest:.3g} over {steps:.3g} steps add up to more than {LARGEST:g}, the largest value "
+            "that is solved for. Divide the rewards by a constant, and multiply the values by it."
+        )
 
 
 def spread_of(v: FloatArray, new: FloatArray, terminal: FloatArray | np.ndarray) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from urbe.bellman.state_rectangular import StateBellman
 from urbe.mdp.evaluate import chosen_rows, policy_rows
 from urbe.mdp.model import MDP
 from urbe.solvers.backward_induction import backward_induction
-from urbe.solvers.bounds import Bracket
+from urbe.solvers.bounds import Bracket, require_finite_values
 from urbe.solvers.duration import longest_duration
 from urbe.solvers.evaluation import Setting
 from urbe.solvers.iterate import Outcome, Progress, iterate
@@ -117,6 +117,7 @@ def _iterate(
     mdp = bellman.mdp
     how = PartialPolicyIteration() if method is None else method
     later = None if mdp.discount < 1.0 else np.maximum(longest_duration(mdp, nature, workers) - 1.0, 0.0)
+    require_finite_values(mdp, 1.0 / (1.0 - mdp.discount) if later is None else 1.0 + float(later.max(initial=0.0)))
     bracket = Bracket(bellman, later, how.rule)
     evaluation, setting = how.evaluation(), Setting(mdp.discount, mdp.terminal, workers)
     if start is not None:
