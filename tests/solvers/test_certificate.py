@@ -228,7 +228,7 @@ def test_without_discounting_the_time_to_the_end_is_proven_too():
     assert "upper bound" in certify(shifted, nature=L1Ball(0.05)).statement
 
 
-def test_budgets_shared_by_actions_have_their_upper_bounds_proven():
+def test_budgets_shared_by_actions_have_both_bounds_proven():
     nature = SRectangular(L1Ball(0.4))
     for solution in (
         solve(RIVER, nature),
@@ -237,9 +237,12 @@ def test_budgets_shared_by_actions_have_their_upper_bounds_proven():
     ):
         certificate = certify(solution)
         assert certificate.holds, certificate.statement
-        assert not certificate.lower_checked
-        assert "Lower ones of sets rectangular in s are not re-checked" in certificate.statement
         assert np.isfinite(certificate.upper).all()
+        assert np.isfinite(certificate.lower).all()
+        raised = replace(
+            solution, upper=solution.upper + 1e-4, lower=solution.lower + 1e-4, value=solution.value + 1e-4
+        )
+        assert "the lower bound of state" in certify(raised).statement
         lowered = replace(solution, upper=solution.upper - 1e-4, lower=solution.lower - 1e-4)
         assert not certify(lowered).holds
         assert "the upper bound of state" in certify(lowered).statement

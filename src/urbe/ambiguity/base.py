@@ -63,8 +63,18 @@ class Nature(Protocol):
     def take(self, chosen: IntArray) -> Nature:
         """The same adversary on the rows `chosen` alone, in that order."""
 
+    @property
+    def ball_radius(self) -> FloatArray | None:
+        """`(R,)` radii, where the set is {q : d(q, p) <= radius} with d convex in q and d(p, p) = 0; None elsewhere.
+
+        A distribution at distance d > radius is then brought into the set by a share 1 - radius / d of the row itself.
+        """
+
     def excess(self, kernel: Rows) -> FloatArray:
-        """`(R,)` by how much a kernel leaves the set, in the set's own distance; at most 0 inside."""
+        """`(R,)` by how much a kernel leaves the set, in the set's own distance; at most 0 inside.
+
+        Infinite where a row has mass on a successor that may have none.
+        """
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
         """`(R,)` lower bounds on Q by weak duality, from code that shares nothing with `values`; slow."""

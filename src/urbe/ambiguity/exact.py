@@ -102,6 +102,11 @@ class ExactNature:
         """See `Nature`."""
         return ExactNature(self.rows.take(chosen), self.discount)
 
+    @property
+    def ball_radius(self) -> FloatArray | None:
+        """See `Nature`."""
+        return np.zeros(self.rows.n_rows)
+
     def excess(self, kernel: Rows) -> FloatArray:
         """See `Nature`: the L1 distance from the model."""
         from scipy.sparse import csr_array

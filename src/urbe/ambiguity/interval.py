@@ -336,6 +336,7 @@ INTERVAL = RowKernel(
     _interval_distance,
     _interval_dual,
     moments=make_moments(_interval_answer),
+    centred=False,
 )
 LINF = RowKernel(
     make_sweep(_linf_worst),

@@ -85,6 +85,11 @@ class DenseL1Nature:
         """See `Nature`."""
         return replace(self, inner=self.inner.take(chosen))
 
+    @property
+    def ball_radius(self) -> FloatArray | None:
+        """See `Nature`."""
+        return self.inner.ball_radius
+
     def excess(self, kernel: Rows) -> FloatArray:
         """See `Nature`."""
         return self.inner.excess(kernel)

@@ -87,6 +87,11 @@ class OptimisticNature:
         """See `Nature`."""
         return OptimisticNature(self.inner.take(chosen))
 
+    @property
+    def ball_radius(self) -> FloatArray | None:
+        """See `Nature`."""
+        return self.inner.ball_radius
+
     def excess(self, kernel: Rows) -> FloatArray:
         """See `Nature`; rewards play no part in it."""
         return self.inner.excess(kernel)

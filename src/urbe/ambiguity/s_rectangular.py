@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from urbe import checks
 from urbe.ambiguity.base import AmbiguitySet
@@ -29,6 +30,8 @@ from urbe.ambiguity.levels.l2 import L2
 from urbe.ambiguity.levels.linf import LINF
 from urbe.ambiguity.levels.states import StateKernel, state_kernel
 from urbe.ambiguity.row_nature import _with_receiver, bind_rows
+from urbe.ambiguity.scale import exponent
+from urbe.ambiguity.zoom import highest
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray, Support
@@ -165,17 +168,20 @@ class StateNature:
         mdp, rows = self.mdp, self.rows
         value, upper = np.empty(mdp.n_states), np.empty(mdp.n_states)
         q, weights = np.empty(rows.n_rows), np.empty(rows.n_rows)
-        w = mdp.discount * v
+        w, constant = mdp.discount * v, mdp.discount * shift
+        problem, k = self._problem(rows, w)
 
         def task(first: int, last: int) -> None:
             b = Buffers.of(rows, mdp.row_start)
             self.kernel.improve(
-                first, last, mdp.row_start, *self._problem(rows, w), self.budget, mdp.discount * shift, self.tolerance,
+                first, last, mdp.row_start, *problem, self.budget, float(np.ldexp(constant, -k)), self.tolerance,
                 self._level_hint, self._row_hint, b.masses, b.values, b.at, b.low, b.mean, b.slope, b.work,
                 value, upper, q, weights,
             )  # fmt: skip
 
         workers.run(rows.entry_start[mdp.row_start], task)
+        if k:
+            value, q, upper = np.ldexp(value, k), np.ldexp(q, k), np.ldexp(upper, k)
         return StateValues(value, q, weights, upper)
 
     def saddle(self, v: FloatArray) -> Rows:
@@ -183,8 +189,9 @@ class StateNature:
         mdp, rows = self.mdp, self.rows
         w = mdp.discount * v
         q, sent, b = np.empty(rows.n_entries), np.zeros(rows.n_rows), Buffers.of(rows, mdp.row_start)
+        problem, k = self._problem(rows, w)
         self.kernel.saddle(
-            0, mdp.n_states, mdp.row_start, *self._problem(rows, w), self.improve(v).upper,
+            0, mdp.n_states, mdp.row_start, *problem, np.ldexp(self.improve(v).upper, -k),
             self._row_hint, b.masses, b.values, b.at, b.low, b.mean, b.work, q, sent,
         )  # fmt: skip
         return self._answered(rows, w, q, sent)
@@ -202,19 +209,69 @@ class StateNature:
         """`(S,)` by how much a kernel exceeds the budgets; at most 0 inside the set. Slow."""
         spent = np.zeros(self.mdp.n_states)
         for row, state in enumerate(self.mdp.row_state):
-            p, q = np.zeros(self.mdp.n_states), np.zeros(self.mdp.n_states)
+            p = np.zeros(self.mdp.n_states, dtype=np.longdouble)
+            q = np.zeros_like(p)
             for rows, dense in ((self.rows, p), (kernel, q)):
                 a, b = rows.entry_start[row : row + 2]
                 dense[rows.successor[a:b]] = rows.probability[a:b]
-            stray = np.ones(self.mdp.n_states, dtype=bool)
-            stray[self.rows.successor[slice(*self.rows.entry_start[row : row + 2])]] = self.everywhere
-            outside = q[stray].sum() if not self.everywhere else 0.0
-            spent[state] += self.distance.measure(q, p) + outside + max(-q.min(), abs(q.sum() - 1.0) - 1e-12, 0.0)
+            allowed = np.full(self.mdp.n_states, self.everywhere)
+            allowed[self.rows.successor[slice(*self.rows.entry_start[row : row + 2])]] = True
+            if (q[~allowed] != 0.0).any():
+                spent[state] = np.inf
+            spent[state] += self.distance.measure(q, p) + max(-q.min(), abs(q.sum() - 1.0) - 1e-12, 0.0)
         return spent - self.budget
 
-    def _problem(self, rows: Rows, w: FloatArray) -> tuple[Any, ...]:
+    def policy_bound(self, v: FloatArray, weights: FloatArray) -> NDArray[np.longdouble]:
+        """`(S,)` lower bounds on T_pi v by weak duality, from code that shares nothing with `improve`; slow.
+
+            min_{sum_a d(q_a) <= kappa} sum_a pi_a q_a . z_a  >=  sum_a pi_a h_a(mu / pi_a) - mu kappa
+
+        for every price mu >= 0 of the budget, with h_a(price) = min_q q . z_a + price d(q) bounded by
+        `Distance.bound`. The right-hand side is concave in mu.
+
+        Args:
+          v: `(S,)`.
+          weights: `(R,)` the policy's probabilities.
+        """
+        mdp, rows, w = self.mdp, self.rows, np.longdouble(self.mdp.discount) * v.astype(np.longdouble)
+        outside = w.min() if self.everywhere else np.longdouble(np.inf)
+        entry_reward, row_reward = rows.entry_reward, rows.row_reward
+        out = np.zeros(mdp.n_states, dtype=np.longdouble)
+        for state in np.flatnonzero(~mdp.terminal):
+            actions = []
+            for row in range(*mdp.row_start[state : state + 2]):
+                if weights[row] > 0.0:
+                    a, b = rows.entry_start[row : row + 2]
+                    p = rows.probability[a:b].astype(np.longdouble)
+                    z = w[rows.successor[a:b]] + (0.0 if entry_reward is None else entry_reward[a:b])
+                    low = min(z.min(), outside)
+                    actions.append((np.longdouble(weights[row]), p / p.sum(), z, low, row_reward[row]))
+            out[state] = self._state_bound(actions, float(self.budget[state]))
+        return out
+
+    def _state_bound(self, actions: list[tuple[Any, ...]], budget: float) -> Any:
+        base = sum(pi * reward for pi, _, _, _, reward in actions)
+        nominal = sum(pi * (p @ z) for pi, p, z, _, _ in actions)
+        floor = sum(pi * low for pi, _, _, low, _ in actions)
+        span = float(max(z.max() - low for _, _, z, low, _ in actions))
+        if budget <= 0.0 or span <= 0.0:
+            return base + nominal
+
+        def lagrangian(log_mu: Any) -> Any:
+            mu = np.exp(log_mu)
+            return sum(pi * self.distance.bound(p, z, low, mu / pi) for pi, p, z, low, _ in actions) - mu * budget
+
+        # above the last price nature stays: that of norms is at most n spans, that of KL span / sqrt(8 budget)
+        last = np.log(span) + np.log(self.rows.longest) + max(0.0, -0.5 * np.log(budget)) + 2.0
+        return base + max(floor, highest(lagrangian, np.log(span) - 50.0, last, rounds=12))
+
+    def _problem(self, rows: Rows, w: FloatArray) -> tuple[tuple[Any, ...], int]:
+        """What all loops read, and k: rewards and discounted values are times 2^-k (`urbe.ambiguity.scale`)."""
+        k = exponent(w, rows.reward)
+        reward = np.ldexp(rows.reward, -k) if k else rows.reward
+        w = np.ldexp(w, -k) if k else w
         outside = float(w.min()) if self.everywhere else np.inf
-        return rows.entry_start, rows.successor, rows.probability, rows.reward, rows.rewards_successors, w, outside
+        return (rows.entry_start, rows.successor, rows.probability, reward, rows.rewards_successors, w, outside), k
 
     def _answered(self, rows: Rows, w: FloatArray, q: FloatArray, sent: FloatArray) -> Rows:
         answer = Rows(rows.n_states, rows.entry_start, rows.successor, q, rows.reward)
@@ -241,17 +298,18 @@ class PolicyNature:
         """The worst-case value in each of `states`, at the state values `v + shift`."""
         nature, rows = self._nature, self.rows
         out, w = np.empty(len(self.states)), nature.mdp.discount * v
+        problem, k = nature._problem(rows, w)
+        constant = float(np.ldexp(nature.mdp.discount * shift, -k))
 
         def task(first: int, last: int) -> None:
             b = Buffers.of(rows, self._row_start)
             nature.kernel.evaluate(
-                first, last, self._row_start, *nature._problem(rows, w), self.weights, self._budget,
-                nature.mdp.discount * shift, nature.tolerance, self._price_hint, self._row_hint,
-                b.masses, b.values, b.at, b.low, b.mean, b.work, b.path, out,
+                first, last, self._row_start, *problem, self.weights, self._budget, constant, nature.tolerance,
+                self._price_hint, self._row_hint, b.masses, b.values, b.at, b.low, b.mean, b.work, b.path, out,
             )  # fmt: skip
 
         workers.run(rows.entry_start[self._row_start], task)
-        return out
+        return np.ldexp(out, k) if k else out
 
     def answer(self, v: FloatArray) -> Rows:
         """Nature's distributions on the policy's rows: within the budgets, and attaining `values`."""
@@ -259,7 +317,7 @@ class PolicyNature:
         w, b = nature.mdp.discount * v, Buffers.of(rows, self._row_start)
         q, sent = np.empty(rows.n_entries), np.zeros(rows.n_rows)
         nature.kernel.answer(
-            0, len(self.states), self._row_start, *nature._problem(rows, w), self.weights, self._budget,
+            0, len(self.states), self._row_start, *nature._problem(rows, w)[0], self.weights, self._budget,
             nature.tolerance, self._price_hint, self._row_hint,
             b.masses, b.values, b.at, b.low, b.mean, b.work, b.path, q, np.empty(rows.longest), sent,
         )  # fmt: skip

@@ -86,6 +86,11 @@ class ScenarioNature:
         members = np.ascontiguousarray(self.members[self.rows.entries_of(chosen)])
         return replace(self, rows=self.rows.take(chosen), members=members, level=self.level[chosen])
 
+    @property
+    def ball_radius(self) -> FloatArray | None:
+        """See `Nature`; scenarios have no centre."""
+        return None
+
     def excess(self, kernel: Rows) -> FloatArray:
         """See `Nature`: the L1 distance from the closest scenario, or from their admissible mixtures."""
         keys, given = entry_keys(self.rows), entry_keys(kernel)
@@ -94,7 +99,7 @@ class ScenarioNature:
         known = keys[at] == given if len(keys) else np.zeros(0, dtype=bool)
         q[at[known]] = kernel.probability[known]
         out = np.zeros(self.rows.n_rows)
-        np.add.at(out, kernel.entry_row[~known], np.abs(kernel.probability[~known]))
+        out[kernel.entry_row[~known & (kernel.probability != 0.0)]] = np.inf
         for row in range(self.rows.n_rows):
             a, b = self.rows.entry_start[row : row + 2]
             out[row] += self.rule.excess(q[a:b], self.members[a:b], float(self.level[row]), self.weight)

@@ -7,9 +7,9 @@ With nature's kernel q, checked to lie in the set, and the policy pi of the solu
 
 where D_pi bounds T_pi from below by weak duality (`Nature.dual_bound`). The first holds because q is only one of
 nature's choices, the second because T_pi is monotone. Where nature helps instead (`Optimistic`), kernel and dual change
-sides. Sets whose budget is shared by the actions of a state have no such dual: only their upper bounds are proven, by
-a kernel that holds every action to the level of its state. Without discounting 1 / (1 - gamma) becomes a bound on the
-expected time to the end, itself re-checked. `urbe.solvers.evidence` has the bounds on rows.
+sides. Where the actions of a state share a budget, the kernel must hold every action to the level of its state, and
+D_pi is the Lagrangian of the budget (`StateNature.policy_bound`). Without discounting 1 / (1 - gamma) becomes a bound
+on the expected time to the end, itself re-checked. `urbe.solvers.evidence` has the bounds on one step.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from urbe.bellman.operators import FixedPolicyBellman, RectangularBellman
 from urbe.bellman.state_rectangular import StateBellman
 from urbe.mdp.evaluate import policy_rows
 from urbe.mdp.model import MDP
-from urbe.solvers.evidence import Extended, Problem, duration, evidence_of, geometric, greatest, mean
+from urbe.solvers.evidence import Extended, Problem, duration, evidence_of, geometric
 from urbe.solvers.solution import Solution
 from urbe.types import FloatArray
 
@@ -40,7 +40,6 @@ class Certificate:
       lower, upper: shaped like the solution's: proven, lower <= V_pi <= V* <= upper (lower <= V_pi <= upper for a
         solution of `evaluate_policy`); infinite where there is no proof.
       holds: whether the solution's own bounds follow, up to `tolerance`, with its value between them.
-      lower_checked: whether that includes the lower ones; not for sets rectangular in s.
       tolerance: TOLERANCE times the size of the values, times the expected number of steps.
       excess: the farthest that nature's kernel is outside its set, at most 0 when inside.
       failures: one sentence for each claim that does not follow, with its state; empty when it holds.
@@ -52,17 +51,12 @@ class Certificate:
     tolerance: float
     excess: float
     failures: tuple[str, ...]
-    lower_checked: bool = True
 
     @property
     def statement(self) -> str:
         """One sentence on what follows from the check."""
         if not self.holds:
             return f"Not verified: {' '.join(self.failures)}"
-        if not self.lower_checked:
-            return (
-                "Verified: the upper bounds, by separate code. Lower ones of sets rectangular in s are not re-checked."
-            )
         gap = float((self.upper - self.lower).max(initial=0.0))
         return f"Verified: the values lie within bounds that are {gap:.3g} apart or less, proven by separate code."
 
@@ -117,9 +111,8 @@ def _certify_stationary(solution: Solution, problem: Problem) -> Certificate:
     weights = policy_rows(mdp, solution.policy)
     lower, upper = (np.where(mdp.terminal, 0.0, bound) for bound in (solution.lower, solution.upper))
     with np.errstate(invalid="ignore"):
-        fall = mean(mdp, evidence.below(lower), weights) - lower
-        above = evidence.above(upper)
-        rise = (mean(mdp, above, weights) if problem.fixed else greatest(mdp, above)) - upper
+        fall = evidence.below(lower, weights) - lower
+        rise = evidence.above(upper, weights) - upper
     # a NaN proves nothing
     down, up = (float(x.max(initial=0.0)) if not np.isnan(x).any() else np.inf for x in (-fall, rise))
     tolerance = _tolerance(solution, problem, float(steps.max(initial=1.0)))
@@ -128,8 +121,7 @@ def _certify_stationary(solution: Solution, problem: Problem) -> Certificate:
     for proven in (proven_lower, proven_upper):
         proven[mdp.terminal] = 0.0
     blame = (int(np.argmax(-fall)), int(np.argmax(rise)))
-    shown = not isinstance(problem.nature, StateNature)
-    return _judge(solution, proven_lower, proven_upper, tolerance, evidence.excess, [evidence.failure], shown, blame)
+    return _judge(solution, proven_lower, proven_upper, tolerance, evidence.excess, [evidence.failure], blame)
 
 
 def _certify_horizon(solution: Solution, problem: Problem) -> Certificate:
@@ -141,15 +133,13 @@ def _certify_horizon(solution: Solution, problem: Problem) -> Certificate:
     for step in range(horizon - 1, -1, -1):
         evidence = evidence_of(problem, solution.kernel_at(step).rows)
         weights = policy_rows(mdp, solution.policy[step])
-        below = mean(mdp, evidence.below(lower[step + 1]), weights)
-        above = evidence.above(upper[step + 1])
-        best = mean(mdp, above, weights) if problem.fixed else greatest(mdp, above)
-        lower[step], upper[step] = _outward(below, 0.0, np.zeros(1)), _outward(best, 0.0, np.zeros(1))
+        below, above = evidence.below(lower[step + 1], weights), evidence.above(upper[step + 1], weights)
+        lower[step], upper[step] = _outward(below, 0.0, np.zeros(1)), _outward(above, 0.0, np.zeros(1))
         excess = max(excess, evidence.excess)
         if evidence.failure is not None:
             failures.append(f"Step {step}: {evidence.failure}")
     tolerance = _tolerance(solution, problem, float(horizon))
-    return _judge(solution, lower, upper, tolerance, excess, failures, not isinstance(problem.nature, StateNature))
+    return _judge(solution, lower, upper, tolerance, excess, failures)
 
 
 def _judge(
@@ -159,13 +149,12 @@ def _judge(
     tolerance: float,
     excess: float,
     failures: list[str | None],
-    lower_checked: bool,
     blame: tuple[int, int] | None = None,
 ) -> Certificate:
     """`blame`: the states whose own step backwards fails most; one of them spoils the bounds of all."""
     found = [failure for failure in failures if failure is not None]
     claims = (
-        ("lower bound", solution.lower, "at least", lower, (lower >= solution.lower - tolerance) | (not lower_checked)),
+        ("lower bound", solution.lower, "at least", lower, lower >= solution.lower - tolerance),
         ("upper bound", solution.upper, "at most", upper, upper <= solution.upper + tolerance),
         ("value", solution.value, "at least", solution.lower, solution.value >= solution.lower - tolerance),
         ("value", solution.value, "at most", solution.upper, solution.value <= solution.upper + tolerance),
@@ -176,9 +165,9 @@ def _judge(
             if blame is not None and k < 2 and not fine[blame[k]]:
                 at = (blame[k],)
             where = f"state {at[-1]}" + (f" at step {at[0]}" if len(at) > 1 else "")
-            told = f"the {name} of {where} is {claimed[at]:.12g}, but {side} {proven[at]:.12g} follows"
-            found.append(f"{told} ({int((~fine).sum())} of {fine.size} do not hold).")
-    return Certificate(lower, upper, not found, tolerance, excess, tuple(found), lower_checked)
+            claim = f"the {name} of {where} is {claimed[at]:.12g}, but {side} {proven[at]:.12g} follows"
+            found.append(f"{claim} ({int((~fine).sum())} of {fine.size} do not hold).")
+    return Certificate(lower, upper, not found, tolerance, excess, tuple(found))
 
 
 def _tolerance(solution: Solution, problem: Problem, steps: float) -> float:

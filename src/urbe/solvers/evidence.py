@@ -29,6 +29,7 @@ LARGEST_EXCESS = 1e-9
 
 Extended = NDArray[np.longdouble] | FloatArray
 RowBound = Callable[[FloatArray], Extended]
+StepBound = Callable[[FloatArray, FloatArray], Extended]
 
 
 class Problem(NamedTuple):
@@ -46,75 +47,132 @@ class Problem(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """Bounds on Q(k), one number per row, from nature's kernel and from duality."""
+    """Bounds on one step backwards, from nature's kernel and from duality.
 
-    above: RowBound
-    below: RowBound
+    Attributes:
+      above: `(v, weights) -> (S,)` at least T v, or T_pi v where the policy is given.
+      below: `(v, weights) -> (S,)` at most T_pi v for the policy with these `(R,)` weights.
+      excess: the farthest that the kernel is outside the set.
+      failure: what is wrong with the kernel, or None.
+    """
+
+    above: StepBound
+    below: StepBound
     excess: float
     failure: str | None
 
 
 def evidence_of(problem: Problem, kernel: Rows) -> Evidence:
-    """Row bounds from nature's answer, refused as evidence where it is no member of the set."""
-    nature = problem.nature
+    """Bounds from nature's answer, refused as evidence where it is no member of the set."""
+    mdp, nature = problem.mdp, problem.nature
+
+    def over_policies(rows: RowBound) -> StepBound:
+        if problem.fixed:
+            return lambda v, weights: mean(mdp, rows(v), weights)
+        return lambda v, weights: greatest(mdp, rows(v))  # noqa: ARG005
+
+    def over_rows(rows: RowBound) -> StepBound:
+        return lambda v, weights: mean(mdp, rows(v), weights)
+
     if isinstance(nature, StateNature):
-        failure, excess = _membership(problem, kernel)
-        answer = _under(problem, kernel, np.maximum(excess, 0.0), 1.0) if failure is None else _nothing(problem, 1.0)
-        return Evidence(answer, _nothing(problem, -1.0), float(excess.max(initial=-np.inf)), failure)
+        failure, excess, answer = _answer(problem, kernel, 1.0)
+        return Evidence(over_policies(answer), _shared_dual(problem, nature), excess, failure)
     helps, inner = False, nature
     while isinstance(inner, OptimisticNature):
         helps, inner = not helps, inner.inner
     below, above = _dual(problem, nature, -1.0), _dual(problem, nature, 1.0)
     if isinstance(inner, ScenarioNature) and inner.rule is QUANTILE:
         # a quantile is no minimum over a set; its `dual_bound` is the quantile itself, hence a bound on both sides
-        return Evidence(above, below, -np.inf, None)
-    failure, excess = _membership(problem, kernel)
-    answer = _under(problem, kernel, np.maximum(excess, 0.0), -1.0 if helps else 1.0)
-    if failure is not None:
-        answer = _nothing(problem, 1.0 if not helps else -1.0)
+        return Evidence(over_policies(above), over_rows(below), -np.inf, None)
+    failure, excess, answer = _answer(problem, kernel, -1.0 if helps else 1.0)
+    above, below = (above, answer) if helps else (answer, below)
+    return Evidence(over_policies(above), over_rows(below), excess, failure)
+
+
+def _answer(problem: Problem, kernel: Rows, side: float) -> tuple[str | None, float, RowBound]:
+    """What is wrong with a kernel, if anything, how far it is outside the set, and what it proves of the rows."""
+    failure, excess, kernel = _membership(problem, kernel)
     largest = float(excess.max(initial=-np.inf))
-    return Evidence(above, answer, largest, failure) if helps else Evidence(answer, below, largest, failure)
+    if failure is not None:
+        return failure, largest, lambda v: np.full(problem.mdp.n_rows, side * np.inf, dtype=np.longdouble)  # noqa: ARG005
+    return None, largest, _under(problem, kernel, np.maximum(excess, 0.0), side)
 
 
-def _membership(problem: Problem, kernel: Rows) -> tuple[str | None, FloatArray]:
-    """What is wrong with a kernel, if anything, and how far each of its rows is outside the set."""
+def _membership(problem: Problem, kernel: Rows) -> tuple[str | None, FloatArray, Rows]:
+    """What is wrong with a kernel, if anything; how far its rows are outside the set; and the kernel, summing to one.
+
+    Probabilities are kept in extended precision: dividing a row by its sum is not to round.
+    """
     mdp = problem.mdp
     if kernel.n_rows != mdp.n_rows or kernel.n_states != mdp.n_states:
-        told = f"nature's kernel has {kernel.n_rows} rows over {kernel.n_states} states"
-        return f"{told}, expected {mdp.n_rows} over {mdp.n_states}.", np.full(mdp.n_rows, np.inf)
-    mass = _row_sums(kernel, kernel.probability.astype(np.longdouble))
-    wrong = (np.abs(mass - 1.0) > LARGEST_EXCESS) | ~np.isfinite(mass)
-    wrong |= _row_sums(kernel, np.minimum(kernel.probability, 0.0).astype(np.longdouble)) < -LARGEST_EXCESS
-    excess = problem.nature.excess(kernel)
+        found = f"nature's kernel has {kernel.n_rows} rows over {kernel.n_states} states"
+        return f"{found}, expected {mdp.n_rows} over {mdp.n_states}.", np.full(mdp.n_rows, np.inf), kernel
+    q = kernel.probability.astype(np.longdouble)
+    mass = _row_sums(kernel, q)
+    wrong = ~(np.abs(mass - 1.0) <= LARGEST_EXCESS)  # also where the sum is no number
+    wrong |= _row_sums(kernel, np.minimum(q, 0.0)) < 0.0
+    q = q / np.where(wrong, 1.0, mass)[kernel.entry_row]
+    exact = replace(kernel, probability=q)  # type: ignore[arg-type]
+    excess = problem.nature.excess(exact)
     if isinstance(problem.nature, StateNature):  # one number per state
         excess = excess[mdp.row_state]
     excess = np.where(wrong, np.inf, excess)
     if mdp.rows.rewards_successors:
         stray = ~np.isin(_keys(kernel), _keys(mdp.rows))
         excess[kernel.entry_row[stray]] = np.inf  # where the model has no reward
-    outside = ~(excess <= LARGEST_EXCESS)
+    outside = ~(excess <= LARGEST_EXCESS * np.fmax(1.0, _radius(problem)))
     if not outside.any():
-        return None, excess
+        return None, excess, exact
     row = int(np.argmax(outside))
-    told = f"nature's kernel leaves the set in {mdp.row_name(row)} by {excess[row]:.3g}"
-    return f"{told} ({int(outside.sum())} of {mdp.n_rows} rows do).", excess
+    found = f"nature's kernel leaves the set in {mdp.row_name(row)} by {excess[row]:.3g}"
+    return f"{found} ({int(outside.sum())} of {mdp.n_rows} rows do).", excess, exact
+
+
+def _radius(problem: Problem) -> FloatArray:
+    """`(R,)` the radii of balls around the rows, or the budgets of their states; NaN for sets without a centre."""
+    nature = problem.nature
+    if isinstance(nature, StateNature):
+        return nature.budget[problem.mdp.row_state]
+    radius = nature.ball_radius
+    return np.full(problem.mdp.n_rows, np.nan) if radius is None else radius
 
 
 def _under(problem: Problem, kernel: Rows, excess: FloatArray, side: float) -> RowBound:
-    """Q under a fixed kernel with the model's own rewards, widened by rounding and by what it is outside the set."""
-    mdp = problem.mdp
+    """Q under a fixed kernel with the model's own rewards, widened by rounding and by what it is outside the set.
+
+    In a ball around the row p, q at distance radius + excess is brought inside by mixing it with p, in a share
+    excess / (radius + excess); in any other set of distributions by moving `excess` from each entry to another.
+    """
+    mdp, radius = problem.mdp, _radius(problem)
+    centred = np.isfinite(radius)
+    share = np.where(excess > 0.0, excess / np.where(excess > 0.0, np.where(centred, radius, 0.0) + excess, 1.0), 0.0)
+    eps = _mass_error(mdp.rows) + (kernel.longest + mdp.rows.longest + 8) * float(np.finfo(np.longdouble).eps)
+    own = _expectation(mdp, mdp.rows)
+    answer = _expectation(mdp, kernel)
+
+    def bound(v: FloatArray) -> Extended:
+        size = problem.size(v)
+        value = answer(v)
+        mixed = np.where(centred, value + share * (own(v) - value), value + side * 2.0 * kernel.longest * excess * size)
+        return mixed + side * eps * size
+
+    return bound
+
+
+def _expectation(mdp: MDP, kernel: Rows) -> RowBound:
+    """Q under the kernel's rows, each divided by its sum, with the model's own rewards."""
     row_reward, entry_reward = mdp.rows.row_reward, np.zeros(1)
     if mdp.rows.rewards_successors:
         keys = _keys(mdp.rows)
         entry_reward = mdp.rows.reward[np.minimum(np.searchsorted(keys, _keys(kernel)), len(keys) - 1)]
-    eps = float(np.finfo(np.longdouble).eps)
+    q = kernel.probability.astype(np.longdouble)
+    mass = _row_sums(kernel, q)
 
-    def bound(v: FloatArray) -> Extended:
+    def value(v: FloatArray) -> Extended:
         z = entry_reward + np.longdouble(mdp.discount) * v.astype(np.longdouble)[kernel.successor]
-        value = row_reward + _row_sums(kernel, kernel.probability * z)
-        return value + side * ((kernel.longest + 4) * eps + 2.0 * kernel.longest * excess) * problem.size(v)
+        return row_reward + _row_sums(kernel, q * z) / mass
 
-    return bound
+    return value
 
 
 def _dual(problem: Problem, nature: Nature, side: float) -> RowBound:
@@ -129,8 +187,16 @@ def _dual(problem: Problem, nature: Nature, side: float) -> RowBound:
     return bound
 
 
-def _nothing(problem: Problem, side: float) -> RowBound:
-    return lambda v: np.full(problem.mdp.n_rows, side * np.inf, dtype=np.longdouble)  # noqa: ARG005
+def _shared_dual(problem: Problem, nature: StateNature) -> StepBound:
+    """`StateNature.policy_bound`, widened by its rounding."""
+    rows = nature.rows
+    eps = _mass_error(rows) + (rows.longest + problem.mdp.n_actions + 16) * float(np.finfo(np.longdouble).eps)
+
+    def bound(v: FloatArray, weights: FloatArray) -> Extended:
+        lowest = nature.policy_bound(v, weights) - eps * problem.size(v)
+        return np.where(problem.mdp.terminal, 0.0, lowest)
+
+    return bound
 
 
 def geometric(problem: Problem) -> FloatArray:

@@ -26,7 +26,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from urbe.ambiguity.sweep import RowFunction, fingerprint
-from urbe.types import FloatArray
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -36,7 +35,11 @@ class Distance(NamedTuple):
 
     Attributes:
       prepare, level, penalty, point: as above.
-      measure: `(q, p) -> float`, the distance itself, in plain NumPy.
+      measure: `(q, p) -> float`, the distance itself, in plain NumPy and the precision of q.
+      bound: `(p, z, low, price) -> (k,)` lower bounds on min_q q . z + price d(q) for `(k,)` prices, where `low` is the
+        least value mass may be sent to; plain NumPy in extended precision, sharing nothing with `penalty`. For norms,
+        any u whose dual norm is at most the price proves  q . z + price d(q) >= q . (z + u) - p . u
+        >= min_j (z_j + u_j) - p . u.
       negligible: budgets up to this change no value by more than 2^-54 of the spread of z.
       largest: budget per row beyond which nothing changes; inf where there is no such number.
     """
@@ -45,7 +48,8 @@ class Distance(NamedTuple):
     level: RowFunction
     penalty: RowFunction
     point: RowFunction
-    measure: Callable[[FloatArray, FloatArray], float]
+    measure: Callable[[Any, Any], float]
+    bound: Callable[[Any, Any, float, Any], Any]
     negligible: float
     largest: float
 

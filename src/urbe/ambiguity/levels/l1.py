@@ -8,6 +8,8 @@ The path is followed by the distance: x = xi.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from urbe.ambiguity.levels import Distance
@@ -128,4 +130,9 @@ def _measure(q: FloatArray, p: FloatArray) -> float:
     return float(np.abs(q - p).sum())
 
 
-L1 = Distance(_prepare, _level, _penalty, _point, _measure, 2.0**-53, 2.0)
+def _bound(p: Any, z: Any, low: float, price: Any) -> Any:
+    """u_j = max(c - z_j, -price) with c = low + price: c - p . u = sum_j p_j min(z_j, c + price)."""
+    return np.minimum(z, low + 2.0 * price[:, None]) @ p
+
+
+L1 = Distance(_prepare, _level, _penalty, _point, _measure, _bound, 2.0**-53, 2.0)

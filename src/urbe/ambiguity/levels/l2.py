@@ -14,6 +14,7 @@ in which price^2 is concave and piecewise linear: after the first step it rises 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba.extending import register_jitable
@@ -160,7 +161,41 @@ def _point(p, y, x, work, q):  # type: ignore[no-untyped-def]
 
 
 def _measure(q: FloatArray, p: FloatArray) -> float:
-    return float(np.linalg.norm(q - p))
+    return float(np.sqrt(((q - p) ** 2).sum()))
 
 
-L2 = Distance(_prepare, _level, _penalty, _point, _measure, 2.0**-54, math.sqrt(2.0))
+def _bound(p: Any, z: Any, low: float, price: Any) -> Any:
+    """u along q(t) - p, at the t where its length meets the price, by bisection.
+
+    The direction is that of -t (y - nu) on A and of -p elsewhere; length / t falls from the deviation of y as t grows.
+    """
+    span = z.max() - z.min()
+    if span <= 0.0:
+        return np.full(len(price), z.min())
+    y = (z - z.min()) / span
+
+    def along(log_t: Any) -> tuple[Any, Any]:
+        """q - p in units of t, and its length."""
+        mass = p * np.exp(-log_t)[:, None]  # p / t
+        active = np.ones_like(mass, dtype=bool)
+        while True:  # entries that turn negative leave, and none comes back
+            count = active.sum(axis=1, keepdims=True)
+            nu = np.where(active, y, mass).sum(axis=1, keepdims=True) / count
+            stays = active & (mass - y + nu >= 0)
+            if (stays == active).all():
+                step = np.where(active, nu - y, -mass)
+                return step, np.sqrt((step**2).sum(axis=1))
+            active = stays
+
+    wanted = price / span
+    left, right = np.full(len(price), np.longdouble(-80.0)), np.full(len(price), np.longdouble(80.0))
+    for _ in range(90):
+        middle = 0.5 * (left + right)
+        longer = along(middle)[1] > wanted
+        left, right = np.where(longer, middle, left), np.where(longer, right, middle)
+    step, length = along(right)  # no longer than the price
+    u = span * step * np.minimum(1.0, wanted / np.where(length > 0.0, length, 1.0))[:, None]
+    return (z + u).min(axis=1) - u @ p
+
+
+L2 = Distance(_prepare, _level, _penalty, _point, _measure, _bound, 2.0**-54, math.sqrt(2.0))
