@@ -1,0 +1,91 @@
+"""Worst cases where moving mass costs: L1, weighted L1 and Wasserstein balls, as one fractional knapsack.
+
+A unit of mass of successor j may stay, or go to i at the cost c_ji. Of the points (c_ji, z_i) only the lower convex
+envelope is worth considering, and its segments are bought in the order of what they save per unit of cost until the
+budget is spent. The last segment's slope lam bounds the value from below,
+
+    max_lam  sum_j p_j min_i (z_i + lam c_ji) - lam radius.
+"""
+
+from typing import NamedTuple
+
+from oracles.high_precision.numbers import Answer, D, dot, precise
+
+
+class Segment(NamedTuple):
+    """A change of destination: mass p_j of a donor moves on from one receiver to the next of its envelope.
+
+    Attributes:
+      slope: what a unit of cost saves.
+      cost: that of the whole mass.
+      donor, source, target: positions in the row.
+    """
+
+    slope: D
+    cost: D
+    donor: int
+    source: int
+    target: int
+
+
+def segments(p: list[D], z: list[D], cost) -> list[Segment]:
+    """All segments in the order in which they are bought."""
+    found = []
+    for j, mass in enumerate(p):
+        if mass:
+            envelope = _envelope(z, [cost(j, i) for i in range(len(z))], j)
+            for (source, a, x), (target, b, y) in zip(envelope, envelope[1:], strict=False):
+                found.append(Segment((x - y) / (b - a), mass * (b - a), j, source, target))
+    return sorted(found, key=lambda s: -s.slope)
+
+
+def transport(p: list[D], z: list[D], radius: D, cost) -> Answer:
+    """min q . z over the distributions that p can be turned into at a cost of at most `radius`.
+
+    Args:
+      p: masses; their sum stays what it is.
+      z: values of the receivers, p's own successors among them.
+      radius: the budget.
+      cost: `(j, i) -> D` of moving a unit from j to i; zero from j to itself.
+    """
+    with precise():
+        left, price = radius, D(0)
+        q = list(p)
+        for j, mass in enumerate(p):  # moves that cost nothing
+            free = [i for i in range(len(z)) if not cost(j, i)]
+            best = min(free, key=lambda i: z[i])
+            if mass and z[best] < z[j]:
+                q[j] -= mass
+                q[best] += mass
+        for segment in segments(p, z, cost):
+            share = min(D(1), left / segment.cost)
+            moved = share * p[segment.donor]
+            q[segment.source] -= moved
+            q[segment.target] += moved
+            left -= share * segment.cost
+            if share < 1:
+                price = segment.slope
+                break
+        dual = sum(
+            (mass * min(z[i] + price * cost(j, i) for i in range(len(z))) for j, mass in enumerate(p) if mass), D(0)
+        )
+        return Answer.around(dual - price * radius, dot(q, z), q, z)
+
+
+def _envelope(z: list[D], cost: list[D], origin: int) -> list[tuple[int, D, D]]:
+    """`(receiver, cost, value)` of the lower convex envelope that starts at cost zero, while values fall."""
+    order = sorted(range(len(z)), key=lambda i: (cost[i], z[i], i != origin))
+    kept: list[tuple[int, D, D]] = []
+    for i in order:
+        point = (i, cost[i], z[i])
+        if kept and (z[i] >= kept[-1][2] or cost[i] == kept[-1][1]):
+            continue
+        while len(kept) > 1 and _above(kept[-2], kept[-1], point):
+            kept.pop()
+        kept.append(point)
+    return kept
+
+
+def _above(a: tuple[int, D, D], b: tuple[int, D, D], c: tuple[int, D, D]) -> bool:
+    """Whether b lies on or above the line from a to c."""
+    return (a[2] - b[2]) * (c[1] - a[1]) <= (a[2] - c[2]) * (b[1] - a[1])
