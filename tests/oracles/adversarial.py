@@ -289,6 +289,24 @@ def _conditional(rng: Generator, mdp: MDP) -> urbe.ConditionalValueAtRisk:
     return urbe.ConditionalValueAtRisk(members, _levels(rng, mdp, len(members)), _weights_of(rng, len(members)))
 
 
+def _shared(ball: type, largest: float) -> Callable[[Generator, MDP], urbe.SRectangular]:
+    """A budget for each state: ordinary, or what all its actions together can spend."""
+
+    def draw(rng: Generator, mdp: MDP) -> urbe.SRectangular:
+        budget = rng.choice([*RADII, 2.0, 3.0, 40.0, 1e6], mdp.n_states)
+        if rng.random() < 0.5:
+            budget[:] = budget[0]
+        if rng.random() < 0.3:
+            p = mdp.rows.probability
+            p = p[p > 0.0]
+            special = np.concatenate([p, 2.0 * p, -np.log(p), [largest]])
+            budget = rng.choice(special, mdp.n_states) * (1.0 + rng.integers(-2, 3) * 2.0**-52)
+        support = "nominal" if ball is urbe.KLBall else _support(rng, mdp)
+        return urbe.SRectangular(ball(np.clip(budget, 0.0, None), support))
+
+    return draw
+
+
 FAMILIES: dict[str, Callable[[Generator, MDP], object]] = {
     "exact": lambda rng, mdp: None,  # noqa: ARG005
     "l1": _l1,
@@ -304,6 +322,10 @@ FAMILIES: dict[str, Callable[[Generator, MDP], object]] = {
     "scenarios": _scenarios,
     "value_at_risk": _value_at_risk,
     "conditional_value_at_risk": _conditional,
+    "s_l1": _shared(urbe.L1Ball, 2.0),
+    "s_l2": _shared(urbe.L2Ball, 2.0**0.5),
+    "s_linf": _shared(urbe.LInfBall, 1.0),
+    "s_kl": _shared(urbe.KLBall, 800.0),
 }
 
 NEEDS_ROW_REWARDS = {"scenarios", "value_at_risk", "conditional_value_at_risk"}

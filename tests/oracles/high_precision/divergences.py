@@ -163,7 +163,7 @@ def l2(p: list[D], z: list[D], radius: D) -> Answer:
 
         def spent(log_x: D) -> tuple[D, D]:
             x = exp(log_x)
-            q, theta = _projection(p, y, x)
+            q, _ = _projection(p, y, x)
             active = [b for b, a in zip(y, q, strict=True) if a > 0]
             mean = sum(active, D(0)) / len(active)
             return _square(q, p) - radius * radius, 2 * x * x * sum((b - mean) ** 2 for b in active)

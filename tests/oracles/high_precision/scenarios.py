@@ -20,9 +20,10 @@ def quantile(members: list[list[D]], z: list[D], weights: list[D], level: D) -> 
         reached = D(0)
         for x, k in _ranked(members, z, weights):
             reached += weights[k]
+            value, chosen = x, k
             if reached >= level - SLACK:
                 break
-        return Answer.around(x, x, rescaled(members[k]), z)
+        return Answer.around(value, value, rescaled(members[chosen]), z)
 
 
 def tail_mean(members: list[list[D]], z: list[D], weights: list[D], level: D) -> Answer:
@@ -45,3 +46,19 @@ def tail_mean(members: list[list[D]], z: list[D], weights: list[D], level: D) ->
 def _ranked(members: list[list[D]], z: list[D], weights: list[D]) -> list[tuple[D, int]]:
     """`(value, scenario)` in increasing order, without those of weight zero."""
     return sorted((dot(rescaled(p), z), k) for k, p in enumerate(members) if weights[k])
+
+
+def outside_mixtures(members: list[list[D]], q: list[D], weights: list[D], level: D) -> D:
+    """How far q is from the mixtures sum_k y_k p_k, 0 <= y_k <= weight_k / level: a linear program, good to 1e-9."""
+    import numpy as np
+    from scipy.optimize import linprog
+
+    columns = np.array([[float(x) for x in rescaled(p)] for p in members]).T
+    n, count = columns.shape
+    target = np.array([float(x) for x in q])
+    most = [float(min(w / level, D(1))) if level else float(bool(w)) for w in rescaled(weights)]
+    a_eq = np.block([[columns, np.eye(n), -np.eye(n)], [np.ones((1, count)), np.zeros((1, 2 * n))]])
+    cost = np.concatenate([np.zeros(count), np.ones(2 * n)])
+    bounds = [(0.0, x) for x in most] + [(0.0, None)] * (2 * n)
+    found = linprog(cost, A_eq=a_eq, b_eq=np.append(target, 1.0), bounds=bounds)
+    return D(float(found.fun)) - D("1e-9") if found.status == 0 else D("Infinity")

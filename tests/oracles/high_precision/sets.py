@@ -11,7 +11,7 @@ and the model itself) the sum of the row stays what it is.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,8 +46,6 @@ class Oracle:
     distance: Callable[[int, list[D]], D]
     radius: list[D]
     sign: int = 1
-    by_row: bool = True
-    hints: dict = field(default_factory=dict)
 
     def answer(self, k: int, z: list[D]) -> Answer:
         """The least value of row k, or the largest where nature helps; `q` attains one of the two bounds."""
@@ -73,7 +71,8 @@ def oracle_of(mdp: Any, set_: Any) -> Oracle:
         return _MAKERS[type(set_)](mdp, set_)
 
 
-def _rows(mdp: Any, support: str = "nominal") -> list[Row]:
+def rows_of(mdp: Any, support: str = "nominal") -> list[Row]:
+    """The rows of a model with the receivers that `support` allows."""
     rows, found = mdp.rows, []
     for k in range(rows.n_rows):
         at = range(int(rows.entry_start[k]), int(rows.entry_start[k + 1]))
@@ -95,7 +94,7 @@ def _per_row(mdp: Any, value: Any) -> list[D]:
 
 
 def _exact(mdp: Any, set_: Any) -> Oracle:  # noqa: ARG001
-    rows = _rows(mdp)
+    rows = rows_of(mdp)
 
     def least(k: int, z: list[D]) -> Answer:
         value = dot(rows[k].p, z)
@@ -109,7 +108,7 @@ def _l1(q: list[D], p: list[D]) -> D:
 
 
 def _l1_ball(mdp: Any, set_: Any) -> Oracle:
-    rows, radius = _rows(mdp, set_.support), _per_row(mdp, set_.radius)
+    rows, radius = rows_of(mdp, set_.support), _per_row(mdp, set_.radius)
 
     def least(k: int, z: list[D]) -> Answer:
         return transport(rows[k].p, z, radius[k], lambda j, i: D(2) * (j != i))
@@ -118,7 +117,7 @@ def _l1_ball(mdp: Any, set_: Any) -> Oracle:
 
 
 def _weighted_l1(mdp: Any, set_: Any) -> Oracle:
-    rows, radius = _rows(mdp, set_.support), _per_row(mdp, set_.radius)
+    rows, radius = rows_of(mdp, set_.support), _per_row(mdp, set_.radius)
     given = np.asarray(set_.weights, dtype=float)
 
     def weight(k: int, at: int) -> D:
@@ -143,7 +142,7 @@ def _weighted_l1(mdp: Any, set_: Any) -> Oracle:
 
 
 def _wasserstein(mdp: Any, set_: Any) -> Oracle:
-    rows, radius = _rows(mdp, set_.support), _per_row(mdp, set_.radius)
+    rows, radius = rows_of(mdp, set_.support), _per_row(mdp, set_.radius)
     metric = [[D(float(x)) for x in line] for line in np.asarray(set_.metric, dtype=float)]
 
     def least(k: int, z: list[D]) -> Answer:
@@ -172,7 +171,7 @@ def _transport_cost(p: list[D], q: list[D], states: list[int], metric: list[list
 
 
 def _contamination(mdp: Any, set_: Any) -> Oracle:
-    rows = _rows(mdp, set_.support)
+    rows = rows_of(mdp, set_.support)
     fraction = _per_row(mdp, set_.fraction)
 
     def least(k: int, z: list[D]) -> Answer:
@@ -189,7 +188,7 @@ def _contamination(mdp: Any, set_: Any) -> Oracle:
 
 
 def _linf(mdp: Any, set_: Any) -> Oracle:
-    rows, radius = _rows(mdp, set_.support), _per_row(mdp, set_.radius)
+    rows, radius = rows_of(mdp, set_.support), _per_row(mdp, set_.radius)
     limits = [boxes.around(row.p, r) for row, r in zip(rows, radius, strict=True)]
 
     def distance(k: int, q: list[D]) -> D:
@@ -202,7 +201,7 @@ def _interval(mdp: Any, set_: Any) -> Oracle:
     """`lower` and `upper` as numbers, per entry or dense."""
     given = [np.asarray(x, dtype=float) for x in (set_.lower, set_.upper)]
     rows, limits = [], []
-    for k, row in enumerate(_rows(mdp, "listed")):
+    for k, row in enumerate(rows_of(mdp, "listed")):
         s, a = int(mdp.row_state[k]), int(mdp.action[k])
         first, last = (int(x) for x in mdp.rows.entry_start[k : k + 2])
         listed = mdp.rows.successor[first:last].tolist()
@@ -232,7 +231,7 @@ def _divergence(function: Callable[..., Answer], distance: Callable[[D, D], D]) 
     """A ball on the nominal support: `distance(q_j, p_j)` is what an entry adds."""
 
     def make(mdp: Any, set_: Any) -> Oracle:
-        rows, radius = _rows(mdp), _per_row(mdp, set_.radius)
+        rows, radius = rows_of(mdp), _per_row(mdp, set_.radius)
         centre = [rescaled(row.p) for row in rows]
 
         def far(k: int, q: list[D]) -> D:
@@ -244,7 +243,7 @@ def _divergence(function: Callable[..., Answer], distance: Callable[[D, D], D]) 
 
 
 def _likelihood(mdp: Any, set_: Any) -> Oracle:
-    rows, radius = _rows(mdp, set_.support), _per_row(mdp, set_.radius)
+    rows, radius = rows_of(mdp, set_.support), _per_row(mdp, set_.radius)
 
     def least(k: int, z: list[D]) -> Answer:
         inside = [j for j, a in enumerate(rows[k].p) if a]
@@ -271,7 +270,7 @@ def _likelihood(mdp: Any, set_: Any) -> Oracle:
 
 
 def _l2(mdp: Any, set_: Any) -> Oracle:
-    rows, radius = _rows(mdp, set_.support), _per_row(mdp, set_.radius)
+    rows, radius = rows_of(mdp, set_.support), _per_row(mdp, set_.radius)
 
     def distance(k: int, q: list[D]) -> D:
         return sum(((a - b) ** 2 for a, b in zip(q, rescaled(rows[k].p), strict=True)), D(0)).sqrt()
@@ -285,7 +284,7 @@ def _scenarios(mdp: Any, set_: Any) -> Oracle:
     if mdp.rows.rewards_successors:
         raise NotImplementedError("scenarios with rewards of successors")
     rows, members = [], []
-    for k, row in enumerate(_rows(mdp, "all")):
+    for k, row in enumerate(rows_of(mdp, "all")):
         here = kernels[:, int(mdp.row_state[k]), int(mdp.action[k])]
         states = np.flatnonzero(here.any(axis=0)).tolist()
         known = dict(zip(row.states, row.p, strict=True))

@@ -7,6 +7,7 @@ budget is spent. The last segment's slope lam bounds the value from below,
     max_lam  sum_j p_j min_i (z_i + lam c_ji) - lam radius.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 from oracles.high_precision.numbers import Answer, D, dot, precise
@@ -34,7 +35,7 @@ def segments(p: list[D], z: list[D], cost) -> list[Segment]:
     for j, mass in enumerate(p):
         if mass:
             envelope = _envelope(z, [cost(j, i) for i in range(len(z))], j)
-            for (source, a, x), (target, b, y) in zip(envelope, envelope[1:], strict=False):
+            for (source, a, x), (target, b, y) in pairwise(envelope):
                 found.append(Segment((x - y) / (b - a), mass * (b - a), j, source, target))
     return sorted(found, key=lambda s: -s.slope)
 

@@ -1,0 +1,291 @@
+"""The claims of a solution against the high-precision oracle, one adversarial model at a time.
+
+`violations(family, seed)` draws a model and a set, solves it, and returns one sentence for each claim that is false:
+
+    lower <= V* <= upper, compared without tolerance, and the value between them
+    nature's kernel lies in the set and attains the value within the bounds
+    `certify` accepts the solution, what it proves is true, and it rejects bounds, kernels and policies tampered with
+"""
+
+import zlib
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+import urbe
+from oracles import adversarial
+from oracles.high_precision.bellman import Enclosure, Problem, Rectangular, enclosed, over_horizon
+from oracles.high_precision.numbers import D, digits_right, tolerance
+from oracles.high_precision.sets import Oracle, oracle_of
+from oracles.high_precision.shared import Shared, SharedOracle
+from urbe import MDP, Solution
+
+DIGITS = 30
+"""Of row problems; a discount of 1 - 1e-9 leaves 21 of the value, double precision has 16."""
+
+OUTSIDE = D("1e-10")
+"""How far rounding may leave a kernel outside its set, relative to 1 + radius."""
+
+
+class Case(NamedTuple):
+    """A model and its set, and the generator they came from."""
+
+    mdp: MDP
+    set_: Any
+    rng: Generator
+
+
+def case(family: str, seed: int) -> Case:
+    """The model and set number `seed` of a family; "optimistic l1" draws from "l1"."""
+    rng = np.random.default_rng([zlib.crc32(family.encode()), seed])
+    name = family.removeprefix("optimistic ")
+    mdp = adversarial.model(rng)
+    while name in adversarial.NEEDS_ROW_REWARDS and mdp.rows.rewards_successors:
+        mdp = adversarial.model(rng)
+    set_ = adversarial.FAMILIES[name](rng, mdp)
+    return Case(mdp, urbe.Optimistic(set_) if name != family else set_, rng)
+
+
+def violations(family: str, seed: int) -> list[str]:
+    """What is wrong with the solution of one model."""
+    return check(case(family, seed), certified=seed % CERTIFIED.get(family.removeprefix("optimistic "), 1) == 0)
+
+
+CERTIFIED = {"kl": 8, "likelihood": 8, "chi2": 4, "s_kl": 4}
+"""Of every so many models one is certified, where the proof takes much longer than the solution."""
+
+
+def check(drawn: Case, certified: bool = True, digits: int = DIGITS) -> list[str]:
+    """What is wrong with the solution of a model, one sentence each."""
+    mdp, set_, rng = drawn
+    with digits_right(digits), np.errstate(all="ignore"):
+        oracle = SharedOracle(mdp, set_) if isinstance(set_, urbe.SRectangular) else oracle_of(mdp, set_)
+        kind = rng.choice(["solve", "solve", "solve", "methods", "policy", "horizon"])
+        if kind == "horizon":
+            return _check_horizon(mdp, set_, oracle, int(rng.integers(1, 5)), certified)
+        weights = _random_policy(rng, mdp) if kind == "policy" else None
+        solution = _solution(mdp, set_, weights, rng, kind == "methods")
+        return _check_stationary(mdp, set_, oracle, solution, weights, rng, certified)
+
+
+def problem_of(mdp: MDP, oracle: Any, weights: Any = None) -> Problem:
+    """T of a model, or T_pi."""
+    return Shared(mdp, oracle, weights) if isinstance(oracle, SharedOracle) else Rectangular(mdp, oracle, weights)
+
+
+def _solution(mdp: MDP, set_: Any, weights: Any, rng: Generator, other_methods: bool) -> Solution:
+    """Solved to a tolerance relative to the size of values, sometimes below what double precision can certify."""
+    size = (mdp.rows.largest_reward or 1.0) / max(1.0 - mdp.discount, 1e-9 if mdp.discount < 1.0 else 0.2)
+    tolerance = float(size * rng.choice([1e-6, 1e-10, 1e-13, 0.0]))
+    method: Any = urbe.PartialPolicyIteration(tolerance, max_steps=300)
+    if other_methods and mdp.discount in (0.0, 0.5, 0.9, 1.0):
+        rule = str(rng.choice(["span", "residual"]))
+        choices = [
+            urbe.ValueIteration(tolerance, max_steps=2000, rule=rule),  # type: ignore[arg-type]
+            urbe.ModifiedPolicyIteration(tolerance, max_steps=300, rule=rule),  # type: ignore[arg-type]
+            urbe.PartialPolicyIteration(tolerance, max_steps=300, linear="always"),
+            urbe.PartialPolicyIteration(tolerance, max_steps=300, linear="never"),
+        ]
+        method = choices[rng.integers(len(choices))]
+    if weights is None:
+        return urbe.solve(mdp, set_, method, throw=False)
+    return urbe.evaluate_policy(mdp, mdp.by_action(weights, fill=0.0), set_, method, throw=False)
+
+
+def _random_policy(rng: Generator, mdp: MDP) -> np.ndarray:
+    """`(R,)` probabilities of rows: multiples of 1/8, so that they sum to one exactly."""
+    weights = np.zeros(mdp.n_rows)
+    for s in range(mdp.n_states):
+        first, last = mdp.row_start[s : s + 2]
+        for _ in range(8 if last > first else 0):
+            weights[rng.integers(first, last)] += 0.125
+    return weights
+
+
+def _check_stationary(
+    mdp: MDP, set_: Any, oracle: Any, solution: Solution, weights: Any, rng: Generator, certified: bool
+) -> list[str]:
+    start = solution.value if np.isfinite(solution.value).all() else None
+    truth = enclosed(problem_of(mdp, oracle, weights), start, _duration(mdp))
+    found = _bounds(solution.lower, solution.upper, solution.value, truth)
+    if found:
+        return found
+    try:
+        kernel = solution.kernel.rows
+    except Exception as error:  # a kernel that cannot be given is one more violation
+        return [f"kernel: {error!r}"]
+    found += outside(mdp, oracle, kernel)
+    slack = _slack(mdp, solution)
+    answered = enclosed(Rectangular(mdp, oracle_of(mdp.with_rows(kernel), None), weights), start, _duration(mdp))
+    for s in range(mdp.n_states):
+        if answered.low[s] > D(float(solution.upper[s])) + slack:
+            found.append(f"the kernel is worth {float(answered.low[s])!r} in state {s}, above the upper bound")
+        if answered.high[s] < D(float(solution.lower[s])) - slack:
+            found.append(f"the kernel is worth {float(answered.high[s])!r} in state {s}, below the lower bound")
+    if certified and not found:
+        found += _certificates(mdp, set_, oracle, solution, weights, truth, rng)
+    return found
+
+
+def _check_horizon(mdp: MDP, set_: Any, oracle: Any, horizon: int, certified: bool) -> list[str]:
+    solution = urbe.solve(mdp, set_, urbe.BackwardInduction(horizon))
+    truths = over_horizon(problem_of(mdp, oracle), horizon)
+    found = []
+    for t, truth in enumerate(truths):
+        wrong = _bounds(solution.lower[t], solution.upper[t], solution.value[t], truth)
+        found += [f"step {t}: {sentence}" for sentence in wrong]
+    for t in range(horizon):
+        found += [f"step {t}: {sentence}" for sentence in outside(mdp, oracle, solution.kernel_at(t).rows)]
+    if certified and not found:
+        proof = urbe.certify(solution, mdp, set_ or urbe.Exact())
+        if not proof.holds:
+            found.append(f"certify rejects a right solution: {proof}")
+        shift = 3.0 * (solution.gap + 4.0 * proof.tolerance) + 1e-320
+        found += _rejected(mdp, set_, replace(solution, lower=solution.lower + shift), "lower bounds raised")
+        found += _rejected(mdp, set_, replace(solution, upper=solution.upper - shift), "upper bounds lowered")
+    return found
+
+
+def _bounds(lower: np.ndarray, upper: np.ndarray, value: np.ndarray, truth: Enclosure) -> list[str]:
+    found = []
+    for s in range(len(lower)):
+        low, mid, high = (float(x[s]) for x in (lower, value, upper))
+        if not np.isfinite([low, mid, high]).all():
+            found.append(f"state {s}: bounds {low!r}, {high!r} and value {mid!r}, truth {float(truth.low[s])!r}")
+            continue
+        if D(low) > truth.high[s]:
+            found.append(
+                f"state {s}: lower {low!r} exceeds {float(truth.high[s])!r} by {float(D(low) - truth.high[s]):.3g}"
+            )
+        if D(high) < truth.low[s]:
+            short = float(truth.low[s] - D(high))
+            found.append(f"state {s}: upper {high!r} falls short of {float(truth.low[s])!r} by {short:.3g}")
+        if not low <= mid <= high:
+            found.append(f"state {s}: value {mid!r} is not between {low!r} and {high!r}")
+    return found
+
+
+def outside(mdp: MDP, oracle: Any, kernel: Any, tolerance: D = OUTSIDE) -> list[str]:
+    """One sentence for each row (or state) of a kernel that is not in its set."""
+    found, rows = [], []
+    for k, row in enumerate(oracle.rows):
+        first, last = kernel.entry_start[k : k + 2]
+        states = kernel.successor[first:last].tolist()
+        q = dict(zip(states, (D(float(x)) for x in kernel.probability[first:last]), strict=True))
+        stray = sum((abs(x) for s, x in q.items() if s not in set(row.states)), D(0))
+        if stray:
+            found.append(f"the kernel sends {float(stray):.3g} outside the support of {mdp.row_name(k)}")
+        rows.append([q.get(s, D(0)) for s in row.states])
+    if isinstance(oracle, Oracle):
+        for k, q in enumerate(rows):
+            excess = oracle.excess(k, q)
+            if not excess <= tolerance * (1 + oracle.radius[k]):
+                found.append(f"the kernel is {float(excess):.3g} outside the set of {mdp.row_name(k)}")
+    else:
+        for s in range(mdp.n_states):
+            excess = oracle.excess(s, rows)
+            if not excess <= tolerance * (1 + oracle.budget[s]):
+                found.append(f"the kernel is {float(excess):.3g} outside the set of state {s}")
+    return found
+
+
+def _certificates(
+    mdp: MDP, set_: Any, oracle: Any, solution: Solution, weights: Any, truth: Enclosure, rng: Generator
+) -> list[str]:
+    given = urbe.Exact() if set_ is None else set_
+    proof = urbe.certify(solution, mdp, given)
+    found = []
+    if not proof.holds:
+        found.append(f"certify rejects a right solution: {proof}")
+    for s in range(mdp.n_states):
+        if D(float(proof.lower[s])) > truth.high[s] or D(float(proof.upper[s])) < truth.low[s]:
+            found.append(f"certify proves [{proof.lower[s]!r}, {proof.upper[s]!r}] of {float(truth.low[s])!r}")
+    live = ~mdp.terminal
+    shift = 3.0 * (solution.gap + 4.0 * proof.tolerance) + 1e-320
+    if not np.isfinite(shift) or not live.any():
+        return found
+    for sign, what in ((shift, "all values raised"), (-shift, "all values lowered")):
+        moved = {name: getattr(solution, name) + sign * live for name in ("lower", "value", "upper")}
+        if np.isfinite(moved["lower"]).all() and np.isfinite(moved["upper"]).all():
+            found += _rejected(mdp, given, replace(solution, **moved), what)
+    found += _kernel_tampered(mdp, given, oracle, solution, rng)
+    if weights is None and rng.random() < 0.5:
+        found += _policy_tampered(mdp, given, oracle, solution, shift, rng)
+    return found
+
+
+def _kernel_tampered(mdp: MDP, given: Any, oracle: Any, solution: Solution, rng: Generator) -> list[str]:
+    """All mass of one row on a successor of its own, where that leaves the set by far."""
+    if isinstance(given, urbe.ValueAtRisk) or (
+        isinstance(given, urbe.Optimistic) and isinstance(given.set, urbe.ValueAtRisk)
+    ):
+        return []  # a quantile is no minimum over a set: its proof does not use the kernel
+    rows = solution.kernel.rows
+    k = int(rng.integers(mdp.n_rows))
+    first, last = rows.entry_start[k : k + 2]
+    probability = rows.probability.copy()
+    probability[first:last] = 0.0
+    probability[rng.integers(first, last)] = 1.0
+    bad = replace(rows, probability=probability)
+    if not outside(mdp, oracle, bad, D("1e-6")):  # by more than any rounding explains
+        return []
+    tampered = replace(solution)
+    tampered.__dict__["kernel"] = mdp.with_rows(bad)
+    return _rejected(mdp, given, tampered, f"row {k} of the kernel replaced")
+
+
+def _policy_tampered(mdp: MDP, given: Any, oracle: Any, solution: Solution, shift: float, rng: Generator) -> list[str]:
+    """Another policy under the same bounds, where its own value is below them by far."""
+    other = _random_policy(rng, mdp)
+    value = enclosed(problem_of(mdp, oracle, other), solution.value, _duration(mdp))
+    if all(high >= D(float(low)) - D(shift) for high, low in zip(value.high, solution.lower, strict=True)):
+        return []
+    tampered = replace(solution, policy=mdp.by_action(other, fill=0.0), weights=other)
+    tampered.__dict__["kernel"] = solution.kernel
+    return _rejected(mdp, given, tampered, "a worse policy")
+
+
+def _rejected(mdp: MDP, set_: Any, tampered: Solution, what: str) -> list[str]:
+    proof = urbe.certify(tampered, mdp, urbe.Exact() if set_ is None else set_)
+    return [f"certify accepts a wrong solution: {what}"] if proof.holds else []
+
+
+def _slack(mdp: MDP, solution: Solution) -> D:
+    """Rounding of a kernel over the horizon, and the gap within which it was found."""
+    steps = D(mdp.n_states) if mdp.discount == 1.0 else 1 / (1 - D(mdp.discount))
+    size = D(mdp.rows.largest_reward) + D(float(np.abs(solution.value).max(initial=0.0)))
+    return D("1e-12") * steps * size + 2 * D(solution.gap) + D("1e-300")
+
+
+def _duration(mdp: MDP) -> D | None:
+    """With discount 1 every step of a model of the corpus leads to a later state."""
+    return D(mdp.n_states) * 2 if mdp.discount == 1.0 else None
+
+
+def check_long(mdp: MDP, set_: Any) -> list[str]:
+    """As `check`, of a model with one long row whose successors all end at once: the row problem decides.
+
+    The states after the first have known values, so that state 0 takes one row problem instead of a linear system.
+    """
+    with digits_right(DIGITS), np.errstate(all="ignore"):
+        solution = urbe.solve(mdp, set_, throw=False)
+        shared = isinstance(set_, urbe.SRectangular)
+        oracle: Any = SharedOracle(mdp, set_) if shared else oracle_of(mdp, set_)
+        problem = problem_of(mdp, oracle)
+        v = [D(0)] * mdp.n_states
+        for s in range(mdp.n_states - 1, 0, -1):  # each leads to the end
+            step = problem.best(s, v)
+            v[s] = v[s] if step is None else step.low
+        step = problem.best(0, v)
+        assert step is not None
+        # the values of states are enclosed too; their errors are of the same kind
+        slack = max(abs(x) for x in v) * tolerance()
+        truth = Enclosure([step.low - slack], [step.high + slack])
+        found = _bounds(solution.lower[:1], solution.upper[:1], solution.value[:1], truth)
+        found += outside(mdp, oracle, solution.kernel.rows)
+        proof = urbe.certify(solution, mdp, set_)
+        if not proof.holds:
+            found.append(f"certify rejects a right solution: {proof}")
+        return found

@@ -1,0 +1,118 @@
+"""Thousands of adversarial models, every claim of their solutions against the high-precision oracle.
+
+A violation is reproduced by `oracles.corpus.violations(family, seed)`.
+"""
+
+import numpy as np
+import pytest
+
+import urbe
+from oracles import adversarial, corpus
+from urbe import MDP
+
+QUICK, THOROUGH = 300, 5000
+PART = 100
+"""Models of one test: parts run side by side."""
+
+PESSIMISTIC = sorted(adversarial.FAMILIES)
+OPTIMISTIC = [f"optimistic {name}" for name in PESSIMISTIC if name != "exact" and not name.startswith("s_")]
+SHOWN = 6
+
+
+def _run(family, seeds, record_property):
+    wrong = {}
+    for seed in seeds:
+        try:
+            found = corpus.violations(family, seed)
+        except Exception as error:  # an exception of the solver is a violation like any other
+            found = [f"{type(error).__name__}: {error}"]
+        if found:
+            wrong[seed] = found
+    record_property("corpus", (family, len(seeds), len(wrong)))
+    shown = [f"  seed {seed}: {sentence}" for seed, found in list(wrong.items())[:SHOWN] for sentence in found[:2]]
+    assert not wrong, "\n".join([f"{family}: {len(wrong)} of {len(seeds)} models violate a claim", *shown])
+
+
+def _parts(count):
+    return [range(first, min(first + PART, count)) for first in range(0, count, PART)]
+
+
+def _name(part):
+    return f"{part.start}-{part.stop - 1}" if isinstance(part, range) else part
+
+
+@pytest.mark.parametrize("part", _parts(QUICK), ids=_name)
+@pytest.mark.parametrize("family", PESSIMISTIC)
+def test_claims_hold_on_adversarial_models(family, part, record_property):
+    _run(family, part, record_property)
+
+
+@pytest.mark.parametrize("family", OPTIMISTIC)
+def test_claims_hold_where_nature_helps(family, record_property):
+    _run(family, range(QUICK // len(OPTIMISTIC) + 1), record_property)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", [range(first, first + 500) for first in range(QUICK, THOROUGH, 500)], ids=_name)
+@pytest.mark.parametrize("family", [*PESSIMISTIC, *OPTIMISTIC])
+def test_claims_hold_on_thousands_of_adversarial_models(family, part, record_property):
+    _run(family, part, record_property)
+
+
+LONG = [
+    ("poisson20", urbe.KLBall(0.1)),
+    ("poisson20", urbe.LikelihoodRegion(0.1)),
+    ("poisson20", urbe.Chi2Ball(0.1)),
+    ("poisson20", urbe.SRectangular(urbe.KLBall(0.1))),
+    ("poisson20", urbe.Optimistic(urbe.KLBall(3.0))),
+    ("poisson1000", urbe.L1Ball(0.1)),
+    ("poisson1000", urbe.L2Ball(0.01)),
+    ("poisson1000", urbe.Chi2Ball(1.0)),
+    ("poisson1000", urbe.KLBall(0.5)),
+    ("geometric", urbe.KLBall(100.0)),
+    ("geometric", urbe.LInfBall(0.01)),
+    ("geometric", urbe.LikelihoodRegion(1e-3)),
+    ("binomial", urbe.Optimistic(urbe.LikelihoodRegion(1.0))),
+    ("binomial", urbe.Contamination(0.1)),
+]
+
+
+@pytest.mark.parametrize(("law", "set_"), LONG, ids=lambda x: x if isinstance(x, str) else type(x).__name__)
+def test_long_rows_with_unclipped_tails(law, set_, record_property):
+    rng = np.random.default_rng(7)
+    found = corpus.check_long(adversarial.long_row(rng, law), set_)
+    record_property("corpus", ("long rows", 1, int(bool(found))))
+    assert not found, found
+
+
+FADING = MDP.from_dense([[[1.0, 1e-300]], [[0.0, 1.0]]], [[1.0], [0.0]], discount=0.9)
+FAINT = MDP.from_dense([[[1.0, 1e-175]], [[0.0, 1.0]]], [[1.0], [0.0]], discount=0.9)
+FAINTEST = MDP.from_dense([[[1.0, 1e-299]], [[0.0, 1.0]]], [[1.0], [0.0]], discount=0.9)
+RISING = MDP.from_dense([[[1.0, 1e-300]], [[0.0, 1.0]]], [[0.0], [1.0]], discount=0.9)
+
+
+@pytest.mark.parametrize("mdp", [FADING, FAINT, FAINTEST, RISING], ids=["fading", "faint", "faintest", "rising"])
+@pytest.mark.parametrize(
+    "set_",
+    [
+        urbe.KLBall(0.1),
+        urbe.Optimistic(urbe.KLBall(0.1)),
+        urbe.SRectangular(urbe.KLBall(0.1)),
+        urbe.LikelihoodRegion(0.1),
+        urbe.Optimistic(urbe.LikelihoodRegion(0.1)),
+        urbe.Chi2Ball(0.1),
+        urbe.L2Ball(0.1),
+    ],
+    ids=lambda set_: f"{type(set_).__name__}-{type(getattr(set_, 'set', getattr(set_, 'ball', set_))).__name__}",
+)
+def test_successors_of_vanishing_probability(mdp, set_, record_property):
+    found = [x for seed in range(8) for x in corpus.check(corpus.Case(mdp, set_, np.random.default_rng(seed)))]
+    record_property("corpus", ("vanishing probabilities", 8, int(bool(found))))
+    assert not found, found
+
+
+def test_the_value_of_a_fading_state():
+    solution = urbe.solve(FADING, urbe.KLBall(0.1))
+    # q log(q / 1e-300) + (1 - q) log(1 - q) = 0.1 at q = 1.46e-4; V = 1 / (1 - 0.9 (1 - q))
+    assert solution.lower[0] <= 9.98681 <= solution.upper[0] + 1e-5
+    assert solution.value[0] == pytest.approx(9.98681, abs=1e-5)
