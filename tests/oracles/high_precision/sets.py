@@ -19,8 +19,11 @@ import numpy as np
 import urbe
 from oracles.high_precision import boxes, divergences, scenarios
 from oracles.high_precision.numbers import Answer, D, dot, ln, precise, rescaled
-from oracles.high_precision.transport import transport
+from oracles.high_precision.transport import cheapest, transport
 from urbe.ambiguity.exact import Exact
+
+ROUNDED = D("1e-10")
+"""Mass that rounding may leave on the wrong successor, where single entries may count without limit."""
 
 
 class Row(NamedTuple):
@@ -136,7 +139,15 @@ def _weighted_l1(mdp: Any, set_: Any) -> Oracle:
         return transport(rows[k].p, z, radius[k], lambda j, i: w[j] + w[i] if j != i else D(0))
 
     def distance(k: int, q: list[D]) -> D:
-        return sum((w * abs(a - b) for w, a, b in zip(weights[k], q, rows[k].p, strict=True)), D(0))
+        """The excess in units of the largest weight, after the dearest changes are undone as far as rounding."""
+        spent, left = D(0), ROUNDED
+        for w, apart in sorted(
+            ((w, abs(a - b)) for w, a, b in zip(weights[k], q, rows[k].p, strict=True)), reverse=True
+        ):
+            undone = min(left, apart)
+            left -= undone
+            spent += w * (apart - undone)
+        return radius[k] + (spent - radius[k]) / max(weights[k])
 
     return Oracle(rows, least, distance, radius)
 
@@ -149,25 +160,15 @@ def _wasserstein(mdp: Any, set_: Any) -> Oracle:
         states = rows[k].states
         return transport(rows[k].p, z, radius[k], lambda j, i: metric[states[j]][states[i]])
 
+    largest = max([D(0), *(x for line in metric for x in line)]) or D(1)
+
     def distance(k: int, q: list[D]) -> D:
-        return _transport_cost(rows[k].p, q, rows[k].states, metric)
+        """The excess in units of the largest distance: how far rounding takes q depends on the metric alone."""
+        states = rows[k].states
+        cost = cheapest(rows[k].p, q, lambda j, i: metric[states[j]][states[i]], ROUNDED)
+        return radius[k] + (cost - radius[k]) / largest
 
     return Oracle(rows, least, distance, radius)
-
-
-def _transport_cost(p: list[D], q: list[D], states: list[int], metric: list[list[D]]) -> D:
-    """W(p, q): a linear program in floating point, good to 1e-9; exact where nothing moves."""
-    from scipy.optimize import linprog
-
-    cost = np.array([[float(metric[a][b]) for b in states] for a in states])
-    scale = cost.max(initial=0.0) or 1.0
-    n = len(states)
-    a_eq = np.vstack([np.kron(np.eye(n), np.ones(n)), np.kron(np.ones(n), np.eye(n))])
-    mass = np.array([float(x) for x in p])
-    target = np.array([float(x) for x in q])
-    target *= mass.sum() / target.sum()
-    found = linprog((cost / scale).ravel(), A_eq=a_eq, b_eq=np.concatenate([mass, target]))
-    return D(float(found.fun)) * D(scale) if found.status == 0 else D("Infinity")
 
 
 def _contamination(mdp: Any, set_: Any) -> Oracle:
@@ -182,7 +183,9 @@ def _contamination(mdp: Any, set_: Any) -> Oracle:
             return Answer.around(dot(q, z), dot(q, z), q, z)
 
     def distance(k: int, q: list[D]) -> D:
-        return max(1 - a / b for a, b in zip(q, rows[k].p, strict=True) if b)
+        """The mass that is missing from (1 - R) p."""
+        kept = 1 - fraction[k]
+        return fraction[k] + sum((max(kept * b - a, D(0)) for a, b in zip(q, rows[k].p, strict=True)), D(0))
 
     return Oracle(rows, least, distance, fraction)
 

@@ -90,3 +90,48 @@ def _envelope(z: list[D], cost: list[D], origin: int) -> list[tuple[int, D, D]]:
 def _above(a: tuple[int, D, D], b: tuple[int, D, D], c: tuple[int, D, D]) -> bool:
     """Whether b lies on or above the line from a to c."""
     return (a[2] - b[2]) * (c[1] - a[1]) <= (a[2] - c[2]) * (b[1] - a[1])
+
+
+def cheapest(p: list[D], q: list[D], cost, spare: D) -> D:
+    """The least cost of turning p into q but for a mass of `spare`: shortest augmenting paths, cheapest first."""
+    n = len(p)
+    supply, demand = list(p), list(q)
+    flow: dict[tuple[int, int], D] = {}
+    left, total = min(sum(p, D(0)), sum(q, D(0))) - spare, D(0)
+    while left > 0:
+        # labels of donors 0 .. n-1 and receivers n .. 2n-1
+        label: list[D | None] = [D(0) if supply[j] > 0 else None for j in range(n)] + [None] * n
+        came: dict[int, int] = {}
+        for _ in range(2 * n):
+            changed = False
+            for j in range(n):
+                for i in range(n):
+                    if label[j] is not None:
+                        step = label[j] + cost(j, i)
+                        if label[n + i] is None or step < label[n + i]:
+                            label[n + i], came[n + i], changed = step, j, True
+                    if label[n + i] is not None and flow.get((j, i), D(0)) > 0:
+                        step = label[n + i] - cost(j, i)
+                        if label[j] is None or step < label[j]:
+                            label[j], came[j], changed = step, n + i, True
+            if not changed:
+                break
+        ends = [i for i in range(n) if demand[i] > 0 and label[n + i] is not None]
+        if not ends:
+            break
+        end = min(ends, key=lambda i: label[n + i])
+        path, at = [], n + end
+        while at in came and len(path) <= 2 * n:
+            path.append((came[at], at))
+            at = came[at]
+        amount = min([left, supply[at], demand[end], *(flow[b, a - n] for a, b in path if a >= n)])
+        for a, b in path:
+            if a < n:
+                flow[a, b - n] = flow.get((a, b - n), D(0)) + amount
+            else:
+                flow[b, a - n] -= amount
+        supply[at] -= amount
+        demand[end] -= amount
+        left -= amount
+        total += amount * label[n + end]
+    return total
