@@ -17,12 +17,16 @@ from oracles.high_precision.numbers import D, dot, exp, ln, root, tolerance
 
 
 class Point(NamedTuple):
-    """A point of a curve: level c, distance r, slope -dr/dc >= 0 and the distribution that attains them."""
+    """A point of a curve: level c, distance r, slope -dr/dc >= 0 and the distribution that attains them.
+
+    `bend` is dr / dlog(slope), where the curve is smooth.
+    """
 
     c: D
     r: D
     slope: D
     q: list[D]
+    bend: D = D(0)
 
 
 class Kl:
@@ -42,15 +46,15 @@ class Kl:
         mass = sum(w, D(0))
         q = [x / mass for x in w]
         c = dot(q, self.y)
-        return Point(c, -beta * c - ln(mass), beta, q)
+        variance = dot(q, [(b - c) ** 2 for b in self.y])
+        return Point(c, -beta * c - ln(mass), beta, q, beta * beta * variance)
 
     def at_level(self, c: D) -> Point:
         """See the module."""
 
         def above(log_beta: D) -> tuple[D, D]:
             point = self.at_slope(exp(log_beta))
-            variance = dot(point.q, [(b - point.c) ** 2 for b in self.y])
-            return c - point.c, point.slope * variance
+            return c - point.c, point.bend / point.slope
 
         low, high = -ln(max(self.y)), -ln(max(self.y)) + 1
         while above(low)[0] > 0:
@@ -93,8 +97,10 @@ class L2:
             if high > 500:
                 return Point(D(0), self.reach, slope, self.floor)
         x = exp(root(above, low, high)[0])
-        q, _ = self._projection(x)
-        return Point(dot(q, self.y), self._distance(q), slope, q)
+        q, w = self._projection(x)
+        r = self._distance(q)
+        share = x * x * w / (r * r)
+        return Point(dot(q, self.y), r, slope, q, r * share / (1 - share) if share < 1 else D(0))
 
     def at_level(self, c: D) -> Point:
         """See the module."""

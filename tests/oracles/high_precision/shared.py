@@ -180,7 +180,8 @@ def _evaluated(p: dict, z: dict, weights: dict, kappa: D, curve: Any) -> tuple[D
         return {k: c.at_slope(weights[k] / price) for k, c in curve_of.items()}
 
     def spare(log_price: D) -> tuple[D, D]:
-        return kappa - sum((x.r for x in points(exp(log_price)).values()), D(0)), D(0)
+        here = points(exp(log_price)).values()
+        return kappa - sum((x.r for x in here), D(0)), sum((x.bend for x in here), D(0))
 
     low, high = D(-1), D(1)
     while spare(low)[0] > 0:
