@@ -186,7 +186,7 @@ def _weighted_l1(rng: Generator, mdp: MDP) -> urbe.WeightedL1Ball:
     if kind == 0:
         w = rng.uniform(0.5, 2.0, size)
     elif kind == 1:
-        w = 10.0 ** rng.uniform(-300.0, 300.0, size)
+        w = 10.0 ** rng.uniform(-74.0, 74.0, size) * float(rng.choice([1e-200, 1.0, 1e200]))
     elif kind == 2:
         w = rng.choice([1.0, 2.0], size)
     else:
@@ -229,7 +229,7 @@ def _wasserstein(rng: Generator, mdp: MDP) -> urbe.WassersteinBall:
     elif kind == 1:
         metric = rng.random((n, n))
     elif kind == 2:
-        metric = 10.0 ** rng.uniform(-200.0, 200.0, (n, n))
+        metric = 10.0 ** rng.uniform(-74.0, 74.0, (n, n)) * float(rng.choice([1e-100, 1.0, 1e100]))
     elif kind == 3:
         metric = rng.choice([0.0, 1.0], (n, n))
     else:

@@ -45,6 +45,10 @@ DISTANCES: dict[type, tuple[Distance, StateKernel]] = {
 }
 
 
+NOTHING = 2.0**-140
+"""Differences of values, relative to the largest of the model, that count as none: their squares would vanish."""
+
+
 @dataclass(frozen=True, eq=False)
 class SRectangular:
     """U(s) = {(q_a)_a : sum_a d(q_a, pbar(s, a)) <= kappa(s)}: one budget per state.
@@ -174,7 +178,7 @@ class StateNature:
         def task(first: int, last: int) -> None:
             b = Buffers.of(rows, mdp.row_start)
             self.kernel.improve(
-                first, last, mdp.row_start, *problem, self.budget, float(np.ldexp(constant, -k)), self.tolerance,
+                first, last, mdp.row_start, problem, self.budget, float(np.ldexp(constant, -k)), self.tolerance,
                 self._level_hint, self._row_hint, b.masses, b.values, b.at, b.low, b.mean, b.slope, b.work,
                 value, upper, q, weights,
             )  # fmt: skip
@@ -191,7 +195,7 @@ class StateNature:
         q, sent, b = np.empty(rows.n_entries), np.zeros(rows.n_rows), Buffers.of(rows, mdp.row_start)
         problem, k = self._problem(rows, w)
         self.kernel.saddle(
-            0, mdp.n_states, mdp.row_start, *problem, np.ldexp(self.improve(v).upper, -k),
+            0, mdp.n_states, mdp.row_start, problem, np.ldexp(self.improve(v).upper, -k),
             self._row_hint, b.masses, b.values, b.at, b.low, b.mean, b.work, q, sent,
         )  # fmt: skip
         return self._answered(rows, w, q, sent)
@@ -271,7 +275,9 @@ class StateNature:
         reward = np.ldexp(rows.reward, -k) if k else rows.reward
         w = np.ldexp(w, -k) if k else w
         outside = float(w.min()) if self.everywhere else np.inf
-        return (rows.entry_start, rows.successor, rows.probability, reward, rows.rewards_successors, w, outside), k
+        nothing = NOTHING * (float(np.abs(w).max(initial=0.0)) + float(np.abs(reward).max(initial=0.0)))
+        arrays = rows.entry_start, rows.successor, rows.probability, reward, rows.rewards_successors, w
+        return (*arrays, outside, nothing), k
 
     def _answered(self, rows: Rows, w: FloatArray, q: FloatArray, sent: FloatArray) -> Rows:
         answer = Rows(rows.n_states, rows.entry_start, rows.successor, q, rows.reward)
@@ -304,7 +310,7 @@ class PolicyNature:
         def task(first: int, last: int) -> None:
             b = Buffers.of(rows, self._row_start)
             nature.kernel.evaluate(
-                first, last, self._row_start, *problem, self.weights, self._budget, constant, nature.tolerance,
+                first, last, self._row_start, problem, self.weights, self._budget, constant, nature.tolerance,
                 self._price_hint, self._row_hint, b.masses, b.values, b.at, b.low, b.mean, b.work, b.path, out,
             )  # fmt: skip
 
@@ -317,7 +323,7 @@ class PolicyNature:
         w, b = nature.mdp.discount * v, Buffers.of(rows, self._row_start)
         q, sent = np.empty(rows.n_entries), np.zeros(rows.n_rows)
         nature.kernel.answer(
-            0, len(self.states), self._row_start, *nature._problem(rows, w)[0], self.weights, self._budget,
+            0, len(self.states), self._row_start, nature._problem(rows, w)[0], self.weights, self._budget,
             nature.tolerance, self._price_hint, self._row_hint,
             b.masses, b.values, b.at, b.low, b.mean, b.work, b.path, q, np.empty(rows.longest), sent,
         )  # fmt: skip

@@ -15,7 +15,7 @@ from urbe.types import FloatArray
 
 Adversary = TypeVar("Adversary", bound=Any)
 
-LEAST, MOST = 1e-100, 1e100
+LEAST, MOST = 1e-30, 1e30
 """Values up to these sizes are left as they are."""
 
 

@@ -15,6 +15,7 @@ on the expected time to the end, itself re-checked. `urbe.solvers.evidence` has 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -113,8 +114,8 @@ def _certify_stationary(solution: Solution, problem: Problem) -> Certificate:
     with np.errstate(invalid="ignore"):
         fall = evidence.below(lower, weights) - lower
         rise = evidence.above(upper, weights) - upper
-    # a NaN proves nothing
-    down, up = (float(x.max(initial=0.0)) if not np.isnan(x).any() else np.inf for x in (-fall, rise))
+    # a NaN proves nothing; in double precision the smallest of these differences would vanish
+    down, up = (x.max(initial=0.0) if not np.isnan(x).any() else np.longdouble(np.inf) for x in (-fall, rise))
     tolerance = _tolerance(solution, problem, float(steps.max(initial=1.0)))
     with np.errstate(invalid="ignore"):
         proven_lower, proven_upper = _outward(lower, -down, steps), _outward(upper, up, steps)
@@ -176,7 +177,7 @@ def _tolerance(solution: Solution, problem: Problem, steps: float) -> float:
     return TOLERANCE * steps * min(size, (1.0 + steps) * problem.mdp.rows.largest_reward)
 
 
-def _outward(bound: Extended | FloatArray, by: float, steps: FloatArray) -> FloatArray:
+def _outward(bound: Extended | FloatArray, by: Any, steps: FloatArray) -> FloatArray:
     """bound + by * steps in double precision; the one rounding is far below TOLERANCE."""
     moved = bound + np.longdouble(by) * steps if by else bound + np.zeros(1)
     return np.asarray(moved, dtype=np.float64)

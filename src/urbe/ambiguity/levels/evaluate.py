@@ -116,13 +116,13 @@ def make_evaluate(distance: Distance) -> Callable[..., None]:
     @njit(cache=True, nogil=True)
     @distance.naming
     def evaluate(  # type: ignore[no-untyped-def]
-        first, last, row_start, start, successor, p, reward, by_entry, w, outside, pi, budget, shift, tolerance,
+        first, last, row_start, problem, pi, budget, shift, tolerance,
         price_hint, row_hint, masses, values, at, low, mean, work, path, value,
     ):  # fmt: skip
         text  # noqa: B018
         for s in range(first, last):
             a, b = np.int64(row_start[s]), np.int64(row_start[s + 1])
-            size = gather(a, b, start, successor, p, reward, by_entry, w, outside, masses, values, at, low, mean)
+            size = gather(a, b, problem, masses, values, at, low, mean)
             base = 0.0
             for k in range(b - a):
                 prepare(masses[at[k] : at[k + 1]], values[at[k] : at[k + 1]])
@@ -145,13 +145,14 @@ def make_answer(distance: Distance) -> Callable[..., None]:
     @njit(cache=True, nogil=True)
     @distance.naming
     def answer(  # type: ignore[no-untyped-def]
-        first, last, row_start, start, successor, p, reward, by_entry, w, outside, pi, budget, tolerance,
+        first, last, row_start, problem, pi, budget, tolerance,
         price_hint, row_hint, masses, values, at, low, mean, work, path, q, other, sent,
     ):  # fmt: skip
         text  # noqa: B018
+        start, p = problem[0], problem[2]
         for s in range(first, last):
             a, b = np.int64(row_start[s]), np.int64(row_start[s + 1])
-            size = gather(a, b, start, successor, p, reward, by_entry, w, outside, masses, values, at, low, mean)
+            size = gather(a, b, problem, masses, values, at, low, mean)
             for k in range(b - a):
                 prepare(masses[at[k] : at[k + 1]], values[at[k] : at[k + 1]])
             _, _, right, mix = search(
@@ -161,7 +162,7 @@ def make_answer(distance: Distance) -> Callable[..., None]:
                 e, f = np.int64(start[row]), np.int64(start[row + 1])
                 n = f - e
                 q[e:f] = 0.0
-                gather(row, row + 1, start, successor, p, reward, by_entry, w, outside, masses, values, at, low, mean)
+                gather(row, row + 1, problem, masses, values, at, low, mean)
                 for side in range(2):
                     share = mix if side == 0 else 1.0 - mix
                     if share <= 0.0:

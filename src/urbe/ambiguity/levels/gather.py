@@ -8,8 +8,12 @@ from urbe.ambiguity.sweep import row_function
 
 
 @row_function
-def gather(first, last, start, successor, p, reward, by_entry, w, outside, masses, values, at, low, mean):  # type: ignore[no-untyped-def]
-    """Copies the rows of a state; y = z - low in `values`, low and p . y of each row, and max |z|."""
+def gather(first, last, problem, masses, values, at, low, mean):  # type: ignore[no-untyped-def]
+    """Copies the rows of a state; y = z - low in `values`, low and p . y of each row, and max |z|.
+
+    Differences of `nothing` or less, or of 2^-100 of the row's values, are ties.
+    """
+    start, successor, p, reward, by_entry, w, outside, nothing = problem
     size = 0.0
     at[0] = 0
     for row in range(first, last):
@@ -26,11 +30,11 @@ def gather(first, last, start, successor, p, reward, by_entry, w, outside, masse
             lowest = min(lowest, z)
             highest = max(highest, z)
         largest = max(abs(lowest), abs(highest))
-        nothing = 2.0**-100 * largest
+        least = max(nothing, 2.0**-100 * largest)
         total = 0.0
         for j in range(n):
             above = y[j] - lowest
-            y[j] = above if above > nothing else 0.0
+            y[j] = above if above > least else 0.0
             masses[at[k] + j] = p[a + j]
             total += p[a + j] * y[j]
         at[k + 1] = at[k] + n

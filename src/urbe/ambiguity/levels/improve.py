@@ -53,7 +53,7 @@ def make_improve(distance: Distance) -> Callable[..., None]:
     @njit(cache=True, nogil=True)
     @distance.naming
     def improve(  # type: ignore[no-untyped-def]
-        first, last, row_start, start, successor, p, reward, by_entry, w, outside, budget, shift, tolerance,
+        first, last, row_start, problem, budget, shift, tolerance,
         level_hint, row_hint, masses, values, at, low, mean, slope, work, value, upper, q, weights,
     ):  # fmt: skip
         text  # noqa: B018  part of the cache key
@@ -64,7 +64,7 @@ def make_improve(distance: Distance) -> Callable[..., None]:
                 upper[s] = 0.0
                 continue
             count = b - a
-            size = gather(a, b, start, successor, p, reward, by_entry, w, outside, masses, values, at, low, mean)
+            size = gather(a, b, problem, masses, values, at, low, mean)
             hints = row_hint[a:b]
             chosen, lowest = 0, 0
             for k in range(count):
@@ -125,13 +125,14 @@ def make_saddle(distance: Distance) -> Callable[..., None]:
     @njit(cache=True, nogil=True)
     @distance.naming
     def saddle(  # type: ignore[no-untyped-def]
-        first, last, row_start, start, successor, p, reward, by_entry, w, outside, upper,
+        first, last, row_start, problem, upper,
         row_hint, masses, values, at, low, mean, work, q, sent,
     ):  # fmt: skip
         text  # noqa: B018
+        start, p = problem[0], problem[2]
         for s in range(first, last):
             for row in range(row_start[s], row_start[s + 1]):
-                gather(row, row + 1, start, successor, p, reward, by_entry, w, outside, masses, values, at, low, mean)
+                gather(row, row + 1, problem, masses, values, at, low, mean)
                 n = at[1]
                 a = np.int64(start[row])
                 q[a : a + n] = p[a : a + n]
@@ -139,9 +140,7 @@ def make_saddle(distance: Distance) -> Callable[..., None]:
                 if mean[0] > c:
                     prepare(masses[:n], values[:n])
                     _, _, x, _ = level(masses[:n], values[:n], c, mean[0], row_hint[row], work[:, :n])
-                    gather(
-                        row, row + 1, start, successor, p, reward, by_entry, w, outside, masses, values, at, low, mean
-                    )
+                    gather(row, row + 1, problem, masses, values, at, low, mean)
                     sent[row] = point(p[a : a + n], values[:n], x, work[:, :n], q[a : a + n])
 
     return saddle

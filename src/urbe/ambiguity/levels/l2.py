@@ -22,6 +22,12 @@ from numba.extending import register_jitable
 from urbe.ambiguity.levels import Distance
 from urbe.types import FloatArray
 
+MOST_STEPS = 200
+"""Newton steps of a price, far more than any needs; any t gives a bound, so that a stop is only less tight."""
+
+FAINT = 1e-60
+"""Mass above the lowest value, and prices, that count as none: going all the way then costs as good as nothing."""
+
 
 @register_jitable
 def _prepare(p, y):  # type: ignore[no-untyped-def]
@@ -51,10 +57,17 @@ def _sums(p, y, active):  # type: ignore[no-untyped-def]
 @register_jitable
 def _face(p, y, active):  # type: ignore[no-untyped-def]
     """Marks the lowest entries; the distance to the distributions on them."""
+    count, out = 0.0, 0.0
     for j in range(p.shape[0]):
         active[j] = 1.0 if y[j] <= 0.0 else 0.0
-    count, _, _, _, out, square = _sums(p, y, active)
-    return math.sqrt(out * out / count + square)
+        count += active[j]
+        out += 0.0 if y[j] <= 0.0 else p[j]
+    if out <= 0.0:
+        return 0.0
+    square = 0.0
+    for j in range(p.shape[0]):
+        square += 0.0 if y[j] <= 0.0 else (p[j] / out) ** 2
+    return out * math.sqrt(1.0 / count + square)
 
 
 @register_jitable
@@ -62,6 +75,9 @@ def _level(p, y, c, mean, hint, work):  # type: ignore[no-untyped-def]
     active = work[0]
     if c <= 0.0:
         return _face(p, y, active), np.inf, np.inf, hint
+    if mean <= FAINT * y.max():
+        distance = _face(p, y, active)
+        return distance * (1.0 - c / mean), distance / mean, np.inf, hint
     active[:] = 1.0
     t = 0.0
     while True:
@@ -119,11 +135,14 @@ def _penalty(p, y, mean, price, hint, work):  # type: ignore[no-untyped-def]
     square_price = price * price
     if square_price >= _start(p, y, active):
         return mean, 0.0, 0.0, 0.0, hint
+    if mean <= FAINT * y.max() or square_price <= FAINT * FAINT * y.max() ** 2:
+        distance = _face(p, y, active)
+        return price * distance, distance, 0.0, np.inf, hint
     s = 1.0 / (hint * hint) if 0.0 < hint < np.inf else 0.0
     warm = s > 0.0
     if not warm:
         s = square_price / _face(p, y, active) ** 2
-    while True:
+    for _ in range(MOST_STEPS):
         t = 1.0 / math.sqrt(s)
         count, centre, spread, value, out, square = _project(p, y, t, active)
         rest = out * out / count + square
