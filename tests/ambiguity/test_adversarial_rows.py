@@ -9,8 +9,8 @@ import pytest
 
 import urbe
 from oracles import adversarial, corpus
-from oracles.high_precision import divergences
-from oracles.high_precision.numbers import D, digits_right, precise
+from oracles.high_precision import curves, divergences, shared
+from oracles.high_precision.numbers import D, digits_right, dot, precise, rescaled
 from oracles.high_precision.sets import oracle_of
 
 MODELS = 40
@@ -83,6 +83,25 @@ def test_the_oracle_brackets_itself_to_sixty_digits(name):
             answer = getattr(divergences, name)(p, z, D(radius))
             with precise():
                 assert 0 <= answer.high - answer.low <= max(abs(x) for x in z) * D("1e-58")
+
+
+@pytest.mark.parametrize("curve", [curves.L1, curves.L2, curves.LInf, curves.Kl])
+def test_the_oracle_of_shared_budgets_brackets_itself(curve):
+    rng = np.random.default_rng(5)
+    for budget in (0.0, 5e-324, 1e-16, 1e-8, 1e-3, 0.1, 0.5, 1.0, 2.0, 40.0):
+        lengths = rng.integers(1, 6, int(rng.integers(1, 4)))
+        with digits_right(30):
+            p = {k: rescaled([D(float(x)) for x in adversarial.weights(rng, n)]) for k, n in enumerate(lengths)}
+            z = {k: [D(float(x)) for x in adversarial.numbers(rng, (n,))] for k, n in enumerate(lengths)}
+            slack = max(abs(x) for values in z.values() for x in values) * D("1e-26")
+            low, high, policy, kernel = shared.improved(p, z, D(budget), curve)
+            assert 0 <= high - low <= slack
+            # the kernel holds every action to the level, and the policy is worth it against any kernel
+            assert max(dot(kernel[k], z[k]) for k in p) <= high + slack
+            taken = {k: p[k] for k in policy}
+            least, most, _ = shared.evaluated(taken, {k: z[k] for k in policy}, policy, D(budget), curve)
+            assert 0 <= most - least <= slack
+            assert abs(least - low) <= slack
 
 
 def test_the_oracle_agrees_with_closed_forms():

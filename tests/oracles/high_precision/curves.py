@@ -83,9 +83,9 @@ class L2:
 
         def above(log_x: D) -> tuple[D, D]:
             x = exp(log_x)
-            q, w = self._projection(x)
-            r = self._distance(q)
-            return ln(x / r) - ln(slope), max(1 - x * x * w / (r * r), D(0))
+            _, w, rest = self._projection(x)
+            # x / r with r^2 = x^2 w + rest
+            return -ln(w + rest / (x * x)) / 2 - ln(slope), rest / (x * x * w + rest)
 
         # below the smallest x nothing has been clipped, and x / r does not depend on it
         low = ln(tolerance())
@@ -97,17 +97,16 @@ class L2:
             if high > 500:
                 return Point(D(0), self.reach, slope, self.floor)
         x = exp(root(above, low, high)[0])
-        q, w = self._projection(x)
-        r = self._distance(q)
-        share = x * x * w / (r * r)
-        return Point(dot(q, self.y), r, slope, q, r * share / (1 - share) if share < 1 else D(0))
+        q, w, rest = self._projection(x)
+        r = (x * x * w + rest).sqrt()
+        return Point(dot(q, self.y), r, slope, q, r * x * x * w / rest if rest else D(0))
 
     def at_level(self, c: D) -> Point:
         """See the module."""
 
         def above(log_x: D) -> tuple[D, D]:
             x = exp(log_x)
-            q, w = self._projection(x)
+            q, w, _ = self._projection(x)
             return c - dot(q, self.y), x * w
 
         low = ln(tolerance()) * 2
@@ -116,16 +115,16 @@ class L2:
             high += 2 * (high - low)
         below, _ = root(above, low, high)
         x = exp(below)
-        q, _ = self._projection(x)
-        r, level = self._distance(q), dot(q, self.y)
+        q, w, rest = self._projection(x)
+        r, level = (x * x * w + rest).sqrt(), dot(q, self.y)
         slope = x / r
         return Point(c, r + slope * (level - c), slope, q)
 
     def _distance(self, q: list[D]) -> D:
         return sum(((a - b) ** 2 for a, b in zip(q, self.p, strict=True)), D(0)).sqrt()
 
-    def _projection(self, x: D) -> tuple[list[D], D]:
-        """The projection and sum (y - mean)^2 over its support."""
+    def _projection(self, x: D) -> tuple[list[D], D, D]:
+        """The projection, w = sum (y - mean)^2 over its support, and rest: its distance is sqrt(x^2 w + rest)."""
         points = sorted((a - x * b for a, b in zip(self.p, self.y, strict=True)), reverse=True)
         total, theta = D(0), D(0)
         for k, point in enumerate(points, 1):
@@ -136,7 +135,9 @@ class L2:
         q = [max(a - x * b + theta, D(0)) for a, b in zip(self.p, self.y, strict=True)]
         active = [b for a, b in zip(q, self.y, strict=True) if a > 0]
         mean = sum(active, D(0)) / len(active)
-        return q, sum(((b - mean) ** 2 for b in active), D(0))
+        cut = [b for a, b in zip(q, self.p, strict=True) if a <= 0]
+        rest = sum((b * b for b in cut), D(0)) + sum(cut, D(0)) ** 2 / len(active)
+        return q, sum(((b - mean) ** 2 for b in active), D(0)), rest
 
 
 class Pieces:
@@ -153,12 +154,8 @@ class Pieces:
         self.reach, _, self.floor = corners[-1]
 
     def at_slope(self, slope: D) -> Point:
-        """See the module: the last corner that a cheaper piece leads to."""
-        r, c, q = self.corners[0]
-        for following in self.corners[1:]:
-            if following[0] - r >= slope * (c - following[1]):
-                break
-            r, c, q = following
+        """See the module: the corner at which r + slope c is least."""
+        r, c, q = min(self.corners, key=lambda corner: corner[0] + slope * corner[1])
         return Point(c, r, slope, q)
 
     def at_level(self, c: D) -> Point:

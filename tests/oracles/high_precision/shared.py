@@ -112,8 +112,19 @@ def _heights(z: list[D], unit: D) -> tuple[D, list[D]]:
     return low / unit, [(x - low) / unit for x in z]
 
 
+def improved(p: dict, z: dict, kappa: D, curve: Any) -> tuple[D, D, dict, dict]:
+    """`(low, high, policy, kernel)` of max_pi min_q, for rows and values by action."""
+    with precise(extra_digits(kappa) if kappa > NEGLIGIBLE else 0):
+        return _improved(p, z, kappa, curve)
+
+
+def evaluated(p: dict, z: dict, weights: dict, kappa: D, curve: Any) -> tuple[D, D, dict]:
+    """`(low, high, kernel)` of min_q for a policy, `{action: probability}`."""
+    with precise(extra_digits(kappa) if kappa > NEGLIGIBLE else 0):
+        return _evaluated(p, z, weights, kappa, curve)
+
+
 def _improved(p: dict, z: dict, kappa: D, curve: Any) -> tuple[D, D, dict, dict]:
-    """`(low, high, policy, kernel)` of max_pi min_q."""
     unit = max(abs(x) for values in z.values() for x in values) or D(1)
     floor, curve_of, mean = {}, {}, {}
     for k in p:
@@ -159,7 +170,6 @@ def _improved(p: dict, z: dict, kappa: D, curve: Any) -> tuple[D, D, dict, dict]
 
 
 def _evaluated(p: dict, z: dict, weights: dict, kappa: D, curve: Any) -> tuple[D, D, dict]:
-    """`(low, high, kernel)` of min_q for a policy."""
     unit = max(abs(x) for values in z.values() for x in values) or D(1)
     floor, curve_of = {}, {}
     total, mean = D(0), D(0)
