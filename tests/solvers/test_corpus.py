@@ -76,7 +76,7 @@ LONG = [
     ("poisson1000", urbe.L1Ball(0.1)),
     ("poisson1000", urbe.L2Ball(0.01)),
     ("poisson1000", urbe.Chi2Ball(1.0)),
-    ("poisson1000", urbe.KLBall(0.5)),
+    pytest.param("poisson1000", urbe.KLBall(0.5), marks=pytest.mark.slow),
     ("geometric", urbe.KLBall(100.0)),
     ("geometric", urbe.LInfBall(0.01)),
     ("geometric", urbe.LikelihoodRegion(1e-3)),
