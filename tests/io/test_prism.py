@@ -5,7 +5,7 @@ import re
 import pytest
 
 from oracles.random_models import entries
-from urbe.io import ModelFileError, read_mdp
+from urbe.io import ModelFileError, read_mdp, write_mdp
 
 TRA = """# Transitions (MDP)
 4 4 6
@@ -119,6 +119,42 @@ def test_names_are_actions_only_where_they_tell_choices_apart(write, rows, actio
     assert read(write(f"1 2 2\n{rows}")).action.tolist() == actions
 
 
+# What IntervalMDP.jl writes: the name is a number, in recent versions the choice's position in the file, from 1.
+JULIA = """2 3 5
+0 0 0 [0.4,0.6] {}
+0 0 1 [0.3,0.7] {}
+0 1 1 [1.0,1.0] {}
+1 0 0 [1.0e-12,0.5] {}
+1 0 1 [0.5,1.0] {}
+"""
+
+
+@pytest.mark.parametrize("names", ["11233", "00100", "22122", "11111", ("go", "2", "(1,2)", "0.5", "[x]")])
+def test_names_may_be_numbers_and_any_other_word(write, names):
+    mdp = read(write(JULIA.format(*names)))
+    assert entries(mdp) == {
+        (0, 0, 0): (pytest.approx(0.5), 0.0, 0.4, 0.6),
+        (0, 0, 1): (pytest.approx(0.5), 0.0, 0.3, 0.7),
+        (0, 1, 1): (1.0, 0.0, 1.0, 1.0),
+        (1, 0, 0): (pytest.approx(0.25), 0.0, 1e-12, 0.5),
+        (1, 0, 1): (pytest.approx(0.75), 0.0, 0.5, 1.0),
+    }
+
+
+def test_named_files_read_back_as_written(write, tmp_path):
+    mdp = read(write(JULIA.format(*"11233")))
+    write_mdp(mdp, tmp_path / "again.tra")
+    assert entries(read(tmp_path / "again.tra")) == entries(mdp)
+
+
+def test_numbers_after_probabilities_are_names_too(write):
+    """The header, not the number of columns, says whether the first column after the state is a choice."""
+    mdp = read(write("2 2 3\n0 0 0 0.5 1\n0 0 1 0.5 1\n1 0 0 1 2\n"))
+    assert {key: x[0] for key, x in entries(mdp).items()} == {(0, 0, 0): 0.5, (0, 0, 1): 0.5, (1, 0, 0): 1.0}
+    chain = read(write("2 3\n0 0 0.5 7\n0 1 0.5 7\n1 0 1 8\n"))
+    assert {key: x[0] for key, x in entries(chain).items()} == {(0, 0, 0): 0.5, (0, 0, 1): 0.5, (1, 0, 0): 1.0}
+
+
 def test_names_that_change_within_a_choice_are_no_actions(write):
     assert read(write("2 2 3\n0 0 0 0.5 a7\n0 0 1 0.5 a8\n1 0 0 1 a1\n")).action.tolist() == [0, 0]
 
@@ -142,7 +178,7 @@ def test_names_that_change_within_a_choice_are_no_actions(write):
             "0 0 2",
             ", line 4: found '0 0 2', expected state choice successor probability, and perhap",
         ),
-        ("0 0 2 0.75 east", "0 0 2 0.75 0.8", ", line 4: found '0 0 2 0.75 0.8', expected state choice successor"),
+        ("0 0 2 0.75 east", "0 0 2 0.75 0 8", ", line 4: found '0 0 2 0.75 0 8', expected state choice successor"),
         ("0 0 2 0.75 east", "0 0 2 0.75 east west", ", line 4: found '0 0 2 0.75 east west', expected state choice"),
         (
             "0 0 2 0.75 east",

@@ -7,8 +7,11 @@
     .trew  states choices rewards           then  state choice successor reward      added to it
 
 A probability may be an interval `[lower,upper]`; the nominal model is then the centre of the intervals. A state
-without choices is terminal. Actions are the choices, unless every transition bears a name `a0`, `a1`, ... that tells
-the choices of a state apart, as `write` does for models whose actions are not 0, 1, 2, ... in each state.
+without choices is terminal. Columns are told apart by position, and the header decides between a chain and a decision
+process, so a name may be any word without blanks: `east`, `0`, `(1,2)`. IntervalMDP.jl writes numbers there, in recent
+versions the position of the choice in the whole file. Names are therefore labels, and actions are the choices of a
+state, numbered as the file does. The exception are names `a0`, `a1`, ... on every transition that distinguish the
+choices of each state: `write` uses them for models whose actions are not 0, 1, 2, ... in each state.
 """
 
 from __future__ import annotations
@@ -129,7 +132,7 @@ def _grammar(chain: bool, interval: bool, named: bool) -> Grammar:
     if named:
         columns = (*ids, *names, "action")
         return Grammar(columns, rf"{line}{GAP}a(\d{{1,9}}){BLANK}", rf"{template} \g<{groups + 1}>", explain)
-    line = rf"{line}(?:{GAP}[A-Za-z_]\S*+)?+{BLANK}"
+    line = rf"{line}(?:{GAP}\S++)?+{BLANK}"
     return Grammar((*ids, *names), line, template, explain, plain=None if interval else " ")
 
 
