@@ -3,7 +3,6 @@
 import csv
 import json
 import math
-import multiprocessing
 import os
 import re
 import signal
@@ -175,8 +174,8 @@ if __name__ == "__main__":
 
 
 def _until(condition):
-    """Whether it came true within half a minute."""
-    end = time.monotonic() + 30.0
+    """Whether it came true within ten minutes: on any machine, if ever."""
+    end = time.monotonic() + 600.0
     while not condition():
         if time.monotonic() > end:
             return False
@@ -187,6 +186,14 @@ def _until(condition):
 def _is_gone(group):
     try:
         os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def _is_gone_process(pid):
+    try:
+        os.kill(pid, 0)
     except ProcessLookupError:
         return True
     return False
@@ -204,7 +211,7 @@ def test_ctrl_c_stops_every_process_and_keeps_what_finished(tmp_path, output, lo
     )  # fmt: skip
     _until(lambda: kept(output)[0] == {"dot-0", "dot-0.5"} and list(log.glob("dot-1.*.ran")))
     os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=30.0)
+    _, err = process.communicate(timeout=600.0)
     assert process.returncode == 130
     assert err == ""
     assert _until(lambda: _is_gone(process.pid))
@@ -221,8 +228,10 @@ def test_an_interrupt_leaves_no_process_and_no_half_file_behind(output, log):
     begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         reproduce(output, interrupt, figures=(Dots(log, {0.5: "write"}, radii=(0.0, 0.5)),), launcher=Local(2))
-    assert multiprocessing.active_children() == []
-    assert time.monotonic() - begun < 50.0  # the cell would have written for a minute
+    pids = {path.name.rsplit(".", 3)[1] for path in log.glob("*.ran")}
+    assert pids
+    assert all(_is_gone_process(int(pid)) for pid in pids)
+    assert time.monotonic() - begun < 1800.0  # the cell would have written for an hour
     assert kept(output)[0] == {"dot-0"}
     assert list(log.glob("*half*")) == []
 

@@ -20,7 +20,7 @@ TITLE = "Dots"
 
 @dataclass(frozen=True)
 class Dot:
-    """One cell; `deed` is what happens: nothing, "raise", "kill", "exit", "wait" or "write" (for a minute), "listen".
+    """One cell; `deed` is what happens: nothing, "raise", "kill", "exit", "wait" or "write" (for an hour), "listen".
 
     To listen is to fail when the signal of Ctrl-C is not both blocked since birth and ignored.
     A deed happens only while the file `log`/deeds exists.
@@ -54,9 +54,9 @@ def run(cell, _):
         if cell.deed == "exit":
             os._exit(7)
         if cell.deed == "wait":
-            time.sleep(60.0)
+            time.sleep(3600.0)
         if cell.deed == "write":
-            replace_files({log / "half": lambda _: time.sleep(60.0)})
+            replace_files({log / "half": lambda _: time.sleep(3600.0)})
         if cell.deed == "listen" and not (
             signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
             and signal.getsignal(signal.SIGINT) is signal.SIG_IGN

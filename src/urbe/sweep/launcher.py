@@ -69,6 +69,23 @@ class CellsFailed(RuntimeError):
         )
 
 
+class WorkersDoNotStart(RuntimeError):
+    """Processes died one after the other before they were ready: no cell is to blame, and more would die too.
+
+    Args:
+      times: how many.
+      how: the way in which the last one ended.
+      wrote: what it wrote to standard error.
+    """
+
+    def __init__(self, times: int, how: str, wrote: str) -> None:
+        last = "\n".join(wrote.splitlines()[-12:])
+        super().__init__(
+            f"{times} processes in a row died before they could run a cell; the last one {how}. Finished cells are "
+            "kept. Correct the cause and run again.\n" + (f"It wrote:\n{last}" if last else "It wrote nothing.")
+        )
+
+
 class Losses:
     """Counts how often each job was lost, and says when that is enough.
 

@@ -1,41 +1,33 @@
 """Cells in processes of this machine: each performs a job, says so, and gets the next.
 
-Processes are spawned, so that each begins like a fresh interpreter, with one thread. What one writes is whole on disk
+Each process begins as a fresh interpreter with one thread (`urbe.sweep.worker`). What one writes is whole on disk
 before it says so. One that dies takes only what its cell did since the last checkpoint: it is replaced, and the cell
-begun again. When the launcher itself dies, however, its processes end too.
+begun again. When the launcher itself dies, however, its processes end too. Processes that cannot even start would not
+start the next time: after three in a row the sweep stops and shows what they wrote.
 """
 
 from __future__ import annotations
 
-import os
-import pickle
 import signal
-import threading
+import subprocess
 import time
-import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing import connection, get_context, parent_process, resource_tracker
+from multiprocessing import connection
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
-from types import FrameType
-from typing import NamedTuple
 
 from urbe import checks
+from urbe.sweep import worker
 from urbe.sweep.cells import Job
-from urbe.sweep.launcher import RETRIES, TICK, Event, Losses
+from urbe.sweep.launcher import RETRIES, TICK, Event, Losses, WorkersDoNotStart
 from urbe.sweep.provenance import cores
-from urbe.sweep.threads import environment, one_thread
-from urbe.sweep.work import perform
+from urbe.sweep.worker import Worker
 
 PATIENCE = 5.0
 """Seconds a process gets to clean up when told to stop; compiled code does not listen before it ends."""
 
-
-class _Worker(NamedTuple):
-    process: BaseProcess
-    channel: Connection
+STARTS = 3
+"""Processes in a row that die before they are ready, after which no more are started."""
 
 
 @dataclass(frozen=True)
@@ -62,114 +54,97 @@ class Local:
     def launch(self, jobs: Sequence[Job]) -> Iterator[Event]:
         """See `urbe.sweep.launcher.Launcher`."""
         waiting = list(reversed(jobs))
-        losses = Losses(self.retries)
-        started: list[BaseProcess] = []
-        idle: list[_Worker] = []
-        busy: dict[Connection, tuple[_Worker, Job]] = {}
+        crew = _Crew(Losses(self.retries))
         try:
-            while busy or waiting:
-                while waiting and len(busy) < self._at_once():
-                    worker, job = idle.pop() if idle else _start(started), waiting.pop()
-                    busy[worker.channel] = worker, job
-                    with suppress(OSError):  # a process that is already dead is noticed when its answer is awaited
-                        worker.channel.send_bytes(pickle.dumps(job))
+            while crew.busy or waiting:
+                while waiting and len(crew.busy) < self._at_once():
+                    job = waiting.pop()
+                    crew.give(job)
                     yield Event("begun", job)
-                spoke = connection.wait(list(busy), TICK)
+                spoke = connection.wait(list(crew.busy), TICK)
                 for channel in spoke:
                     assert isinstance(channel, Connection)
-                    worker, job = busy.pop(channel)
-                    event = _answer(worker, job, losses, idle)
+                    event = crew.hear(channel)
                     if event.kind == "lost":
-                        waiting.insert(0, job)  # the others first: whatever killed it may have passed by then
+                        assert event.job is not None
+                        waiting.insert(0, event.job)  # the others first: whatever killed it may have passed by then
                     yield event
                 if not spoke:
                     yield Event("tick")
-            for worker in idle:
-                worker.channel.close()  # the process sees the end and leaves
-                worker.process.join()
+            crew.dismiss()
         finally:
-            _stop([process for process in started if process.is_alive()])
+            crew.stop()
 
     def _at_once(self) -> int:
         return cores() if self.processes is None else self.processes
 
 
-def _start(started: list[BaseProcess]) -> _Worker:
-    context = get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(theirs,), daemon=True)
-    with environment(one_thread()), _without_interrupts():
-        process.start()
-        started.append(process)
-    theirs.close()
-    return _Worker(process, ours)
+class _Crew:
+    """The processes of a sweep: those at work, by their channels, those that wait for a job, those that just start."""
 
+    def __init__(self, losses: Losses) -> None:
+        self.busy: dict[Connection, tuple[Worker, Job]] = {}
+        self._idle: list[Worker] = []
+        self._starting: set[Connection] = set()
+        self._losses, self._failed_starts = losses, 0
 
-def _answer(worker: _Worker, job: Job, losses: Losses, idle: list[_Worker]) -> Event:
-    """What became of a job whose process spoke, or died; a process that lives goes to `idle`."""
-    try:
-        text: str | None = worker.channel.recv()
-    except (EOFError, OSError):
-        worker.process.join()
-        worker.channel.close()
-        code = worker.process.exitcode or 0
-        how = f"was killed by signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"ended with code {code}"
-        hint = "; that is how the system ends a process that takes too much memory" if code == -signal.SIGKILL else ""
-        return losses.event(job, f"Its process {how}{hint}.")
-    idle.append(worker)
-    return Event("done", job) if text is None else Event("failed", job, text)
-
-
-def _stop(processes: Sequence[BaseProcess]) -> None:
-    for process in processes:
-        process.terminate()
-    end = time.monotonic() + PATIENCE
-    for process in processes:
-        process.join(max(end - time.monotonic(), 0.0))
-        if process.is_alive():
-            process.kill()
-            process.join()
-
-
-def _work(channel: Connection) -> None:
-    """The life of a process: jobs in, "well done" (None) or what went wrong out, until the other end closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides, also where signals cannot be blocked
-    signal.signal(signal.SIGTERM, _leave)
-    threading.Thread(target=_end_with_parent, daemon=True, name="guard").start()
-    while True:
-        try:
-            content = channel.recv_bytes()
-        except EOFError:
-            return
-        try:
-            perform(pickle.loads(content))  # which imports the experiment, and that may fail like anything else
-        except Exception:
-            channel.send(traceback.format_exc())
+    def give(self, job: Job) -> None:
+        """Hands a job to a process that has none, or to a new one."""
+        if self._idle:
+            one = self._idle.pop()
         else:
-            channel.send(None)
+            one = worker.start()
+            self._starting.add(one.channel)
+        self.busy[one.channel] = one, job
+        one.send(job)
+
+    def hear(self, channel: Connection) -> Event:
+        """What a process said, or that it died."""
+        one, job = self.busy[channel]
+        try:
+            text: str | None = channel.recv()
+        except (EOFError, OSError):
+            del self.busy[channel]
+            wrote = one.close()
+            return self._lost(channel, job, _how_it_ended(one.process.returncode), wrote)
+        if text == worker.READY:
+            self._starting.remove(channel)
+            self._failed_starts = 0
+            return Event("tick")
+        del self.busy[channel]
+        self._idle.append(one)
+        return Event("done", job) if text is None else Event("failed", job, text)
+
+    def _lost(self, channel: Connection, job: Job, how: str, wrote: str) -> Event:
+        if channel not in self._starting:
+            return self._losses.event(job, f"Its process {how}.")
+        self._starting.remove(channel)
+        self._failed_starts += 1
+        if self._failed_starts >= STARTS:
+            raise WorkersDoNotStart(self._failed_starts, how, wrote)
+        return Event("lost", job, f"Its process {how} before it was ready.")
+
+    def dismiss(self) -> None:
+        """Lets the processes without a job leave."""
+        while self._idle:
+            self._idle.pop().close()  # the process sees the end of the channel
+
+    def stop(self) -> None:
+        """Ends all processes."""
+        workers = [*self._idle, *(one for one, _ in self.busy.values())]
+        for one in workers:
+            one.process.terminate()
+        end = time.monotonic() + PATIENCE
+        for one in workers:
+            try:
+                one.process.wait(max(end - time.monotonic(), 0.0))
+            except subprocess.TimeoutExpired:
+                one.process.kill()
+            one.close()
 
 
-def _end_with_parent() -> None:
-    """Ends this process when its launcher is gone: the next one would find the cell taken."""
-    parent = parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
-
-
-def _leave(signum: int, _: FrameType | None) -> None:
-    raise SystemExit(128 + signum)  # so that half-written files are removed on the way out
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Processes started within do not hear Ctrl-C, from their first moment on; ours arrives at the end."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    resource_tracker.ensure_running()  # when started by the first process, it would unblock the signal
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+def _how_it_ended(code: int) -> str:
+    if code >= 0:
+        return f"ended with code {code}"
+    hint = "; that is how the system ends a process that takes too much memory" if code == -signal.SIGKILL else ""
+    return f"was killed by signal {-code} ({signal.Signals(-code).name}){hint}"

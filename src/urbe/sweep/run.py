@@ -13,6 +13,7 @@ from urbe.sweep.cells import Job
 from urbe.sweep.finished import write_plan
 from urbe.sweep.launcher import CellsFailed, Launcher
 from urbe.sweep.status import STATUS, Board, State, Status
+from urbe.sweep.worker import refuse_inside_script
 
 Watch = Callable[[Status], None]
 
@@ -43,7 +44,9 @@ def sweep(
     Raises:
       CellsFailed: some did; all others are finished and kept.
       RunLocked: another sweep works in the folder.
+      WorkersDoNotStart: processes of this machine die before they can run a cell.
     """
+    refuse_inside_script()
     every = [job for mine in jobs.values() for job in mine]
     output.mkdir(parents=True, exist_ok=True)
     held = lock.acquire(output / "sweep.lock")
