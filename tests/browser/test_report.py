@@ -57,10 +57,10 @@ def test_a_page_of_a_run_under_way_follows_it(visit, tmp_path):
     run.finish(dots, jobs["dots"][2])
     run.say(tmp_path, running=1, done=3)
     write_page(tmp_path, [dots], memory=memory, refresh=1)
-    page.get_by_text("3 of 4 cells done, 1 running").wait_for(timeout=5000)
+    page.get_by_text("3 of 4 cells done, 1 running").wait_for(timeout=60_000)
     run.finish(dots, jobs["dots"][3])
     run.say(tmp_path, "done", done=4)
     write_report(tmp_path, [dots])
-    page.get_by_text("cells done").wait_for(state="detached", timeout=5000)
+    page.get_by_text("cells done").wait_for(state="detached", timeout=60_000)
     assert page.get_by_role("link", name="dots.csv").is_visible()
     assert seen.said == []

@@ -35,7 +35,7 @@ def test_it_follows_the_file_and_keeps_the_place_and_what_was_unfolded(visit, pa
     page.locator("#curves--bands--numbers summary").click()
     page.evaluate("scrollTo(0, 700)")
     path.write_text(pages[7])
-    page.get_by_text("7 of 10 cells done").wait_for(timeout=5000)
+    page.get_by_text("7 of 10 cells done").wait_for(timeout=60_000)
     assert abs(page.evaluate("scrollY") - 700) < 5
     assert page.locator("#curves--bands--numbers").get_attribute("open") is not None
     assert page.locator("#curves--dots--numbers").get_attribute("open") is None
@@ -44,9 +44,9 @@ def test_it_follows_the_file_and_keeps_the_place_and_what_was_unfolded(visit, pa
     page.wait_for_timeout(1500)
     assert page.get_by_text("7 of 10 cells done").is_visible()
     page.get_by_role("checkbox").check()
-    page.get_by_text("3 of 10 cells done").wait_for(timeout=5000)
+    page.get_by_text("3 of 10 cells done").wait_for(timeout=60_000)
     path.write_text(pages[10])
-    page.get_by_text("cells done").wait_for(state="detached", timeout=5000)
+    page.get_by_text("cells done").wait_for(state="detached", timeout=60_000)
     assert page.get_by_role("checkbox").count() == 0
 
 
@@ -56,4 +56,4 @@ def test_it_follows_without_scripts_too(visit, pages, tmp_path):
     page = visit(path, script=False).page
     assert not page.get_by_role("checkbox").is_visible()
     path.write_text(pages[7])
-    page.get_by_text("7 of 10 cells done").wait_for(timeout=5000)
+    page.get_by_text("7 of 10 cells done").wait_for(timeout=60_000)

@@ -153,7 +153,7 @@ print(json.dumps({"kills": kills, "files": len(os.listdir(folder))}))
 def run_script(text, folder):
     (folder / "script.py").write_text(text)
     command = [sys.executable, folder / "script.py", folder]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)
     assert done.stderr == ""
     return json.loads(done.stdout)
 

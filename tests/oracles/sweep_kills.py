@@ -15,6 +15,9 @@ from urbe.io.runs import saved_steps
 AGENTS = tuple(f"agent-{i}" for i in range(len(sweep_driver.STEPS)))
 SUMS = tuple(f"sum-{i}" for i in sweep_driver.SUMS)
 
+PATIENCE = 1800.0
+"""Seconds after which a test counts as hanging: far more than a slow machine takes."""
+
 
 class Sweep:
     """A folder of results, and the sweeps that are run into it."""
@@ -33,10 +36,20 @@ class Sweep:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 
+    def hold(self, cell, step):
+        """Lets a cell come this far and no further until it is held elsewhere, or let go (None)."""
+        file = self.log / f"{cell}.hold"
+        if step is None:
+            file.unlink()
+        else:
+            new = file.with_suffix(".new")
+            new.write_text(str(step))
+            new.replace(file)
+
     def finish(self, process=None):
         """Lets a sweep end, and well."""
         process = process or self.start()
-        _, err = process.communicate(timeout=240.0)
+        _, err = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, err
 
     def folder(self, cell):
@@ -80,9 +93,9 @@ class Sweep:
         return found
 
 
-def until(condition, process=None, seconds=120.0):
+def until(condition, process=None):
     """Waits for something to come true; fails when it does not, or the process ends before."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + PATIENCE
     while not condition():
         if process is not None and process.poll() is not None:
             raise AssertionError(f"ended with {process.returncode} too early: {process.communicate()[1]}")

@@ -1,7 +1,6 @@
 """Fitting logs: against counting in plain loops, and what is refused."""
 
 import re
-import time
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -322,11 +321,10 @@ def test_huge_ids_of_actions_are_no_trouble():
 
 
 @pytest.mark.slow
-def test_ten_million_transitions_take_seconds():
+def test_ten_million_transitions_are_counted():
     rng, n = np.random.default_rng(0), 10_000_000
     state, action = rng.integers(1000, size=n), rng.integers(10, size=n)
     log = Transitions(state, action, state * 0.5, (state * 7 + action + rng.integers(20, size=n) ** 2) % 1000)
-    start = time.process_time()
     posterior = Posterior.fit(log, discount=0.9)
-    assert time.process_time() - start < 10.0  # about 2 s on a quiet core
-    assert posterior.seen.sum() == n
+    pairs = np.bincount(state * 10 + action, minlength=10_000)
+    assert np.array_equal(posterior.seen, pairs[pairs > 0])

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -171,6 +170,7 @@ def test_kills_on_a_cluster_of_this_machine(tmp_path, home):
     whole = Sweep(tmp_path / "whole", "local")
     whole.finish()
     killed = Sweep(tmp_path / "killed", "ray", HOME=home)
+    killed.hold("agent-1", 1000)  # a driver that is killed takes its tasks along after a moment: time to finish a cell
     process = killed.start()
     until(lambda: killed.step("agent-1") >= 100, process)
     os.kill(killed.worker("agent-1"), signal.SIGKILL)
@@ -181,7 +181,7 @@ def test_kills_on_a_cluster_of_this_machine(tmp_path, home):
     process.communicate()
     assert "agent-1" not in killed.finished()
     until(lambda: is_gone(worker))  # Ray ends the tasks of a driver that is gone
-    time.sleep(1.0)
+    killed.hold("agent-1", None)
     killed.finish()
     assert killed.rows() == whole.rows()
     assert all(killed.began(cell) == [0] for cell in SUMS)
@@ -202,12 +202,14 @@ def test_a_machine_of_a_cluster_is_lost(tmp_path):
     with cluster(home, "no cores", 0) as found:
         with node(home, f"--address={found}", "--num-cpus=1") as first:
             killed = Sweep(tmp_path / "killed", "ray", found, HOME=home)
+            killed.hold("agent-1", 1000)
             process = killed.start()
             until(lambda: killed.step("agent-1") >= 100, process)
             worker = killed.worker("agent-1")
             os.killpg(first.pid, signal.SIGKILL)
             os.killpg(worker, signal.SIGKILL)  # leads a group of its own
             until(lambda: is_gone(worker))
+        killed.hold("agent-1", None)
         with node(home, f"--address={found}", "--num-cpus=1"):
             killed.finish(process)
     assert killed.rows() == whole.rows()

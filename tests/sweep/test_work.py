@@ -126,7 +126,7 @@ def test_a_cell_that_another_process_holds_is_waited_for_and_then_named(make, mo
     begun = time.monotonic()
     with pytest.raises(lock.RunLocked, match=f"process {os.getpid()} on host"):
         work.perform(job)
-    assert 0.3 <= time.monotonic() - begun < 3.0
+    assert time.monotonic() - begun >= 0.3
     lock.release(held)
     work.perform(job)
     assert rows(job) == [(0,)]
@@ -144,7 +144,7 @@ def test_seconds_and_attempts_add_up_over_kills_of_the_same_code_only(make):
     begin(job)
     work.perform(job)
     record = store.load_record(job.rows, job.identity)
-    assert 1000.0 < record.seconds < 1010.0
+    assert 1000.0 < record.seconds < 2000.0
     assert record.attempts == 3
     other = make(MODULE.replace("stopped at", "has stopped at"))
     assert other.folder == job.folder
@@ -153,13 +153,20 @@ def test_seconds_and_attempts_add_up_over_kills_of_the_same_code_only(make):
     begin(other, 2)
     work.perform(other)
     record = store.load_record(other.rows, other.identity)
-    assert record.seconds < 10.0
+    assert record.seconds < 1000.0
     assert record.attempts == 3
+
+
+PATIENT = """\
+    told = set()
+    while len(told) < 6:
+        told.add(json.loads((folder.parent / "running.json").read_text())["seconds"])
+    found"""
 
 
 def test_the_clock_ticks_while_a_cell_runs(make, monkeypatch):
     monkeypatch.setattr(work, "EVERY", 0.02)
-    job = make("import json, time\n" + MODULE.replace("    found", "    time.sleep(0.5)\n    found", 1), stop=0)
+    job = make("import json\n" + MODULE.replace("    found", PATIENT, 1), stop=0)
     path, seen = job.folder / work.RUNNING, []
 
     def write(target, content, original=work.progress.write):
@@ -172,7 +179,7 @@ def test_the_clock_ticks_while_a_cell_runs(make, monkeypatch):
     seconds = [each for _, each in seen]
     assert seconds == sorted(seconds)
     assert len(seconds) > 5
-    assert 0.3 < seconds[-1] < 5.0
+    assert seconds[-1] > 5 * 0.02
 
 
 def test_the_record_tells_where_rows_come_from(make):
