@@ -1,9 +1,13 @@
-"""Validation at the public boundary: every message about an array is worded here.
+"""Validation at the public boundary: every message about a number or an array is worded here.
 
-A message says which argument, which index, what was found, what was expected and what to do.
+A message says which argument, which index, what was found, what was expected and what to do. Numbers are real numbers
+of Python or NumPy, 0-d arrays, fractions and decimals. Text, truth values, complex numbers and NaN are refused, alone
+and in arrays, even where NumPy could convert them: they are more often a mistake than a wish.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -18,17 +22,87 @@ def listing(items: Sequence[object], most: int = 5) -> str:
     return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
 
 
+def kind(name: str, value: object, fits: bool, expected: str) -> None:
+    """Raises unless `value` is of the kind that an argument takes, and not a class of that kind.
+
+    Args:
+      name: of the argument.
+      value: what was given.
+      fits: whether it is of the right kind.
+      expected: the right kind, with an example.
+
+    >>> kind("nature", 0.5, False, "a set such as L1Ball(0.5)")
+    Traceback (most recent call last):
+    TypeError: nature is 0.5, expected a set such as L1Ball(0.5).
+    """
+    if isinstance(value, type):
+        raise TypeError(f"{name} is the class {value.__name__}, expected {expected}; write {value.__name__}(...).")
+    if not fits:
+        raise TypeError(f"{name} is {shown(value)}, expected {expected}.")
+
+
+def shown(value: object, most: int = 60) -> str:
+    """`value` as it is printed; its type where that is long."""
+    text = repr(value)
+    kind_name = type(value).__name__
+    return (
+        text
+        if len(text) <= most and "\n" not in text
+        else f"{'an' if kind_name[0] in 'aeiouAEIOU' else 'a'} {kind_name}"
+    )
+
+
+def generator(name: str, value: object) -> np.random.Generator:
+    """A NumPy generator."""
+    example = value if isinstance(value, int) else 0
+    kind(name, value, isinstance(value, np.random.Generator), f"a generator such as np.random.default_rng({example})")
+    assert isinstance(value, np.random.Generator)
+    return value
+
+
+def numbers(name: str, value: object) -> None:
+    """Raises unless `value` is a number, an array of numbers, or a mapping to numbers; their range is not looked at."""
+    kind(name, value, True, "a number or an array of numbers")
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            _scalar(f"{name}[{key!r}]", one)
+    else:
+        float_array(name, value, all_finite=False)  # type: ignore[arg-type]
+
+
 def float_array(name: str, value: ArrayLike, ndim: int | None = None, *, all_finite: bool = True) -> FloatArray:
     """`value` as contiguous float64, without NaN if `all_finite`; raises naming the first bad index."""
-    try:
-        array = np.ascontiguousarray(value, dtype=np.float64) if np.ndim(value) else np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} cannot be read as an array of numbers: {error}.") from None
+    array = _real_array(name, value)
     if ndim is not None and array.ndim != ndim:
         raise ValueError(f"{name} has shape {array.shape}, expected {ndim} dimension{'s' if ndim != 1 else ''}.")
     if all_finite:
         finite(name, array)
     return array
+
+
+def _real_array(name: str, value: ArrayLike) -> FloatArray:
+    """`value` as contiguous float64; NaN may be among it."""
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} cannot be read as an array of numbers: {error}.") from None
+    if array.dtype == object:  # fractions, decimals, very large integers, or something else altogether
+        found = [_scalar(index_text(name, at), x) for at, x in np.ndenumerate(array)]
+        return np.array(found, dtype=np.float64).reshape(array.shape)
+    if array.dtype.kind not in "fiu":
+        what = shown(value) if array.ndim == 0 else f"an array of {_NOT_NUMBERS.get(array.dtype.kind, array.dtype)}"
+        raise ValueError(f"{name} cannot be read as an array of numbers: it is {what}.{_cure(array)}")
+    return np.asarray(array, dtype=np.float64, order="C")
+
+
+_NOT_NUMBERS = {"b": "truth values", "c": "complex numbers", "U": "text", "S": "bytes"}
+
+
+def _cure(array: np.ndarray) -> str:
+    """What to do about an array that is not of numbers."""
+    if array.dtype.kind in "bUS":
+        return " Convert it on purpose, with float(...) or .astype(float)."
+    return " Take its real part." if array.dtype.kind == "c" else ""
 
 
 def finite(name: str, array: FloatArray) -> None:
@@ -45,7 +119,7 @@ def int_array(name: str, value: ArrayLike, low: int, high: int | None = None, me
     """`value` as a 1-D integer array within `[low, high)`; floats are accepted when they are whole."""
     try:
         array = np.asarray(value)
-        if array.dtype == bool or not np.issubdtype(array.dtype, np.number):
+        if array.dtype.kind not in "fiu":
             raise TypeError(f"its type is {array.dtype}")
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} cannot be read as whole numbers: {error}.") from None
@@ -87,10 +161,16 @@ def number(name: str, value: object, low: float, high: float, *, closed: bool = 
 
 
 def _scalar(name: str, value: object) -> float:
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} is {value!r}, expected a number.") from None
+    x = _plain(value)
+    if isinstance(x, bool) or not isinstance(x, Real | Decimal):
+        cure = ", without quotes" if isinstance(x, str | bytes) else ""
+        raise ValueError(f"{name} is {shown(value)}, expected a number{cure}.")
+    return float(x)
+
+
+def _plain(value: object) -> object:
+    """The number in a NumPy scalar or a 0-d array; anything else as it is."""
+    return np.asarray(value).item() if hasattr(value, "dtype") and np.ndim(value) == 0 else value  # type: ignore[arg-type]
 
 
 def finite_number(name: str, value: object) -> float:
@@ -111,9 +191,10 @@ def positive(name: str, value: object) -> float:
 
 def whole_number(name: str, value: object, low: int) -> int:
     """An integer of at least `low`; booleans and fractions are refused."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
-        raise ValueError(f"{name} is {value!r}, expected a whole number of at least {low}.")
-    return int(value)
+    x = _plain(value)
+    if isinstance(x, bool) or not isinstance(x, int) or x < low:
+        raise ValueError(f"{name} is {shown(value)}, expected a whole number of at least {low}.")
+    return x
 
 
 def probability(name: str, value: object) -> float:

@@ -289,7 +289,7 @@ def test_bad_budgets_are_named(radius, told):
 
 
 def test_other_sets_are_refused():
-    with pytest.raises(ValueError, match=r"ball is 0\.5, expected one of L1Ball, L2Ball, LInfBall, KLBall"):
+    with pytest.raises(TypeError, match=r"ball is 0\.5, expected one of L1Ball, L2Ball, LInfBall, KLBall"):
         SRectangular(0.5)
 
 

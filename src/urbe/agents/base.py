@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from urbe import rng
-from urbe.posteriors.dirichlet import Posterior
+from urbe import checks, rng
+from urbe.posteriors.dirichlet import Posterior, check_posterior
 from urbe.types import BoolArray, FloatArray, IntArray
 
 
@@ -28,6 +28,16 @@ class Task(NamedTuple):
 
     prior: Posterior
     horizon: int
+
+
+def check_task(agent: object, task: object) -> None:
+    """Raises unless these are an agent's parameters and a task of its own."""
+    fits = callable(getattr(agent, "start", None))
+    checks.kind("agent", agent, fits, "an agent's parameters, such as URBE(radius=0.3)")
+    checks.kind("task", task, isinstance(task, Task), "a task, such as Task(Posterior.before(model), horizon=20)")
+    assert isinstance(task, Task)
+    check_posterior("task.prior", task.prior)
+    checks.whole_number("task.horizon", task.horizon, 1)
 
 
 class Steps(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from urbe import checks
-from urbe.agents.base import AgentKind, Steps, Streams, Task
+from urbe.agents.base import AgentKind, Steps, Streams, Task, check_task
 from urbe.envs.base import EnvKind
 from urbe.rng import streams
 from urbe.types import FloatArray, IntArray
@@ -60,7 +60,8 @@ def run(
     Returns:
       a `Record`.
     """
-    numbers = np.arange(replicates) if isinstance(replicates, int) else replicates
+    given = np.arange(checks.whole_number("replicates", replicates, 1)) if np.ndim(replicates) == 0 else replicates
+    numbers = checks.int_array("replicates", given, 0, meaning="number of a replicate")
     running = Run(agent, env, task, episodes=episodes, seed=seed, replicates=numbers, gaps=gaps)
     while not running.done:
         running.episode()
@@ -94,8 +95,10 @@ class Run:
         replicates: IntArray,
         gaps: FloatArray | None = None,
     ) -> None:
+        check_task(agent, task)
+        checks.kind("env", env, callable(getattr(env, "start", None)), "an environment, such as FiniteEnv.of(model)")
         checks.whole_number("episodes", episodes, 1)
-        checks.whole_number("horizon", task.horizon, 1)
+        checks.whole_number("seed", seed, 0)
         self.at = 0
         shape = (len(replicates), episodes)
         self.record = Record(np.zeros(shape), np.zeros(shape, dtype=int), np.zeros(shape))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from urbe import checks
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
@@ -78,6 +79,12 @@ class Nature(Protocol):
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
         """`(R,)` lower bounds on Q by weak duality, from code that shares nothing with `values`; slow."""
+
+
+def check_set(name: str, value: object) -> None:
+    """Raises unless `value` has what an ambiguity set has."""
+    number = value if isinstance(value, float | int) and not isinstance(value, bool) else 0.5
+    checks.kind(name, value, callable(getattr(value, "bind", None)), f"an ambiguity set such as L1Ball({number!r})")
 
 
 class AmbiguitySet(Protocol):

@@ -40,6 +40,9 @@ class Contamination:
     fraction: Any
     support: Support = "nominal"
 
+    def __post_init__(self) -> None:
+        checks.numbers("fraction", self.fraction)
+
     def bind(self, mdp: MDP) -> RowNature:
         """See `AmbiguitySet`."""
         checks.one_of("support", self.support, ("nominal", "all"))

@@ -49,6 +49,11 @@ class Interval:
     lower: ArrayLike | None = None
     upper: ArrayLike | None = None
 
+    def __post_init__(self) -> None:
+        for name, bound in (("lower", self.lower), ("upper", self.upper)):
+            if bound is not None:
+                checks.numbers(name, bound)
+
     def bind(self, mdp: MDP) -> RowNature:
         """See `AmbiguitySet`."""
         lower, upper = _given(mdp, "lower", self.lower, 0), _given(mdp, "upper", self.upper, 1)
@@ -80,6 +85,9 @@ class LInfBall:
 
     radius: Any
     support: Support = "nominal"
+
+    def __post_init__(self) -> None:
+        checks.numbers("radius", self.radius)
 
     def bind(self, mdp: MDP) -> RowNature:
         """See `AmbiguitySet`."""

@@ -46,6 +46,9 @@ class L1Ball:
     radius: Any
     support: Support = "nominal"
 
+    def __post_init__(self) -> None:
+        checks.numbers("radius", self.radius)
+
     def bind(self, mdp: MDP) -> RowNature | DenseL1Nature:
         """See `AmbiguitySet`."""
         checks.one_of("support", self.support, ("nominal", "all"))

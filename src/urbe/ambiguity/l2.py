@@ -64,6 +64,9 @@ class L2Ball:
     radius: Any
     support: Support = "nominal"
 
+    def __post_init__(self) -> None:
+        checks.numbers("radius", self.radius)
+
     def bind(self, mdp: MDP) -> RowNature:
         """See `AmbiguitySet`."""
         checks.one_of("support", self.support, ("nominal", "all"))

@@ -10,7 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
-from urbe.ambiguity.base import AmbiguitySet, Nature, WorstCase
+from urbe import checks
+from urbe.ambiguity.base import AmbiguitySet, Nature, WorstCase, check_set
 from urbe.ambiguity.moments import Moments, moments
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
@@ -36,6 +37,15 @@ class Optimistic:
     """
 
     set: AmbiguitySet
+
+    def __post_init__(self) -> None:
+        check_set("set", self.set)
+        if hasattr(self.set, "relaxed"):
+            raise ValueError(
+                f"set is {checks.shown(self.set)}, whose actions share a budget, expected a set for each action, such "
+                "as L1Ball(0.5). A nature that helps spends the whole budget of a state on the action that is taken: "
+                "give the ball itself, with the budget as its radius."
+            )
 
     def bind(self, mdp: MDP) -> OptimisticNature:
         """See `AmbiguitySet`."""

@@ -69,9 +69,9 @@ class SRectangular:
     ball: Any
 
     def __post_init__(self) -> None:
-        if type(self.ball) not in DISTANCES:
-            names = ", ".join(kind.__name__ for kind in DISTANCES)
-            raise ValueError(f"ball is {self.ball!r}, expected one of {names}, whose radius is the budget of a state.")
+        names = ", ".join(kind.__name__ for kind in DISTANCES)
+        expected = f"one of {names}, such as L1Ball(0.5), whose radius is the budget of a state"
+        checks.kind("ball", self.ball, type(self.ball) in DISTANCES, expected)
 
     def bind(self, mdp: MDP) -> StateNature:
         """Checks the budgets against a model, once; the kernels then trust."""
@@ -89,7 +89,7 @@ class SRectangular:
         if isinstance(given, Mapping):
             budget = np.where(mdp.terminal, 0.0, np.nan)
             for state, number in given.items():
-                if not 0 <= state < mdp.n_states:
+                if checks.whole_number("a state of radius", state, 0) >= mdp.n_states:
                     raise ValueError(
                         f"radius names state {state}; the model has the states 0, ..., {mdp.n_states - 1}."
                     )

@@ -72,6 +72,9 @@ class ValueAtRisk:
     level: Any
     weights: ArrayLike | None = None
 
+    def __post_init__(self) -> None:
+        checks.numbers("level", self.level)
+
     def bind(self, mdp: MDP) -> ScenarioNature:
         """See `AmbiguitySet`."""
         return _bind(QUANTILE, mdp, self.kernels, self.level, self.weights)
@@ -93,6 +96,9 @@ class ConditionalValueAtRisk:
     kernels: Any
     level: Any
     weights: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        checks.numbers("level", self.level)
 
     def bind(self, mdp: MDP) -> ScenarioNature:
         """See `AmbiguitySet`."""

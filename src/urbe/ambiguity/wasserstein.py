@@ -56,6 +56,10 @@ class WassersteinBall:
     metric: ArrayLike
     support: Support = "nominal"
 
+    def __post_init__(self) -> None:
+        checks.numbers("radius", self.radius)
+        checks.numbers("metric", self.metric)
+
     def bind(self, mdp: MDP) -> WassersteinNature:
         """See `AmbiguitySet`."""
         checks.one_of("support", self.support, ("nominal", "all"))

@@ -53,6 +53,10 @@ class WeightedL1Ball:
     weights: Any
     support: Support = "nominal"
 
+    def __post_init__(self) -> None:
+        checks.numbers("radius", self.radius)
+        checks.numbers("weights", self.weights)
+
     def bind(self, mdp: MDP) -> RowNature:
         """See `AmbiguitySet`."""
         checks.one_of("support", self.support, ("nominal", "all"))

@@ -17,11 +17,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from urbe import checks
 from urbe.mdp.rows import Rows
 from urbe.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+
+def check_model(name: str, value: object) -> None:
+    """Raises unless `value` is a model."""
+    example = "a model, such as MDP.from_dense(...) or urbe.library.riverswim(6)"
+    checks.kind(name, value, isinstance(value, MDP), example)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -152,8 +159,6 @@ class MDP:
 
     def with_discount(self, discount: float) -> MDP:
         """The same model with another discount."""
-        from urbe import checks
-
         return replace(self, discount=checks.discount(discount))
 
     def with_rows(self, rows: Rows) -> MDP:
@@ -202,12 +207,10 @@ class MDP:
 
     def per_row(self, name: str, value: ArrayLike | Mapping[tuple[int, int], float]) -> FloatArray:
         """`(R,)` numbers from a scalar, `(R,)`, `(S, A)` or `{(s, a): number}`; used for radii."""
-        from urbe import checks
-
         if isinstance(value, Mapping):
             out = np.full(self.n_rows, np.nan)
             for (state, action), number in value.items():
-                out[self.row_of(state, action)] = number
+                out[self.row_of(state, action)] = checks.finite_number(f"{name}[{state}, {action}]", number)
             if np.isnan(out).any():
                 row = int(np.argmax(np.isnan(out)))
                 raise ValueError(f"{name} says nothing for {self.row_name(row)}; give one number for every pair.")

@@ -14,7 +14,7 @@ from urbe.planners.base import PlanningMethod, Task
 from urbe.planners.bci import BCI
 from urbe.planners.held_out import hold_out
 from urbe.planners.safe_plan import SafePlan
-from urbe.posteriors.dirichlet import Posterior
+from urbe.posteriors.dirichlet import Posterior, check_posterior
 from urbe.solvers.iterate import Progress
 from urbe.solvers.solution import Solution
 from urbe.solvers.solve import solve
@@ -62,6 +62,11 @@ def plan(
     >>> round(safe.guaranteed_at_start, 1), round(safe.held_out.percentile(0.05), 1), round(safe.held_out.mean, 1)
     (2.7, 3.9, 4.6)
     """
+    check_posterior("posterior", posterior)
+    checks.generator("rng", rng)
+    if method is not None:
+        fits = callable(getattr(method, "answer", None))
+        checks.kind("method", method, fits, "a planning method such as BCI() or VaRBellman()")
     share = checks.number("confidence", confidence, 0.0, 1.0, closed=False)
     if share == 0.0:
         raise ValueError("confidence is 0, expected a number between 0 and 1, such as 0.95.")

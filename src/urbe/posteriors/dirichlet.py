@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks
-from urbe.mdp.model import MDP
+from urbe.mdp.model import MDP, check_model
 from urbe.mdp.rows import Rows
 from urbe.posteriors.rewards import NormalGamma, RewardPosterior
 from urbe.posteriors.sampling import dirichlet_draws
@@ -70,6 +70,7 @@ class Posterior:
         rewards: NormalGamma | RewardPosterior | None = None,
     ) -> Posterior:
         """Prior plus counts, a number or `(E,)` each; a prior of 0 is allowed where something was seen."""
+        check_model("model", model)
         before = _per_entry("concentration", prior, model)
         alpha = before + _per_entry("counts", counts, model)
         total = model.rows.row_sums(alpha)
@@ -82,6 +83,8 @@ class Posterior:
             )
         if isinstance(rewards, NormalGamma):
             rewards = rewards.before(model.n_rows)
+        fits = rewards is None or isinstance(rewards, RewardPosterior)
+        checks.kind("rewards", rewards, fits, "NormalGamma(...), or None for known rewards")
         if rewards is not None and rewards.mean.shape != (model.n_rows,):
             raise ValueError(f"rewards has shape {rewards.mean.shape}, expected one per row ({model.n_rows},).")
         return Posterior(model, alpha, before, rewards)
@@ -163,12 +166,14 @@ class Posterior:
 
     def draws(self, rng: np.random.Generator, size: int) -> FloatArray:
         """`(size, E)` probabilities of all rows, drawn `size` times."""
+        checks.generator("rng", rng)
         return dirichlet_draws(
             rng, self.concentration, self.model.rows.entry_start, checks.whole_number("size", size, 0)
         )
 
     def sample(self, rng: np.random.Generator) -> MDP:
         """A model drawn from the posterior (rewards too, where they are uncertain)."""
+        checks.generator("rng", rng)
         reward = None if self.rewards is None else self.rewards.sample(rng)
         return self.model_with(self.draws(rng, 1)[0], reward)
 
@@ -186,6 +191,12 @@ class Posterior:
         rows = self.model.rows
         seen = f"{float(self.seen.sum()):.6g}"
         return f"Posterior({rows.n_rows} rows, {rows.n_entries} feasible successors, {seen} transitions seen)"
+
+
+def check_posterior(name: str, value: object) -> None:
+    """Raises unless `value` is a posterior."""
+    example = "a posterior, such as Posterior.fit(log, discount=0.95) or Posterior.before(model)"
+    checks.kind(name, value, isinstance(value, Posterior), example)
 
 
 def _per_entry(name: str, value: ArrayLike, model: MDP) -> FloatArray:

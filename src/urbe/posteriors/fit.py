@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks
-from urbe.mdp.model import MDP
+from urbe.mdp.model import MDP, check_model
 from urbe.mdp.rows import Rows
 from urbe.posteriors.dirichlet import Posterior
 from urbe.posteriors.locate import locate
 from urbe.posteriors.rewards import NormalGamma, RewardPosterior
 from urbe.posteriors.skeleton import Feasible, infer
-from urbe.posteriors.transitions import Transitions
+from urbe.posteriors.transitions import Transitions, check_transitions
 from urbe.types import FloatArray, IntArray
 
 
@@ -92,6 +92,7 @@ def fit_per_step(
     the arguments see `fit`; the column `step` is needed.
     """
     horizon = checks.whole_number("horizon", horizon, 1)
+    check_transitions("transitions", transitions)
     if transitions.step is None:
         raise ValueError("The log has no column step, expected one: the step within the episode, from 0.")
     if transitions.step.max() >= horizon:
@@ -118,6 +119,7 @@ def update(posterior: Posterior, transitions: Transitions) -> Posterior:
 
     The same as fitting both logs at once, except that nothing is forgotten. Known rewards stay as they are.
     """
+    check_transitions("transitions", transitions)
     data = _weighted(posterior.model, transitions, None)
     counts = np.bincount(data.entry, data.weight, minlength=posterior.model.rows.n_entries)
     known = None if posterior.rewards is None else _reward_posterior(posterior.rewards, data)
@@ -151,8 +153,10 @@ def _read(
     forget: float,
     window: int | None,
 ) -> _Data:
+    check_transitions("transitions", transitions)
     weight = _weights(transitions, forget, window)
     if model is not None:
+        check_model("model", model)
         if (n_states, n_actions, feasible) != (None, None, "observed") or np.size(terminal):
             raise ValueError(
                 "n_states, n_actions, feasible and terminal describe a log without a model, but model= is given and "

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks
-from urbe.posteriors.dirichlet import Posterior
+from urbe.posteriors.dirichlet import Posterior, check_posterior
 from urbe.posteriors.sampling import dirichlet_draws
 from urbe.types import FloatArray, IntArray
 
@@ -141,6 +141,7 @@ def _chi_square_terms(p: FloatArray, centre: FloatArray) -> FloatArray:
 
 def failure(posterior: Posterior, confidence: float, union: bool) -> float:
     """The probability with which one row may fail."""
+    check_posterior("posterior", posterior)
     level = checks.number("confidence", confidence, 0.0, 1.0)
     if not 0.0 < level < 1.0:
         raise ValueError(f"confidence is {confidence}, expected a number above 0 and below 1.")
@@ -172,6 +173,7 @@ def _quantiles(
     posterior: Posterior, confidence: float, rng: np.random.Generator, draws: int, union: bool, terms: Distance
 ) -> FloatArray:
     """`(R,)` the level quantile of the distances of draws from the mean."""
+    checks.generator("rng", rng)
     index = quantile_index(draws, failure(posterior, confidence, union))
     radius = np.empty(posterior.model.n_rows)
     for first, last in _row_blocks(posterior.model.rows.entry_start, draws):

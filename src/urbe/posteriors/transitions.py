@@ -124,6 +124,12 @@ class Transitions:
         return f"Transitions({len(self)} rows: {', '.join(self.columns())})"
 
 
+def check_transitions(name: str, value: object) -> None:
+    """Raises unless `value` is a log."""
+    example = "a log, such as read_log(path) or Transitions.from_columns(frame)"
+    checks.kind(name, value, isinstance(value, Transitions), example)
+
+
 def column_names(given: Sequence[str]) -> dict[str, str]:
     """Which of the `given` names stands for which column; raises when one is missing or named twice."""
     found: dict[str, str] = {}
@@ -151,7 +157,8 @@ def _numbers(name: str, values: Any) -> FloatArray:
 
 
 def _flags(name: str, values: Any) -> BoolArray:
-    flags = _numbers(name, values)
+    given = _readable(name, values, "a number")
+    flags = checks.float_array(name, given.astype(int) if given.dtype == bool else given, ndim=1)
     wrong = (flags != 0.0) & (flags != 1.0)
     if wrong.any():
         at = int(np.argmax(wrong))

@@ -19,12 +19,14 @@ from typing import Any
 
 import numpy as np
 
+from urbe import checks
 from urbe.ambiguity.base import AmbiguitySet, Nature
 from urbe.ambiguity.s_rectangular import SRectangular, StateNature
 from urbe.bellman.operators import FixedPolicyBellman, RectangularBellman
 from urbe.bellman.state_rectangular import StateBellman
 from urbe.mdp.evaluate import policy_rows
 from urbe.mdp.model import MDP
+from urbe.solvers.arguments import check_problem
 from urbe.solvers.evidence import Extended, Problem, duration, evidence_of, geometric
 from urbe.solvers.solution import Solution
 from urbe.types import FloatArray
@@ -87,6 +89,9 @@ def certify(
     >>> certify(solution).holds
     True
     """
+    checks.kind("solution", solution, isinstance(solution, Solution), "a solution of solve or evaluate_policy")
+    if mdp is not None or nature is not None:
+        check_problem(solution.bellman.mdp if mdp is None else mdp, nature, None)
     bellman = solution.bellman
     base = bellman.bellman if isinstance(bellman, FixedPolicyBellman) else bellman
     model = bellman.mdp if mdp is None else mdp

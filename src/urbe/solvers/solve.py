@@ -13,6 +13,7 @@ from urbe.bellman.operators import Bellman, FixedPolicyBellman, RectangularBellm
 from urbe.bellman.state_rectangular import StateBellman
 from urbe.mdp.evaluate import chosen_rows, policy_rows
 from urbe.mdp.model import MDP
+from urbe.solvers.arguments import check_problem
 from urbe.solvers.backward_induction import backward_induction
 from urbe.solvers.bounds import Bracket, require_finite_values
 from urbe.solvers.duration import longest_duration
@@ -58,6 +59,7 @@ def solve(
     >>> bool(solution.gap < 1e-6)
     True
     """
+    check_problem(mdp, nature, method, progress)
     chosen = Exact() if nature is None else nature
     with Workers(threads) as workers:
         bellman = bellman_of(mdp, chosen)
@@ -91,6 +93,9 @@ def evaluate_policy(
     >>> bool((left.value <= urbe.solve(mdp, urbe.L1Ball(0.1)).value).all())
     True
     """
+    check_problem(mdp, nature, method)
+    if isinstance(method, BackwardInduction):
+        raise TypeError(f"method is {method}, expected one without a horizon, such as PartialPolicyIteration().")
     chosen = Exact() if nature is None else nature
     weights = _one_row_each(mdp, policy) if np.ndim(policy) == 1 else policy_rows(mdp, policy)
     bellman = FixedPolicyBellman(bellman_of(mdp, chosen), weights)

@@ -22,7 +22,8 @@ from urbe.bellman.variance import Weights, check_acyclic, of_policy, second_mome
 from urbe.mdp.evaluate import chosen_rows, policy_rows
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
-from urbe.posteriors.dirichlet import Posterior
+from urbe.posteriors.dirichlet import Posterior, check_posterior
+from urbe.solvers.arguments import check_problem
 from urbe.solvers.linear import DENSE_STATES, Plan, plan, solve_system
 from urbe.solvers.methods import Method
 from urbe.solvers.policies import policy_of
@@ -106,6 +107,10 @@ def value_variance(
     >>> plan.deviation[0].round(3)
     array([0.097, 0.126, 0.097, 0.184, 0.15 , 0.292, 0.249, 0.323])
     """
+    check_posterior("posterior", posterior)
+    check_problem(posterior.model, nature, method)
+    if local is not None:
+        checks.kind("local", local, callable(getattr(local, "bind", None)), "a local uncertainty such as Calibrated()")
     if isinstance(nature, SRectangular):
         raise ValueError(
             "nature is rectangular in s: its worst case has no sensitivity to the rows on their own. Use the same set "
