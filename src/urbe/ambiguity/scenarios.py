@@ -117,7 +117,7 @@ def _bind(rule: ScenarioRule, mdp: MDP, kernels: Kernels, level: Any, weights: A
         else checks.distribution("weights", weights, n_scenarios)
     )
     counted = weight > 0.0
-    members = np.ascontiguousarray(members[:, counted])
+    members = np.ascontiguousarray(members if counted.all() else members[:, counted])
     return ScenarioNature(rule, rows, mdp.discount, members, levels, np.ascontiguousarray(weight[counted]))
 
 
@@ -170,5 +170,5 @@ def _distributions(mdp: MDP, rows: Rows, members: FloatArray) -> FloatArray:
             f"of {least[row, k]:g}, expected a distribution. "
             f"{checks.some(int(wrong.sum()), wrong.size, 'row', 'rows')} wrong over all scenarios."
         )
-    scaled: FloatArray = members / np.repeat(total, rows.length, axis=0)
-    return scaled
+    scaled: FloatArray = np.repeat(total, rows.length, axis=0)
+    return np.divide(members, scaled, out=scaled)

@@ -15,6 +15,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Int32, UInt64
 
+from urbe import memory
+
 
 class Successors(NamedTuple):
     """Where the members lead from a state and an action."""
@@ -47,8 +49,27 @@ class Replay(NamedTuple):
     inserted: Int32[Array, ""]
 
 
+def replay_bytes(capacity: int, obs_size: int, members: int, outcomes: int) -> dict[str, float]:
+    """The size of a replay, by part."""
+    return {
+        f"{capacity} observations of {obs_size} numbers, and the ones after them": 4.0 * capacity * 2 * obs_size,
+        f"where {members} members lead from each of {capacity} transitions": (
+            4.0 * capacity * members * (2 + outcomes * (1 + obs_size))
+        ),
+        f"actions and marks of {capacity} transitions": 13.0 * capacity,
+    }
+
+
 def init_replay(capacity: int, obs_size: int, members: int, outcomes: int) -> Replay:
-    """An empty one."""
+    """An empty one.
+
+    Raises:
+      NotEnoughMemory: it does not fit.
+    """
+    memory.require(
+        replay_bytes(capacity, obs_size, members, outcomes),
+        "Use a smaller capacity, fewer members, or smaller observations.",
+    )
     f, i = jnp.float32, jnp.int32
     return Replay(
         obs=jnp.zeros((capacity, obs_size), f),

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
+from urbe import memory
 from urbe.types import FloatArray, IntArray
 
 
@@ -128,6 +129,10 @@ class Rows:
         if self.is_dense:
             return self
         size = self.n_rows * self.n_states
+        memory.require(
+            {f"rows that list all {self.n_states} states in each of {self.n_rows} rows": 12.0 * size},
+            'Use support="nominal", a set that stays sparse (L1Ball), or a smaller model.',
+        )
         probability = np.zeros(size)
         at = self.entry_row.astype(np.int64) * self.n_states + self.successor
         probability[at] = self.probability

@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from urbe import checks
+from urbe import checks, memory
 from urbe.posteriors.dirichlet import Posterior
 from urbe.types import FloatArray
 
@@ -55,5 +55,16 @@ def quantile_rank(n_rows: int, delta: float, draws: int) -> int:
 
 
 def drawn_rows(posterior: Posterior, rng: np.random.Generator, draws: int) -> FloatArray:
-    """`(E, M)` drawn probabilities, one column per draw."""
+    """`(E, M)` drawn probabilities, one column per draw.
+
+    Raises:
+      NotEnoughMemory: they, and the copy by which a set is bound to them, do not fit.
+    """
+    rows = posterior.model.rows
+    n_numbers = draws * (rows.n_entries + rows.n_rows)
+    memory.require(
+        {f"{draws} draws of {rows.n_rows} rows with {rows.n_entries} successors": 2.0 * 8.0 * n_numbers},
+        "Use fewer draws (draws=..., or a lower confidence, which needs fewer), or a method without draws such as "
+        "HoeffdingSets().",
+    )
     return np.ascontiguousarray(posterior.draws(rng, draws).T)

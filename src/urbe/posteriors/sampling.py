@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from urbe import memory
 from urbe.types import FloatArray, IntArray
 
 SMALL = 0.1
@@ -31,15 +32,22 @@ def dirichlet_draws(
     """
     if len(entry_start) < 2:
         return np.zeros((size, 0))
-    first, length = entry_start[:-1], np.diff(entry_start)
+    n_numbers = size * len(concentration)
     small = concentration < SMALL
+    arrays = max(2.0, 1.0 + 3.0 * small.mean())  # the draws and what normalises them; three more for small ones
+    memory.require(
+        {f"{size} draws of {len(concentration)} probabilities": arrays * 8.0 * n_numbers},
+        "Use fewer draws, or a model with fewer successors.",
+    )
+    first, length = entry_start[:-1], np.diff(entry_start)
     gamma = rng.standard_gamma(np.where(small, concentration + 1.0, concentration), (size, len(concentration)))
     if small.any():
-        log = np.log(gamma)
+        log = np.log(gamma, out=gamma)
         chosen = concentration[small]
         log[:, small] -= rng.standard_exponential((size, len(chosen))) / np.maximum(chosen, LEAST)
         log[:, concentration == 0.0] = -np.inf
         largest = np.maximum.reduceat(log, first, axis=1)
-        gamma = np.exp(log - np.repeat(largest, length, axis=1))
+        log -= np.repeat(largest, length, axis=1)
+        gamma = np.exp(log, out=log)
     gamma /= np.repeat(np.add.reduceat(gamma, first, axis=1), length, axis=1)
     return gamma

@@ -1,0 +1,107 @@
+"""Memory that this process may still take, and refusals before more than that is asked for.
+
+A process that asks for too much is killed by the kernel without a word. Where arrays grow with what a person chose
+(draws, capacities, dense models), their size is forecast first; see `require` for those who allocate.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+UNNOTICED = 100_000_000
+"""Bytes below which nothing is asked: looking up what is available would cost more than it saves."""
+
+
+class NotEnoughMemory(MemoryError):
+    """What was asked for does not fit into memory; says how much it is, what for, and what to change."""
+
+
+def require(parts: Mapping[str, float], advice: str) -> None:
+    """Raises before something is allocated that does not fit.
+
+    Args:
+      parts: bytes at the peak, by what they are for.
+      advice: what to change, as a sentence.
+
+    Raises:
+      NotEnoughMemory: the parts add up to more than is available.
+    """
+    total = sum(parts.values())
+    if total < UNNOTICED:
+        return
+    left = available()
+    if left is not None and total > left:
+        most = max(parts, key=lambda part: parts[part])
+        of_total = "" if len(parts) == 1 else f", of which {_gigabytes(parts[most])}"
+        raise NotEnoughMemory(
+            f"About {_gigabytes(total)} of memory are needed{of_total} for {most}, but {_gigabytes(left)} are "
+            f"available. {advice}"
+        )
+
+
+def available(root: Path = Path("/")) -> int | None:
+    """Bytes that this process may take without swapping, the limits of its control groups included; None if unknown.
+
+    Args:
+      root: where `proc` and `sys` are.
+    """
+    known = [*_of_machine(root), *_of_groups(root)]
+    return max(min(known), 0) if known else None
+
+
+def _gigabytes(size: float) -> str:
+    return f"{size / 1e9:.3g} GB"
+
+
+def _of_machine(root: Path) -> Iterator[int]:
+    try:
+        lines = (root / "proc/meminfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    found = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+    if found:
+        yield found[0]
+        return
+    try:
+        yield os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):  # no such name, or no such function
+        return
+
+
+def _of_groups(root: Path) -> Iterator[int]:
+    """What each control group above this process leaves, versions 2 and 1."""
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return
+    base = root / "sys/fs/cgroup"
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            yield from _left(base, path, "memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+            yield from _left(base / "memory", path, *names)
+
+
+def _left(base: Path, path: str, limit: str, usage: str, reclaimable: str) -> Iterator[int]:
+    """Of the group and all above it; inside a container the path may be one of the host, and only the base is there."""
+    folder = base / path.lstrip("/")
+    while True:
+        try:
+            most, used = (folder / limit).read_text().strip(), int((folder / usage).read_text())
+            if most != "max":
+                yield int(most) - used + _reclaimable(folder / "memory.stat", reclaimable)
+        except (OSError, ValueError):
+            pass  # no such group here, or one without a limit
+        if folder == base:
+            return
+        folder = folder.parent
+
+
+def _reclaimable(path: Path, name: str) -> int:
+    """Pages of files that the kernel gives up when memory is short."""
+    found = dict(line.split() for line in path.read_text().splitlines())
+    return int(found.get(name, 0))

@@ -1,0 +1,179 @@
+"""Memory: what is available, forecasts held against measured peaks, and refusals before anything is allocated."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import urbe
+from urbe import memory
+from urbe.deep.replay import init_replay, replay_bytes
+from urbe.planners.draws import drawn_rows
+from urbe.posteriors.sampling import dirichlet_draws
+
+GB = 10**9
+
+
+@pytest.fixture
+def little(monkeypatch):
+    """A machine with a hundred bytes left."""
+    monkeypatch.setattr(memory, "UNNOTICED", 0)
+    monkeypatch.setattr(memory, "available", lambda: 100)
+
+
+@pytest.mark.usefixtures("little")
+def test_a_refusal_says_how_much_what_for_and_what_to_do():
+    with pytest.raises(memory.NotEnoughMemory) as refused:
+        memory.require({"a table": 2 * GB, "an index": GB}, "Use a smaller table.")
+    assert str(refused.value) == (
+        "About 3 GB of memory are needed, of which 2 GB for a table, but 1e-07 GB are available. Use a smaller table."
+    )
+    assert isinstance(refused.value, MemoryError)  # which the command line prints without a traceback
+
+
+def test_what_fits_or_is_unknown_or_small_is_let_through(monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: 3 * GB)
+    memory.require({"a table": 3 * GB}, "")
+    monkeypatch.setattr(memory, "available", lambda: None)
+    memory.require({"a table": 1e30}, "")
+    monkeypatch.setattr(memory, "available", lambda: 0)
+    memory.require({"a table": memory.UNNOTICED - 1}, "")
+
+
+REFUSED = {
+    "a replay": (lambda: init_replay(1000, 30, 4, 2), "smaller capacity, fewer members"),
+    "draws": (lambda: dirichlet_draws(np.random.default_rng(0), np.ones(4), np.array([0, 4]), 99), "fewer draws"),
+    "planning": (
+        lambda: drawn_rows(urbe.Posterior.before(urbe.library.riverswim(6)), np.random.default_rng(0), 99),
+        "Use fewer draws",
+    ),
+    "all states": (lambda: urbe.L2Ball(0.1, support="all").bind(urbe.library.riverswim(6)), 'support="nominal"'),
+}
+
+
+@pytest.mark.usefixtures("little")
+@pytest.mark.parametrize("case", REFUSED)
+def test_large_things_are_refused_with_advice(case):
+    call, advice = REFUSED[case]
+    with pytest.raises(memory.NotEnoughMemory) as refused:
+        call()
+    assert advice in str(refused.value)
+
+
+def fake(root, meminfo=None, cgroup="", **files):
+    """A tree like that of Linux."""
+    (root / "proc/self").mkdir(parents=True)
+    if meminfo is not None:
+        (root / "proc/meminfo").write_text(f"MemTotal: 9 kB\nMemAvailable: {meminfo // 1024} kB\n")
+    (root / "proc/self/cgroup").write_text(cgroup)
+    for folder, contents in files.items():
+        path = root / "sys/fs/cgroup" / folder.replace("__", "/").replace("base", "")
+        path.mkdir(parents=True, exist_ok=True)
+        for name, content in contents.items():
+            (path / name).write_text(f"{content}\n")
+    return root
+
+
+V2 = {"memory.max": 3000, "memory.current": 2500, "memory.stat": "anon 1\ninactive_file 200"}
+V1 = {"memory.limit_in_bytes": 5000, "memory.usage_in_bytes": 4000, "memory.stat": "total_inactive_file 30"}
+FREE = {**V2, "memory.max": "max"}
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({}, 1024 * 1024),
+        ({"cgroup": "0::/a/b\n", "a__b": V2}, 700),  # 3000 - 2500 + 200 that the kernel gives up
+        ({"cgroup": "0::/a/b\n", "a": V2, "a__b": FREE}, 700),  # the limit of a group above
+        ({"cgroup": "0::/of/the/host\n", "base": V2}, 700),  # inside a container
+        ({"cgroup": "0::/a\n", "a": FREE}, 1024 * 1024),
+        ({"cgroup": "7:cpu,memory:/a\n0::/\n", "memory__a": V1}, 1030),
+        ({"cgroup": "0::/a\n", "a": {**V2, "memory.current": 9000}}, 0),
+    ],
+)
+def test_the_least_of_machine_and_groups_is_available(tmp_path, told, expected):
+    assert memory.available(fake(tmp_path, 1024 * 1024, **told)) == expected
+
+
+def test_without_linux_the_system_is_asked_and_may_not_know(tmp_path, monkeypatch):
+    names = {"SC_AVPHYS_PAGES": 7, "SC_PAGE_SIZE": 100}
+    monkeypatch.setattr(memory.os, "sysconf", names.__getitem__)
+    assert memory.available(tmp_path) == 700
+
+    def unknown(_):
+        raise ValueError("unrecognized configuration name")
+
+    monkeypatch.setattr(memory.os, "sysconf", unknown)
+    assert memory.available(tmp_path) is None
+
+
+PEAK = """
+import sys
+import numpy as np
+
+def peak(make):
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+    with open("/proc/self/statm") as file:
+        before = int(file.read().split()[1]) * 4096
+    made = make()
+    with open("/proc/self/status") as file:
+        highest = next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
+    return highest - before
+"""
+
+MEASURED = {
+    "replay": """
+import jax
+from urbe.deep.replay import init_replay, replay_bytes
+jax.block_until_ready(init_replay(9, 300, 4, 2))
+print(peak(lambda: jax.block_until_ready(init_replay(15_000, 300, 4, 2))))
+""",
+    "draws": """
+from urbe.posteriors.sampling import dirichlet_draws
+start = np.arange(0, 20_001, 10)
+dirichlet_draws(np.random.default_rng(0), np.ones(20_000), start, 1)
+print(peak(lambda: dirichlet_draws(np.random.default_rng(0), np.ones(20_000), start, 600)))
+""",
+    "small draws": """
+from urbe.posteriors.sampling import dirichlet_draws
+start = np.arange(0, 20_001, 10)
+dirichlet_draws(np.random.default_rng(0), np.full(20_000, 0.05), start, 1)
+print(peak(lambda: dirichlet_draws(np.random.default_rng(0), np.full(20_000, 0.05), start, 300)))
+""",
+    "all states": """
+import urbe
+rows = urbe.library.garnet(1500, 6, 3, seed=0, discount=0.9).rows
+print(peak(rows.with_all_states))
+""",
+}
+FORECAST = {
+    "replay": sum(replay_bytes(15_000, 300, 4, 2).values()),
+    "draws": 2.0 * 8 * 20_000 * 600,
+    "small draws": 4.0 * 8 * 20_000 * 300,
+    "all states": 12.0 * 9000 * 1500,
+}
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize("what", MEASURED)
+def test_forecasts_are_within_a_fifth_of_the_measured_peak(what):
+    done = subprocess.run([sys.executable, "-c", PEAK + MEASURED[what]], capture_output=True, text=True, check=True)
+    assert FORECAST[what] == pytest.approx(float(done.stdout), rel=0.2)
+
+
+@pytest.mark.parametrize("what", ["draws", "small draws", "all states", "replay"])
+def test_forecasts_are_those_that_are_asked_for(what, monkeypatch):
+    asked = []
+    monkeypatch.setattr(memory, "require", lambda parts, _: asked.append(sum(parts.values())))
+    start = np.arange(0, 20_001, 10)
+    if what == "draws":
+        dirichlet_draws(np.random.default_rng(0), np.ones(20_000), start, 600)
+    elif what == "small draws":
+        dirichlet_draws(np.random.default_rng(0), np.full(20_000, 0.05), start, 300)
+    elif what == "replay":
+        init_replay(15_000, 300, 4, 2)
+    else:
+        urbe.library.garnet(1500, 6, 3, seed=0, discount=0.9).rows.with_all_states()
+    assert asked == [pytest.approx(FORECAST[what])]
