@@ -1,5 +1,9 @@
 """Deep agents in JAX (extra `urbe[deep]`): DQN, robust DQN, DQN-UBE, DQN-URBE and soft-robust DQN."""
 
+from urbe.extras import need as _need
+
+_need("Deep agents", "jax", "jaxtyping")
+
 from urbe.deep import paper as paper
 from urbe.deep.agent import Agent as Agent
 from urbe.deep.host.adapters import Adapter as Adapter

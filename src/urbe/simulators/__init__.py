@@ -1,5 +1,9 @@
 """Simulators with named parameters, in JAX, and uncertainty sets over them (extra `urbe[deep]`)."""
 
+from urbe.extras import need as _need
+
+_need("Simulators", "jax", "jaxtyping")
+
 from urbe.simulators.acrobot import Acrobot as Acrobot
 from urbe.simulators.acrobot import AcrobotParams as AcrobotParams
 from urbe.simulators.base import Arrival as Arrival
