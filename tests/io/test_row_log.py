@@ -1,6 +1,7 @@
 """Logs grow by whole lines, come back exactly, and can be cut back."""
 
 import csv
+import hashlib
 import re
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from urbe.io.errors import CheckpointError
-from urbe.io.row_log import RowLog, read_rows
+from urbe.io.row_log import RowLog, difference, read_rows, repair
 
 floats = st.floats(width=64) | st.floats(width=32)
 
@@ -172,3 +173,64 @@ def test_a_missing_log_is_named(tmp_path):
         read_rows(tmp_path / "log.csv")
     with pytest.raises(FileNotFoundError):
         RowLog(tmp_path / "no" / "log.csv", ["a"])
+
+
+# damage
+
+
+ROWS = {"step": np.array([50, 100]), "loss": np.array([0.25, np.nan]), "mean": np.array([-1e-05, 3.0])}
+
+
+def written(file):
+    with RowLog(file, list(ROWS)) as log:
+        log.extend(ROWS)
+        return file.read_bytes(), log.digest()
+
+
+def test_the_digest_is_that_of_the_bytes_however_they_came(tmp_path):
+    data, digest = written(tmp_path / "log.csv")
+    assert digest == hashlib.sha256(data).hexdigest()
+    with RowLog(tmp_path / "log.csv", list(ROWS), len(data)) as log:
+        assert log.digest() == digest
+        log.append({"step": 1, "loss": 2, "mean": 3})
+        assert log.digest() == hashlib.sha256((tmp_path / "log.csv").read_bytes()).hexdigest()
+        log.truncate(len(data))
+        assert log.digest() == digest
+
+
+def test_every_flipped_bit_is_found_by_its_line_and_repaired(memory):
+    file = memory / "log.csv"
+    data, _ = written(file)
+    assert difference(file, list(ROWS), ROWS) is None
+    for at in range(len(data)):
+        for bit in range(8):
+            damaged = bytearray(data)
+            damaged[at] ^= 1 << bit
+            file.write_bytes(damaged)
+            line = data[:at].count(b"\n") + 1
+            position, found = repair(file, list(ROWS), ROWS)
+            assert position == len(data)
+            assert found is not None
+            assert found.startswith((f"line {line} is ", f"has {len(data)} bytes"))
+            assert file.read_bytes() == data
+            assert repair(file, list(ROWS), ROWS) == (len(data), None)
+
+
+@pytest.mark.parametrize("length", [0, 3, 15, 16, 17, 30])
+def test_lost_lines_are_written_again(length, memory):
+    file = memory / "log.csv"
+    data, _ = written(file)
+    file.write_bytes(data[:length])
+    assert repair(file, list(ROWS), ROWS).found is not None
+    assert file.read_bytes() == data
+    file.unlink()
+    assert repair(file, list(ROWS), ROWS).found == "is missing."
+    assert file.read_bytes() == data
+
+
+def test_lines_that_follow_the_rows_are_no_damage(memory):
+    file = memory / "log.csv"
+    data, _ = written(file)
+    file.write_bytes(data + b"150,1.0,2.0\nhalf a li")
+    assert repair(file, list(ROWS), ROWS) == (len(data), None)
+    assert file.read_bytes() == data + b"150,1.0,2.0\nhalf a li"

@@ -11,10 +11,11 @@ import sys
 import numpy as np
 import pytest
 
+from urbe.io import runs as runs_module
 from urbe.io.errors import CheckpointError
 from urbe.io.lock import RunLocked
 from urbe.io.row_log import read_rows
-from urbe.io.runs import RunDirectory, read_checkpoint, read_config, read_finished, saved_steps
+from urbe.io.runs import LogDamaged, RunDirectory, read_checkpoint, read_config, read_finished, saved_steps
 from urbe.io.tensors import save_tensors
 
 CONFIG = {"seed": 3, "net": {"sizes": [64, 32], "rate": 1e-3}, "name": None}
@@ -319,3 +320,56 @@ def test_a_reader_follows_a_run_that_goes_on(tmp_path, monkeypatch):
 
         monkeypatch.setattr(runs, "load_tensors", overtaken)
         assert read_checkpoint(tmp_path).step == 2
+
+
+# damaged logs
+
+
+def logged(folder):
+    """A run with a log of which a checkpoint knows two rows; its bytes."""
+    with RunDirectory(folder, CONFIG) as run:
+        log = run.log("log.csv", ["x", "y"])
+        log.extend({"x": [1, 2], "y": [0.5, 0.25]})
+        run.save(1, {})
+    return (folder / "log.csv").read_bytes()
+
+
+def test_every_flipped_byte_of_a_log_is_refused(memory):
+    data = logged(memory / "run")
+    for at in range(len(data)):
+        damaged = bytearray(data)
+        damaged[at] ^= 1
+        (memory / "run" / "log.csv").write_bytes(damaged)
+        with RunDirectory(memory / "run", CONFIG) as run, pytest.raises(CheckpointError, match=r"log\.csv: "):
+            run.log("log.csv", ["x", "y"])
+    (memory / "run" / "log.csv").write_bytes(data)
+    with RunDirectory(memory / "run", CONFIG) as run:
+        run.log("log.csv", ["x", "y"])
+
+
+def test_a_log_is_repaired_from_rows_that_are_kept_elsewhere(memory):
+    data = logged(memory / "run")
+    (memory / "run" / "log.csv").write_bytes(data.replace(b"0.25", b"0.35") + b"3,4.0\n")
+    (memory / "run" / ".log.csv.0123456789abcdef.tmp").write_bytes(b"half")  # of a repair that was killed
+    rows = {"x": np.array([1, 2]), "y": np.array([0.5, 0.25])}
+    told = r"log.csv: line 3 is b'2,0.35', expected b'2,0.25'. Repaired from the newest checkpoint."
+    with RunDirectory(memory / "run", CONFIG) as run:
+        with pytest.warns(LogDamaged, match=re.escape(told)):
+            log = run.log("log.csv", ["x", "y"], rows)
+        assert (memory / "run" / "log.csv").read_bytes() == data
+        log.append({"x": 3, "y": 1.5})
+        run.save(2, {})
+    with RunDirectory(memory / "run", CONFIG) as run:
+        run.log("log.csv", ["x", "y"])
+    assert (memory / "run" / "log.csv").read_bytes() == data + b"3,1.5\n"
+    assert not list((memory / "run").glob(".*"))
+
+
+def test_checkpoints_of_before_there_were_digests_are_read(memory, monkeypatch):
+    def without(folder, tensors, about):
+        save_tensors(folder, tensors, {name: value for name, value in about.items() if name != "sha256"})
+
+    monkeypatch.setattr(runs_module, "save_tensors", without)
+    data = logged(memory / "run")
+    with RunDirectory(memory / "run", CONFIG) as run:
+        assert run.log("log.csv", ["x", "y"]).position() == len(data)

@@ -120,7 +120,7 @@ def _read(path: Path_) -> Saved:
         tensors, about = newest.tensors, newest.about
     else:
         tensors, about = load_tensors(path)
-        if about.keys() == {"step", "logs", "about"} and type(about["about"]) is dict:  # one checkpoint of a run
+        if about.keys() >= {"step", "logs", "about"} and type(about["about"]) is dict:  # one checkpoint of a run
             about = about["about"]
     version = about.get("version")
     if type(version) is not int or version < 1 or not about.keys() >= _PARTS.keys():

@@ -4,21 +4,25 @@ A line is in the kernel's hands when `append` returns, so that a killed process 
 Floats are written as Python's `repr` does, the shortest text that reads back to the same bits; integers never look like
 floats, so that types come back too. A resumed run cuts its logs to where its checkpoint found them; what follows is
 then what would have followed without interruption, byte for byte.
+
+A line of digits with one digit changed is a line of digits. `RowLog.digest` detects such damage, and `repair` undoes it
+for whoever has the rows elsewhere.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks
-from urbe.io.atomic import sync_folder
+from urbe.io.atomic import replace_files, sync_folder, text_writer
 from urbe.io.errors import CheckpointError
 from urbe.io.sealed import read_bytes
 
@@ -41,7 +45,7 @@ class RowLog:
 
     def __init__(self, path: str | os.PathLike[str], columns: Sequence[str], position: int | None = None) -> None:
         self.path, self.columns = path, _names(columns)
-        self._header = (",".join(self.columns) + "\n").encode()
+        self._header = _header(self.columns)
         fresh = os.O_CREAT | os.O_TRUNC if position is None else 0
         try:
             self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | fresh, 0o666)
@@ -51,7 +55,7 @@ class RowLog:
             message = f"is missing, expected at least {position} bytes. Put it back, or start the run anew."
             raise CheckpointError(path, message) from None
         try:
-            self._length = 0
+            self._length, self._hash = 0, hashlib.sha256()
             if position is None:
                 self._write(self._header)
                 sync_folder(os.path.dirname(os.path.abspath(path)))
@@ -72,16 +76,15 @@ class RowLog:
 
     def extend(self, rows: Mapping[str, ArrayLike]) -> None:
         """Adds many rows at once, `(N,)` numbers for each column; either all of them are added or none."""
-        if set(rows) != set(self.columns):
-            told = f"{checks.listing([*rows]) or 'nothing'}, expected {checks.listing(self.columns)}"
-            raise ValueError(f"rows has the columns {told}.")
-        texts = {name: _texts(name, np.asarray(rows[name])) for name in self.columns}
-        checks.same_length(texts)
-        self._write("".join(f"{','.join(row)}\n" for row in zip(*texts.values(), strict=True)).encode())
+        self._write(_lines(self.columns, rows))
 
     def position(self) -> int:
         """The length in bytes, to give back to `truncate` one day."""
         return self._length
+
+    def digest(self) -> str:
+        """The SHA-256 of all bytes up to `position()`, in hexadecimal."""
+        return self._hash.hexdigest()
 
     def truncate(self, position: int) -> None:
         """Cuts what was added after `position`, which must be the end of a line.
@@ -103,7 +106,7 @@ class RowLog:
         if position < len(self._header) or os.pread(self._file, 1, position - 1) != b"\n":
             raise CheckpointError(self.path, f"has no line that ends at byte {position}: it is not the same log.")
         os.ftruncate(self._file, position)
-        self._length = position
+        self._length, self._hash = position, self._hashed(position)
 
     def sync(self) -> None:
         """Returns when all rows are on the disk."""
@@ -134,6 +137,62 @@ class RowLog:
             os.ftruncate(self._file, self._length)  # no half lines
             raise
         self._length += len(data)
+        self._hash.update(data)
+
+    def _hashed(self, position: int) -> Any:
+        found, at = hashlib.sha256(), 0
+        while at < position and (data := os.pread(self._file, min(position - at, 1 << 20), at)):
+            found.update(data)
+            at += len(data)
+        return found
+
+
+class Repair(NamedTuple):
+    """What `repair` did.
+
+    Attributes:
+      position: the length of the log in bytes, up to the last of its rows.
+      found: what was wrong with the file, a sentence without its subject; None when nothing was.
+    """
+
+    position: int
+    found: str | None
+
+
+def repair(path: str | os.PathLike[str], columns: Sequence[str], rows: Mapping[str, ArrayLike]) -> Repair:
+    """Makes a log begin with these rows, byte for byte; one that does so already is not touched.
+
+    Args:
+      path: the file; a missing one is written.
+      columns: names of the columns.
+      rows: `(N,)` numbers for each column. Lines that follow them in a sound file stay.
+    """
+    found, expected = difference(path, columns, rows), rendered(columns, rows)
+    if found is not None:
+        replace_files({path: text_writer([expected.decode()])})
+    return Repair(len(expected), found)
+
+
+def difference(path: str | os.PathLike[str], columns: Sequence[str], rows: Mapping[str, ArrayLike]) -> str | None:
+    """Where a log first differs from these rows, a sentence without its subject; None when it begins with them."""
+    expected = rendered(columns, rows)
+    try:
+        data = read_bytes(path)
+    except CheckpointError as error:
+        return error.message
+    if data.startswith(expected):
+        return None
+    lines = enumerate(zip(data.split(b"\n"), expected.split(b"\n"), strict=False), 1)
+    for number, (found, right) in lines:
+        if found != right and right:
+            return f"line {number} is {found[:200]!r}, expected {right[:200]!r}."
+    return f"has {len(data)} bytes, expected at least {len(expected)}: lines are lost."
+
+
+def rendered(columns: Sequence[str], rows: Mapping[str, ArrayLike]) -> bytes:
+    """The bytes of a log with these columns and rows."""
+    names = _names(columns)
+    return _header(names) + _lines(names, rows)
 
 
 def read_rows(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
@@ -182,6 +241,19 @@ def _names(columns: Sequence[str]) -> tuple[str, ...]:
     if not columns:
         raise ValueError("columns is empty, expected at least one name.")
     return tuple(columns)
+
+
+def _header(columns: Sequence[str]) -> bytes:
+    return (",".join(columns) + "\n").encode()
+
+
+def _lines(columns: Sequence[str], rows: Mapping[str, ArrayLike]) -> bytes:
+    if set(rows) != set(columns):
+        told = f"{checks.listing([*rows]) or 'nothing'}, expected {checks.listing(columns)}"
+        raise ValueError(f"rows has the columns {told}.")
+    texts = {name: _texts(name, np.asarray(rows[name])) for name in columns}
+    checks.same_length(texts)
+    return "".join(f"{','.join(row)}\n" for row in zip(*texts.values(), strict=True)).encode()
 
 
 def _texts(name: str, column: np.ndarray) -> list[str]:

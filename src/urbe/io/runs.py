@@ -6,8 +6,9 @@
     log.csv ...               logs (`urbe.io.row_log`)
     finished.json             the run is done
 
-A checkpoint knows how long each log was. Opened again, a run goes on from its newest checkpoint: logs are cut to what
-they were then, so that a run interrupted at any moment leaves the bytes of one that never was.
+A checkpoint knows the length and the SHA-256 of each log. Opened again, a run goes on from its newest checkpoint: logs
+are cut to what they were then, so that a run interrupted at any moment leaves the bytes of one that never was. A log
+with other bytes than the checkpoint knew is refused, or repaired from rows that the caller has kept elsewhere.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -22,12 +24,13 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.io import lock
 from urbe.io.atomic import sync_folder
 from urbe.io.errors import CheckpointError
-from urbe.io.row_log import RowLog
+from urbe.io.row_log import RowLog, repair
 from urbe.io.sealed import read_sealed, require_plain, write_sealed
 from urbe.io.tensors import delete_checkpoint, is_complete, load_tensors, read_manifest, save_tensors, sweep
 
@@ -36,7 +39,11 @@ CONFIG, FINISHED, LOCK, CHECKPOINTS = "config.json", "finished.json", "lock", "c
 _DIGITS = 12
 _STEP = re.compile(rf"[0-9]{{{_DIGITS}}}")
 _LOG = re.compile(r"[A-Za-z0-9_-]+\.csv")
-_TEMPORARY = re.compile(r"\.(config|finished)\.json\.[0-9a-f]{16}\.tmp")
+_TEMPORARY = re.compile(rf"\.(config\.json|finished\.json|{_LOG.pattern})\.[0-9a-f]{{16}}\.tmp")
+
+
+class LogDamaged(UserWarning):
+    """A log is not what the newest checkpoint knows; says what was found, and what became of it."""
 
 
 class Checkpoint(NamedTuple):
@@ -93,6 +100,7 @@ class RunDirectory:
             self._clean()
             steps = saved_steps(self.path)
             self._positions = _saved_positions(self.path, steps[-1]) if steps else {}
+            self._digests = _saved_digests(self.path, steps[-1]) if steps else {}
         except BaseException:
             self.close()
             raise
@@ -113,15 +121,37 @@ class RunDirectory:
             lock.release(self._lock)
             self._lock = None
 
-    def log(self, name: str, columns: Sequence[str]) -> RowLog:
-        """Opens a log: as the newest checkpoint knew it, or empty if it did not."""
+    def log(self, name: str, columns: Sequence[str], rows: Mapping[str, ArrayLike] | None = None) -> RowLog:
+        """Opens a log: as the newest checkpoint knew it, or empty if it did not.
+
+        Args:
+          name: of the file.
+          columns: names of the columns.
+          rows: what the newest checkpoint itself holds of this log, `(N,)` numbers for each column. A file that does
+            not begin with them is written again, with the warning `LogDamaged`.
+
+        Raises:
+          CheckpointError: without `rows`, the file is missing or damaged.
+        """
         self._require_open()
         if not _LOG.fullmatch(name):
             raise ValueError(f"name is {name!r}, expected letters, digits, '_' and '-', then '.csv'.")
         if name in self._logs:
             raise ValueError(f"name is {name!r}, which is open already; keep what the first call returned.")
-        self._logs[name] = RowLog(self.path / name, columns, self._positions.get(name))
-        return self._logs[name]
+        position = self._positions.get(name)
+        if rows is not None:
+            position, found = repair(self.path / name, columns, rows)
+            if found is not None:
+                message = f"{self.path / name}: {found} Repaired from the newest checkpoint."
+                warnings.warn(message, LogDamaged, stacklevel=2)
+        log = self._logs[name] = RowLog(self.path / name, columns, position)
+        if rows is None and log.digest() != self._digests.get(name, log.digest()):
+            raise CheckpointError(
+                self.path / name,
+                f"is damaged: its first {position} bytes have the SHA-256 {log.digest()}, expected "
+                f"{self._digests[name]}, as the newest checkpoint knew it. Put it back, or start the run anew.",
+            )
+        return log
 
     def save(self, step: int, tensors: Mapping[str, np.ndarray], about: Mapping[str, Any] | None = None) -> None:
         """Saves a checkpoint, with the lengths of the logs, then deletes those no longer kept.
@@ -142,9 +172,10 @@ class RunDirectory:
         for log in self._logs.values():
             log.sync()  # a checkpoint never knows of lines that are not on the disk
         positions = {**self._positions, **{name: log.position() for name, log in self._logs.items()}}
-        told = {"step": step, "logs": positions, "about": dict(about or {})}
+        digests = {**self._digests, **{name: log.digest() for name, log in self._logs.items()}}
+        told = {"step": step, "logs": positions, "sha256": digests, "about": dict(about or {})}
         save_tensors(_folder(self.path, step), tensors, told)
-        self._positions = positions
+        self._positions, self._digests = positions, digests
         self._rotate()
 
     def latest(self) -> Checkpoint | None:
@@ -269,6 +300,13 @@ def _saved_positions(path: Path, step: int) -> dict[str, int]:
         if not _LOG.fullmatch(name) or type(position) is not int or position < 0:
             raise CheckpointError(folder, f"gives the log {name!r} the length {position!r}, expected bytes of a .csv.")
     return positions
+
+
+def _saved_digests(path: Path, step: int) -> dict[str, str]:
+    """By name of the log; empty in checkpoints of before there were any."""
+    folder = _folder(path, step)
+    about = read_manifest(folder).about
+    return _dict(folder, about, "sha256") if "sha256" in about else {}
 
 
 def _run_part(folder: Path, about: dict[str, Any], name: str) -> dict[str, Any]:
