@@ -31,9 +31,12 @@ def run(capsys, *arguments):
 
 def test_says_where_the_report_is(figures, tmp_path, capsys):
     output = tmp_path / "results"
-    code, out, _ = run(capsys, "--output", output, "--processes", 1)
+    code, out, err = run(capsys, "--output", output, "--processes", 1)
     assert code == 0
     assert out == f"The report is {output / 'index.html'}\n"
+    lines = err.splitlines()  # no terminal here: a line at the start, now and then, and at the end
+    assert lines[0].startswith("urbe reproduce: 0 of 4 cells")
+    assert lines[-1].startswith("urbe reproduce: 4 of 4 cells in ")
     assert {path.name for path in (output / "rows").iterdir()} == {
         f"{n}.{kind}" for n in ("quiet", "loud") for kind in ("csv", "parquet")
     }
@@ -100,14 +103,6 @@ def test_ray_that_is_not_installed_is_named(tmp_path, capsys, monkeypatch):
     assert code == 2
     assert 'pip install "urbe[ray]"' in err
     assert not (tmp_path / "results").exists()
-
-
-@pytest.mark.parametrize(
-    ("seconds", "told"),
-    [(None, ""), (0.0, ""), (90.0, "soon done"), (600.0, "10 min left"), (36000.0, "10.0 h left")],
-)
-def test_time_left_in_words(seconds, told):
-    assert reproduce._left(seconds) == told
 
 
 def test_the_bar_names_running_cells_and_how_far_they_are():

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from urbe.progress import progress
 
 if TYPE_CHECKING:
     from urbe.sweep.launcher import Launcher
@@ -108,19 +107,12 @@ def _launcher(options: argparse.Namespace) -> Launcher:
 @contextmanager
 def _bar() -> Iterator[Watch]:
     """Gives a function that shows a sweep's status."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[left]}"),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("reading", total=None, left="")
+    with progress("urbe reproduce", None, unit="cells") as show:
 
         def watch(status: dict[str, Any]) -> None:
             ended = status["done"] + status["failed"]
             total = ended + status["waiting"] + status["running"]
-            bar.update(task, total=total, completed=ended, description=_doing(status), left=_left(status["left"]))
+            show(ended, _doing(status), total=total, left=status["left"] or None)
 
         yield watch
 
@@ -131,10 +123,3 @@ def _doing(status: dict[str, Any]) -> str:
     ]
     more = f" and {status['running'] - 2} more" if status["running"] > 2 else ""
     return ", ".join(told) + more if told else {"running": "running", "done": "drawing"}.get(status["state"], "")
-
-
-def _left(seconds: float | None) -> str:
-    if not seconds:
-        return ""
-    minutes = seconds / 60.0
-    return f"{minutes / 60:.1f} h left" if minutes > 90 else f"{minutes:.0f} min left" if minutes > 2 else "soon done"

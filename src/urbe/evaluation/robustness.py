@@ -19,11 +19,11 @@ from urbe.evaluation.episodes import Episodes, draws
 from urbe.evaluation.grids import Grid, Points, points_of
 from urbe.evaluation.gym_world import EnvSource, GymWorld
 from urbe.evaluation.policies import Acting, Predicts, Traceable, Trained, policy_of, ways_of
-from urbe.evaluation.progress import bar
 from urbe.evaluation.rollouts import BAD_REWARD, FINE, MOST, Outcome, blocks
 from urbe.evaluation.stages import CompiledStage, Stage, SteppedStage
 from urbe.evaluation.table import Evaluation
 from urbe.evaluation.worlds import SimulatorWorld
+from urbe.progress import progress as shown_progress
 from urbe.simulators import Simulator
 
 
@@ -63,7 +63,7 @@ def evaluate(
       time_limit: steps after which an episode is cut off; by default the simulator's or environment's own.
       confidence: of the intervals of means, in (0, 1).
       cvar: share of the lowest returns whose mean is told, above 0 and at most 1.
-      progress: show a bar.
+      progress: show how far it has come: a bar on a terminal, else a line on standard error now and then.
 
     Raises:
       ValueError: names, sizes or numbers that do not fit, or rewards and observations that are not finite.
@@ -131,7 +131,8 @@ def _play(
     played: dict[Acting, Episodes] = {
         way: Episodes(np.zeros(shape), np.zeros(shape, np.int32), np.zeros(shape, np.bool_)) for way in ways
     }
-    with bar("evaluating", len(points.points) * len(ways) * episodes, shown=progress) as done:
+    done, total = 0, len(points.points) * len(ways) * episodes
+    with shown_progress("evaluating", total, unit="episodes", shown=progress) as show:
         for k, point in enumerate(points.points):
             stage.enter(point)
             for way in ways:
@@ -141,7 +142,8 @@ def _play(
                     _must_be_finite(outcome, points, k, begin)
                     for kept, found in zip(played[way], outcome[:3], strict=True):
                         kept[k, begin : begin + count] = found
-                    done(count)
+                    done += count
+                    show(done)
     return played
 
 
