@@ -24,6 +24,7 @@ from urbe.deep.presets import dqn_ube as dqn_ube
 from urbe.deep.presets import dqn_urbe as dqn_urbe
 from urbe.deep.presets import robust_dqn as robust_dqn
 from urbe.deep.presets import soft_robust_dqn as soft_robust_dqn
+from urbe.deep.sb3 import SB3Policy as SB3Policy
 from urbe.deep.settings import Adam as Adam
 from urbe.deep.settings import CopyEvery as CopyEvery
 from urbe.deep.settings import Epsilon as Epsilon

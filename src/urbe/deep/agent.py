@@ -6,12 +6,13 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
-from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.deep.compiled_trainer import CompiledTrainer
 from urbe.deep.describe import describe_or_why
+from urbe.deep.explore import epsilon_at
 from urbe.deep.history import History
 from urbe.deep.policy import Policy
 from urbe.deep.trainer import Trainer
@@ -85,17 +86,39 @@ class Agent:
                     show(self.step, row)
         return self
 
-    def predict(self, obs: ArrayLike, rng: np.random.Generator | None = None) -> Any:
-        """The best action, as a number, or one per row of `(B, D)` observations.
+    def predict(self, observation: Any, *, deterministic: bool = True, rng: np.random.Generator | None = None) -> Any:
+        """The action for what the environment gives, as the environment takes it.
 
         Args:
-          obs: `(D,)` or `(B, D)`.
-          rng: act as in training, perturbed by the uncertainty head, but without random actions.
+          observation: of the environment's observation space, or B of them side by side as a vector of environments
+            gives them; for a simulator `(D,)` or `(B, D)`.
+          deterministic: act greedily; or as in training, perturbed by the uncertainty head and with the random actions
+            of the present step.
+          rng: what the noise and the random actions are drawn from; needed to act as in training.
+
+        Returns:
+          an int, or int64 `(B,)`; with `Discrete(n, start=5)` they count from 5.
+
+        Raises:
+          ValueError: the observation is not one of the environment's; or `rng` is missing, or given for nothing.
         """
-        return self.policy.predict(obs, rng)
+        if deterministic is (rng is not None):
+            told = "given, but acting is deterministic" if deterministic else "missing, but acting is not deterministic"
+            raise ValueError(
+                f"rng is {told}; expected predict(observation) to act greedily, or predict(observation, "
+                "deterministic=False, rng=numpy.random.default_rng(seed)) to act as in training."
+            )
+        spaces = self.trainer.spaces
+        rows, single = spaces.rows(observation)
+        numbers = self.policy.predict(rows, rng)
+        if rng is not None:
+            share = float(epsilon_at(self.trainer.settings.epsilon, jnp.int32(self.step)))
+            random = rng.integers(spaces.n_actions, size=len(rows))
+            numbers = np.where(rng.random(len(rows)) < share, random, numbers)
+        return spaces.actions(numbers, single)
 
     def about(self) -> dict[str, Any]:
-        """What it is, in plain data: what a file says of it, and what makes two runs the same."""
+        """What it is, in plain data: what makes two runs the same."""
         return {
             "version": VERSION,
             "agent": self.name,
@@ -104,6 +127,10 @@ class Agent:
             "settings": describe_or_why("settings", self.trainer.settings),
             "world": self.trainer.describe(),
         }
+
+    def saved_about(self) -> dict[str, Any]:
+        """What a file says of it: `about`, and what is needed to predict without the environment."""
+        return {**self.about(), "spaces": self.trainer.spaces.describe()}
 
     def tensors(self) -> dict[str, np.ndarray]:
         """Everything needed to go on bit for bit, by name."""
@@ -129,4 +156,4 @@ class Agent:
 
         Whoever reads there meanwhile, or after a crash, finds the old agent or the new one, whole.
         """
-        save_tensors(path, self.tensors(), self.about())
+        save_tensors(path, self.tensors(), self.saved_about())

@@ -16,9 +16,11 @@ from urbe.deep.learner import Learner
 from urbe.deep.meters import init_meters, means
 from urbe.deep.precision import double
 from urbe.deep.settings import Settings
+from urbe.deep.spaces import Spaces
 from urbe.deep.trainer import Record
 from urbe.deep.trouble import raise_trouble
 from urbe.simulators import Constant, Schedule, Simulator, UncertaintySet
+from urbe.simulators.base import observation_size
 
 
 class CompiledTrainer:
@@ -49,6 +51,11 @@ class CompiledTrainer:
         with double():
             self._run: Run = make_begin(settings, simulator, schedule, record_every)(root_key(seed), params)
             self._advance = make_advance(settings, simulator, params, schedule)
+
+    @property
+    def spaces(self) -> Spaces:
+        """What it observes and how it acts."""
+        return Spaces.flat(observation_size(self.simulator), self.simulator.n_actions)
 
     @property
     def learner(self) -> Learner:

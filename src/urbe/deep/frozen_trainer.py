@@ -11,6 +11,7 @@ from urbe.deep.keys import key_data, root_key, with_keys
 from urbe.deep.learner import Learner, init_learner
 from urbe.deep.precision import double
 from urbe.deep.settings import Settings
+from urbe.deep.spaces import Spaces
 from urbe.deep.trainer import Record
 
 
@@ -22,13 +23,14 @@ class FrozenTrainer:
     Args:
       settings: what kind of agent learned.
       seed: of the agent.
+      spaces: what it observed and how it acted.
       obs_size, n_actions, members, outcomes: sizes, as `describe` of the trainer had them under "shape".
     """
 
     def __init__(
-        self, settings: Settings, seed: int, obs_size: int, n_actions: int, members: int, outcomes: int
+        self, settings: Settings, seed: int, spaces: Spaces, obs_size: int, n_actions: int, members: int, outcomes: int
     ) -> None:
-        self.settings = settings
+        self.settings, self.spaces = settings, spaces
         self._shape = {"obs_size": obs_size, "n_actions": n_actions, "members": members, "outcomes": outcomes}
         with double():
             self._learner: Learner = jax.jit(lambda key: init_learner(settings, key, **self._shape))(root_key(seed))

@@ -23,10 +23,12 @@ from urbe.deep.compiled import init_run
 from urbe.deep.compiled_trainer import CompiledTrainer
 from urbe.deep.describe import build
 from urbe.deep.frozen_trainer import FrozenTrainer
+from urbe.deep.host.env import Observations
 from urbe.deep.keys import key_data, root_key
 from urbe.deep.learner import Learner, init_learner
 from urbe.deep.precision import double
 from urbe.deep.settings import Settings
+from urbe.deep.spaces import Spaces
 from urbe.deep.trainer import Trainer
 from urbe.deep.world import Uncertain, World, make_trainer
 from urbe.io.errors import CheckpointError
@@ -98,6 +100,7 @@ class Saved(NamedTuple):
 
     path: Path_
     tensors: dict[str, np.ndarray]
+    spaces: dict[str, Any] | None
     name: str
     seed: int
     log_every: int
@@ -139,7 +142,10 @@ def _read(path: Path_) -> Saved:
     with _refused(path, "an agent"):
         checks.whole_number("seed", about["seed"], 0)
         checks.whole_number("log_every", about["log_every"], 1)
-    return Saved(path, tensors, about["agent"], *(about[part] for part in list(_PARTS)[1:]))
+    spaces = about.get("spaces")  # there are none in files of urbe 0.1
+    if spaces is not None and type(spaces) is not dict:
+        raise CheckpointError(path, f"has the spaces {spaces!r:.100}, expected one of type dict.")
+    return Saved(path, tensors, spaces, *(about[part] for part in _PARTS))
 
 
 def _settings(saved: Saved) -> Settings:
@@ -176,7 +182,10 @@ def _frozen(saved: Saved, settings: Settings) -> Trainer:
         with double():
             shapes = jax.eval_shape(lambda key: key_data(init_learner(settings, key, *sizes)), root_key(saved.seed))
         unflatten(_named(saved, LEARNER), {"trainer": {"learner": shapes}}, saved.path)
-        return FrozenTrainer(settings, saved.seed, *sizes)
+        spaces = Spaces.flat(sizes.obs_size, sizes.n_actions) if saved.spaces is None else Spaces.of(saved.spaces)
+        if (Observations(spaces.observation).size, spaces.n_actions) != sizes[:2]:
+            raise ValueError(f"spaces is {spaces}, expected {sizes.obs_size} numbers and {sizes.n_actions} actions.")
+        return FrozenTrainer(settings, saved.seed, spaces, *sizes)
 
 
 def _given(

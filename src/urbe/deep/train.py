@@ -86,7 +86,7 @@ def train(
         else:
             log.extend(_typed(agent.history.log))  # what it learned elsewhere, usually nothing
             episodes.extend(_typed(agent.history.episodes))
-            run.save(agent.step, agent.tensors(), about)
+            run.save(agent.step, agent.tensors(), agent.saved_about())
         with (
             _events(agent, run.path, tensorboard) as events,
             bar(agent.name, agent.step, steps, shown=progress) as show,
@@ -104,7 +104,7 @@ def train(
                 agent.learn(until - agent.step, on_record=on_record)
                 if events is not None:
                     events.sync()
-                run.save(agent.step, agent.tensors(), about)
+                run.save(agent.step, agent.tensors(), agent.saved_about())
         done = {"step": agent.step}
         if run.finished() != done:
             run.finish(done)

@@ -8,6 +8,7 @@ import numpy as np
 
 from urbe.deep.learner import Learner
 from urbe.deep.settings import Settings
+from urbe.deep.spaces import Spaces
 
 
 class Record(NamedTuple):
@@ -21,6 +22,10 @@ class Trainer(Protocol):
     """A learner and what it acts in."""
 
     settings: Settings
+
+    @property
+    def spaces(self) -> Spaces:
+        """What it observes and how it acts."""
 
     @property
     def learner(self) -> Learner:

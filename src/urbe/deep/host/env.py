@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector.utils import batch_space, iterate
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 from jaxtyping import Float
 
@@ -33,7 +34,7 @@ def innermost(env: Env) -> Any:
 
 @dataclass(frozen=True)
 class Observations:
-    """Observations as rows of float32 numbers: boxes flattened, one of many as a one in its place.
+    """Observations as rows of float32 numbers: boxes flattened, one of many as a one in its place, parts in order.
 
     Args:
       space: of one environment.
@@ -45,31 +46,44 @@ class Observations:
     space: gymnasium.Space[Any]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.space, (gymnasium.spaces.Box, gymnasium.spaces.Discrete, gymnasium.spaces.MultiBinary)):
+        if not _is_fixed(self.space):
             raise ValueError(
-                f"The observation space is {self.space}, expected a Box, a Discrete or a MultiBinary space. Wrap the "
-                "environment in gymnasium.wrappers.FlattenObservation."
+                f"The observation space is {self.space}, expected one with a fixed number of numbers: Box, Discrete, "
+                "MultiBinary, MultiDiscrete, or a Dict or Tuple of them. Wrap the environment in "
+                "gymnasium.wrappers.TransformObservation."
             )
 
     @property
     def size(self) -> int:
         """D, numbers in a row."""
-        if isinstance(self.space, gymnasium.spaces.Discrete):
-            return int(self.space.n)
-        return int(np.prod(self.space.shape or (), dtype=np.int64))
+        return int(gymnasium.spaces.flatdim(self.space))
 
     def rows(self, batch: Any, count: int) -> Float[np.ndarray, "n D"]:
-        """Of `count` observations side by side."""
+        """Of `count` observations side by side, as a vector of environments gives them."""
         if isinstance(self.space, gymnasium.spaces.Discrete):
             numbers = np.asarray(batch).reshape(count, 1) - self.space.start
             one: np.ndarray = (numbers == np.arange(self.space.n)).astype(np.float32)
             return one
-        return np.array(batch, np.float32).reshape(count, -1)  # a copy: some environments use one array for ever
+        if isinstance(self.space, (gymnasium.spaces.Box, gymnasium.spaces.MultiBinary)):
+            return np.array(batch, np.float32).reshape(count, -1)  # a copy: some environments use one array for ever
+        return np.stack([self.row(each) for each in iterate(batch_space(self.space, count), batch)])
 
     def row(self, obs: Any) -> Float[np.ndarray, " D"]:
         """Of one observation."""
-        first: np.ndarray = self.rows(obs, 1)[0]
-        return first
+        if isinstance(self.space, (gymnasium.spaces.Box, gymnasium.spaces.MultiBinary, gymnasium.spaces.Discrete)):
+            first: np.ndarray = self.rows(obs, 1)[0]
+            return first
+        return np.array(gymnasium.spaces.flatten(self.space, obs), np.float32)
+
+
+def _is_fixed(space: gymnasium.Space[Any]) -> bool:
+    """Whether every observation has as many numbers as any other, and is of a kind that can be written in a file."""
+    kinds = gymnasium.spaces
+    if isinstance(space, kinds.Dict):
+        return all(isinstance(key, str) and _is_fixed(inner) for key, inner in space.spaces.items())
+    if isinstance(space, kinds.Tuple):
+        return all(map(_is_fixed, space.spaces))
+    return isinstance(space, (kinds.Box, kinds.Discrete, kinds.MultiBinary, kinds.MultiDiscrete))
 
 
 class Happened(NamedTuple):
@@ -131,7 +145,7 @@ class _Single:
         self.n_actions, self.start = _actions(env.action_space, env)
 
     def reset(self, seeds: list[int]) -> Float[np.ndarray, "1 D"]:
-        return self.observations.rows(self._one.reset(seed=seeds[0])[0], 1)
+        return self.observations.row(self._one.reset(seed=seeds[0])[0])[None]
 
     def step(self, actions: list[int], waiting: list[bool]) -> list[Happened | Began]:  # noqa: ARG002
         obs, reward, terminated, truncated, _ = self._one.step(np.int64(actions[0] + self.start))

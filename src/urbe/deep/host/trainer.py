@@ -22,6 +22,7 @@ from urbe.deep.learner import Learner
 from urbe.deep.meters import init_meters, means
 from urbe.deep.precision import double
 from urbe.deep.settings import Settings
+from urbe.deep.spaces import Spaces
 from urbe.deep.trainer import Record
 from urbe.deep.trouble import raise_trouble
 from urbe.rng import stream
@@ -95,6 +96,11 @@ class HostTrainer:
         self._step = self._apart_until = 0
         self._begin()
         self._states = env_states(self._env)
+
+    @property
+    def spaces(self) -> Spaces:
+        """What it observes and how it acts."""
+        return Spaces(self._env.observations.space, self._env.n_actions, self._env.start)
 
     @property
     def learner(self) -> Learner:
