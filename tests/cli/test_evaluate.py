@@ -9,8 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from urbe.cli import evaluate as command
-from urbe.cli import main
+from urbe.cli import main, worlds
 from urbe.deep.load import load
 from urbe.deep.presets import dqn_ube
 from urbe.deep.settings import Network
@@ -110,10 +109,10 @@ def test_an_agent_that_does_not_know_its_environment_needs_one(agents, capsys, m
 
 
 def test_over_takes_ranges_and_lists():
-    assert command.grid_of(["a=0.1:5:11"])["a"][-1] == 5.0
-    assert np.allclose(np.diff(command.grid_of(["a=0.1:5:11"])["a"]), 0.49)
-    assert command.grid_of(["a=1,2.5", "b=-3"]) == {"a": (1.0, 2.5), "b": (-3.0,)}
-    assert command.grid_of([]) == [{}]
+    assert worlds.grid_of(["a=0.1:5:11"])["a"][-1] == 5.0
+    assert np.allclose(np.diff(worlds.grid_of(["a=0.1:5:11"])["a"]), 0.49)
+    assert worlds.grid_of(["a=1,2.5", "b=-3"]) == {"a": (1.0, 2.5), "b": (-3.0,)}
+    assert worlds.grid_of([]) == [{}]
 
 
 @pytest.mark.parametrize(

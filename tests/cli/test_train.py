@@ -10,13 +10,15 @@ from urbe.cli import main, overrides, train, worlds
 from urbe.cli.jax_setup import set_up_jax
 from urbe.cli.main import build_parser
 from urbe.deep import paper
+from urbe.deep.load import load
 from urbe.deep.natures import Worst
 from urbe.deep.presets import dqn_urbe
 from urbe.deep.settings import CopyEvery, Network, Settings
 from urbe.deep.train import train as train_agent
 from urbe.deep.trouble import NotFinite
 from urbe.deep.variances import LastLayer, NoVariance
-from urbe.io.runs import RunDirectory, read_checkpoint, read_config, saved_steps
+from urbe.io.row_log import read_rows
+from urbe.io.runs import RunDirectory, read_checkpoint, read_config, read_finished, saved_steps
 from urbe.simulators import CartPole, LogUniform, MarsRover, Normal, UncertaintySet, Uniform
 from urbe.sweep.threads import JAX_ONE_THREAD
 
@@ -43,7 +45,8 @@ def options(*arguments):
 def test_the_command_trains_what_the_functions_train_and_goes_on(capsys, tmp_path):
     command = ("cartpole", "--agent", "dqn-urbe", "--seed", 3, "--out", tmp_path / "run", *POLES, *TINY)
     code, out, err = run(capsys, *command, "--steps", 150, "--checkpoint-every", 100)
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert err.startswith("dqn-urbe: 0 of 150 steps.\ndqn-urbe: 150 of 150 steps in ")
     assert f"{tmp_path}/run: dqn-urbe on cartpole, seed 3, a new run." in out
     assert "150 steps" in out
     assert f"In {tmp_path}/run: log.csv, episodes.csv, checkpoints." in out
@@ -75,9 +78,72 @@ def test_a_gymnasium_environment_by_its_id(capsys, tmp_path):
     code, out, err = run(
         capsys, "CartPole-v1", "--agent", "dqn", "--seed", 0, "--out", tmp_path / "run", "--steps", 60, *TINY
     )
-    assert (code, err) == (0, "")
+    assert (code, err.count("\n")) == (0, 2)
     assert "CartPole" in str(read_config(tmp_path / "run")["world"])
     assert out.endswith(f"Next: urbe evaluate {tmp_path}/run\n")
+
+
+EVALUATED = ("--evaluate-every", 40, "--evaluate-over", "half_length=0.25,1", "--evaluate-episodes", 2)
+
+
+def test_evaluation_keeps_the_best_and_stops_and_says_so(capsys, tmp_path):
+    command = ("cartpole", "--agent", "dqn", "--seed", 3, "--out", tmp_path / "run", *TINY, *EVALUATED)
+    stop = ("--keep-best", "worst", "--stop-at", 1)
+    code, out, err = run(capsys, *command, *stop, "--steps", 150)
+    assert code == 0
+    assert "dqn: 40 of 150 steps in " in err
+    assert "evaluation " in err
+    why = read_finished(tmp_path / "run")["stopped"]
+    assert why.startswith("The worst return of evaluation was ")
+    assert f"Stopped: {why} Another --stop-at or --patience goes on." in out
+    assert f"In {tmp_path}/run: log.csv, episodes.csv, evaluation.csv, checkpoints, best." in out
+    assert f"Next: urbe evaluate {tmp_path}/run/best --over" in out
+    assert load(tmp_path / "run" / "best").step == 40
+
+    code, out, err = run(capsys, *command, *stop, "--steps", 150)
+    assert (code, err) == (0, "")
+    assert f"{tmp_path}/run: at step 40, where an evaluation stopped it." in out
+    assert f"Stopped: {why}" in out
+    assert saved_steps(tmp_path / "run")[-1] == 40
+
+    log = tmp_path / "run" / "evaluation.csv"
+    log.write_bytes(log.read_bytes().replace(b"40,", b"41,"))
+    code, out, err = run(capsys, *command, "--keep-best", "worst", "--steps", 150)
+    assert code == 0
+    assert err.startswith(f"urbe: {log}: line 2 is b'41,")
+    assert read_finished(tmp_path / "run") == {"step": 150}
+    assert read_rows(log)["step"].tolist() == [40, 80, 120]
+    code, _, err = run(capsys, *command, "--keep-best", "mean", "--steps", 150)
+    assert code == 2
+    assert 'callbacks.evaluation.by is "worst" in the file, expected "mean"' in err
+
+
+def test_a_gymnasium_environment_is_evaluated_on_one_of_its_own(capsys, tmp_path):
+    command = ("urbe/CartPole-v0", "--agent", "dqn", "--seed", 0, "--out", tmp_path / "run", "--steps", 60, *TINY)
+    code, _, _ = run(capsys, *command, *EVALUATED)
+    assert code == 0
+    rows = read_rows(tmp_path / "run" / "evaluation.csv")
+    assert rows["step"].tolist() == [40]
+    assert rows["worst"][0] < rows["mean"][0]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--stop-at", "3"), "--stop-at is about evaluations, of which there are none; add --evaluate-every N."),
+        (("--keep-best", "worst"), "--keep-best is about evaluations"),
+        (("--evaluate-over", "half_length=1"), "--evaluate-over is about evaluations"),
+        (("--evaluate-every", "5", "--evaluate-over", "half_length"), "--evaluate-over half_length cannot be read"),
+        (("--evaluate-every", "0"), "every is 0"),
+        (("--evaluate-every", "5", "--patience", "0"), "patience is 0"),
+        (("--evaluate-every", "5", "--evaluate-over", "length=1"), "length"),
+    ],
+)
+def test_evaluations_that_cannot_be_are_refused_at_once(capsys, tmp_path, words, told):
+    code, _, err = run(capsys, "cartpole", "--agent", "dqn", "--seed", 0, "--out", tmp_path / "run", *TINY, *words)
+    assert code == 2
+    assert told in err
+    assert not (tmp_path / "run" / "checkpoints").exists()
 
 
 def test_numbers_that_are_none_end_it_with_a_word(capsys, tmp_path, monkeypatch):
@@ -304,6 +370,8 @@ def test_help_teaches(capsys):
         *worlds.SIMULATORS,
         "half_length=normal:0.75:0.25:0.1",
         "--set discount=0.99",
+        "--evaluate-over half_length=0.25,0.5,1",
+        "--keep-best worst --stop-at 475 --patience 5",
         "examples:",
     ):
         assert word in words

@@ -70,15 +70,18 @@ def test_without_a_finished_episode_the_means_are_nan():
     assert np.isnan(log["mean_length"]).all()
 
 
-def test_whoever_asks_is_given_each_row_and_its_episodes():
+def test_a_plain_function_receives_every_row():
     seen = []
-    agent().learn(9, on_record=lambda row, episodes: seen.append((row["step"], episodes["step"].tolist())))
-    assert seen == [(4, [3]), (8, [6])]
+    agent().learn(9, callbacks=[seen.append])
+    assert [row["step"] for row in seen] == [4, 8]
+    assert set(seen[0]) == set(LOG)
 
 
-def test_a_bar_can_be_shown(capsys):
-    assert agent().learn(8, progress=True).step == 8
-    assert "clock" in capsys.readouterr().out
+def test_progress_without_a_terminal_is_lines_of_text(capsys):
+    assert agent().learn(9, progress=True).step == 9
+    first, last = capsys.readouterr().err.splitlines()
+    assert first == "clock: 0 of 9 steps."
+    assert last == "clock: 9 of 9 steps in 0 s, return 6, TD 8."
 
 
 @pytest.mark.parametrize("steps", [-1, 1.5, True, None])

@@ -240,6 +240,7 @@ def test_a_members_number_that_is_not_finite():
 def test_a_frozen_agent_predicts_and_learns_no_more(on_cartpole):
     shape = on_cartpole.describe()["shape"]
     frozen = FrozenTrainer(SMALL, 0, on_cartpole.spaces, **shape)
+    assert not frozen.acts_in(gymnasium.make("CartPole-v1"))
     frozen.load({"learner": on_cartpole.state()["learner"]})
     assert learned(frozen) == learned(on_cartpole)
     assert frozen.step == 120

@@ -2,8 +2,8 @@
 
 A third of the moments are drawn over the life of a process, from its first import on; the others from when it has
 begun to learn, since starting takes longer than learning here; a few fall into compilation, with nothing compiled
-before. Log, episodes and every tensor must be those of a run that was never killed, byte for byte, and TensorBoard must
-show the same.
+before. The run evaluates and keeps its best agent meanwhile. Logs, the best agent and every tensor must be those of a
+run that was never killed, byte for byte, and TensorBoard must show the same.
 """
 
 import os
@@ -25,7 +25,8 @@ COMPILING = 3  # kills of processes that find nothing compiled
 OPTIONS = (
     *("train", "cartpole", "--agent", "dqn-urbe", "--seed", "3", "--log-every", "50", "--over", "half_length=0.25,1"),
     *("--checkpoint-every", str(EVERY), "--set", "network.hidden=16,16", "batch=16", "capacity=300", "warm_up=50"),
-    "--tensorboard",
+    *("--evaluate-every", "70", "--evaluate-over", "half_length=0.25,1", "--evaluate-episodes", "3", "--tensorboard"),
+    *("--keep-best", "worst"),
 )
 MAIN = "import sys; from urbe.cli import main; sys.exit(main(sys.argv[1:]))"
 
@@ -38,8 +39,12 @@ def started(folder, steps=STEPS, **environment):
 
 def finished(process):
     out, err = process.communicate()
-    assert (process.returncode, err) == (0, "")
+    assert (process.returncode, only_progress(err)) == (0, True), err
     return out
+
+
+def only_progress(err):
+    return all(line.startswith("dqn-urbe: ") for line in err.splitlines())
 
 
 def await_learning(process, folder):
@@ -74,6 +79,7 @@ def whole_run(folder):
     await_learning(process, folder / "whole")
     learning = time.perf_counter() - begun
     assert "a new run" in finished(process)
+    assert (folder / "whole" / "best" / "manifest.json").exists()
     return left(folder / "whole"), learning, time.perf_counter() - begun
 
 
@@ -90,7 +96,7 @@ def kill_often(folder, kills):
                 _wait(process, run, draws, learning * (2 if cold else 1), life, anywhere=cold or draws.random() < 0.35)
                 process.send_signal(signal.SIGKILL)
             out, err = process.communicate()
-            assert err == "", err
+            assert only_progress(err), err
             if process.returncode == 0:
                 break
             assert process.returncode == -signal.SIGKILL

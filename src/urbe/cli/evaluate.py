@@ -6,13 +6,12 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from urbe import checks
+from urbe.cli import worlds
 from urbe.cli.jax_setup import set_up_jax
 from urbe.io.logs import format_of
 from urbe.io.tables import write_table
@@ -75,7 +74,7 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Evaluates and reports; returns the exit code."""
-    grid = grid_of(options.over)
+    grid = worlds.grid_of(options.over)
     if options.figure is not None:
         _can_be_drawn(options.figure, grid)
     for table in (options.csv, options.episodes_csv):
@@ -99,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
         found[path] = evaluate(
             agent,
             grid,
-            env=None if options.env is None else _maker(options.env),
+            env=None if options.env is None else worlds.maker(options.env, "--env"),
             episodes=options.episodes,
             seed=options.seed,
             acting=options.acting,
@@ -121,38 +120,6 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def grid_of(over: Sequence[str]) -> Any:
-    """What `--over` asks for: values by name, or the nominal parameters.
-
-    >>> grid_of(["half_length=0:1:3", "masspole=0.1,0.5"])
-    {'half_length': (0.0, 0.5, 1.0), 'masspole': (0.1, 0.5)}
-    """
-    grid: dict[str, tuple[float, ...]] = {}
-    for text in over:
-        name, values = _values(text)
-        if name in grid:
-            raise ValueError(f"--over names {name} twice, expected each parameter once.")
-        grid[name] = values
-    return grid or [{}]
-
-
-def _values(text: str) -> tuple[str, tuple[float, ...]]:
-    name, equals, told = text.partition("=")
-    try:
-        if not equals or not name:
-            raise ValueError("it has no name and '='")
-        if ":" not in told:
-            return name, tuple(map(float, told.split(",")))
-        if told.count(":") != 2:
-            raise ValueError(f"it has {told.count(':')} of two ':'")
-        low, high, count = told.split(":")
-        return name, tuple(np.linspace(float(low), float(high), checks.whole_number("count", int(count), 1)).tolist())
-    except ValueError as error:
-        raise ValueError(
-            f"--over {text} cannot be read ({error}), expected NAME=LOW:HIGH:COUNT or NAME=V1,V2,..."
-        ) from None
-
-
 def _labels(names: dict[str, str]) -> dict[str, str]:
     """Agents' names where all differ, else the folders', else the paths.
 
@@ -161,19 +128,6 @@ def _labels(names: dict[str, str]) -> dict[str, str]:
     """
     choices = (names, {path: Path(path).name for path in names})
     return next((each for each in choices if len(set(each.values())) == len(each)), {path: path for path in names})
-
-
-def _maker(name: str) -> Any:
-    import gymnasium
-
-    def make(params: dict[str, Any]) -> Any:
-        try:
-            return gymnasium.make(name, **params)
-        except (gymnasium.error.Error, TypeError) as error:
-            told = ", ".join(f"{key}={value:g}" for key, value in params.items())
-            raise ValueError(f"--env {name} cannot be made{' with ' if told else ''}{told}: {error}") from None
-
-    return make
 
 
 def _worst(found: Any) -> str:

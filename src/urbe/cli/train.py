@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from urbe.cli.jax_setup import set_up_jax
 AGENTS = ("dqn", "robust-dqn", "soft-robust-dqn", "dqn-ube", "dqn-urbe")
 ROBUST, EXPLORING = ("robust-dqn", "soft-robust-dqn", "dqn-urbe"), ("dqn-ube", "dqn-urbe")
 LAST_EPISODES = 100
-WRITTEN = ("log.csv", "episodes.csv", "checkpoints", "tensorboard")
+WRITTEN = ("log.csv", "episodes.csv", "evaluation.csv", "checkpoints", "best", "tensorboard")
 
 HELP = f"""\
 agents
@@ -33,15 +35,26 @@ agents
   --set discount=0.99 network.hidden=64,64 epsilon.steps=5000 variance.beta=1.0
   --set copy.episodes=none copy.updates=500 huber=1
 
-written into DIR: log.csv (a row per --log-every steps), episodes.csv, checkpoints, finished.json. The same command
-again goes on from the newest checkpoint, and ends with the bytes of a run that never stopped; more --steps extend it.
-Ctrl-C loses what follows the last checkpoint. One process at a time works in DIR. XLA runs on one thread unless
-NPROC and XLA_FLAGS say otherwise; compiled programs are kept in ~/.cache/urbe/jax.
+--evaluate-every N plays greedy test episodes after every N steps, under the parameters of --evaluate-over (written like
+--over, values and ranges; nominal ones without it), and writes mean and worst case over them to evaluation.csv:
+  --evaluate-every 5000 --evaluate-over half_length=0.25,0.5,1
+  --evaluate-every 5000 --evaluate-over half_length=0.25:1:4 --keep-best worst --stop-at 475 --patience 5
+DIR/best holds the best agent, by its mean or its worst case (--keep-best); urbe evaluate DIR/best judges it. --stop-at
+and --patience end the run by the same measure; started again it stays ended, until they allow more. Training is the
+same, bit for bit, with and without evaluation. On a Gymnasium id the parameters are arguments of gymnasium.make.
+
+written into DIR: log.csv (a row per --log-every steps), episodes.csv, evaluation.csv, checkpoints, best, finished.json.
+Where there is no terminal, a line of progress is written about every 30 seconds. The same command again goes on from
+the newest checkpoint, and ends with the bytes of a run that never stopped; more --steps extend it. Ctrl-C loses what
+follows the last checkpoint. One process at a time works in DIR. XLA runs on one thread unless NPROC and XLA_FLAGS say
+otherwise; compiled programs are kept in ~/.cache/urbe/jax.
 
 examples:
   urbe train cartpole --agent dqn-urbe --seed 0 --out runs/urbe0
   urbe train cartpole --agent dqn-urbe --seed 0 --out runs/paper0 --paper --steps 400000
   urbe train cartpole --agent robust-dqn --seed 0 --out runs/robust0 --over half_length=0.25:1.25:5 masspole=0.05,0.3
+  urbe train cartpole --agent dqn --seed 0 --out runs/dqn0 --evaluate-every 5000 --evaluate-over half_length=0.25,1 \\
+    --keep-best worst --stop-at 475 --patience 5
   urbe train mountain-car --agent dqn --seed 3 --out runs/car3 --set discount=0.99 epsilon.steps=50000
   urbe train LunarLander-v3 --agent dqn --seed 0 --out runs/lander0 --tensorboard
 """
@@ -69,6 +82,15 @@ def add_parser(commands: Any) -> None:
     )
     group.add_argument("--members", type=int, default=15, metavar="K", help="draws for laws in --over (15)")
     group.add_argument("--over-seed", type=int, default=0, metavar="N", help="of those draws (0), for all --seed alike")
+    group = parser.add_argument_group("evaluation while it learns")
+    group.add_argument("--evaluate-every", type=int, metavar="N", help="steps between evaluations; see below")
+    group.add_argument(
+        "--evaluate-over", nargs="+", default=[], action="extend", metavar="P=V", help="parameters to evaluate under"
+    )
+    group.add_argument("--evaluate-episodes", type=int, metavar="E", help="for each set of parameters (20)")
+    group.add_argument("--keep-best", choices=("mean", "worst"), help="what the best agent is best in (mean)")
+    group.add_argument("--stop-at", type=float, metavar="R", help="end when an evaluation reaches this return")
+    group.add_argument("--patience", type=int, metavar="K", help="end after K evaluations without a better one")
     group = parser.add_argument_group("what is written")
     group.add_argument("--checkpoint-every", type=int, default=10_000, metavar="N", help="steps (10000)")
     group.add_argument("--log-every", type=int, default=1_000, metavar="N", help="steps per row of log.csv (1000)")
@@ -84,11 +106,14 @@ def run(options: argparse.Namespace) -> int:
     from urbe.deep.trouble import NotFinite
     from urbe.io.runs import saved_steps
 
+    callbacks = evaluation(options)
     say: Callable[[str], None] = (lambda _: None) if options.quiet else (lambda text: print(text, flush=True))
     agent = make_agent(options)
     saved = saved_steps(options.out)
     start = saved[-1] if saved else 0
-    if start >= options.steps and saved:
+    if saved and _was_stopped(options.out):
+        say(f"{options.out}: at step {start}, where an evaluation stopped it.")
+    elif start >= options.steps and saved:
         say(f"{options.out} is at step {start} already; more --steps extend it.")
     elif saved:
         say(f"{options.out}: going on from step {start}.")
@@ -96,14 +121,16 @@ def run(options: argparse.Namespace) -> int:
         say(f"{options.out}: {options.agent} on {options.env}, seed {options.seed}, a new run.")
     began = time.perf_counter()
     try:
-        train(
-            agent,
-            options.out,
-            options.steps,
-            checkpoint_every=options.checkpoint_every,
-            progress=not options.quiet and sys.stdout.isatty(),
-            tensorboard=options.tensorboard,
-        )
+        with _warnings_in_words():
+            train(
+                agent,
+                options.out,
+                options.steps,
+                callbacks=callbacks,
+                checkpoint_every=options.checkpoint_every,
+                progress=not options.quiet,
+                tensorboard=options.tensorboard,
+            )
     except NotFinite as error:
         print(f"urbe: {error} See {options.out}/log.csv for what led there.", file=sys.stderr)
         return 1
@@ -113,6 +140,35 @@ def run(options: argparse.Namespace) -> int:
         return 130
     say(_summary(options, agent, time.perf_counter() - began))
     return 0
+
+
+def evaluation(options: argparse.Namespace) -> list[Any]:
+    """The callbacks that the options ask for: one evaluation, or none."""
+    from urbe.deep.evaluate import Evaluate
+
+    asked = {
+        "--evaluate-over": options.evaluate_over or None,
+        "--evaluate-episodes": options.evaluate_episodes,
+        "--keep-best": options.keep_best,
+        "--stop-at": options.stop_at,
+        "--patience": options.patience,
+    }
+    if options.evaluate_every is None:
+        given = [name for name, value in asked.items() if value is not None]
+        if given:
+            raise ValueError(f"{given[0]} is about evaluations, of which there are none; add --evaluate-every N.")
+        return []
+    known = {"episodes": options.evaluate_episodes, "by": options.keep_best}
+    return [
+        Evaluate(
+            every=options.evaluate_every,
+            over=worlds.grid_of(options.evaluate_over, "--evaluate-over"),
+            env=None if options.env in worlds.SIMULATORS else worlds.maker(options.env, "ENV"),
+            stop_at=options.stop_at,
+            patience=options.patience,
+            **{name: value for name, value in known.items() if value is not None},
+        )
+    ]
 
 
 def make_agent(options: argparse.Namespace) -> Any:
@@ -153,6 +209,23 @@ def parts(options: argparse.Namespace) -> tuple[Any, Any, Any]:
     return env, None, settings
 
 
+def _was_stopped(folder: str) -> bool:
+    from urbe.io.runs import read_finished
+
+    return "stopped" in (read_finished(folder) or {})
+
+
+@contextmanager
+def _warnings_in_words() -> Iterator[None]:
+    """Damaged logs are told in a line of their own."""
+    from urbe.io.runs import LogDamaged
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", LogDamaged)
+        warnings.showwarning = lambda message, *_, **__: print(f"urbe: {message}", file=sys.stderr)
+        yield
+
+
 def _summary(options: argparse.Namespace, agent: Any, seconds: float) -> str:
     returns = agent.history.episodes["return"]
     told = f"{agent.step} steps, {len(returns)} episodes"
@@ -161,4 +234,8 @@ def _summary(options: argparse.Namespace, agent: Any, seconds: float) -> str:
         told += f", mean return of the last {len(last)}: {np.mean(last):.4g}"
     over = f" --over {worlds.JUDGED_OVER[options.env]}" if options.env in worlds.JUDGED_OVER else ""
     names = [name for name in WRITTEN if Path(options.out, name).exists()]
-    return f"{told}. {seconds:.3g} s.\nIn {options.out}: {', '.join(names)}.\nNext: urbe evaluate {options.out}{over}"
+    stopped = "" if agent.stopped is None else f"\nStopped: {agent.stopped} Another --stop-at or --patience goes on."
+    judged = f"{options.out}/best" if "best" in names else options.out
+    return (
+        f"{told}. {seconds:.3g} s.{stopped}\nIn {options.out}: {', '.join(names)}.\nNext: urbe evaluate {judged}{over}"
+    )

@@ -102,6 +102,52 @@ HELP = """\
 """
 
 
+def grid_of(over: Sequence[str], option: str = "--over") -> Any:
+    """The parameters to evaluate under, of what an option gives: values by name, or the nominal parameters.
+
+    >>> grid_of(["half_length=0:1:3", "masspole=0.1,0.5"])
+    {'half_length': (0.0, 0.5, 1.0), 'masspole': (0.1, 0.5)}
+    """
+    grid: dict[str, tuple[float, ...]] = {}
+    for text in over:
+        name, values = _values(text, option)
+        if name in grid:
+            raise ValueError(f"{option} names {name} twice, expected each parameter once.")
+        grid[name] = values
+    return grid or [{}]
+
+
+def _values(text: str, option: str) -> tuple[str, tuple[float, ...]]:
+    name, equals, told = text.partition("=")
+    try:
+        if not equals or not name:
+            raise ValueError("it has no name and '='")
+        if ":" not in told:
+            return name, tuple(map(float, told.split(",")))
+        if told.count(":") != 2:
+            raise ValueError(f"it has {told.count(':')} of two ':'")
+        low, high, count = told.split(":")
+        return name, tuple(np.linspace(float(low), float(high), checks.whole_number("count", int(count), 1)).tolist())
+    except ValueError as error:
+        raise ValueError(
+            f"{option} {text} cannot be read ({error}), expected NAME=LOW:HIGH:COUNT or NAME=V1,V2,..."
+        ) from None
+
+
+def maker(name: str, option: str) -> Any:
+    """A function from parameters to the Gymnasium environment of that name, made with them as arguments."""
+    import gymnasium
+
+    def make(params: dict[str, Any]) -> Any:
+        try:
+            return gymnasium.make(name, **params)
+        except (gymnasium.error.Error, TypeError) as error:
+            told = ", ".join(f"{key}={value:g}" for key, value in params.items())
+            raise ValueError(f"{option} {name} cannot be made{' with ' if told else ''}{told}: {error}") from None
+
+    return make
+
+
 def _part(text: str) -> tuple[str, Any]:
     from urbe.simulators import LogUniform, Normal, Uniform
 

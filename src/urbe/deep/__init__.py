@@ -6,6 +6,9 @@ _need("Deep agents", "jax", "jaxtyping")
 
 from urbe.deep import paper as paper
 from urbe.deep.agent import Agent as Agent
+from urbe.deep.callbacks import Callback as Callback
+from urbe.deep.callbacks import Verdict as Verdict
+from urbe.deep.evaluate import Evaluate as Evaluate
 from urbe.deep.host.adapters import Adapter as Adapter
 from urbe.deep.host.discrete_actions import DiscreteActions as DiscreteActions
 from urbe.deep.host.member_envs import EnvMembers as EnvMembers

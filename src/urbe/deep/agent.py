@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from urbe import checks
+from urbe.deep.callbacks import AnyCallback, watchers
 from urbe.deep.compiled_trainer import CompiledTrainer
 from urbe.deep.describe import describe_or_why
 from urbe.deep.explore import epsilon_at
 from urbe.deep.history import History
+from urbe.deep.moments import moments
 from urbe.deep.policy import Policy
 from urbe.deep.trainer import Trainer
 from urbe.io.errors import CheckpointError
@@ -23,9 +25,6 @@ from urbe.simulators import Simulator
 
 VERSION = 1
 """Of what `Agent.about` and `Agent.tensors` mean."""
-
-OnRecord = Callable[[Mapping[str, float], Mapping[str, np.ndarray]], None]
-"""Is given each new row of the log, and the episodes that ended since the last one."""
 
 
 class Agent:
@@ -43,6 +42,8 @@ class Agent:
         self.log_every = checks.whole_number("log_every", log_every, 1)
         self.trainer = trainer
         self.history = History()
+        self.stopped: str | None = None
+        """Why a callback ended the last call of `learn` or `train` before its time; None if none did."""
 
     @property
     def step(self) -> int:
@@ -59,31 +60,33 @@ class Agent:
         """What it acts in, when that is a simulator of ours."""
         return self.trainer.simulator if isinstance(self.trainer, CompiledTrainer) else None
 
-    def learn(self, steps: int, *, progress: bool = False, on_record: OnRecord | None = None) -> Agent:
-        """Acts and learns for `steps` more steps.
+    def learn(self, steps: int, *, callbacks: Sequence[AnyCallback] = (), progress: bool = False) -> Agent:
+        """Acts and learns for `steps` more steps, or until a callback stops it; then `stopped` says why.
 
-        Where it is cut makes no difference: `learn(2000)` and twice `learn(1000)` end in the same bits.
+        Where it is cut makes no difference: `learn(2000)` and twice `learn(1000)` end in the same bits. Callbacks watch
+        and change nothing of what is learned. An agent that they have stopped does not go on with the same callbacks.
 
         Args:
           steps: of experience.
-          progress: show a bar with what is being learned.
-          on_record: called with every new row of the log.
+          callbacks: functions that are called with every row of the log (`urbe.deep.history.LOG`, by name), and what
+            measures the agent every so many steps, such as `urbe.deep.Evaluate`; functions receive those rows too.
+          progress: show how far it has come: a bar on a terminal, else a line on standard error now and then.
 
         Raises:
           NotFinite: an observation, reward or loss was not a finite number; says which and when.
         """
-        from urbe.deep.progress import bar  # only people look at it
+        from urbe.deep.progress import learning  # only people look at it
 
         end = self.step + checks.whole_number("steps", steps, 0)
-        with bar(self.name, self.step, end, shown=progress) as show:
-            while self.step < end:
-                boundary = (self.step // self.log_every + 1) * self.log_every
-                self.trainer.advance(min(boundary, end) - self.step)
-                if self.step >= boundary:
-                    row, episodes = self.history.add(self.trainer)
-                    if on_record is not None:
-                        on_record(row, episodes)
-                    show(self.step, row)
+        watched = watchers(callbacks, self)
+        for each in watched.measuring:
+            each.describe(self)  # what cannot be measured is said at once
+        self.stopped = watched.stop(self)
+        with learning(self, end if self.stopped is None else self.step, shown=progress) as show:
+            for moment in moments(self, end, watched.measuring) if self.stopped is None else ():
+                watched.give(*moment.rows())
+                show(moment.rows())
+                self.stopped = moment.stop
         return self
 
     def predict(self, observation: Any, *, deterministic: bool = True, rng: np.random.Generator | None = None) -> Any:

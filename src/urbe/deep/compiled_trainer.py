@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -95,6 +96,10 @@ class CompiledTrainer:
         """Goes on from what `state` gave."""
         with double():
             self._run = with_keys(jax.tree.map(jnp.asarray, state), self._run)
+
+    def acts_in(self, env: gymnasium.Env[Any, Any]) -> bool:  # noqa: ARG002
+        """Whether it steps this environment; it steps none."""
+        return False
 
     def describe(self) -> dict[str, Any]:
         """What it is trained on, in plain data."""

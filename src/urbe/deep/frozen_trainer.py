@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium
 import jax
 import jax.numpy as jnp
 
@@ -65,6 +66,10 @@ class FrozenTrainer:
         """Takes over what was learned."""
         with double():
             self._learner = with_keys(jax.tree.map(jnp.asarray, state["learner"]), self._learner)
+
+    def acts_in(self, env: gymnasium.Env[Any, Any]) -> bool:  # noqa: ARG002
+        """Whether it steps this environment; it steps none."""
+        return False
 
     def describe(self) -> dict[str, Any]:
         """That there is no world."""

@@ -1,9 +1,10 @@
-"""What an agent has lived through: rows of diagnostics, and every episode."""
+"""What an agent has lived through: rows of diagnostics, every episode, and what callbacks measured."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,22 +19,42 @@ EPISODES = ("step", "return", "length")
 """Columns of the episodes: the step they ended at, their undiscounted return, how many steps they had."""
 
 
+_COUNTS = ("step", "updates", "episodes", "length")  # columns of whole numbers
+_MEASURED = "measured"
+
+Columns = dict[str, list[float]]
+
+
 class History:
-    """Two tables that grow."""
+    """Tables that grow."""
 
     def __init__(self) -> None:
-        self._log: dict[str, list[float]] = {name: [] for name in LOG}
-        self._episodes: dict[str, list[float]] = {name: [] for name in EPISODES}
+        self._log: Columns = {name: [] for name in LOG}
+        self._episodes: Columns = {name: [] for name in EPISODES}
+        self._measured: dict[str, Columns] = {}
 
     @property
     def log(self) -> dict[str, np.ndarray]:
         """One row per `log_every` steps, columns `LOG`."""
-        return {name: np.array(column, np.float64) for name, column in self._log.items()}
+        return _arrays(self._log)
 
     @property
     def episodes(self) -> dict[str, np.ndarray]:
         """One row per episode that ended before the last row of the log, columns `EPISODES`."""
-        return {name: np.array(column, np.float64) for name, column in self._episodes.items()}
+        return _arrays(self._episodes)
+
+    @property
+    def measured(self) -> dict[str, dict[str, np.ndarray]]:
+        """Of each callback by name: one row per measurement, columns `step` and its own."""
+        return {name: _arrays(columns) for name, columns in self._measured.items()}
+
+    def files(self) -> dict[str, dict[str, np.ndarray]]:
+        """All tables by the names of their files in a run's folder, with whole numbers where they are counts."""
+        tables = {"log": self.log, "episodes": self.episodes, **self.measured}
+        return {
+            f"{table}.csv": {n: c.astype(np.int64) if n in _COUNTS else c for n, c in columns.items()}
+            for table, columns in tables.items()
+        }
 
     def add(self, trainer: Trainer) -> tuple[dict[str, float], dict[str, np.ndarray]]:
         """One row more, of what the trainer collected; gives that row and its episodes."""
@@ -54,18 +75,48 @@ class History:
             self._episodes[name].extend(ended[name].tolist())
         return row, ended
 
-    def state(self) -> dict[str, dict[str, np.ndarray]]:
-        """Both tables."""
-        return {"log": self.log, "episodes": self.episodes}
+    def begin(self, name: str, columns: Sequence[str]) -> None:
+        """Makes the table of a callback, where it is not there yet.
+
+        Raises:
+          ValueError: there is one of that name with other columns.
+        """
+        expected = ("step", *columns)
+        found = self._measured.get(name, {column: [] for column in expected})
+        if set(found) != set(expected):
+            raise ValueError(
+                f"The callback {name!r} has the columns {', '.join(expected)}, but those measured before under this "
+                f"name are {', '.join(found)}; expected the same. Give it another name."
+            )
+        self._measured[name] = {column: found[column] for column in expected}  # files keep no order
+
+    def add_measured(self, name: str, step: int, values: Mapping[str, float]) -> dict[str, float]:
+        """One row more of what a callback measures; gives that row."""
+        table = self._measured[name]
+        row = {"step": step} | {column: float(values[column]) for column in table if column != "step"}
+        for column, value in row.items():
+            table[column].append(value)
+        return row
+
+    def state(self) -> dict[str, Any]:
+        """All tables."""
+        told = {_MEASURED: self.measured} if self._measured else {}
+        return {"log": self.log, "episodes": self.episodes, **told}
 
     @staticmethod
     def of(tables: Mapping[str, np.ndarray], source: str | os.PathLike[str]) -> History:
         """The history that `state` gave, as `log/step` and so on."""
         history = History()
-        known = {f"{table}/{name}" for table, names in (("log", LOG), ("episodes", EPISODES)) for name in names}
+        for name in tables:
+            parts = name.split("/")
+            if len(parts) == 3 and parts[0] == _MEASURED:
+                history._measured.setdefault(parts[1], {"step": []})[parts[2]] = []
+        places = {"log": history._log, "episodes": history._episodes}
+        places |= {f"{_MEASURED}/{name}": columns for name, columns in history._measured.items()}
+        known = {f"{table}/{name}" for table, columns in places.items() for name in columns}
         if not known >= tables.keys():
             raise CheckpointError(source, f"has history/{min(tables.keys() - known)}, for which there is no place.")
-        for table, columns in (("log", history._log), ("episodes", history._episodes)):
+        for table, columns in places.items():
             for name, column in columns.items():
                 values = tables.get(f"{table}/{name}")
                 if values is None or values.ndim != 1:
@@ -74,3 +125,7 @@ class History:
             if len({len(column) for column in columns.values()}) != 1:
                 raise CheckpointError(source, f"has columns of different lengths in history/{table}.")
         return history
+
+
+def _arrays(columns: Columns) -> dict[str, np.ndarray]:
+    return {name: np.array(column, np.float64) for name, column in columns.items()}

@@ -8,6 +8,7 @@ environment) is given again.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,7 +33,8 @@ from urbe.deep.spaces import Spaces
 from urbe.deep.trainer import Trainer
 from urbe.deep.world import Uncertain, World, make_trainer
 from urbe.io.errors import CheckpointError
-from urbe.io.runs import CONFIG, read_checkpoint
+from urbe.io.row_log import difference
+from urbe.io.runs import CONFIG, LogDamaged, read_checkpoint
 from urbe.io.tensors import load_tensors
 from urbe.io.tree import unflatten
 from urbe.simulators import Constant, Schedule, Simulator, UncertaintySet
@@ -92,7 +94,18 @@ def load(
         tensors = {name: array for name, array in tensors.items() if name.startswith(("history/", LEARNER))}
     agent = Agent(saved.name, trainer, saved.seed, saved.log_every)
     agent.load_tensors(tensors, path)
+    if os.path.lexists(Path(path) / CONFIG):
+        _compare_logs(agent, Path(path))
     return agent
+
+
+def _compare_logs(agent: Agent, folder: Path) -> None:
+    """Warns when a log of a run is not what its newest checkpoint knows; whoever holds the lock may repair it."""
+    for name, rows in agent.history.files().items():
+        found = difference(folder / name, list(rows), rows) if (folder / name).exists() else None
+        if found is not None:
+            message = f"{folder / name}: {found} The agent is whole; to repair the file, go on with the run by `train`."
+            warnings.warn(message, LogDamaged, stacklevel=3)
 
 
 class Saved(NamedTuple):

@@ -1,33 +1,38 @@
-"""A bar for people to look at while an agent learns."""
+"""Progress of an agent that learns, with what it has learned last."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from urbe.deep.callbacks import Row
+from urbe.progress import progress
 
-Show = Callable[[int, Mapping[str, float]], None]
+if TYPE_CHECKING:
+    from urbe.deep.agent import Agent
+
+ShowRows = Callable[[Sequence[Row]], None]
+
+_SHOWN = {"mean_return": "return {:.4g}", "td_error": "TD {:.3g}", "evaluation/mean": "evaluation {:.4g}"}
 
 
 @contextmanager
-def bar(name: str, start: int, end: int, *, shown: bool) -> Iterator[Show]:
-    """Gives a function to call with the step and the last row of the log."""
-    if not shown:
-        yield lambda _step, _row: None
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[told]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns) as live:
-        task = live.add_task(name, total=end, completed=start, told="")
+def learning(agent: Agent, end: int, *, shown: bool) -> Iterator[ShowRows]:
+    """Gives a function to call with the rows of a moment; the last of each number stays in view.
 
-        def show(step: int, row: Mapping[str, float]) -> None:
-            live.update(task, completed=step, told=f"return {row['mean_return']:.1f}  TD {row['td_error']:.3g}")
+    Args:
+      agent: whose steps are counted.
+      end: the step it is to come to.
+      shown: whether to show anything at all.
+    """
+    last: dict[str, str] = {}
+    with progress(agent.name, end, start=agent.step, unit="steps", shown=shown) as show:
 
-        yield show
-        live.update(task, completed=end)
+        def show_rows(rows: Sequence[Row]) -> None:
+            for row in rows:
+                last.update({key: text.format(row[key]) for key, text in _SHOWN.items() if key in row})
+            show(agent.step, ", ".join(last.values()))
+
+        yield show_rows
+        show_rows([])  # the last steps have no row

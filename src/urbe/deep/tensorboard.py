@@ -16,20 +16,26 @@ from typing import Any
 
 import numpy as np
 
+from urbe.deep.callbacks import Row
+from urbe.deep.history import History
+from urbe.deep.moments import Moment
+
 _MISSING = "TensorBoard output needs tensorboardX; install it with `pip install 'urbe[tensorboard]'`."
 
 
 class Events:
     """A file of events, open for writing.
 
-    Tags are `train/loss` and so on for the columns of the log, `episode/return` and `episode/length` for episodes.
+    Tags are `train/loss` and so on for the columns of the log, `episode/return` and `episode/length` for episodes,
+    `evaluation/mean` and so on for the columns that a callback measures.
 
     Args:
       folder: where TensorBoard looks; made when it is not there.
-      done: the last step whose row has been written; later ones in earlier files no longer count.
+      history: what has been written, up to its last row of the log; what earlier files hold of later steps no longer
+        counts, and measurements since then are written once more.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], done: int) -> None:
+    def __init__(self, folder: str | os.PathLike[str], history: History) -> None:
         try:
             from tensorboardX.event_file_writer import EventsWriter
             from tensorboardX.proto.event_pb2 import Event, SessionLog
@@ -40,14 +46,21 @@ class Events:
         Path(folder).mkdir(exist_ok=True)
         # the name begins with the second of opening, and files are read by name: the rest puts two of a second in order
         self._file: Any = EventsWriter(str(Path(folder, "events")), f".{time.time_ns()}")
+        done = int(max(history.log["step"], default=0))
         self._add(done + 1, session_log=SessionLog(status=SessionLog.START))
+        for name, table in history.measured.items():
+            for i in np.flatnonzero(table["step"] > done):
+                self._row(name, {column: float(values[i]) for column, values in table.items()})
 
-    def write(self, row: Mapping[str, float], ended: Mapping[str, np.ndarray]) -> None:
-        """Adds a row of the log and the episodes that ended since the one before."""
-        columns = {name: column.tolist() for name, column in ended.items()}
+    def write(self, moment: Moment) -> None:
+        """Adds what was recorded at a step: a row of the log, its episodes, and what callbacks measured."""
+        columns = {name: column.tolist() for name, column in (moment.episodes or {"step": np.zeros(0)}).items()}
         for i, step in enumerate(columns.pop("step")):
             self._scalars(step, {f"episode/{name}": column[i] for name, column in columns.items()})
-        self._scalars(int(row["step"]), {f"train/{name}": value for name, value in row.items() if name != "step"})
+        if moment.row is not None:
+            self._row("train", moment.row)
+        for name, row in moment.measured.items():
+            self._row(name, row)
 
     def sync(self) -> None:
         """Returns when all events are on the disk."""
@@ -60,6 +73,9 @@ class Events:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._file.close()
+
+    def _row(self, group: str, row: Row) -> None:
+        self._scalars(int(row["step"]), {f"{group}/{name}": value for name, value in row.items() if name != "step"})
 
     def _scalars(self, step: int, values: Mapping[str, float]) -> None:
         known = {tag: value for tag, value in values.items() if not math.isnan(value)}

@@ -2,8 +2,10 @@
 
     log.csv         a row per `log_every` steps, columns `urbe.deep.history.LOG`
     episodes.csv    a row per episode, columns `urbe.deep.history.EPISODES`
-    checkpoints/    the whole agent, every so many steps and at the end
-    finished.json   the step at which the run was done
+    evaluation.csv  a row per measurement of a callback, in a file of its name
+    checkpoints/    the whole agent, every so many steps, whenever it is the best so far, and at the end
+    best/           the best agent by a callback's measure, as `Agent.save` writes it
+    finished.json   the step at which the run was done, and why if a callback stopped it
 
 Everything else about the folder is in `urbe.io.runs`.
 """
@@ -11,23 +13,22 @@ Everything else about the folder is in `urbe.io.runs`.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-import numpy as np
-
 from urbe import checks
 from urbe.deep.agent import Agent
-from urbe.deep.history import EPISODES, LOG
-from urbe.deep.progress import bar
+from urbe.deep.best import keep_best, settle_best
+from urbe.deep.callbacks import AnyCallback, watchers
+from urbe.deep.moments import Moment, moments
+from urbe.deep.progress import learning
 from urbe.deep.tensorboard import Events
+from urbe.io.row_log import RowLog
 from urbe.io.runs import RunDirectory
 
 EVENTS = "tensorboard"
 """Where in the folder TensorBoard's files are."""
-
-_COUNTS = ("step", "updates", "episodes", "length")  # columns of whole numbers
 
 
 def train(
@@ -35,6 +36,7 @@ def train(
     folder: str | os.PathLike[str],
     steps: int,
     *,
+    callbacks: Sequence[AnyCallback] = (),
     checkpoint_every: int = 10_000,
     keep: int = 2,
     progress: bool = False,
@@ -44,7 +46,11 @@ def train(
 
     The same call starts a run, goes on with it after an interruption, and returns at once when it is done; more steps
     extend it. Weights and logs do not depend on interruptions or on `checkpoint_every`, not in one bit. The folder's
-    newest checkpoint is the truth: the agent given becomes the one saved there, whatever it knew.
+    newest checkpoint is the truth: the agent given becomes the one saved there, whatever it knew. A log that differs
+    from what the checkpoint knows of it is written again, with the warning `urbe.io.runs.LogDamaged`.
+
+    A run that a callback has stopped returns at once, and `agent.stopped` says why; it goes on when the callback is
+    given another rule, a higher `stop_at` for instance. What callbacks measure must be as it was when the run began.
 
     Nothing is saved on Ctrl-C or on an error: what was learned since the last checkpoint is learned again.
 
@@ -52,9 +58,11 @@ def train(
       agent: a new one, made as the run's was.
       folder: new, empty, or of the same run.
       steps: of experience in all.
+      callbacks: see `Agent.learn`. The best agent by a callback's measure is kept in the folder `best`, to be loaded
+        from there. After a kill, functions receive the rows since the newest checkpoint once more.
       checkpoint_every: steps between checkpoints.
       keep: how many of the newest checkpoints stay.
-      progress: show a bar with what is being learned.
+      progress: show how far it has come: a bar on a terminal, else a line on standard error now and then.
       tensorboard: also write the log for TensorBoard, into `folder/tensorboard`; needs the extra `urbe[tensorboard]`.
 
     Returns:
@@ -77,47 +85,70 @@ def train(
     """
     checks.whole_number("steps", steps, 0)
     checks.whole_number("checkpoint_every", checkpoint_every, 1)
+    watched = watchers(callbacks, agent)
     about = agent.about()
-    with RunDirectory(folder, about, keep=keep) as run:
-        log, episodes = run.log("log.csv", LOG), run.log("episodes.csv", EPISODES)
+    measures = {each.name: each.describe(agent) for each in watched.measuring}
+    with RunDirectory(folder, about | ({"callbacks": measures} if measures else {}), keep=keep) as run:
         newest = run.latest()
         if newest is not None:
             agent.load_tensors(newest.tensors, run.path)
-        else:
-            log.extend(_typed(agent.history.log))  # what it learned elsewhere, usually nothing
-            episodes.extend(_typed(agent.history.episodes))
-            run.save(agent.step, agent.tensors(), agent.saved_about())
+            watchers(callbacks, agent)  # the tables of the history that was loaded
+        logs = _open_logs(run, agent, new=newest is None)
+        saved = None if newest is None else agent.step
+
+        def save() -> None:
+            nonlocal saved
+            if saved != agent.step:
+                run.save(agent.step, agent.tensors(), agent.saved_about())
+                saved = agent.step
+
+        save()
+        settle_best(agent, run.path, watched.measuring)
+        agent.stopped = watched.stop(agent)
+        end = steps if agent.stopped is None else agent.step
         with (
             _events(agent, run.path, tensorboard) as events,
-            bar(agent.name, agent.step, steps, shown=progress) as show,
+            learning(agent, end, shown=progress) as show,
         ):
-
-            def on_record(row: Mapping[str, float], ended: Mapping[str, np.ndarray]) -> None:
-                log.append(row)
-                episodes.extend(ended)
-                if events is not None:
-                    events.write(row, ended)
-                show(agent.step, row)
-
-            while agent.step < steps:
-                until = min((agent.step // checkpoint_every + 1) * checkpoint_every, steps)
-                agent.learn(until - agent.step, on_record=on_record)
+            while agent.step < end and agent.stopped is None:
+                until = min((agent.step // checkpoint_every + 1) * checkpoint_every, end)
+                for moment in moments(agent, until, watched.measuring):
+                    _write(moment, logs)
+                    if events is not None:
+                        events.write(moment)
+                    watched.give(*moment.rows())
+                    show(moment.rows())
+                    agent.stopped = moment.stop
+                    for best in moment.best:
+                        save()  # before the copy: a run that is resumed here knows of it, and makes it again
+                        keep_best(agent, run.path, best)
                 if events is not None:
                     events.sync()
-                run.save(agent.step, agent.tensors(), agent.saved_about())
-        done = {"step": agent.step}
+                save()
+        done = {"step": agent.step} | ({} if agent.stopped is None else {"stopped": agent.stopped})
         if run.finished() != done:
             run.finish(done)
     return agent
 
 
-def _typed(table: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """A table of the history, with whole numbers where they are counts."""
-    return {name: column.astype(np.int64) if name in _COUNTS else column for name, column in table.items()}
+def _open_logs(run: RunDirectory, agent: Agent, *, new: bool) -> dict[str, RowLog]:
+    """A log for each table of the agent's history, by its file."""
+    tables = agent.history.files()
+    if not new:
+        return {name: run.log(name, list(rows), rows) for name, rows in tables.items()}
+    logs = {name: run.log(name, list(rows)) for name, rows in tables.items()}
+    for name, log in logs.items():
+        log.extend(tables[name])  # what it learned elsewhere, usually nothing
+    return logs
+
+
+def _write(moment: Moment, logs: dict[str, RowLog]) -> None:
+    if moment.row is not None and moment.episodes is not None:
+        logs["log.csv"].append(moment.row)
+        logs["episodes.csv"].extend(moment.episodes)
+    for name, row in moment.measured.items():
+        logs[f"{name}.csv"].append(row)
 
 
 def _events(agent: Agent, folder: Path, wanted: bool) -> AbstractContextManager[Events | None]:
-    if not wanted:
-        return nullcontext()
-    rows = agent.history.log["step"]
-    return Events(folder / EVENTS, done=int(rows[-1]) if len(rows) else 0)
+    return Events(folder / EVENTS, agent.history) if wanted else nullcontext()

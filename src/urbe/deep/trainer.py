@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
+import gymnasium
 import numpy as np
 
 from urbe.deep.learner import Learner
@@ -49,3 +50,6 @@ class Trainer(Protocol):
 
     def describe(self) -> dict[str, Any]:
         """What it is trained on, in plain data."""
+
+    def acts_in(self, env: gymnasium.Env[Any, Any]) -> bool:
+        """Whether it steps this environment, or one that shares its state."""

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from urbe.deep.host.adapters import adapter_of
 from urbe.deep.host.conversation import Conversation
-from urbe.deep.host.env import AnyEnv, Env, Happened, autoreset_mode, host_env
+from urbe.deep.host.env import AnyEnv, Env, Happened, autoreset_mode, host_env, innermost
 from urbe.deep.host.env_state import env_states
 from urbe.deep.host.members import NOBODY, Members, Outlook
 from urbe.deep.host.update import NO_ACTION, Carry, Columns, Form, Shape, make_feed, make_first, make_start
@@ -101,6 +101,10 @@ class HostTrainer:
     def spaces(self) -> Spaces:
         """What it observes and how it acts."""
         return Spaces(self._env.observations.space, self._env.n_actions, self._env.start)
+
+    def acts_in(self, env: Env) -> bool:
+        """Whether it steps this environment, or one that shares its state."""
+        return any(innermost(env) is innermost(each) for each in self._env.behind() or [])
 
     @property
     def learner(self) -> Learner:

@@ -1,0 +1,126 @@
+"""What may watch an agent learn: plain functions that receive rows, and callbacks that measure.
+
+A callback has no memory. What it measures is a function of the agent; what follows from that (which agent was the best,
+whether to stop) is a function of all rows measured so far. The rows are saved with the agent, so that a run which is
+killed and resumed measures, keeps and stops exactly as one that was never interrupted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from urbe import checks
+
+if TYPE_CHECKING:
+    from urbe.deep.agent import Agent
+
+Row = Mapping[str, float]
+"""Numbers by name, `step` among them."""
+
+OnRow = Callable[[Row], None]
+"""A plain function that receives every row: those of the log, and those measured by callbacks."""
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_TAKEN = ("log", "episodes", "checkpoints", "tensorboard")  # names of other things in a run's folder
+
+
+class Verdict(NamedTuple):
+    """What follows from the rows a callback has measured.
+
+    Attributes:
+      best: index of the row at which the agent was the best; None before the first row, or if it is all the same.
+      stop: why learning stops here; None when it goes on.
+    """
+
+    best: int | None = None
+    stop: str | None = None
+
+
+@runtime_checkable
+class Callback(Protocol):
+    """Measures an agent every so many steps; see `urbe.deep.Evaluate` for the one that is there."""
+
+    @property
+    def name(self) -> str:
+        """Of its table in `agent.history.measured`, and of the file in the folder of a run."""
+
+    @property
+    def every(self) -> int:
+        """Steps between two measurements, which are at its multiples."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the numbers that it measures."""
+
+    @property
+    def keep(self) -> str | None:
+        """The folder, within that of a run, in which `train` keeps the best agent; None keeps none."""
+
+    def describe(self, agent: Agent) -> dict[str, Any]:
+        """What it measures, in plain data: a run is resumed only with the same.
+
+        Raises:
+          ValueError: it cannot measure this agent.
+        """
+
+    def measure(self, agent: Agent) -> Mapping[str, float]:
+        """A number for each column. Changes nothing, and depends on nothing but the agent."""
+
+    def verdict(self, rows: Mapping[str, np.ndarray]) -> Verdict:
+        """What follows from all rows so far: `step` and its columns, `(N,)` each."""
+
+
+AnyCallback = Callback | OnRow
+
+
+class Watchers(NamedTuple):
+    """Callbacks by kind."""
+
+    functions: tuple[OnRow, ...]
+    measuring: tuple[Callback, ...]
+
+    def stop(self, agent: Agent) -> str | None:
+        """Why the agent should not go on, by what has been measured; None when it should."""
+        found = (each.verdict(agent.history.measured[each.name]).stop for each in self.measuring)
+        return next((why for why in found if why is not None), None)
+
+    def give(self, *rows: Row) -> None:
+        """Calls every function with every row."""
+        for row in rows:
+            for function in self.functions:
+                function(row)
+
+
+def watchers(callbacks: Sequence[AnyCallback], agent: Agent) -> Watchers:
+    """The callbacks by kind, checked; their tables are begun in the agent's history.
+
+    Raises:
+      ValueError: one of them is not a callback, or two of them share a name or a folder.
+    """
+    measuring = tuple(each for each in callbacks if isinstance(each, Callback))
+    used: set[str] = set(_TAKEN)
+    for i, each in enumerate(callbacks):
+        if isinstance(each, Callback):
+            checks.whole_number(f"callbacks[{i}].every", each.every, 1)
+            for part, name in (("name", each.name), ("keep", each.keep)):
+                if name is not None:
+                    _require_free(f"callbacks[{i}].{part}", name, used)
+                    used.add(name)
+            agent.history.begin(each.name, each.columns)
+        elif not callable(each):
+            raise ValueError(
+                f"callbacks[{i}] is of type {type(each).__name__}, expected a function of one row, or a callback such "
+                "as urbe.deep.Evaluate(every=5000)."
+            )
+    return Watchers(tuple(each for each in callbacks if not isinstance(each, Callback)), measuring)
+
+
+def _require_free(argument: str, name: str, used: set[str]) -> None:
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{argument} is {name!r}, expected a letter, then letters, digits, '_' and '-'.")
+    if name in used:
+        raise ValueError(f"{argument} is {name!r}, which is taken already; expected another name.")

@@ -1,0 +1,309 @@
+"""Runs that evaluate, keep their best agent and stop early: interrupted anywhere, they leave the same bytes."""
+
+import errno
+
+import gymnasium
+import numpy as np
+import pytest
+
+from oracles.event_files import shown
+from urbe.deep import best as best_module
+from urbe.deep.compilation import cache_compilation
+from urbe.deep.evaluate import Evaluate
+from urbe.deep.load import load
+from urbe.deep.presets import dqn
+from urbe.deep.settings import Network
+from urbe.deep.train import train
+from urbe.evaluation.robustness import evaluate
+from urbe.io import tensors as tensors_module
+from urbe.io.errors import CheckpointError
+from urbe.io.row_log import read_rows
+from urbe.io.runs import LogDamaged, RunDirectory, read_finished, saved_steps
+from urbe.simulators import CartPole
+
+TINY = {"network": Network(hidden=(16, 16)), "batch": 16, "capacity": 300, "warm_up": 50}
+STEPS, EVERY, POLES = 300, 40, {"half_length": (0.25, 1.0)}
+LOGS = ("log.csv", "episodes.csv", "evaluation.csv")
+
+
+class Interrupted(BaseException):
+    """Nobody catches it."""
+
+
+def poles(**rules):
+    return Evaluate(every=EVERY, over=POLES, episodes=3, seed=1, time_limit=60, **({"by": "worst"} | rules))
+
+
+@pytest.fixture(scope="module")
+def agent():
+    """One compiled agent for all tests: `train` makes it what the folder says."""
+    cache_compilation()
+    return dqn(CartPole(), seed=5, log_every=50, **TINY)
+
+
+@pytest.fixture(scope="module")
+def start(agent):
+    return agent.tensors()
+
+
+@pytest.fixture
+def fresh(agent, start):
+    """The agent as it was before its first step."""
+    agent.load_tensors(start, "start")
+    return agent
+
+
+@pytest.fixture(scope="module")
+def folder(agent, start, tmp_path_factory):
+    """The folder of the run that was never interrupted."""
+    path = tmp_path_factory.mktemp("whole") / "run"
+    agent.load_tensors(start, "start")
+    train(agent, path, STEPS, callbacks=[poles()], checkpoint_every=70)
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(folder):
+    return left(folder)
+
+
+def tensors(path):
+    return {name: array.tobytes() for name, array in tensors_module.load_tensors(path)[0].items()}
+
+
+def left(path):
+    """Everything that must not depend on interruptions, the names of all files included."""
+    files = {name: (path / name).read_bytes() for name in (*LOGS, "finished.json", "config.json")}
+    names = sorted(str(each.relative_to(path)) for each in path.rglob("*"))
+    return files | {"names": names, "best": tensors(path / "best"), "last": tensors(path / f"checkpoints/{STEPS:012d}")}
+
+
+def test_what_is_measured_is_what_evaluate_finds(folder, fresh):
+    rows = read_rows(folder / "evaluation.csv")
+    assert rows["step"].tolist() == list(range(EVERY, STEPS + 1, EVERY))
+    assert (rows["worst"] < rows["mean"]).any()
+    assert len(set(rows["worst"].tolist())) > 1
+    for at in (2, 5):
+        fresh.learn(int(rows["step"][at]) - fresh.step)
+        found = evaluate(fresh, POLES, episodes=3, seed=1, time_limit=60).greedy.returns.mean(axis=1)
+        assert (rows["mean"][at], rows["worst"][at]) == (found.mean(), found.min())
+
+
+def test_training_is_the_same_bits_without_it(whole, fresh):
+    mine = {name: array.tobytes() for name, array in fresh.learn(STEPS).tensors().items()}
+    theirs = {name: data for name, data in whole["last"].items() if not name.startswith("history/measured/")}
+    assert mine == theirs
+    assert len(whole["last"]) == len(mine) + 3
+
+
+def test_the_best_agent_is_kept_and_goes_on(folder, whole):
+    rows = read_rows(folder / "evaluation.csv")
+    best = load(folder / "best")
+    assert best.step == rows["step"][rows["worst"].argmax()]
+    assert best.step < STEPS
+    found = evaluate(best, POLES, episodes=3, seed=1, time_limit=60).greedy.returns.mean(axis=1)
+    assert found.min() == rows["worst"].max()
+    best.learn(STEPS - best.step, callbacks=[poles()])
+    assert {name: array.tobytes() for name, array in best.tensors().items()} == whole["last"]
+
+
+@pytest.mark.parametrize("calls", [1, 2, 4])
+@pytest.mark.parametrize("where", ["measuring", "measured", "keeping", "half kept", "kept", "saved"])
+def test_interrupted_anywhere_it_ends_as_if_nothing_had_been(whole, fresh, tmp_path, monkeypatch, where, calls):
+    count = iter(range(1, 1000))
+
+    def interrupting(function, *, late, only=lambda *_: True):
+        def call(*arguments, **named):
+            stop = only(*arguments) and next(count) == calls
+            if stop and not late:
+                raise Interrupted
+            found = function(*arguments, **named)
+            if stop:
+                raise Interrupted
+            return found
+
+        return call
+
+    def is_best(path, *_):
+        return "best" in str(path)
+
+    places = {
+        "measuring": (Evaluate, "measure", False),
+        "measured": (Evaluate, "measure", True),
+        "keeping": (best_module, "save_tensors", False),
+        "kept": (best_module, "save_tensors", True),
+        "saved": (RunDirectory, "save", True),
+    }
+    with monkeypatch.context() as patch:
+        if where == "half kept":
+            real = tensors_module.write_sealed
+            patch.setattr(tensors_module, "write_sealed", interrupting(real, late=False, only=is_best))
+            patch.setattr(tensors_module, "sweep", lambda *_: None)  # a kill leaves what was written
+        else:
+            owner, name, late = places[where]
+            patch.setattr(owner, name, interrupting(getattr(owner, name), late=late))
+        try:
+            train(fresh, tmp_path / "run", STEPS, callbacks=[poles()], checkpoint_every=70)
+        except Interrupted:
+            assert not (tmp_path / "run" / "finished.json").exists()
+        else:
+            assert calls > len(set(np.maximum.accumulate(fresh.history.measured["evaluation"]["worst"]).tolist()))
+    fresh.learn(17)  # whatever the agent knows when it comes back
+    train(fresh, tmp_path / "run", STEPS, callbacks=[poles()], checkpoint_every=70)
+    assert left(tmp_path / "run") == whole
+
+
+def test_no_room_for_the_best_agent_leaves_the_one_before(whole, fresh, tmp_path, monkeypatch):
+    def full(path, *_):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(best_module, "save_tensors", full)
+        with pytest.raises(OSError, match="No space left"):
+            train(fresh, tmp_path / "run", STEPS, callbacks=[poles()], checkpoint_every=70)
+    assert saved_steps(tmp_path / "run") == [0, EVERY]
+    train(fresh, tmp_path / "run", STEPS, callbacks=[poles()], checkpoint_every=70)
+    assert left(tmp_path / "run") == whole
+
+
+# stopping
+
+
+def test_a_run_that_was_stopped_stays_so_until_the_rule_allows_more(whole, fresh, start, tmp_path):
+    first = float(read_rows_of(whole)["worst"][0])
+    rules = {"stop_at": first}
+    assert train(fresh, tmp_path / "run", STEPS, callbacks=[poles(**rules)], checkpoint_every=70).step == EVERY
+    told = f"The worst return of evaluation was {first:.6g} at step {EVERY}, and stop_at is {first:g}."
+    assert fresh.stopped == told
+    assert read_finished(tmp_path / "run") == {"step": EVERY, "stopped": told}
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*.json")}
+    fresh.load_tensors(start, "start")
+    assert train(fresh, tmp_path / "run", STEPS, callbacks=[poles(**rules)]).step == EVERY
+    assert fresh.stopped == told
+    assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*.json")}
+    train(fresh, tmp_path / "run", STEPS, callbacks=[poles()], checkpoint_every=70)
+    assert fresh.stopped is None
+    assert left(tmp_path / "run") == whole
+
+
+def test_patience_ends_a_run(whole, fresh, tmp_path):
+    values = read_rows_of(whole)["worst"]
+    expected = next(i for i in range(len(values)) if i - values[: i + 1].argmax() >= 2)
+    train(fresh, tmp_path / "run", STEPS, callbacks=[poles(patience=2)])
+    assert fresh.step == EVERY * (expected + 1)
+    assert "in 2 evaluations, and patience is 2." in read_finished(tmp_path / "run")["stopped"]
+
+
+def read_rows_of(whole):
+    names, *lines = whole["evaluation.csv"].decode().splitlines()
+    rows = np.array([[float(number) for number in line.split(",")] for line in lines])
+    return dict(zip(names.split(","), rows.T, strict=True))
+
+
+# what is refused
+
+
+@pytest.mark.parametrize(
+    ("callbacks", "told"),
+    [
+        ([], r"callbacks\.evaluation\.every is 40 in the file, expected nothing there"),
+        ([poles(by="mean")], r'callbacks\.evaluation\.by is "worst" in the file, expected "mean"'),
+        ([Evaluate(every=EVERY, by="worst")], r"callbacks\.evaluation\.points\[0\]\.half_length is 0\.25"),
+    ],
+)
+def test_other_measurements_than_the_runs_are_refused(fresh, folder, callbacks, told):
+    with pytest.raises(CheckpointError, match=told):
+        train(fresh, folder, STEPS, callbacks=callbacks)
+
+
+def test_another_agent_in_the_place_of_the_best_is_refused(fresh, tmp_path):
+    train(fresh, tmp_path / "run", EVERY + 5, callbacks=[poles()])
+    tensors_module.save_tensors(tmp_path / "run" / "best", fresh.tensors(), {**fresh.saved_about(), "step": 3})
+    with pytest.raises(CheckpointError, match="best: holds the agent of step 3, expected that of step 40, the best"):
+        train(fresh, tmp_path / "run", EVERY + 6, callbacks=[poles()])
+
+
+def test_an_agent_that_was_evaluated_elsewhere_can_begin_a_run(fresh, tmp_path):
+    train(fresh.learn(90, callbacks=[poles()]), tmp_path / "run", 100, callbacks=[poles()])
+    train(fresh, tmp_path / "run", 110, callbacks=[poles()])
+    assert read_rows(tmp_path / "run" / "evaluation.csv")["step"].tolist() == [40, 80]
+
+
+# damaged logs
+
+
+def test_damaged_logs_are_repaired_from_the_checkpoint_when_a_run_goes_on(fresh, whole, tmp_path):
+    train(fresh, tmp_path / "run", 230, callbacks=[poles()], checkpoint_every=70)
+    rng = np.random.default_rng(0)
+    for name in LOGS:
+        file = tmp_path / "run" / name
+        data = file.read_bytes()
+        for at in rng.choice(len(data), 5, replace=False).tolist():
+            damaged = bytearray(data)
+            damaged[at] ^= 1 << int(rng.integers(8))
+            file.write_bytes(damaged)
+            with pytest.warns(LogDamaged, match=rf"{name}: .* Repaired from the newest checkpoint"):
+                train(fresh, tmp_path / "run", 230, callbacks=[poles()], checkpoint_every=70)
+            assert file.read_bytes() == data
+    (tmp_path / "run" / "evaluation.csv").unlink()
+    with pytest.warns(LogDamaged, match=r"evaluation\.csv: is missing\. Repaired"):
+        train(fresh, tmp_path / "run", STEPS, callbacks=[poles()], checkpoint_every=70)
+    assert left(tmp_path / "run") == whole
+
+
+def test_loading_a_run_says_which_log_is_damaged_and_touches_nothing(fresh, tmp_path):
+    train(fresh, tmp_path / "run", 60, callbacks=[poles()])
+    file = tmp_path / "run" / "log.csv"
+    damaged = file.read_bytes().replace(b"50,", b"51,", 1)
+    file.write_bytes(damaged)
+    with pytest.warns(LogDamaged, match=r"log\.csv: line 2 is b'51,.*The agent is whole"):
+        again = load(tmp_path / "run")
+    assert again.history.log["step"].tolist() == [50]
+    assert file.read_bytes() == damaged
+
+
+# TensorBoard and Gymnasium
+
+
+def test_tensorboard_shows_every_evaluation_once(fresh, tmp_path, monkeypatch):
+    """Killed after evaluations that a checkpoint knows while the row of the log after them is still to come."""
+    save = RunDirectory.save
+
+    def stopped(run, step, *what):
+        if step == 150:
+            raise Interrupted
+        save(run, step, *what)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunDirectory, "save", stopped)
+        with pytest.raises(Interrupted):
+            train(fresh, tmp_path / "run", STEPS, callbacks=[poles()], checkpoint_every=30, tensorboard=True)
+    assert saved_steps(tmp_path / "run")[-1] == 120
+    train(fresh, tmp_path / "run", STEPS, callbacks=[poles()], checkpoint_every=30, tensorboard=True)
+    curves, rows = shown(tmp_path / "run" / "tensorboard"), read_rows(tmp_path / "run" / "evaluation.csv")
+    for column in ("mean", "worst"):
+        expected = list(zip(rows["step"], rows[column].astype(np.float32), strict=True))
+        assert curves[f"evaluation/{column}"] == expected
+
+
+def test_an_agent_on_gymnasium_is_evaluated_on_another_environment():
+    def new():
+        return dqn(gymnasium.make("CartPole-v1"), seed=2, log_every=50, **TINY)
+
+    def made():
+        return gymnasium.make("CartPole-v1", max_episode_steps=60)
+
+    agent, plain = new(), new().learn(100)
+    agent.learn(100, callbacks=[Evaluate(every=33, env=made, episodes=2, name="test")])
+    rows = agent.history.measured["test"]
+    assert rows["step"].tolist() == [33, 66, 99]
+    assert (rows["mean"] == rows["worst"]).all()
+    assert ((rows["mean"] >= 8) & (rows["mean"] <= 60)).all()
+    mine, theirs = agent.tensors(), plain.tensors()
+    assert all(mine[name].tobytes() == theirs[name].tobytes() for name in theirs)
+    with pytest.raises(ValueError, match=r"Evaluate\.env is missing: the agent does not learn in a simulator"):
+        agent.learn(1, callbacks=[Evaluate(every=10)])
+    env = gymnasium.make("CartPole-v1")
+    shared = dqn(gymnasium.wrappers.TimeLimit(env.unwrapped, 50), seed=0, **TINY)
+    with pytest.raises(ValueError, match=r"which the agent learns in; expected another one"):
+        shared.learn(1, callbacks=[Evaluate(every=10, env=env)])
