@@ -155,8 +155,8 @@ def test_observations_become_rows(space, seen, row):
 
 
 def test_other_spaces_are_refused_with_what_to_do():
-    with pytest.raises(ValueError, match=r"Tuple.*expected a Box.*FlattenObservation"):
-        Observations(gymnasium.spaces.Tuple([gymnasium.spaces.Discrete(2)]))
+    with pytest.raises(ValueError, match=r"Text.*expected one with a fixed number of numbers.*TransformObservation"):
+        Observations(gymnasium.spaces.Tuple([gymnasium.spaces.Text(2)]))
     with pytest.raises(ValueError, match=r"action space Box.*expected Discrete.*DiscreteActions"):
         host_env(gymnasium.make("MountainCarContinuous-v0"))
     env = Clock()
