@@ -48,15 +48,11 @@ class CompiledTrainer:
         self.settings, self.simulator, self.uncertain = settings, simulator, uncertain
         self.schedule = Constant(simulator.nominal()) if schedule is None else schedule
         self._given_schedule = schedule
+        self.spaces = Spaces.flat(observation_size(simulator), simulator.n_actions)
         params = None if uncertain is None else uncertain.params
         with double():
             self._run: Run = make_begin(settings, simulator, schedule, record_every)(root_key(seed), params)
             self._advance = make_advance(settings, simulator, params, schedule)
-
-    @property
-    def spaces(self) -> Spaces:
-        """What it observes and how it acts."""
-        return Spaces.flat(observation_size(self.simulator), self.simulator.n_actions)
 
     @property
     def learner(self) -> Learner:

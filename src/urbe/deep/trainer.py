@@ -23,10 +23,7 @@ class Trainer(Protocol):
     """A learner and what it acts in."""
 
     settings: Settings
-
-    @property
-    def spaces(self) -> Spaces:
-        """What it observes and how it acts."""
+    spaces: Spaces
 
     @property
     def learner(self) -> Learner:

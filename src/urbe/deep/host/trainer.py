@@ -76,6 +76,7 @@ class HostTrainer:
     def __init__(self, settings: Settings, env: AnyEnv, members: Members | None, seed: int, record_every: int) -> None:
         self.settings, self.members, self.seed = settings, members, seed
         self._env = host_env(env)
+        self.spaces = Spaces(self._env.observations.space, self._env.n_actions, self._env.start)
         self.shape = Shape(
             self._env.observations.size,
             self._env.n_actions,
@@ -96,11 +97,6 @@ class HostTrainer:
         self._step = self._apart_until = 0
         self._begin()
         self._states = env_states(self._env)
-
-    @property
-    def spaces(self) -> Spaces:
-        """What it observes and how it acts."""
-        return Spaces(self._env.observations.space, self._env.n_actions, self._env.start)
 
     def acts_in(self, env: Env) -> bool:
         """Whether it steps this environment, or one that shares its state."""
