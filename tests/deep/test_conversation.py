@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from tests.deep.test_host import learned, trainer_on
 
+from urbe.deep import foreign
 from urbe.deep.host import conversation
 from urbe.deep.host.conversation import Conversation, ask
 from urbe.deep.host.update import make_feed
@@ -167,6 +168,46 @@ def test_callbacks_of_jaxs_own_serve_where_ours_do_not(undisturbed, monkeypatch)
     assert bits == undisturbed
 
 
+@pytest.fixture
+def unregistered():
+    """As in a process where no host loop has run yet."""
+    make_feed.cache_clear()
+    conversation._can_call.cache_clear()
+    yield
+    make_feed.cache_clear()
+    conversation._can_call.cache_clear()
+
+
+@pytest.mark.usefixtures("unregistered")
+def test_a_handler_that_cannot_be_registered_is_done_without(undisturbed, monkeypatch):
+    def refuse(*_, **__):
+        raise RuntimeError("another interface")
+
+    monkeypatch.setattr(jax.ffi, "register_ffi_target", refuse)
+    monkeypatch.setattr(jax.ffi, "ffi_call", None)
+    assert run_of(lambda _: None)[0] == undisturbed
+
+
+@pytest.mark.usefixtures("unregistered")
+def test_xla_refuses_another_interface_at_once_and_goes_on_working(undisturbed, monkeypatch):
+    monkeypatch.setattr(conversation, "_NAME", "urbe_of_another_interface")
+    monkeypatch.setattr(foreign, "_VERSION", (9, 0))
+    assert run_of(lambda _: None)[0] == undisturbed
+    assert not conversation._can_call()
+    assert float(jax.jit(lambda x: x + 1.0)(2.0)) == 3.0
+
+
+@pytest.mark.usefixtures("unregistered")
+def test_a_process_registers_once(monkeypatch):
+    names, register = [], foreign.register
+    monkeypatch.setattr(conversation, "register", lambda name, handler: (names.append(name), register(name, handler)))
+    monkeypatch.setattr(conversation, "_NAME", "urbe_registered_once")
+    for _ in range(2):
+        trainer_on(gymnasium.make("CartPole-v1")).advance(3)
+        make_feed.cache_clear()
+    assert names == ["urbe_registered_once"]
+
+
 def test_an_environment_that_needs_the_programs_thread_gets_it():
     """With one thread for all of JAX, its computations wait for a program that waits for it."""
     code = (
@@ -183,7 +224,7 @@ def test_an_environment_that_needs_the_programs_thread_gets_it():
         "assert agent.trainer.step == 300\n"
         "assert agent.trainer._apart_until > 0\n"
     )
-    subprocess.run([sys.executable, "-c", code], env={**os.environ, "NPROC": "1"}, check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, "NPROC": "1"}, check=True, timeout=600)
 
 
 def test_another_start_finds_the_program_compiled(tmp_path):
@@ -198,7 +239,7 @@ def test_another_start_finds_the_program_compiled(tmp_path):
     found = []
     for _ in range(2):
         subprocess.run(
-            [sys.executable, "-c", code], env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)}, check=True, timeout=120
+            [sys.executable, "-c", code], env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)}, check=True, timeout=600
         )
         found.append(sorted(path.name for path in tmp_path.rglob("jit_feed-*-cache")))
     assert len(found[0]) == 1

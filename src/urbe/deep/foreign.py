@@ -86,7 +86,12 @@ _KEPT: list[Any] = []  # what is registered stays for as long as the process
 
 
 def register(name: str, handler: Handler) -> None:
-    """Makes `handler` what `jax.ffi.ffi_call(name, ...)` calls on a CPU, on whatever thread the program runs."""
+    """Makes `handler` what `jax.ffi.ffi_call(name, ...)` calls on a CPU, on whatever thread the program runs.
+
+    Raises:
+      Exception: XLA does not support the version of the interface that handlers here are written for. It says so at
+        once if the CPU backend has been initialised, and otherwise when it is, at the first program of the process.
+    """
 
     def called(address: int) -> None:
         frame = _Frame.from_address(address)
@@ -98,14 +103,9 @@ def register(name: str, handler: Handler) -> None:
 
     function = _SIGNATURE(called)
     _KEPT.append(function)
-    jax.ffi.register_ffi_target(name, _capsule(function), platform="cpu")
+    capsule = jax.ffi.pycapsule(function)  # type: ignore[no-untyped-call]
+    jax.ffi.register_ffi_target(name, capsule, platform="cpu")
 
 
 def _listed(of: _Buffers) -> list[Buffer]:
     return [of.buffers[i].contents for i in range(of.size)]
-
-
-def _capsule(function: Any) -> Any:
-    new = ctypes.pythonapi.PyCapsule_New
-    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-    return new(ctypes.cast(function, ctypes.c_void_p), None, None)

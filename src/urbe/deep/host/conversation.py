@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from itertools import count
 from queue import Empty, SimpleQueue
 from threading import Lock, get_ident
@@ -94,10 +94,14 @@ class Conversation:
 
 
 def ask(ticket: Int32[Array, ""], chosen: Int32[Array, " n"], width: int) -> Float[Array, "n W"]:
-    """In a program: the caller's answer to what was chosen, or zeros if there is none."""
+    """In a program: the caller's answer to what was chosen, or zeros if there is none.
+
+    On a CPU the question is a call of a handler registered with XLA; elsewhere, and where XLA refuses the handler, it
+    is JAX's own `io_callback`. The answers are the same, the second way takes longer.
+    """
     rows = jax.ShapeDtypeStruct((len(chosen), width), np.float32)  # type: ignore[no-untyped-call]
     answer: Array
-    if jax.default_backend() == "cpu":
+    if jax.default_backend() == "cpu" and _can_call():
         answer = jax.ffi.ffi_call(_NAME, rows, has_side_effect=True)(ticket, chosen)
     else:
         answer = io_callback(partial(_reply, rows.shape), rows, ticket, chosen, ordered=True)
@@ -123,4 +127,15 @@ def _answer(ticket: int, chosen: list[int]) -> Float[np.ndarray, "n W"] | None:
     return None if conversation is None else conversation.ask(chosen)
 
 
-register(_NAME, _write_reply)
+@cache
+def _can_call() -> bool:
+    """Registers the handler, once per process and not before a program needs it; whether XLA accepted it.
+
+    Call it once the CPU backend exists. Earlier, XLA would only put the handler on a list, and one it refuses would
+    then keep the backend from starting: no program of this process would run.
+    """
+    try:
+        register(_NAME, _write_reply)
+    except Exception:  # XLA names the versions it supports in an error whose type has changed between releases
+        return False
+    return True
