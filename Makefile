@@ -1,6 +1,11 @@
-# Everything a fresh machine with Python 3.11 and make needs. Each target creates the environment when it is missing.
+# Everything a fresh machine with make and Python 3.11, 3.12 or 3.13 needs. Each target creates the environment when it
+# is missing. `make test PYTHON=python3.13` works in an environment of its own, .venv-3.13.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
+ifeq ($(origin PYTHON), file)
 VENV := .venv
+else
+VENV := .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+endif
 BIN := $(VENV)/bin
 RESULTS ?= results
 SCALE ?= quick
@@ -57,5 +62,5 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.compare --write docs/benchmarks.md
 
 clean:
-	rm -rf $(VENV) $(RESULTS) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* $(RESULTS) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
