@@ -117,7 +117,7 @@ _EXACT: dict[type[Any], Adapter] = {
     SimulatorEnv: SimulatorAdapter(),
 }
 
-_WITHOUT_STATE = (
+HARMLESS = (
     gymnasium.wrappers.TimeLimit,  # its clock is kept apart
     gymnasium.wrappers.OrderEnforcing,
     gymnasium.wrappers.PassiveEnvChecker,
@@ -127,6 +127,8 @@ _WITHOUT_STATE = (
     gymnasium.wrappers.TransformAction,
     DiscreteActions,
 )
+"""Wrappers that look at one step alone, or whose memory is kept in another way."""
+
 _BOUND = gymnasium.wrappers.AddRenderObservation  # shows the environment it was made for, also in a copy
 _PER_EPISODE = (ChangingParams,)
 
@@ -155,7 +157,7 @@ def keeps_state(env: Env, *, across_episodes: bool) -> str | None:
       env: with its wrappers.
       across_episodes: whether what is remembered from episode to episode counts too.
     """
-    harmless = _WITHOUT_STATE if across_episodes else (*_WITHOUT_STATE, *_PER_EPISODE)
+    harmless = HARMLESS if across_episodes else (*HARMLESS, *_PER_EPISODE)
     kept = (each for each in wrappers(env) if not isinstance(each, harmless) or isinstance(each, _BOUND))
     return next((type(each).__name__ for each in kept), None)
 
@@ -164,7 +166,7 @@ def no_members(env: Any) -> str:
     """Why there are no members for an environment, and what to do."""
     return (
         f"{env} has no members to be robust against: no adapter is known that could set its state, so that copies with "
-        "other parameters cannot be brought to where it stands. Give EnvMembers(env, params, adapter=...) with an "
+        "other parameters cannot be brought to where it stands. Give EnvMembers(env, params, adapter=adapter) with an "
         "Adapter of your own that gets and sets its state and parameters, or FunctionMembers(function, count) with a "
         "function of (observation, action); or train a plain agent."
     )
