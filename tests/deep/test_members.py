@@ -10,8 +10,9 @@ import pytest
 from oracles.host_envs import Clock, Remembering
 from urbe.deep.host.adapters import CartPoleAdapter, adapter_of
 from urbe.deep.host.discrete_actions import DiscreteActions
+from urbe.deep.host.member_check import check_members
 from urbe.deep.host.member_envs import EnvMembers
-from urbe.deep.host.members import FunctionMembers, Members, SimulatorMembers, check_members
+from urbe.deep.host.members import FunctionMembers, Members, SimulatorMembers
 from urbe.deep.presets import robust_dqn
 from urbe.deep.settings import CopyEvery, Epsilon, Network, Settings
 from urbe.simulators import CartPole, ChangingParams, Constant, DeepSea, SimulatorEnv, UncertaintySet

@@ -11,10 +11,10 @@ from urbe.deep.callbacks import Verdict as Verdict
 from urbe.deep.evaluate import Evaluate as Evaluate
 from urbe.deep.host.adapters import Adapter as Adapter
 from urbe.deep.host.discrete_actions import DiscreteActions as DiscreteActions
+from urbe.deep.host.member_check import check_members as check_members
 from urbe.deep.host.member_envs import EnvMembers as EnvMembers
 from urbe.deep.host.members import FunctionMembers as FunctionMembers
 from urbe.deep.host.members import Members as Members
-from urbe.deep.host.members import check_members as check_members
 from urbe.deep.load import load as load
 from urbe.deep.natures import Average as Average
 from urbe.deep.natures import CVaR as CVaR

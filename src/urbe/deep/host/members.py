@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from urbe import checks
-from urbe.deep.host.env import Env, host_env, innermost
+from urbe.deep.host.env import Env, innermost
 from urbe.simulators import Simulator, SimulatorEnv, UncertaintySet
 from urbe.simulators.base import Params, State
 from urbe.simulators.limits import param_dict
@@ -42,7 +42,16 @@ class Outlook(NamedTuple):
 
 @runtime_checkable
 class Members(Protocol):
-    """K ways in which an environment may behave."""
+    """K ways in which an environment may behave.
+
+    Attributes:
+      nominal: the place of the member that is the environment as it is, or None where none is said to be.
+    """
+
+    nominal: int | None
+
+    def in_force(self, env: Env) -> int | None:
+        """The place of the member with the environment's parameters as they are now, None where none is known."""
 
     @property
     def outcomes(self) -> int:
@@ -77,11 +86,19 @@ class FunctionMembers:
     Args:
       function: takes an observation as a row of numbers and an action as the environment counts it.
       count: K.
+      nominal: the place of the member that is the environment as it is, where one is; it is then tested to be.
     """
 
-    def __init__(self, function: Function, count: int) -> None:
+    def __init__(self, function: Function, count: int, nominal: int | None = None) -> None:
         self.function, self.count = function, checks.whole_number("count", count, 1)
+        if nominal is not None and not 0 <= nominal < count:
+            raise ValueError(f"nominal is {nominal}, expected the place of a member, from 0 to {count - 1}, or None.")
+        self.nominal = nominal
         self._places = list(range(count))
+
+    def in_force(self, env: Env) -> int | None:  # noqa: ARG002
+        """The one said to be nominal."""
+        return self.nominal
 
     @property
     def outcomes(self) -> int:
@@ -111,6 +128,7 @@ class FunctionMembers:
         """Some of them; the function still computes all."""
         some = FunctionMembers(self.function, self.count)
         some._places = [self._places[k] for k in places]
+        some.nominal = next((k for k, place in enumerate(places) if place == self.nominal), None)
         return some
 
     def describe(self) -> dict[str, Any]:
@@ -137,11 +155,15 @@ class SimulatorMembers:
                 f"The uncertainty set has the parameters {', '.join(uncertainty.names)}, expected those of "
                 f"{type(simulator).__name__}: {', '.join(expected)}."
             )
-        self.simulator, self.uncertainty = simulator, uncertainty
+        self.simulator, self.uncertainty, self.nominal = simulator, uncertainty, uncertainty.nominal
         self._place = {tuple(param_dict(each).values()): k for k, each in enumerate(uncertainty.members())}
         state = jax.eval_shape(simulator.start, jax.random.key(0), simulator.nominal())
         found = jax.eval_shape(simulator.outcomes, state, np.int32(0), simulator.nominal())
         self._outcomes = int(found.probability.shape[0])
+
+    def in_force(self, env: Env) -> int | None:
+        """By its parameters."""
+        return self._place.get(tuple(innermost(env).get_params().values()))
 
     @property
     def outcomes(self) -> int:
@@ -155,8 +177,8 @@ class SimulatorMembers:
         assert isinstance(inner, SimulatorEnv)
         found = _outlook(self.simulator, self.uncertainty.params, inner.get_state(), np.int32(action))
         probability, seen, reward, terminated = jax.device_get(found)
-        now = self._place.get(tuple(inner.get_params().values()), NOBODY) if self._outcomes == 1 else NOBODY
-        return Outlook(probability, seen, reward, terminated, now)
+        now = self.in_force(env) if self._outcomes == 1 else None
+        return Outlook(probability, seen, reward, terminated, NOBODY if now is None else now)
 
     def only(self, places: Sequence[int]) -> SimulatorMembers:
         """Some of them."""
@@ -176,59 +198,3 @@ def _outlook(
 ) -> tuple[Array, Array, Array, Array]:
     found = jax.vmap(lambda one: simulator.outcomes(state, action, one))(params)
     return found.probability, jax.vmap(jax.vmap(simulator.observe))(found.state), found.reward, found.terminated
-
-
-def check_members(
-    env: Env, members: Members, rng: np.random.Generator, *, steps: int = 256, tolerance: float = 0.0
-) -> Float[np.ndarray, "K K"]:
-    """Holds members to their purpose: every two lead somewhere else from some state.
-
-    Args:
-      env: one to walk through by random actions; it is reset, so give one that nobody is using.
-      members: of it.
-      rng: of the random actions.
-      steps: how many states to try.
-      tolerance: differences up to this do not count.
-
-    Returns:
-      the largest difference in probability, observation, reward or termination found between every two.
-
-    Raises:
-      ValueError: naming members that never differ.
-    """
-    checks.whole_number("steps", steps, 1)
-    checks.number("tolerance", tolerance, 0.0, np.inf, closed=False)
-    one = host_env(env)
-    if one.count != 1:
-        raise ValueError(f"env is a vector of {one.count} environments, expected a single one.")
-    obs, apart = one.reset([int(rng.integers(2**31))])[0], np.zeros((len(members), len(members)))
-    for _ in range(steps):
-        action = int(rng.integers(one.n_actions))
-        outlook = members.successors(env, obs, action + one.start)
-        for part in outlook[:4]:
-            flat = np.asarray(part, np.float64).reshape(len(members), -1)
-            apart = np.maximum(apart, np.abs(flat[:, None] - flat[None]).max(axis=-1))
-        first = one.step([action], [False])[0].first
-        assert first is not None  # a single environment always knows
-        obs = first
-    alike = [(i, j) for i in range(len(members)) for j in range(i) if not apart[i, j] > tolerance]
-    if alike:
-        raise ValueError(_complaint(members, sorted((j, i) for i, j in alike), steps))
-    return apart
-
-
-def _complaint(members: Members, pairs: list[tuple[int, int]], steps: int) -> str:
-    columns: dict[str, list[float]] = members.describe().get("parameters", {})
-
-    def told(i: int, j: int) -> str:
-        names = [name for name, column in columns.items() if column[i] != column[j]]
-        if not names:
-            return f"{i} and {j}"
-        return " and ".join(f"{k} ({', '.join(f'{name} {columns[name][k]}' for name in names)})" for k in (i, j))
-
-    total = len(members) * (len(members) - 1) // 2
-    return (
-        f"{len(pairs)} of {total} pairs of members lead to the same in all of {steps} states, expected every two to "
-        f"differ somewhere: {checks.listing([told(i, j) for i, j in pairs])}. Either they are duplicates, or what "
-        "differs between them never reaches the environment (or only its start, or only states not tried)."
-    )

@@ -16,6 +16,7 @@ from urbe.deep.host.conversation import Conversation
 from urbe.deep.host.env import AnyEnv, Env, Happened, autoreset_mode, host_env, innermost
 from urbe.deep.host.env_state import env_states
 from urbe.deep.host.members import NOBODY, Members, Outlook
+from urbe.deep.host.nominal_check import check_nominal, spare
 from urbe.deep.host.update import NO_ACTION, Carry, Columns, Form, Shape, make_feed, make_first, make_start
 from urbe.deep.keys import key_data, root_key, with_keys
 from urbe.deep.learner import Learner
@@ -71,6 +72,9 @@ class HostTrainer:
       members: what its robust targets are of; None learns from what is observed.
       seed: all random numbers follow from it, the environment's too.
       record_every: the most steps between two calls of `collect`.
+
+    Raises:
+      ValueError: the nominal member does not do what the environment does, in a short trial on a copy of it.
     """
 
     def __init__(self, settings: Settings, env: AnyEnv, members: Members | None, seed: int, record_every: int) -> None:
@@ -95,6 +99,8 @@ class HostTrainer:
             np.zeros(1, np.int64),
         )
         self._step = self._apart_until = 0
+        if members is not None and (behind := self._env.behind()):
+            check_nominal(spare(behind[0]), members, stream(seed, "nominal member"))
         self._begin()
         self._states = env_states(self._env)
 
