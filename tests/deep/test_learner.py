@@ -18,7 +18,7 @@ from urbe.deep.learner import begin, init_learner, observe
 from urbe.deep.natures import Average, CVaR, Soft, Worst
 from urbe.deep.precision import double
 from urbe.deep.replay import Successors, Transition
-from urbe.deep.settings import Adam, CopyEvery, Epsilon, Network, Settings
+from urbe.deep.settings import Adam, CopyEvery, Decay, Epsilon, Network, Settings
 from urbe.deep.variances import LastLayer
 
 OBS, ACTIONS, STEPS = 3, 3, 50
@@ -32,7 +32,9 @@ PLAIN = Settings(
     warm_up=4,
     copy=CopyEvery(updates=7),
     epsilon=Epsilon(0.5, 0.1, 30),
+    clip_norm=None,
 )
+CLIPPED = 3.0
 HEAD = LastLayer(beta=1.5, mu=0.3, hidden=(5,), learning_rate=RATE)
 CALIBRATED = replace(
     HEAD, non_negative=True, residual_decay=0.9, forget=0.9, refresh_every=6, normalise=True, constant=True
@@ -54,8 +56,25 @@ FAST = {
             variance=replace(HEAD, raw_input=True, replayed=4, rebuild_every=8),
         ), 3, 2, 1,
     ),
+    "clipped, cosine, three steps every fourth": (
+        replace(PLAIN, clip_norm=CLIPPED, decay=Decay(0.2, 40, cosine=True), train_every=4, gradient_steps=3), 2, 1, 1,
+    ),
+    "ube, clipped, linear, averaged target, two environments": (
+        replace(
+            PLAIN, variance=HEAD, clip_norm=CLIPPED, decay=Decay(0.0, 60), copy=CopyEvery(updates=2, tau=0.3),
+            train_every=3, gradient_steps=2,
+        ), 1, 1, 2,
+    ),
 }  # fmt: skip
 SLOW = {
+    "clipped": (replace(PLAIN, clip_norm=CLIPPED), 1, 1, 1),
+    "linear decay": (replace(PLAIN, decay=Decay(0.1, 30)), 1, 1, 1),
+    "cosine decay": (replace(PLAIN, decay=Decay(0.1, 30, cosine=True)), 1, 1, 1),
+    "averaged target": (replace(PLAIN, copy=CopyEvery(updates=1, tau=0.1)), 1, 1, 1),
+    "averaged target, double, after episodes": (
+        replace(PLAIN, double=True, copy=CopyEvery(episodes=1, tau=0.5)), 2, 1, 1,
+    ),
+    "five steps every other": (replace(PLAIN, train_every=2, gradient_steps=5), 1, 1, 1),
     "robust": (replace(PLAIN, nature=Worst()), 4, 2, 1),
     "soft robust": (replace(PLAIN, nature=Average()), 4, 1, 1),
     "cvar": (replace(PLAIN, nature=CVaR(0.6)), 4, 2, 1),
@@ -70,7 +89,7 @@ SLOW = {
     "rebuilt": (replace(PLAIN, variance=replace(HEAD, rebuild_every=8)), 1, 1, 1),
     "forgetting": (replace(PLAIN, variance=replace(HEAD, forget=0.8, refresh_every=3)), 1, 1, 1),
     "five environments": (replace(PLAIN, variance=replace(HEAD, refresh_every=2, forget=0.9)), 2, 1, 5),
-}
+}  # fmt: skip
 
 
 def make_entry(rng, obs, action, k, j):
@@ -144,6 +163,8 @@ def check_variant(settings, k, j, n):
     assert_close(learner.q, oracle.q, 1e-3 * RATE * oracle.updates)
     assert_close(learner.target, oracle.target, 1e-3 * RATE * oracle.updates)
     assert lag > RATE
+    if settings.clip_norm is not None:
+        assert 5 < oracle.q_adam.clipped < oracle.updates  # some gradients were long, and some were not
     if head_used:
         assert flips > 0
         assert_close(learner.head.layers, oracle.head, 1e-3 * RATE * STEPS * (2 if settings.variance.replayed else 1))

@@ -37,14 +37,21 @@ def gradient(layers, x, slope):
 
 
 class PlainAdam:
-    """Kingma and Ba's first algorithm, line by line."""
+    """Kingma and Ba's first algorithm, line by line, after the gradient's norm has been limited."""
 
-    def __init__(self, adam, rate):
+    def __init__(self, adam, rate, limit=None):
         self.b1, self.b2, self.offset, self.rate = adam.first_decay, adam.second_decay, adam.offset, rate
+        self.limit = limit
         self.m, self.v, self.t = defaultdict(float), defaultdict(float), 0
+        self.clipped = 0
 
-    def step(self, layers, gradients):
+    def step(self, layers, gradients, factor=1.0):
+        """The layers after a step with `factor` times the rate."""
         self.t += 1
+        length = np.linalg.norm(np.concatenate([np.ravel(g) for slopes in gradients for g in slopes]))
+        if self.limit is not None and length > self.limit:
+            gradients = [tuple(g * self.limit / length for g in slopes) for slopes in gradients]
+            self.clipped += 1
         moved = []
         for i, (arrays, slopes) in enumerate(zip(layers, gradients, strict=True)):
             new = []
@@ -53,7 +60,7 @@ class PlainAdam:
                 self.v[i, j] = self.b2 * self.v[i, j] + (1 - self.b2) * g**2
                 m_hat = self.m[i, j] / (1 - self.b1**self.t)
                 v_hat = self.v[i, j] / (1 - self.b2**self.t)
-                new.append(x - self.rate * m_hat / (np.sqrt(v_hat) + self.offset))
+                new.append(x - factor * self.rate * m_hat / (np.sqrt(v_hat) + self.offset))
             moved.append(tuple(new))
         return moved
 
@@ -85,10 +92,10 @@ class PaperAgent:
         self.variance = settings.variance if isinstance(settings.variance, LastLayer) else None
         self.q, self.target, self.head = q, q, head
         self.n_actions = len(q[-1][1])
-        self.q_adam = PlainAdam(settings.optimiser, settings.learning_rate)
+        self.q_adam = PlainAdam(settings.optimiser, settings.learning_rate, settings.clip_norm)
         self.replay, self.seen, self.updates, self.episodes, self.copies = {}, 0, 0, 0, 0
         if self.variance is not None:
-            self.head_adam = PlainAdam(settings.optimiser, self.variance.learning_rate)
+            self.head_adam = PlainAdam(settings.optimiser, self.variance.learning_rate, settings.clip_norm)
             size = settings.network.hidden[-1] + self.variance.constant
             self.prior = np.eye(size) / self.variance.mu
             self.precision = [self.prior.copy() for _ in range(self.n_actions)]
@@ -181,7 +188,7 @@ class PaperAgent:
         losses = []
         for number in range(before + 1, self.seen + 1):
             if number % s.train_every == 0 and self.seen >= s.warm_up:
-                losses.append(self.learn_q())
+                losses += [self.learn_q() for _ in range(s.gradient_steps)]
         every = s.copy.episodes
         if every is not None and (self.episodes // every) > (self.episodes - sum(e["last"] for e in entries)) // every:
             self.copy()
@@ -210,7 +217,7 @@ class PaperAgent:
             slope[i, a] = -2.0 * (y - self.w_of(x[i])[a]) / len(visits)
             if v.non_negative:
                 slope[i, a] *= 1.0 / (1.0 + np.exp(-out[i, a]))
-        self.head = self.head_adam.step(self.head, gradient(self.head, x, slope))
+        self.head = self.head_adam.step(self.head, gradient(self.head, x, slope), self.decay())
         return np.mean(nus)
 
     def learn_q(self):
@@ -225,7 +232,7 @@ class PaperAgent:
         slope = np.zeros_like(q)
         for i, entry in enumerate(batch):
             slope[i, entry["action"]] = -2.0 * np.clip(td[i], -limit, limit) / len(batch)
-        self.q = self.q_adam.step(self.q, gradient(self.q, x, slope))
+        self.q = self.q_adam.step(self.q, gradient(self.q, x, slope), self.decay())
         self.updates += 1
         if s.copy.updates is not None and self.updates % s.copy.updates == 0:
             self.copy()
@@ -239,7 +246,18 @@ class PaperAgent:
         return losses.mean(), np.abs(td).mean()
 
     def copy(self):
-        self.target, self.copies = self.q, self.copies + 1
+        tau = self.settings.copy.tau
+        self.target = [
+            tuple((1 - tau) * old + tau * new for old, new in zip(*layers, strict=True))
+            for layers in zip(self.target, self.q, strict=True)
+        ]
+        self.copies += 1
+
+    def decay(self):
+        """What learning rates are multiplied by after `seen` transitions, by interpolation."""
+        d = self.settings.decay
+        way = np.linspace(0.0, 1.0, d.steps + 1)[min(self.seen, d.steps)]
+        return 1.0 + (d.last - 1.0) * (np.sin(0.5 * np.pi * way) ** 2 if d.cosine else way)
 
     def keep_counts(self, before):
         """Forgetting, and rebuilding from what is remembered, when due."""

@@ -30,6 +30,7 @@ from urbe.deep.presets import soft_robust_dqn as soft_robust_dqn
 from urbe.deep.sb3 import SB3Policy as SB3Policy
 from urbe.deep.settings import Adam as Adam
 from urbe.deep.settings import CopyEvery as CopyEvery
+from urbe.deep.settings import Decay as Decay
 from urbe.deep.settings import Epsilon as Epsilon
 from urbe.deep.settings import Network as Network
 from urbe.deep.settings import Settings as Settings

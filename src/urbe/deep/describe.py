@@ -30,6 +30,7 @@ _CLASSES = (
     settings.Epsilon,
     settings.CopyEvery,
     settings.Adam,
+    settings.Decay,
     settings.Settings,
     simulators.Acrobot,
     simulators.AcrobotParams,

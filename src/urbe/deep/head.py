@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Float64, Int
 
-from urbe.deep.adam import Moments, adam_step, init_moments
+from urbe.deep.adam import Moments, adam_step, init_moments, rate_at
 from urbe.deep.gram import Gram, absorb, init_gram, inverse_count, rebuild, refresh
 from urbe.deep.networks import Layers, features, head_values, hidden, init_layers, n_features, scaled
 from urbe.deep.replay import Replay
@@ -87,7 +87,9 @@ def head_loss(
     return ((jax.lax.stop_gradient(wanted) - chosen) ** 2).mean()
 
 
-def learn_head(settings: Settings, variance: LastLayer, head: Head, visits: Visits) -> tuple[Head, Float64[Array, ""]]:
+def learn_head(
+    settings: Settings, variance: LastLayer, head: Head, visits: Visits, step: Int[Array, ""]
+) -> tuple[Head, Float64[Array, ""]]:
     """One gradient step towards y = nu(s, a) + gamma^2 max(w(s', a'), 0); also gives the mean nu.
 
     w enters clipped, as it does where its root is taken: a variance below zero says nothing.
@@ -97,7 +99,8 @@ def learn_head(settings: Settings, variance: LastLayer, head: Head, visits: Visi
     follow = jnp.maximum(jnp.take_along_axis(next_w, visits.next_action[:, None], axis=-1)[:, 0], 0.0)
     wanted = nu.astype(jnp.float32) + jnp.where(visits.last, 0.0, jnp.float32(settings.discount**2) * follow)
     gradient = jax.grad(lambda layers: head_loss(settings, variance, layers, visits, wanted))(head.layers)
-    layers, moments = adam_step(settings.optimiser, variance.learning_rate, head.layers, head.moments, gradient)
+    rate = rate_at(settings.decay, variance.learning_rate, step)
+    layers, moments = adam_step(settings.optimiser, rate, head.layers, head.moments, gradient, settings.clip_norm)
     return head._replace(layers=layers, moments=moments), nu.mean()
 
 

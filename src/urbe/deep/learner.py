@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Float64, Int, Int32
 
-from urbe.deep.adam import Moments, init_moments
+from urbe.deep.adam import Moments, init_moments, rate_at
 from urbe.deep.explore import Choice, choose
 from urbe.deep.head import (
     Head,
@@ -47,7 +47,7 @@ class Learner(NamedTuple):
     step: Int32[Array, ""]  # transitions seen
     updates: Int32[Array, ""]  # gradient steps
     episodes: Int32[Array, ""]  # finished ones
-    version: Int32[Array, ""]  # copies of the target network
+    version: Int32[Array, ""]  # of the target network: how often it has followed the weights
     key: jax.Array
 
 
@@ -141,11 +141,12 @@ def _learn_head(
     settings: Settings, variance: LastLayer, learner: Learner, visits: Visits
 ) -> tuple[Learner, Float64[Array, ""]]:
     assert learner.head is not None
-    head, nu = learn_head(settings, variance, learner.head, visits)
+    head, nu = learn_head(settings, variance, learner.head, visits, learner.step)
     if variance.replayed:
         drawn = words(jax.random.fold_in(learner.key, _HEAD_BATCH), learner.step, variance.replayed)
         places = sample(learner.replay, drawn)
-        head, _ = learn_head(settings, variance, head, replayed_visits(settings, learner.q, learner.replay, places))
+        remembered = replayed_visits(settings, learner.q, learner.replay, places)
+        head, _ = learn_head(settings, variance, head, remembered, learner.step)
     return learner._replace(head=absorb_visits(variance, head, visits.action, visits.phi)), nu
 
 
@@ -158,33 +159,49 @@ def _learn_q(
         learner, loss_sum, error_sum = carry
         drawn = words(jax.random.fold_in(learner.key, _BATCH), learner.updates, settings.batch)
         places = sample(learner.replay, drawn)
+        rate = rate_at(settings.decay, settings.learning_rate, learner.step)
         step = q_step(
-            settings, learner.q, learner.target, learner.moments, learner.head, learner.replay, learner.version, places
+            settings,
+            learner.q,
+            learner.target,
+            learner.moments,
+            learner.head,
+            learner.replay,
+            learner.version,
+            places,
+            rate,
         )
         learner = learner._replace(
             q=step.q, moments=step.moments, head=step.head, replay=step.replay, updates=learner.updates + 1
         )
         if settings.copy.updates is not None:
-            learner = _copy_target(learner, learner.updates % settings.copy.updates == 0)
+            learner = _follow(learner, settings.copy.tau, learner.updates % settings.copy.updates == 0)
         return learner, loss_sum + step.loss, error_sum + step.td_error
 
     # loops that run once or not at all, rather than conditions: their buffers stay in place
-    due = jnp.where(
-        learner.replay.inserted >= settings.warm_up, _due(learner.step, before.step, settings.train_every), 0
-    )
+    rounds = _due(learner.step, before.step, settings.train_every)
+    due = jnp.where(learner.replay.inserted >= settings.warm_up, rounds * settings.gradient_steps, 0)
     due = jnp.where(choice.action[0] >= 0, due, 0)  # always; once it is chosen, the weights may change in place
     learner, loss, error = jax.lax.fori_loop(0, due, one, (learner, jnp.float32(0.0), jnp.float32(0.0)))
     if settings.copy.episodes is not None:
-        learner = _copy_target(learner, _due(learner.episodes, before.episodes, settings.copy.episodes) > 0)
+        ended = _due(learner.episodes, before.episodes, settings.copy.episodes) > 0
+        learner = _follow(learner, settings.copy.tau, ended)
     per = jnp.maximum(due, 1).astype(jnp.float32)
     return learner, loss / per, error / per
 
 
-def _copy_target(learner: Learner, wanted: Array) -> Learner:
-    def copy(_: Array, carry: tuple[Layers, Array]) -> tuple[Layers, Array]:
-        return learner.q, carry[1] + 1
+def _follow(learner: Learner, tau: float, wanted: Array) -> Learner:
+    """target <- (1 - tau) target + tau weights, where wanted."""
 
-    target, version = jax.lax.fori_loop(0, wanted.astype(jnp.int32), copy, (learner.target, learner.version))
+    def mix(old: Array, new: Array) -> Array:
+        mixed: Array = old + jnp.float32(tau) * (new - old)
+        return mixed
+
+    def follow(_: Array, carry: tuple[Layers, Array]) -> tuple[Layers, Array]:
+        target, version = carry
+        return learner.q if tau == 1.0 else jax.tree.map(mix, target, learner.q), version + 1
+
+    target, version = jax.lax.fori_loop(0, wanted.astype(jnp.int32), follow, (learner.target, learner.version))
     return learner._replace(target=target, version=version)
 
 

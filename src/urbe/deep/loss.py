@@ -14,7 +14,7 @@ from urbe.deep.head import Head, track_residual
 from urbe.deep.networks import Layers
 from urbe.deep.replay import Replay
 from urbe.deep.settings import Settings
-from urbe.deep.targets import at, member_targets, update_targets
+from urbe.deep.targets import at, keeps_targets, member_targets, update_targets
 from urbe.deep.variances import LastLayer
 
 
@@ -52,9 +52,10 @@ def q_step(
     replay: Replay,
     version: Int[Array, ""],
     places: Int[Array, " B"],
+    rate: Float[Array, ""],
 ) -> QStep:
     """One step of Adam on the transitions at `places`, towards nature's mixture of the members' targets."""
-    if settings.double:  # the online network moves with every step, so nothing can be kept
+    if not keeps_targets(settings):
         values = member_targets(settings, target, q, at(replay.successors, places))
     else:
         replay = update_targets(settings, replay, target, version, places)
@@ -64,7 +65,7 @@ def q_step(
     (loss, td), gradient = jax.value_and_grad(
         lambda layers: q_loss(settings, layers, obs, action, wanted), has_aux=True
     )(q)
-    q, moments = adam_step(settings.optimiser, settings.learning_rate, q, moments, gradient)
+    q, moments = adam_step(settings.optimiser, rate, q, moments, gradient, settings.clip_norm)
     if head is not None and isinstance(settings.variance, LastLayer):
         head = track_residual(settings.variance, head, action, td)
     return QStep(q, moments, head, replay, loss, jnp.abs(td).mean())

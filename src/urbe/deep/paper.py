@@ -2,7 +2,8 @@
 
 What the tables state: networks, discount, learning rates, mu, beta, mini-batch, final epsilon, a target interval of 10
 (without a unit; episodes, here), numbers of episodes, 15 sampled members, nominal parameters. Everything else is a
-reading, and a field of `Settings`, of the simulator or of the functions here.
+reading, and a field of `Settings`, of the simulator or of the functions here. Gradients are not clipped and learning
+rates are constant: the paper mentions neither, and its listing takes plain gradient steps.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ CARTPOLE = Settings(
     warm_up=1_000,
     copy=CopyEvery(episodes=10),
     epsilon=Epsilon(first=1.0, last=1e-5, steps=20_000),
+    clip_norm=None,
 )
 """CartPole: three layers of 128; raw observations, replay of 10000 and epsilon's decay are our readings."""
 
@@ -37,6 +39,7 @@ MARS_ROVER = Settings(
     warm_up=1_000,
     copy=CopyEvery(episodes=10),
     epsilon=Epsilon(first=1.0, last=1e-3, steps=20_000),
+    clip_norm=None,
 )
 """Mars Rover: two layers of 10; replay of 10000 and epsilon's decay are our readings."""
 

@@ -58,13 +58,21 @@ class Epsilon:
 
 @dataclass(frozen=True)
 class CopyEvery:
-    """When the target network takes the weights over: after so many episodes, or after so many gradient steps.
+    """How the target network follows the weights: after so many episodes, or after so many gradient steps,
+
+        target <- (1 - tau) target + tau weights
 
     The paper says 10 without a unit; we read episodes, since a target of ten gradient steps is close to none.
+
+    Args:
+      episodes: between updates of the target network.
+      updates: gradient steps between them; exactly one of the two is given.
+      tau: above 0 and at most 1. 1 copies the weights; `CopyEvery(updates=1, tau=0.005)` is Polyak averaging.
     """
 
     episodes: int | None = None
     updates: int | None = None
+    tau: float = 1.0
 
     def __post_init__(self) -> None:
         given = [name for name in ("episodes", "updates") if getattr(self, name) is not None]
@@ -72,6 +80,34 @@ class CopyEvery:
             found = " and ".join(given) if given else "neither"
             raise ValueError(f"CopyEvery was given {found}, expected exactly one of episodes and updates.")
         checks.whole_number(given[0], getattr(self, given[0]), 1)
+        checks.number("tau", checks.positive("tau", self.tau), 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Decay:
+    """What learning rates are multiplied by: 1 at the first step, `last` after `steps` steps and from then on.
+
+        1 + (last - 1) part                        linear, part = min(step / steps, 1)
+        1 + (last - 1) (1 - cos(pi part)) / 2      cosine
+
+    The default is constant. A rate that falls steadies the last policies: without it, each of the last gradient steps
+    moves them as much as the first ones did.
+
+    Args:
+      last: the factor at the end, from 0 to 1.
+      steps: of experience until then, usually all of a run's.
+      cosine: slow at both ends, in place of linear.
+    """
+
+    last: float = 1.0
+    steps: int = 100_000
+    cosine: bool = False
+
+    def __post_init__(self) -> None:
+        checks.number("last", self.last, 0.0, 1.0)
+        checks.whole_number("steps", self.steps, 1)
+        if not isinstance(self.cosine, bool):
+            raise ValueError(f"cosine is {self.cosine!r}, expected True or False.")
 
 
 @dataclass(frozen=True)
@@ -102,11 +138,15 @@ class Settings:
       batch: transitions per gradient step.
       capacity: transitions kept for replay. Not in the paper.
       warm_up: transitions before the first gradient step. Not in the paper.
-      train_every: transitions per gradient step. Not in the paper; one.
-      copy: when the target network takes the weights over.
+      train_every: transitions between rounds of gradient steps. Not in the paper; one.
+      gradient_steps: in each round. Not in the paper; one.
+      copy: how the target network follows the weights.
       epsilon: random actions.
       huber: the TD error beyond which the loss grows linearly; None is the squared loss. Not in the paper.
       optimiser: moments of Adam.
+      clip_norm: the largest Euclidean norm of a network's gradient, all its layers together; a longer one is scaled
+        down to it. None never clips. Not in the paper.
+      decay: what the learning rates of both heads are multiplied by in the course of time. Not in the paper; constant.
     """
 
     nature: Nature = field(default_factory=Average)
@@ -119,10 +159,13 @@ class Settings:
     capacity: int = 50_000
     warm_up: int = 1_000
     train_every: int = 1
+    gradient_steps: int = 1
     copy: CopyEvery = field(default_factory=lambda: CopyEvery(episodes=10))
     epsilon: Epsilon = field(default_factory=Epsilon)
     huber: float | None = None
     optimiser: Adam = field(default_factory=Adam)
+    clip_norm: float | None = 10.0
+    decay: Decay = field(default_factory=Decay)
 
     def __post_init__(self) -> None:
         for name, kind, such in (
@@ -132,17 +175,19 @@ class Settings:
             ("copy", CopyEvery, "a CopyEvery(...)"),
             ("epsilon", Epsilon, "an Epsilon(...)"),
             ("optimiser", Adam, "an Adam(...)"),
+            ("decay", Decay, "a Decay(...)"),
         ):
             value = getattr(self, name)
             if isinstance(value, type) or not isinstance(value, kind):
                 raise ValueError(f"{name} is {value!r}, expected {such}.")
         checks.discount(self.discount)
         checks.positive("learning_rate", self.learning_rate)
-        for name in ("batch", "capacity", "warm_up", "train_every"):
+        for name in ("batch", "capacity", "warm_up", "train_every", "gradient_steps"):
             checks.whole_number(name, getattr(self, name), 1)
         if self.warm_up > self.capacity:
             raise ValueError(
                 f"warm_up is {self.warm_up}, expected at most capacity, {self.capacity}: learning would never begin."
             )
-        if self.huber is not None:
-            checks.positive("huber", self.huber)
+        for name in ("huber", "clip_norm"):
+            if getattr(self, name) is not None:
+                checks.positive(name, getattr(self, name))

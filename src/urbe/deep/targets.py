@@ -1,8 +1,9 @@
-"""Targets of replayed transitions under every member, computed once per copy of the target network.
+"""Targets of replayed transitions under every member, computed once per copy of the target network where that pays.
 
 Between two copies the target of a transition does not change, so it is kept in the replay with the version it is of.
 A minibatch brings its outdated entries up to date, in blocks, before it is used: the cost is never above computing all
-of them, and falls to nothing between copies. Kept per member, the targets serve any nature.
+of them, and falls to nothing between copies. Kept per member, the targets serve any nature. Targets that move with
+almost every gradient step (double Q-learning, Polyak averaging) are computed for each minibatch instead.
 """
 
 from __future__ import annotations
@@ -31,6 +32,11 @@ def member_targets(settings: Settings, target: Layers, online: Layers, successor
     else:
         v = q.max(axis=-1)
     return successors.gain + (successors.weight * v).sum(axis=-1)
+
+
+def keeps_targets(settings: Settings) -> bool:
+    """Whether targets stay the same for many gradient steps, so that the replay keeps them."""
+    return not settings.double and settings.copy.tau == 1.0
 
 
 def at(successors: Successors, places: Int[Array, " B"]) -> Successors:
