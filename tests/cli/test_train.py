@@ -13,7 +13,7 @@ from urbe.deep import paper
 from urbe.deep.load import load
 from urbe.deep.natures import Worst
 from urbe.deep.presets import dqn_urbe
-from urbe.deep.settings import CopyEvery, Network, Settings
+from urbe.deep.settings import CopyEvery, Decay, Network, Settings
 from urbe.deep.train import train as train_agent
 from urbe.deep.trouble import NotFinite
 from urbe.deep.variances import LastLayer, NoVariance
@@ -284,18 +284,21 @@ def test_settings_change_by_name_and_type():
     words = [
         "discount=0.99", "batch=32", "double=true", "huber=1", "network.hidden=64,32", "network.scale=2.4,1,0.2,1",
         "epsilon.steps=5_000", "variance.beta=1.0", "variance.residual_decay=0.9", "copy.episodes=none",
-        "copy.updates=500", "optimiser.offset=1e-5",
+        "copy.updates=500", "optimiser.offset=1e-5", "clip_norm=5", "decay.last=0.1", "decay.cosine=true",
+        "copy.tau=0.5", "train_every=256", "gradient_steps=128",
     ]  # fmt: skip
     found = overrides.override(Settings(nature=Worst(), variance=LastLayer()), words)
     expected = Settings(
         nature=Worst(), variance=LastLayer(beta=1.0, residual_decay=0.9),
         network=Network((64, 32), (2.4, 1.0, 0.2, 1.0)), double=True, discount=0.99, batch=32,
-        copy=CopyEvery(updates=500), huber=1.0,
+        copy=CopyEvery(updates=500, tau=0.5), huber=1.0, clip_norm=5.0, decay=Decay(0.1, cosine=True),
+        train_every=256, gradient_steps=128,
     )  # fmt: skip
     expected = replace(expected, epsilon=replace(expected.epsilon, steps=5000))
     assert found == replace(expected, optimiser=replace(expected.optimiser, offset=1e-5))
     assert type(found.huber) is float
     assert overrides.override(found, ["huber=none"]).huber is None
+    assert overrides.override(found, ["clip_norm=none"]).clip_norm is None
 
 
 def test_what_is_shown_can_be_given_back():

@@ -72,7 +72,11 @@ KINDS = {
     ),
     "Network": st.builds(config.Network, units, st.lists(above_zero, min_size=1).map(tuple)),
     "Epsilon": st.builds(config.Epsilon, st.floats(0, 1), st.floats(0, 1), whole),
-    "CopyEvery": st.builds(lambda n, by: config.CopyEvery(**{by: n}), whole, st.sampled_from(["episodes", "updates"])),
+    "CopyEvery": st.builds(
+        lambda n, by, tau: config.CopyEvery(**{by: n}, tau=tau),
+        whole, st.sampled_from(["episodes", "updates"]), st.floats(1e-3, 1.0),
+    ),
+    "Decay": st.builds(config.Decay, st.floats(0, 1), whole, st.booleans()),
     "Adam": st.builds(config.Adam, st.floats(0.1, 0.999), st.floats(0.1, 0.999), above_zero),
     "Acrobot": st.builds(simulators.Acrobot, time_limit=whole),
     "AcrobotParams": params_of(simulators.AcrobotParams),
@@ -113,7 +117,8 @@ KINDS = {
 KINDS["Settings"] = made(
     config.Settings, nature=KINDS["Soft"] | KINDS["CVaR"] | KINDS["Worst"], variance=KINDS["LastLayer"],
     network=KINDS["Network"], double=st.booleans(), discount=st.floats(0, 1), copy=KINDS["CopyEvery"],
-    huber=st.none() | above_zero, optimiser=KINDS["Adam"],
+    huber=st.none() | above_zero, optimiser=KINDS["Adam"], clip_norm=st.none() | above_zero, decay=KINDS["Decay"],
+    gradient_steps=whole,
 )  # fmt: skip
 FUNCTIONS = ("any_approach", "vertical_approach", "horizontal_approach", "diagonal_approach", "xy", "one_hot",
              "reflect", "clip")  # fmt: skip

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from oracles.paper_agent import PlainAdam
-from urbe.deep.adam import Moments, adam_step, init_moments
+from urbe.deep.adam import Moments, adam_step, global_norm, init_moments, rate_at
 from urbe.deep.head import Visits, head_input, head_loss, init_head, learn_head, residual_scale, track_residual
 from urbe.deep.learner import init_learner
 from urbe.deep.loss import q_loss, q_step
 from urbe.deep.networks import hidden, scaled
 from urbe.deep.precision import double
 from urbe.deep.replay import Successors, Transition, insert
-from urbe.deep.settings import Adam, Network, Settings
+from urbe.deep.settings import Adam, Decay, Network, Settings
 from urbe.deep.variances import LastLayer
 
 HEAD = LastLayer(hidden=(5,))
@@ -83,7 +83,8 @@ def test_the_heads_input_stops_gradients_whatever_it_is_used_for(learner, obs):
 def test_a_step_of_the_head_leaves_everything_else_alone_and_its_target_is_fixed(learner, obs):
     """The step is that of a target computed beforehand: no gradient goes through w(s', a')."""
     visits = visits_of(learner.q, obs)
-    after, nu = jax.jit(partial(learn_head, SETTINGS, HEAD))(learner.head, visits)
+    settings = replace(SETTINGS, decay=Decay(0.5, 10))
+    after, nu = jax.jit(partial(learn_head, settings, HEAD))(learner.head, visits, jnp.int32(5))
     for name in ("gram", "residual", "residual_weight"):
         assert jax.tree.all(jax.tree.map(jnp.array_equal, getattr(after, name), getattr(learner.head, name)))
     sigma = np.asarray(learner.head.gram.sigma)
@@ -96,7 +97,8 @@ def test_a_step_of_the_head_leaves_everything_else_alone_and_its_target_is_fixed
     gradient = jax.grad(lambda layers: head_loss(SETTINGS, HEAD, layers, visits, jnp.asarray(y, jnp.float32)))(
         learner.head.layers
     )
-    moved, _ = adam_step(SETTINGS.optimiser, HEAD.learning_rate, learner.head.layers, learner.head.moments, gradient)
+    rate = jnp.float32(0.75 * HEAD.learning_rate)  # half way to half of it
+    moved, _ = adam_step(settings.optimiser, rate, learner.head.layers, learner.head.moments, gradient)
     for mine, theirs in zip(jax.tree.leaves(after.layers), jax.tree.leaves(moved), strict=True):
         np.testing.assert_allclose(mine, theirs, atol=1e-7)
 
@@ -116,7 +118,8 @@ def test_a_q_step_leaves_the_head_alone(learner, obs):
         obs[0], ACTION, Successors(jnp.ones((5, 2)), jnp.ones((5, 2, 1)), jnp.ones((5, 2, 1, 3))), jnp.zeros(5, bool)
     )
     replay = jax.jit(insert)(replay, transition, obs[1], ACTION, jnp.zeros((5, 2), jnp.float32), jnp.int32(-1))
-    step = jax.jit(lambda x, r, p: q_step(SETTINGS, x.q, x.target, x.moments, x.head, r, x.version, p))(
+    rate = jnp.float32(SETTINGS.learning_rate)
+    step = jax.jit(lambda x, r, p: q_step(SETTINGS, x.q, x.target, x.moments, x.head, r, x.version, p, rate))(
         learner, replay, jnp.arange(4, dtype=jnp.int32)
     )
     assert jax.tree.all(jax.tree.map(jnp.array_equal, step.head, learner.head))
@@ -152,25 +155,63 @@ def test_the_loss_is_squared_and_linear_beyond_the_limit_with_no_jump(learner, o
     )
 
 
-def test_adam_is_that_of_the_paper_over_hundreds_of_steps():
+@pytest.mark.parametrize("limit", [None, 500.0])
+def test_adam_is_that_of_the_paper_over_hundreds_of_steps(limit):
     rng = np.random.default_rng(4)
     adam, rate = Adam(0.85, 0.99, 1e-6), 0.05
     weights = [(rng.normal(size=(3, 2)), rng.normal(size=2))]
     # some gradients vanish for long, some are tiny
     scale = [(np.array([[1.0, 1e-7], [0.0, 5.0], [1e3, 1.0]]), np.array([1.0, 0.0]))]
     mine = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), weights)
-    moments, plain, expected = init_moments(mine), PlainAdam(adam, rate), weights
-    step = jax.jit(lambda w, m, g: adam_step(adam, rate, w, m, g))
+    moments, plain, expected = init_moments(mine), PlainAdam(adam, rate, limit), weights
+    step = jax.jit(lambda w, m, g: adam_step(adam, jnp.float32(rate), w, m, g, limit))
     for t in range(400):
         gradient = [tuple(s * rng.normal(size=s.shape) * (t % 50 < 40) for s in pair) for pair in scale]
         mine, moments = step(mine, moments, jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), gradient))
         expected = plain.step(expected, gradient)
     assert isinstance(moments, Moments)
     assert int(moments.steps) == 400
+    assert 100 < plain.clipped < 300 or limit is None
     for found, wanted in zip(jax.tree.leaves(mine), jax.tree.leaves(expected), strict=True):
         assert found.dtype == jnp.float32
         # 400 additions of float32 numbers of size up to 10, each rounded to 5e-7
         np.testing.assert_allclose(found, wanted, atol=2e-4)
+
+
+def test_a_norm_is_that_of_all_arrays_together():
+    rng = np.random.default_rng(0)
+    tree = [(rng.normal(size=(5, 300)), rng.normal(size=300)), (rng.normal(size=(300, 2)), np.zeros(2))]
+    wanted = np.linalg.norm(np.concatenate([leaf.ravel() for leaf in jax.tree.leaves(tree)]))
+    found = jax.jit(global_norm)(jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), tree))
+    assert float(found) == pytest.approx(wanted, rel=1e-6)
+
+
+def test_gradients_up_to_the_limit_are_left_alone_to_the_last_bit():
+    """And a longer one keeps its direction."""
+    gradient = (jnp.asarray([3.0, -4.0], jnp.float32),)
+    weights, moments = (jnp.zeros(2, jnp.float32),), init_moments(gradient)
+    step = partial(adam_step, Adam(), jnp.float32(0.1), weights, moments, gradient)
+    for limit in (5.0, 7.0):
+        assert jax.tree.all(jax.tree.map(jnp.array_equal, step(limit), step(None)))
+    (first,), _, _ = step(2.5)[1]
+    np.testing.assert_allclose(first, 0.1 * np.array([1.5, -2.0]), rtol=1e-6)
+
+
+def test_a_rate_falls_to_its_last_value_and_stays_there():
+    steps = jnp.arange(0, 131, 10, dtype=jnp.int32)
+    linear = [float(rate_at(Decay(0.2, 100), 0.5, step)) for step in steps]
+    np.testing.assert_allclose(linear, np.interp(steps, [0, 100], [0.5, 0.1]), rtol=1e-6)
+    cosine = [float(rate_at(Decay(0.2, 100, cosine=True), 0.5, step)) for step in steps]
+    assert cosine[0] == 0.5
+    np.testing.assert_allclose([cosine[5], *cosine[10:]], [0.3, *[0.1] * 4], rtol=1e-6)
+    slopes = np.diff(cosine[:11])
+    assert (slopes < 0).all()
+    np.testing.assert_allclose(slopes, slopes[::-1], atol=1e-7)  # the same at both ends, where it is slow
+    assert slopes[0] > linear[1] - linear[0]
+    # a third of the way is 60 degrees, whose cosine is a half
+    third = rate_at(Decay(0.0, 3, cosine=True), 1.0, jnp.int32(1))
+    assert float(third) == pytest.approx(0.75, rel=1e-6)
+    assert float(rate_at(Decay(), 0.3, jnp.int32(10**6))) == np.float32(0.3)
 
 
 def test_the_residual_of_an_action_is_the_decayed_mean_of_its_squared_errors():

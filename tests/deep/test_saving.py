@@ -80,12 +80,19 @@ def same(one, other):
 
 
 def rover():
-    """Two outcomes, random parameters with infinite bounds, a calibrated head, forgetting."""
+    """Two outcomes, random parameters with infinite bounds, a calibrated head, forgetting, rates that fall."""
     law = simulators.Normal(0.2, 0.05, low=0.0)
     schedule = simulators.Redrawn(MarsRover().nominal(), {"failure": law})
     uncertain = UncertaintySet.samples(MarsRover(), 1, count=3, failure=simulators.Uniform(0.0, 0.3))
-    variance = variances.calibrated(hidden=(8,))
-    return dqn_urbe(MarsRover(), uncertain, seed=4, schedule=schedule, log_every=50, variance=variance, **TINY)
+    changes = {
+        "variance": variances.calibrated(hidden=(8,)),
+        "clip_norm": 0.5,
+        "decay": config.Decay(0.1, 200, cosine=True),
+        "copy": config.CopyEvery(updates=2, tau=0.1),
+        "train_every": 4,
+        "gradient_steps": 3,
+    }
+    return dqn_urbe(MarsRover(), uncertain, seed=4, schedule=schedule, log_every=50, **TINY, **changes)
 
 
 def pole(seed=3, **changes):

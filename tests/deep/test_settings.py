@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from urbe.deep import paper
 from urbe.deep.natures import Worst
 from urbe.deep.policy import Policy, Weights
 from urbe.deep.presets import soft_robust_dqn
-from urbe.deep.settings import Adam, CopyEvery, Epsilon, Network, Settings
+from urbe.deep.settings import Adam, CopyEvery, Decay, Epsilon, Network, Settings
 from urbe.deep.variances import LastLayer, NoVariance, calibrated
 from urbe.simulators import CartPole, UncertaintySet
 
@@ -24,7 +25,10 @@ NAN, INF = float("nan"), float("inf")
         (Settings, "capacity", [0, 10.0]),
         (Settings, "warm_up", [0, 100_000]),
         (Settings, "train_every", [0]),
+        (Settings, "gradient_steps", [0, 1.5]),
         (Settings, "huber", [0.0, -1.0, NAN, INF]),
+        (Settings, "clip_norm", [0.0, -1.0, NAN, INF]),
+        (Settings, "decay", [0.1, None, Decay]),
         (Settings, "nature", ["worst", Worst, None]),
         (Settings, "variance", ["none", LastLayer, None]),
         (Settings, "network", [(16, 16), None]),
@@ -41,6 +45,9 @@ NAN, INF = float("nan"), float("inf")
         (Adam, "offset", [0.0, -1.0, NAN]),
         (CopyEvery, "episodes", [0, 2.5, True]),
         (CopyEvery, "updates", [0, -1]),
+        (Decay, "last", [-0.1, 1.1, NAN]),
+        (Decay, "steps", [0, 1.5]),
+        (Decay, "cosine", ["yes", 1]),
         (LastLayer, "beta", [-0.1, NAN, INF]),
         (LastLayer, "mu", [0.0, -1.0, NAN, INF]),
         (LastLayer, "hidden", [(0,), (4, 0.5)]),
@@ -65,10 +72,24 @@ def test_a_copy_has_one_unit():
         CopyEvery(episodes=1, updates=1)
 
 
+@pytest.mark.parametrize("tau", [0.0, -0.1, 1.1, NAN])
+def test_a_target_follows_by_a_share(tau):
+    with pytest.raises(ValueError, match=r"\btau\b"):
+        CopyEvery(updates=1, tau=tau)
+
+
+def test_published_agents_do_not_clip_and_all_others_do():
+    assert Settings().clip_norm == 10.0
+    assert paper.CARTPOLE.clip_norm is paper.MARS_ROVER.clip_norm is None
+
+
 def test_ends_of_ranges_are_allowed():
     Settings(discount=0.0, batch=1, capacity=1, warm_up=1, huber=None)
     Settings(discount=1.0)
+    Settings(clip_norm=None)
     Epsilon(0.0, 1.0, 1)
+    Decay(0.0, 1)
+    CopyEvery(updates=1, tau=1.0)
     Adam(0.0, 0.0, 1e-12)
     LastLayer(beta=0.0, hidden=(), forget=1.0, replayed=0, rebuild_every=0)
 

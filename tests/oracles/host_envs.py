@@ -6,13 +6,21 @@ import gymnasium
 import numpy as np
 
 from urbe.deep.natures import Worst
-from urbe.deep.settings import Network, Settings
+from urbe.deep.settings import CopyEvery, Decay, Network, Settings
 
 SMALL = Settings(network=Network(hidden=(8,)), batch=8, capacity=256, warm_up=16, discount=0.9)
 """DQN that compiles and learns quickly; its replay keeps every transition of a short run."""
 
-ROBUST = replace(SMALL, nature=Worst())
-"""Its robust sister."""
+ROBUST = replace(
+    SMALL,
+    nature=Worst(),
+    clip_norm=0.5,
+    decay=Decay(0.1, 100, cosine=True),
+    copy=CopyEvery(updates=2, tau=0.1),
+    train_every=3,
+    gradient_steps=4,
+)
+"""Its robust sister, with every choice there is about gradient steps."""
 
 
 class Clock(gymnasium.Env):

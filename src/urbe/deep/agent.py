@@ -23,8 +23,8 @@ from urbe.io.tensors import save_tensors
 from urbe.io.tree import flatten, unflatten
 from urbe.simulators import Simulator
 
-VERSION = 1
-"""Of what `Agent.about` and `Agent.tensors` mean."""
+VERSION = 2
+"""Of what `Agent.about` and `Agent.tensors` mean; `urbe.deep.upgrade` reads the ones before."""
 
 
 class Agent:

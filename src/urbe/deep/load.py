@@ -31,6 +31,7 @@ from urbe.deep.precision import double
 from urbe.deep.settings import Settings
 from urbe.deep.spaces import Spaces
 from urbe.deep.trainer import Trainer
+from urbe.deep.upgrade import upgraded
 from urbe.deep.world import Uncertain, World, make_trainer
 from urbe.io.errors import CheckpointError
 from urbe.io.row_log import difference
@@ -158,6 +159,7 @@ def _read(path: Path_) -> Saved:
     spaces = about.get("spaces")  # there are none in files of urbe 0.1
     if spaces is not None and type(spaces) is not dict:
         raise CheckpointError(path, f"has the spaces {spaces!r:.100}, expected one of type dict.")
+    about = upgraded(about)
     return Saved(path, tensors, spaces, *(about[part] for part in _PARTS))
 
 

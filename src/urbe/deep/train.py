@@ -24,6 +24,7 @@ from urbe.deep.callbacks import AnyCallback, watchers
 from urbe.deep.moments import Moment, moments
 from urbe.deep.progress import learning
 from urbe.deep.tensorboard import Events
+from urbe.deep.upgrade import as_begun
 from urbe.io.row_log import RowLog
 from urbe.io.runs import RunDirectory
 
@@ -88,7 +89,8 @@ def train(
     watched = watchers(callbacks, agent)
     about = agent.about()
     measures = {each.name: each.describe(agent) for each in watched.measuring}
-    with RunDirectory(folder, about | ({"callbacks": measures} if measures else {}), keep=keep) as run:
+    config = as_begun(folder, about | ({"callbacks": measures} if measures else {}))
+    with RunDirectory(folder, config, keep=keep) as run:
         newest = run.latest()
         if newest is not None:
             agent.load_tensors(newest.tensors, run.path)

@@ -1,0 +1,83 @@
+"""What older versions of urbe wrote about an agent, in today's terms.
+
+Settings that did not exist then take the values that do what was done then, whatever today's defaults are, so that an
+old agent goes on as it was. Version 1 did not clip gradients.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from urbe.io.errors import CheckpointError
+from urbe.io.runs import CONFIG, read_config
+
+_ADDED: dict[int, dict[str, Any]] = {
+    1: {
+        "gradient_steps": 1,
+        "copy": {"tau": 1.0},
+        "clip_norm": None,
+        "decay": {"kind": "Decay", "last": 1.0, "steps": 100_000, "cosine": False},
+    }
+}
+"""By version: the settings that the next one added, with what they were in effect before."""
+
+
+def upgraded(about: Mapping[str, Any]) -> dict[str, Any]:
+    """What `Agent.about` would tell today of an agent that an older version told `about` of."""
+    version, settings = about["version"], about["settings"]
+    for old, added in _ADDED.items():
+        if version == old:
+            version = old + 1
+            settings = settings if "why" in settings else _filled(settings, added)
+    return {**about, "version": version, "settings": settings}
+
+
+def as_begun(folder: str | os.PathLike[str], about: dict[str, Any]) -> dict[str, Any]:
+    """`about` in the terms of the run in `folder`, if an older version began it; otherwise as it is.
+
+    Raises:
+      CheckpointError: an older version began the run with other settings.
+    """
+    path = Path(folder) / CONFIG
+    if not os.path.lexists(path):
+        return about
+    begun = read_config(folder)
+    if begun.get("version") not in _ADDED or not isinstance(begun.get("settings"), dict):
+        return about
+    added, then = _ADDED[begun["version"]], upgraded(begun)["settings"]
+    given, before = _restricted(about["settings"], added), _restricted(then, added)
+    for name, value in given.items():
+        if before.get(name, value) != value:
+            raise CheckpointError(
+                path,
+                f"settings.{name} is {value!r} as given, expected {before[name]!r}: an older urbe, which did "
+                "not know of it, began this run. Give the expected value (with urbe train, --set), or another folder.",
+            )
+    return {
+        **about,
+        "version": begun["version"],
+        "settings": _restricted(about["settings"], begun["settings"]),
+    }
+
+
+def _filled(settings: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
+    """`settings` with what is missing there; the parts of a part that is there, too."""
+    found = dict(settings)
+    for name, value in added.items():
+        if isinstance(value, dict) and isinstance(found.get(name), dict):
+            found[name] = _filled(found[name], value)
+        else:
+            found.setdefault(name, value)
+    return found
+
+
+def _restricted(settings: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of `settings` that are known, and those of its parts."""
+    return {
+        name: _restricted(value, known[name]) if isinstance(value, dict) and isinstance(known[name], dict) else value
+        for name, value in settings.items()
+        if name in known
+    }
