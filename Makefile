@@ -15,13 +15,14 @@ export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export NPROC := 1
 
-.PHONY: help chromium reproduce test test-slow lint bench clean
+.PHONY: help chromium reproduce test test-slow lint bench learning clean
 
 help:
 	@echo "make reproduce   run the experiments and write the report; SCALE=quick, medium or paper"
 	@echo "make test        lint, types, import directions, tests"
 	@echo "make test-slow   long statistical and large-model checks"
 	@echo "make bench       compare with the non-robust solvers of PyPI and write docs/benchmarks.md"
+	@echo "make learning    train DQN and Stable-Baselines3's and write their section of docs/benchmarks.md; takes hours"
 
 $(VENV)/.dev: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -60,6 +61,9 @@ test-slow: $(VENV)/.ray chromium
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.compare --write docs/benchmarks.md
+
+learning: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.learning --cells $(RESULTS)/learning --write docs/benchmarks.md
 
 clean:
 	rm -rf .venv .venv-* $(RESULTS) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from benchmarks import agents, measures
 from benchmarks.measures import Line
+from benchmarks.page import FIRST, read_section, write_section
 
 PACKAGES = ("numpy", "numba", "jax", "mdpsolver", "quantecon", "pymdptoolbox", "stable-baselines3", "torch")
 
-PAGE = """\
+SECTION = """\
 # Benchmarks
 
 Written by `make bench` on {day}: {machine}, Python {python}, {packages}. One thread unless stated. Every figure is the
@@ -66,7 +67,7 @@ def main() -> None:
                 lines.append(line)
                 print(_row(line), flush=True)
     if options.write is not None:
-        options.write.write_text(_page([_row(line) for line in lines] + _kept(options.write, lines)))
+        write_section(options.write, _section([_row(line) for line in lines] + _kept(options.write, lines)))
         print(f"Written to {options.write}", file=sys.stderr)
 
 
@@ -90,9 +91,8 @@ def _verdict(line: Line) -> str:
 
 def _kept(page: Path, measured: list[Line]) -> list[str]:
     """The lines of an existing page that were not measured again (those left out by --only)."""
-    if not page.exists():
-        return []
-    rows = [row for row in page.read_text().splitlines() if row.startswith("| ") and not row.startswith("| what")]
+    section = read_section(page, FIRST).splitlines()
+    rows = [row for row in section if row.startswith("| ") and not row.startswith("| what")]
     again = {_subject(f"| {line.what} |") for line in measured}
     return [row for row in rows if _subject(row) not in again]
 
@@ -102,9 +102,9 @@ def _subject(row: str) -> str:
     return row.split("|")[1].split(" / ")[0].strip()
 
 
-def _page(rows: list[str]) -> str:
+def _section(rows: list[str]) -> str:
     packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    return PAGE.format(
+    return SECTION.format(
         day=date.today().isoformat(),
         machine=f"{platform.machine()}, {_cores()} cores",
         python=platform.python_version(),

@@ -1,0 +1,114 @@
+"""The section of the benchmark page: what the cells that there are add up to."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.learning.cells import COMPILED, HOST, PEER, Cell, read_cells
+from benchmarks.learning.problems import PROBLEMS
+from benchmarks.learning.training import EPISODES
+from urbe.evaluation.aggregates import iqm
+from urbe.evaluation.bootstrap import stratified_bootstrap
+from urbe.evaluation.statistics import Interval
+from urbe.types import FloatArray
+
+HEADING = "## How well DQN learns"
+NAMES = {PEER: "Stable-Baselines3", COMPILED: "urbe, compiled", HOST: "urbe, host loop"}
+RATIO = 1 / 3
+"""The largest wanted share of Stable-Baselines3's CPU time."""
+
+SECTION = """\
+{heading}
+
+Written by `python -m benchmarks.learning --write docs/benchmarks.md` on {day}: {machine}, Python {python}, {packages}.
+Both learners have the hyper-parameters that the RL Baselines3 Zoo tuned for Stable-Baselines3's DQN, the same number of
+steps, and one thread (`benchmarks/learning/problems.py`). A score is the mean undiscounted return of {episodes} greedy
+episodes after training, through Gymnasium and from the same first states for everyone. The table has the interquartile
+mean (IQM) over seeds with 95 % intervals by the bootstrap over seeds; the difference of two IQMs has its own, the seeds
+of the two being independent. CPU seconds are of training, imports apart, the median over seeds; those of urbe include
+compilation, which is also stated alone. {changes}Wanted: a difference whose interval reaches 0 or lies above, at a
+third of Stable-Baselines3's CPU time or less.
+
+| environment | learner | seeds | IQM | 95 % | difference | 95 % | CPU s | compiling | share of CPU | |
+|---|---|---:|---:|---|---:|---|---:|---:|---:|---|
+{rows}
+"""
+
+Found = dict[Cell, dict[str, Any]]
+
+
+def section(folder: Path, seeds: Sequence[int]) -> str:
+    """The text of it."""
+    found = {cell: each for cell, each in read_cells(folder).items() if cell.seed in seeds}
+    return SECTION.format(
+        heading=HEADING,
+        day=date.today().isoformat(),
+        machine=platform.machine(),
+        python=platform.python_version(),
+        packages=_packages(found),
+        episodes=EPISODES,
+        changes=_changes(found),
+        rows="\n".join(row for environment in PROBLEMS for row in _rows(found, environment)),
+    )
+
+
+def _packages(found: Found) -> str:
+    versions = {item for each in found.values() for item in each.get("versions", {}).items()}
+    return ", ".join(f"{name} {number}" for name, number in sorted(versions))
+
+
+def _changes(found: Found) -> str:
+    changes = {tuple(each.get("changes", ())) for cell, each in found.items() if cell.learner != PEER}
+    told = sorted(", ".join(f"`{change}`" for change in each) for each in changes if each)
+    return f"urbe's settings differ in {'; '.join(told)}, chosen on seeds from 100 on. " if told else ""
+
+
+def _rows(found: Found, environment: str) -> Iterator[str]:
+    peer = _scores(found, environment, PEER)
+    for learner, name in NAMES.items():
+        scores = _scores(found, environment, learner)
+        if len(scores) < 2:
+            continue
+        seconds = _median(found, environment, learner, "seconds")
+        cells = [environment, name, str(len(scores)), *_interval(_bootstrap(scores))]
+        if learner == PEER or len(peer) < 2:
+            yield _row([*cells, "", "", f"{seconds:.0f}", "", "", ""])
+            continue
+        difference = _bootstrap(scores, peer)
+        share = seconds / _median(found, environment, PEER, "seconds")
+        compiling = _median(found, environment, learner, "compile_seconds")
+        verdict = "met" if difference.high >= 0.0 and share <= RATIO else "**missed**"
+        costs = [f"{seconds:.0f}", f"{compiling:.1f}", f"{share:.2f}", verdict]
+        yield _row([*cells, *_interval(difference), *costs])
+
+
+def _scores(found: Found, environment: str, learner: str) -> FloatArray:
+    return np.array([np.mean(each["returns"]) for cell, each in found.items() if cell[:2] == (environment, learner)])
+
+
+def _median(found: Found, environment: str, learner: str, name: str) -> float:
+    return float(np.median([each[name] for cell, each in found.items() if cell[:2] == (environment, learner)]))
+
+
+def _bootstrap(scores: FloatArray, peer: FloatArray | None = None) -> Interval:
+    """The IQM, or what it exceeds the peer's by; each group of seeds is drawn anew by itself."""
+    if peer is None:
+        return stratified_bootstrap(iqm, [scores], np.random.default_rng(0))
+    return stratified_bootstrap(
+        lambda groups: iqm([groups[0]]) - iqm([groups[1]]), [scores, peer], np.random.default_rng(0)
+    )
+
+
+def _interval(found: Interval) -> list[str]:
+    estimate, low, high = (f"{number:.1f}" for number in found)
+    return [estimate, f"{low} to {high}"]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
