@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from urbe.mdp.rows import Rows
@@ -15,31 +17,76 @@ def transport_costs(source: Rows, target: Rows, metric: FloatArray, skip: BoolAr
     """`(R,)` W(p, q) = min sum_ji x_ji d_ji with x 1 = p, x' 1 = q, x >= 0, from above; zero where `skip`.
 
     The solver meets each equation to about 1e-9 of mass. Its plan is cut to the masses there are, and what it leaves
-    behind is charged the longest way, so that the cost is never below the true one.
+    behind is charged the longest way, so that the cost is never below the true one. Where little moves, the plan that
+    leaves in place what both rows have is the better one: it is solved for the rest alone, as a distribution.
     """
-    out = np.zeros(source.n_rows)
-    batch: list[int] = []
-    size = 0
-    for row in np.flatnonzero(~skip):
-        batch.append(int(row))
-        size += int(source.length[row]) * int(target.length[row])
-        if size >= BATCH:
-            out[batch] = _solve(batch, source, target, metric)
-            batch, size = [], 0
-    if batch:
-        out[batch] = _solve(batch, source, target, metric)
+    out = np.full(source.n_rows, np.inf)
+    out[skip] = 0.0
+    for rest_only in (True, False):
+        batch: list[Transport] = []
+        size = 0
+        for row in np.flatnonzero(~skip):
+            task = _task(int(row), source, target, rest_only)
+            if task is None:
+                out[row] = 0.0
+            elif not rest_only and _is_metric(metric):
+                continue  # by the triangle inequality no plan is better than one that leaves common mass in place
+            else:
+                batch.append(task)
+                size += len(task.p) * len(task.q)
+            if size >= BATCH:
+                _lower(out, batch, metric)
+                batch, size = [], 0
+        if batch:
+            _lower(out, batch, metric)
     return out
 
 
-def _solve(batch: list[int], source: Rows, target: Rows, metric: FloatArray) -> FloatArray:
+class Transport(NamedTuple):
+    """What one row has to move: masses `p` at the states `source` to masses `q` at `target`, in units of `total`."""
+
+    row: int
+    source: IntArray
+    p: FloatArray
+    target: IntArray
+    q: FloatArray
+    total: float
+
+
+def _task(row: int, source: Rows, target: Rows, rest_only: bool) -> Transport | None:
+    """The transport of a row, or None where nothing has to move."""
+    (j, p), (i, q) = _row(source, row), _row(target, row)
+    if rest_only:
+        stays = np.zeros(source.n_states)
+        stays[j] = p
+        here = np.zeros(source.n_states)
+        here[i] = q
+        stays = np.minimum(stays, here)
+        p, q = p - stays[j], q - stays[i]
+        j, p, i, q = j[p > 0.0], p[p > 0.0], i[q > 0.0], q[q > 0.0]
+        if not len(p) or not len(q):
+            return None
+    total = float(p.sum())
+    return Transport(row, j, p / total, i, q / q.sum(), total)
+
+
+def _is_metric(metric: FloatArray) -> bool:
+    """Whether distances satisfy the triangle inequality, as far as that is quick to see."""
+    n = len(metric)
+    return n <= 64 and all((metric <= metric[:, [k]] + metric[[k]]).all() for k in range(n))
+
+
+def _lower(out: FloatArray, batch: list[Transport], metric: FloatArray) -> None:
+    rows = [task.row for task in batch]
+    out[rows] = np.minimum(out[rows], _solve(batch, metric))
+
+
+def _solve(batch: list[Transport], metric: FloatArray) -> FloatArray:
     from scipy.optimize import linprog
     from scipy.sparse import block_diag, coo_array, csr_array, eye_array, kron, vstack
 
     costs, masses, right, blocks = [], [], [], []
-    for row in batch:
-        j, p = _row(source, row)
-        i, q = _row(target, row)
-        q = q * (p.sum() / q.sum())  # both are distributions up to rounding; the equations need equal totals
+    for _, j, p, i, q, _ in batch:
         costs.append(metric[np.ix_(j, i)].ravel())
         gives = kron(eye_array(len(j)), np.ones((1, len(i))))
         takes = kron(np.ones((1, len(j))), eye_array(len(i)))
@@ -53,9 +100,10 @@ def _solve(batch: list[int], source: Rows, target: Rows, metric: FloatArray) -> 
         method="highs",
     )
     if answer.x is None:
-        raise RuntimeError(f"The transport problem of rows {batch[:5]} was not solved: {answer.message}")
+        raise RuntimeError(f"The transport problem of row {batch[0].row} was not solved: {answer.message}")
     plans = np.split(answer.x, np.cumsum(right)[:-1])
-    return np.array([_cost(*pair, plan, cost) for pair, plan, cost in zip(masses, plans, costs, strict=True)])
+    found = zip(batch, masses, plans, costs, strict=True)
+    return np.array([task.total * _cost(*pair, plan, cost) for task, pair, plan, cost in found])
 
 
 def _cost(p: FloatArray, q: FloatArray, plan: FloatArray, cost: FloatArray) -> float:

@@ -161,7 +161,7 @@ class WassersteinNature:
         else:
             hull = kernels.envelopes(self._donors, self.order, self.metric, w)
             kernels.plans_anywhere(start, successor, p, hull, self.radius, dear, cheap, share, m)
-        first = share[rows.entry_row] * p
+        first = np.where(dear == cheap, p, share[rows.entry_row] * p)  # what does not move keeps its last bit
         moved = np.concatenate([first, p - first])
         receiver = np.concatenate([dear, cheap])
         if self.order is None:  # receivers are entries

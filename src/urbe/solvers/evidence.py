@@ -91,29 +91,24 @@ def evidence_of(problem: Problem, kernel: Rows) -> Evidence:
 
 def _answer(problem: Problem, kernel: Rows, side: float) -> tuple[str | None, float, RowBound]:
     """What is wrong with a kernel, if anything, how far it is outside the set, and what it proves of the rows."""
-    failure, excess, kernel = _membership(problem, kernel)
+    failure, excess = _membership(problem, kernel)
     largest = float(excess.max(initial=-np.inf))
     if failure is not None:
         return failure, largest, lambda v: np.full(problem.mdp.n_rows, side * np.inf, dtype=np.longdouble)  # noqa: ARG005
     return None, largest, _under(problem, kernel, np.maximum(excess, 0.0), side)
 
 
-def _membership(problem: Problem, kernel: Rows) -> tuple[str | None, FloatArray, Rows]:
-    """What is wrong with a kernel, if anything; how far its rows are outside the set; and the kernel, summing to one.
-
-    Probabilities are kept in extended precision: dividing a row by its sum is not to round.
-    """
+def _membership(problem: Problem, kernel: Rows) -> tuple[str | None, FloatArray]:
+    """What is wrong with a kernel, if anything, and how far each of its rows is outside the set."""
     mdp = problem.mdp
     if kernel.n_rows != mdp.n_rows or kernel.n_states != mdp.n_states:
         found = f"nature's kernel has {kernel.n_rows} rows over {kernel.n_states} states"
-        return f"{found}, expected {mdp.n_rows} over {mdp.n_states}.", np.full(mdp.n_rows, np.inf), kernel
+        return f"{found}, expected {mdp.n_rows} over {mdp.n_states}.", np.full(mdp.n_rows, np.inf)
     q = kernel.probability.astype(np.longdouble)
     mass = _row_sums(kernel, q)
     wrong = ~(np.abs(mass - 1.0) <= LARGEST_EXCESS)  # also where the sum is no number
     wrong |= _row_sums(kernel, np.minimum(q, 0.0)) < 0.0
-    q = q / np.where(wrong, 1.0, mass)[kernel.entry_row]
-    exact = replace(kernel, probability=q)  # type: ignore[arg-type]
-    excess = problem.nature.excess(exact)
+    excess = problem.nature.excess(kernel)
     if isinstance(problem.nature, StateNature):  # one number per state
         excess = excess[mdp.row_state]
     excess = np.where(wrong, np.inf, excess)
@@ -122,10 +117,10 @@ def _membership(problem: Problem, kernel: Rows) -> tuple[str | None, FloatArray,
         excess[kernel.entry_row[stray]] = np.inf  # where the model has no reward
     outside = ~(excess <= LARGEST_EXCESS * np.fmax(1.0, _radius(problem)))
     if not outside.any():
-        return None, excess, exact
+        return None, excess
     row = int(np.argmax(outside))
     found = f"nature's kernel leaves the set in {mdp.row_name(row)} by {excess[row]:.3g}"
-    return f"{found} ({int(outside.sum())} of {mdp.n_rows} rows do).", excess, exact
+    return f"{found} ({int(outside.sum())} of {mdp.n_rows} rows do).", excess
 
 
 def _radius(problem: Problem) -> FloatArray:
@@ -146,7 +141,9 @@ def _under(problem: Problem, kernel: Rows, excess: FloatArray, side: float) -> R
     mdp, radius = problem.mdp, _radius(problem)
     centred = np.isfinite(radius)
     share = np.where(excess > 0.0, excess / np.where(excess > 0.0, np.where(centred, radius, 0.0) + excess, 1.0), 0.0)
-    eps = _mass_error(mdp.rows) + (kernel.longest + mdp.rows.longest + 8) * float(np.finfo(np.longdouble).eps)
+    # what a row's sum is short of one by may stand at any successor
+    eps = _mass_error(mdp.rows) + 2.0 * _mass_error(kernel)
+    eps += (kernel.longest + mdp.rows.longest + 8) * float(np.finfo(np.longdouble).eps)
     own = _expectation(mdp, mdp.rows)
     answer = _expectation(mdp, kernel)
 
