@@ -177,6 +177,9 @@ class RowNature:
     def dual_bound(self, v: FloatArray) -> FloatArray:
         """See `Nature`."""
         rows, w = self.rows, self.discount * v
+        k = exponent(w, rows.entry_reward)
+        if k:
+            return np.ldexp(rescaled(self, -k).dual_bound(np.ldexp(w, -k)), k) + rows.row_reward
         outside, entry_reward = self._outside(w), rows.entry_reward
         out = np.array(rows.row_reward, dtype=np.float64)
         for row in range(rows.n_rows):

@@ -198,6 +198,7 @@ class StateNature:
             0, mdp.n_states, mdp.row_start, problem, np.ldexp(self.improve(v).upper, -k),
             self._row_hint, b.masses, b.values, b.at, b.low, b.mean, b.work, q, sent,
         )  # fmt: skip
+        self.kernel.inside(mdp.row_start, rows.entry_start, rows.probability, self.budget, q, sent)
         return self._answered(rows, w, q, sent)
 
     def against(self, chosen: IntArray, weights: FloatArray) -> PolicyNature:
@@ -327,6 +328,7 @@ class PolicyNature:
             nature.tolerance, self._price_hint, self._row_hint,
             b.masses, b.values, b.at, b.low, b.mean, b.work, b.path, q, np.empty(rows.longest), sent,
         )  # fmt: skip
+        nature.kernel.inside(self._row_start, rows.entry_start, rows.probability, self._budget, q, sent)
         return nature._answered(rows, w, q, sent)
 
 

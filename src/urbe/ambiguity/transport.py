@@ -9,6 +9,9 @@ import numpy as np
 from urbe.mdp.rows import Rows
 from urbe.types import BoolArray, FloatArray, IntArray
 
+LEFT_BEHIND = 2.0**-50
+"""Mass whose way is not counted: rounding alone leaves that much."""
+
 BATCH = 5_000
 """Variables of one linear program; rows are solved together because starting the solver costs the most."""
 
@@ -107,13 +110,25 @@ def _solve(batch: list[Transport], metric: FloatArray) -> FloatArray:
 
 
 def _cost(p: FloatArray, q: FloatArray, plan: FloatArray, cost: FloatArray) -> float:
-    """The cost of a plan cut to what j has and what i may get; the rest is charged the longest way."""
+    """The cost of a plan cut to what j has and what i may get, and completed along the cheapest ways.
+
+    What rounding leaves of the mass after that, LEFT_BEHIND at most, is not counted; more is charged the longest way.
+    """
+    p, q = p.astype(np.longdouble), q.astype(np.longdouble)
+    p, q = p / p.sum(), q / q.sum()
     x = np.maximum(plan, 0.0).astype(np.longdouble).reshape(len(p), len(q))
     for axis, most in ((1, p[:, None]), (0, q[None])):
         total = x.sum(axis=axis, keepdims=True)
         x = x * np.minimum(1.0, most / np.where(total > 0.0, total, 1.0))
-    left = max(np.longdouble(0.0), p.sum(dtype=np.longdouble) - x.sum())
-    return float((x.ravel() * cost).sum() + left * cost.max(initial=0.0))
+    give, take = np.maximum(p - x.sum(axis=1), 0.0), np.maximum(q - x.sum(axis=0), 0.0)
+    for way in np.argsort(cost, kind="stable"):
+        j, i = divmod(int(way), len(q))
+        more = min(give[j], take[i])
+        x[j, i] += more
+        give[j] -= more
+        take[i] -= more
+    left = give.sum()
+    return float((x.ravel() * cost).sum() + (left * cost.max(initial=0.0) if left > LEFT_BEHIND else 0.0))
 
 
 def _row(rows: Rows, row: int) -> tuple[IntArray, FloatArray]:

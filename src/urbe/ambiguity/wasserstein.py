@@ -215,6 +215,9 @@ class WassersteinNature:
     def dual_bound(self, v: FloatArray) -> FloatArray:
         """See `Nature`."""
         rows, w = self.rows, self.discount * v
+        k = exponent(w, rows.entry_reward)
+        if k:
+            return np.ldexp(rescaled(self, -k).dual_bound(np.ldexp(w, -k)), k) + rows.row_reward
         out = np.array(rows.row_reward, dtype=np.float64)
         for row in range(rows.n_rows):
             a, b = rows.entry_start[row : row + 2]

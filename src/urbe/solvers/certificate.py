@@ -22,7 +22,7 @@ import numpy as np
 from urbe import checks
 from urbe.ambiguity.base import AmbiguitySet, Nature
 from urbe.ambiguity.s_rectangular import SRectangular, StateNature
-from urbe.bellman.operators import FixedPolicyBellman, RectangularBellman
+from urbe.bellman.operators import UNDERFLOW, FixedPolicyBellman, RectangularBellman
 from urbe.bellman.state_rectangular import StateBellman
 from urbe.mdp.evaluate import policy_rows
 from urbe.mdp.model import MDP
@@ -179,7 +179,7 @@ def _judge(
 def _tolerance(solution: Solution, problem: Problem, steps: float) -> float:
     """TOLERANCE for values of the size claimed, though of no more than rewards can add up to; NaN for NaN."""
     size = problem.size(solution.lower, solution.upper, solution.value)
-    return TOLERANCE * steps * min(size, (1.0 + steps) * problem.mdp.rows.largest_reward)
+    return steps * (TOLERANCE * min(size, (1.0 + steps) * problem.mdp.rows.largest_reward) + 4.0 * UNDERFLOW)
 
 
 def _outward(bound: Extended | FloatArray, by: Any, steps: FloatArray) -> FloatArray:

@@ -18,6 +18,8 @@ from urbe.ambiguity.optimistic import Optimistic, OptimisticNature
 from urbe.ambiguity.s_rectangular import SRectangular, StateNature
 from urbe.ambiguity.scenario_nature import QUANTILE, ScenarioNature
 from urbe.ambiguity.scenarios import Scenarios, ValueAtRisk
+from urbe.ambiguity.transport import LEFT_BEHIND
+from urbe.bellman.operators import UNDERFLOW
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.solvers.duration import longest_duration
@@ -141,8 +143,8 @@ def _under(problem: Problem, kernel: Rows, excess: FloatArray, side: float) -> R
     mdp, radius = problem.mdp, _radius(problem)
     centred = np.isfinite(radius)
     share = np.where(excess > 0.0, excess / np.where(excess > 0.0, np.where(centred, radius, 0.0) + excess, 1.0), 0.0)
-    # what a row's sum is short of one by may stand at any successor
-    eps = _mass_error(mdp.rows) + 2.0 * _mass_error(kernel)
+    # what a row's sum is short of one by, and what a membership leaves out, may stand at any successor
+    eps = _mass_error(mdp.rows) + 2.0 * (_mass_error(kernel) + LEFT_BEHIND)
     eps += (kernel.longest + mdp.rows.longest + 8) * float(np.finfo(np.longdouble).eps)
     own = _expectation(mdp, mdp.rows)
     answer = _expectation(mdp, kernel)
@@ -179,7 +181,7 @@ def _dual(problem: Problem, nature: Nature, side: float) -> RowBound:
     eps = 6.0 * 2.0**-53 + (rows.longest + 4) * float(np.finfo(np.longdouble).eps)
 
     def bound(v: FloatArray) -> Extended:
-        return nature.dual_bound(v).astype(np.longdouble) + side * (eps + mass) * problem.size(v)
+        return nature.dual_bound(v).astype(np.longdouble) + side * ((eps + mass) * problem.size(v) + UNDERFLOW)
 
     return bound
 

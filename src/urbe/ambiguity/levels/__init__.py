@@ -14,6 +14,8 @@ functions of one row (see `urbe.ambiguity.sweep.row_function`):
         the distribution both refer to. They lie on one path, whose parameter x is the distance's own affair; `p` and
         `y` are in the order of the model here, whatever `prepare` did.
 
+    apart(q, p, sent)                              -> d(q), where `sent` has left the row
+
     p, y, q  (n,)      work  (4, n) scratch      hint  scalar returned for this row last time; nan at first
 
 `level` and `penalty` are two views of one function: xi(c) = max_beta beta (h(1 / beta) - c). So that errors count the
@@ -34,7 +36,7 @@ class Distance(NamedTuple):
     """The functions of one distance.
 
     Attributes:
-      prepare, level, penalty, point: as above.
+      prepare, level, penalty, point, apart: as above.
       measure: `(q, p) -> float`, the distance itself, in plain NumPy and the precision of q.
       bound: `(p, z, low, price) -> (k,)` lower bounds on min_q q . z + price d(q) for `(k,)` prices, where `low` is the
         least value mass may be sent to; plain NumPy in extended precision, sharing nothing with `penalty`. For norms,
@@ -48,6 +50,7 @@ class Distance(NamedTuple):
     level: RowFunction
     penalty: RowFunction
     point: RowFunction
+    apart: RowFunction
     measure: Callable[[Any, Any], float]
     bound: Callable[[Any, Any, float, Any], Any]
     negligible: float

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
-from urbe.ambiguity.entropy import relative_entropy_exact
+from urbe.ambiguity.entropy import relative_entropy, relative_entropy_exact
 from urbe.ambiguity.exponential import LOG2_E, log_of, power_of_two
 from urbe.ambiguity.kl import DEEP, FAINT, logarithms
 from urbe.ambiguity.levels import Distance
@@ -128,6 +128,11 @@ def _point(p, y, x, work, q):  # type: ignore[no-untyped-def]
     return 0.0
 
 
+@register_jitable
+def _apart(q, p, sent):  # type: ignore[no-untyped-def]
+    return relative_entropy(q, p)
+
+
 def _measure(q: FloatArray, p: FloatArray) -> float:
     return float(relative_entropy_exact(q, p))
 
@@ -141,4 +146,4 @@ def _bound(p: Any, z: Any, low: float, price: Any) -> Any:
     return z.min() - price * log_mass
 
 
-KL = Distance(_prepare, _level, _penalty, _point, _measure, _bound, 2.0**-108, np.inf)
+KL = Distance(_prepare, _level, _penalty, _point, _apart, _measure, _bound, 2.0**-108, np.inf)

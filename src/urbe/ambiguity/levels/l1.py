@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba.extending import register_jitable
 
 from urbe.ambiguity.levels import Distance
 from urbe.ambiguity.sweep import row_function
@@ -126,6 +127,11 @@ def _stop(p, y, amount, hint, by_value):  # type: ignore[no-untyped-def]
         tau = following
 
 
+@register_jitable
+def _apart(q, p, sent):  # type: ignore[no-untyped-def]
+    return np.abs(q - p).sum() + sent
+
+
 def _measure(q: FloatArray, p: FloatArray) -> float:
     return float(np.abs(q - p).sum())
 
@@ -135,4 +141,4 @@ def _bound(p: Any, z: Any, low: float, price: Any) -> Any:
     return np.minimum(z, low + 2.0 * price[:, None]) @ p
 
 
-L1 = Distance(_prepare, _level, _penalty, _point, _measure, _bound, 2.0**-53, 2.0)
+L1 = Distance(_prepare, _level, _penalty, _point, _apart, _measure, _bound, 2.0**-53, 2.0)

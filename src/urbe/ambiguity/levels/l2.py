@@ -179,6 +179,12 @@ def _point(p, y, x, work, q):  # type: ignore[no-untyped-def]
     return 0.0
 
 
+@register_jitable
+def _apart(q, p, sent):  # type: ignore[no-untyped-def]
+    largest = np.abs(q - p).max()
+    return largest * math.sqrt((((q - p) / largest) ** 2).sum()) if largest > 0.0 else 0.0
+
+
 def _measure(q: FloatArray, p: FloatArray) -> float:
     return float(np.sqrt(((q - p) ** 2).sum()))
 
@@ -217,4 +223,4 @@ def _bound(p: Any, z: Any, low: float, price: Any) -> Any:
     return (z + u).min(axis=1) - u @ p
 
 
-L2 = Distance(_prepare, _level, _penalty, _point, _measure, _bound, 2.0**-54, math.sqrt(2.0))
+L2 = Distance(_prepare, _level, _penalty, _point, _apart, _measure, _bound, 2.0**-54, math.sqrt(2.0))

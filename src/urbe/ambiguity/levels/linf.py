@@ -153,6 +153,11 @@ def _point(p, y, x, work, q):  # type: ignore[no-untyped-def]
     return 0.0
 
 
+@register_jitable
+def _apart(q, p, sent):  # type: ignore[no-untyped-def]
+    return np.abs(q - p).max()
+
+
 def _measure(q: FloatArray, p: FloatArray) -> float:
     return float(np.abs(q - p).max())
 
@@ -187,4 +192,4 @@ def _bound(p: Any, z: Any, low: float, price: Any) -> Any:
     return best
 
 
-LINF = Distance(_prepare, _level, _penalty, _point, _measure, _bound, 2.0**-54, 1.0)
+LINF = Distance(_prepare, _level, _penalty, _point, _apart, _measure, _bound, 2.0**-54, 1.0)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from urbe.ambiguity.levels import Distance
 from urbe.ambiguity.levels.evaluate import make_answer, make_evaluate
 from urbe.ambiguity.levels.improve import make_improve, make_saddle
+from urbe.ambiguity.levels.inside import make_inside
 
 
 class StateKernel(NamedTuple):
@@ -17,8 +18,15 @@ class StateKernel(NamedTuple):
     saddle: Callable[..., None]
     evaluate: Callable[..., None]
     answer: Callable[..., None]
+    inside: Callable[..., None]
 
 
 def state_kernel(distance: Distance) -> StateKernel:
     """The loops of one distance."""
-    return StateKernel(make_improve(distance), make_saddle(distance), make_evaluate(distance), make_answer(distance))
+    return StateKernel(
+        make_improve(distance),
+        make_saddle(distance),
+        make_evaluate(distance),
+        make_answer(distance),
+        make_inside(distance),
+    )
