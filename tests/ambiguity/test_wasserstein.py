@@ -69,7 +69,7 @@ def test_agrees_with_the_linear_program(row, radius, seed, everywhere, twins, ow
     assert value == pytest.approx(lp.wasserstein(p, z, metric, radius, receivers), abs=10 * lp.LP_TOLERANCE * scale)
     worst = nature.worst_case(z)
     assert worst.value[0] == pytest.approx(value, abs=1e-13 * scale)
-    assert nature.excess(worst.rows)[0] <= 1e-8  # by a linear program, see transport_costs
+    assert nature.excess(worst.rows)[0] <= 1e-8  # by a linear program, see transport_excess
     assert nature.dual_bound(z)[0] == pytest.approx(value, abs=1e-12 * scale)
     nature.values(-z)  # leaves another multiplier in memory
     assert nature.values(z)[0] == pytest.approx(value, abs=1e-13 * scale)

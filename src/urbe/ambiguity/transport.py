@@ -16,8 +16,8 @@ BATCH = 5_000
 """Variables of one linear program; rows are solved together because starting the solver costs the most."""
 
 
-def transport_costs(source: Rows, target: Rows, metric: FloatArray, skip: BoolArray) -> FloatArray:
-    """`(R,)` W(p, q) = min sum_ji x_ji d_ji with x 1 = p, x' 1 = q, x >= 0, from above; zero where `skip`.
+def transport_excess(source: Rows, target: Rows, metric: FloatArray, radius: FloatArray, skip: BoolArray) -> FloatArray:
+    """`(R,)` W(p, q) - radius from above, W = min sum_ji x_ji d_ji with x 1 = p, x' 1 = q, x >= 0; 0 where `skip`.
 
     The solver meets each equation to about 1e-9 of mass. Its plan is cut to the masses there are, and what it leaves
     behind is charged the longest way, so that the cost is never below the true one. Where little moves, the plan that
@@ -29,9 +29,9 @@ def transport_costs(source: Rows, target: Rows, metric: FloatArray, skip: BoolAr
         batch: list[Transport] = []
         size = 0
         for row in np.flatnonzero(~skip):
-            task = _task(int(row), source, target, rest_only)
+            task = _task(int(row), source, target, float(radius[row]), rest_only)
             if task is None:
-                out[row] = 0.0
+                out[row] = -radius[row]
             elif not rest_only and _is_metric(metric):
                 continue  # by the triangle inequality no plan is better than one that leaves common mass in place
             else:
@@ -49,6 +49,7 @@ class Transport(NamedTuple):
     """What one row has to move: masses `p` at the states `source` to masses `q` at `target`, in units of `total`."""
 
     row: int
+    radius: float
     source: IntArray
     p: FloatArray
     target: IntArray
@@ -56,7 +57,7 @@ class Transport(NamedTuple):
     total: float
 
 
-def _task(row: int, source: Rows, target: Rows, rest_only: bool) -> Transport | None:
+def _task(row: int, source: Rows, target: Rows, radius: float, rest_only: bool) -> Transport | None:
     """The transport of a row, or None where nothing has to move."""
     (j, p), (i, q) = _row(source, row), _row(target, row)
     if rest_only:
@@ -70,7 +71,7 @@ def _task(row: int, source: Rows, target: Rows, rest_only: bool) -> Transport | 
         if not len(p) or not len(q):
             return None
     total = float(p.sum())
-    return Transport(row, j, p / total, i, q / q.sum(), total)
+    return Transport(row, radius, j, p / total, i, q / q.sum(), total)
 
 
 def _is_metric(metric: FloatArray) -> bool:
@@ -89,7 +90,7 @@ def _solve(batch: list[Transport], metric: FloatArray) -> FloatArray:
     from scipy.sparse import block_diag, coo_array, csr_array, eye_array, kron, vstack
 
     costs, masses, right, blocks = [], [], [], []
-    for _, j, p, i, q, _ in batch:
+    for _, _, j, p, i, q, _ in batch:
         costs.append(metric[np.ix_(j, i)].ravel())
         gives = kron(eye_array(len(j)), np.ones((1, len(i))))
         takes = kron(np.ones((1, len(j))), eye_array(len(i)))
@@ -106,13 +107,17 @@ def _solve(batch: list[Transport], metric: FloatArray) -> FloatArray:
         raise RuntimeError(f"The transport problem of row {batch[0].row} was not solved: {answer.message}")
     plans = np.split(answer.x, np.cumsum(right)[:-1])
     found = zip(batch, masses, plans, costs, strict=True)
-    return np.array([task.total * _cost(*pair, plan, cost) for task, pair, plan, cost in found])
+    # from nothing at all, the cheapest ways first: where costs differ beyond the program's precision
+    return np.array([
+        min(_excess(task, *pair, start, cost) for start in (plan, np.zeros_like(plan)))
+        for task, pair, plan, cost in found
+    ])  # fmt: skip
 
 
-def _cost(p: FloatArray, q: FloatArray, plan: FloatArray, cost: FloatArray) -> float:
-    """The cost of a plan cut to what j has and what i may get, and completed along the cheapest ways.
+def _excess(task: Transport, p: FloatArray, q: FloatArray, plan: FloatArray, cost: FloatArray) -> float:
+    """By how much a plan costs more than the radius, cut to what j has and i may get, completed by the cheapest ways.
 
-    What rounding leaves of the mass after that, LEFT_BEHIND at most, is not counted; more is charged the longest way.
+    Mass of LEFT_BEHIND may stay out of it: the costliest moves that rounding alone accounts for.
     """
     p, q = p.astype(np.longdouble), q.astype(np.longdouble)
     p, q = p / p.sum(), q / q.sum()
@@ -127,8 +132,18 @@ def _cost(p: FloatArray, q: FloatArray, plan: FloatArray, cost: FloatArray) -> f
         x[j, i] += more
         give[j] -= more
         take[i] -= more
-    left = give.sum()
-    return float((x.ravel() * cost).sum() + (left * cost.max(initial=0.0) if left > LEFT_BEHIND else 0.0))
+    moved = np.append(x.ravel(), give.sum()) * task.total
+    costs = np.append(cost, cost.max(initial=0.0))
+    excess = (moved * costs).sum() - task.radius
+    if excess > 0.0:
+        costliest = np.argsort(-costs, kind="stable")
+        saved = np.cumsum(moved[costliest] * costs[costliest])
+        before = np.cumsum(moved[costliest]) - moved[costliest]
+        at = int(np.searchsorted(saved, excess))  # undoing the moves up to here is enough
+        undone = saved[at - 1] if at else np.longdouble(0.0)
+        if at < len(saved) and before[at] + (excess - undone) / costs[costliest[at]] <= LEFT_BEHIND:
+            return 0.0
+    return float(excess)
 
 
 def _row(rows: Rows, row: int) -> tuple[IntArray, FloatArray]:

@@ -27,7 +27,7 @@ from urbe.ambiguity.cuts import balanced, dual_by_bisection
 from urbe.ambiguity.moments import Moments
 from urbe.ambiguity.row_nature import _values_under
 from urbe.ambiguity.scale import exponent, rescaled
-from urbe.ambiguity.transport import transport_costs
+from urbe.ambiguity.transport import transport_excess
 from urbe.ambiguity.widen import entry_keys
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows, index_type
@@ -209,8 +209,8 @@ class WassersteinNature:
         mass = kernel.row_sums(kernel.probability)
         least = np.minimum.reduceat(kernel.probability, kernel.entry_start[:-1]) if rows.n_rows else mass
         simplex = np.maximum(np.maximum(np.abs(mass - 1.0) - 1e-12, -least), stray)
-        distance = transport_costs(rows, kernel, self.metric, skip=mass < 0.5)
-        return np.maximum(distance - self.radius, simplex)
+        excess = transport_excess(rows, kernel, self.metric, self.radius, skip=mass < 0.5)
+        return np.maximum(excess, simplex)
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
         """See `Nature`."""
