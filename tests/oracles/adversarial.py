@@ -229,7 +229,7 @@ def _wasserstein(rng: Generator, mdp: MDP) -> urbe.WassersteinBall:
     elif kind == 1:
         metric = rng.random((n, n))
     elif kind == 2:
-        metric = 10.0 ** rng.uniform(-74.0, 74.0, (n, n)) * float(rng.choice([1e-100, 1.0, 1e100]))
+        metric = 10.0 ** rng.uniform(-4.0, 4.0, (n, n)) * float(rng.choice([1e-100, 1.0, 1e100]))
     elif kind == 3:
         metric = rng.choice([0.0, 1.0], (n, n))
     else:
