@@ -57,16 +57,15 @@ def _violations(family, seed):
 
 
 def _truth(mdp, oracle, k, row, v):
-    """The enclosed value of row k, and the size of the numbers it is computed from."""
+    """The enclosed value of row k, and the size of the model's numbers, which accuracies are relative to."""
     gamma, w = D(mdp.discount), [D(float(v[s])) for s in row.states]
     by_successor = mdp.rows.rewards_successors
     z = [gamma * x + (r if by_successor else D(0)) for x, r in zip(w, row.reward, strict=True)]
     answer = oracle.answer(k, z)
     if not by_successor:
         answer = answer.plus(row.reward[0])
-    reached = w if not by_successor else [*w, *row.reward]
-    size = max(abs(x) for x in [*reached, *row.reward])
-    return answer.low, answer.high, size
+    size = max(float(np.abs(v).max(initial=0.0)), mdp.rows.largest_reward)
+    return answer.low, answer.high, D(size)
 
 
 def _between(low, number, high):

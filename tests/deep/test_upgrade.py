@@ -59,8 +59,9 @@ def test_an_old_agent_loads_and_goes_on_without_clipping(tmp_path):
 def test_an_old_run_goes_on_when_it_is_started_as_it_was(tmp_path):
     with RunDirectory(tmp_path / "run", FIRST) as run:
         then = pole(clip_norm=None)
-        log, episodes = (run.log(f"{name}.csv", list(then.history.state()[name])) for name in ("log", "episodes"))
-        then.learn(100, on_record=lambda row, ended: (log.append(row), episodes.extend(ended)))
+        then.learn(100)
+        for name, rows in then.history.files().items():
+            run.log(name, list(rows)).extend(rows)
         run.save(100, then.tensors(), FIRST)
     again = train(pole(clip_norm=None), tmp_path / "run", 160)
     assert again.step == 160

@@ -86,7 +86,7 @@ class MixedPlans:
         self._cap = np.cumsum(most * model.discount ** np.arange(horizon))[::-1].copy()
         self._log = np.log(2.0 * model.n_states * model.n_actions * horizon / self._delta)
         self._plan, self.epochs = Plan(model, horizon, n), Epochs(model, streams)
-        known = model.per_row("flagged", kind.flagged) != 0.0
+        known = model.per_row("flagged", _as_numbers(kind.flagged)) != 0.0
         self.level = np.tile(np.where(known, len(kind.radii), 0), (n, 1))
         self._gap, self._checks = np.zeros(self.level.shape), np.zeros(self.level.shape)
 
@@ -144,3 +144,10 @@ class MixedPlans:
         self._plan.load(state["plan"])
         self.level, self._gap = np.array(state["level"]), np.array(state["gap"])
         self._checks = np.array(state["checks"])
+
+
+def _as_numbers(flagged: Any) -> Any:
+    """Truth values as 0 and 1."""
+    if isinstance(flagged, Mapping):
+        return {pair: float(flag) for pair, flag in flagged.items()}
+    return np.asarray(flagged, dtype=np.float64)

@@ -48,7 +48,7 @@ class Nature(Protocol):
 
     @property
     def accuracy(self) -> float:
-        """Bound on |values(v) - Q(v)| as a multiple of max |z|; what certified bounds allow for."""
+        """Bound on |values(v) - Q(v)| as a multiple of max |z| over all rows; what certified bounds allow for."""
 
     def values(
         self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: FloatArray | None = None

@@ -345,6 +345,7 @@ INTERVAL = RowKernel(
     _interval_dual,
     moments=make_moments(_interval_answer),
     centred=False,
+    linear=True,
 )
 LINF = RowKernel(
     make_sweep(_linf_worst),
@@ -352,4 +353,5 @@ LINF = RowKernel(
     _linf_distance,
     _linf_dual,
     moments=_linf_moments,
+    linear=True,
 )

@@ -28,6 +28,7 @@ class RowKernel(NamedTuple):
         extended precision, written independently of `sweep`.
       accuracy: bound on the error of a row's value as a multiple of max |z|, beyond that of a sum of n terms.
       centred: whether `distance` is zero at the row itself and convex in q.
+      linear: whether the functions only add and compare values, so that these may be of any size.
       moments: from `make_moments`.
       sweep_and_moments: from `make_sweep_and_moments`; without either the minimiser is asked for the moments.
     """
@@ -40,6 +41,7 @@ class RowKernel(NamedTuple):
     moments: Callable[..., None] | None = None
     sweep_and_moments: Callable[..., None] | None = None
     centred: bool = True
+    linear: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +78,7 @@ class RowNature:
         rows, w = self.rows, self.discount * v
         out = np.empty(rows.n_rows) if out is None else out
         constant = self.discount * shift
-        k = exponent(w, rows.entry_reward)
+        k = 0 if self.kernel.linear else exponent(w, rows.entry_reward)
         if k:
             small = rescaled(self, -k).values(np.ldexp(w, -k), 0.0, workers)
             out[:] = np.ldexp(small, k) + constant + rows.row_reward
@@ -98,7 +100,7 @@ class RowNature:
     def worst_case(self, v: FloatArray) -> WorstCase:
         """See `Nature`."""
         rows, w = self.rows, self.discount * v
-        k = exponent(w, rows.entry_reward)
+        k = 0 if self.kernel.linear else exponent(w, rows.entry_reward)
         if k:
             _, kernel, m = rescaled(self, -k).worst_case(np.ldexp(w, -k))
             kernel = replace(kernel, reward=rows.reward)
@@ -116,7 +118,7 @@ class RowNature:
     def moments(self, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None) -> Moments:
         """See `Carrier`."""
         kernel, rows, w = self.kernel, self.rows, self.discount * v
-        k = exponent(w, rows.entry_reward)
+        k = 0 if self.kernel.linear else exponent(w, rows.entry_reward)
         if k:
             value = self.values(v, shift) if value is None else value
             small = rescaled(self, -k).moments(np.ldexp(w, -k), 0.0, u)
@@ -177,7 +179,7 @@ class RowNature:
     def dual_bound(self, v: FloatArray) -> FloatArray:
         """See `Nature`."""
         rows, w = self.rows, self.discount * v
-        k = exponent(w, rows.entry_reward)
+        k = 0 if self.kernel.linear else exponent(w, rows.entry_reward)
         if k:
             return np.ldexp(rescaled(self, -k).dual_bound(np.ldexp(w, -k)), k) + rows.row_reward
         outside, entry_reward = self._outside(w), rows.entry_reward

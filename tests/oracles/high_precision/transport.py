@@ -125,6 +125,7 @@ def cheapest(p: list[D], q: list[D], cost, spare: D) -> D:
             path.append((came[at], at))
             at = came[at]
         amount = min([left, supply[at], demand[end], *(flow[b, a - n] for a, b in path if a >= n)])
+        assert amount > 0, "the digits do not suffice for costs this far apart"
         for a, b in path:
             if a < n:
                 flow[a, b - n] = flow.get((a, b - n), D(0)) + amount
