@@ -23,6 +23,8 @@ TRIAL_SWEEPS = 4
 LEAST_SWEEPS = 25.0
 """Sweeps made, and sweeps still expected, before anything else is considered: planning costs some too."""
 MOST_SWEEPS = 1_000_000
+MOST_AT_ONCE = 10_000
+"""Sweeps of one adaptive evaluation, after which another improvement is due in any case."""
 MOST_NEWTON_STEPS = 50
 MOST_SMOOTHING = 64
 LITTLE_GAIN = 0.8
@@ -34,6 +36,8 @@ IDLE_SWEEPS = 16
 """Sweeps in a row without a new least spread after which more are of no use, once it is down to noise."""
 NOISE = 1e-11
 """Spread, relative to the values, below which a Newton step that gains nothing is the last."""
+FADING = 2.0**-1010
+"""Spread that rounding accounts for whatever the values: next to the smallest number digits get lost."""
 
 
 class Evaluated(NamedTuple):
@@ -115,7 +119,11 @@ def adaptive() -> Evaluation:
             reached = Evaluated(v, spread, 0)
         how: Plan | None = None
         best, idle = reached.spread, 0
-        while reached.spread > target and not _rounding_wins(idle, reached.spread, reached.value):
+        while (
+            reached.spread > target
+            and reached.sweeps < MOST_AT_ONCE
+            and not _rounding_wins(idle, reached.spread, reached.value)
+        ):
             new = evaluator.apply(reached.value, setting.workers)
             lo, hi = spread_of(reached.value, new, setting.terminal)
             left = _sweeps_left(reached.spread, hi - lo, target)
@@ -185,7 +193,7 @@ def _newton(
 
 def _rounding_wins(idle: int, spread: float, v: FloatArray) -> bool:
     """Whether sweeps have stopped gaining at a spread that rounding can account for."""
-    return idle >= IDLE_SWEEPS and spread <= NOISE * float(np.abs(v).max(initial=0.0))
+    return idle >= IDLE_SWEEPS and spread <= NOISE * float(np.abs(v).max(initial=0.0)) + FADING
 
 
 def live_system(frozen: Frozen, setting: Setting) -> Frozen:
