@@ -1,5 +1,7 @@
 """Memory: what is available, forecasts held against measured peaks, and refusals before anything is allocated."""
 
+import copy
+import os
 import subprocess
 import sys
 
@@ -8,11 +10,13 @@ import pytest
 
 import urbe
 from urbe import memory
+from urbe.cli.main import main
 from urbe.deep.replay import init_replay, replay_bytes
 from urbe.planners.draws import drawn_rows
 from urbe.posteriors.sampling import dirichlet_draws
 
 GB = 10**9
+RIVER = urbe.library.riverswim(6)
 
 
 @pytest.fixture
@@ -41,14 +45,35 @@ def test_what_fits_or_is_unknown_or_small_is_let_through(monkeypatch):
     memory.require({"a table": memory.UNNOTICED - 1}, "")
 
 
+def transitions(in_order):
+    """Two states that swap, listed in order or not."""
+    state = [0, 1] if in_order else [1, 0]
+    return urbe.MDP.from_transitions(state, [0, 0], state[::-1], [1.0, 1.0], 0.0, discount=0.9)
+
+
 REFUSED = {
     "a replay": (lambda: init_replay(1000, 30, 4, 2), "smaller capacity, fewer members"),
     "draws": (lambda: dirichlet_draws(np.random.default_rng(0), np.ones(4), np.array([0, 4]), 99), "fewer draws"),
     "planning": (
-        lambda: drawn_rows(urbe.Posterior.before(urbe.library.riverswim(6)), np.random.default_rng(0), 99),
+        lambda: drawn_rows(urbe.Posterior.before(RIVER), np.random.default_rng(0), 99),
         "Use fewer draws",
     ),
-    "all states": (lambda: urbe.L2Ball(0.1, support="all").bind(urbe.library.riverswim(6)), 'support="nominal"'),
+    "all states": (lambda: urbe.L2Ball(0.1, support="all").bind(RIVER), 'support="nominal"'),
+    "dense": (lambda: urbe.MDP.from_dense(np.full((4, 2, 4), 0.25), 0.0, discount=0.9), "MDP.from_transitions"),
+    "dense with zeros": (
+        lambda: urbe.MDP.from_dense(np.eye(4)[:, None], 0.0, discount=0.9, keep_zeros=True),
+        "keep_zeros=False",
+    ),
+    "sorted transitions": (lambda: transitions(in_order=True), "Use fewer transitions."),
+    "unsorted transitions": (lambda: transitions(in_order=False), "sort them by state, action and next_state"),
+    "pymdptoolbox arrays": (
+        lambda: urbe.MDP.from_pymdptoolbox(np.full((2, 2, 2), 0.5), np.zeros((2, 2)), discount=0.9),
+        "fewer transitions",
+    ),
+    "a Gymnasium table": (
+        lambda: urbe.MDP.from_gymnasium({s: {0: [(1.0, s, 0.0, False)]} for s in range(9)}, discount=0.9),
+        "fewer transitions",
+    ),
 }
 
 
@@ -148,6 +173,86 @@ rows = urbe.library.garnet(1500, 6, 3, seed=0, discount=0.9).rows
 print(peak(rows.with_all_states))
 """,
 }
+MODELS = {
+    "dense": """
+p = np.full((700, 10, 700), 1 / 700)
+make = lambda: urbe.MDP.from_dense(p, np.zeros((700, 10)), discount=0.9)
+""",
+    "dense with rewards and a terminal state": """
+p = np.full((500, 10, 500), 1 / 500)
+make = lambda: urbe.MDP.from_dense(p, p, discount=0.9, terminal=[3])
+""",
+    "sorted transitions": """
+row = np.repeat(np.arange(200_000), 8)
+t, p = np.tile(np.arange(8), 200_000), np.full(1_600_000, 1 / 8)
+make = lambda: urbe.MDP.from_transitions(row // 4, row % 4, t, p, t, discount=0.9)
+""",
+    "unsorted transitions": """
+row = np.tile(np.arange(200_000), 8)
+t, p = np.repeat(np.arange(8), 200_000), np.full(1_600_000, 1 / 8)
+make = lambda: urbe.MDP.from_transitions(row // 4, row % 4, t, p, t.astype(float), discount=0.9)
+""",
+}
+ASKED = """
+import urbe
+from urbe import memory
+urbe.MDP.from_dense(np.full((2, 1, 2), 0.5), [[1.0], [0.0]], discount=0.9)
+urbe.MDP.from_transitions([1, 0], [0, 0], [0, 1], [1.0, 1.0], 0.0, discount=0.9)
+asked = []
+memory.require = lambda parts, advice: asked.append(sum(parts.values()))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize("what", MODELS)
+def test_constructors_of_models_forecast_their_peak(what):
+    script = PEAK + ASKED + MODELS[what] + "print(peak(make), max(asked))"
+    # every large array in pages of its own, so that none is hidden in what was freed before
+    environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536"}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
+    measured, asked = map(float, done.stdout.split())
+    assert asked == pytest.approx(measured, rel=0.2)
+
+
+def test_an_interface_gives_its_own_advice():
+    with pytest.raises(memory.NotEnoughMemory) as refused, memory.advising("Use fewer --draws."):
+        raise memory.NotEnoughMemory("Much is needed.", "Use fewer draws.")
+    assert str(refused.value) == "Much is needed. Use fewer --draws."
+    assert str(copy.copy(refused.value)) == str(refused.value)
+
+
+@pytest.mark.parametrize(("method", "advice"), [("var", "--method bci"), ("rsvf", "--draws"), ("bci", "--held-out")])
+def test_urbe_plan_refuses_in_the_words_of_its_options(method, advice, tmp_path, monkeypatch, capsys):
+    log = tmp_path / "log.csv"
+    log.write_text("state,action,reward,next_state\n0,0,0,1\n0,0,0,0\n1,0,1,0\n1,0,1,1\n")
+    monkeypatch.setattr(memory, "UNNOTICED", 1000)  # let the model through, and refuse the draws
+    monkeypatch.setattr(memory, "available", lambda: 1000)
+    assert main(["plan", str(log), "--discount", "0.9", "--method", method, "--quiet"]) == 2
+    said = capsys.readouterr().err
+    assert advice in said
+    assert "draws of" in said
+    assert "draws=" not in said
+
+
+def test_a_learning_agent_whose_replay_is_too_large_is_refused_before_it_is_made(monkeypatch):
+    import gymnasium
+
+    from urbe import deep
+
+    class Images(gymnasium.Env):
+        observation_space = gymnasium.spaces.Box(0.0, 1.0, (3072,), np.float32)
+        action_space = gymnasium.spaces.Discrete(2)
+
+    monkeypatch.setattr(memory, "available", lambda: 20 * GB)
+    with pytest.raises(memory.NotEnoughMemory) as refused:
+        deep.dqn(Images(), seed=0, capacity=10**6)
+    said = str(refused.value)
+    assert said.startswith(
+        "About 36.9 GB of memory are needed, of which 24.6 GB for 1000000 observations of 3072 numbers"
+    )
+    assert "smaller capacity" in said
+
+
 FORECAST = {
     "replay": sum(replay_bytes(15_000, 300, 4, 2).values()),
     "draws": 2.0 * 8 * 20_000 * 600,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 UNNOTICED = 100_000_000
@@ -15,7 +16,32 @@ UNNOTICED = 100_000_000
 
 
 class NotEnoughMemory(MemoryError):
-    """What was asked for does not fit into memory; says how much it is, what for, and what to change."""
+    """What was asked for does not fit into memory; says how much it is, what for, and what to change.
+
+    Args:
+      needed: how much is needed, what for, and how much is available.
+      advice: what to change.
+    """
+
+    def __init__(self, needed: str, advice: str) -> None:
+        super().__init__(f"{needed} {advice}")
+        self.needed, self.advice = needed, advice
+
+    def __reduce__(self) -> tuple[type[NotEnoughMemory], tuple[str, str]]:
+        return NotEnoughMemory, (self.needed, self.advice)
+
+
+@contextmanager
+def advising(advice: str) -> Iterator[None]:
+    """Replaces the advice of refusals in its block, for an interface whose options have other names.
+
+    Args:
+      advice: what to change, as a sentence.
+    """
+    try:
+        yield
+    except NotEnoughMemory as refused:
+        raise NotEnoughMemory(refused.needed, advice) from None
 
 
 def require(parts: Mapping[str, float], advice: str) -> None:
@@ -36,8 +62,9 @@ def require(parts: Mapping[str, float], advice: str) -> None:
         most = max(parts, key=lambda part: parts[part])
         of_total = "" if len(parts) == 1 else f", of which {_gigabytes(parts[most])}"
         raise NotEnoughMemory(
-            f"About {_gigabytes(total)} of memory are needed{of_total} for {most}, but {_gigabytes(left)} are "
-            f"available. {advice}"
+            f"About {_gigabytes(total)} of memory are needed{of_total} for {most}, "
+            f"but {_gigabytes(left)} are available.",
+            advice,
         )
 
 

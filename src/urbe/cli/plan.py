@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Any
 
-from urbe import rng
+from urbe import memory, rng
 from urbe.cli.progress import sweeps_progress
 from urbe.io import read_log, read_mdp, write_policy
 from urbe.planners import BCI, RSVF, HeldOut, HoeffdingSets, PlanningMethod, SafePlan, VaRBellman
@@ -92,7 +92,10 @@ def run(options: argparse.Namespace) -> int:
     else:
         posterior = Posterior.fit(log, discount=options.discount, prior=options.prior, feasible=options.feasible)
     began = time.perf_counter()
-    with sweeps_progress(show=not options.quiet and not options.json, tolerance=1e-6) as progress:
+    with (
+        memory.advising(_advice(options.method)),
+        sweeps_progress(show=not options.quiet and not options.json, tolerance=1e-6) as progress,
+    ):
         found = plan_from(
             posterior,
             confidence=options.confidence,
@@ -112,6 +115,16 @@ def run(options: argparse.Namespace) -> int:
     if options.output is not None:
         write_policy(options.output, found.policy, found.guaranteed)
     return 0
+
+
+def _advice(method: str) -> str:
+    """What to change when planning needs more memory than there is."""
+    if method in ("var", "rsvf"):
+        return (
+            "Use --method bci or --method hoeffding, which keep no draws; a lower --confidence, which needs fewer "
+            "draws; or fewer --draws."
+        )
+    return "Use fewer --held-out draws, or a log with fewer states."
 
 
 def as_json(found: SafePlan, seconds: float) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from urbe import memory
 from urbe.cli import overrides, worlds
 from urbe.cli.jax_setup import set_up_jax
 
@@ -184,7 +185,8 @@ def make_agent(options: argparse.Namespace) -> Any:
     }
     env, members, settings = parts(options)
     given = () if members is None else (members,)
-    return makers[options.agent](env, *given, seed=options.seed, settings=settings, log_every=options.log_every)
+    with memory.advising("Use a smaller replay, --set capacity=N, or fewer members."):
+        return makers[options.agent](env, *given, seed=options.seed, settings=settings, log_every=options.log_every)
 
 
 def parts(options: argparse.Namespace) -> tuple[Any, Any, Any]:

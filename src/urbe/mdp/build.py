@@ -9,12 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from urbe import checks
+from urbe import checks, memory
 from urbe.mdp import intervals
 from urbe.mdp.intervals import PairError
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows, index_type
 from urbe.types import BoolArray, FloatArray, IntArray
+
+BLOCK = 1 << 16
+"""Transitions looked at together where a whole column would need memory for its differences."""
+
+ROW_BYTES = 56.0
+"""For each row, while rows are checked: its place, pair, length, extreme rewards and sum."""
 
 
 def from_dense(
@@ -53,23 +59,34 @@ def from_dense(
     ends = terminal_ids(terminal, n_states)
     exists[ends] = False
     _no_idle_states(np.asarray(exists.any(axis=1)), ends)
+    n_entries = p.size if keep_zeros else int(np.count_nonzero(p))
+    full_rewards = np.ndim(reward) == 3
+    blanked = 0 if exists.all() else 1 + full_rewards
+    memory.require(
+        {
+            f"a model of {n_entries} successors": (20.0 if full_rewards else 12.0) * n_entries,
+            f"work on a transition array of {p.size} numbers": (1.0 + 8.0 * blanked) * p.size,
+        },
+        "Give the transitions as a list, MDP.from_transitions, or use a smaller model"
+        + (", or keep_zeros=False." if keep_zeros else "."),
+    )
     p = _blank("transition", p, exists)
     checks.non_negative("transition", p)
     r = _dense_reward(reward, exists)
 
     chosen = np.flatnonzero(exists.ravel())
     listed = np.ones_like(p, dtype=bool) if keep_zeros else p > 0.0
-    listed = listed.reshape(-1, n_states)[chosen]
-    length = listed.sum(axis=1)
+    listed &= exists[..., None]
+    length = listed.sum(axis=2).ravel()[chosen]
     successor = np.broadcast_to(np.arange(n_states, dtype=np.int32), listed.shape)[listed]
-    entry_reward = np.broadcast_to(r, p.shape).reshape(-1, n_states)[chosen][listed] if r.ndim == 3 else None
+    entry_reward = r[listed] if r.ndim == 3 else None
     row_reward = np.broadcast_to(r, p.shape[:2]).ravel()[chosen] if r.ndim < 3 else None
     return from_rows(
         state=chosen // n_actions,
         action=chosen % n_actions,
         length=length,
         successor=successor,
-        probability=p.reshape(-1, n_states)[chosen][listed],
+        probability=p[listed],
         row_reward=row_reward,
         entry_reward=entry_reward,
         n_states=n_states,
@@ -130,12 +147,24 @@ def from_transitions(
         )
     ends = terminal_ids(terminal, size)
     r = np.broadcast_to(r, s.shape)
-    stay = _stay_after_terminal(s, t, p if hi is None else hi, r, ends)
+    in_order, n_rows = _order(s, a, t)
+    n_floats = 1 + sum(column is not None for column in (p, lo, hi))
+    if n_rows is None:
+        n_rows = min(len(s), size * (int(a.max()) + 1))
+    memory.require(
+        transition_bytes(len(s), n_rows, n_floats, copied=len(ends) > 0 or not in_order, in_order=in_order),
+        "Use fewer transitions" + ("." if in_order else ", or sort them by state, action and next_state."),
+    )
+    stay = _stay_after_terminal(s, t, p if hi is None else hi, r, ends, size)
     if stay is not None:
         s, a, t, p, r, lo, hi = _each((s, a, t, p, r, lo, hi), stay)
-    order = _sorting(s, a, t)
-    if order is not None:
-        s, a, t, p, r, lo, hi = _each((s, a, t, p, r, lo, hi), order)
+        in_order, _ = _order(s, a, t)
+    if not in_order:
+        s, a, t = (ids.astype(np.int32, copy=False) for ids in (s, a, t))
+        order = np.lexsort((t, a, s))
+        s, a, t = s[order], a[order], t[order]
+        p, r, lo, hi = _each((p, r, lo, hi), order)
+        del order
     if lo is not None and hi is not None:
         intervals.check_ends(s, a, t, lo, hi)
         intervals.check_no_repeats(s, a, t)
@@ -239,7 +268,9 @@ def _distributions(rows: Rows, state: IntArray, action: IntArray, tolerance: flo
     if not off.any():
         return rows
     scale = np.where(off, 1.0 / total, 1.0)
-    probability = rows.probability * np.repeat(scale, rows.length)
+    memory.require({f"{rows.n_entries} rescaled probabilities": 8.0 * rows.n_entries}, "Use a smaller model.")
+    probability: FloatArray = np.repeat(scale, rows.length)
+    np.multiply(rows.probability, probability, out=probability)
     return Rows(rows.n_states, rows.entry_start, rows.successor, probability, rows.reward)
 
 
@@ -309,12 +340,38 @@ def _each(columns: tuple[Any, ...], index: IntArray | BoolArray) -> Iterator[Any
     return (None if column is None else column[index] for column in columns)
 
 
+def transition_bytes(
+    n_transitions: int, n_rows: int, n_floats: int, *, copied: bool, in_order: bool
+) -> dict[str, float]:
+    """What `from_transitions` takes at its peak, by part.
+
+    Args:
+      n_transitions: N.
+      n_rows: number of (state, action) pairs.
+      n_floats: columns of rewards, probabilities and their bounds.
+      copied: whether the columns are copied, to sort them or to leave some transitions out.
+      in_order: whether they are sorted already.
+    """
+    ids = 12.0 if copied else 4.0  # three columns of int32, or the successors alone
+    columns = ids + (8.0 * n_floats if copied else 0.0)
+    checks_of_rows = 4.0 * n_transitions + ROW_BYTES * n_rows
+    order = 0.0 if in_order else 8.0 * n_transitions
+    return {
+        f"columns of {n_transitions} transitions": columns * n_transitions,
+        f"{'checks' if order < checks_of_rows else 'sorting'} of {n_rows} rows": max(checks_of_rows, order),
+    }
+
+
 def _stay_after_terminal(
-    s: IntArray, t: IntArray, possible: FloatArray | None, r: FloatArray, ends: IntArray
+    s: IntArray, t: IntArray, possible: FloatArray | None, r: FloatArray, ends: IntArray, n_states: int
 ) -> BoolArray | None:
     """Which transitions do not leave a terminal state, or None when none does; only harmless loops may."""
-    leaves: BoolArray = np.isin(s, ends)
-    if possible is None or not leaves.any():
+    if possible is None or not len(ends):
+        return None
+    is_end = np.zeros(n_states, dtype=bool)
+    is_end[ends] = True
+    leaves: BoolArray = is_end[s]
+    if not leaves.any():
         return None
     harmful = leaves & (possible > 0.0) & ((t != s) | (r != 0.0))
     if harmful.any():
@@ -326,11 +383,15 @@ def _stay_after_terminal(
     return ~leaves
 
 
-def _sorting(s: IntArray, a: IntArray, t: IntArray) -> IntArray | None:
-    """The order by (state, action, successor), or None when it is so already."""
-    ds, da, dt = (np.diff(x.astype(np.int64, copy=False)) for x in (s, a, t))
-    sorted_already = (ds > 0) | ((ds == 0) & ((da > 0) | ((da == 0) & (dt >= 0))))
-    return None if sorted_already.all() else np.lexsort((t, a, s))
+def _order(s: IntArray, a: IntArray, t: IntArray) -> tuple[bool, int | None]:
+    """Whether transitions are sorted by (state, action, successor), and then their number of rows; in little memory."""
+    n_rows = 1
+    for first in range(0, len(s) - 1, BLOCK):
+        ds, da, dt = (np.diff(x[first : first + BLOCK + 1].astype(np.int64)) for x in (s, a, t))
+        if not ((ds > 0) | ((ds == 0) & ((da > 0) | ((da == 0) & (dt >= 0))))).all():
+            return False, None
+        n_rows += int(np.count_nonzero((ds != 0) | (da != 0)))
+    return True, n_rows
 
 
 def _merge_repeats(
@@ -340,6 +401,11 @@ def _merge_repeats(
     repeat = (s[1:] == s[:-1]) & (a[1:] == a[:-1]) & (t[1:] == t[:-1])
     if not repeat.any():
         return s, a, t, p, r
+    n_kept = len(s) - int(np.count_nonzero(repeat))
+    memory.require(
+        {f"{len(s)} transitions, of which {len(s) - n_kept} repeat others": 24.0 * len(s) + 64.0 * n_kept},
+        "Use fewer transitions, or add up the probabilities of repeated ones first.",
+    )
     first = np.flatnonzero(np.concatenate(([True], ~repeat)))
     total = np.add.reduceat(p, first)
     weighted = np.add.reduceat(p * r, first)
