@@ -185,12 +185,19 @@ make = lambda: urbe.MDP.from_dense(p, p, discount=0.9, terminal=[3])
     "sorted transitions": """
 row = np.repeat(np.arange(200_000), 8)
 t, p = np.tile(np.arange(8), 200_000), np.full(1_600_000, 1 / 8)
-make = lambda: urbe.MDP.from_transitions(row // 4, row % 4, t, p, t, discount=0.9)
+columns = (row // 4, row % 4, t, p, t.astype(float))
+make = lambda: urbe.MDP.from_transitions(*columns, discount=0.9)
+""",
+    "sorted transitions with one successor each": """
+row, p = np.arange(1_500_000), np.ones(1_500_000)
+columns = (row // 4, row % 4, row // 4, p, p)
+make = lambda: urbe.MDP.from_transitions(*columns, discount=0.9)
 """,
     "unsorted transitions": """
 row = np.tile(np.arange(200_000), 8)
 t, p = np.repeat(np.arange(8), 200_000), np.full(1_600_000, 1 / 8)
-make = lambda: urbe.MDP.from_transitions(row // 4, row % 4, t, p, t.astype(float), discount=0.9)
+columns = (row // 4, row % 4, t, p, t.astype(float))
+make = lambda: urbe.MDP.from_transitions(*columns, discount=0.9)
 """,
 }
 ASKED = """

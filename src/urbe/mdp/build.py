@@ -19,7 +19,7 @@ from urbe.types import BoolArray, FloatArray, IntArray
 BLOCK = 1 << 16
 """Transitions looked at together where a whole column would need memory for its differences."""
 
-ROW_BYTES = 56.0
+ROW_BYTES = 72.0
 """For each row, while rows are checked: its place, pair, length, extreme rewards and sum."""
 
 
@@ -354,7 +354,7 @@ def transition_bytes(
     """
     ids = 12.0 if copied else 4.0  # three columns of int32, or the successors alone
     columns = ids + (8.0 * n_floats if copied else 0.0)
-    checks_of_rows = 4.0 * n_transitions + ROW_BYTES * n_rows
+    checks_of_rows = ROW_BYTES * n_rows
     order = 0.0 if in_order else 8.0 * n_transitions
     return {
         f"columns of {n_transitions} transitions": columns * n_transitions,
