@@ -90,8 +90,7 @@ class Decay:
         1 + (last - 1) part                        linear, part = min(step / steps, 1)
         1 + (last - 1) (1 - cos(pi part)) / 2      cosine
 
-    The default is constant. A rate that falls steadies the last policies: without it, each of the last gradient steps
-    moves them as much as the first ones did.
+    The default is constant, with which the last gradient steps move the weights as much as the first ones did.
 
     Args:
       last: the factor at the end, from 0 to 1.
