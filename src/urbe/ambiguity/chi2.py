@@ -346,4 +346,4 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
     return low + max(0.0, highest(bound, -45.0, max(0.0, -0.5 * np.log(radius)) + 2.0, rounds=13))
 
 
-KERNEL = RowKernel(_sweep, make_minimiser(_minimiser, _divergence), _distance, _dual, ACCURACY, _moments)
+KERNEL = RowKernel(_sweep, make_minimiser(_minimiser, _divergence), _distance, _dual, ACCURACY, _moments, centred=True)

@@ -119,5 +119,11 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
 
 # the value is a sum of n products and three more roundings: within what every row's sum is allowed
 KERNEL = RowKernel(
-    make_sweep(_worst), make_minimiser(_minimiser), _distance, _dual, sweep_and_moments=_sweep_and_moments, linear=True
+    make_sweep(_worst),
+    make_minimiser(_minimiser),
+    _distance,
+    _dual,
+    sweep_and_moments=_sweep_and_moments,
+    centred=True,
+    linear=True,
 )

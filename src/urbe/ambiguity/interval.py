@@ -344,7 +344,6 @@ INTERVAL = RowKernel(
     _interval_distance,
     _interval_dual,
     moments=make_moments(_interval_answer),
-    centred=False,
     linear=True,
 )
 LINF = RowKernel(
@@ -353,5 +352,6 @@ LINF = RowKernel(
     _linf_distance,
     _linf_dual,
     moments=_linf_moments,
+    centred=True,
     linear=True,
 )

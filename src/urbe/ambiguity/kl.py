@@ -402,4 +402,5 @@ KERNEL = RowKernel(
     _dual,
     ACCURACY,
     _carry,
+    centred=True,
 )

@@ -177,4 +177,4 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
     return float((np.minimum(z, tau[:, None]) @ p.astype(np.longdouble) - radius / 2 * (tau - low)).max())
 
 
-KERNEL = RowKernel(_sweep, _minimise, _distance, _dual, moments=l1_moments, linear=True)
+KERNEL = RowKernel(_sweep, _minimise, _distance, _dual, moments=l1_moments, centred=True, linear=True)

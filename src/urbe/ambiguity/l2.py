@@ -296,5 +296,11 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
 
 
 KERNEL = RowKernel(
-    make_sweep(_worst), make_minimiser(_minimiser, _norm), _distance, _dual, ACCURACY, make_moments(_answer)
+    make_sweep(_worst),
+    make_minimiser(_minimiser, _norm),
+    _distance,
+    _dual,
+    ACCURACY,
+    make_moments(_answer),
+    centred=True,
 )

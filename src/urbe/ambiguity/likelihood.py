@@ -320,4 +320,5 @@ KERNEL = RowKernel(
     _dual,
     ACCURACY,
     region_moments,
+    centred=True,
 )

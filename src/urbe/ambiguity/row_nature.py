@@ -27,7 +27,8 @@ class RowKernel(NamedTuple):
       dual: `(p, z, low, radius, data) -> float`, a lower bound on the row's value by weak duality; plain NumPy in
         extended precision, written independently of `sweep`.
       accuracy: bound on the error of a row's value as a multiple of max |z|, beyond that of a sum of n terms.
-      centred: whether `distance` is zero at the row itself and convex in q.
+      centred: whether `distance` is convex in q and zero at the row itself, so that mixing a kernel with the row brings
+        it inside; certificates are tighter then.
       linear: whether the functions only add and compare values, so that these may be of any size.
       moments: from `make_moments`.
       sweep_and_moments: from `make_sweep_and_moments`; without either the minimiser is asked for the moments.
@@ -40,7 +41,7 @@ class RowKernel(NamedTuple):
     accuracy: float = 0.0
     moments: Callable[..., None] | None = None
     sweep_and_moments: Callable[..., None] | None = None
-    centred: bool = True
+    centred: bool = False
     linear: bool = False
 
 

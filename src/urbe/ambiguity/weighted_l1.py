@@ -202,5 +202,10 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
 
 
 KERNEL = RowKernel(
-    make_sweep(_worst), make_minimiser(_minimiser), _distance, _dual, sweep_and_moments=make_sweep_and_moments(_both)
+    make_sweep(_worst),
+    make_minimiser(_minimiser),
+    _distance,
+    _dual,
+    sweep_and_moments=make_sweep_and_moments(_both),
+    centred=True,
 )
