@@ -20,6 +20,9 @@ from urbe.workers import SERIAL, Workers
 LEVEL_SLACK = 1e-12
 """Sums of weights reach a level up to this; 8 x 0.1 is below 0.8 in floating point."""
 
+BLOCK = 1 << 20
+"""Probabilities that are weighed together."""
+
 
 class ScenarioRule(NamedTuple):
     """How nature weighs the scenarios of a row.
@@ -77,7 +80,11 @@ class ScenarioNature:
         rows = self.rows
         value, mixture = np.empty(rows.n_rows), np.zeros((rows.n_rows, len(self.weight)))
         self._mix(0, rows.n_rows, v, value, mixture)
-        q = np.einsum("ek,ek->e", self.members, mixture[rows.entry_row])
+        q = np.empty(rows.n_entries)
+        step = max(BLOCK // len(self.weight), 1)
+        for first in range(0, rows.n_entries, step):  # all at once would take as much memory as the scenarios do
+            entries = slice(first, first + step)
+            np.einsum("ek,ek->e", self.members[entries], mixture[rows.entry_row[entries]], out=q[entries])
         kernel = Rows(rows.n_states, rows.entry_start, rows.successor, q, rows.reward)
         return WorstCase(value + rows.row_reward, kernel, np.zeros(rows.n_entries))
 

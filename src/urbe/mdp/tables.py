@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from urbe import checks
+from urbe import checks, memory
 from urbe.mdp.build import from_transitions
 from urbe.mdp.model import MDP
 from urbe.types import BoolArray, IntArray
+
+ENTRY_BYTES = 64.0
+"""For each transition of pymdptoolbox arrays at the peak: a list of them, and `from_transitions` sorting it."""
 
 
 def from_gymnasium(env: Any, *, discount: float) -> MDP:
@@ -61,6 +64,11 @@ def from_pymdptoolbox(transition: Any, reward: Any, *, discount: float) -> MDP:
       reward: `(S,)`, `(S, A)`, `(A, S, S)`, or one `(S, S)` matrix for each action.
       discount: in [0, 1].
     """
+    n_entries = sum(_stored(matrix) for matrix in transition)
+    memory.require(
+        {f"{n_entries} transitions, listed and sorted": ENTRY_BYTES * n_entries},
+        "Give sparse matrices without stored zeros, or use a smaller model.",
+    )
     matrices = [_coo(f"transition[{a}]", matrix) for a, matrix in enumerate(transition)]
     if not matrices:
         raise ValueError("transition is empty, expected one (states, states) matrix for each action.")
@@ -69,9 +77,10 @@ def from_pymdptoolbox(transition: Any, reward: Any, *, discount: float) -> MDP:
         if matrix.shape != (n_states, n_states):
             raise ValueError(f"transition[{a}] has shape {matrix.shape}, expected ({n_states}, {n_states}).")
     state = np.concatenate([m.row for m in matrices])
-    action = np.concatenate([np.full(m.nnz, a) for a, m in enumerate(matrices)])
+    action = np.concatenate([np.full(m.nnz, a, dtype=np.int32) for a, m in enumerate(matrices)])
     successor = np.concatenate([m.col for m in matrices])
     probability = np.concatenate([m.data for m in matrices])
+    del matrices, matrix
     r = _toolbox_reward(reward, n_states, n_actions, state, action, successor)
     return from_transitions(state, action, successor, probability, r, discount=discount, n_states=n_states)
 
@@ -105,6 +114,12 @@ def _columns(table: Mapping[Any, Any]) -> tuple[Any, ...]:
     )
     checks.int_array("next_state", t, 0, len(states), "state")
     return s, a, t, p, r, ended
+
+
+def _stored(matrix: Any) -> int:
+    """Entries that a sparse matrix stores, or that are not zero in an array; 0 for what is neither."""
+    stored = getattr(matrix, "nnz", None)
+    return int(np.count_nonzero(matrix) if stored is None else stored)
 
 
 def _coo(name: str, matrix: Any) -> Any:
