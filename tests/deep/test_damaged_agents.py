@@ -59,7 +59,7 @@ def doctored(saved, folder, change):
         (lambda a: a["settings"].update(nature=7), "nature is 7"),
         (lambda a: a["settings"].update(copy={"kind": "Adam"}), "copy is Adam"),
         (lambda a: a["settings"].update(variance={"kind": "NoVariance"}), "head"),
-        (lambda a: a["settings"].update(capacity=10**12), "replay"),
+        (lambda a: a["settings"].update(capacity=10**12), "memory are needed"),
         (lambda a: a["settings"]["network"].update(hidden=[16]), "trainer/learner"),
         (lambda a: a["settings"]["network"].update(hidden=[10**9, 16]), "trainer/learner"),
         (lambda a: a.update(world={}), "world of the kind None"),

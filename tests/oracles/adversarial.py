@@ -229,7 +229,7 @@ def _wasserstein(rng: Generator, mdp: MDP) -> urbe.WassersteinBall:
     elif kind == 1:
         metric = rng.random((n, n))
     elif kind == 2:
-        metric = 10.0 ** rng.uniform(-4.0, 4.0, (n, n)) * float(rng.choice([1e-100, 1.0, 1e100]))
+        metric = 10.0 ** rng.uniform(-3.0, 3.0, (n, n)) * float(rng.choice([1e-100, 1.0, 1e100]))
     elif kind == 3:
         metric = rng.choice([0.0, 1.0], (n, n))
     else:
@@ -240,7 +240,7 @@ def _wasserstein(rng: Generator, mdp: MDP) -> urbe.WassersteinBall:
     special = lambda p: np.append(p, [1.0, 2.0]) * unit  # noqa: E731
     radius = _pick(rng, mdp, special, 1e300)
     if rng.random() < 0.5:
-        radius = np.minimum(radius * unit, 1e300)
+        radius = np.minimum(radius, 1e300 / unit) * unit
     return urbe.WassersteinBall(radius, metric, _support(rng, mdp))
 
 

@@ -114,7 +114,8 @@ def dual_by_bisection(p: FloatArray, z: FloatArray, cost: FloatArray, budget: fl
     # halving the doubles in between, not the distance: multipliers may be of any size
     while (between := int(np.float64(high).view(np.int64)) - int(np.float64(low).view(np.int64))) > 1:
         middle = float(np.int64(int(np.float64(low).view(np.int64)) + between // 2).view(np.float64))
-        chosen = (z + middle * cost).argmin(axis=1)
+        with np.errstate(over="ignore"):
+            chosen = (z + middle * cost).argmin(axis=1)
         rises = p @ np.take_along_axis(cost, chosen[:, None], axis=1)[:, 0] > budget
         low, high = (middle, high) if rises else (low, middle)
     candidates += [low, high]

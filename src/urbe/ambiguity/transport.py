@@ -102,6 +102,7 @@ def _solve(batch: list[Transport], metric: FloatArray) -> FloatArray:
         A_eq=csr_array(block_diag(blocks)),
         b_eq=np.concatenate([np.concatenate(pair) for pair in masses]),
         method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
     if answer.x is None:
         raise RuntimeError(f"The transport problem of row {batch[0].row} was not solved: {answer.message}")

@@ -151,9 +151,10 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
         nominal += p[j] * z[j]
     problem = (p, z, weight)
     _, lam, lam_dear, lam_cheap, share = _search(problem, radius, _plan(0.0, problem), (nominal, 0.0), 0.0)
-    q[:] = p
+    q[:] = 0.0
     _follow_plan(lam_dear, share, p, z, weight, q)
     _follow_plan(lam_cheap, 1.0 - share, p, z, weight, q)
+    _arrive(p, q)
     _, level = _receiver(lam, z, weight)
     for j in range(p.shape[0]):
         m[j] = min(z[j], level + lam * weight[j]) if radius > 0.0 else z[j]
@@ -169,9 +170,10 @@ def _both(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[no-
     problem = (p, z, weight)
     value, lam, lam_dear, lam_cheap, share = _search(problem, radius, _plan(0.0, problem), (nominal, 0.0), hint)
     q = work[0]
-    q[:] = p
+    q[:] = 0.0
     _follow_plan(lam_dear, share, p, z, weight, q)
     _follow_plan(lam_cheap, 1.0 - share, p, z, weight, q)
+    _arrive(p, q)
     _, level = _receiver(lam, z, weight)
     carried = 0.0
     for j in range(p.shape[0]):
@@ -181,13 +183,21 @@ def _both(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[no-
 
 
 @register_jitable
-def _follow_plan(lam, share, p, z, weight, q):  # type: ignore[no-untyped-def]
-    """Moves a share of what the plan moves; successors it leaves alone keep their probabilities to the last bit."""
+def _follow_plan(lam, share, p, z, weight, change):  # type: ignore[no-untyped-def]
+    """Adds a share of what the plan moves to `change`."""
     receiver, level = _receiver(max(lam, 0.0), z, weight)
     for j in range(p.shape[0]):
         if lam >= 0.0 and z[j] > level + lam * weight[j]:
-            q[receiver] += share * p[j]
-            q[j] = max(q[j] - share * p[j], 0.0)
+            change[receiver] += share * p[j]
+            change[j] -= share * p[j]
+
+
+@register_jitable
+def _arrive(p, change):  # type: ignore[no-untyped-def]
+    """p + change in place of `change`, rounded towards p: a last bit too much may cost more than the whole budget."""
+    for j in range(p.shape[0]):
+        q = max(p[j] + change[j], 0.0)
+        change[j] = np.nextafter(q, p[j]) if abs(q - p[j]) > abs(change[j]) else q
 
 
 def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:

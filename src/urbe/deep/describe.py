@@ -81,7 +81,7 @@ def describe(name: str, value: Any) -> Any:
       Unknown: a part of it is of a kind of the user's own.
 
     >>> describe("copy", settings.CopyEvery(episodes=10))
-    {'kind': 'CopyEvery', 'episodes': 10, 'updates': None}
+    {'kind': 'CopyEvery', 'episodes': 10, 'updates': None, 'tau': 1.0}
     """
     if value is None or isinstance(value, (bool, int, str)):
         return value

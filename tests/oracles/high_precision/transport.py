@@ -10,7 +10,7 @@ budget is spent. The last segment's slope lam bounds the value from below,
 from itertools import pairwise
 from typing import NamedTuple
 
-from oracles.high_precision.numbers import Answer, D, dot, precise
+from oracles.high_precision.numbers import Answer, D, dot, precise, tolerance
 
 
 class Segment(NamedTuple):
@@ -98,6 +98,7 @@ def cheapest(p: list[D], q: list[D], cost, spare: D) -> D:
     supply, demand = list(p), list(q)
     flow: dict[tuple[int, int], D] = {}
     left, total = min(sum(p, D(0)), sum(q, D(0))) - spare, D(0)
+    fuzz = max(cost(j, i) for j in range(n) for i in range(n)) * tolerance()  # below it, rounding would find cycles
     while left > 0:
         # labels of donors 0 .. n-1 and receivers n .. 2n-1
         label: list[D | None] = [D(0) if supply[j] > 0 else None for j in range(n)] + [None] * n
@@ -108,11 +109,11 @@ def cheapest(p: list[D], q: list[D], cost, spare: D) -> D:
                 for i in range(n):
                     if label[j] is not None:
                         step = label[j] + cost(j, i)
-                        if label[n + i] is None or step < label[n + i]:
+                        if label[n + i] is None or step < label[n + i] - fuzz:
                             label[n + i], came[n + i], changed = step, j, True
                     if label[n + i] is not None and flow.get((j, i), D(0)) > 0:
                         step = label[n + i] - cost(j, i)
-                        if label[j] is None or step < label[j]:
+                        if label[j] is None or step < label[j] - fuzz:
                             label[j], came[j], changed = step, n + i, True
             if not changed:
                 break
