@@ -248,7 +248,10 @@ def test_the_largest_forecast_is_the_peak(what):
     script = PEAK + ASKED + PEAKS[what] + "print(peak(make), max(asked))"
     # every large array in pages of its own, so that none is hidden in what was freed before
     environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536"}
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
+    for _ in range(2):  # the first time code is compiled and cached, which takes memory of its own
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment
+        )
     measured, asked = map(float, done.stdout.split())
     assert asked == pytest.approx(measured, rel=0.2)
 
