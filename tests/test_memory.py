@@ -229,7 +229,7 @@ def learned(capacity):
     return deep.dqn(Images(), seed=0, capacity=capacity, network=network, warm_up=32, batch=16).learn(100)
 learned(100)
 asked.clear()
-make = lambda: learned(6000)
+make = lambda: learned(20_000)  # large beside what compiling it takes
 """,
 }
 ASKED = """
