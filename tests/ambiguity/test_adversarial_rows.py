@@ -57,15 +57,19 @@ def _violations(family, seed):
 
 
 def _truth(mdp, oracle, k, row, v):
-    """The enclosed value of row k, and the size of the model's numbers, which accuracies are relative to."""
+    """The enclosed value of row k, and the size its accuracy is relative to: that of the numbers it is computed from.
+
+    Next to values 1e300 times as large, which have a power of two taken out of them, a row may lose its own.
+    """
     gamma, w = D(mdp.discount), [D(float(v[s])) for s in row.states]
     by_successor = mdp.rows.rewards_successors
     z = [gamma * x + (r if by_successor else D(0)) for x, r in zip(w, row.reward, strict=True)]
     answer = oracle.answer(k, z)
     if not by_successor:
         answer = answer.plus(row.reward[0])
-    size = max(float(np.abs(v).max(initial=0.0)), mdp.rows.largest_reward)
-    return answer.low, answer.high, D(size)
+    largest = max(float(np.abs(v).max(initial=0.0)), mdp.rows.largest_reward)
+    size = max(abs(x) for x in [*w, *row.reward])
+    return answer.low, answer.high, size + D(largest) * D("1e-280")
 
 
 def _between(low, number, high):

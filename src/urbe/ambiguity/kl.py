@@ -45,7 +45,7 @@ DEEP, FAINT = 600.0, 1e-200
 """Where x is larger and the sum of p e^(-x y) smaller, `_at` sums logarithms: powers end at 2^-1000."""
 
 LARGEST_LOG = 700.0
-"""Logarithm of the largest q / p that is told apart from still larger ones: more would overflow."""
+"""Logarithm of the largest q / p that is computed: a larger one would overflow."""
 
 # Error of a row's value, in units of span <= 2 max |z| and u = 2^-53: TOLERANCE = 32 u from the search. Rounding moves
 # y, x y and 2^t by a few u relative, and a change of y by u relative moves the value by at most u. K / x <= 1, and the
