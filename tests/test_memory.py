@@ -12,11 +12,13 @@ import urbe
 from urbe import memory
 from urbe.cli.main import main
 from urbe.deep.replay import init_replay, replay_bytes
+from urbe.io import read_mdp, write_mdp
 from urbe.planners.draws import drawn_rows
 from urbe.posteriors.sampling import dirichlet_draws
 
 GB = 10**9
 RIVER = urbe.library.riverswim(6)
+LOG = urbe.Transitions([0, 1], [0, 0], [1.0, 1.0], [1, 0])
 
 
 @pytest.fixture
@@ -70,6 +72,11 @@ REFUSED = {
         lambda: urbe.MDP.from_pymdptoolbox(np.full((2, 2, 2), 0.5), np.zeros((2, 2)), discount=0.9),
         "sparse matrices",
     ),
+    "scenarios": (lambda: urbe.Scenarios([RIVER, RIVER]).bind(RIVER), "fewer scenarios"),
+    "a posterior that may lead anywhere": (
+        lambda: urbe.Posterior.fit(LOG, discount=0.9, feasible="all"),
+        "feasible='observed'",
+    ),
     "a Gymnasium table": (
         lambda: urbe.MDP.from_gymnasium({s: {0: [(1.0, s, 0.0, False)]} for s in range(9)}, discount=0.9),
         "fewer transitions",
@@ -84,6 +91,16 @@ def test_large_things_are_refused_with_advice(case):
     with pytest.raises(memory.NotEnoughMemory) as refused:
         call()
     assert advice in str(refused.value)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tra", "npz"])
+def test_files_that_do_not_fit_are_refused_before_they_are_read(suffix, tmp_path, monkeypatch):
+    path = tmp_path / f"model.{suffix}"
+    write_mdp(RIVER, path)
+    monkeypatch.setattr(memory, "UNNOTICED", 0)
+    monkeypatch.setattr(memory, "available", lambda: 100)
+    with pytest.raises(memory.NotEnoughMemory, match=f"{path.name}.*Use a smaller model"):
+        read_mdp(path, discount=0.9)
 
 
 def fake(root, meminfo=None, cgroup="", **files):
@@ -173,6 +190,15 @@ rows = urbe.library.garnet(1500, 6, 3, seed=0, discount=0.9).rows
 print(peak(rows.with_all_states))
 """,
 }
+WRITTEN = """
+import tempfile
+from urbe.io import read_mdp, write_mdp
+folder = tempfile.TemporaryDirectory()
+path = folder.name + "/model.{suffix}"
+write_mdp(urbe.library.garnet(50_000, 4, 5, seed=0, discount=0.9), path)
+asked.clear()
+make = lambda: read_mdp(path, discount=0.9)
+"""
 PEAKS = {
     "dense": """
 p = np.full((700, 10, 700), 1 / 700)
@@ -203,6 +229,28 @@ make = lambda: urbe.MDP.from_transitions(*columns, discount=0.9)
 p = np.full((4, 600, 600), 1 / 600)
 make = lambda: urbe.MDP.from_pymdptoolbox(p, np.zeros((600, 4)), discount=0.9)
 """,
+    "scenarios as an array": """
+model = urbe.library.garnet(150, 4, 150, seed=0, discount=0.9)
+kernels = np.full((60, 150, 4, 150), 1 / 150)
+make = lambda: urbe.Scenarios(kernels).bind(model)
+""",
+    "scenarios on entries": """
+model = urbe.library.garnet(1500, 4, 5, seed=0, discount=0.9)
+kernels = np.repeat(model.rows.probability[:, None], 300, axis=1)
+make = lambda: urbe.Scenarios(kernels).bind(model)
+""",
+    "scenarios as models": """
+model = urbe.library.garnet(5000, 4, 5, seed=0, discount=0.9)
+make = lambda: urbe.Scenarios([model] * 50).bind(model)
+""",
+    "a posterior that may lead anywhere": """
+state = np.arange(2000)
+log = urbe.Transitions(state, np.zeros(2000, int), np.zeros(2000), (state + 1) % 2000)
+make = lambda: urbe.Posterior.fit(log, discount=0.9, feasible="all")
+""",
+    "a CSV file": WRITTEN.format(suffix="csv"),
+    "a PRISM file": WRITTEN.format(suffix="tra"),
+    "an .npz file": WRITTEN.format(suffix="npz"),
     "planning with values at risk": """
 def prior(size):
     return urbe.Posterior.before(urbe.library.garnet(size, 4, 5, seed=0, discount=0.9))

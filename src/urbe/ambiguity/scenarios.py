@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from urbe import checks
+from urbe import checks, memory
 from urbe.ambiguity.scenario_nature import CLOSEST, QUANTILE, TAIL, ScenarioNature, ScenarioRule
 from urbe.ambiguity.widen import entry_keys, widened_rows
 from urbe.mdp.model import MDP
@@ -128,12 +128,17 @@ def _members(mdp: MDP, kernels: Kernels) -> tuple[Rows, FloatArray]:
     array = checks.float_array("kernels", kernels)  # type: ignore[arg-type]
     dense = (mdp.n_states, mdp.n_actions, mdp.n_states)
     if array.ndim == 2 and array.shape[0] == mdp.rows.n_entries and array.shape[1]:
+        _require_memory(len(array), mdp.n_rows, array.shape[1])
         return mdp.rows, array
     if array.ndim == 4 and array.shape[1:] == dense and len(array):
-        by_row = array[:, mdp.row_state, mdp.action]  # (K, R, S)
-        row, successor = np.nonzero((by_row != 0.0).any(axis=0))
+        listed = np.zeros((mdp.n_rows, mdp.n_states), dtype=bool)
+        for scenario in array:
+            listed |= scenario[mdp.row_state, mdp.action] != 0.0
+        row, successor = np.nonzero(listed)
         rows = widened_rows(mdp, row.astype(np.int64) * mdp.n_states + successor)
-        return rows, by_row[:, rows.entry_row, rows.successor].T
+        _require_memory(2 * rows.n_entries, rows.n_rows, len(array))
+        at = rows.entry_row
+        return rows, array[:, mdp.row_state[at], mdp.action[at], rows.successor].T
     raise ValueError(
         f"kernels has shape {array.shape}, expected at least one scenario, as an array "
         f"(scenarios, {', '.join(map(str, dense))}), as ({mdp.rows.n_entries}, scenarios) "
@@ -150,10 +155,19 @@ def _members_of_models(mdp: MDP, models: Sequence[MDP]) -> tuple[Rows, FloatArra
             )
     rows = widened_rows(mdp, np.concatenate([entry_keys(model.rows) for model in models]))
     keys = entry_keys(rows)
+    _require_memory(2 * rows.n_entries, rows.n_rows, len(models))
     members = np.zeros((rows.n_entries, len(models)))
     for k, model in enumerate(models):
         members[np.searchsorted(keys, entry_keys(model.rows)), k] = model.rows.probability
     return rows, members
+
+
+def _require_memory(n_entries: int, n_rows: int, n_scenarios: int) -> None:
+    """Raises when scenarios on `n_entries` successors, and the sums of their rows, do not fit."""
+    memory.require(
+        {f"{n_scenarios} scenarios on {n_entries} successors": n_scenarios * (8.0 * n_entries + 17.0 * n_rows)},
+        "Use fewer scenarios, or give them as (entries, scenarios) on the entries of mdp.rows.",
+    )
 
 
 def _distributions(mdp: MDP, rows: Rows, members: FloatArray) -> FloatArray:

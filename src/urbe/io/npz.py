@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from urbe import checks
+from urbe import checks, memory
 from urbe.io.atomic import replace_files
 from urbe.io.errors import ModelFileError
 from urbe.io.text import Path
@@ -107,6 +107,8 @@ def _read_members(path: Path) -> dict[str, np.ndarray]:
                 expected = [f"{name}.npy" for name in _MEMBERS]
                 if len(set(names)) < len(names) or not set(names) <= set(expected):
                     raise ModelFileError(path, f"holds {checks.listing(names)}; expected {', '.join(expected)}, once.")
+                sizes = [info.file_size for info in archive.infolist()]
+                memory.require({f"the arrays of {path}": 1.0 * sum(sizes) + max(sizes)}, "Use a smaller model.")
                 for name in _MEMBERS:
                     if f"{name}.npy" in names:
                         arrays[name] = _read_array(path, archive, name, os.fstat(file.fileno()).st_size)

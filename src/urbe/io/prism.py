@@ -16,12 +16,13 @@ choices of each state: `write` uses them for models whose actions are not 0, 1, 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from urbe import checks
+from urbe import checks, memory
 from urbe.io import assemble, prism_parts
 from urbe.io.atomic import replace_files, text_writer
 from urbe.io.errors import ModelFileError
@@ -45,6 +46,11 @@ from urbe.types import FloatArray, IntArray
 
 Columns = Sequence[np.ndarray]
 
+TRANSITION_BYTES = 190.0
+"""Of one transition at the peak: as a row of the table, as ids, and sorted to tell the choices apart."""
+
+SHORTEST_LINE = 8  # "0 0 0 1" and its end
+
 _INTERVAL = rf"\[{BLANK}({NUMBER}){BLANK},{BLANK}({NUMBER}){BLANK}\]"
 _NAMED = re.compile(r"[ \t]a\d{1,9}\s*\Z", re.ASCII)
 
@@ -53,6 +59,11 @@ def read(path: Path, *, discount: float) -> MDP:
     """The model of a `.tra` file and its companions; see `urbe.io.read_mdp`."""
     line, counts = read_counts(path, (3, 2), "states choices transitions")
     n_states, chain = counts[0], len(counts) == 2
+    announced = min(counts[-1], os.path.getsize(path) // SHORTEST_LINE)
+    memory.require(
+        {f"{announced} transitions of {path}, read and sorted": TRANSITION_BYTES * announced},
+        "Use a smaller model, or give it as an .npz file, which takes a tenth of that.",
+    )
     interval = contains(path, "[")
     table, named = _read_transitions(path, chain, interval)
     if len(table) != counts[-1]:

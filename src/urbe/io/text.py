@@ -16,6 +16,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from urbe import memory
 from urbe.io.errors import ModelFileError
 from urbe.types import FloatArray, IntArray
 
@@ -30,6 +31,9 @@ GAP = r"[ \t]++"
 
 _WORDS = {"true": "1", "True": "1", "TRUE": "1", "false": "0", "False": "0", "FALSE": "0"}
 _CHUNK = 1 << 24  # characters
+_CHUNK_BYTES = 3.0 * _CHUNK
+"""A chunk as text, as lines and as numbers, at the peak."""
+
 _LARGEST_ID = 2**31 - 1
 
 
@@ -140,6 +144,8 @@ def read_table(path: Path, grammar: Grammar, *, skip: int) -> Table:
     parts = [np.zeros((0, len(grammar.columns)))]
     to_skip = skip
     for first, lines in _chunks(path):
+        if first == 1:
+            _require_memory(path, lines, grammar)
         rows = [line for line in lines if _has_content(line)]
         rows, to_skip = rows[to_skip:], max(0, to_skip - len(rows))
         numbers = grammar.numbers("".join(rows), len(rows))
@@ -205,6 +211,16 @@ def lines_of_numbers(columns: Sequence[np.ndarray], separator: str, step: int = 
     for start in range(0, len(columns[0]), step):
         parts = [map(repr, column[start : start + step].tolist()) for column in columns]
         yield "".join(map("{}\n".format, map(separator.join, zip(*parts, strict=True))))
+
+
+def _require_memory(path: Path, lines: list[str], grammar: Grammar) -> None:
+    """Raises when the table, in parts and as a whole, does not fit; its lines are as long as the first ones."""
+    length = sum(map(len, lines)) / len(lines)
+    n_rows = round(os.path.getsize(path) / length)
+    memory.require(
+        {f"about {n_rows} rows of {path}": 16.0 * len(grammar.columns) * n_rows + _CHUNK_BYTES},
+        "Use a smaller model, or give it as an .npz file, which takes a quarter of that.",
+    )
 
 
 def _has_content(line: str) -> bool:

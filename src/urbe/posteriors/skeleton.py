@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from urbe import checks
+from urbe import checks, memory
 from urbe.mdp.build import from_rows, terminal_ids
 from urbe.mdp.model import MDP
 from urbe.posteriors.transitions import LARGEST_ID, Transitions
@@ -18,6 +18,9 @@ from urbe.types import BoolArray, IntArray
 
 Feasible = Literal["observed", "all"]
 """Successors a pair may lead to: those it led to in the log, or every state."""
+
+ENTRY_BYTES = 55.0
+"""Of one feasible successor at the peak of a fit: the model, where the log's transitions lie in it, and counts."""
 
 
 def infer(
@@ -46,6 +49,10 @@ def infer(
     elif feasible == "all":
         s, a = _distinct(s, a, bound=(size, actions))
     if feasible == "all":
+        memory.require(
+            {f"a posterior of {len(s)} pairs that may each lead to {size} states": ENTRY_BYTES * len(s) * size},
+            "Use feasible='observed', or give model= with the successors that are possible.",
+        )
         length, t = np.full(len(s), size), np.tile(np.arange(size, dtype=np.int32), len(s))
     else:
         s, a, t = _distinct(s, a, t, bound=(size, actions, size))
