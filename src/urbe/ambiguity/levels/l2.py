@@ -1,14 +1,15 @@
 """Euclidean distance: the path q(t) = max(p - t (y - nu), 0), with nu such that q sums to one.
 
-Entries, once at zero, stay there as t grows. While those of positive mass are A, with n_A entries, mean value y_A,
-SS_A = sum_A (y - y_A)^2, and p_out, pp_out the sums of p and p^2 over the others,
+Entries, once at zero, stay there as t grows. While those of positive mass are A, with n_A entries, mean value y_A and
+SS_A = sum_A (y - y_A)^2, and the others had the mass p_out, with lost^2 = p_out^2 / n_A + sum_{not A} p^2,
 
-    q . y   = sum_A p y + p_out y_A - t SS_A          ||q - p||^2 = t^2 SS_A + p_out^2 / n_A + pp_out
-    beta    = t / ||q - p||                           price^2     = SS_A + (p_out^2 / n_A + pp_out) / t^2
+    q . y   = sum_A p y + p_out y_A - t SS_A          ||q - p||^2 = t^2 SS_A + lost^2
+    beta    = t / ||q - p||                           price^2     = SS_A + lost^2 / t^2
 
 A level is reached by taking all entries for A, solving for t, and leaving out those that became negative: each time t
 grows but never beyond the answer, and no entry of the answer is left out. A price is met by Newton's method in 1 / t^2,
-in which price^2 is concave and piecewise linear: after the first step it rises to the answer.
+in which price^2 is concave and piecewise linear: after the first step t falls to the answer. Squares of masses, which
+may underflow, are nowhere formed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ from urbe.ambiguity.levels import Distance
 from urbe.types import FloatArray
 
 MOST_STEPS = 200
-"""Newton steps of a price, far more than any needs; any t gives a bound, so that a stop is only less tight."""
+"""Newton steps of a price, far more than any needs: each but the first leaves at least one more entry in A."""
+
+SMALLEST = 2.0**-1074
+"""The smallest positive number: t, by which masses are divided, does not underflow to zero."""
 
 FAINT = 1e-60
 """Mass above the lowest value, and prices, that count as none: going all the way then costs as good as nothing."""
@@ -36,8 +40,8 @@ def _prepare(p, y):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def _sums(p, y, active):  # type: ignore[no-untyped-def]
-    """n_A, y_A, SS_A, sum_A p y, p_out and pp_out."""
-    count, total, value, out, square = 0.0, 0.0, 0.0, 0.0, 0.0
+    """n_A, y_A, SS_A, sum_A p y, p_out and lost."""
+    count, total, value, out = 0.0, 0.0, 0.0, 0.0
     for j in range(p.shape[0]):
         if active[j] > 0.0:
             count += 1.0
@@ -45,29 +49,22 @@ def _sums(p, y, active):  # type: ignore[no-untyped-def]
             value += p[j] * y[j]
         else:
             out += p[j]
-            square += p[j] * p[j]
     centre = total / count
-    spread = 0.0
+    spread, square = 0.0, 0.0
     for j in range(p.shape[0]):
         if active[j] > 0.0:
             spread += (y[j] - centre) * (y[j] - centre)
-    return count, centre, spread, value, out, square
+        elif out > 0.0:
+            square += (p[j] / out) * (p[j] / out)
+    return count, centre, spread, value, out, out * math.sqrt(1.0 / count + square)
 
 
 @register_jitable
 def _face(p, y, active):  # type: ignore[no-untyped-def]
     """Marks the lowest entries; the distance to the distributions on them."""
-    count, out = 0.0, 0.0
     for j in range(p.shape[0]):
         active[j] = 1.0 if y[j] <= 0.0 else 0.0
-        count += active[j]
-        out += 0.0 if y[j] <= 0.0 else p[j]
-    if out <= 0.0:
-        return 0.0
-    square = 0.0
-    for j in range(p.shape[0]):
-        square += 0.0 if y[j] <= 0.0 else (p[j] / out) ** 2
-    return out * math.sqrt(1.0 / count + square)
+    return _sums(p, y, active)[5]
 
 
 @register_jitable
@@ -81,13 +78,13 @@ def _level(p, y, c, mean, hint, work):  # type: ignore[no-untyped-def]
     active[:] = 1.0
     t = 0.0
     while True:
-        count, centre, spread, value, out, square = _sums(p, y, active)
+        count, centre, spread, value, out, lost = _sums(p, y, active)
         if not spread > 0.0:
             break
         t = max((value + out * centre - c) / spread, t)
         if not _leave_out(p, y, active, t, centre + out / (t * count) if t > 0.0 else np.inf):
             break
-    distance = math.sqrt(t * t * spread + out * out / count + square)
+    distance = math.hypot(t * math.sqrt(spread), lost)
     return distance, t / distance if distance > 0.0 else 0.0, t, hint
 
 
@@ -107,9 +104,9 @@ def _project(p, y, t, active):  # type: ignore[no-untyped-def]
     """Marks A at t; its sums."""
     active[:] = 1.0
     while True:
-        count, centre, spread, value, out, square = _sums(p, y, active)
-        if not _leave_out(p, y, active, t, centre + out / (t * count)):
-            return count, centre, spread, value, out, square
+        count, centre, spread, value, out, lost = _sums(p, y, active)
+        if not _leave_out(p, y, active, t, centre + out / count / t):
+            return count, centre, spread, value, out, lost
 
 
 @register_jitable
@@ -138,24 +135,24 @@ def _penalty(p, y, mean, price, hint, work):  # type: ignore[no-untyped-def]
     if mean <= FAINT * y.max() or square_price <= FAINT * FAINT * y.max() ** 2:
         distance = _face(p, y, active)
         return price * distance, distance, 0.0, np.inf, hint
-    s = 1.0 / (hint * hint) if 0.0 < hint < np.inf else 0.0
-    warm = s > 0.0
+    t = hint if 0.0 < hint < np.inf else 0.0
+    warm = t > 0.0
     if not warm:
-        s = square_price / _face(p, y, active) ** 2
+        t = _face(p, y, active) / price
     for _ in range(MOST_STEPS):
-        t = 1.0 / math.sqrt(s)
-        count, centre, spread, value, out, square = _project(p, y, t, active)
-        rest = out * out / count + square
-        following = (square_price - spread) / rest if rest > 0.0 else 0.0
-        if warm and not following > 0.0:  # too far right for a tangent to help
-            following = square_price / _face(p, y, active) ** 2
-        elif (not warm and not following > s * (1.0 + 2.0**-50)) or (warm and abs(following - s) <= 2.0**-50 * s):
+        _, centre, spread, value, out, lost = _project(p, y, t, active)
+        following = np.inf
+        if square_price > spread and lost > 0.0:
+            following = max(lost / math.sqrt(square_price - spread), SMALLEST)
+        if warm and following == np.inf:  # too far left for a tangent to help
+            following = _face(p, y, active) / price
+        elif (not warm and not following < t * (1.0 - 2.0**-51)) or (warm and abs(following - t) <= 2.0**-51 * t):
             break
         warm = False
-        s = following
-    distance = math.sqrt(t * t * spread + rest)
+        t = following
+    distance = math.hypot(t * math.sqrt(spread), lost)
     h = value + out * centre - t * spread + price * distance
-    curvature = t * t * t * spread / rest if rest > 0.0 else 0.0
+    curvature = t * spread * (t / lost) ** 2 if lost > 0.0 else 0.0
     return h, distance, curvature, t, t
 
 
@@ -214,12 +211,14 @@ def _bound(p: Any, z: Any, low: float, price: Any) -> Any:
 
     wanted = price / span
     left, right = np.full(len(price), np.longdouble(-80.0)), np.full(len(price), np.longdouble(80.0))
-    for _ in range(90):
+    for _ in range(50):
         middle = 0.5 * (left + right)
         longer = along(middle)[1] > wanted
         left, right = np.where(longer, middle, left), np.where(longer, right, middle)
-    step, length = along(right)  # no longer than the price
-    u = span * step * np.minimum(1.0, wanted / np.where(length > 0.0, length, 1.0))[:, None]
+    step, length = along(right)
+    factor = wanted / np.where(length > 0.0, length, 1.0)
+    # as long as the price allows: what is left of the search then costs its square; the deviation itself is enough
+    u = span * step * np.where(left > -80.0, factor, np.minimum(1.0, factor))[:, None]
     return (z + u).min(axis=1) - u @ p
 
 

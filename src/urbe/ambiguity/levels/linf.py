@@ -15,6 +15,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from urbe.ambiguity.levels import Distance
+from urbe.ambiguity.zoom import highest_of_each
 from urbe.types import FloatArray
 
 NOISE = 2.0**-52
@@ -117,6 +118,7 @@ def _penalty(p, y, mean, price, hint, work):  # type: ignore[no-untyped-def]
     while True:
         # where the tangents at both ends meet; sigma is nowhere lower than there
         r = left + (sigma_left - sigma_right - slope_right * (right - left)) / (slope_left - slope_right)
+        r = min(max(r, left), right)  # where rounding put it outside, it would leave the simplex too
         bound = sigma_left - slope_left * (r - left)
         if probe:
             r, bound, probe = hint, -np.inf, False
@@ -165,31 +167,22 @@ def _measure(q: FloatArray, p: FloatArray) -> float:
 def _bound(p: Any, z: Any, low: float, price: Any) -> Any:
     """u with sum_j |u_j| <= price: u_j = c - z_j below a level c, and what is left of the price from the largest p_j.
 
-    c - p . u is concave and piecewise linear in c: grids that close in on its maximum, for all prices together.
+    c - p . u is concave and piecewise linear in c: golden sections close in on its maximum, for all prices together.
     """
     by_mass = np.argsort(-p, kind="stable")
     p, z = p[by_mass], z[by_mass]
 
     def value(c: Any) -> Any:
-        """`(k, g)` for `(k, g)` levels."""
-        gap = c[..., None] - z
+        """`(k,)` for `(k,)` levels."""
+        gap = c[:, None] - z
         raised = np.maximum(gap, 0.0)
-        left = price[:, None] - raised.sum(axis=-1)
+        left = price - raised.sum(axis=1)
         lowered = np.maximum(-gap, 0.0)
-        before = np.cumsum(lowered, axis=-1) - lowered
-        taken = np.clip(left[..., None] - before, 0.0, lowered)
-        return np.where(left >= 0.0, c - raised @ p + taken @ p, -np.inf)
+        before = np.cumsum(lowered, axis=1) - lowered
+        taken = np.clip(left[:, None] - before, 0.0, lowered)
+        return np.where(left >= 0.0, c + (taken - raised) @ p, -np.inf)
 
-    a, b = np.full(len(price), z.min()), np.minimum(z.min() + price, z.max())
-    best = np.full(len(price), -np.inf, dtype=np.longdouble)
-    for _ in range(15):
-        c = a[:, None] + (b - a)[:, None] * np.linspace(0, 1, 33, dtype=np.longdouble)
-        values = value(c)
-        at = values.argmax(axis=1)
-        rows = np.arange(len(price))
-        best = np.maximum(best, values[rows, at])
-        a, b = c[rows, np.maximum(at - 1, 0)], c[rows, np.minimum(at + 1, 32)]
-    return best
+    return highest_of_each(value, np.full(len(price), z.min()), np.minimum(z.min() + price, z.max()))
 
 
 LINF = Distance(_prepare, _level, _penalty, _point, _apart, _measure, _bound, 2.0**-54, 1.0)
