@@ -187,6 +187,21 @@ def test_a_kernel_outside_the_set_is_found():
     assert np.isinf(certificate.upper).all()
 
 
+@pytest.mark.parametrize(
+    "nature",
+    [WeightedL1Ball(1e-25, np.full(6, 1e-20)), WassersteinBall(1e-25, 1e-20 * (1.0 - np.eye(6)))],
+    ids=["weights", "metric"],
+)
+def test_distances_are_measured_in_units_of_the_set(nature):
+    solution = solve(RIVER, nature)
+    p = solution.kernel.rows.probability.copy()
+    start = solution.kernel.rows.entry_start[RIVER.row_of(2, 1)]
+    p[start] += 0.01
+    p[start + 1] -= 0.01
+    assert certify(solution).holds
+    assert "leaves the set in state 2, action 1 by 0.0" in certify(with_kernel(solution, p)).statement
+
+
 def test_a_kernel_inside_the_set_that_is_not_the_worst_is_found():
     solution = solve(RIVER, L1Ball(0.1))
     certificate = certify(with_kernel(solution, RIVER.rows.probability))

@@ -68,12 +68,15 @@ class Nature(Protocol):
     def ball_radius(self) -> FloatArray | None:
         """`(R,)` radii, where the set is {q : d(q, p) <= radius} with d convex in q and d(p, p) = 0; None elsewhere.
 
+        For certificates alone, in units in which moving all mass of a row is a distance of about one.
+
         A distribution at distance d > radius is then brought into the set by a share 1 - radius / d of the row itself.
         """
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """`(R,)` by how much a kernel leaves the set, in the set's own distance; at most 0 inside.
+        """`(R,)` by how much a kernel leaves the set, in the distance of `ball_radius`; at most 0 inside.
 
+        Moving all mass of a row is to be a distance of about one: sets with weights or a metric divide by the largest.
         Infinite where a row has mass on a successor that may have none.
         """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ class RowKernel(NamedTuple):
       centred: whether `distance` is convex in q and zero at the row itself, so that mixing a kernel with the row brings
         it inside; certificates are tighter then.
       linear: whether the functions only add and compare values, so that these may be of any size.
+      unit: `(data) -> float`, the distance over which a unit of mass moves at most, where that is not about one.
       moments: from `make_moments`.
       sweep_and_moments: from `make_sweep_and_moments`; without either the minimiser is asked for the moments.
     """
@@ -43,6 +45,7 @@ class RowKernel(NamedTuple):
     sweep_and_moments: Callable[..., None] | None = None
     centred: bool = False
     linear: bool = False
+    unit: Callable[[FloatArray], float] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,11 +156,11 @@ class RowNature:
     @property
     def ball_radius(self) -> FloatArray | None:
         """See `Nature`."""
-        return self.radius if self.kernel.centred else None
+        return self.radius / self._unit() if self.kernel.centred else None
 
     def excess(self, kernel: Rows) -> FloatArray:
         """See `Nature`."""
-        out = np.empty(self.rows.n_rows)
+        out, unit = np.empty(self.rows.n_rows), self._unit()
         for row in range(self.rows.n_rows):
             a, b = self.rows.entry_start[row : row + 2]
             c, d = kernel.entry_start[row : row + 2]
@@ -174,7 +177,7 @@ class RowNature:
                 out[row] = np.inf
                 continue
             simplex = max(-inside.min(), abs(inside.sum() - 1.0) - 1e-12, 0.0)
-            out[row] = max(self.kernel.distance(inside, p, data) - self.radius[row], simplex)
+            out[row] = max((self.kernel.distance(inside, p, data) - self.radius[row]) / unit[row], simplex)
         return out
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
@@ -194,6 +197,13 @@ class RowNature:
 
     def _outside(self, w: FloatArray) -> float:
         return float(w.min()) if self.everywhere else np.inf
+
+    def _unit(self) -> FloatArray:
+        """`(R,)` the unit of distances in each row."""
+        start, unit = self.rows.entry_start, self.kernel.unit
+        if unit is None:
+            return np.ones(self.rows.n_rows)
+        return np.array([unit(self.data[a:b]) for a, b in pairwise(start)])
 
 
 def bind_rows(

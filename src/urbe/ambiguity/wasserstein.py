@@ -197,7 +197,7 @@ class WassersteinNature:
     @property
     def ball_radius(self) -> FloatArray | None:
         """See `Nature`."""
-        return self.radius
+        return self.radius / self._unit()
 
     def excess(self, kernel: Rows) -> FloatArray:
         """See `Nature`: W(p, q) - radius by linear programs."""
@@ -210,7 +210,16 @@ class WassersteinNature:
         least = np.minimum.reduceat(kernel.probability, kernel.entry_start[:-1]) if rows.n_rows else mass
         simplex = np.maximum(np.maximum(np.abs(mass - 1.0) - 1e-12, -least), stray)
         excess = transport_excess(rows, kernel, self.metric, self.radius, skip=mass < 0.5)
-        return np.maximum(excess, simplex)
+        return np.maximum(excess / self._unit(), simplex)
+
+    def _unit(self) -> FloatArray:
+        """`(R,)` the longest way within each row, or from it to any state."""
+        out = np.ones(self.rows.n_rows)
+        for row in range(self.rows.n_rows):
+            donors = self.rows.successor[slice(*self.rows.entry_start[row : row + 2])]
+            ways = self.metric[donors][:, donors] if self.order is None else self.metric[donors]
+            out[row] = ways.max(initial=0.0) or 1.0
+        return out
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
         """See `Nature`."""

@@ -204,6 +204,10 @@ def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
     return float((data[:, 0] * np.abs(q - p)).sum())
 
 
+def _largest_weight(data: FloatArray) -> float:
+    return float(data[:, 0].max())
+
+
 def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatArray) -> float:
     """The transport form of the problem, by bisection on its multiplier."""
     cost = data[:, 0][:, None] + data[:, 0]
@@ -218,4 +222,5 @@ KERNEL = RowKernel(
     _dual,
     sweep_and_moments=make_sweep_and_moments(_both),
     centred=True,
+    unit=_largest_weight,
 )
