@@ -14,9 +14,6 @@ QUICK, THOROUGH = 300, 5000
 PART = 100
 """Models of one test: parts run side by side."""
 
-SHARED = 75
-"""Models of each distance in the quick run where the actions of a state share a budget: 300 in all."""
-
 PESSIMISTIC = sorted(adversarial.FAMILIES)
 OPTIMISTIC = [f"optimistic {name}" for name in PESSIMISTIC if name != "exact" and not name.startswith("s_")]
 SHOWN = 6
@@ -45,14 +42,9 @@ def _name(part):
 
 
 @pytest.mark.parametrize("part", _parts(QUICK), ids=_name)
-@pytest.mark.parametrize("family", [name for name in PESSIMISTIC if not name.startswith("s_")])
+@pytest.mark.parametrize("family", PESSIMISTIC)
 def test_claims_hold_on_adversarial_models(family, part, record_property):
     _run(family, part, record_property)
-
-
-@pytest.mark.parametrize("family", [name for name in PESSIMISTIC if name.startswith("s_")])
-def test_claims_hold_where_actions_share_a_budget(family, record_property):
-    _run(family, range(SHARED), record_property)
 
 
 @pytest.mark.parametrize("family", OPTIMISTIC)

@@ -9,6 +9,7 @@ mean p . y. A curve answers
 with a `Point`, whose line r - slope (c' - c) bounds the curve from below everywhere and whose q lies on it.
 """
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -67,8 +68,27 @@ class Kl:
         return Point(c, point.r + point.slope * (point.c - c), point.slope, point.q)
 
 
+class Stretch(NamedTuple):
+    """Part of the path of `L2`: between x = `first` and `last` the same entries have mass.
+
+    There q_j = p_j + cut / n - x (y_j - center), and r^2 = x^2 w + rest.
+    """
+
+    first: D
+    last: D | None  # None: without end
+    active: frozenset[int]
+    cut: D  # the mass that the other entries had
+    center: D  # the mean of y
+    w: D  # sum (y - center)^2
+    rest: D  # cut^2 / n + sum of the others' p^2
+
+
 class L2:
-    """q = max(p - x y + theta, 0), the projection of p - x y: slope x / r."""
+    """q = max(p - x y + theta, 0), the projection of p - x y: slope x / r.
+
+    As x grows entries lose their mass one after the other and never regain it, so that the path has at most n stretches
+    with closed forms.
+    """
 
     def __init__(self, p: list[D], y: list[D]) -> None:
         self.p, self.y = p, y
@@ -76,68 +96,62 @@ class L2:
         ground = sum(1 for b in y if not b)
         rest = sum((a for a, b in zip(p, y, strict=True) if b), D(0)) / ground
         self.floor = [a + rest if not b else D(0) for a, b in zip(p, y, strict=True)]
-        self.reach = self._distance(self.floor)
+        self.reach = sum(((a - b) ** 2 for a, b in zip(self.floor, p, strict=True)), D(0)).sqrt()
+        self.path = list(self._stretches())
 
     def at_slope(self, slope: D) -> Point:
         """See the module: x / r grows with x, from the inverse of the norm at rest."""
-
-        def above(log_x: D) -> tuple[D, D]:
-            x = exp(log_x)
-            _, w, rest = self._projection(x)
-            # x / r with r^2 = x^2 w + rest
-            return -ln(w + rest / (x * x)) / 2 - ln(slope), rest / (x * x * w + rest)
-
-        # below the smallest x nothing has been clipped, and x / r does not depend on it
-        low = ln(tolerance())
-        if above(low)[0] >= 0:
-            return Point(self.mean, D(0), slope, self.p)
-        high = low + 1
-        while above(high)[0] < 0:
-            high += 2 * (high - low)
-            if high > 500:
+        for stretch in self.path:
+            if stretch.last is None:
                 return Point(D(0), self.reach, slope, self.floor)
-        x = exp(root(above, low, high)[0])
-        q, w, rest = self._projection(x)
-        r = (x * x * w + rest).sqrt()
-        return Point(dot(q, self.y), r, slope, q, r * x * x * w / rest if rest else D(0))
+            square = stretch.w + (stretch.rest / stretch.last**2 if stretch.last else D(0))
+            if stretch.last and slope * slope * square <= 1:
+                break
+        if not stretch.rest:
+            return Point(self.mean, D(0), slope, self.p)
+        x = slope * (stretch.rest / (1 - slope * slope * stretch.w)).sqrt()
+        x = min(max(x, stretch.first), stretch.last)  # but for rounding it is there
+        q, r = self._point(stretch, x)
+        return Point(dot(q, self.y), r, slope, q, r * x * x * stretch.w / stretch.rest)
 
     def at_level(self, c: D) -> Point:
-        """See the module."""
-
-        def above(log_x: D) -> tuple[D, D]:
-            x = exp(log_x)
-            q, w, _ = self._projection(x)
-            return c - dot(q, self.y), x * w
-
-        low = ln(tolerance()) * 2
-        high = low + 1
-        while above(high)[0] < 0:
-            high += 2 * (high - low)
-        below, _ = root(above, low, high)
-        x = exp(below)
-        q, w, rest = self._projection(x)
-        r, level = (x * x * w + rest).sqrt(), dot(q, self.y)
-        slope = x / r
-        return Point(c, r + slope * (level - c), slope, q)
-
-    def _distance(self, q: list[D]) -> D:
-        return sum(((a - b) ** 2 for a, b in zip(q, self.p, strict=True)), D(0)).sqrt()
-
-    def _projection(self, x: D) -> tuple[list[D], D, D]:
-        """The projection, w = sum (y - mean)^2 over its support, and rest: its distance is sqrt(x^2 w + rest)."""
-        points = sorted((a - x * b for a, b in zip(self.p, self.y, strict=True)), reverse=True)
-        total, theta = D(0), D(0)
-        for k, point in enumerate(points, 1):
-            total += point
-            if point + (1 - total) / k <= 0:
+        """See the module: on a stretch, q . y is linear in x."""
+        for stretch in self.path:
+            start = self._point(stretch, stretch.first)[0]
+            x = stretch.first + (dot(start, self.y) - c) / stretch.w if stretch.w else stretch.first
+            if stretch.last is None or x <= stretch.last:
                 break
-            theta = (1 - total) / k
-        q = [max(a - x * b + theta, D(0)) for a, b in zip(self.p, self.y, strict=True)]
-        active = [b for a, b in zip(q, self.y, strict=True) if a > 0]
-        mean = sum(active, D(0)) / len(active)
-        cut = [b for a, b in zip(q, self.p, strict=True) if a <= 0]
-        rest = sum((b * b for b in cut), D(0)) + sum(cut, D(0)) ** 2 / len(active)
-        return q, sum(((b - mean) ** 2 for b in active), D(0)), rest
+        q, r = self._point(stretch, x)
+        if not r:
+            return Point(c, D(0), 1 / self.path[0].w.sqrt(), q)
+        # on the line through the point, which lies off the level by rounding only
+        slope = x / r
+        return Point(c, r + slope * (dot(q, self.y) - c), slope, q)
+
+    def _point(self, stretch: Stretch, x: D) -> tuple[list[D], D]:
+        share = stretch.cut / len(stretch.active)
+        q = [
+            max(a + share - x * (b - stretch.center), D(0)) if j in stretch.active else D(0)
+            for j, (a, b) in enumerate(zip(self.p, self.y, strict=True))
+        ]
+        return q, (x * x * stretch.w + stretch.rest).sqrt()
+
+    def _stretches(self) -> Iterator[Stretch]:
+        active, cut, squares, x = frozenset(range(len(self.p))), D(0), D(0), D(0)
+        while True:
+            n = len(active)
+            center = sum((self.y[j] for j in active), D(0)) / n
+            w = sum(((self.y[j] - center) ** 2 for j in active), D(0))
+            rest = squares + cut * cut / n
+            above = [j for j in active if self.y[j] > center and self.y[j] > 0]
+            ends = {j: (self.p[j] + cut / n) / (self.y[j] - center) for j in above}
+            if not ends:
+                yield Stretch(x, None, active, cut, center, w, rest)
+                return
+            gone = min(ends, key=lambda j: (ends[j], -self.y[j]))
+            last = max(ends[gone], x)
+            yield Stretch(x, last, active, cut, center, w, rest)
+            active, cut, squares, x = active - {gone}, cut + self.p[gone], squares + self.p[gone] ** 2, last
 
 
 class Pieces:
