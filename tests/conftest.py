@@ -1,6 +1,7 @@
 """Settings shared by all tests."""
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -9,6 +10,8 @@ common = {"deadline": None, "derandomize": True, "suppress_health_check": [Healt
 settings.register_profile("compiled", max_examples=30, **common)
 settings.register_profile("thorough", max_examples=300, **common)
 settings.register_profile("interpreted", max_examples=5, **common)
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start what runs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "compiled"))
 
 
