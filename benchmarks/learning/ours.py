@@ -32,7 +32,7 @@ def settings_for(problem: Problem, changes: list[str]) -> Settings:
     copy_every = max(problem.copy_every, problem.train_every)
     return override(
         Settings(
-            network=Network(hidden=problem.hidden),
+            network=Network(hidden=problem.hidden, initial="torch"),
             discount=problem.discount,
             learning_rate=problem.learning_rate,
             batch=problem.batch,

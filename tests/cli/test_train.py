@@ -328,7 +328,7 @@ def test_wrong_words_are_told_and_the_right_ones_listed(word, told):
     with pytest.raises(ValueError, match=told) as error:
         overrides.override(Settings(), [word])
     if "names no field" in told:
-        assert "network.hidden=128,128,128, network.scale=1.0, double=false" in str(error.value)
+        assert "network.hidden=128,128,128, network.scale=1.0, network.initial=he, double=false" in str(error.value)
 
 
 @dataclass(frozen=True)

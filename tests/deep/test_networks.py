@@ -67,6 +67,17 @@ def test_first_weights_are_uniform_with_variance_two_over_inputs():
         assert jnp.array_equal(a, b)
 
 
+def test_first_weights_and_biases_as_pytorch_draws_them():
+    layers = init_layers(jax.random.key(3), (50, 400, 100), "torch")
+    for layer, inputs in zip(layers, (50, 400), strict=True):
+        for array in (np.asarray(layer.weight, float), np.asarray(layer.bias, float)):
+            limit = 1.0 / np.sqrt(inputs)
+            assert 0.95 * limit < np.abs(array).max() <= limit * (1 + 1e-6)
+            assert array.var() == pytest.approx(limit**2 / 3.0, rel=5 * np.sqrt(0.8 / array.size))
+    drawn = np.concatenate([leaf.ravel()[:100] for leaf in jax.tree.leaves(layers)])
+    assert len(np.unique(drawn / np.repeat([50**-0.5, 50**-0.5, 0.05, 0.05], 100))) == 400  # no key twice
+
+
 def test_features_as_sigma_sees_them():
     phi = jnp.asarray([[3.0, 4.0], [0.0, 0.0]], jnp.float32)
     assert jnp.array_equal(features(LastLayer(), phi), phi)

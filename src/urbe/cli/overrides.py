@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from urbe import checks
 
@@ -24,7 +24,10 @@ def _or_none(read: Callable[[str], Any]) -> Callable[[str], Any]:
     return lambda text: None if text == "none" else read(text)
 
 
-READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
+Reader = tuple[Callable[[str], Any], str]
+"""How the text of a value is read, and what is expected."""
+
+READERS: dict[Any, Reader] = {
     bool: (_truth, "true or false"),
     int: (int, "a whole number"),
     float: (float, "a number"),
@@ -33,7 +36,15 @@ READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
     int | None: (_or_none(int), "a whole number or none"),
     float | None: (_or_none(float), "a number or none"),
 }
-"""How the text of a value is read, and what is expected, by the type of the field."""
+"""By the type of the field."""
+
+
+def _reader(kind: Any) -> Reader | None:
+    """That of a type, or None where a field of it has no text."""
+    if get_origin(kind) is Literal:
+        choices = {choice: choice for choice in get_args(kind)}
+        return choices.__getitem__, " or ".join(choices)
+    return READERS.get(kind)
 
 
 def override(config: T, assignments: Sequence[str]) -> T:
@@ -51,9 +62,9 @@ def override(config: T, assignments: Sequence[str]) -> T:
     for assignment in assignments:
         name, equals, text = assignment.partition("=")
         if not equals or name not in known:
-            told = checks.listing([f"{each}={show(value)}" for each, (_, value) in known.items()], len(known))
+            told = checks.listing([f"{each}={show(field.value)}" for each, field in known.items()], len(known))
             raise ValueError(f"--set {assignment} names no field, expected NAME=VALUE with one of: {told}.")
-        read, expected = READERS[known[name][0]]
+        read, expected = known[name].reader
         try:
             values[name] = read(text)
         except (ValueError, KeyError):
@@ -69,13 +80,19 @@ def show(value: Any) -> str:
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
-def _fields(config: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
-    """`network.hidden` and so on: the type and the value of every field that has a text."""
+class _Field(NamedTuple):
+    reader: Reader
+    value: Any
+
+
+def _fields(config: Any) -> Iterator[tuple[str, _Field]]:
+    """`network.hidden` and so on: every field that has a text."""
     hints = get_type_hints(type(config))
     for field in fields(config):
         value = getattr(config, field.name)
-        if hints[field.name] in READERS:
-            yield field.name, (hints[field.name], value)
+        reader = _reader(hints[field.name])
+        if reader is not None:
+            yield field.name, _Field(reader, value)
         elif is_dataclass(value):
             for name, found in _fields(value):
                 yield f"{field.name}.{name}", found

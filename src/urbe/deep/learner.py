@@ -72,7 +72,8 @@ def init_learner(
     settings: Settings, key: jax.Array, obs_size: int, n_actions: int, members: int, outcomes: int
 ) -> Learner:
     """A learner that has seen nothing. The key is consumed."""
-    q = init_layers(jax.random.fold_in(key, _WEIGHTS), (obs_size, *settings.network.hidden, n_actions))
+    sizes = (obs_size, *settings.network.hidden, n_actions)
+    q = init_layers(jax.random.fold_in(key, _WEIGHTS), sizes, settings.network.initial)
     head = None
     if isinstance(settings.variance, LastLayer):
         head = init_head(settings, settings.variance, jax.random.fold_in(key, _HEAD), obs_size, n_actions)

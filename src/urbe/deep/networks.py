@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,16 +22,28 @@ class Layer(NamedTuple):
 Layers = tuple[Layer, ...]
 
 
-def init_layers(key: jax.Array, sizes: tuple[int, ...]) -> Layers:
-    """Weights uniform with variance 2 / inputs [He2015], biases zero. The key is consumed."""
+def init_layers(key: jax.Array, sizes: tuple[int, ...], initial: Literal["he", "torch"] = "he") -> Layers:
+    """Random weights; see `Network.initial`. The key is consumed."""
     keys = jax.random.split(key, len(sizes) - 1)
-    return tuple(
-        Layer(
-            jax.random.uniform(k, (i, o), jnp.float32, -1.0, 1.0) * jnp.float32((6.0 / i) ** 0.5),
-            jnp.zeros(o, jnp.float32),
-        )
-        for k, i, o in zip(keys, sizes[:-1], sizes[1:], strict=True)
-    )
+    return tuple(_LAYERS[initial](k, i, o) for k, i, o in zip(keys, sizes[:-1], sizes[1:], strict=True))
+
+
+def _he(key: jax.Array, inputs: int, outputs: int) -> Layer:
+    return Layer(_uniform(key, (inputs, outputs), (6.0 / inputs) ** 0.5), jnp.zeros(outputs, jnp.float32))
+
+
+def _torch(key: jax.Array, inputs: int, outputs: int) -> Layer:
+    weight, bias = jax.random.split(key)
+    largest = (1.0 / inputs) ** 0.5
+    return Layer(_uniform(weight, (inputs, outputs), largest), _uniform(bias, (outputs,), largest))
+
+
+def _uniform(key: jax.Array, shape: tuple[int, ...], largest: float) -> Array:
+    drawn: Array = jax.random.uniform(key, shape, jnp.float32, -1.0, 1.0) * jnp.float32(largest)
+    return drawn
+
+
+_LAYERS = {"he": _he, "torch": _torch}
 
 
 def hidden(layers: Layers, x: Float[Array, "*B I"]) -> Float[Array, "*B F"]:

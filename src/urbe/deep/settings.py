@@ -7,6 +7,7 @@ paper leaves open say so.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from urbe import checks
 from urbe.deep.natures import Average, Nature
@@ -21,10 +22,14 @@ class Network:
       hidden: units of each hidden layer.
       scale: what observations are divided by before the first layer, one number per entry or one for all. The paper
         says nothing; raw observations (1) and scaled ones behave differently on CartPole.
+      initial: how weights are drawn. "he": uniform with variance 2 / inputs, biases zero [He2015]. "torch": weights and
+        biases uniform within 1 / sqrt(inputs), PyTorch's default, for which learning rates of other libraries were
+        tuned. Not in the paper.
     """
 
     hidden: tuple[int, ...] = (128, 128, 128)
     scale: tuple[float, ...] = (1.0,)
+    initial: Literal["he", "torch"] = "he"
 
     def __post_init__(self) -> None:
         for name in ("hidden", "scale"):  # settings are hashed, lists are not
@@ -37,6 +42,7 @@ class Network:
             raise ValueError("scale is empty, expected one number, or one per entry of an observation.")
         for i, divisor in enumerate(self.scale):
             checks.positive(f"scale[{i}]", divisor)
+        checks.one_of("initial", self.initial, ("he", "torch"))
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from urbe.io.runs import CONFIG, read_config
 
 _ADDED: dict[int, dict[str, Any]] = {
     1: {
+        "network": {"initial": "he"},
         "gradient_steps": 1,
         "copy": {"tau": 1.0},
         "clip_norm": None,
