@@ -12,7 +12,7 @@ from benchmarks.learning.cells import LEARNERS, Cell, cells, run_cell, run_missi
 from benchmarks.learning.problems import PROBLEMS
 
 SEEDS = range(10)
-CHANGES: list[str] = []
+CHANGES = ["decay.last=0.1"]
 """Of urbe's settings, chosen on seeds that are not among `SEEDS`."""
 
 
