@@ -53,17 +53,16 @@ class Kl:
     def at_level(self, c: D) -> Point:
         """See the module."""
 
-        def above(log_beta: D) -> tuple[D, D]:
-            point = self.at_slope(exp(log_beta))
-            return c - point.c, point.bend / point.slope
+        def above(beta: D) -> tuple[D, D]:
+            point = self.at_slope(beta)
+            # the logarithm of a level is close to linear in beta, and its slope is variance / level
+            return ln(c / point.c), point.bend / (beta * beta * point.c)
 
-        low, high = -ln(max(self.y)), -ln(max(self.y)) + 1
-        while above(low)[0] > 0:
-            low -= 2 * (high - low)
+        high = 1 / max(self.y)
         while above(high)[0] < 0:
-            high += 2 * (high - low)
-        below, _ = root(above, low, high)
-        point = self.at_slope(exp(below))
+            high *= 16
+        below, _ = root(above, high / 16 if above(high / 16)[0] < 0 else tolerance() * high, high)
+        point = self.at_slope(below)
         # on the line through the point, which lies above c by rounding only
         return Point(c, point.r + point.slope * (point.c - c), point.slope, point.q)
 

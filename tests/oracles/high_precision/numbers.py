@@ -145,14 +145,19 @@ def _ln_near_one(a: D) -> D:
 def root(function, low: D, high: D) -> tuple[D, D]:
     """Two neighbouring points where an increasing function changes its sign, a relative `tolerance() / 100` apart.
 
+    One point, twice, where the function is zero in the digits at hand.
+
     Args:
       function: `t -> (value, slope)`.
       low, high: value(low) <= 0 <= value(high).
     """
     t, steps = (low + high) / 2, 0
     close = tolerance() / 100
+    beyond = close / 4
     while high - low > close * max(D(1), abs(high)):
         value, slope = function(t)
+        if not value:  # the root as far as these digits tell
+            return t, t
         if value <= 0:
             low = t
         else:
@@ -160,7 +165,9 @@ def root(function, low: D, high: D) -> tuple[D, D]:
         steps += 1
         following = t - value / slope if slope > 0 and steps % 4 else (low + high) / 2
         step = following - t
-        if abs(step) < (high - low) / 8:  # cross the root, so that both ends of the bracket move
-            following += step / 1000 + (close if step > 0 else -close) / 4
+        if abs(step) < (high - low) / 8:
+            # cross the root, so that both ends of the bracket move: farther each time, until rounding is overcome
+            following += step / 1000 + (beyond if value < 0 else -beyond)
+            beyond *= 16
         t = following if low < following < high else (low + high) / 2
     return low, high

@@ -119,7 +119,8 @@ def _stop(p, y, amount, hint, by_value):  # type: ignore[no-untyped-def]
             following = up if up < np.inf else down
         tries += 1
         if tries > 2 and bottom < top:
-            top = min(top, y.max())
+            # ends that are values themselves, so that the next guess is one
+            bottom, top = max(bottom, y.min()), min(top, y.max())
             middle = 0.5 * (bottom + top)
             following = bottom
             for j in range(n):
