@@ -99,7 +99,7 @@ def test_files_that_do_not_fit_are_refused_before_they_are_read(suffix, tmp_path
     write_mdp(RIVER, path)
     monkeypatch.setattr(memory, "UNNOTICED", 0)
     monkeypatch.setattr(memory, "available", lambda: 100)
-    with pytest.raises(memory.NotEnoughMemory, match=f"{path.name}.*Use a smaller model"):
+    with pytest.raises(memory.NotEnoughMemory, match=f"{path.name}.*Use a smaller file"):
         read_mdp(path, discount=0.9)
 
 

@@ -108,7 +108,7 @@ def _read_members(path: Path) -> dict[str, np.ndarray]:
                 if len(set(names)) < len(names) or not set(names) <= set(expected):
                     raise ModelFileError(path, f"holds {checks.listing(names)}; expected {', '.join(expected)}, once.")
                 sizes = [info.file_size for info in archive.infolist()]
-                memory.require({f"the arrays of {path}": 1.0 * sum(sizes) + max(sizes)}, "Use a smaller model.")
+                memory.require({f"the arrays of {path}": 1.0 * sum(sizes) + max(sizes)}, "Use a smaller file.")
                 for name in _MEMBERS:
                     if f"{name}.npy" in names:
                         arrays[name] = _read_array(path, archive, name, os.fstat(file.fileno()).st_size)

@@ -62,7 +62,7 @@ def read(path: Path, *, discount: float) -> MDP:
     announced = min(counts[-1], os.path.getsize(path) // SHORTEST_LINE)
     memory.require(
         {f"{announced} transitions of {path}, read and sorted": TRANSITION_BYTES * announced},
-        "Use a smaller model, or give it as an .npz file, which takes a tenth of that.",
+        "Use a smaller file, or an .npz file, which takes a tenth of that.",
     )
     interval = contains(path, "[")
     table, named = _read_transitions(path, chain, interval)

@@ -31,8 +31,8 @@ GAP = r"[ \t]++"
 
 _WORDS = {"true": "1", "True": "1", "TRUE": "1", "false": "0", "False": "0", "FALSE": "0"}
 _CHUNK = 1 << 24  # characters
-_CHUNK_BYTES = 3.0 * _CHUNK
-"""A chunk as text, as lines and as numbers, at the peak."""
+_CHARACTER_BYTES = 3.0
+"""Of a character of a chunk at the peak: as text, as lines and as numbers."""
 
 _LARGEST_ID = 2**31 - 1
 
@@ -215,11 +215,12 @@ def lines_of_numbers(columns: Sequence[np.ndarray], separator: str, step: int = 
 
 def _require_memory(path: Path, lines: list[str], grammar: Grammar) -> None:
     """Raises when the table, in parts and as a whole, does not fit; its lines are as long as the first ones."""
-    length = sum(map(len, lines)) / len(lines)
-    n_rows = round(os.path.getsize(path) / length)
+    size = os.path.getsize(path)
+    n_rows = round(size * len(lines) / sum(map(len, lines)))
+    table = 16.0 * len(grammar.columns) * n_rows
     memory.require(
-        {f"about {n_rows} rows of {path}": 16.0 * len(grammar.columns) * n_rows + _CHUNK_BYTES},
-        "Use a smaller model, or give it as an .npz file, which takes a quarter of that.",
+        {f"about {n_rows} rows of {path}": table + _CHARACTER_BYTES * min(size, _CHUNK)},
+        "Use a smaller file, or a binary one: .npz for models, .parquet for logs.",
     )
 
 
