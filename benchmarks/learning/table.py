@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import platform
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -23,21 +25,19 @@ NAMES = {PEER: "Stable-Baselines3", COMPILED: "urbe, compiled", HOST: "urbe, hos
 RATIO = 1 / 3
 """The largest wanted share of Stable-Baselines3's CPU time."""
 
-SECTION = """\
-{heading}
-
+TEXT = """\
 Written by `python -m benchmarks.learning --write docs/benchmarks.md` on {day}: {machine}, Python {python}, {packages}.
 Both learners have the hyper-parameters that the RL Baselines3 Zoo tuned for Stable-Baselines3's DQN, the same number of
 steps, and one thread (`benchmarks/learning/problems.py`). A score is the mean undiscounted return of {episodes} greedy
 episodes after training, through Gymnasium and from the same first states for everyone. The table has the interquartile
 mean (IQM) over seeds with 95 % intervals by the bootstrap over seeds; the difference of two IQMs has its own, the seeds
 of the two being independent. CPU seconds are of training, imports apart, the median over seeds; those of urbe include
-compilation, which is also stated alone. {changes}Wanted: a difference whose interval reaches 0 or lies above, at a
-third of Stable-Baselines3's CPU time or less.
+compilation, which is also stated alone. {changes}{unfinished}Wanted: a difference whose interval reaches 0 or lies
+above, at a third of Stable-Baselines3's CPU time or less."""
 
+TABLE = """\
 | environment | learner | seeds | IQM | 95 % | difference | 95 % | CPU s | compiling | share of CPU | |
 |---|---|---:|---:|---|---:|---|---:|---:|---:|---|
-{rows}
 """
 
 Found = dict[Cell, dict[str, Any]]
@@ -46,16 +46,23 @@ Found = dict[Cell, dict[str, Any]]
 def section(folder: Path, seeds: Sequence[int]) -> str:
     """The text of it."""
     found = {cell: each for cell, each in read_cells(folder).items() if cell.seed in seeds}
-    return SECTION.format(
-        heading=HEADING,
+    text = TEXT.format(
         day=date.today().isoformat(),
         machine=platform.machine(),
         python=platform.python_version(),
         packages=_packages(found),
         episodes=EPISODES,
         changes=_changes(found),
-        rows="\n".join(row for environment in PROBLEMS for row in _rows(found, environment)),
+        unfinished=_unfinished(found, len(seeds)),
     )
+    rows = "\n".join(row for environment in PROBLEMS for row in _rows(found, environment))
+    return f"{HEADING}\n\n{fill(text, 120, break_long_words=False)}\n\n{TABLE}{rows}\n"
+
+
+def _unfinished(found: Found, seeds: int) -> str:
+    """A sentence where some learner has not been trained with every seed yet."""
+    counts = Counter(cell[:2] for cell in found)
+    return f"Rows with fewer than {seeds} seeds are not finished. " if min(counts.values()) < seeds else ""
 
 
 def _packages(found: Found) -> str:
