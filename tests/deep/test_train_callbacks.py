@@ -265,6 +265,27 @@ def test_loading_a_run_says_which_log_is_damaged_and_touches_nothing(fresh, tmp_
 # TensorBoard and Gymnasium
 
 
+def test_events_are_on_the_disk_before_the_checkpoint_that_knows_of_them(fresh, tmp_path, monkeypatch):
+    """A best agent is saved between two checkpoints: a run resumed there writes none of the earlier events again."""
+    kept = RunDirectory.save
+
+    def save(run, step, *rest):
+        curves = shown(run.path / "tensorboard") if step else {}
+        for tag, table in (
+            ("train/loss", fresh.history.log),
+            ("evaluation/worst", fresh.history.measured["evaluation"]),
+        ):
+            # every row but NaN, which TensorBoard does not show
+            column = table[tag.partition("/")[2]]
+            expected = [int(at) for at, value in zip(table["step"], column, strict=True) if not np.isnan(value)]
+            assert [at for at, _ in curves.get(tag, [])] == expected, step
+        return kept(run, step, *rest)
+
+    monkeypatch.setattr(RunDirectory, "save", save)
+    train(fresh, tmp_path / "run", STEPS, callbacks=[poles()], checkpoint_every=STEPS, tensorboard=True)
+    assert len(saved_steps(tmp_path / "run")) >= 1
+
+
 def test_tensorboard_shows_every_evaluation_once(fresh, tmp_path, monkeypatch):
     """Killed after evaluations that a checkpoint knows while the row of the log after them is still to come."""
     save = RunDirectory.save

@@ -98,8 +98,10 @@ def train(
         logs = _open_logs(run, agent, new=newest is None)
         saved = None if newest is None else agent.step
 
-        def save() -> None:
+        def save(events: Events | None = None) -> None:
             nonlocal saved
+            if events is not None:
+                events.sync()  # a run that is resumed from this checkpoint does not write them again
             if saved != agent.step:
                 run.save(agent.step, agent.tensors(), agent.saved_about())
                 saved = agent.step
@@ -122,11 +124,9 @@ def train(
                     show(moment.rows())
                     agent.stopped = moment.stop
                     for best in moment.best:
-                        save()  # before the copy: a run that is resumed here knows of it, and makes it again
+                        save(events)  # before the copy: a run that is resumed here knows of it, and makes it again
                         keep_best(agent, run.path, best)
-                if events is not None:
-                    events.sync()
-                save()
+                save(events)
         done = {"step": agent.step} | ({} if agent.stopped is None else {"stopped": agent.stopped})
         if run.finished() != done:
             run.finish(done)
