@@ -30,12 +30,6 @@ if TYPE_CHECKING:
     from urbe.ambiguity import WassersteinBall as WassersteinBall
     from urbe.ambiguity import WeightedL1Ball as WeightedL1Ball
     from urbe.ambiguity import WorstCase as WorstCase
-    from urbe.bellman.local import Bound as Bound
-    from urbe.bellman.local import Calibrated as Calibrated
-    from urbe.bellman.local import Count as Count
-    from urbe.bellman.local import DirichletForm as DirichletForm
-    from urbe.bellman.local_draws import ExactUBE as ExactUBE
-    from urbe.bellman.local_draws import MonteCarlo as MonteCarlo
     from urbe.evaluation.robustness import evaluate as evaluate
     from urbe.io import AgentFileError as AgentFileError
     from urbe.io import ModelFileError as ModelFileError
@@ -69,8 +63,14 @@ if TYPE_CHECKING:
     from urbe.solvers import certify as certify
     from urbe.solvers.solve import evaluate_policy as evaluate_policy
     from urbe.solvers.solve import solve as solve
-    from urbe.solvers.variance import ValueVariance as ValueVariance
-    from urbe.solvers.variance import value_variance as value_variance
+    from urbe.variance.local import Bound as Bound
+    from urbe.variance.local import Calibrated as Calibrated
+    from urbe.variance.local import Count as Count
+    from urbe.variance.local import DirichletForm as DirichletForm
+    from urbe.variance.local_draws import ExactUBE as ExactUBE
+    from urbe.variance.local_draws import MonteCarlo as MonteCarlo
+    from urbe.variance.value_variance import ValueVariance as ValueVariance
+    from urbe.variance.value_variance import value_variance as value_variance
 
 _NAMES = {
     "urbe.ambiguity": (
@@ -94,13 +94,13 @@ _NAMES = {
         "WeightedL1Ball",
         "WorstCase",
     ),
-    "urbe.bellman.local": (
+    "urbe.variance.local": (
         "Bound",
         "Calibrated",
         "Count",
         "DirichletForm",
     ),
-    "urbe.bellman.local_draws": (
+    "urbe.variance.local_draws": (
         "ExactUBE",
         "MonteCarlo",
     ),
@@ -144,7 +144,7 @@ _NAMES = {
         "evaluate_policy",
         "solve",
     ),
-    "urbe.solvers.variance": (
+    "urbe.variance.value_variance": (
         "ValueVariance",
         "value_variance",
     ),

@@ -9,7 +9,8 @@ from typing import NoReturn, cast
 
 import numpy as np
 
-from urbe.ambiguity.base import AmbiguitySet, Nature, WorstCase
+from urbe.ambiguity.nature import Nature, WorstCase
+from urbe.ambiguity.rectangular import RectangularSet
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
@@ -26,7 +27,7 @@ class Case:
 
     name: str
     mdp: MDP
-    set: AmbiguitySet
+    set: RectangularSet
     nature: Nature
     tolerance: float
     side: float
@@ -224,10 +225,11 @@ def check_output(case: Case, v: FloatArray) -> None:
 
 def check_memory(case: Case, points: list[FloatArray]) -> None:
     """Sweeps may remember where they ended, but the answer must not depend on it."""
+    memory = case.nature.fresh()
     for v in points:
-        fresh = case.set.bind(case.mdp).values(v)
+        fresh, again = case.set.bind(case.mdp).values(v), case.nature.values(v, memory=memory)
         tolerance = case.tolerance * case.scale(v)
-        case.equal("values do not depend on earlier sweeps", case.nature.values(v), fresh, tolerance)
+        case.equal("values do not depend on earlier sweeps", again, fresh, tolerance)
 
 
 def check_excess_sees_outside(case: Case, v: FloatArray) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from urbe import agent_laws, laws
 from urbe.agent_probes import Probe, probes
 from urbe.agents.base import AgentKind
-from urbe.ambiguity.base import AmbiguitySet
+from urbe.ambiguity.rectangular import RectangularSet
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray
 
@@ -39,7 +39,7 @@ def __getattr__(name: str) -> Any:
 
 
 def check_ambiguity_set(
-    ambiguity_set: AmbiguitySet | Callable[[MDP], AmbiguitySet],
+    ambiguity_set: RectangularSet | Callable[[MDP], RectangularSet],
     mdp: MDP | None = None,
     *,
     oracle: Callable[[FloatArray, FloatArray], float] | None = None,

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from urbe.ambiguity.base import WorstCase
 from urbe.ambiguity.l1 import L1Ball
+from urbe.ambiguity.nature import WorstCase
 from urbe.ambiguity.optimistic import Optimistic
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
@@ -43,10 +43,11 @@ class Tampered:
     def discount(self):
         return self.changes.get("discount", self.inner.discount)
 
-    def values(self, v, shift=0.0, workers=SERIAL, out=None):
-        return self._answer("values", v, shift, workers, out)
+    def values(self, v, shift=0.0, workers=SERIAL, out=None, memory=None):
+        found = self._answer("values", v, shift, workers, out)
+        return self.changes["memory"](found, memory) if "memory" in self.changes and memory is not None else found
 
-    def worst_case(self, v):
+    def worst_case(self, v, memory=None):  # noqa: ARG002
         return self._answer("worst_case", v)
 
     def take(self, chosen):
@@ -202,6 +203,16 @@ class Growing:
 def test_answers_that_change_after_a_sweep_are_noticed():
     with pytest.raises(AssertionError, match="values do not depend on earlier sweeps"):
         check_ambiguity_set(Growing())
+
+
+def adding_up(found, memory):
+    memory += 1e-7
+    return found + memory
+
+
+def test_answers_that_depend_on_what_is_remembered_are_noticed():
+    with pytest.raises(AssertionError, match="values do not depend on earlier sweeps"):
+        check_ambiguity_set(Broken({"memory": adding_up}))
 
 
 def test_the_untampered_set_passes():

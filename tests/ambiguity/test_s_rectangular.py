@@ -11,7 +11,8 @@ from urbe.ambiguity.interval import LInfBall
 from urbe.ambiguity.kl import KLBall
 from urbe.ambiguity.l1 import L1Ball
 from urbe.ambiguity.l2 import L2Ball
-from urbe.ambiguity.s_rectangular import SRectangular
+from urbe.ambiguity.operator import Policy
+from urbe.ambiguity.shared_budget.s_rectangular import SRectangular
 from urbe.mdp.model import MDP
 
 BALLS = {"l1": L1Ball, "l2": L2Ball, "linf": LInfBall, "kl": KLBall}
@@ -52,13 +53,12 @@ def model(ps, zs):
 
 
 def solved(ps, zs, ball):
-    nature = SRectangular(ball).bind(model(ps, zs))
+    nature = SRectangular(ball).operator(model(ps, zs)).nature
     return nature, nature.improve(np.zeros(ps.shape[1] + 1))
 
 
 def facing(nature, weights):
-    rows = np.flatnonzero(weights > 0)
-    return nature.against(rows, weights[rows])
+    return nature.against(Policy.of_weights(weights))
 
 
 def oracle(ps, zs, budget, norm):
@@ -221,7 +221,7 @@ def test_any_successor_may_receive_mass(norm, state, budget, data):
     table = np.zeros((n + 1, n_actions))
     table[0] = reward
     mdp = MDP.from_dense(transition, table, discount=1.0, terminal=range(1, n + 1))
-    nature = SRectangular(BALLS[norm](budget, support="all")).bind(mdp)
+    nature = SRectangular(BALLS[norm](budget, support="all")).operator(mdp).nature
     values = np.append(5.0 + v.max(), v)  # the state itself is the best of all
     found = nature.improve(values)
     full = np.hstack([np.zeros((n_actions, 1)), ps])
@@ -268,7 +268,7 @@ def test_budgets_in_every_form():
     ps, zs = np.array([[0.5, 0.5], [0.2, 0.8]]), np.array([[0.0, 1.0], [0.1, 0.9]])
     mdp = model(ps, zs)
     for given_as in (1.0, [1.0, 0.0, 0.0], {0: 1.0}):
-        value = SRectangular(L1Ball(given_as)).bind(mdp).improve(np.zeros(3)).value
+        value = SRectangular(L1Ball(given_as)).operator(mdp).improve(np.zeros(3)).value
         assert value == pytest.approx([0.37 / 0.9, 0.0, 0.0], abs=1e-15)
 
 
@@ -285,7 +285,7 @@ def test_budgets_in_every_form():
 def test_bad_budgets_are_named(radius, told):
     mdp = model(np.array([[0.5, 0.5]]), np.array([[0.0, 1.0]]))
     with pytest.raises(ValueError, match=told):
-        SRectangular(L1Ball(radius)).bind(mdp)
+        SRectangular(L1Ball(radius)).operator(mdp)
 
 
 def test_other_sets_are_refused():
@@ -297,4 +297,4 @@ def test_rewards_of_unlisted_successors_are_missed():
     mdp = MDP.from_dense(np.array([[[0.5, 0.5, 0]]] + [[[0.0] * 3]] * 2), np.arange(9.0).reshape(3, 1, 3),
                          discount=1.0, terminal=[1, 2])  # fmt: skip
     with pytest.raises(ValueError, match="needs a reward for every successor"):
-        SRectangular(LInfBall(0.5, support="all")).bind(mdp)
+        SRectangular(LInfBall(0.5, support="all")).operator(mdp)

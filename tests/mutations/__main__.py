@@ -1,6 +1,6 @@
 """Breaks the compiled kernels on purpose and counts the models of the corpus until somebody notices.
 
-    cd tests; python -m mutations --count 5 --seed 0 [--only levels/l2.py ...]
+    cd tests; python -m mutations --count 5 --seed 0 [--only shared_budget/l2.py ...]
 
 A mutation changes one operator, comparison, constant or choice in the compiled code of a kernel, drawn from the seed.
 It is caught when a claim of some solution becomes false, an exception is raised, or the solver does not return.
@@ -36,12 +36,12 @@ KERNELS = {
     "contamination.py": ("contamination",),
     "wasserstein_kernels.py": ("wasserstein", "optimistic wasserstein"),
     "scenario_nature.py": ("scenarios", "value_at_risk", "conditional_value_at_risk"),
-    "levels/l1.py": ("s_l1",),
-    "levels/l2.py": ("s_l2",),
-    "levels/linf.py": ("s_linf",),
-    "levels/kl.py": ("s_kl",),
-    "levels/improve.py": SHARED,
-    "levels/evaluate.py": SHARED,
+    "shared_budget/l1.py": ("s_l1",),
+    "shared_budget/l2.py": ("s_l2",),
+    "shared_budget/linf.py": ("s_linf",),
+    "shared_budget/kl.py": ("s_kl",),
+    "shared_budget/improve.py": SHARED,
+    "shared_budget/evaluate.py": SHARED,
 }
 MODELS = 300
 

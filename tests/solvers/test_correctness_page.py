@@ -14,7 +14,7 @@ def test_every_file_named_exists():
 def test_every_test_of_sets_operators_and_solvers_is_named():
     present = {
         str(path.relative_to(ROOT))
-        for kind in ("ambiguity", "bellman", "solvers")
+        for kind in ("ambiguity", "variance", "solvers")
         for path in (ROOT / "tests" / kind).glob("test_*.py")
     }
     assert present - NAMED == {"tests/solvers/test_correctness_page.py"}

@@ -8,7 +8,7 @@ from urbe.ambiguity.interval import LInfBall
 from urbe.ambiguity.kl import KLBall
 from urbe.ambiguity.l1 import L1Ball
 from urbe.ambiguity.l2 import L2Ball
-from urbe.ambiguity.s_rectangular import SRectangular
+from urbe.ambiguity.shared_budget.s_rectangular import SRectangular
 from urbe.solvers.methods import BackwardInduction, PartialPolicyIteration, ValueIteration
 
 BUDGETS = [L1Ball(0.5), L2Ball(0.3), LInfBall(0.2), KLBall(0.1)]
@@ -48,7 +48,7 @@ def test_methods_agree_and_policies_randomise(ball):
     assert kept.value == pytest.approx(partial.value, abs=2e-9)
     best = urbe.solve(partial.kernel, None, PartialPolicyIteration(tolerance=1e-9))
     assert best.value == pytest.approx(partial.value, abs=1e-7)
-    assert partial.bellman.nature.excess(partial.kernel.rows).max() <= 1e-9
+    assert partial.operator.nature.excess(partial.kernel.rows).max() <= 1e-9
 
 
 @pytest.mark.parametrize("ball", BUDGETS, ids=lambda ball: type(ball).__name__)

@@ -19,7 +19,6 @@ from urbe.ambiguity.optimistic import Optimistic
 from urbe.ambiguity.scenarios import Scenarios, ValueAtRisk
 from urbe.solvers.certificate import certify
 from urbe.solvers.duration import longest_duration
-from urbe.workers import SERIAL
 
 COIN = MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[1.0], [0.0]], discount=1.0, terminal=[1])
 
@@ -65,7 +64,7 @@ def test_durations_are_super_solutions():
     mdp = urbe.library.gambler(8, 0.4)
     for nature in (None, L1Ball(0.2)):
         chosen = urbe.Exact() if nature is None else nature
-        w = longest_duration(mdp, chosen, SERIAL)
+        w = longest_duration(chosen.operator(mdp))
         model = ExactModel(mdp, optimistic(nominal() if nature is None else l1(0.2)))
         model.gamma, model.by_row, model.r = 1, True, [[1] * mdp.n_states] * mdp.n_rows
         exact = model.optimal_value()
@@ -77,12 +76,12 @@ def test_the_longest_lasting_kernel_counts_also_where_nature_helps():
     solution = solve(COIN, Optimistic(L1Ball(0.2)))
     assert solution.lower[0] <= 2.5 <= solution.upper[0]
     assert solution.gap <= 1e-6
-    assert longest_duration(COIN, Optimistic(L1Ball(0.2)), SERIAL)[0] == pytest.approx(2.5, rel=2e-3)
+    assert longest_duration(Optimistic(L1Ball(0.2)).operator(COIN))[0] == pytest.approx(2.5, rel=2e-3)
 
 
 def test_a_quantile_may_last_as_long_as_any_scenario():
     kernels = np.array([[[[stay, 1.0 - stay]], [[0.0, 1.0]]] for stay in (0.1, 0.5, 0.9)])
-    assert longest_duration(COIN, ValueAtRisk(kernels, 0.5), SERIAL)[0] == pytest.approx(10.0, rel=2e-3)
+    assert longest_duration(ValueAtRisk(kernels, 0.5).operator(COIN))[0] == pytest.approx(10.0, rel=2e-3)
     solution = solve(COIN, ValueAtRisk(kernels, 0.5))
     assert solution.value[0] == pytest.approx(2.0, abs=1e-6)
     assert certify(solution, nature=ValueAtRisk(kernels, 0.5)).holds

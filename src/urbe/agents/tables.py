@@ -14,7 +14,7 @@ import numpy as np
 
 from urbe.agents.base import Steps, Streams, Task
 from urbe.agents.choose import Chooser, Noise
-from urbe.ambiguity.base import AmbiguitySet
+from urbe.ambiguity.operator import AmbiguitySet
 from urbe.envs.finite import FiniteEnv
 from urbe.mdp.model import MDP
 from urbe.solvers.methods import BackwardInduction

@@ -27,6 +27,7 @@ from numba import njit
 
 from urbe import checks
 from urbe.ambiguity.block_sweep import NO_SPAN, to_unit
+from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import FAST, in_order, make_minimiser
 from urbe.ambiguity.zoom import highest
@@ -51,7 +52,7 @@ PER_ENTRY = 4 * 2.0**-53
 
 
 @dataclass(frozen=True, eq=False)
-class Chi2Ball:
+class Chi2Ball(RectangularSet):
     """U(s, a) = {q in simplex : sum_j (q_j - pbar_j)^2 / pbar_j <= radius(s, a)}.
 
     Args:
@@ -72,7 +73,7 @@ class Chi2Ball:
         checks.numbers("radius", self.radius)
 
     def bind(self, mdp: MDP) -> RowNature:
-        """See `AmbiguitySet`."""
+        """See `RectangularSet`."""
         checks.one_of("support", self.support, ("nominal", "all"))
         radius = mdp.per_row("radius", self.radius)
         checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)

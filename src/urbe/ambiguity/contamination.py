@@ -13,6 +13,7 @@ from numba import njit
 from numba.extending import register_jitable
 
 from urbe import checks
+from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import FAST, gather, in_order, make_minimiser, make_sweep, row_function, whole
 from urbe.mdp.model import MDP
@@ -23,7 +24,7 @@ SMALL = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
-class Contamination:
+class Contamination(RectangularSet):
     """U(s, a) = {(1 - R) pbar(s, a) + R e : e a distribution}, with R = fraction(s, a).
 
     Args:
@@ -44,7 +45,7 @@ class Contamination:
         checks.numbers("fraction", self.fraction)
 
     def bind(self, mdp: MDP) -> RowNature:
-        """See `AmbiguitySet`."""
+        """See `RectangularSet`."""
         checks.one_of("support", self.support, ("nominal", "all"))
         fraction = mdp.per_row("fraction", self.fraction)
         checks.row_range("fraction", fraction, 0.0, 1.0, mdp.row_name)

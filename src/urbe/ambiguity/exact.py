@@ -9,8 +9,10 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
-from urbe.ambiguity.base import WorstCase
-from urbe.ambiguity.moments import Moments
+from urbe.ambiguity.evidence import RowEvidence, of_minimum
+from urbe.ambiguity.moments import RowMoments
+from urbe.ambiguity.nature import WorstCase
+from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.sweep import FAST, whole
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
@@ -22,11 +24,11 @@ CACHE = 2**19
 
 
 @dataclass(frozen=True)
-class Exact:
+class Exact(RectangularSet):
     """U(s, a) = {pbar(s, a)}: the model is right."""
 
     def bind(self, mdp: MDP) -> ExactNature:
-        """See `AmbiguitySet`."""
+        """See `RectangularSet`."""
         return ExactNature(mdp.rows, mdp.discount)
 
 
@@ -42,8 +44,22 @@ class ExactNature:
         """See `Nature`: the error of a sum of n products."""
         return (self.rows.longest + 4) * 2.0**-53
 
+    @property
+    def singleton(self) -> bool:
+        """See `Nature`."""
+        return True
+
+    def fresh(self) -> FloatArray | None:
+        """See `Nature`."""
+        return None
+
     def values(
-        self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: FloatArray | None = None
+        self,
+        v: FloatArray,
+        shift: float = 0.0,
+        workers: Workers = SERIAL,
+        out: FloatArray | None = None,
+        memory: FloatArray | None = None,  # noqa: ARG002
     ) -> FloatArray:
         """See `Nature`."""
         rows, w = self.rows, self.discount * v
@@ -62,15 +78,22 @@ class ExactNature:
         workers.run(rows.entry_start, task)
         return out
 
-    def worst_case(self, v: FloatArray) -> WorstCase:
+    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:  # noqa: ARG002
         """See `Nature`."""
         entry_reward = self.rows.entry_reward
         z = self.discount * v[self.rows.successor]
         sensitivity = z if entry_reward is None else z + entry_reward
         return WorstCase(self.values(v), self.rows, sensitivity)
 
-    def moments(self, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None) -> Moments:
-        """See `Carrier`."""
+    def moments(
+        self,
+        v: FloatArray,
+        shift: float,
+        u: FloatArray,
+        value: FloatArray | None = None,
+        memory: FloatArray | None = None,  # noqa: ARG002
+    ) -> RowMoments:
+        """See `Nature`."""
         rows, w, constant = self.rows, self.discount * v, self.discount * shift
         value, scatter, carried = (np.empty(rows.n_rows) for _ in range(3))
         dense = self._dense
@@ -79,11 +102,11 @@ class ExactNature:
                 rows.entry_start, rows.successor, rows.probability, rows.entry_reward, w, rows.reward, constant, u,
                 value, scatter, carried,
             )  # fmt: skip
-            return Moments(value, scatter, carried)
+            return RowMoments(value, scatter, carried)
         for a, b in _blocks(0, rows.n_rows, dense):  # small enough to be read from memory once
             self._products(dense, a, b, w, constant, value)
             _dense_moments(dense[a:b], w, value[a:b], rows.reward[a:b], constant, u, scatter[a:b], carried[a:b])
-        return Moments(value, scatter, carried)
+        return RowMoments(value, scatter, carried)
 
     @cached_property
     def _dense(self) -> FloatArray | None:
@@ -124,6 +147,10 @@ class ExactNature:
             z = z + entry_reward
         total = np.add.reduceat(self.rows.probability * z, self.rows.entry_start[:-1]) if self.rows.n_rows else z[:0]
         return np.asarray(total + self.rows.row_reward, dtype=np.float64)
+
+    def evidence(self, kernel: Rows | None) -> RowEvidence:
+        """See `Nature`."""
+        return of_minimum(self, kernel)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.ambiguity.moments import make_moments
+from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import FAST, gather, make_minimiser, make_sweep
 from urbe.ambiguity.widen import entry_keys, widened_rows
@@ -31,7 +32,7 @@ from urbe.types import FloatArray, Support
 
 
 @dataclass(frozen=True, eq=False)
-class Interval:
+class Interval(RectangularSet):
     """U(s, a) = {q in simplex : lower <= q <= upper}, entry by entry; the bounds do not depend on pbar.
 
     Args:
@@ -55,7 +56,7 @@ class Interval:
                 checks.numbers(name, bound)
 
     def bind(self, mdp: MDP) -> RowNature:
-        """See `AmbiguitySet`."""
+        """See `RectangularSet`."""
         lower, upper = _given(mdp, "lower", self.lower, 0), _given(mdp, "upper", self.upper, 1)
         rows = mdp.rows
         if upper.ndim == 3:
@@ -64,11 +65,11 @@ class Interval:
         data = np.column_stack([_on_entries(lower, mdp, rows), _on_entries(upper, mdp, rows)])
         _check_boxes(mdp, rows, data)
         kernel = INTERVAL._replace(accuracy=_accuracy(rows))
-        return RowNature(kernel, rows, mdp.discount, np.zeros(rows.n_rows), data, False, np.zeros(rows.n_rows))
+        return RowNature(kernel, rows, mdp.discount, np.zeros(rows.n_rows), data, False)
 
 
 @dataclass(frozen=True, eq=False)
-class LInfBall:
+class LInfBall(RectangularSet):
     """U(s, a) = {q in simplex : |q_j - pbar_j(s, a)| <= radius(s, a) for every j}.
 
     Args:
@@ -90,13 +91,13 @@ class LInfBall:
         checks.numbers("radius", self.radius)
 
     def bind(self, mdp: MDP) -> RowNature:
-        """See `AmbiguitySet`."""
+        """See `RectangularSet`."""
         checks.one_of("support", self.support, ("nominal", "all"))
         radius = mdp.per_row("radius", self.radius)
         checks.row_range("radius", radius, 0.0, 1.0, mdp.row_name)
         nature = bind_rows(LINF, mdp, radius, support=self.support)
         kernel = LINF._replace(accuracy=_accuracy(nature.rows))
-        return RowNature(kernel, nature.rows, mdp.discount, radius, nature.data, False, nature.hint)
+        return RowNature(kernel, nature.rows, mdp.discount, radius, nature.data, False)
 
 
 def _accuracy(rows: Rows) -> float:

@@ -23,6 +23,7 @@ from urbe import checks
 from urbe.ambiguity.block_sweep import NO_SPAN, make_block_sweep, to_unit, vector_function
 from urbe.ambiguity.entropy import relative_entropy, relative_entropy_exact
 from urbe.ambiguity.exponential import LOG2_E, log_of, power_of_two
+from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import FAST, in_order, make_minimiser, row_function
 from urbe.ambiguity.zoom import highest
@@ -57,7 +58,7 @@ PER_ENTRY = 5 * 2.0**-53
 
 
 @dataclass(frozen=True, eq=False)
-class KLBall:
+class KLBall(RectangularSet):
     """U(s, a) = {q in simplex : sum_j q_j log(q_j / pbar_j) <= radius(s, a)}.
 
     Args:
@@ -78,7 +79,7 @@ class KLBall:
         checks.numbers("radius", self.radius)
 
     def bind(self, mdp: MDP) -> RowNature:
-        """See `AmbiguitySet`."""
+        """See `RectangularSet`."""
         checks.one_of("support", self.support, ("nominal", "all"))
         radius = mdp.per_row("radius", self.radius)
         checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)

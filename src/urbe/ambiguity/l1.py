@@ -23,6 +23,7 @@ from urbe import checks
 from urbe.ambiguity.l1_dense import DenseL1Nature
 from urbe.ambiguity.l1_moments import BITS, MARGINAL, l1_moments
 from urbe.ambiguity.l1_search import stopping_value
+from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import FAST, gather, row_function
 from urbe.mdp.model import MDP
@@ -30,7 +31,7 @@ from urbe.types import FloatArray, Support
 
 
 @dataclass(frozen=True, eq=False)
-class L1Ball:
+class L1Ball(RectangularSet):
     """U(s, a) = {q in simplex : ||q - pbar(s, a)||_1 <= radius(s, a)}.
 
     Args:
@@ -50,7 +51,7 @@ class L1Ball:
         checks.numbers("radius", self.radius)
 
     def bind(self, mdp: MDP) -> RowNature | DenseL1Nature:
-        """See `AmbiguitySet`."""
+        """See `RectangularSet`."""
         checks.one_of("support", self.support, ("nominal", "all"))
         radius = mdp.per_row("radius", self.radius)
         checks.row_range("radius", radius, 0.0, 2.0, mdp.row_name)

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numba import njit
 
-from urbe.ambiguity.base import WorstCase
+from urbe.ambiguity.evidence import RowEvidence
 from urbe.ambiguity.l1_moments import dense_l1_moments
-from urbe.ambiguity.moments import Moments
+from urbe.ambiguity.moments import RowMoments
+from urbe.ambiguity.nature import WorstCase
 from urbe.ambiguity.row_nature import RowNature
 from urbe.ambiguity.sweep import FAST
 from urbe.mdp.rows import Rows
@@ -38,8 +39,22 @@ class DenseL1Nature:
         """See `Nature`: a row's sum is corrected once for each state its threshold moves over."""
         return 2.0 * self.inner.accuracy
 
+    @property
+    def singleton(self) -> bool:
+        """See `Nature`."""
+        return self.inner.singleton
+
+    def fresh(self) -> FloatArray | None:
+        """See `Nature`."""
+        return np.zeros(self.rows.n_rows)
+
     def values(
-        self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: FloatArray | None = None
+        self,
+        v: FloatArray,
+        shift: float = 0.0,
+        workers: Workers = SERIAL,
+        out: FloatArray | None = None,
+        memory: FloatArray | None = None,
     ) -> FloatArray:
         """See `Nature`."""
         nature = self.inner
@@ -50,36 +65,46 @@ class DenseL1Nature:
         rank[order] = np.maximum.accumulate(np.where(rises, np.arange(len(order)), 0))  # tied states share the first
         p = nature.rows.probability.reshape(nature.rows.n_rows, nature.rows.n_states)
         out = np.empty(nature.rows.n_rows) if out is None else out
+        hint = np.zeros(nature.rows.n_rows) if memory is None else memory
 
         def task(first: int, last: int) -> None:
             _dense_sweep(
                 first, last, p, nature.radius, w, order, rank, nature.rows.reward, nature.discount * shift,
-                nature.hint, out,
+                hint, out,
             )  # fmt: skip
 
         workers.run(nature.rows.entry_start, task)
         return out
 
-    def worst_case(self, v: FloatArray) -> WorstCase:
+    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:
         """See `Nature`."""
-        nature, value = self.inner, self.values(v)
+        nature, hint = self.inner, self.fresh() if memory is None else memory
+        value = self.values(v, memory=hint)
         rows, w = nature.rows, nature.discount * v
         shape = (rows.n_rows, rows.n_states)
         q, m = np.empty(shape), np.empty(shape)
         if rows.n_rows:
-            _dense_minimise(rows.probability.reshape(shape), nature.radius, w, int(np.argmin(w)), nature.hint, q, m)
+            _dense_minimise(rows.probability.reshape(shape), nature.radius, w, int(np.argmin(w)), hint, q, m)
         kernel = Rows(rows.n_states, rows.entry_start, rows.successor, q.ravel(), rows.reward)
         return WorstCase(value, kernel, m.ravel())
 
-    def moments(self, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None) -> Moments:
-        """See `Carrier`."""
-        nature, value = self.inner, self.values(v, shift) if value is None else value
+    def moments(
+        self,
+        v: FloatArray,
+        shift: float,
+        u: FloatArray,
+        value: FloatArray | None = None,
+        memory: FloatArray | None = None,
+    ) -> RowMoments:
+        """See `Nature`."""
+        nature, hint = self.inner, self.fresh() if memory is None else memory
+        value = self.values(v, shift, memory=hint) if value is None or memory is None else value
         rows, w = nature.rows, nature.discount * v
         scatter, carried = np.empty(rows.n_rows), np.empty(rows.n_rows)
         p = rows.probability.reshape(rows.n_rows, rows.n_states)
         bare = value - nature.discount * shift - rows.reward
-        dense_l1_moments(p, nature.radius, w, u, int(np.argmin(w)), bare, nature.hint, scatter, carried)
-        return Moments(value, scatter, carried)
+        dense_l1_moments(p, nature.radius, w, u, int(np.argmin(w)), bare, hint, scatter, carried)
+        return RowMoments(value, scatter, carried)
 
     def take(self, chosen: IntArray) -> DenseL1Nature:
         """See `Nature`."""
@@ -97,6 +122,10 @@ class DenseL1Nature:
     def dual_bound(self, v: FloatArray) -> FloatArray:
         """See `Nature`."""
         return self.inner.dual_bound(v)
+
+    def evidence(self, kernel: Rows | None) -> RowEvidence:
+        """See `Nature`."""
+        return self.inner.evidence(kernel)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

@@ -24,6 +24,7 @@ import numpy as np
 from urbe import checks
 from urbe.ambiguity.block_sweep import to_unit
 from urbe.ambiguity.moments import make_moments, unmoved
+from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import in_order, make_minimiser, make_sweep, row_function
 from urbe.ambiguity.zoom import highest
@@ -46,7 +47,7 @@ PER_ENTRY = 7 * 2.0**-53
 
 
 @dataclass(frozen=True, eq=False)
-class L2Ball:
+class L2Ball(RectangularSet):
     """U(s, a) = {q in simplex : ||q - pbar(s, a)||_2 <= radius(s, a)}.
 
     Args:
@@ -68,7 +69,7 @@ class L2Ball:
         checks.numbers("radius", self.radius)
 
     def bind(self, mdp: MDP) -> RowNature:
-        """See `AmbiguitySet`."""
+        """See `RectangularSet`."""
         checks.one_of("support", self.support, ("nominal", "all"))
         radius = mdp.per_row("radius", self.radius)
         checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)

@@ -27,6 +27,7 @@ from urbe.ambiguity.block_sweep import make_block_sweep, to_unit, vector_functio
 from urbe.ambiguity.entropy import relative_entropy, relative_entropy_exact
 from urbe.ambiguity.exponential import LOG2_E, elementwise, log_of, power_of_two
 from urbe.ambiguity.likelihood_moments import MOST, TINY, TOLERANCE, at_zero, region_moments
+from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import in_order, make_minimiser, row_function
 from urbe.ambiguity.zoom import highest
@@ -52,7 +53,7 @@ PER_ENTRY = 3 * 2.0**-53
 
 
 @dataclass(frozen=True, eq=False)
-class LikelihoodRegion:
+class LikelihoodRegion(RectangularSet):
     """U(s, a) = {q in simplex : sum_j pbar_j log(pbar_j / q_j) <= radius(s, a)}.
 
     With pbar the frequencies of N observations, N radius is the loss of log-likelihood that q may cost.
@@ -75,7 +76,7 @@ class LikelihoodRegion:
         checks.numbers("radius", self.radius)
 
     def bind(self, mdp: MDP) -> RowNature:
-        """See `AmbiguitySet`."""
+        """See `RectangularSet`."""
         checks.one_of("support", self.support, ("nominal", "all"))
         radius = mdp.per_row("radius", self.radius)
         checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)

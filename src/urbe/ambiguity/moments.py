@@ -21,17 +21,19 @@ Where successors tie, nature has several answers, and `carried` may be that of a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from urbe.ambiguity.base import Nature
 from urbe.ambiguity.sweep import FAST, RowFunction, gather, named_after, row_function, when_called, whole
 from urbe.types import FloatArray
 
+if TYPE_CHECKING:
+    from urbe.ambiguity.nature import Nature
 
-class Moments(NamedTuple):
+
+class RowMoments(NamedTuple):
     """See the module; all `(R,)`, and `value` is that of `Nature.values`, bit for bit."""
 
     value: FloatArray
@@ -39,38 +41,28 @@ class Moments(NamedTuple):
     carried: FloatArray
 
 
-@runtime_checkable
-class Carrier(Protocol):
-    """A nature that knows its moments without its kernel."""
-
-    def moments(self, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None) -> Moments:
-        """See the function of this name."""
-
-
-def moments(nature: Nature, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None) -> Moments:
-    """The moments of any nature.
-
-    Args:
-      nature: a bound set.
-      v, shift: values of the states are `v + shift`.
-      u: `(S,)` their variances.
-      value: `(R,)` what `nature.values` gave at the same values, asked last; may save a sweep.
-    """
-    if isinstance(nature, Carrier):
-        return nature.moments(v, shift, u, value)
-    return moments_of_kernel(nature, v, shift, u, value)
-
-
 def moments_of_kernel(
-    nature: Nature, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None
-) -> Moments:
-    """The moments from nature's kernel and sensitivity."""
-    value = nature.values(v, shift) if value is None else value
+    nature: Nature,
+    v: FloatArray,
+    shift: float,
+    u: FloatArray,
+    value: FloatArray | None = None,
+    memory: FloatArray | None = None,
+) -> RowMoments:
+    """The moments of any nature, from its kernel and sensitivity; arguments as in `Nature.moments`."""
+    value = nature.values(v, shift, memory=memory) if value is None else value
     worst = nature.worst_case(v)
     rows, p, m = nature.rows, nature.rows.probability, worst.sensitivity
     deviation = m - rows.row_sums(p * m)[rows.entry_row]
     carried = worst.rows.row_sums(worst.rows.probability * u[worst.rows.successor])
-    return Moments(value, rows.row_sums(p * deviation**2), carried)
+    return RowMoments(value, rows.row_sums(p * deviation**2), carried)
+
+
+def answers_with_itself(nature: Nature) -> bool:
+    """Whether a set of radius 0 is a point: two opposite directions without ties find the nominal rows."""
+    probe = np.sin(np.arange(1.0, nature.rows.n_states + 1.0))
+    own = nature.rows.probability
+    return all(np.array_equal(nature.worst_case(v).rows.probability, own) for v in (probe, -probe))
 
 
 @when_called

@@ -11,8 +11,10 @@ from functools import cached_property
 import numpy as np
 
 from urbe import checks
-from urbe.ambiguity.base import AmbiguitySet, Nature, WorstCase, check_set
-from urbe.ambiguity.moments import Moments, moments
+from urbe.ambiguity.evidence import RowEvidence
+from urbe.ambiguity.moments import RowMoments
+from urbe.ambiguity.nature import Nature, WorstCase
+from urbe.ambiguity.rectangular import RectangularSet
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
@@ -20,7 +22,7 @@ from urbe.workers import SERIAL, Workers
 
 
 @dataclass(frozen=True, eq=False)
-class Optimistic:
+class Optimistic(RectangularSet):
     """The same kernels as `set`, chosen to help: Q = max_{q in U} q . z.
 
     Optimism in the face of uncertainty (UCRL2) is a solve with `Optimistic(L1Ball(...))`. For `ValueAtRisk(level)`
@@ -36,20 +38,25 @@ class Optimistic:
     array([0.7, 2. ])
     """
 
-    set: AmbiguitySet
+    set: RectangularSet
 
     def __post_init__(self) -> None:
-        check_set("set", self.set)
-        if hasattr(self.set, "relaxed"):
+        bound = callable(getattr(self.set, "bind", None))
+        if not bound and callable(getattr(self.set, "operator", None)):
             raise ValueError(
                 f"set is {checks.shown(self.set)}, whose actions share a budget, expected a set for each action, such "
                 "as L1Ball(0.5). A nature that helps spends the whole budget of a state on the action that is taken: "
                 "give the ball itself, with the budget as its radius."
             )
+        checks.kind("set", self.set, bound, "an ambiguity set such as L1Ball(0.5)")
 
     def bind(self, mdp: MDP) -> OptimisticNature:
-        """See `AmbiguitySet`."""
+        """See `RectangularSet`."""
         return OptimisticNature(self.set.bind(replace(mdp, rows=_negated(mdp.rows))))
+
+    def choices(self) -> RectangularSet:
+        """See `RectangularSet`."""
+        return self.set.choices()
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,21 +83,42 @@ class OptimisticNature:
         """See `Nature`."""
         return self.inner.accuracy
 
+    @property
+    def singleton(self) -> bool:
+        """See `Nature`."""
+        return self.inner.singleton
+
+    def fresh(self) -> FloatArray | None:
+        """See `Nature`."""
+        return self.inner.fresh()
+
     def values(
-        self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: FloatArray | None = None
+        self,
+        v: FloatArray,
+        shift: float = 0.0,
+        workers: Workers = SERIAL,
+        out: FloatArray | None = None,
+        memory: FloatArray | None = None,
     ) -> FloatArray:
         """See `Nature`; the largest value over the set."""
-        least = self.inner.values(-v, -shift, workers, out)
+        least = self.inner.values(-v, -shift, workers, out, memory)
         return np.subtract(0.0, least, out=least)  # not -x: that would print zero as -0
 
-    def worst_case(self, v: FloatArray) -> WorstCase:
+    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:
         """See `Nature`; value, kernel and sensitivity of the largest value."""
-        value, rows, sensitivity = self.inner.worst_case(-v)
+        value, rows, sensitivity = self.inner.worst_case(-v, memory)
         return WorstCase(0.0 - value, _negated(rows), 0.0 - sensitivity)
 
-    def moments(self, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None) -> Moments:
-        """See `Carrier`."""
-        found = moments(self.inner, -v, -shift, u, None if value is None else 0.0 - value)
+    def moments(
+        self,
+        v: FloatArray,
+        shift: float,
+        u: FloatArray,
+        value: FloatArray | None = None,
+        memory: FloatArray | None = None,
+    ) -> RowMoments:
+        """See `Nature`."""
+        found = self.inner.moments(-v, -shift, u, None if value is None else 0.0 - value, memory)
         return found._replace(value=0.0 - found.value)
 
     def take(self, chosen: IntArray) -> OptimisticNature:
@@ -109,6 +137,11 @@ class OptimisticNature:
     def dual_bound(self, v: FloatArray) -> FloatArray:
         """`(R,)` upper bounds on Q: for a nature that maximises, weak duality bounds from above."""
         return 0.0 - self.inner.dual_bound(-v)
+
+    def evidence(self, kernel: Rows | None) -> RowEvidence:
+        """See `Nature`; the sides change."""
+        found = self.inner.evidence(kernel)
+        return found._replace(above=lambda v: 0.0 - found.below(-v), below=lambda v: 0.0 - found.above(-v))
 
 
 def _negated(rows: Rows) -> Rows:

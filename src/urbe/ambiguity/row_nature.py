@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from urbe.ambiguity.base import WorstCase
-from urbe.ambiguity.moments import Moments, moments_of_kernel
+from urbe.ambiguity.evidence import RowEvidence, of_minimum
+from urbe.ambiguity.moments import RowMoments, answers_with_itself, moments_of_kernel
+from urbe.ambiguity.nature import WorstCase
 from urbe.ambiguity.scale import exponent, rescaled
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
@@ -59,7 +60,6 @@ class RowNature:
       radius: `(R,)` the set's parameter on each row.
       data: `(E, k)` further numbers per entry.
       everywhere: whether mass may also go to the lowest state outside a row.
-      hint: `(R,)` where the last sweep ended on each row; overwritten by each sweep.
     """
 
     kernel: RowKernel
@@ -68,15 +68,28 @@ class RowNature:
     radius: FloatArray
     data: FloatArray
     everywhere: bool
-    hint: FloatArray
 
     @property
     def accuracy(self) -> float:
         """See `Nature`."""
         return self.kernel.accuracy + (self.rows.longest + 8) * 2.0**-53
 
+    @property
+    def singleton(self) -> bool:
+        """See `Nature`."""
+        return self.kernel.centred and not self.radius.any() and answers_with_itself(self)
+
+    def fresh(self) -> FloatArray | None:
+        """See `Nature`."""
+        return np.zeros(self.rows.n_rows)
+
     def values(
-        self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: FloatArray | None = None
+        self,
+        v: FloatArray,
+        shift: float = 0.0,
+        workers: Workers = SERIAL,
+        out: FloatArray | None = None,
+        memory: FloatArray | None = None,
     ) -> FloatArray:
         """See `Nature`."""
         rows, w = self.rows, self.discount * v
@@ -84,9 +97,10 @@ class RowNature:
         constant = self.discount * shift
         k = 0 if self.kernel.linear else exponent(w, rows.entry_reward)
         if k:
-            small = rescaled(self, -k).values(np.ldexp(w, -k), 0.0, workers)
+            small = rescaled(self, -k).values(np.ldexp(w, -k), 0.0, workers, None, memory)
             out[:] = np.ldexp(small, k) + constant + rows.row_reward
             return out
+        hint = np.zeros(rows.n_rows) if memory is None else memory
         outside = self._outside(w)
         start, successor, p = rows.entry_start, rows.successor, rows.probability
         r, reward = rows.entry_reward, rows.reward
@@ -95,20 +109,20 @@ class RowNature:
             work = np.empty((5, rows.longest))
             self.kernel.sweep(
                 first, last, start, successor, p, r, self.data, self.radius, outside, w, reward, constant,
-                self.hint, work, out,
+                hint, work, out,
             )  # fmt: skip
 
         workers.run(start, task)
         return out
 
-    def worst_case(self, v: FloatArray) -> WorstCase:
+    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:  # noqa: ARG002
         """See `Nature`."""
         rows, w = self.rows, self.discount * v
         k = 0 if self.kernel.linear else exponent(w, rows.entry_reward)
         if k:
             _, kernel, m = rescaled(self, -k).worst_case(np.ldexp(w, -k))
             kernel = replace(kernel, reward=rows.reward)
-            return WorstCase(_values_under(kernel, w), kernel, np.ldexp(m, k))
+            return WorstCase(values_under(kernel, w), kernel, np.ldexp(m, k))
         q, m, sent = np.empty(rows.n_entries), np.empty(rows.n_entries), np.zeros(rows.n_rows)
         self.kernel.minimise(
             rows.entry_start, rows.successor, rows.probability, rows.entry_reward, self.data, self.radius,
@@ -116,17 +130,25 @@ class RowNature:
         )  # fmt: skip
         kernel = Rows(rows.n_states, rows.entry_start, rows.successor, q, rows.reward)
         if sent.any():
-            kernel = _with_receiver(kernel, int(np.argmin(w)), sent)
-        return WorstCase(_values_under(kernel, w), kernel, m)
+            kernel = with_receiver(kernel, int(np.argmin(w)), sent)
+        return WorstCase(values_under(kernel, w), kernel, m)
 
-    def moments(self, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None) -> Moments:
-        """See `Carrier`."""
+    def moments(
+        self,
+        v: FloatArray,
+        shift: float,
+        u: FloatArray,
+        value: FloatArray | None = None,
+        memory: FloatArray | None = None,
+    ) -> RowMoments:
+        """See `Nature`."""
         kernel, rows, w = self.kernel, self.rows, self.discount * v
         k = 0 if self.kernel.linear else exponent(w, rows.entry_reward)
         if k:
             value = self.values(v, shift) if value is None else value
             small = rescaled(self, -k).moments(np.ldexp(w, -k), 0.0, u)
-            return Moments(value, np.ldexp(small.scatter, 2 * k), small.carried)
+            return RowMoments(value, np.ldexp(small.scatter, 2 * k), small.carried)
+        hint = np.zeros(rows.n_rows) if memory is None else memory
         scatter, carried = np.empty(rows.n_rows), np.empty(rows.n_rows)
         u_outside = float(u[np.argmin(w)]) if self.everywhere else 0.0
         work = np.empty((6, rows.longest))
@@ -135,23 +157,23 @@ class RowNature:
             value = np.empty(rows.n_rows)
             kernel.sweep_and_moments(
                 start, successor, p, r, self.data, self.radius, self._outside(w), w, rows.reward,
-                self.discount * shift, u, u_outside, self.hint, work, value, scatter, carried,
+                self.discount * shift, u, u_outside, hint, work, value, scatter, carried,
             )  # fmt: skip
         elif kernel.moments is not None:
-            value = self.values(v, shift) if value is None else value
+            value = self.values(v, shift, memory=hint) if value is None or memory is None else value
             bare = value - self.discount * shift - rows.row_reward
             kernel.moments(
-                start, successor, p, r, self.data, self.radius, self._outside(w), w, u, u_outside, bare, self.hint,
+                start, successor, p, r, self.data, self.radius, self._outside(w), w, u, u_outside, bare, hint,
                 work, scatter, carried,
             )  # fmt: skip
         else:
             return moments_of_kernel(self, v, shift, u, value)
-        return Moments(value, scatter, carried)
+        return RowMoments(value, scatter, carried)
 
     def take(self, chosen: IntArray) -> RowNature:
         """See `Nature`."""
         data = self.data[self.rows.entries_of(chosen)] if self.data.shape[1] else self.data
-        return replace(self, rows=self.rows.take(chosen), radius=self.radius[chosen], data=data, hint=self.hint[chosen])
+        return replace(self, rows=self.rows.take(chosen), radius=self.radius[chosen], data=data)
 
     @property
     def ball_radius(self) -> FloatArray | None:
@@ -194,6 +216,10 @@ class RowNature:
             low = min(outside, float(z.min()))
             out[row] += self.kernel.dual(rows.probability[a:b], z, low, float(self.radius[row]), self.data[a:b])
         return out
+
+    def evidence(self, kernel: Rows | None) -> RowEvidence:
+        """See `Nature`."""
+        return of_minimum(self, kernel)
 
     def _outside(self, w: FloatArray) -> float:
         return float(w.min()) if self.everywhere else np.inf
@@ -240,10 +266,10 @@ def bind_rows(
     elif support == "all":
         rows = mdp.rows
     extra = np.empty((rows.n_entries, 0)) if data is None else np.ascontiguousarray(data(rows))
-    return RowNature(kernel, rows, mdp.discount, radius, extra, everywhere, np.zeros(rows.n_rows))
+    return RowNature(kernel, rows, mdp.discount, radius, extra, everywhere)
 
 
-def _values_under(kernel: Rows, w: FloatArray) -> FloatArray:
+def values_under(kernel: Rows, w: FloatArray) -> FloatArray:
     """`(R,)` sum_j q_j z_j of a kernel for discounted state values w."""
     z = w[kernel.successor]
     entry_reward = kernel.entry_reward
@@ -252,7 +278,7 @@ def _values_under(kernel: Rows, w: FloatArray) -> FloatArray:
     return kernel.row_sums(kernel.probability * z) + kernel.reward
 
 
-def _with_receiver(kernel: Rows, state: int, sent: FloatArray) -> Rows:
+def with_receiver(kernel: Rows, state: int, sent: FloatArray) -> Rows:
     """`kernel` with `sent[k] > 0` added to the probability of `state` in row k."""
     chosen = np.flatnonzero(sent > 0.0)
     # successors increase within a row, so (row, successor) does over all entries

@@ -10,7 +10,9 @@ import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
-from urbe.ambiguity.base import WorstCase
+from urbe.ambiguity.evidence import RowEvidence, of_minimum, of_value
+from urbe.ambiguity.moments import RowMoments, moments_of_kernel
+from urbe.ambiguity.nature import WorstCase
 from urbe.ambiguity.sweep import FAST, named_after, when_called
 from urbe.ambiguity.widen import entry_keys
 from urbe.mdp.rows import Rows
@@ -33,11 +35,13 @@ class ScenarioRule(NamedTuple):
       excess: `(q, members, level, weight) -> float`, how far q is from what nature may choose in a row.
       dual: `(x, level, weight) -> float`, a lower bound on the value from the scenarios' values x in extended
         precision, written independently of `mix`.
+      attained: whether the value is the minimum over a set of distributions, as `excess` measures it.
     """
 
     mix: Callable[..., None]
     excess: Callable[[FloatArray, FloatArray, float, FloatArray], float]
     dual: Callable[[Any, float, FloatArray], float]
+    attained: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +69,22 @@ class ScenarioNature:
         """See `Nature`: a sum over the successors, then one over scenarios with weights that are sums themselves."""
         return (self.rows.longest + 3 * len(self.weight) + 8) * 2.0**-53
 
+    @property
+    def singleton(self) -> bool:
+        """See `Nature`."""
+        return False
+
+    def fresh(self) -> FloatArray | None:
+        """See `Nature`."""
+        return None
+
     def values(
-        self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: FloatArray | None = None
+        self,
+        v: FloatArray,
+        shift: float = 0.0,
+        workers: Workers = SERIAL,
+        out: FloatArray | None = None,
+        memory: FloatArray | None = None,  # noqa: ARG002
     ) -> FloatArray:
         """See `Nature`."""
         out = np.empty(self.rows.n_rows) if out is None else out
@@ -75,7 +93,7 @@ class ScenarioNature:
         out += self.discount * shift
         return out
 
-    def worst_case(self, v: FloatArray) -> WorstCase:
+    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:  # noqa: ARG002
         """See `Nature`; the scenarios do not move with the model, so the sensitivity is zero."""
         rows = self.rows
         value, mixture = np.empty(rows.n_rows), np.zeros((rows.n_rows, len(self.weight)))
@@ -87,6 +105,17 @@ class ScenarioNature:
             np.einsum("ek,ek->e", self.members[entries], mixture[rows.entry_row[entries]], out=q[entries])
         kernel = Rows(rows.n_states, rows.entry_start, rows.successor, q, rows.reward)
         return WorstCase(value + rows.row_reward, kernel, np.zeros(rows.n_entries))
+
+    def moments(
+        self,
+        v: FloatArray,
+        shift: float,
+        u: FloatArray,
+        value: FloatArray | None = None,
+        memory: FloatArray | None = None,
+    ) -> RowMoments:
+        """See `Nature`."""
+        return moments_of_kernel(self, v, shift, u, value, memory)
 
     def take(self, chosen: IntArray) -> ScenarioNature:
         """See `Nature`."""
@@ -123,6 +152,10 @@ class ScenarioNature:
             a, b = rows.entry_start[row : row + 2]
             out[row] += self.rule.dual(z[a:b] @ self.members[a:b], float(self.level[row]), self.weight)
         return out
+
+    def evidence(self, kernel: Rows | None) -> RowEvidence:
+        """See `Nature`; a quantile is no minimum over a set, and its `dual_bound` is the quantile itself."""
+        return of_minimum(self, kernel) if self.rule.attained else of_value(self)
 
     def _mix(self, first: int, last: int, v: FloatArray, value: FloatArray, mixture: FloatArray | None) -> None:
         self.rule.mix(
@@ -264,5 +297,5 @@ def _tail(x: Any, level: float, weight: FloatArray) -> float:
 
 
 CLOSEST = ScenarioRule(make_mix(_weigh_tail), _distance_to_closest, _lowest)
-QUANTILE = ScenarioRule(make_mix(_weigh_quantile), _distance_to_closest, _quantile)
+QUANTILE = ScenarioRule(make_mix(_weigh_quantile), _distance_to_closest, _quantile, attained=False)
 TAIL = ScenarioRule(CLOSEST.mix, _distance_to_mixtures, _tail)

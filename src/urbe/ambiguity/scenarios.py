@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks, memory
+from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.scenario_nature import CLOSEST, QUANTILE, TAIL, ScenarioNature, ScenarioRule
 from urbe.ambiguity.widen import entry_keys, widened_rows
 from urbe.mdp.model import MDP
@@ -31,7 +32,7 @@ Kernels = ArrayLike | Sequence[MDP]
 
 
 @dataclass(frozen=True, eq=False)
-class Scenarios:
+class Scenarios(RectangularSet):
     """U(s, a) = {p_1(s, a), .., p_K(s, a)}: the worst of finitely many models, row by row.
 
     The model's own kernel is a member only when it is one of `kernels`; rewards are always the model's own.
@@ -51,12 +52,12 @@ class Scenarios:
     kernels: Any
 
     def bind(self, mdp: MDP) -> ScenarioNature:
-        """See `AmbiguitySet`."""
+        """See `RectangularSet`."""
         return _bind(CLOSEST, mdp, self.kernels, 0.0, None)
 
 
 @dataclass(frozen=True, eq=False)
-class ValueAtRisk:
+class ValueAtRisk(RectangularSet):
     """Q(s, a) = the lower `level`-quantile of p_k . z over scenarios: smallest x with P(p_k . z <= x) >= level.
 
     Level 0 is the lowest scenario and level 1 the highest. Nature's kernel is the scenario at the quantile.
@@ -76,12 +77,16 @@ class ValueAtRisk:
         checks.numbers("level", self.level)
 
     def bind(self, mdp: MDP) -> ScenarioNature:
-        """See `AmbiguitySet`."""
+        """See `RectangularSet`."""
         return _bind(QUANTILE, mdp, self.kernels, self.level, self.weights)
+
+    def choices(self) -> RectangularSet:
+        """See `RectangularSet`; the quantile may be attained at any scenario."""
+        return Scenarios(self.kernels)
 
 
 @dataclass(frozen=True, eq=False)
-class ConditionalValueAtRisk:
+class ConditionalValueAtRisk(RectangularSet):
     """Q(s, a) = the mean of the lowest `level` of p_k . z over scenarios.
 
     It is the worst case over the mixtures sum_k y_k p_k with 0 <= y_k <= weight_k / level and sum y = 1. Level 1 is
@@ -101,7 +106,7 @@ class ConditionalValueAtRisk:
         checks.numbers("level", self.level)
 
     def bind(self, mdp: MDP) -> ScenarioNature:
-        """See `AmbiguitySet`."""
+        """See `RectangularSet`."""
         return _bind(TAIL, mdp, self.kernels, self.level, self.weights)
 
 

@@ -22,10 +22,12 @@ from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.ambiguity import wasserstein_kernels as kernels
-from urbe.ambiguity.base import WorstCase
 from urbe.ambiguity.cuts import balanced, dual_by_bisection
-from urbe.ambiguity.moments import Moments
-from urbe.ambiguity.row_nature import _values_under
+from urbe.ambiguity.evidence import RowEvidence, of_minimum
+from urbe.ambiguity.moments import RowMoments, answers_with_itself
+from urbe.ambiguity.nature import WorstCase
+from urbe.ambiguity.rectangular import RectangularSet
+from urbe.ambiguity.row_nature import values_under
 from urbe.ambiguity.scale import exponent, rescaled
 from urbe.ambiguity.transport import transport_excess
 from urbe.ambiguity.widen import entry_keys
@@ -36,7 +38,7 @@ from urbe.workers import SERIAL, Workers
 
 
 @dataclass(frozen=True, eq=False)
-class WassersteinBall:
+class WassersteinBall(RectangularSet):
     """U(s, a) = {q in simplex : W(pbar(s, a), q) <= radius(s, a)}, the 1-Wasserstein distance for `metric`.
 
     Args:
@@ -61,7 +63,7 @@ class WassersteinBall:
         checks.numbers("metric", self.metric)
 
     def bind(self, mdp: MDP) -> WassersteinNature:
-        """See `AmbiguitySet`."""
+        """See `RectangularSet`."""
         checks.one_of("support", self.support, ("nominal", "all"))
         radius = mdp.per_row("radius", self.radius)
         checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)
@@ -79,7 +81,7 @@ class WassersteinBall:
                 )
         shared = (everywhere or rows.is_dense) and not rows.rewards_successors
         order = np.argsort(metric, axis=1, kind="stable").astype(np.int32) if shared else None
-        return WassersteinNature(rows, mdp.discount, radius, metric, order, np.zeros(rows.n_rows))
+        return WassersteinNature(rows, mdp.discount, radius, metric, order)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +94,6 @@ class WassersteinNature:
       radius: `(R,)`.
       metric: `(S, S)`.
       order: `(S, S)` the states by distance from each state, when every state may receive mass; else None.
-      hint: `(R,)` each row's multiplier in the last sweep; overwritten by each sweep.
     """
 
     rows: Rows
@@ -100,56 +101,68 @@ class WassersteinNature:
     radius: FloatArray
     metric: FloatArray
     order: IntArray | None
-    hint: FloatArray
 
     @property
     def accuracy(self) -> float:
         """See `Nature`: as for `WeightedL1Ball`, sums of n terms in values, costs and shares of two plans."""
         return 9.0 * (self.rows.longest + 8) * 2.0**-53
 
+    @property
+    def singleton(self) -> bool:
+        """See `Nature`."""
+        return not self.radius.any() and answers_with_itself(self)
+
+    def fresh(self) -> FloatArray | None:
+        """See `Nature`."""
+        return np.zeros(self.rows.n_rows)
+
     @cached_property
     def _donors(self) -> IntArray:
         return np.unique(self.rows.successor)
 
     def values(
-        self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: FloatArray | None = None
+        self,
+        v: FloatArray,
+        shift: float = 0.0,
+        workers: Workers = SERIAL,
+        out: FloatArray | None = None,
+        memory: FloatArray | None = None,
     ) -> FloatArray:
         """See `Nature`."""
         rows, w = self.rows, self.discount * v
         out = np.empty(rows.n_rows) if out is None else out
         k = exponent(w, rows.entry_reward)
         if k:
-            small = rescaled(self, -k).values(np.ldexp(w, -k), 0.0, workers)
+            small = rescaled(self, -k).values(np.ldexp(w, -k), 0.0, workers, None, memory)
             out[:] = np.ldexp(small, k) + rows.row_reward + self.discount * shift
             return out
+        hint = np.zeros(rows.n_rows) if memory is None else memory
         start, successor, p, r = rows.entry_start, rows.successor, rows.probability, rows.entry_reward
         if self.order is None:
 
             def task(first: int, last: int) -> None:
                 z = np.empty(rows.longest)
-                kernels.sweep_within(
-                    first, last, start, successor, p, r, w, self.metric, self.radius, self.hint, z, out
-                )
+                kernels.sweep_within(first, last, start, successor, p, r, w, self.metric, self.radius, hint, z, out)
 
         else:
             hull = kernels.envelopes(self._donors, self.order, self.metric, w)
 
             def task(first: int, last: int) -> None:
-                kernels.sweep_anywhere(first, last, start, successor, p, hull, self.radius, self.hint, out)
+                kernels.sweep_anywhere(first, last, start, successor, p, hull, self.radius, hint, out)
 
         workers.run(start, task)
         out += rows.row_reward
         out += self.discount * shift
         return out
 
-    def worst_case(self, v: FloatArray) -> WorstCase:
+    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:  # noqa: ARG002
         """See `Nature`."""
         rows, w = self.rows, self.discount * v
         k = exponent(w, rows.entry_reward)
         if k:
             _, kernel, m = rescaled(self, -k).worst_case(np.ldexp(w, -k))
             kernel = replace(kernel, reward=rows.reward)
-            return WorstCase(_values_under(kernel, w), kernel, np.ldexp(m, k))
+            return WorstCase(values_under(kernel, w), kernel, np.ldexp(m, k))
         dear, cheap = np.empty(rows.n_entries, dtype=np.int64), np.empty(rows.n_entries, dtype=np.int64)
         share, m = np.empty(rows.n_rows), np.empty(rows.n_entries)
         start, successor, p = rows.entry_start, rows.successor, rows.probability
@@ -169,30 +182,36 @@ class WassersteinNature:
             kernel = Rows(rows.n_states, start, successor, q, rows.reward)
         else:  # receivers are states
             kernel = _collect(rows, np.tile(rows.entry_row, 2), receiver, moved)
-        return WorstCase(_values_under(kernel, w), kernel, m)
+        return WorstCase(values_under(kernel, w), kernel, m)
 
-    def moments(self, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None) -> Moments:
-        """See `Carrier`."""
+    def moments(
+        self,
+        v: FloatArray,
+        shift: float,
+        u: FloatArray,
+        value: FloatArray | None = None,
+        memory: FloatArray | None = None,
+    ) -> RowMoments:
+        """See `Nature`."""
         rows, w = self.rows, self.discount * v
         value, scatter, carried = (np.empty(rows.n_rows) for _ in range(3))
+        hint = np.zeros(rows.n_rows) if memory is None else memory
         start, successor, p, work = rows.entry_start, rows.successor, rows.probability, np.empty((2, rows.longest))
         if self.order is None:
             kernels.moments_within(
-                start, successor, p, rows.entry_reward, w, u, self.metric, self.radius, self.hint, work, value,
+                start, successor, p, rows.entry_reward, w, u, self.metric, self.radius, hint, work, value,
                 scatter, carried,
             )  # fmt: skip
         else:
             hull = kernels.envelopes(self._donors, self.order, self.metric, w)
-            kernels.moments_anywhere(
-                start, successor, p, hull, u, self.radius, self.hint, work, value, scatter, carried
-            )
+            kernels.moments_anywhere(start, successor, p, hull, u, self.radius, hint, work, value, scatter, carried)
         value += rows.row_reward
         value += self.discount * shift
-        return Moments(value, scatter, carried)
+        return RowMoments(value, scatter, carried)
 
     def take(self, chosen: IntArray) -> WassersteinNature:
         """See `Nature`."""
-        return replace(self, rows=self.rows.take(chosen), radius=self.radius[chosen], hint=self.hint[chosen])
+        return replace(self, rows=self.rows.take(chosen), radius=self.radius[chosen])
 
     @property
     def ball_radius(self) -> FloatArray | None:
@@ -237,6 +256,10 @@ class WassersteinNature:
                 cost = cost[:, donors]
             out[row] += dual_by_bisection(p, z, cost, float(self.radius[row]))
         return out
+
+    def evidence(self, kernel: Rows | None) -> RowEvidence:
+        """See `Nature`."""
+        return of_minimum(self, kernel)
 
 
 def _metric(value: ArrayLike, n_states: int) -> FloatArray:

@@ -21,6 +21,7 @@ from numba.extending import register_jitable
 from urbe import checks
 from urbe.ambiguity.cuts import balanced, dual_by_bisection, make_search
 from urbe.ambiguity.moments import make_sweep_and_moments
+from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import make_minimiser, make_sweep
 from urbe.mdp.model import MDP
@@ -29,7 +30,7 @@ from urbe.types import FloatArray, Support
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedL1Ball:
+class WeightedL1Ball(RectangularSet):
     """U(s, a) = {q in simplex : sum_j w_j |q_j - pbar_j(s, a)| <= radius(s, a)}.
 
     A high weight holds a probability close to the model's; with all weights one this is `L1Ball`. A row of n
@@ -58,7 +59,7 @@ class WeightedL1Ball:
         checks.numbers("weights", self.weights)
 
     def bind(self, mdp: MDP) -> RowNature:
-        """See `AmbiguitySet`."""
+        """See `RectangularSet`."""
         checks.one_of("support", self.support, ("nominal", "all"))
         radius = mdp.per_row("radius", self.radius)
         checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)
@@ -78,9 +79,7 @@ class WeightedL1Ball:
         nature = bind_rows(KERNEL, mdp, radius, support=self.support, data=data)
         # a plan's value and cost, and the share of each, are sums of n terms; lam times a cost is at most 2 max |z|
         accuracy = 8.0 * (nature.rows.longest + 8) * 2.0**-53
-        return RowNature(
-            KERNEL._replace(accuracy=accuracy), nature.rows, nature.discount, radius, nature.data, False, nature.hint
-        )
+        return RowNature(KERNEL._replace(accuracy=accuracy), nature.rows, nature.discount, radius, nature.data, False)
 
 
 def _entry_weights(weights: FloatArray, mdp: MDP, rows: Rows) -> FloatArray:

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from urbe.ambiguity.base import AmbiguitySet
 from urbe.ambiguity.kl import KLBall
 from urbe.ambiguity.l1 import L1Ball
+from urbe.ambiguity.operator import AmbiguitySet
 from urbe.experiments.base import everywhere
 from urbe.experiments.models import MODELS
 from urbe.mdp.evaluate import start_weights

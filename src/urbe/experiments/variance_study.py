@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from urbe.ambiguity import (
-    AmbiguitySet,
     Chi2Ball,
     Contamination,
     Exact,
@@ -35,15 +34,16 @@ from urbe.ambiguity import (
     WassersteinBall,
     WeightedL1Ball,
 )
-from urbe.bellman.local import Bound, Count
-from urbe.bellman.local_draws import MonteCarlo
+from urbe.ambiguity.rectangular import RectangularSet
 from urbe.experiments.base import everywhere
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.posteriors.dirichlet import Posterior
 from urbe.rng import stream
-from urbe.solvers.variance import value_variance
 from urbe.types import FloatArray, IntArray
+from urbe.variance.local import Bound, Count
+from urbe.variance.local_draws import MonteCarlo
+from urbe.variance.value_variance import value_variance
 
 if TYPE_CHECKING:
     from urbe.report.content import Section
@@ -60,7 +60,7 @@ COPIES = 25
 """Draws solved at once, as one model of so many copies."""
 SEED = 2019
 
-MakeSet = Callable[[float, int], AmbiguitySet]
+MakeSet = Callable[[float, int], RectangularSet]
 
 
 def _place(n_states: int) -> IntArray:
@@ -68,11 +68,11 @@ def _place(n_states: int) -> IntArray:
     return np.arange(n_states) % (LAYERS * WIDTH + 1)
 
 
-def _weighted(radius: float, n_states: int) -> AmbiguitySet:
+def _weighted(radius: float, n_states: int) -> RectangularSet:
     return WeightedL1Ball(radius, 0.5 + _place(n_states) % WIDTH / 2.0)
 
 
-def _transport(radius: float, n_states: int) -> AmbiguitySet:
+def _transport(radius: float, n_states: int) -> RectangularSet:
     place = _place(n_states)
     return WassersteinBall(radius, np.abs(np.subtract.outer(place, place)) / WIDTH)
 
@@ -218,7 +218,7 @@ def layered_model(rng: np.random.Generator) -> MDP:
 
 
 def drawn_values(
-    posterior: Posterior, draws: FloatArray, make: Callable[[int], AmbiguitySet], policy: IntArray | FloatArray
+    posterior: Posterior, draws: FloatArray, make: Callable[[int], RectangularSet], policy: IntArray | FloatArray
 ) -> FloatArray:
     """`(K, R)` robust values of the pairs at the first step when the centre is a draw.
 

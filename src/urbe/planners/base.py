@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from urbe.ambiguity.base import AmbiguitySet
+from urbe.ambiguity.operator import AmbiguitySet
 from urbe.mdp.model import MDP
 from urbe.posteriors.dirichlet import Posterior
 from urbe.solvers.solution import Solution

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from urbe import checks
-from urbe.ambiguity.base import AmbiguitySet
+from urbe.ambiguity.operator import AmbiguitySet
 from urbe.mdp.evaluate import start_weights
 from urbe.mdp.model import MDP
 from urbe.planners.base import PlanningMethod, Task

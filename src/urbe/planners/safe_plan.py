@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from urbe.ambiguity.base import AmbiguitySet
+from urbe.ambiguity.operator import AmbiguitySet
 from urbe.mdp.model import MDP
 from urbe.planners.base import PlanningMethod
 from urbe.planners.held_out import HeldOut

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from urbe import checks
-from urbe.ambiguity.base import check_set
+from urbe.ambiguity.operator import check_set
 from urbe.mdp.model import MDP, check_model
 from urbe.solvers.methods import BackwardInduction
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from urbe.bellman.operators import ROUNDING, Bellman, underflow
+from urbe.ambiguity.operator import ROUNDING, Iterated, underflow
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray
 
@@ -47,23 +47,23 @@ class Bounds(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Bracket:
+class BoundRule:
     """Turns sweeps into bounds.
 
     Args:
-      bellman: the operator, for its rounding error.
+      operator: T, for its rounding error.
       later: `(S,)` longest expected time to the end after the first step; None with discounting.
       rule: "span" as above, or "residual": |V* - T v| <= gamma/(1-gamma) max |d|.
     """
 
-    bellman: Bellman
+    operator: Iterated
     later: FloatArray | None = None
     rule: str = "span"
 
     def __call__(self, v: FloatArray, new: FloatArray) -> Bounds:
         """Bounds from v and T v."""
-        error = self.bellman.error(v)
-        lo, hi = spread_of(v, new, self.bellman.mdp.terminal)
+        error = self.operator.error(v)
+        lo, hi = spread_of(v, new, self.operator.mdp.terminal)
         if self.rule == "residual":
             lo, hi = -max(-lo, hi), max(-lo, hi)
         spread = hi - lo
@@ -73,7 +73,7 @@ class Bracket:
         # the additions below round once more
         size = float(np.abs(new).max(initial=0.0)) + float(np.abs(low).max()) + float(np.abs(high).max())
         slack = error + 4.0 * ROUNDING * size + underflow(size)
-        terminal = self.bellman.mdp.terminal
+        terminal = self.operator.mdp.terminal
         lower, upper = new + low - slack, new + high + slack
         shift = 0.5 * (low + high)
         value = new + shift
@@ -86,11 +86,11 @@ class Bracket:
         """How often a change is repeated at most; at least, where it narrows the bounds."""
         if self.later is not None:
             return np.zeros_like(self.later) if inward else self.later
-        mass = self.bellman.mdp.rows.mass_error
-        gamma = self.bellman.mdp.discount * (1.0 - mass if inward else 1.0 + mass)
+        mass = self.operator.mdp.rows.mass_error
+        gamma = self.operator.mdp.discount * (1.0 - mass if inward else 1.0 + mass)
         if gamma >= 1.0:
             raise ValueError(
-                f"discount is {self.bellman.mdp.discount!r}: too near 1 to certify anything, since rows sum to one "
+                f"discount is {self.operator.mdp.discount!r}: too near 1 to certify anything, since rows sum to one "
                 f"only within {mass:.1e}. Use discount=1 (total reward; the model must end) or a smaller discount."
             )
         return gamma / (1.0 - gamma)

@@ -5,11 +5,9 @@ With nature's kernel q, checked to lie in the set, and the policy pi of the solu
     upper + max(0, max_s (T_q upper - upper)) / (1 - gamma)   >=  V*,      T_q u = max_a  r + gamma q . u
     lower + min(0, min_s (D_pi lower - lower)) / (1 - gamma)  <=  V_pi <= V*
 
-where D_pi bounds T_pi from below by weak duality (`Nature.dual_bound`). The first holds because q is only one of
-nature's choices, the second because T_pi is monotone. Where nature helps instead (`Optimistic`), kernel and dual change
-sides. Where the actions of a state share a budget, the kernel must hold every action to the level of its state, and
-D_pi is the Lagrangian of the budget (`StateNature.policy_bound`). Without discounting 1 / (1 - gamma) becomes a bound
-on the expected time to the end, itself re-checked. `urbe.solvers.evidence` has the bounds on one step.
+where D_pi bounds T_pi from below by weak duality. The first holds because q is only one of nature's choices, the second
+because T_pi is monotone. Both bounds on one step are the set's own (`Operator.evidence`). Without discounting
+1 / (1 - gamma) becomes a bound on the expected time to the end, itself re-checked.
 """
 
 from __future__ import annotations
@@ -18,17 +16,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from urbe import checks
-from urbe.ambiguity.base import AmbiguitySet, Nature
-from urbe.ambiguity.s_rectangular import SRectangular, StateNature
-from urbe.bellman.operators import UNDERFLOW, FixedPolicyBellman, RectangularBellman
-from urbe.bellman.state_rectangular import StateBellman
-from urbe.mdp.evaluate import policy_rows
+from urbe.ambiguity.evidence import largest_value, mass_error
+from urbe.ambiguity.operator import UNDERFLOW, AmbiguitySet, Evidence, Operator, Policy
 from urbe.mdp.model import MDP
+from urbe.mdp.rows import Rows
 from urbe.solvers.arguments import check_problem
-from urbe.solvers.evidence import Extended, Problem, duration, evidence_of, geometric
+from urbe.solvers.duration import longest_duration
 from urbe.solvers.solution import Solution
+from urbe.solvers.solve import given_policy
 from urbe.types import FloatArray
 
 TOLERANCE = 1e-12
@@ -67,9 +65,7 @@ class Certificate:
         return self.statement
 
 
-def certify(
-    solution: Solution, mdp: MDP | None = None, nature: AmbiguitySet | SRectangular | None = None
-) -> Certificate:
+def certify(solution: Solution, mdp: MDP | None = None, nature: AmbiguitySet | None = None) -> Certificate:
     """Proves a solution's bounds anew, from its arrays `lower`, `upper`, `policy` and nature's kernel.
 
     Every row is visited in plain Python, so this is far slower than `solve`.
@@ -77,12 +73,10 @@ def certify(
     Args:
       solution: from `solve` or `evaluate_policy`.
       mdp: the model the bounds should hold for; by default the one the solution carries.
-      nature: the set; by default the one the solution carries. With discount 1 it has to be given, unless the model
-        was solved as it is.
+      nature: the set; by default the one the solution carries.
 
     Raises:
-      ValueError: the set is needed but not given, or the process need not end without discounting.
-      TypeError: the solution's operator is not one of this library.
+      ValueError: a model is given without a set, or the process need not end without discounting.
 
     >>> import urbe
     >>> solution = urbe.solve(urbe.library.riverswim(6, discount=0.95), urbe.L1Ball(0.1))
@@ -90,38 +84,31 @@ def certify(
     True
     """
     checks.kind("solution", solution, isinstance(solution, Solution), "a solution of solve or evaluate_policy")
+    model = solution.operator.mdp if mdp is None else mdp
+    operator = solution.operator
     if mdp is not None or nature is not None:
-        check_problem(solution.bellman.mdp if mdp is None else mdp, nature, None)
-    bellman = solution.bellman
-    base = bellman.bellman if isinstance(bellman, FixedPolicyBellman) else bellman
-    model = bellman.mdp if mdp is None else mdp
+        check_problem(model, nature, None)
+        if nature is None:
+            raise ValueError("mdp is given but nature is not: give the set too, or neither.")
     if model.n_states != np.shape(solution.value)[-1]:
         raise ValueError(f"mdp has {model.n_states} states, but the solution has {np.shape(solution.value)[-1]}.")
-    bound: Nature | StateNature
     if nature is not None:
-        bound = nature.bind(model)
-    elif mdp is not None:
-        raise ValueError("mdp is given but nature is not: give the set too, or neither.")
-    elif isinstance(base, RectangularBellman | StateBellman):
-        bound = base.nature
-    else:
-        raise TypeError(f"The solution is one of {type(base).__name__}, whose set is not known here: give nature=.")
-    problem = Problem(model, bound, nature, isinstance(bellman, FixedPolicyBellman))
-    return _certify_horizon(solution, problem) if solution.value.ndim > 1 else _certify_stationary(solution, problem)
+        operator = nature.operator(model)
+    return _certify_horizon(solution, operator) if solution.value.ndim > 1 else _certify_stationary(solution, operator)
 
 
-def _certify_stationary(solution: Solution, problem: Problem) -> Certificate:
-    mdp = problem.mdp
-    evidence = evidence_of(problem, solution.kernel.rows)
-    steps = duration(problem) if mdp.discount == 1.0 else geometric(problem)
-    weights = policy_rows(mdp, solution.policy)
+def _certify_stationary(solution: Solution, operator: Operator) -> Certificate:
+    mdp = operator.mdp
+    evidence = _evidence(operator, solution.kernel.rows, solution.optimal)
+    steps = _duration(operator) if mdp.discount == 1.0 else _geometric(mdp)
+    policy = given_policy(mdp, solution.policy)
     lower, upper = (np.where(mdp.terminal, 0.0, bound) for bound in (solution.lower, solution.upper))
     with np.errstate(invalid="ignore"):
-        fall = evidence.below(lower, weights) - lower
-        rise = evidence.above(upper, weights) - upper
+        fall = evidence.below(lower, policy) - lower
+        rise = evidence.above(upper, policy) - upper
     # a NaN proves nothing; in double precision the smallest of these differences would vanish
     down, up = (x.max(initial=0.0) if not np.isnan(x).any() else np.longdouble(np.inf) for x in (-fall, rise))
-    tolerance = _tolerance(solution, problem, float(steps.max(initial=1.0)))
+    tolerance = _tolerance(solution, mdp, float(steps.max(initial=1.0)))
     with np.errstate(invalid="ignore"):
         proven_lower, proven_upper = _outward(lower, -down, steps), _outward(upper, up, steps)
     for proven in (proven_lower, proven_upper):
@@ -130,22 +117,54 @@ def _certify_stationary(solution: Solution, problem: Problem) -> Certificate:
     return _judge(solution, proven_lower, proven_upper, tolerance, evidence.excess, [evidence.failure], blame)
 
 
-def _certify_horizon(solution: Solution, problem: Problem) -> Certificate:
+def _certify_horizon(solution: Solution, operator: Operator) -> Certificate:
     """V_H = 0 and step by step backwards: nothing has to be guessed, so the bounds are rebuilt from the end."""
-    mdp, horizon = problem.mdp, len(solution.policy)
+    mdp, horizon = operator.mdp, len(solution.policy)
     lower, upper = np.zeros((horizon + 1, mdp.n_states)), np.zeros((horizon + 1, mdp.n_states))
     excess = -np.inf
     failures: list[str | None] = []
     for step in range(horizon - 1, -1, -1):
-        evidence = evidence_of(problem, solution.kernel_at(step).rows)
-        weights = policy_rows(mdp, solution.policy[step])
-        below, above = evidence.below(lower[step + 1], weights), evidence.above(upper[step + 1], weights)
+        evidence = _evidence(operator, solution.kernel_at(step).rows, solution.optimal)
+        policy = given_policy(mdp, solution.policy[step])
+        below, above = evidence.below(lower[step + 1], policy), evidence.above(upper[step + 1], policy)
         lower[step], upper[step] = _outward(below, 0.0, np.zeros(1)), _outward(above, 0.0, np.zeros(1))
         excess = max(excess, evidence.excess)
         if evidence.failure is not None:
             failures.append(f"Step {step}: {evidence.failure}")
-    tolerance = _tolerance(solution, problem, float(horizon))
+    tolerance = _tolerance(solution, mdp, float(horizon))
     return _judge(solution, lower, upper, tolerance, excess, failures)
+
+
+def _evidence(operator: Operator, kernel: Rows, optimal: bool) -> Evidence:
+    """The operator's evidence, once the kernel is one of the model's shape."""
+    mdp = operator.mdp
+    if kernel.n_rows == mdp.n_rows and kernel.n_states == mdp.n_states:
+        return operator.evidence(kernel, optimal)
+    found = f"nature's kernel has {kernel.n_rows} rows over {kernel.n_states} states"
+    failure = f"{found}, expected {mdp.n_rows} over {mdp.n_states}."
+    return operator.evidence(None, optimal)._replace(excess=np.inf, failure=failure)
+
+
+def _geometric(mdp: MDP) -> FloatArray:
+    """`(S,)` 1 / (1 - gamma), with gamma as large as rows that do not quite sum to one make it."""
+    gamma = mdp.discount * (1.0 + mass_error(mdp.rows) + 2.0**-50)
+    if gamma >= 1.0:
+        raise ValueError(f"discount is {mdp.discount!r}, too near 1 for rows that sum to one up to rounding.")
+    return np.full(mdp.n_states, 1.0 / (1.0 - gamma))
+
+
+def _duration(operator: Operator) -> FloatArray:
+    """`(S,)` w >= 1 + max_a max_q q . w, the expected time to the end: the solver's, checked against duality."""
+    terminal = operator.mdp.terminal
+    w = np.where(terminal, 0.0, longest_duration(operator))
+    above = operator.clock().evidence(None, optimal=True).above(w, Policy(np.zeros(0, dtype=np.int64)))
+    left = float((above - w).max(initial=0.0))
+    if not left < 0.5:
+        raise ValueError(
+            f"discount is 1 and the time w to the end is not proven: 1 + max q . w is {left:.3g} above it."
+        )
+    steps: FloatArray = w / (1.0 - left)
+    return steps
 
 
 def _judge(
@@ -176,13 +195,13 @@ def _judge(
     return Certificate(lower, upper, not found, tolerance, excess, tuple(found))
 
 
-def _tolerance(solution: Solution, problem: Problem, steps: float) -> float:
+def _tolerance(solution: Solution, mdp: MDP, steps: float) -> float:
     """TOLERANCE for values of the size claimed, though of no more than rewards can add up to; NaN for NaN."""
-    size = problem.size(solution.lower, solution.upper, solution.value)
-    return steps * (TOLERANCE * min(size, (1.0 + steps) * problem.mdp.rows.largest_reward) + 4.0 * UNDERFLOW)
+    size = largest_value(mdp.rows, mdp.discount, solution.lower, solution.upper, solution.value)
+    return steps * (TOLERANCE * min(size, (1.0 + steps) * mdp.rows.largest_reward) + 4.0 * UNDERFLOW)
 
 
-def _outward(bound: Extended | FloatArray, by: Any, steps: FloatArray) -> FloatArray:
+def _outward(bound: NDArray[np.longdouble] | FloatArray, by: Any, steps: FloatArray) -> FloatArray:
     """bound + by * steps in double precision; the one rounding is far below TOLERANCE."""
     moved = bound + np.longdouble(by) * steps if by else bound + np.zeros(1)
     return np.asarray(moved, dtype=np.float64)

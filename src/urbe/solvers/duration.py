@@ -8,56 +8,41 @@ in certified bounds. Where no finite w exists some policy and model never end, a
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from urbe.ambiguity.base import AmbiguitySet
-from urbe.ambiguity.optimistic import Optimistic
-from urbe.ambiguity.s_rectangular import SRectangular
-from urbe.ambiguity.scenarios import Scenarios, ValueAtRisk
-from urbe.bellman.operators import RectangularBellman
+from urbe.ambiguity.operator import Operator
 from urbe.mdp.model import MDP
-from urbe.mdp.rows import Rows
 from urbe.solvers.evaluation import Setting, live_system
 from urbe.solvers.linear import plan, solve_system
 from urbe.types import FloatArray
-from urbe.workers import Workers
+from urbe.workers import SERIAL, Workers
 
 LONGEST = 1e13
 MOST_STEPS = 1000
 
 
-def longest_duration(mdp: MDP, nature: AmbiguitySet | SRectangular, workers: Workers) -> FloatArray:
+def longest_duration(operator: Operator, workers: Workers = SERIAL) -> FloatArray:
     """`(S,)` w as above, checked by one sweep; raises ValueError when the process need not end."""
-    # a budget shared by the actions of a state is contained in one for each of them
-    nature = nature.relaxed(mdp) if isinstance(nature, SRectangular) else nature
-    clock = replace(mdp, rows=_unit_rewards(mdp.rows), discount=1.0)
-    bellman = RectangularBellman(clock, _longest(nature).bind(clock))
+    clock, mdp, memory = operator.clock(), operator.mdp, None
     setting = Setting(1.0, mdp.terminal, workers)
     live = ~mdp.terminal
     w = np.zeros(mdp.n_states)
     for _ in range(MOST_STEPS):
-        improvement = bellman.improve(w, workers)
+        improvement = clock.improve(w, memory, workers)
+        memory = improvement.memory
         # w = 1 + (q w) up to a thousandth is enough: dividing by what is left over makes it a bound
         growth = float((improvement.value - w)[live].max(initial=0.0))
         if growth <= 1e-3:
-            bound: FloatArray = w / (1.0 - growth - 2.0 * bellman.error(w))
+            bound: FloatArray = w / (1.0 - growth - 2.0 * clock.error(w))
             return bound
-        frozen = live_system(bellman.policy(improvement.weights).freeze(w), setting)
-        solved = solve_system(frozen.matrix, frozen.reward, 1.0, plan(frozen.matrix))
+        following, known = clock.against(improvement.policy, memory)
+        system = live_system(following.linear_system(w, known), setting)
+        solved = solve_system(system.matrix, system.reward, 1.0, plan(system.matrix))
         if solved is None or not (solved >= 1.0 - 1e-6).all() or solved.max() > LONGEST:
             raise ValueError(_endless(mdp, solved, live))
         w = np.zeros(mdp.n_states)
         w[live] = solved
     raise ValueError(_endless(mdp, None, live))
-
-
-def _longest(nature: AmbiguitySet) -> Optimistic:
-    """The same kernels, chosen to last, whatever nature's own aim; a quantile may be attained at any scenario."""
-    while isinstance(nature, Optimistic):
-        nature = nature.set
-    return Optimistic(Scenarios(nature.kernels) if isinstance(nature, ValueAtRisk) else nature)
 
 
 def _endless(mdp: MDP, solved: FloatArray | None, live: np.ndarray) -> str:
@@ -71,7 +56,3 @@ def _endless(mdp: MDP, solved: FloatArray | None, live: np.ndarray) -> str:
         "state under every model nature may choose. Use a discount below 1, BackwardInduction(horizon=...), or a "
         "smaller set."
     )
-
-
-def _unit_rewards(rows: Rows) -> Rows:
-    return Rows(rows.n_states, rows.entry_start, rows.successor, rows.probability, np.ones_like(rows.reward))

@@ -1,6 +1,6 @@
 """Robust evaluation of a policy, to a given spread: by sweeps, or by Newton steps where chains mix slowly.
 
-A Newton step freezes nature's answer and solves the linear system of policy and nature together. For a fixed policy
+A Newton step holds nature's answer fixed and solves the linear system of policy and nature together. For a fixed policy
 this is policy iteration of nature, which converges monotonically from above; no cycling can occur.
 """
 
@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from urbe.bellman.operators import Evaluator, Frozen
+from urbe.ambiguity.operator import LinearSystem, Memory, PolicyOperator
 from urbe.solvers.bounds import spread_of
 from urbe.solvers.linear import Plan, plan, solve_system
 from urbe.types import BoolArray, FloatArray
@@ -31,7 +31,7 @@ LITTLE_GAIN = 0.8
 LONGEST_PAUSE = 256
 """Improvements between two attempts at Newton steps where they have not paid."""
 NEWTON_SHRINK = 0.2
-"""Share of the improvement's spread at which Newton steps may end: dear steps are better spent on better policies."""
+"""Share of the improvement's spread at which Newton steps may end: they are expensive, better policies gain more."""
 IDLE_SWEEPS = 16
 """Sweeps in a row without a new least spread after which more are of no use, once it is down to noise."""
 NOISE = 1e-11
@@ -41,11 +41,12 @@ FADING = 2.0**-1010
 
 
 class Evaluated(NamedTuple):
-    """Where an evaluation ended: values, the spread of the last change, and policy sweeps used."""
+    """Where an evaluation ended: values, the spread of the last change, policy sweeps used, what they learned."""
 
     value: FloatArray
     spread: float
     sweeps: int
+    memory: Memory
 
 
 class Setting(NamedTuple):
@@ -59,26 +60,21 @@ class Setting(NamedTuple):
 class Evaluation(Protocol):
     """A way to move `v` towards the fixed point of T_pi."""
 
-    def __call__(
-        self, evaluator: Evaluator, v: FloatArray, spread: float, target: float, setting: Setting
-    ) -> Evaluated:
-        """From v, whose spread is known, until it is at most `target`."""
+    def __call__(self, operator: PolicyOperator, start: Evaluated, target: float, setting: Setting) -> Evaluated:
+        """From `start`, whose spread is known, until it is at most `target`."""
 
 
 def fixed_sweeps(sweeps: int) -> Evaluation:
     """`sweeps` applications of T_pi, whatever they reach (modified policy iteration)."""
 
-    def evaluate(evaluator: Evaluator, v: FloatArray, spread: float, target: float, setting: Setting) -> Evaluated:
-        done, best, idle = 0, spread, 0
-        while done < sweeps:
-            new = evaluator.apply(v, setting.workers)
-            done += 1
-            lo, hi = spread_of(v, new, setting.terminal)
-            v, spread = new, hi - lo
-            best, idle = (spread, 0) if spread < best else (best, idle + 1)
-            if spread <= target or _rounding_wins(idle, spread, v):
+    def evaluate(operator: PolicyOperator, start: Evaluated, target: float, setting: Setting) -> Evaluated:
+        at, best, idle = start._replace(sweeps=0), start.spread, 0
+        while at.sweeps < sweeps:
+            at = _sweep(operator, at, setting)
+            best, idle = (at.spread, 0) if at.spread < best else (best, idle + 1)
+            if at.spread <= target or _rounding_wins(idle, at):
                 break
-        return Evaluated(v, spread, done)
+        return at
 
     return evaluate
 
@@ -89,16 +85,17 @@ def adaptive() -> Evaluation:
     Whether a chain mixes slowly shows only after a while, and is much the same for the next policy: once Newton steps
     have paid, the following evaluations begin with them. As long as each improvement halves the spread, a single step
     is enough: policy and nature then move together, which alone could cycle; when it does not, the policy is evaluated
-    in full. Where even that gains little from one improvement to the next, as on the way to a distant goal, where all
-    policies are poor until the goal has been heard of, Newton steps pause for a while, longer each time.
+    in full. Before a distant reward has propagated all policies are poor, and even full evaluations gain little from
+    one improvement to the next: Newton steps are then suspended, with exponential back-off.
     """
     known: Plan | None = None
     least = math.inf
     stepped, last = False, math.inf  # whether the last evaluation took Newton steps, and the spread before it if so
     pause, longer = 0, 1
 
-    def evaluate(evaluator: Evaluator, v: FloatArray, spread: float, target: float, setting: Setting) -> Evaluated:
+    def evaluate(operator: PolicyOperator, start: Evaluated, target: float, setting: Setting) -> Evaluated:
         nonlocal known, least, stepped, last, pause, longer
+        at, spread = start._replace(sweeps=0), start.spread
         if stepped:  # a spread that sweeps left behind says nothing: theirs may be small far from the end
             if spread > LITTLE_GAIN * last:
                 pause, longer = longer, min(2 * longer, LONGEST_PAUSE)
@@ -106,37 +103,29 @@ def adaptive() -> Evaluation:
         stepped = False
         if pause > 0:
             pause, last = pause - 1, math.inf
-            return quick(evaluator, v, spread, target, setting)
+            return quick(operator, at, target, setting)
         if known is not None:
             stepped = True
             bold = spread <= 0.5 * least
             least = min(least, spread)
             enough = max(target, NEWTON_SHRINK * spread)
-            reached = _newton(evaluator, v, spread, enough, setting, known, 1 if bold else MOST_NEWTON_STEPS)
-            if reached.spread <= enough or (bold and reached.value is not v):
+            reached = _newton(operator, at, enough, setting, known, 1 if bold else MOST_NEWTON_STEPS)
+            if reached.spread <= enough or (bold and reached.value is not at.value):
                 return reached
-        else:
-            reached = Evaluated(v, spread, 0)
+            at = reached
         how: Plan | None = None
-        best, idle = reached.spread, 0
-        while (
-            reached.spread > target
-            and reached.sweeps < MOST_AT_ONCE
-            and not _rounding_wins(idle, reached.spread, reached.value)
-        ):
-            new = evaluator.apply(reached.value, setting.workers)
-            lo, hi = spread_of(reached.value, new, setting.terminal)
-            left = _sweeps_left(reached.spread, hi - lo, target)
-            reached = Evaluated(new, hi - lo, reached.sweeps + 1)
-            best, idle = (reached.spread, 0) if reached.spread < best else (best, idle + 1)
-            if known is not None or reached.sweeps < TRIAL_SWEEPS or left < LEAST_SWEEPS:
+        best, idle = at.spread, 0
+        while at.spread > target and at.sweeps < MOST_AT_ONCE and not _rounding_wins(idle, at):
+            before, at = at.spread, _sweep(operator, at, setting)
+            left = _sweeps_left(before, at.spread, target)
+            best, idle = (at.spread, 0) if at.spread < best else (best, idle + 1)
+            if known is not None or at.sweeps < TRIAL_SWEEPS or left < LEAST_SWEEPS:
                 continue
-            how = how or plan(live_system(evaluator.freeze(new), setting).matrix)
-            if how.work < left * SWEEP_WORK * evaluator.entries:
+            how = how or plan(live_system(operator.linear_system(at.value, at.memory), setting).matrix)
+            if how.work < left * SWEEP_WORK * operator.entries:
                 known, stepped = how, True
-                solved = _newton(evaluator, new, reached.spread, target, setting, how, 1)
-                return solved._replace(sweeps=reached.sweeps + solved.sweeps)
-        return reached
+                return _newton(operator, at, target, setting, how, 1)
+        return at
 
     quick = fixed_sweeps(TRIAL_SWEEPS)
     return evaluate
@@ -147,61 +136,63 @@ def newton() -> Evaluation:
     known: Plan | None = None
     sweeps = fixed_sweeps(MOST_SWEEPS)
 
-    def evaluate(evaluator: Evaluator, v: FloatArray, spread: float, target: float, setting: Setting) -> Evaluated:
+    def evaluate(operator: PolicyOperator, start: Evaluated, target: float, setting: Setting) -> Evaluated:
         nonlocal known
-        known = known or plan(live_system(evaluator.freeze(v), setting).matrix)
-        reached = _newton(evaluator, v, spread, target, setting, known, MOST_NEWTON_STEPS)
+        at = start._replace(sweeps=0)
+        known = known or plan(live_system(operator.linear_system(at.value, at.memory), setting).matrix)
+        reached = _newton(operator, at, target, setting, known, MOST_NEWTON_STEPS)
         if reached.spread <= target:
             return reached
-        rest = sweeps(evaluator, reached.value, reached.spread, target, setting)
+        rest = sweeps(operator, reached, target, setting)
         return rest._replace(sweeps=reached.sweeps + rest.sweeps)
 
     return evaluate
 
 
+def _sweep(operator: PolicyOperator, at: Evaluated, setting: Setting) -> Evaluated:
+    """One application of T_pi."""
+    new, memory = operator.apply(at.value, at.memory, setting.workers)
+    lo, hi = spread_of(at.value, new, setting.terminal)
+    return Evaluated(new, hi - lo, at.sweeps + 1, memory)
+
+
 def _newton(
-    evaluator: Evaluator, v: FloatArray, spread: float, target: float, setting: Setting, how: Plan, most: int
+    operator: PolicyOperator, at: Evaluated, target: float, setting: Setting, how: Plan, most: int
 ) -> Evaluated:
     live = ~setting.terminal
-    # sweeps after each solve, worth about as much: nature's next answer is frozen at smoother values, and there are
-    # far fewer solves
-    smooth = int(min(how.work / (SWEEP_WORK * evaluator.entries), MOST_SMOOTHING))
-    done = 0
+    # sweeps after each solve, worth about as much: nature's next answer is held fixed at smoother values, and there
+    # are far fewer solves
+    smooth = int(min(how.work / (SWEEP_WORK * operator.entries), MOST_SMOOTHING))
     for _ in range(most):
-        system = live_system(evaluator.freeze(v), setting)
+        system = live_system(operator.linear_system(at.value, at.memory), setting)
         solved = solve_system(system.matrix, system.reward, setting.discount, how)
         if solved is None:
-            return Evaluated(v, spread, done)
-        candidate = np.zeros_like(v)
+            return at
+        candidate = np.zeros_like(at.value)
         candidate[live] = solved
-        v = evaluator.apply(candidate, setting.workers)
-        lo, hi = spread_of(candidate, v, setting.terminal)
-        done += 1
+        before, at = at.spread, _sweep(operator, at._replace(value=candidate), setting)
         for _ in range(smooth):
-            if hi - lo <= target:
+            if at.spread <= target:
                 break
-            candidate, v = v, evaluator.apply(v, setting.workers)
-            lo, hi = spread_of(candidate, v, setting.terminal)
-            done += 1
+            at = _sweep(operator, at, setting)
         # on the way the spread may exceed the one it started from: slow mixing is small spreads far from the end
-        before, spread = spread, hi - lo
-        stalled = spread >= before and spread <= NOISE * float(np.abs(v).max(initial=1.0))
-        if spread <= target or stalled:
+        stalled = at.spread >= before and at.spread <= NOISE * float(np.abs(at.value).max(initial=1.0))
+        if at.spread <= target or stalled:
             break
-    return Evaluated(v, spread, done)
+    return at
 
 
-def _rounding_wins(idle: int, spread: float, v: FloatArray) -> bool:
+def _rounding_wins(idle: int, at: Evaluated) -> bool:
     """Whether sweeps have stopped gaining at a spread that rounding can account for."""
-    return idle >= IDLE_SWEEPS and spread <= NOISE * float(np.abs(v).max(initial=0.0)) + FADING
+    return idle >= IDLE_SWEEPS and at.spread <= NOISE * float(np.abs(at.value).max(initial=0.0)) + FADING
 
 
-def live_system(frozen: Frozen, setting: Setting) -> Frozen:
+def live_system(system: LinearSystem, setting: Setting) -> LinearSystem:
     """The system over the states that are not terminal (where the value is zero)."""
     if not setting.terminal.any():
-        return frozen
+        return system
     live = np.flatnonzero(~setting.terminal)
-    return Frozen(frozen.matrix[live][:, live], frozen.reward[live])
+    return LinearSystem(system.matrix[live][:, live], system.reward[live])
 
 
 def _sweeps_left(last: float, spread: float, target: float) -> float:

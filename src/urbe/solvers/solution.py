@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from urbe.bellman.operators import Bellman
+from urbe.ambiguity.operator import Memory, Operator, Policy
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, IntArray
 
@@ -29,6 +29,11 @@ class Solution:
       status: one sentence.
       steps: improvements (sweeps over all rows).
       sweeps: policy sweeps between them.
+      operator: T of the model and the set.
+      policies: `policy` as `operator` takes it: one, or one for each step of a horizon.
+      at: `(S,)` or `(H, S)` the values the last improvement, or that of each step, was made at.
+      memory: what the last sweep learned.
+      optimal: whether `policy` was chosen by the solver; a given one is evaluated, and V* reads V_pi.
     """
 
     value: FloatArray
@@ -40,9 +45,11 @@ class Solution:
     status: str
     steps: int
     sweeps: int
-    bellman: Bellman = field()
-    weights: IntArray | FloatArray = field()
-    at: FloatArray = field()
+    operator: Operator
+    policies: tuple[Policy, ...]
+    at: FloatArray
+    memory: Memory
+    optimal: bool = True
 
     @property
     def gap(self) -> float:
@@ -59,24 +66,24 @@ class Solution:
         """Nature's answer: the model with the worst-case rows in place of its own. Computed when first asked for."""
         if self.value.ndim > 1:
             raise ValueError("With a finite horizon nature answers anew at every step; ask kernel_at(step).")
-        return self._kernel(self.at, self.weights)
+        return self._kernel(self.at, self.policies[0])
 
     def kernel_at(self, step: int) -> MDP:
         """Nature's answer at one step of a finite horizon."""
         if self.value.ndim == 1:
             raise ValueError("This solution has no horizon; nature's answer is `kernel`.")
-        return self._kernel(self.value[step + 1], self.weights[step])
+        return self._kernel(self.at[step], self.policies[step])
 
-    def _kernel(self, v: FloatArray, weights: IntArray | FloatArray) -> MDP:
-        return self.bellman.mdp.with_rows(self.bellman.kernel(v, weights))
+    def _kernel(self, v: FloatArray, policy: Policy) -> MDP:
+        return self.operator.mdp.with_rows(self.operator.kernel(v, policy))
 
     def value_at_start(self) -> float | None:
         """The value averaged over the model's initial distribution, if it has one."""
-        initial = self.bellman.mdp.initial
+        initial = self.operator.mdp.initial
         return None if initial is None else float(np.atleast_2d(self.value)[0] @ initial)
 
     def __repr__(self) -> str:
-        return f"Solution({self.bellman.mdp.n_states} states, gap {self.gap:.3g}, {self.status!r})"
+        return f"Solution({self.operator.mdp.n_states} states, gap {self.gap:.3g}, {self.status!r})"
 
     def __str__(self) -> str:
         first = np.atleast_2d(self.value)[0]
@@ -92,7 +99,7 @@ class Solution:
     def action_text(self, state: int) -> str:
         """What to do in a state (at the first step): an action, a mixture `0:.44 1:.56`, or `end`."""
         policy = self.policy[0] if self.value.ndim > 1 else self.policy
-        if self.bellman.mdp.terminal[state]:
+        if self.operator.mdp.terminal[state]:
             return "end"
         if policy.ndim == 1:
             return str(int(policy[state]))

@@ -6,30 +6,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks
-from urbe.ambiguity.base import AmbiguitySet
 from urbe.ambiguity.exact import Exact
-from urbe.ambiguity.s_rectangular import SRectangular
-from urbe.bellman.operators import Bellman, FixedPolicyBellman, RectangularBellman
-from urbe.bellman.state_rectangular import StateBellman
+from urbe.ambiguity.operator import AmbiguitySet, Operator, Policy
 from urbe.mdp.evaluate import chosen_rows, policy_rows
 from urbe.mdp.model import MDP
 from urbe.solvers.arguments import check_problem
 from urbe.solvers.backward_induction import backward_induction
-from urbe.solvers.bounds import Bracket, require_finite_values
+from urbe.solvers.bounds import BoundRule, require_finite_values
 from urbe.solvers.duration import longest_duration
 from urbe.solvers.evaluation import Setting
+from urbe.solvers.fixed_policy import FixedPolicy
 from urbe.solvers.iterate import Outcome, Progress, iterate
 from urbe.solvers.methods import BackwardInduction, Method, PartialPolicyIteration
-from urbe.solvers.policies import policy_of
 from urbe.solvers.solution import NotConverged, Solution
 from urbe.solvers.warm_start import reward_alone, warm_start
-from urbe.types import FloatArray, IntArray
+from urbe.types import FloatArray
 from urbe.workers import Workers
 
 
 def solve(
     mdp: MDP,
-    nature: AmbiguitySet | SRectangular | None = None,
+    nature: AmbiguitySet | None = None,
     method: Method | BackwardInduction | None = None,
     *,
     start: ArrayLike | None = None,
@@ -60,18 +57,17 @@ def solve(
     True
     """
     check_problem(mdp, nature, method, progress)
-    chosen = Exact() if nature is None else nature
+    operator = (Exact() if nature is None else nature).operator(mdp)
     with Workers(threads) as workers:
-        bellman = bellman_of(mdp, chosen)
         if isinstance(method, BackwardInduction):
-            return backward_induction(bellman, method.horizon, workers, progress)
-        return _iterate(bellman, chosen, method, start, workers, progress, throw)
+            return backward_induction(operator, method.horizon, workers, progress)
+        return _iterate(operator, None, method, start, workers, progress, throw)
 
 
 def evaluate_policy(
     mdp: MDP,
     policy: ArrayLike,
-    nature: AmbiguitySet | SRectangular | None = None,
+    nature: AmbiguitySet | None = None,
     method: Method | None = None,
     *,
     threads: int = 1,
@@ -96,76 +92,70 @@ def evaluate_policy(
     check_problem(mdp, nature, method)
     if isinstance(method, BackwardInduction):
         raise TypeError(f"method is {method}, expected one without a horizon, such as PartialPolicyIteration().")
-    chosen = Exact() if nature is None else nature
-    weights = _one_row_each(mdp, policy) if np.ndim(policy) == 1 else policy_rows(mdp, policy)
-    bellman = FixedPolicyBellman(bellman_of(mdp, chosen), weights)
+    operator = (Exact() if nature is None else nature).operator(mdp)
     with Workers(threads) as workers:
-        return _iterate(bellman, chosen, method, None, workers, None, throw)
+        return _iterate(operator, given_policy(mdp, policy), method, None, workers, None, throw)
 
 
-def bellman_of(mdp: MDP, nature: AmbiguitySet | SRectangular) -> Bellman:
-    """T of a model and a set."""
-    if isinstance(nature, SRectangular):
-        return StateBellman(mdp, nature.bind(mdp))
-    return RectangularBellman(mdp, nature.bind(mdp))
+def given_policy(mdp: MDP, policy: ArrayLike) -> Policy:
+    """A policy as operators take it, from `(S,)` action ids or `(S, A)` probabilities."""
+    if np.ndim(policy) == 1:
+        return Policy(chosen_rows(mdp, policy))
+    return Policy.of_weights(policy_rows(mdp, policy))
 
 
 def _iterate(
-    bellman: Bellman,
-    nature: AmbiguitySet | SRectangular,
+    operator: Operator,
+    given: Policy | None,
     method: Method | None,
     start: ArrayLike | None,
     workers: Workers,
     progress: Progress | None,
     throw: bool,
 ) -> Solution:
-    mdp = bellman.mdp
+    mdp = operator.mdp
     how = PartialPolicyIteration() if method is None else method
-    later = None if mdp.discount < 1.0 else np.maximum(longest_duration(mdp, nature, workers) - 1.0, 0.0)
+    later = None if mdp.discount < 1.0 else np.maximum(longest_duration(operator, workers) - 1.0, 0.0)
     require_finite_values(mdp, 1.0 / (1.0 - mdp.discount) if later is None else 1.0 + float(later.max(initial=0.0)))
-    bracket = Bracket(bellman, later, how.rule)
+    iterated = operator if given is None else FixedPolicy(operator, given)
     evaluation, setting = how.evaluation(), Setting(mdp.discount, mdp.terminal, workers)
     if start is not None:
         v = _start(start, mdp)
-    elif isinstance(nature, Exact):
+    elif operator.singleton:
         v = reward_alone(mdp)
     else:
-        v = warm_start(bellman, evaluation, setting)
-    outcome = iterate(bellman, how, evaluation, bracket, v, setting, progress or _silent)
-    solution = _solution(bellman, outcome)
+        v = warm_start(iterated, Exact().operator(mdp), evaluation, setting)
+    rule = BoundRule(iterated, later, how.rule)
+    outcome = iterate(iterated, how, evaluation, rule, v, setting, progress or _silent)
+    solution = _solution(operator, outcome, given is None)
     if throw and not outcome.reached:
         raise NotConverged(solution)
     return solution
 
 
-def _solution(bellman: Bellman, outcome: Outcome) -> Solution:
-    mdp, bounds, weights = bellman.mdp, outcome.bounds, outcome.improvement.weights
-    q = outcome.improvement.q
-    if not len(q):  # a policy was evaluated: its actions' values are those of all rows at its value
-        base = bellman.bellman if isinstance(bellman, FixedPolicyBellman) else bellman
-        q = base.improve(bounds.value).q
+def _solution(operator: Operator, outcome: Outcome, optimal: bool) -> Solution:
+    mdp, bounds, policy = operator.mdp, outcome.bounds, outcome.improvement.policy
+    q, memory = outcome.improvement.q, outcome.improvement.memory
+    if q is None:  # a policy was evaluated: its actions' values are those of all rows at its value
+        _, q, _, memory = operator.improve(bounds.value)
     elif isinstance(bounds.shift, float):
         q = q + bounds.shift
     return Solution(
         value=bounds.value,
         q=mdp.by_action(q, fill=-np.inf),
-        policy=policy_of(mdp, weights),
+        policy=policy.actions(mdp),
         lower=bounds.lower,
         upper=bounds.upper,
         converged=outcome.reached,
         status=outcome.reason,
         steps=outcome.steps,
         sweeps=outcome.sweeps,
-        bellman=bellman,
-        weights=weights,
+        operator=operator,
+        policies=(policy,),
         at=outcome.v,
+        memory=memory,
+        optimal=optimal,
     )
-
-
-def _one_row_each(mdp: MDP, policy: ArrayLike) -> IntArray:
-    rows = np.full(mdp.n_states, -1)
-    rows[~mdp.terminal] = chosen_rows(mdp, policy)
-    return rows
 
 
 def _start(start: ArrayLike, mdp: MDP) -> FloatArray:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numba import njit
 
-from urbe.ambiguity.levels import Distance
+from urbe.ambiguity.shared_budget.distance import Distance
 from urbe.ambiguity.sweep import fingerprint, when_called
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
-from urbe.ambiguity.levels import Distance
-from urbe.ambiguity.levels.gather import gather
+from urbe.ambiguity.shared_budget.distance import Distance
+from urbe.ambiguity.shared_budget.gather import gather
 from urbe.ambiguity.sweep import fingerprint, when_called
 
 MOST_TRIALS = 500
@@ -25,9 +25,12 @@ MOST_TRIALS = 500
 NEARBY = 2.0**-10
 """Relative distance at which a search looks for the other side of last time's kink."""
 
+STATIONARY = 1e-6
+"""Relative length of a Newton step that leads to a maximum where D is smooth, rather than to a kink."""
 
-def _make_search(distance: Distance) -> Callable[..., tuple[float, float, float, float]]:
-    """The maximum of D at one state, the prices on both sides of it, and the weight of the lower one.
+
+def _make_search(distance: Distance) -> Callable[..., tuple[float, float, float, float, float]]:
+    """The maximum of D at one state, the prices on both sides of it, the weight of the lower one, and the price of it.
 
     `path[1]` and `path[2]` keep what nature answered there: at a kink a price has many answers, and asking again may
     bring another.
@@ -55,12 +58,12 @@ def _make_search(distance: Distance) -> Callable[..., tuple[float, float, float,
         for k in range(len(pi)):
             nominal += pi[k] * mean[k]
         if budget <= negligible or nominal <= 0.0:
-            return nominal, 0.0, np.inf, 0.0
+            return nominal, 0.0, np.inf, 0.0, np.inf
         # tangents value + spent mu - budget mu, at the prices left and right of the maximum: at 0, where nature goes
         # to the floor (unless that is not known yet), and at infinity, where it stays
         left, left_value, left_spent, left_known = 0.0, 0.0, np.inf, False
         right, right_value, right_spent = np.inf, nominal, 0.0
-        best, away = 0.0, NEARBY
+        best, away, meet, price = 0.0, NEARBY, 0.0, np.nan
         if not 0.0 < mu < np.inf:
             mu = 0.0
         for trial in range(MOST_TRIALS):
@@ -69,7 +72,7 @@ def _make_search(distance: Distance) -> Callable[..., tuple[float, float, float,
                 left_known = True
                 path[1] = path[0]
                 if left_spent <= budget:
-                    return 0.0, 0.0, right, 1.0
+                    return 0.0, 0.0, right, 1.0, 0.0
                 mu = (right_value - left_value) / (left_spent - right_spent)
             total, spent, curvature = at_price(mu, masses, values, at, mean, pi, hint, work, path)
             best = max(best, total - mu * budget)
@@ -80,6 +83,8 @@ def _make_search(distance: Distance) -> Callable[..., tuple[float, float, float,
                 right, right_value, right_spent = mu, total - mu * spent, spent
                 path[2] = path[0]
             newton = mu + (spent - budget) / curvature if curvature > 0.0 else -1.0
+            if abs(newton - mu) <= STATIONARY * mu:
+                price = newton
             if left_known:
                 meet = (right_value - left_value) / max(left_spent - right_spent, 2.0**-1000)
                 upper = left_value + (left_spent - budget) * meet
@@ -102,7 +107,8 @@ def _make_search(distance: Distance) -> Callable[..., tuple[float, float, float,
             else:
                 mu = 0.0
         mix = (budget - right_spent) / (left_spent - right_spent) if left_spent > budget else 1.0
-        return best, left, right, mix
+        # at a kink the price is where the tangents of both sides meet
+        return best, left, right, mix, meet if np.isnan(price) else price
 
     return search
 
@@ -127,7 +133,7 @@ def make_evaluate(distance: Distance) -> Callable[..., None]:
             for k in range(b - a):
                 prepare(masses[at[k] : at[k + 1]], values[at[k] : at[k + 1]])
                 base += pi[a + k] * low[k]
-            best, left, right, _ = search(
+            best, left, right, _, _ = search(
                 masses, values, at, mean, pi[a:b], budget[s], tolerance * size, price_hint[s], row_hint[a:b], work, path
             )
             price_hint[s] = left if right == np.inf else 0.5 * (left + right)
@@ -138,7 +144,7 @@ def make_evaluate(distance: Distance) -> Callable[..., None]:
 
 @when_called
 def make_answer(distance: Distance) -> Callable[..., None]:
-    """Nature's answer to a policy on the rows it takes, and the policy's value under it up to `tolerance`."""
+    """Nature's answer to a policy on the rows it takes, and the price of each state's budget."""
     prepare, point, search = distance.prepare, distance.point, _make_search(distance)
     text = fingerprint(distance.penalty) ^ fingerprint(gather)
 
@@ -146,7 +152,7 @@ def make_answer(distance: Distance) -> Callable[..., None]:
     @distance.naming
     def answer(  # type: ignore[no-untyped-def]
         first, last, row_start, problem, pi, budget, tolerance,
-        price_hint, row_hint, masses, values, at, low, mean, work, path, q, other, sent,
+        price_hint, row_hint, masses, values, at, low, mean, work, path, q, other, sent, price,
     ):  # fmt: skip
         text  # noqa: B018
         start, p = problem[0], problem[2]
@@ -155,7 +161,7 @@ def make_answer(distance: Distance) -> Callable[..., None]:
             size = gather(a, b, problem, masses, values, at, low, mean)
             for k in range(b - a):
                 prepare(masses[at[k] : at[k + 1]], values[at[k] : at[k + 1]])
-            _, _, right, mix = search(
+            _, _, right, mix, price[s] = search(
                 masses, values, at, mean, pi[a:b], budget[s], tolerance * size, price_hint[s], row_hint[a:b], work, path
             )
             for row in range(a, b):

@@ -1,118 +1,38 @@
-"""Budgets shared by the actions of a state: s-rectangular sets.
-
-    U(s) = {(q_a)_a : sum_a d(q_a, pbar(s, a)) <= kappa(s)},      d the distance of a ball
-
-Nature decides knowing the state but not the action, so it is weaker than one with radius kappa on every action, and
-optimal policies may have to randomise [Wiesemann2013] [HoPetrikWiesemann2021]. `urbe.ambiguity.levels` states
-what each distance brings; its `improve` and `evaluate` state and solve the inner problems.
-"""
+"""Nature with one budget per state: the inner problems of states, solved by the compiled loops of a distance."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from urbe import checks
-from urbe.ambiguity.base import AmbiguitySet
-from urbe.ambiguity.interval import LInfBall
-from urbe.ambiguity.kl import KLBall
-from urbe.ambiguity.l1 import KERNEL as ANY_KERNEL
-from urbe.ambiguity.l1 import L1Ball
-from urbe.ambiguity.l2 import L2Ball
-from urbe.ambiguity.levels import Distance
-from urbe.ambiguity.levels.kl import KL
-from urbe.ambiguity.levels.l1 import L1
-from urbe.ambiguity.levels.l2 import L2
-from urbe.ambiguity.levels.linf import LINF
-from urbe.ambiguity.levels.states import StateKernel, state_kernel
-from urbe.ambiguity.row_nature import _with_receiver, bind_rows
+from urbe.ambiguity.operator import Policy
+from urbe.ambiguity.row_nature import with_receiver
 from urbe.ambiguity.scale import exponent
+from urbe.ambiguity.shared_budget.distance import Distance
+from urbe.ambiguity.shared_budget.states import StateKernel
 from urbe.ambiguity.zoom import highest
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
-from urbe.types import FloatArray, IntArray, Support
+from urbe.types import FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
-
-DISTANCES: dict[type, tuple[Distance, StateKernel]] = {
-    L1Ball: (L1, state_kernel(L1)),
-    L2Ball: (L2, state_kernel(L2)),
-    LInfBall: (LINF, state_kernel(LINF)),
-    KLBall: (KL, state_kernel(KL)),
-}
-
 
 NOTHING = 2.0**-140
 """Differences of values, relative to the largest of the model, that count as none: their squares would vanish."""
 
 
-@dataclass(frozen=True, eq=False)
-class SRectangular:
-    """U(s) = {(q_a)_a : sum_a d(q_a, pbar(s, a)) <= kappa(s)}: one budget per state.
+class Hints(NamedTuple):
+    """Where earlier searches ended, NaN where there was none: the level or price of states, and a number per row."""
 
-    Args:
-      ball: `L1Ball`, `L2Ball`, `LInfBall` or `KLBall`, for its distance and support. Its `radius` is read as the
-        budget kappa: a number, `(S,)`, or `{state: number}` for every state that is not terminal; at least 0.
+    state: FloatArray
+    row: FloatArray
 
-    >>> import numpy as np, urbe
-    >>> mirrored = [[[0.0, 0.5, 0.5], [0.0, 0.5, 0.5]], np.eye(3)[[1, 1]], np.eye(3)[[2, 2]]]
-    >>> reward = [[[0, 1, 0], [0, 0, 1]], np.zeros((2, 3)), np.zeros((2, 3))]
-    >>> mdp = urbe.MDP.from_dense(mirrored, reward, discount=0.9, terminal=[1, 2])
-    >>> solution = urbe.solve(mdp, SRectangular(urbe.L1Ball(1.0)))  # nature can ruin one action, not both
-    >>> solution.value[0].round(6), solution.policy[0]
-    (np.float64(0.25), array([0.5, 0.5]))
-    """
-
-    ball: Any
-
-    def __post_init__(self) -> None:
-        names = ", ".join(kind.__name__ for kind in DISTANCES)
-        expected = f"one of {names}, such as L1Ball(0.5), whose radius is the budget of a state"
-        checks.kind("ball", self.ball, type(self.ball) in DISTANCES, expected)
-
-    def bind(self, mdp: MDP) -> StateNature:
-        """Checks the budgets against a model, once; the kernels then trust."""
-        ball = self.ball
-        checks.one_of("support", ball.support, ("nominal", "all"))
-        distance, kernel = DISTANCES[type(ball)]
-        support: Support = "nominal" if isinstance(ball, KLBall) else ball.support
-        # only the lowest state outside a row receives mass where moving it costs the same everywhere
-        bound = bind_rows(ANY_KERNEL, mdp, np.empty(0), support=support, receiver=isinstance(ball, L1Ball))
-        return StateNature(distance, kernel, mdp, bound.rows, self.budget(mdp), bound.everywhere)
-
-    def budget(self, mdp: MDP) -> FloatArray:
-        """`(S,)` kappa, zero where terminal."""
-        given = self.ball.radius
-        if isinstance(given, Mapping):
-            budget = np.where(mdp.terminal, 0.0, np.nan)
-            for state, number in given.items():
-                if checks.whole_number("a state of radius", state, 0) >= mdp.n_states:
-                    raise ValueError(
-                        f"radius names state {state}; the model has the states 0, ..., {mdp.n_states - 1}."
-                    )
-                budget[state] = number
-            if np.isnan(budget).any():
-                state = int(np.argmax(np.isnan(budget)))
-                raise ValueError(f"radius says nothing for state {state}; give one budget for every state.")
-        else:
-            array = checks.float_array("radius", given)
-            if array.shape not in ((), (mdp.n_states,)):
-                raise ValueError(
-                    f"radius has shape {array.shape}, expected a number or one budget per state ({mdp.n_states},): "
-                    "the actions of a state share it."
-                )
-            budget = np.array(np.broadcast_to(array, mdp.n_states))
-        checks.row_range("radius", budget, 0.0, np.inf, lambda state: f"state {state}")
-        return np.where(mdp.terminal, 0.0, budget)
-
-    def relaxed(self, mdp: MDP) -> AmbiguitySet:
-        """The smallest (s, a)-rectangular set that contains this one: the whole budget on every action."""
-        distance, _ = DISTANCES[type(self.ball)]
-        wider: AmbiguitySet = replace(self.ball, radius=np.minimum(self.budget(mdp), distance.largest)[mdp.row_state])
-        return wider
+    @classmethod
+    def none(cls, n_states: int, n_rows: int) -> Hints:
+        """Nothing is known yet."""
+        return cls(np.full(n_states, np.nan), np.full(n_rows, np.nan))
 
 
 class StateValues(NamedTuple):
@@ -150,12 +70,10 @@ class StateNature:
     rows: Rows
     budget: FloatArray
     everywhere: bool
-    _level_hint: FloatArray = field(init=False)
-    _row_hint: FloatArray = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_level_hint", np.full(self.mdp.n_states, np.nan))
-        object.__setattr__(self, "_row_hint", np.full(self.rows.n_rows, np.nan))
+    def fresh(self) -> Hints:
+        """A memory for `improve` to begin with."""
+        return Hints.none(self.mdp.n_states, self.rows.n_rows)
 
     @property
     def tolerance(self) -> float:
@@ -167,9 +85,12 @@ class StateNature:
         """Bound on the error of values as a multiple of max |z|: the searches' gap and as much for rounding."""
         return 2.0 * self.tolerance
 
-    def improve(self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL) -> StateValues:
-        """V at the state values `v + shift`, and a policy that attains it."""
+    def improve(
+        self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, memory: Hints | None = None
+    ) -> StateValues:
+        """V at the state values `v + shift`, and a policy that attains it; `memory` is updated in place."""
         mdp, rows = self.mdp, self.rows
+        hints = self.fresh() if memory is None else memory
         value, upper = np.empty(mdp.n_states), np.empty(mdp.n_states)
         q, weights = np.empty(rows.n_rows), np.empty(rows.n_rows)
         w, constant = mdp.discount * v, mdp.discount * shift
@@ -179,7 +100,7 @@ class StateNature:
             b = Buffers.of(rows, mdp.row_start)
             self.kernel.improve(
                 first, last, mdp.row_start, problem, self.budget, float(np.ldexp(constant, -k)), self.tolerance,
-                self._level_hint, self._row_hint, b.masses, b.values, b.at, b.low, b.mean, b.slope, b.work,
+                hints.state, hints.row, b.masses, b.values, b.at, b.low, b.mean, b.slope, b.work,
                 value, upper, q, weights,
             )  # fmt: skip
 
@@ -194,21 +115,17 @@ class StateNature:
         w = mdp.discount * v
         q, sent, b = np.empty(rows.n_entries), np.zeros(rows.n_rows), Buffers.of(rows, mdp.row_start)
         problem, k = self._problem(rows, w)
+        hints = self.fresh()
         self.kernel.saddle(
-            0, mdp.n_states, mdp.row_start, problem, np.ldexp(self.improve(v).upper, -k),
-            self._row_hint, b.masses, b.values, b.at, b.low, b.mean, b.work, q, sent,
+            0, mdp.n_states, mdp.row_start, problem, np.ldexp(self.improve(v, memory=hints).upper, -k),
+            hints.row, b.masses, b.values, b.at, b.low, b.mean, b.work, q, sent,
         )  # fmt: skip
         self.kernel.inside(mdp.row_start, rows.entry_start, rows.probability, self.budget, q, sent)
         return self._answered(rows, w, q, sent)
 
-    def against(self, chosen: IntArray, weights: FloatArray) -> PolicyNature:
-        """The same adversary facing one policy.
-
-        Args:
-          chosen: the rows it takes, increasing.
-          weights: their probabilities, positive, summing to one in each state.
-        """
-        return PolicyNature(self, self.rows.take(chosen), chosen, weights)
+    def against(self, policy: Policy) -> PolicyNature:
+        """The same adversary facing one policy."""
+        return PolicyNature(self, policy)
 
     def excess(self, kernel: Rows) -> FloatArray:
         """`(S,)` by how much a kernel exceeds the budgets; at most 0 inside the set. Slow."""
@@ -282,28 +199,47 @@ class StateNature:
 
     def _answered(self, rows: Rows, w: FloatArray, q: FloatArray, sent: FloatArray) -> Rows:
         answer = Rows(rows.n_states, rows.entry_start, rows.successor, q, rows.reward)
-        return _with_receiver(answer, int(np.argmin(w)), sent) if sent.any() else answer
+        return with_receiver(answer, int(np.argmin(w)), sent) if sent.any() else answer
+
+
+class Moved(NamedTuple):
+    """Nature's answer to a policy, as the loops write it.
+
+    Attributes:
+      q: `(E,)` probabilities on the entries of the policy's rows.
+      sent: `(R,)` what left each row for the lowest state outside it.
+      price: of each state's budget: 0 where all of it is not needed, infinite where there is none.
+    """
+
+    q: FloatArray
+    sent: FloatArray
+    price: FloatArray
 
 
 class PolicyNature:
     """The adversary facing one policy: the worst case of its rows together, state by state."""
 
-    def __init__(self, nature: StateNature, rows: Rows, chosen: IntArray, weights: FloatArray) -> None:
-        state = nature.mdp.row_state[chosen]
+    def __init__(self, nature: StateNature, policy: Policy) -> None:
+        chosen, state = policy.rows, nature.mdp.row_state[policy.rows]
         first = np.flatnonzero(np.append(True, np.diff(state) != 0)) if len(chosen) else np.zeros(0, dtype=np.int64)
-        self.rows = rows
+        self.rows = nature.rows.take(chosen)
         self.states = state[first]
         self.row_states = state
-        self.weights = weights
+        self.weights = policy.share
         self._nature = nature
         self._row_start = np.append(first, len(chosen))
         self._budget = nature.budget[self.states]
-        self._price_hint = np.full(len(self.states), np.nan)
-        self._row_hint = np.full(len(chosen), np.nan)
 
-    def values(self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL) -> FloatArray:
-        """The worst-case value in each of `states`, at the state values `v + shift`."""
+    def fresh(self) -> Hints:
+        """A memory for `values` to begin with."""
+        return Hints.none(len(self.states), self.rows.n_rows)
+
+    def values(
+        self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, memory: Hints | None = None
+    ) -> FloatArray:
+        """The worst-case value in each of `states`, at the state values `v + shift`; updates `memory` in place."""
         nature, rows = self._nature, self.rows
+        hints = self.fresh() if memory is None else memory
         out, w = np.empty(len(self.states)), nature.mdp.discount * v
         problem, k = nature._problem(rows, w)
         constant = float(np.ldexp(nature.mdp.discount * shift, -k))
@@ -312,24 +248,48 @@ class PolicyNature:
             b = Buffers.of(rows, self._row_start)
             nature.kernel.evaluate(
                 first, last, self._row_start, problem, self.weights, self._budget, constant, nature.tolerance,
-                self._price_hint, self._row_hint, b.masses, b.values, b.at, b.low, b.mean, b.work, b.path, out,
+                hints.state, hints.row, b.masses, b.values, b.at, b.low, b.mean, b.work, b.path, out,
             )  # fmt: skip
 
         workers.run(rows.entry_start[self._row_start], task)
         return np.ldexp(out, k) if k else out
 
-    def answer(self, v: FloatArray) -> Rows:
+    def answer(self, v: FloatArray, memory: Hints | None = None) -> Rows:
         """Nature's distributions on the policy's rows: within the budgets, and attaining `values`."""
+        moved = self._moved(v, memory)
+        return self._nature._answered(self.rows, self._nature.mdp.discount * v, moved.q, moved.sent)
+
+    def sensitivity(self, v: FloatArray) -> tuple[Rows, FloatArray]:
+        """Nature's answer, and `(E,)` m: the value of a state changes by sum_a pi_a m_a . dp_a with the centres p_a.
+
+            V = max_mu sum_a pi_a h_a(mu / pi_a) - mu kappa,        h_a(price) = min_q q . z_a + price d(q, p_a)
+
+        is an envelope: only the h_a move with p_a, at the best price mu of the budget.
+        """
         nature, rows = self._nature, self.rows
+        w = nature.mdp.discount * v
+        q, sent, price = self._moved(v, None)
+        m, b = np.empty(rows.n_entries), Buffers.of(rows, self._row_start)
+        problem, k = nature._problem(rows, w)
+        nature.kernel.sensitivity(
+            self._row_start, problem, self.weights, price, b.masses, b.values, b.at, b.low, b.mean, b.work,
+            np.empty(rows.longest), m,
+        )  # fmt: skip
+        return nature._answered(rows, w, q, sent), np.ldexp(m, k)
+
+    def _moved(self, v: FloatArray, memory: Hints | None) -> Moved:
+        nature, rows = self._nature, self.rows
+        hints = self.fresh() if memory is None else memory
         w, b = nature.mdp.discount * v, Buffers.of(rows, self._row_start)
-        q, sent = np.empty(rows.n_entries), np.zeros(rows.n_rows)
+        q, sent, price = np.empty(rows.n_entries), np.zeros(rows.n_rows), np.empty(len(self.states))
         nature.kernel.answer(
             0, len(self.states), self._row_start, nature._problem(rows, w)[0], self.weights, self._budget,
-            nature.tolerance, self._price_hint, self._row_hint,
+            nature.tolerance, hints.state, hints.row,
             b.masses, b.values, b.at, b.low, b.mean, b.work, b.path, q, np.empty(rows.longest), sent,
+            price,
         )  # fmt: skip
         nature.kernel.inside(self._row_start, rows.entry_start, rows.probability, self._budget, q, sent)
-        return nature._answered(rows, w, q, sent)
+        return Moved(q, sent, price)
 
 
 class Buffers(NamedTuple):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from urbe.ambiguity.levels import Distance
-from urbe.ambiguity.levels.evaluate import make_answer, make_evaluate
-from urbe.ambiguity.levels.improve import make_improve, make_saddle
-from urbe.ambiguity.levels.inside import make_inside
+from urbe.ambiguity.shared_budget.distance import Distance
+from urbe.ambiguity.shared_budget.evaluate import make_answer, make_evaluate
+from urbe.ambiguity.shared_budget.improve import make_improve, make_saddle
+from urbe.ambiguity.shared_budget.inside import make_inside
+from urbe.ambiguity.shared_budget.sensitivity import make_sensitivity
 
 
 class StateKernel(NamedTuple):
@@ -19,6 +20,7 @@ class StateKernel(NamedTuple):
     evaluate: Callable[..., None]
     answer: Callable[..., None]
     inside: Callable[..., None]
+    sensitivity: Callable[..., None]
 
 
 def state_kernel(distance: Distance) -> StateKernel:
@@ -29,4 +31,5 @@ def state_kernel(distance: Distance) -> StateKernel:
         make_evaluate(distance),
         make_answer(distance),
         make_inside(distance),
+        make_sensitivity(distance),
     )

@@ -16,10 +16,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from urbe import checks
-from urbe.ambiguity.base import AmbiguitySet, Nature
+from urbe.ambiguity.operator import AmbiguitySet, Operator, Policy
 from urbe.mdp.model import MDP
 from urbe.posteriors.dirichlet import Posterior
-from urbe.types import FloatArray, IntArray
+from urbe.types import FloatArray
 
 
 class Problem(NamedTuple):
@@ -29,14 +29,14 @@ class Problem(NamedTuple):
       posterior: what is known of the model.
       centre: its mean, the centre of the set.
       set: what nature may do.
-      nature: the set bound to the centre.
+      operator: T of the set around the centre.
       horizon: number of steps, None when infinite.
     """
 
     posterior: Posterior
     centre: MDP
     set: AmbiguitySet
-    nature: Nature
+    operator: Operator
     horizon: int | None
 
     @property
@@ -64,14 +64,13 @@ class Step(NamedTuple):
 
     Attributes:
       scatter: `(R,)` sum_j p_j (m_j - p . m)^2 with m the sensitivity of the worst case to its centre p.
-      v: `(S,)` values of the successors, under `weights`.
-      weights: the policy from the next step on: `(S,)` rows (-1 where terminal) or `(R,)` probabilities; None when
-        nothing follows.
+      v: `(S,)` values of the successors, under `policy`.
+      policy: the policy from the next step on; None when nothing follows.
     """
 
     scatter: FloatArray
     v: FloatArray
-    weights: IntArray | FloatArray | None
+    policy: Policy | None
 
 
 LocalTerm = Callable[[Step], FloatArray]

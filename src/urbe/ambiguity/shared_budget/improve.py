@@ -21,8 +21,8 @@ import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
-from urbe.ambiguity.levels import Distance
-from urbe.ambiguity.levels.gather import gather
+from urbe.ambiguity.shared_budget.distance import Distance
+from urbe.ambiguity.shared_budget.gather import gather
 from urbe.ambiguity.sweep import fingerprint, when_called
 
 MOST_TRIALS = 500

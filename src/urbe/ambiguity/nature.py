@@ -1,20 +1,19 @@
-"""What a solver may ask of nature, and the protocol of the sets nature chooses from.
+"""Nature on a bound model, rectangular in (s, a): each row's worst case is found on its own.
 
-An ambiguity set is a description (`L1Ball(0.5)`). Bound to a model it becomes nature, which for state values v
-answers the inner problem of every row k = (s, a)
+For state values v nature answers the inner problem of every row k = (s, a)
 
     Q(k) = min_{q in U(k)} sum_j q_j z_j,        z_j = r(s, a, s'_j) + gamma v(s'_j),
 
 with its value, a minimiser (the worst-case kernel) and the derivative with respect to the centre of the set (the
-sensitivity). Q is monotone in v and Q(v + c) = Q(v) + gamma c: the two facts all certified bounds rest on.
+sensitivity). Q is monotone in v and Q(v + c) = Q(v) + gamma c.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from urbe import checks
-from urbe.mdp.model import MDP
+from urbe.ambiguity.evidence import RowEvidence
+from urbe.ambiguity.moments import RowMoments
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
@@ -36,7 +35,11 @@ class WorstCase(NamedTuple):
 
 
 class Nature(Protocol):
-    """The adversary of a bound model, rectangular in (s, a)."""
+    """The adversary of a bound model; rows are answered one by one.
+
+    Where a method takes `memory`, it is `(R,)` numbers of an earlier sweep at which each row's search starts; it is
+    updated in place and never changes a value beyond rounding. None starts from nothing.
+    """
 
     @property
     def rows(self) -> Rows:
@@ -50,16 +53,41 @@ class Nature(Protocol):
     def accuracy(self) -> float:
         """Bound on |values(v) - Q(v)| as a multiple of max |z| over all rows; what certified bounds allow for."""
 
+    @property
+    def singleton(self) -> bool:
+        """Whether every row's set holds the row alone."""
+
+    def fresh(self) -> FloatArray | None:
+        """`(R,)` a memory to begin with; None where sweeps learn nothing."""
+
     def values(
-        self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: FloatArray | None = None
+        self,
+        v: FloatArray,
+        shift: float = 0.0,
+        workers: Workers = SERIAL,
+        out: FloatArray | None = None,
+        memory: FloatArray | None = None,
     ) -> FloatArray:
         """`(R,)` Q at the state values `v + shift`; a sweep. `shift` is added after the inner problem.
 
         Written into `out` when given, which spares large models the first touch of fresh memory at every sweep.
         """
 
-    def worst_case(self, v: FloatArray) -> WorstCase:
+    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:
         """Value, kernel and sensitivity at `v`; slower than `values`, asked for once."""
+
+    def moments(
+        self,
+        v: FloatArray,
+        shift: float,
+        u: FloatArray,
+        value: FloatArray | None = None,
+        memory: FloatArray | None = None,
+    ) -> RowMoments:
+        """Value, scatter and carried variance of every row at the state values `v + shift` with variances u.
+
+        `value` is what `values` gave at the same values, leaving `memory`; it may save a sweep.
+        """
 
     def take(self, chosen: IntArray) -> Nature:
         """The same adversary on the rows `chosen` alone, in that order."""
@@ -68,9 +96,8 @@ class Nature(Protocol):
     def ball_radius(self) -> FloatArray | None:
         """`(R,)` radii, where the set is {q : d(q, p) <= radius} with d convex in q and d(p, p) = 0; None elsewhere.
 
-        For certificates alone, in units in which moving all mass of a row is a distance of about one.
-
-        A distribution at distance d > radius is then brought into the set by a share 1 - radius / d of the row itself.
+        For certificates alone, in units in which moving all mass of a row is a distance of about one. A distribution
+        at distance d > radius is then brought into the set by a share 1 - radius / d of the row itself.
         """
 
     def excess(self, kernel: Rows) -> FloatArray:
@@ -83,15 +110,5 @@ class Nature(Protocol):
     def dual_bound(self, v: FloatArray) -> FloatArray:
         """`(R,)` lower bounds on Q by weak duality, from code that shares nothing with `values`; slow."""
 
-
-def check_set(name: str, value: object) -> None:
-    """Raises unless `value` has what an ambiguity set has."""
-    number = value if isinstance(value, float | int) and not isinstance(value, bool) else 0.5
-    checks.kind(name, value, callable(getattr(value, "bind", None)), f"an ambiguity set such as L1Ball({number!r})")
-
-
-class AmbiguitySet(Protocol):
-    """The kernels nature may choose from, relative to a model's own."""
-
-    def bind(self, mdp: MDP) -> Nature:
-        """Checks the set against a model, once; the kernels then trust."""
+    def evidence(self, kernel: Rows | None) -> RowEvidence:
+        """Bounds on Q from both sides: `urbe.ambiguity.evidence.of_minimum` for a nature that minimises."""

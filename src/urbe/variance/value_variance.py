@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks
-from urbe.ambiguity.base import AmbiguitySet, Nature
-from urbe.ambiguity.exact import Exact, ExactNature
-from urbe.ambiguity.l1_dense import DenseL1Nature
-from urbe.ambiguity.moments import moments
-from urbe.ambiguity.row_nature import RowNature
-from urbe.ambiguity.s_rectangular import SRectangular
-from urbe.ambiguity.wasserstein import WassersteinNature
-from urbe.bellman.local import Calibrated, Local, LocalTerm, Problem, Step
-from urbe.bellman.operators import FixedPolicyBellman, RectangularBellman, greedy, midrange
-from urbe.bellman.variance import Weights, check_acyclic, of_policy, second_moments, variance_step, weighted_rows
-from urbe.mdp.evaluate import chosen_rows, policy_rows
+from urbe.ambiguity.exact import Exact
+from urbe.ambiguity.operator import AmbiguitySet, Policy
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.posteriors.dirichlet import Posterior, check_posterior
 from urbe.solvers.arguments import check_problem
 from urbe.solvers.linear import DENSE_STATES, Plan, plan, solve_system
 from urbe.solvers.methods import Method
-from urbe.solvers.policies import policy_of
-from urbe.solvers.solution import Solution
-from urbe.solvers.solve import evaluate_policy, solve
+from urbe.solvers.solve import evaluate_policy, given_policy, solve
 from urbe.types import FloatArray, IntArray
+from urbe.variance.local import Calibrated, Local, LocalTerm, Problem, Step
+from urbe.variance.recursion import Ahead, squared_answer, variance_step
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,8 +75,8 @@ def value_variance(
 
     Args:
       posterior: what is known of the model.
-      nature: what nature may do around the mean, e.g. `L1Ball(0.2)`; None trusts the mean. Any set rectangular in
-        (s, a); one that does not move with the model (scenarios, given intervals) has no local uncertainty.
+      nature: what nature may do around the mean, e.g. `L1Ball(0.2)`; None trusts the mean. A set that does not move
+        with the model (scenarios, given intervals) has no local uncertainty.
       horizon: number of steps; None for the infinite horizon of the model's discount.
       local: the local uncertainty nu, `Calibrated()` by default; also `Count`, `DirichletForm`, `Bound`,
         `MonteCarlo`, `ExactUBE`.
@@ -111,73 +101,62 @@ def value_variance(
     check_problem(posterior.model, nature, method)
     if local is not None:
         checks.kind("local", local, callable(getattr(local, "bind", None)), "a local uncertainty such as Calibrated()")
-    if isinstance(nature, SRectangular):
-        raise ValueError(
-            "nature is rectangular in s: its worst case has no sensitivity to the rows on their own. Use the same set "
-            "without SRectangular."
-        )
     if horizon is not None:
         checks.whole_number("horizon", horizon, 1)
     chosen = Exact() if nature is None else nature
     centre = posterior.mean()
-    problem = Problem(posterior, centre, chosen, _without_idle_choice(centre, chosen.bind(centre)), horizon)
+    operator = chosen.operator(centre)
+    if operator.singleton:  # so that a set of radius 0 gives the bits of the model itself
+        operator = Exact().operator(centre)
+    problem = Problem(posterior, centre, chosen, operator, horizon)
     term = (Calibrated() if local is None else local).bind(problem)
     if horizon is None:
         return _infinite(problem, term, policy, sharp, method)
     return _finite(problem, term, _policies(centre, policy, horizon), horizon, sharp)
 
 
-def _finite(problem: Problem, term: LocalTerm, given: list[Weights] | None, horizon: int, sharp: bool) -> ValueVariance:
+def _finite(problem: Problem, term: LocalTerm, given: list[Policy] | None, horizon: int, sharp: bool) -> ValueVariance:
     centre = problem.centre
     q, variance, local = (np.empty((horizon, centre.n_rows)) for _ in range(3))
     value, value_variance = (np.zeros((horizon + 1, centre.n_states)) for _ in range(2))
-    policy: list[Any] = []
-    weights: Weights | None = None
+    policies: list[Policy] = []
+    ahead = Ahead(value[horizon], value_variance[horizon])
     for h in range(horizon - 1, -1, -1):
-        q[h], local[h], variance[h] = variance_step(problem, term, value[h + 1], value_variance[h + 1], weights, sharp)
-        if given is None:
-            value[h], weights = greedy(centre, q[h])
-        else:
-            weights = given[h]
-            value[h] = of_policy(centre, weights, q[h])
-        value_variance[h] = of_policy(centre, weights, variance[h], sharp)
-        policy.append(policy_of(centre, weights))
-    return ValueVariance(q, variance, local, value, value_variance, np.array(policy[::-1]), centre)
+        step = variance_step(problem, term, ahead, None if given is None else given[h], sharp)
+        q[h], local[h], variance[h] = step.q, step.local, step.variance
+        value[h], value_variance[h] = step.value, step.value_variance
+        policies.append(step.policy)
+        ahead = Ahead(value[h], value_variance[h], step.policy, step.memory)
+    policy = np.array([each.actions(centre) for each in policies[::-1]])
+    return ValueVariance(q, variance, local, value, value_variance, policy, centre)
 
 
 def _infinite(
     problem: Problem, term: LocalTerm, policy: ArrayLike | None, sharp: bool, method: Method | None
 ) -> ValueVariance:
-    centre, nature = problem.centre, problem.nature
+    centre, operator = problem.centre, problem.operator
     if policy is None:
         solution = solve(centre, problem.set, method)
     else:
         solution = evaluate_policy(centre, policy, problem.set, method)
-    v, weights = solution.value, solution.weights
-    nature = _swept(solution, nature)
-    middle = midrange(v)
-    q, scatter, _ = moments(nature, v - middle, middle, np.zeros(centre.n_states))
-    nu = term(Step(scatter, v, weights))
+    v, following = solution.value, solution.policies[0]
+    memory = None if operator.singleton else solution.memory  # of the same operator
+    _, q, _, scatter, _, memory = operator.moments(v, np.zeros(centre.n_states), following, memory)
+    nu = term(Step(scatter, v, following))
 
-    taken, share = weighted_rows(weights)
+    taken = following.rows
     if sharp:
-        answers = _squared(problem, v - middle)
+        answers = squared_answer(problem, v, following)
         answer = answers.take(taken)
     else:
-        answer = nature.take(taken).worst_case(v - middle).rows
-    u = _of_states(centre, taken, share**2 if sharp else share, answer, nu[taken])
-    carried = _expected(answers, u) if sharp else moments(nature, v - middle, middle, u, q).carried
+        answer = operator.against(following)[0].kernel(v)
+    share = following.share**2 if sharp else following.share
+    u = _of_states(centre, taken, share, answer, nu[taken])
+    carried = _expected(answers, u) if sharp else operator.moments(v, u, following, memory, q).carried
     variance = nu + centre.discount**2 * carried
     # where successors tie, nature has several answers: the policy's rows keep the one that was solved for
     variance[taken] = nu[taken] + centre.discount**2 * _expected(answer, u)
-    return ValueVariance(q, variance, nu, v, u, policy_of(centre, weights), centre)
-
-
-def _swept(solution: Solution, nature: Nature) -> Nature:
-    """The solver's own nature of the same kind: it remembers where its rows stopped."""
-    bellman = solution.bellman.bellman if isinstance(solution.bellman, FixedPolicyBellman) else solution.bellman
-    swept = bellman.nature if isinstance(bellman, RectangularBellman) else nature
-    return swept if type(swept) is type(nature) else nature
+    return ValueVariance(q, variance, nu, v, u, following.actions(centre), centre)
 
 
 def _of_states(centre: MDP, taken: IntArray, share: FloatArray, answer: Rows, nu: FloatArray) -> FloatArray:
@@ -209,43 +188,16 @@ def _of_states(centre: MDP, taken: IntArray, share: FloatArray, answer: Rows, nu
     return size * (np.maximum(u, 0.0) if right.min() >= 0.0 else u)
 
 
-def _squared(problem: Problem, v: FloatArray) -> Rows:
-    """Nature's answer with E[q^2] in the place of q."""
-    answer = problem.nature.worst_case(v).rows
-    check_acyclic(problem.centre, answer)
-    weight = second_moments(problem.nature, answer, problem.posterior.total)
-    return replace(answer, probability=weight)
-
-
 def _expected(rows: Rows, u: FloatArray) -> FloatArray:
     return rows.row_sums(rows.probability * u[rows.successor])
 
 
-def _without_idle_choice(centre: MDP, nature: Nature) -> Nature:
-    """The nature of the model itself when every radius is 0, so that both give the same bits."""
-    inner = nature.inner if isinstance(nature, DenseL1Nature) else nature
-    if not isinstance(inner, RowNature | WassersteinNature) or inner.radius.any():
-        return nature
-    # not every set has a radius: this one is a point if two opposite directions without ties find the same kernel
-    probe = np.sin(np.arange(1.0, centre.n_states + 1.0))
-    idle = all(np.array_equal(inner.worst_case(v).rows.probability, inner.rows.probability) for v in (probe, -probe))
-    return ExactNature(centre.rows, centre.discount) if idle else nature
-
-
-def _policies(centre: MDP, policy: ArrayLike | None, horizon: int) -> list[Weights] | None:
-    """One policy for each step, as rows or weights of rows."""
+def _policies(centre: MDP, policy: ArrayLike | None, horizon: int) -> list[Policy] | None:
+    """One policy for each step."""
     if policy is None:
         return None
     array = np.asarray(policy)
     per_step = array.ndim == 3 or (array.ndim == 2 and np.issubdtype(array.dtype, np.integer))
     if per_step and len(array) != horizon:
         raise ValueError(f"policy has {len(array)} steps, expected one policy for each of {horizon}.")
-    return [_one(centre, each) for each in array] if per_step else [_one(centre, array)] * horizon
-
-
-def _one(centre: MDP, policy: Any) -> Weights:
-    if policy.ndim != 1:
-        return policy_rows(centre, policy)
-    rows = np.full(centre.n_states, -1)
-    rows[~centre.terminal] = chosen_rows(centre, policy)
-    return rows
+    return [given_policy(centre, each) for each in array] if per_step else [given_policy(centre, array)] * horizon

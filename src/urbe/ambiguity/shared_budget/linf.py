@@ -14,9 +14,13 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
-from urbe.ambiguity.levels import Distance
+from urbe.ambiguity.shared_budget.distance import Distance
 from urbe.ambiguity.zoom import highest_of_each
 from urbe.types import FloatArray
+
+GOLDEN = 0.6180339887498949
+SECTIONS = 80
+"""0.618^80 is below the resolution of a double."""
 
 NOISE = 2.0**-52
 """Rounding of sigma per entry, relative to the values."""
@@ -160,6 +164,42 @@ def _apart(q, p, sent):  # type: ignore[no-untyped-def]
     return np.abs(q - p).max()
 
 
+@register_jitable
+def _sensitivity(p, y, q, price, m):  # type: ignore[no-untyped-def]
+    """m = -u for the u that maximises min_j (y_j + u_j) - p . u over sum_j |u_j| <= price.
+
+    Golden sections over the level c: u lifts values below c to it, and what is left of the price lowers values above
+    it, those with the largest p_j first. The maximum is concave in c, and u moves continuously with it.
+    """
+    order = np.argsort(-p)
+    a, b = 0.0, y.max()
+    for _ in range(SECTIONS):
+        c, d = b - GOLDEN * (b - a), a + GOLDEN * (b - a)
+        if _dual_at(c, p, y, price, order, m) < _dual_at(d, p, y, price, order, m):
+            a = c
+        else:
+            b = d
+    _dual_at(0.5 * (a + b), p, y, price, order, m)
+
+
+@register_jitable
+def _dual_at(c, p, y, price, order, m):  # type: ignore[no-untyped-def]
+    """The value of the level c, -inf where lifting costs more than the price; m = -u."""
+    left, value = price, c
+    for j in range(len(p)):
+        m[j] = min(y[j] - c, 0.0)
+        left += m[j]
+        value += p[j] * m[j]
+    if left < -1e-14 * price:
+        return -np.inf
+    for j in order:
+        if y[j] > c and left > 0.0:
+            m[j] = min(y[j] - c, left)
+            left -= m[j]
+            value += p[j] * m[j]
+    return value
+
+
 def _measure(q: FloatArray, p: FloatArray) -> float:
     return float(np.abs(q - p).max())
 
@@ -185,4 +225,4 @@ def _bound(p: Any, z: Any, low: float, price: Any) -> Any:
     return highest_of_each(value, np.full(len(price), z.min()), np.minimum(z.min() + price, z.max()))
 
 
-LINF = Distance(_prepare, _level, _penalty, _point, _apart, _measure, _bound, 2.0**-54, 1.0)
+LINF = Distance(_prepare, _level, _penalty, _point, _apart, _sensitivity, _measure, _bound, 2.0**-54, 1.0)

@@ -17,88 +17,93 @@ Bellman equation of [ODonoghue2018] and [Derman2019]; with `local.Calibrated` no
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from urbe import checks
-from urbe.ambiguity.base import Nature
-from urbe.ambiguity.moments import moments
+from urbe.ambiguity.operator import Memory, Policy
 from urbe.ambiguity.widen import entry_keys
-from urbe.bellman.local import LocalTerm, Problem, Step
-from urbe.bellman.operators import is_randomised, midrange
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import BoolArray, FloatArray, IntArray
-
-Weights = IntArray | FloatArray
-"""A policy: `(S,)` its row in each state (-1 where terminal), or `(R,)` probabilities of rows."""
+from urbe.variance.local import LocalTerm, Problem, Step
 
 
 class VarianceStep(NamedTuple):
-    """One step backwards; all `(R,)`: values, local uncertainties and variances of the rows."""
+    """One step backwards.
+
+    Attributes:
+      q, local, variance: `(R,)` values, local uncertainties and variances of the rows.
+      value, value_variance: `(S,)` values and variances of the states under `policy`.
+      policy: the one given, or the greedy one.
+      memory: what the sweep learned.
+    """
 
     q: FloatArray
     local: FloatArray
     variance: FloatArray
+    value: FloatArray
+    value_variance: FloatArray
+    policy: Policy
+    memory: Memory
 
 
-def variance_step(
-    problem: Problem, term: LocalTerm, v: FloatArray, u: FloatArray, weights: Weights | None, sharp: bool
-) -> VarianceStep:
-    """Values and variances of the rows from those of their successors.
+class Ahead(NamedTuple):
+    """What follows a step.
+
+    Attributes:
+      v, u: `(S,)` values of the successors, and their variances.
+      policy: the one behind them; None when nothing follows.
+      memory: of the step after this one.
+    """
+
+    v: FloatArray
+    u: FloatArray
+    policy: Policy | None = None
+    memory: Memory = None
+
+
+def variance_step(problem: Problem, term: LocalTerm, ahead: Ahead, policy: Policy | None, sharp: bool) -> VarianceStep:
+    """Values and variances from those of the successors.
 
     Args:
-      problem: posterior, set and nature.
+      problem: posterior, set and its operator.
       term: the local uncertainty, bound to the problem.
-      v: `(S,)` values of the successors.
-      u: `(S,)` their variances.
-      weights: the policy behind v; None when nothing follows.
+      ahead: what follows.
+      policy: of this step; None takes the greedy one.
       sharp: which form, see the module.
     """
-    middle = midrange(v)
-    q, scatter, carried = moments(problem.nature, v - middle, middle, u)
+    value, q, policy, scatter, carried, memory = problem.operator.moments(ahead.v, ahead.u, policy, ahead.memory)
     if sharp:
-        answer = problem.nature.worst_case(v - middle).rows
-        check_acyclic(problem.centre, answer)
-        carried = answer.row_sums(second_moments(problem.nature, answer, problem.posterior.total) * u[answer.successor])
-    nu = term(Step(scatter, v, weights))
-    return VarianceStep(q, nu, nu + problem.centre.discount**2 * carried)
+        answer = squared_answer(problem, ahead.v, policy)
+        carried = answer.row_sums(answer.probability * ahead.u[answer.successor])
+    nu = term(Step(scatter, ahead.v, ahead.policy))
+    variance = nu + problem.centre.discount**2 * carried
+    power = 2 if sharp else 1
+    return VarianceStep(q, nu, variance, value, policy.average(problem.centre, variance, power), policy, memory)
 
 
-def of_policy(mdp: MDP, weights: Weights, x: FloatArray, sharp: bool = False) -> FloatArray:
-    """`(S,)` sum_a pi(a|s) x(s, a), or with pi squared when `sharp`; zero where terminal."""
-    if is_randomised(weights):
-        power = weights**2 if sharp else weights
-        return np.bincount(mdp.row_state, power * x, minlength=mdp.n_states).astype(np.float64, copy=False)
-    out = np.zeros(mdp.n_states)
-    live = weights >= 0
-    out[live] = x[weights[live]]
-    return out
+def squared_answer(problem: Problem, v: FloatArray, policy: Policy) -> Rows:
+    """Nature's answer at v with E[q^2] in the place of q."""
+    answer = problem.operator.kernel(v, policy)
+    check_acyclic(problem.centre, answer)
+    return replace(answer, probability=second_moments(problem.centre.rows, answer, problem.posterior.total))
 
 
-def weighted_rows(weights: Weights) -> tuple[IntArray, FloatArray]:
-    """The rows a policy takes, and the probability of each."""
-    if is_randomised(weights):
-        taken = np.flatnonzero(weights > 0.0)
-        return taken, weights[taken]
-    rows = np.asarray(weights, dtype=np.int64)[weights >= 0]
-    return rows, np.ones(len(rows))
-
-
-def second_moments(nature: Nature, answer: Rows, total: FloatArray) -> FloatArray:
+def second_moments(rows: Rows, answer: Rows, total: FloatArray) -> FloatArray:
     """E[q_j^2] of the entries of nature's answer, approximated by min(q_j^2 + Var[p_j], q_j).
 
     Exact where q = p. Elsewhere the variance of q_j is not that of p_j, but either is of second order: it multiplies
     variances of successors. E[q^2] <= E[q] holds for any random q in [0, 1].
 
     Args:
-      nature: bound to the posterior mean p.
-      answer: its kernel q.
+      rows: the posterior mean p.
+      answer: nature's kernel q.
       total: `(R,)` N of each row, Var[p_j] = p_j (1 - p_j) / (N + 1).
     """
-    rows, q = nature.rows, answer.probability
-    p = rows.probability
+    q, p = answer.probability, rows.probability
     if answer.successor is not rows.successor:  # successors were added or left out
         known, asked = entry_keys(rows), entry_keys(answer)
         at = np.minimum(np.searchsorted(known, asked), len(known) - 1)

@@ -15,6 +15,8 @@ functions of one row (see `urbe.ambiguity.sweep.row_function`):
         `y` are in the order of the model here, whatever `prepare` did.
 
     apart(q, p, sent)                              -> d(q), where `sent` has left the row
+    sensitivity(p, y, q, price, m)                 fills m, the derivative of h with respect to p, up to a constant
+        q is where h is attained at this price; 0 < price < inf.
 
     p, y, q  (n,)      work  (4, n) scratch      hint  scalar returned for this row last time; nan at first
 
@@ -36,7 +38,7 @@ class Distance(NamedTuple):
     """The functions of one distance.
 
     Attributes:
-      prepare, level, penalty, point, apart: as above.
+      prepare, level, penalty, point, apart, sensitivity: as above.
       measure: `(q, p) -> float`, the distance itself, in plain NumPy and the precision of q.
       bound: `(p, z, low, price) -> (k,)` lower bounds on min_q q . z + price d(q) for `(k,)` prices, where `low` is the
         least value mass may be sent to; plain NumPy in extended precision, sharing nothing with `penalty`. For norms,
@@ -51,6 +53,7 @@ class Distance(NamedTuple):
     penalty: RowFunction
     point: RowFunction
     apart: RowFunction
+    sensitivity: RowFunction
     measure: Callable[[Any, Any], float]
     bound: Callable[[Any, Any, float, Any], Any]
     negligible: float

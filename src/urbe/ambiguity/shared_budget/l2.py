@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
-from urbe.ambiguity.levels import Distance
+from urbe.ambiguity.shared_budget.distance import Distance
 from urbe.types import FloatArray
 
 MOST_STEPS = 200
@@ -182,6 +182,14 @@ def _apart(q, p, sent):  # type: ignore[no-untyped-def]
     return largest * math.sqrt((((q - p) / largest) ** 2).sum()) if largest > 0.0 else 0.0
 
 
+@register_jitable
+def _sensitivity(p, y, q, price, m):  # type: ignore[no-untyped-def]
+    """price times the derivative of ||q - p|| with respect to p."""
+    far = _apart(q, p, 0.0)
+    for j in range(len(p)):
+        m[j] = price * ((p[j] - q[j]) / far) if far > 0.0 else y[j]
+
+
 def _measure(q: FloatArray, p: FloatArray) -> float:
     return float(np.sqrt(((q - p) ** 2).sum()))
 
@@ -222,4 +230,4 @@ def _bound(p: Any, z: Any, low: float, price: Any) -> Any:
     return (z + u).min(axis=1) - u @ p
 
 
-L2 = Distance(_prepare, _level, _penalty, _point, _apart, _measure, _bound, 2.0**-54, math.sqrt(2.0))
+L2 = Distance(_prepare, _level, _penalty, _point, _apart, _sensitivity, _measure, _bound, 2.0**-54, math.sqrt(2.0))

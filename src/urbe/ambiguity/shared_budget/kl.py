@@ -17,7 +17,7 @@ from numba.extending import register_jitable
 from urbe.ambiguity.entropy import relative_entropy, relative_entropy_exact
 from urbe.ambiguity.exponential import LOG2_E, log_of, power_of_two
 from urbe.ambiguity.kl import DEEP, FAINT, logarithms
-from urbe.ambiguity.levels import Distance
+from urbe.ambiguity.shared_budget.distance import Distance
 from urbe.ambiguity.sweep import row_function
 from urbe.types import FloatArray
 
@@ -133,6 +133,17 @@ def _apart(q, p, sent):  # type: ignore[no-untyped-def]
     return relative_entropy(q, p)
 
 
+@register_jitable
+def _sensitivity(p, y, q, price, m):  # type: ignore[no-untyped-def]
+    """h = -price log sum_j p_j exp(-y_j / price), whose derivative is -price q_j / p_j, up to a constant."""
+    total = 0.0
+    for j in range(len(p)):
+        m[j] = np.expm1(-y[j] / price)
+        total += p[j] * m[j]
+    for j in range(len(p)):
+        m[j] = -price * m[j] / (1.0 + total)
+
+
 def _measure(q: FloatArray, p: FloatArray) -> float:
     return float(relative_entropy_exact(q, p))
 
@@ -146,4 +157,4 @@ def _bound(p: Any, z: Any, low: float, price: Any) -> Any:
     return z.min() - price * log_mass
 
 
-KL = Distance(_prepare, _level, _penalty, _point, _apart, _measure, _bound, 2.0**-108, np.inf)
+KL = Distance(_prepare, _level, _penalty, _point, _apart, _sensitivity, _measure, _bound, 2.0**-108, np.inf)

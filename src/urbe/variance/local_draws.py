@@ -13,13 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks
-from urbe.ambiguity.exact import ExactNature
-from urbe.bellman.local import LocalTerm, Problem, Step
-from urbe.bellman.operators import RectangularBellman, midrange
-from urbe.bellman.variance import Weights, of_policy
+from urbe.ambiguity.operator import Operator, Policy, midrange
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray
+from urbe.variance.local import LocalTerm, Problem, Step
 
 MOST_ROUNDS = 1000
 """Rounds of policy iteration by nature; it ends after a handful, as each strictly lowers some value."""
@@ -76,7 +74,7 @@ class ExactUBE:
 
     def bind(self, problem: Problem) -> LocalTerm:
         """See `Local`."""
-        if not isinstance(problem.nature, ExactNature):
+        if not problem.operator.singleton:
             raise ValueError(
                 f"local=ExactUBE(...) is for a nature without a choice, but nature is {problem.set}. Give nature=None, "
                 "or local=Calibrated()."
@@ -106,36 +104,36 @@ Walk = Callable[[Step], list[tuple[FloatArray, Rows]]]
 
 def _walk(problem: Problem, models: list[MDP]) -> Walk:
     """The values of each draw under the plan's policy, carried from one step to the one before."""
-    natures = [problem.set.bind(model) for model in models]
-    q: list[FloatArray] = []
+    operators = [problem.set.operator(model) for model in models]
+    after: list[FloatArray] = []
 
     def walk(step: Step) -> list[tuple[FloatArray, Rows]]:
-        if problem.horizon is None and step.weights is not None:
-            values = [
-                _worst_value(RectangularBellman(model, nature), step.weights, step.v)
-                for model, nature in zip(models, natures, strict=True)
-            ]
-        elif step.weights is None:
+        policy = step.policy
+        if policy is None:
             values = [np.zeros(problem.centre.n_states) for _ in models]
+        elif problem.horizon is None:
+            values = [_worst_value(operator, policy, step.v) for operator in operators]
         else:
-            values = [of_policy(problem.centre, step.weights, each) for each in q]
-        worst = [nature.worst_case(v) for nature, v in zip(natures, values, strict=True)]
-        q[:] = [each.value for each in worst]
-        return [(v, each.rows) for v, each in zip(values, worst, strict=True)]
+            values = [operator.against(policy)[0].apply(v)[0] for operator, v in zip(operators, after, strict=True)]
+        after[:] = values
+        return [
+            (v, operator.kernel(v, operator.improve(v).policy if policy is None else policy))
+            for operator, v in zip(operators, values, strict=True)
+        ]
 
     return walk
 
 
-def _worst_value(bellman: RectangularBellman, weights: Weights, v: FloatArray) -> FloatArray:
+def _worst_value(operator: Operator, policy: Policy, v: FloatArray) -> FloatArray:
     """`(S,)` the policy's value against nature, by policy iteration of nature from v: exact up to rounding."""
     from scipy.sparse import eye_array
     from scipy.sparse.linalg import spsolve
 
-    evaluator, discount = bellman.policy(weights), bellman.mdp.discount
+    following, memory = operator.against(policy)
     for _ in range(MOST_ROUNDS):
-        frozen = evaluator.freeze(v)
-        system = eye_array(len(v), format="csc") - discount * frozen.matrix
-        new: FloatArray = spsolve(system.tocsc(), frozen.reward)
+        system = following.linear_system(v, memory)
+        matrix = eye_array(len(v), format="csc") - operator.mdp.discount * system.matrix
+        new: FloatArray = spsolve(matrix.tocsc(), system.reward)
         done = np.abs(new - v).max(initial=0.0) <= 1e-11 * max(1.0, float(np.abs(new).max(initial=0.0)))
         v = new
         if done:

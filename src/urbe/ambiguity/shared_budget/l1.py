@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
-from urbe.ambiguity.levels import Distance
+from urbe.ambiguity.shared_budget.distance import Distance
 from urbe.ambiguity.sweep import row_function
 from urbe.types import FloatArray
 
@@ -133,6 +133,13 @@ def _apart(q, p, sent):  # type: ignore[no-untyped-def]
     return np.abs(q - p).sum() + sent
 
 
+@register_jitable
+def _sensitivity(p, y, q, price, m):  # type: ignore[no-untyped-def]
+    """h = sum_j p_j min(y_j, 2 price)."""
+    for j in range(len(p)):
+        m[j] = min(y[j], 2.0 * price)
+
+
 def _measure(q: FloatArray, p: FloatArray) -> float:
     return float(np.abs(q - p).sum())
 
@@ -142,4 +149,4 @@ def _bound(p: Any, z: Any, low: float, price: Any) -> Any:
     return np.minimum(z, low + 2.0 * price[:, None]) @ p
 
 
-L1 = Distance(_prepare, _level, _penalty, _point, _apart, _measure, _bound, 2.0**-53, 2.0)
+L1 = Distance(_prepare, _level, _penalty, _point, _apart, _sensitivity, _measure, _bound, 2.0**-53, 2.0)

@@ -1,0 +1,196 @@
+"""Evidence for certificates: bounds on every row's worst case from nature's own kernel and from weak duality.
+
+Plain NumPy in extended precision, sharing nothing with the sweeps; the rounding left over widens each bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from urbe.ambiguity.operator import UNDERFLOW, Evidence, Policy, StepBound
+from urbe.ambiguity.transport import LEFT_BEHIND
+from urbe.ambiguity.widen import entry_keys
+from urbe.mdp.model import MDP
+from urbe.mdp.rows import Rows
+from urbe.types import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from urbe.ambiguity.nature import Nature
+
+LARGEST_EXCESS = 1e-9
+"""Distance from the set, in the set's own terms, up to which a kernel counts as rounded rather than wrong."""
+
+Extended = NDArray[np.longdouble] | FloatArray
+RowBound = Callable[[FloatArray], Extended]
+
+
+class RowEvidence(NamedTuple):
+    """Bounds on Q(k) = min_{q in U(k)} q . z for every row.
+
+    Attributes:
+      above, below: `v -> (R,)` at least and at most Q.
+      excess: `(R,)` how far the kernel is outside the set, at most 0 inside.
+      outside: `(R,)` rows of the kernel that are no evidence.
+    """
+
+    above: RowBound
+    below: RowBound
+    excess: FloatArray
+    outside: BoolArray
+
+
+def of_minimum(nature: Nature, kernel: Rows | None) -> RowEvidence:
+    """A kernel inside the set bounds the minimum from above, weak duality from below."""
+    below = dual_bound(nature, -1.0)
+    if kernel is None:
+        nothing = np.full(nature.rows.n_rows, -np.inf)
+        return RowEvidence(unproven(nature.rows.n_rows, 1.0), below, nothing, np.zeros(len(nothing), dtype=np.bool_))
+    radius = nature.ball_radius
+    allowed = np.full(nature.rows.n_rows, np.nan) if radius is None else radius
+    excess, outside = membership(nature.rows, kernel, nature.excess(kernel), allowed)
+    if outside.any():
+        return RowEvidence(unproven(nature.rows.n_rows, 1.0), below, excess, outside)
+    above = under_kernel(nature.rows, nature.discount, kernel, np.maximum(excess, 0.0), allowed)
+    return RowEvidence(above, below, excess, outside)
+
+
+def of_value(nature: Nature) -> RowEvidence:
+    """Where `dual_bound` is the value itself, as a quantile is, it bounds on both sides and no kernel is needed."""
+    nothing = np.full(nature.rows.n_rows, -np.inf)
+    return RowEvidence(
+        dual_bound(nature, 1.0), dual_bound(nature, -1.0), nothing, np.zeros(len(nothing), dtype=np.bool_)
+    )
+
+
+def over_rows(mdp: MDP, rows: RowEvidence, optimal: bool) -> Evidence:
+    """The evidence of an operator that is rectangular in (s, a)."""
+
+    def follow(bound: RowBound) -> StepBound:
+        return lambda v, policy: mean(mdp, bound(v), policy)
+
+    def best(bound: RowBound) -> StepBound:
+        return lambda v, policy: greatest(mdp, bound(v))  # noqa: ARG005
+
+    above = best(rows.above) if optimal else follow(rows.above)
+    largest = float(rows.excess.max(initial=-np.inf))
+    return Evidence(above, follow(rows.below), largest, refusal(mdp, rows.excess, rows.outside))
+
+
+def refusal(mdp: MDP, excess: FloatArray, outside: BoolArray) -> str | None:
+    """What is wrong with a kernel, or None."""
+    if not outside.any():
+        return None
+    row = int(np.argmax(outside))
+    found = f"nature's kernel leaves the set in {mdp.row_name(row)} by {excess[row]:.3g}"
+    return f"{found} ({int(outside.sum())} of {mdp.n_rows} rows do)."
+
+
+def membership(own: Rows, kernel: Rows, excess: FloatArray, radius: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """`(R,)` how far each row of a kernel is outside the set, infinite where it is no distribution, and which are.
+
+    Args:
+      own: the rows nature departs from, with the rewards of their successors.
+      kernel: nature's answer.
+      excess: `(R,)` by how much each of its rows leaves the set.
+      radius: `(R,)` of balls around the rows, NaN where the set has no centre.
+    """
+    q = kernel.probability.astype(np.longdouble)
+    mass = row_sums(kernel, q)
+    wrong = ~(np.abs(mass - 1.0) <= LARGEST_EXCESS)  # also where the sum is no number
+    wrong |= row_sums(kernel, np.minimum(q, 0.0)) < 0.0
+    excess = np.where(wrong, np.inf, excess)
+    if own.rewards_successors:
+        stray = ~np.isin(entry_keys(kernel), entry_keys(own))
+        excess[kernel.entry_row[stray & (kernel.probability != 0.0)]] = np.inf  # where the model has no reward
+    return excess, ~(excess <= LARGEST_EXCESS * np.fmax(1.0, radius))
+
+
+def under_kernel(own: Rows, discount: float, kernel: Rows, excess: FloatArray, radius: FloatArray) -> RowBound:
+    """At least the minimum: Q under a fixed kernel, widened by rounding and by what it is outside the set.
+
+    In a ball around the row p, q at distance radius + excess is brought inside by mixing it with p, in a share
+    excess / (radius + excess); in any other set of distributions by moving `excess` from each entry to another.
+    """
+    centred = np.isfinite(radius)
+    share = np.where(excess > 0.0, excess / np.where(excess > 0.0, np.where(centred, radius, 0.0) + excess, 1.0), 0.0)
+    # what a row's sum is short of one by, and what a membership leaves out, may stand at any successor
+    eps = mass_error(own) + 2.0 * (mass_error(kernel) + LEFT_BEHIND)
+    eps += (kernel.longest + own.longest + 8) * float(np.finfo(np.longdouble).eps)
+    nominal, answer = _expectation(own, discount, own), _expectation(own, discount, kernel)
+
+    def bound(v: FloatArray) -> Extended:
+        size = largest_value(own, discount, v)
+        value = answer(v)
+        mixed = np.where(centred, value + share * (nominal(v) - value), value + 2.0 * kernel.longest * excess * size)
+        return mixed + eps * size
+
+    return bound
+
+
+def dual_bound(nature: Nature, side: float) -> RowBound:
+    """`Nature.dual_bound`, widened by its rounding to double precision and by rows that do not sum to one exactly."""
+    rows = nature.rows
+    eps = 6.0 * 2.0**-53 + (rows.longest + 4) * float(np.finfo(np.longdouble).eps) + mass_error(rows)
+
+    def bound(v: FloatArray) -> Extended:
+        slack = eps * largest_value(rows, nature.discount, v) + UNDERFLOW
+        return nature.dual_bound(v).astype(np.longdouble) + side * slack
+
+    return bound
+
+
+def unproven(n_rows: int, side: float) -> RowBound:
+    """The bound that says nothing."""
+    return lambda v: np.full(n_rows, side * np.inf, dtype=np.longdouble)  # noqa: ARG005
+
+
+def largest_value(rows: Rows, discount: float, *values: FloatArray) -> float:
+    """max |r| + gamma max |v|."""
+    largest = float(np.max([np.abs(v).max(initial=0.0) for v in values]))  # unlike max, passes NaN on
+    return rows.largest_reward + discount * largest
+
+
+def greatest(mdp: MDP, q: Extended) -> Extended:
+    """`(S,)` the largest row of each state, zero where terminal."""
+    out = np.zeros(mdp.n_states, dtype=np.longdouble)
+    live = np.flatnonzero(~mdp.terminal)
+    if len(live):
+        out[live] = np.maximum.reduceat(q, mdp.row_start[live])
+    return out
+
+
+def mean(mdp: MDP, q: Extended, policy: Policy) -> Extended:
+    """`(S,)` the rows' mean under a policy, zero where terminal."""
+    out = np.zeros(mdp.n_states, dtype=np.longdouble)
+    np.add.at(out, mdp.row_state[policy.rows], policy.share * q[policy.rows])
+    return out
+
+
+def row_sums(rows: Rows, entries: Extended) -> Extended:
+    """`(R,)` sums over the entries of each row."""
+    return np.add.reduceat(entries, rows.entry_start[:-1]) if rows.n_rows else entries[:0]
+
+
+def mass_error(rows: Rows) -> float:
+    """max |sum of a row - 1|."""
+    return float(np.abs(row_sums(rows, rows.probability.astype(np.longdouble)) - 1.0).max(initial=0.0))
+
+
+def _expectation(own: Rows, discount: float, kernel: Rows) -> RowBound:
+    """Q under the kernel's rows, each divided by its sum, with the model's own rewards."""
+    row_reward, entry_reward = own.row_reward, np.zeros(1)
+    if own.rewards_successors:
+        keys = entry_keys(own)
+        entry_reward = own.reward[np.minimum(np.searchsorted(keys, entry_keys(kernel)), len(keys) - 1)]
+    q = kernel.probability.astype(np.longdouble)
+    mass = row_sums(kernel, q)
+
+    def value(v: FloatArray) -> Extended:
+        z = entry_reward + np.longdouble(discount) * v.astype(np.longdouble)[kernel.successor]
+        return row_reward + row_sums(kernel, q * z) / mass
+
+    return value

@@ -1,0 +1,300 @@
+"""The Bellman operator: all that solvers, certificates and variances ask of what nature may do.
+
+    (T v)(s)    = max_pi min_{P in U} sum_a pi(a|s) sum_s' P(s'|s, a) [r(s, a, s') + gamma v(s')]
+    (T_pi v)(s) =        min_{P in U} sum_a pi(a|s) sum_s' P(s'|s, a) [r(s, a, s') + gamma v(s')]
+
+Both must be monotone, and T(v + c) = T v + gamma c away from terminal states: the two facts every certified bound
+rests on [Iyengar2005] [NilimElGhaoui2005]. An ambiguity set is a description, such as `L1Ball(0.5)`; its `operator`
+checks it against a model once and returns T. Sets that choose each row on its own need not write an operator: see
+`urbe.ambiguity.rectangular`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from urbe import checks
+from urbe.mdp.model import MDP
+from urbe.mdp.rows import Rows
+from urbe.types import FloatArray, IntArray
+from urbe.workers import SERIAL, Workers
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+ROUNDING = 2.0**-53
+
+UNDERFLOW = 2.0**-1060
+"""Some thousand times the smallest number."""
+
+Memory = Any
+"""What a sweep learned, for the next one to start from; None when nothing is known.
+
+Only the operator that returned a memory can read it. A memory that is passed in is consumed: the operator may write
+into it and hand it back.
+"""
+
+
+class Policy(NamedTuple):
+    """A stationary policy as operators take it.
+
+    Attributes:
+      rows: the rows it takes with positive probability, in increasing order.
+      probability: of each of `rows`; None where every state that is not terminal takes exactly one row.
+    """
+
+    rows: IntArray
+    probability: FloatArray | None = None
+
+    @property
+    def share(self) -> FloatArray:
+        """The probability of each of `rows`, ones where the policy is deterministic."""
+        return np.ones(len(self.rows)) if self.probability is None else self.probability
+
+    @classmethod
+    def of_weights(cls, weights: FloatArray) -> Policy:
+        """The policy that takes each row of the model with probability `weights`, `(R,)`."""
+        rows = np.flatnonzero(weights > 0.0)
+        return cls(rows, np.ascontiguousarray(weights[rows]))
+
+    def weights(self, n_rows: int) -> FloatArray:
+        """`(R,)` the probability with which each row of the model is taken."""
+        out = np.zeros(n_rows)
+        out[self.rows] = self.share
+        return out
+
+    def average(self, mdp: MDP, x: FloatArray, power: int = 1) -> FloatArray:
+        """`(S,)` sum_a pi(a|s)^power x(s, a) of `(R,)` numbers; zero where terminal."""
+        if self.probability is None:
+            out = np.zeros(mdp.n_states)
+            out[mdp.row_state[self.rows]] = x[self.rows]
+            return out
+        states = mdp.row_state[self.rows]
+        weighted = self.probability**power * x[self.rows]
+        return np.bincount(states, weighted, minlength=mdp.n_states).astype(np.float64, copy=False)
+
+    def actions(self, mdp: MDP) -> IntArray | FloatArray:
+        """The policy as users see it: `(S,)` action ids, -1 where terminal; or `(S, A)` probabilities."""
+        if self.probability is not None:
+            return mdp.by_action(self.weights(mdp.n_rows), fill=0.0)
+        out = np.full(mdp.n_states, -1, dtype=mdp.action.dtype)
+        out[mdp.row_state[self.rows]] = mdp.action[self.rows]
+        return out
+
+
+RowValues = TypeVar("RowValues", bound=FloatArray | None, covariant=True)
+
+
+class Improvement(NamedTuple, Generic[RowValues]):
+    """One application of T.
+
+    Attributes:
+      value: `(S,)` T v.
+      q: `(R,)` the value of each row; None where only one policy was looked at.
+      policy: one that attains T v.
+      memory: what the sweep learned.
+    """
+
+    value: FloatArray
+    q: RowValues
+    policy: Policy
+    memory: Memory
+
+
+class LinearSystem(NamedTuple):
+    """A policy and nature's answer to it, both held fixed: v = reward + discount * matrix @ v."""
+
+    matrix: csr_array
+    reward: FloatArray
+
+
+class Moments(NamedTuple):
+    """One application of T or T_pi, with what the posterior variance of its value needs.
+
+    Attributes:
+      value: `(S,)` T v, or T_pi v of a policy that was given.
+      q: `(R,)` the value of each row.
+      policy: the one given, or one that attains T v.
+      scatter: `(R,)` sum_j p_j (m_j - p . m)^2, where nature's answer to the policy changes by pi(a|s) m . dp when the
+        centre p of the row (s, a) moves by dp.
+      carried: `(R,)` sum_j q_j u(s'_j), with q nature's answer and u the variances of the successors.
+      memory: what the sweep learned.
+    """
+
+    value: FloatArray
+    q: FloatArray
+    policy: Policy
+    scatter: FloatArray
+    carried: FloatArray
+    memory: Memory
+
+
+StepBound = Callable[[FloatArray, Policy], "NDArray[np.longdouble] | FloatArray"]
+
+
+class Evidence(NamedTuple):
+    """Bounds on one step backwards by code that shares nothing with the sweeps, for certificates.
+
+    Attributes:
+      above: `(v, policy) -> (S,)` at least T v, or at least T_pi v where the policy is given.
+      below: `(v, policy) -> (S,)` at most T_pi v.
+      excess: the farthest that nature's kernel is outside the set, at most 0 inside.
+      failure: what is wrong with the kernel, or None.
+    """
+
+    above: StepBound
+    below: StepBound
+    excess: float
+    failure: str | None
+
+
+class PolicyOperator(Protocol):
+    """T_pi of one policy."""
+
+    def apply(self, v: FloatArray, memory: Memory = None, workers: Workers = SERIAL) -> tuple[FloatArray, Memory]:
+        """`(S,)` T_pi v, and what was learned on the way."""
+
+    def kernel(self, v: FloatArray, memory: Memory = None) -> Rows:
+        """Nature's answer at v on the rows the policy takes."""
+
+    def linear_system(self, v: FloatArray, memory: Memory = None) -> LinearSystem:
+        """The `(S, S)` system of the policy against nature's answer at v."""
+
+    @property
+    def entries(self) -> int:
+        """Entries one application reads; its cost."""
+
+
+class Iterated(Protocol):
+    """The part of an operator that is iterated to find a fixed point."""
+
+    @property
+    def mdp(self) -> MDP:
+        """The model."""
+
+    def improve(
+        self, v: FloatArray, memory: Memory = None, workers: Workers = SERIAL, out: FloatArray | None = None
+    ) -> Improvement[FloatArray | None]:
+        """T v and a policy that attains it; the values of rows may be written into `out`."""
+
+    def against(self, policy: Policy, memory: Memory = None) -> tuple[PolicyOperator, Memory]:
+        """T_pi, and what is already known on the policy's rows; `memory`, of a sweep over all rows, is kept."""
+
+    def error(self, v: FloatArray) -> float:
+        """Bound on the rounding error of T v, in every state."""
+
+
+class Operator(Iterated, Protocol):
+    """T of one model and one set."""
+
+    @property
+    def singleton(self) -> bool:
+        """Whether nature has no choice: the set holds the model alone."""
+
+    def improve(
+        self, v: FloatArray, memory: Memory = None, workers: Workers = SERIAL, out: FloatArray | None = None
+    ) -> Improvement[FloatArray]:
+        """See `Iterated`; with the values of all rows."""
+
+    def kernel(self, v: FloatArray, policy: Policy) -> Rows:
+        """Nature's answer at v to a policy, on all rows.
+
+        Where the policy is optimal at v, the answer leaves no better one (a saddle point).
+        """
+
+    def moments(
+        self,
+        v: FloatArray,
+        u: FloatArray,
+        policy: Policy | None = None,
+        memory: Memory = None,
+        q: FloatArray | None = None,
+    ) -> Moments:
+        """What the variance equations need at v, for `(S,)` variances u of the states.
+
+        Args:
+          v, u: `(S,)`.
+          policy: the one to follow; None takes one that attains T v.
+          memory: of an earlier sweep.
+          q: `(R,)` values of a sweep at the same v that left `memory`; may save a sweep.
+        """
+
+    def evidence(self, kernel: Rows | None, optimal: bool) -> Evidence:
+        """Bounds for a certificate.
+
+        Args:
+          kernel: nature's answer, refused as evidence where it is not in the set. None uses duality alone; the side
+            that would rest on the kernel is then infinite.
+          optimal: whether `above` is to hold for every policy, rather than for the one it is called with.
+        """
+
+    def clock(self) -> Operator:
+        """T of the longest time to the end: rewards of one, no discount, policy and nature both prolong.
+
+        Its fixed point bounds the expected time to the end under every policy and every kernel of the set.
+        """
+
+
+class AmbiguitySet(Protocol):
+    """The kernels nature may choose from, relative to a model's own."""
+
+    def operator(self, mdp: MDP) -> Operator:
+        """Checks the set against a model, once, and returns its Bellman operator."""
+
+
+def check_set(name: str, value: object) -> None:
+    """Raises TypeError unless `value` has what an ambiguity set has."""
+    number = value if isinstance(value, float | int) and not isinstance(value, bool) else 0.5
+    checks.kind(name, value, callable(getattr(value, "operator", None)), f"an ambiguity set such as L1Ball({number!r})")
+
+
+def midrange(v: FloatArray) -> float:
+    """The middle of the range of v.
+
+    Values are computed at v minus this and shifted back, so that rounding grows with the spread of v, not its size.
+    """
+    return 0.5 * (float(v.min()) + float(v.max())) if len(v) else 0.0
+
+
+def underflow(size: float) -> float:
+    """What products and sums next to the smallest number lose at most; nothing where all values are zero."""
+    return UNDERFLOW if size > 0.0 else 0.0
+
+
+def greedy(mdp: MDP, q: FloatArray) -> tuple[FloatArray, Policy]:
+    """`(S,)` the largest q of each state, zero where terminal, and the policy that takes the first such row."""
+    value = np.zeros(mdp.n_states)
+    rows = np.empty(mdp.n_states, dtype=mdp.row_start.dtype)
+    _greedy(mdp.row_start, q, value, rows)
+    return value, Policy(rows[rows >= 0] if mdp.terminal.any() else rows)
+
+
+def linear_system(n_states: int, states: IntArray, policy: Policy, answer: Rows) -> LinearSystem:
+    """The system of a policy whose rows belong to `states`, against nature's `answer` on them."""
+    from scipy.sparse import csr_array
+
+    if policy.probability is None:  # one row per state that is not terminal, in their order
+        first = np.searchsorted(states, np.arange(n_states + 1))
+        entries = (answer.probability, answer.successor, answer.entry_start[first])
+        reward = np.zeros(n_states)
+        reward[states] = answer.expected_reward()
+        return LinearSystem(csr_array(entries, shape=(n_states, n_states)), reward)
+    answers = csr_array((answer.probability, answer.successor, answer.entry_start), shape=(answer.n_rows, n_states))
+    choice = csr_array((policy.probability, (states, np.arange(answer.n_rows))), shape=(n_states, answer.n_rows))
+    return LinearSystem(choice @ answers, choice @ answer.expected_reward())
+
+
+@njit(cache=True, nogil=True)
+def _greedy(row_start, q, value, rows):  # type: ignore[no-untyped-def]
+    """The largest q of each state and its first row; states without rows keep their value."""
+    for s in range(len(rows)):
+        rows[s] = -1
+        for row in range(row_start[s], row_start[s + 1]):
+            if rows[s] < 0 or q[row] > value[s]:
+                value[s] = q[row]
+                rows[s] = row

@@ -1,0 +1,171 @@
+"""The robust Bellman operator of sets that are rectangular in (s, a): nature answers each action on its own.
+
+(T v)(s)    = max_a  min_{q in U(s, a)} sum_s' q(s') [r(s, a, s') + gamma v(s')]
+(T_pi v)(s) = sum_a pi(a|s) min_{q in U(s, a)} sum_s' q(s') [r(s, a, s') + gamma v(s')]
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from urbe.ambiguity.evidence import over_rows
+from urbe.ambiguity.nature import Nature
+from urbe.ambiguity.operator import (
+    ROUNDING,
+    Evidence,
+    Improvement,
+    LinearSystem,
+    Memory,
+    Moments,
+    Policy,
+    PolicyOperator,
+    greedy,
+    linear_system,
+    midrange,
+    underflow,
+)
+from urbe.mdp.model import MDP
+from urbe.mdp.rows import Rows
+from urbe.types import FloatArray
+from urbe.workers import SERIAL, Workers
+
+
+class RectangularSet(Protocol):
+    """An ambiguity set that chooses each row on its own; inherit from it and write `bind`."""
+
+    @abstractmethod
+    def bind(self, mdp: MDP) -> Nature:
+        """Checks the set against a model, once; the kernels then trust."""
+
+    def operator(self, mdp: MDP) -> RectangularOperator:
+        """See `AmbiguitySet`."""
+        return RectangularOperator(mdp, self, self.bind(mdp))
+
+    def choices(self) -> RectangularSet:
+        """The set nature minimises over: all kernels it may ever choose, whatever its aim."""
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class RectangularOperator:
+    """T of a model and a set that is rectangular in (s, a).
+
+    Args:
+      mdp: the model.
+      set: what nature may do.
+      nature: the set bound to the model.
+    """
+
+    mdp: MDP
+    set: RectangularSet
+    nature: Nature
+
+    @property
+    def singleton(self) -> bool:
+        """See `Operator`."""
+        return self.nature.singleton
+
+    def improve(
+        self, v: FloatArray, memory: Memory = None, workers: Workers = SERIAL, out: FloatArray | None = None
+    ) -> Improvement[FloatArray]:
+        """See `Operator`."""
+        memory = self.nature.fresh() if memory is None else memory
+        middle = midrange(v)
+        q = self.nature.values(v - middle, middle, workers, out, memory)
+        value, policy = greedy(self.mdp, q)
+        return Improvement(value, q, policy, memory)
+
+    def against(self, policy: Policy, memory: Memory = None) -> tuple[PolicyOperator, Memory]:
+        """See `Operator`."""
+        return RectangularPolicy(self.mdp, self.nature, policy), None if memory is None else memory[policy.rows]
+
+    def kernel(self, v: FloatArray, policy: Policy) -> Rows:  # noqa: ARG002
+        """See `Operator`; the answer does not depend on the policy."""
+        return self.nature.worst_case(v - midrange(v)).rows
+
+    def error(self, v: FloatArray) -> float:
+        """See `Operator`.
+
+            accuracy max |z|  +  gamma |middle| (sum of a row - 1)  +  the final additions,
+
+        for z = r + gamma (v - middle), in exact arithmetic on the model's floating-point numbers.
+        """
+        rows, gamma = self.nature.rows, self.nature.discount
+        middle = midrange(v)
+        spread = 0.5 * (float(v.max()) - float(v.min())) if len(v) else 0.0
+        entry_reward = rows.largest_reward if rows.rewards_successors else 0.0
+        size = rows.largest_reward + gamma * (abs(middle) + spread)
+        return 1.01 * (
+            self.nature.accuracy * (entry_reward + gamma * spread)
+            + gamma * abs(middle) * rows.mass_error
+            + 6.0 * ROUNDING * size
+            + underflow(size)
+        )
+
+    def moments(
+        self,
+        v: FloatArray,
+        u: FloatArray,
+        policy: Policy | None = None,
+        memory: Memory = None,
+        q: FloatArray | None = None,
+    ) -> Moments:
+        """See `Operator`; nature's answer does not depend on the policy."""
+        memory = self.nature.fresh() if memory is None else memory
+        middle = midrange(v)
+        q, scatter, carried = self.nature.moments(v - middle, middle, u, q, memory)
+        value, policy = greedy(self.mdp, q) if policy is None else (policy.average(self.mdp, q), policy)
+        return Moments(value, q, policy, scatter, carried, memory)
+
+    def evidence(self, kernel: Rows | None, optimal: bool) -> Evidence:
+        """See `Operator`."""
+        return over_rows(self.mdp, self.nature.evidence(kernel), optimal)
+
+    def clock(self) -> RectangularOperator:
+        """See `Operator`."""
+        from urbe.ambiguity.optimistic import Optimistic  # which is a rectangular set itself
+
+        own = self.mdp.rows
+        ones = Rows(own.n_states, own.entry_start, own.successor, own.probability, np.ones_like(own.reward))
+        return Optimistic(self.set.choices()).operator(replace(self.mdp, rows=ones, discount=1.0))
+
+
+class RectangularPolicy:
+    """T_pi of a policy's rows, which are copied together so that a sweep reads memory in order."""
+
+    def __init__(self, mdp: MDP, nature: Nature, policy: Policy) -> None:
+        self._n_states = mdp.n_states
+        self._policy = policy
+        self._nature = nature.take(policy.rows)
+        self._states = mdp.row_state[policy.rows]
+        self._first = np.flatnonzero(np.append(True, np.diff(self._states) != 0)) if len(policy.rows) else policy.rows
+
+    @property
+    def entries(self) -> int:
+        """See `PolicyOperator`."""
+        return self._nature.rows.n_entries
+
+    def apply(self, v: FloatArray, memory: Memory = None, workers: Workers = SERIAL) -> tuple[FloatArray, Memory]:
+        """See `PolicyOperator`."""
+        memory = self._nature.fresh() if memory is None else memory
+        middle = midrange(v)
+        q = self._nature.values(v - middle, middle, workers, memory=memory)
+        if self._policy.probability is not None:
+            q = np.add.reduceat(self._policy.probability * q, self._first) if len(q) else q
+        if len(self._first) == self._n_states:
+            return q, memory
+        out = np.zeros(self._n_states)
+        out[self._states[self._first]] = q
+        return out, memory
+
+    def kernel(self, v: FloatArray, memory: Memory = None) -> Rows:
+        """See `PolicyOperator`."""
+        return self._nature.worst_case(v - midrange(v), memory).rows
+
+    def linear_system(self, v: FloatArray, memory: Memory = None) -> LinearSystem:
+        """See `PolicyOperator`."""
+        return linear_system(self._n_states, self._states, self._policy, self.kernel(v, memory))

@@ -1,0 +1,1 @@
+"""Sets whose actions share a budget in each state (s-rectangular)."""

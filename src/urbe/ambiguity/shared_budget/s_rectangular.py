@@ -1,0 +1,109 @@
+"""Budgets shared by the actions of a state: s-rectangular sets.
+
+    U(s) = {(q_a)_a : sum_a d(q_a, pbar(s, a)) <= kappa(s)},      d the distance of a ball
+
+Nature decides knowing the state but not the action, so it is weaker than one with radius kappa on every action, and
+optimal policies may have to randomise [Wiesemann2013] [HoPetrikWiesemann2021]. `distance` states what
+each distance brings; its `improve` and `evaluate` state and solve the inner problems.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from urbe import checks
+from urbe.ambiguity.interval import LInfBall
+from urbe.ambiguity.kl import KLBall
+from urbe.ambiguity.l1 import KERNEL as ANY_KERNEL
+from urbe.ambiguity.l1 import L1Ball
+from urbe.ambiguity.l2 import L2Ball
+from urbe.ambiguity.rectangular import RectangularSet
+from urbe.ambiguity.row_nature import bind_rows
+from urbe.ambiguity.shared_budget.distance import Distance
+from urbe.ambiguity.shared_budget.kl import KL
+from urbe.ambiguity.shared_budget.l1 import L1
+from urbe.ambiguity.shared_budget.l2 import L2
+from urbe.ambiguity.shared_budget.linf import LINF
+from urbe.ambiguity.shared_budget.nature import StateNature
+from urbe.ambiguity.shared_budget.operator import StateOperator
+from urbe.ambiguity.shared_budget.states import StateKernel, state_kernel
+from urbe.mdp.model import MDP
+from urbe.types import FloatArray, Support
+
+DISTANCES: dict[type, tuple[Distance, StateKernel]] = {
+    L1Ball: (L1, state_kernel(L1)),
+    L2Ball: (L2, state_kernel(L2)),
+    LInfBall: (LINF, state_kernel(LINF)),
+    KLBall: (KL, state_kernel(KL)),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class SRectangular:
+    """U(s) = {(q_a)_a : sum_a d(q_a, pbar(s, a)) <= kappa(s)}: one budget per state.
+
+    Args:
+      ball: `L1Ball`, `L2Ball`, `LInfBall` or `KLBall`, for its distance and support. Its `radius` is read as the
+        budget kappa: a number, `(S,)`, or `{state: number}` for every state that is not terminal; at least 0.
+
+    >>> import numpy as np, urbe
+    >>> mirrored = [[[0.0, 0.5, 0.5], [0.0, 0.5, 0.5]], np.eye(3)[[1, 1]], np.eye(3)[[2, 2]]]
+    >>> reward = [[[0, 1, 0], [0, 0, 1]], np.zeros((2, 3)), np.zeros((2, 3))]
+    >>> mdp = urbe.MDP.from_dense(mirrored, reward, discount=0.9, terminal=[1, 2])
+    >>> solution = urbe.solve(mdp, SRectangular(urbe.L1Ball(1.0)))  # nature can ruin one action, not both
+    >>> solution.value[0].round(6), solution.policy[0]
+    (np.float64(0.25), array([0.5, 0.5]))
+    """
+
+    ball: Any
+
+    def __post_init__(self) -> None:
+        names = ", ".join(kind.__name__ for kind in DISTANCES)
+        expected = f"one of {names}, such as L1Ball(0.5), whose radius is the budget of a state"
+        checks.kind("ball", self.ball, type(self.ball) in DISTANCES, expected)
+
+    def operator(self, mdp: MDP) -> StateOperator:
+        """See `AmbiguitySet`."""
+        ball = self.ball
+        checks.one_of("support", ball.support, ("nominal", "all"))
+        distance, kernel = DISTANCES[type(ball)]
+        support: Support = "nominal" if isinstance(ball, KLBall) else ball.support
+        # only the lowest state outside a row receives mass where moving it costs the same everywhere
+        bound = bind_rows(ANY_KERNEL, mdp, np.empty(0), support=support, receiver=isinstance(ball, L1Ball))
+        nature = StateNature(distance, kernel, mdp, bound.rows, self.budget(mdp), bound.everywhere)
+        return StateOperator(mdp, nature, self.relaxed(mdp))
+
+    def budget(self, mdp: MDP) -> FloatArray:
+        """`(S,)` kappa, zero where terminal."""
+        given = self.ball.radius
+        if isinstance(given, Mapping):
+            budget = np.where(mdp.terminal, 0.0, np.nan)
+            for state, number in given.items():
+                if checks.whole_number("a state of radius", state, 0) >= mdp.n_states:
+                    raise ValueError(
+                        f"radius names state {state}; the model has the states 0, ..., {mdp.n_states - 1}."
+                    )
+                budget[state] = number
+            if np.isnan(budget).any():
+                state = int(np.argmax(np.isnan(budget)))
+                raise ValueError(f"radius says nothing for state {state}; give one budget for every state.")
+        else:
+            array = checks.float_array("radius", given)
+            if array.shape not in ((), (mdp.n_states,)):
+                raise ValueError(
+                    f"radius has shape {array.shape}, expected a number or one budget per state ({mdp.n_states},): "
+                    "the actions of a state share it."
+                )
+            budget = np.array(np.broadcast_to(array, mdp.n_states))
+        checks.row_range("radius", budget, 0.0, np.inf, lambda state: f"state {state}")
+        return np.where(mdp.terminal, 0.0, budget)
+
+    def relaxed(self, mdp: MDP) -> RectangularSet:
+        """The smallest (s, a)-rectangular set that contains this one: the whole budget on every action."""
+        distance, _ = DISTANCES[type(self.ball)]
+        wider: RectangularSet = replace(self.ball, radius=np.minimum(self.budget(mdp), distance.largest)[mdp.row_state])
+        return wider

@@ -1,1 +1,0 @@
-"""Robust Bellman operators."""

@@ -1,0 +1,1 @@
+"""The posterior variance of robust values: uncertainty (robust) Bellman equations for every ambiguity set."""
