@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from urbe import MDP
-from urbe.io import ModelFileError, write_mdp
-from urbe.io.atomic import replace_files, text_writer
+from urbe.atomic import replace_files, text_writer
+from urbe.mdp.formats import ModelFileError, write_mdp
 
 
 def names(folder):

@@ -3,7 +3,7 @@
 import pytest
 
 from oracles.random_models import entries
-from urbe.io import ModelFileError, read_mdp
+from urbe.mdp.formats import ModelFileError, read_mdp
 
 TEXT = """4
 2

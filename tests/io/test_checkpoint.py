@@ -18,8 +18,8 @@ import urbe
 from urbe import AgentFileError, load_agent, save_agent
 from urbe.agents import RLSVI, URBE, BayesianQ, Decay, QLearning, Run, Single, Task
 from urbe.envs.finite import FiniteEnv
-from urbe.io.fingerprint import fingerprint
 from urbe.posteriors.beliefs import Forgetting, Window
+from urbe.runs.fingerprint import fingerprint
 
 SWIM = urbe.library.riverswim(5)
 TASK = Task(urbe.Posterior.before(SWIM), 10)

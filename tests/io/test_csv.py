@@ -8,7 +8,7 @@ import pytest
 
 from oracles.random_models import entries
 from urbe import MDP
-from urbe.io import ModelFileError, read_budget, read_mdp, read_scenarios, write_policy
+from urbe.mdp.formats import ModelFileError, read_budget, read_mdp, read_scenarios, write_policy
 
 HEADER = "idstatefrom,idaction,idstateto,probability,reward\n"
 GOOD = HEADER + "0,0,0,0.25,1\n0,0,1,0.75,2\n1,0,0,1,-3\n"
@@ -156,7 +156,7 @@ def test_a_wild_id_costs_no_memory(file):
 def test_chunks_change_nothing(file, monkeypatch, size):
     text = "\n# made by hand\n\n" + GOOD.replace("0,0,1,0.75", "\n\n0,0,1,0.75")
     whole = entries(read(file(text)))
-    monkeypatch.setattr("urbe.io.text._CHUNK", size)
+    monkeypatch.setattr("urbe.mdp.formats.text._CHUNK", size)
     assert entries(read(file(text))) == whole
     assert ", line 9, column reward: found 'x'" in str(refusal(read, file(text.replace("-3", "x"))))
 

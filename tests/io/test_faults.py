@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from urbe.io.errors import CheckpointError
-from urbe.io.runs import RunDirectory, read_finished, saved_steps
-from urbe.io.tensors import load_tensors, save_tensors
+from urbe.runs.directory import RunDirectory, read_finished, saved_steps
+from urbe.runs.errors import CheckpointError
+from urbe.runs.tensors import load_tensors, save_tensors
 
 CALLS = ("open", "write", "fsync", "replace", "unlink", "mkdir", "rmdir", "ftruncate", "pwrite")
 GROWING = ("open", "write", "mkdir", "pwrite")  # what a full disk refuses
@@ -329,7 +329,7 @@ def test_new_folders_are_on_the_disk(memory, synced):
 FULL = """
 import errno, os, sys
 import numpy as np
-from urbe.io.runs import RunDirectory, read_checkpoint, saved_steps
+from urbe.runs.directory import RunDirectory, read_checkpoint, saved_steps
 
 folder, outcomes = sys.argv[1], []
 with RunDirectory(f"{folder}/run", {}) as run:

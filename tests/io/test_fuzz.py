@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles.random_models import assert_valid
-from urbe.io import read_budget, read_log, read_mdp, read_scenarios
+from urbe.mdp.formats import read_budget, read_log, read_mdp, read_scenarios
 
 CSV = "idstatefrom,idaction,idstateto,probability,reward\n0,0,0,0.25,1\n0,0,1,0.75,2\n0,3,2,1,0\n1,0,0,1,-3\n"
 NOTES = 'note,idstateto,idaction,idstatefrom,reward,probability\n"a, b",1,0,0,1,.5\nc,0,0,0,1,5e-1\n,1,1,1,0,1\n'

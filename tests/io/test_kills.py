@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from urbe.io.runs import RunDirectory, read_checkpoint, saved_steps
-from urbe.io.tree import flatten, unflatten
+from urbe.runs.directory import RunDirectory, read_checkpoint, saved_steps
+from urbe.runs.tree import flatten, unflatten
 
 UNTIL, EVERY = 160, 4
 KILLS, TORN, MOST = 20, 2, 1000
@@ -115,7 +115,7 @@ import json, os, random, signal, sys, time
 
 import numpy as np
 
-from urbe.io.tensors import load_tensors, save_tensors
+from urbe.runs.tensors import load_tensors, save_tensors
 
 
 def arrays(k):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from oracles.random_models import assert_valid
 from urbe import MDP
-from urbe.io import ModelFileError, read_mdp, write_mdp
+from urbe.mdp.formats import ModelFileError, read_mdp, write_mdp
 
 
 @pytest.fixture(scope="module")

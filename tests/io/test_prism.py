@@ -5,7 +5,7 @@ import re
 import pytest
 
 from oracles.random_models import entries
-from urbe.io import ModelFileError, read_mdp, write_mdp
+from urbe.mdp.formats import ModelFileError, read_mdp, write_mdp
 
 TRA = """# Transitions (MDP)
 4 4 6

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from oracles.random_models import assert_valid, entries, models
 from urbe import MDP
-from urbe.io import read_mdp, write_mdp
+from urbe.mdp.formats import read_mdp, write_mdp
 
 
 def back(mdp, name, **kwargs):

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from urbe.io.errors import CheckpointError
-from urbe.io.row_log import RowLog, difference, read_rows, repair
+from urbe.runs.errors import CheckpointError
+from urbe.runs.row_log import RowLog, difference, read_rows, repair
 
 floats = st.floats(width=64) | st.floats(width=32)
 

@@ -11,12 +11,12 @@ import sys
 import numpy as np
 import pytest
 
-from urbe.io import runs as runs_module
-from urbe.io.errors import CheckpointError
-from urbe.io.lock import RunLocked
-from urbe.io.row_log import read_rows
-from urbe.io.runs import LogDamaged, RunDirectory, read_checkpoint, read_config, read_finished, saved_steps
-from urbe.io.tensors import save_tensors
+from urbe.runs import directory as runs_module
+from urbe.runs.directory import LogDamaged, RunDirectory, read_checkpoint, read_config, read_finished, saved_steps
+from urbe.runs.errors import CheckpointError
+from urbe.runs.lock import RunLocked
+from urbe.runs.row_log import read_rows
+from urbe.runs.tensors import save_tensors
 
 CONFIG = {"seed": 3, "net": {"sizes": [64, 32], "rate": 1e-3}, "name": None}
 
@@ -156,7 +156,7 @@ def test_who_is_there_may_not_be_known_yet(tmp_path):
 
 def test_the_lock_of_another_process_holds_until_it_is_killed(tmp_path):
     code = (
-        "import sys, time; from urbe.io.runs import RunDirectory\n"
+        "import sys, time; from urbe.runs.directory import RunDirectory\n"
         "run = RunDirectory(sys.argv[1], {}); print('in', flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE, text=True) as process:
@@ -307,7 +307,7 @@ def test_checkpoints_of_others_in_the_folder_are_refused(tmp_path):
 
 def test_a_reader_follows_a_run_that_goes_on(tmp_path, monkeypatch):
     """The newest checkpoint is deleted, by the process that writes, just before it is read."""
-    from urbe.io import runs
+    from urbe.runs import directory as runs
 
     with RunDirectory(tmp_path, CONFIG, keep=1) as run:
         run.save(1, state(1))

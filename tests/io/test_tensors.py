@@ -17,10 +17,10 @@ import safetensors.numpy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from urbe.io.errors import CheckpointError
-from urbe.io.sealed import require_plain, write_sealed
-from urbe.io.tensor_file import CODES
-from urbe.io.tensors import delete_checkpoint, load_tensors, read_manifest, save_tensors
+from urbe.runs.errors import CheckpointError
+from urbe.runs.sealed import require_plain, write_sealed
+from urbe.runs.tensor_file import CODES
+from urbe.runs.tensors import delete_checkpoint, load_tensors, read_manifest, save_tensors
 
 ABOUT = {
     "step": 7,
@@ -381,7 +381,7 @@ def test_a_deleted_checkpoint_leaves_only_what_is_not_its_own(tmp_path):
 
 
 def test_a_reader_finds_the_new_arrays_when_the_old_ones_go_away_under_it(tmp_path, monkeypatch):
-    from urbe.io import tensors as module
+    from urbe.runs import tensors as module
 
     save_tensors(tmp_path / "c", {"x": np.zeros(3)}, {"k": 0})
     told = []
@@ -420,8 +420,8 @@ def test_memory_is_bounded(tmp_path):
 
 def test_no_library_is_imported_for_it():
     code = (
-        "import sys, urbe.io; print([m for m in ('safetensors', 'jax', 'urbe.io.tensors') if m in sys.modules]); "
-        "import urbe.io.runs; print([m for m in ('safetensors', 'jax') if m in sys.modules])"
+        "import sys, urbe.runs; print([m for m in ('safetensors', 'jax', 'urbe.runs.tensors') if m in sys.modules]); "
+        "import urbe.runs.directory; print([m for m in ('safetensors', 'jax') if m in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["[]", "[]"]

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from urbe.io.errors import CheckpointError
-from urbe.io.tensors import load_tensors, save_tensors
-from urbe.io.tree import flatten, unflatten
+from urbe.runs.errors import CheckpointError
+from urbe.runs.tensors import load_tensors, save_tensors
+from urbe.runs.tree import flatten, unflatten
 
 
 class Pair(NamedTuple):

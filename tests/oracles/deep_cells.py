@@ -42,7 +42,7 @@ class Row(NamedTuple):
 
 
 def run(cell, folder):
-    from urbe.io.runs import saved_steps
+    from urbe.runs.directory import saved_steps
 
     begun = max(saved_steps(folder / "run"), default=0)
     Path(cell.log, f"{cell.name}.{os.getpid()}.{begun}.began").touch()

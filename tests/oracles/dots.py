@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from urbe.io.atomic import replace_files
+from urbe.atomic import replace_files
 
 NAME = "dots"
 TITLE = "Dots"

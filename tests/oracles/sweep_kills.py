@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from oracles import sweep_driver
-from urbe.io.runs import saved_steps
+from urbe.runs.directory import saved_steps
 
 AGENTS = tuple(f"agent-{i}" for i in range(len(sweep_driver.STEPS)))
 SUMS = tuple(f"sum-{i}" for i in sweep_driver.SUMS)

@@ -1,4 +1,4 @@
-"""The errors of files that cannot be read as what they should be."""
+"""The error of files that cannot be read as what they should be."""
 
 from __future__ import annotations
 
@@ -30,21 +30,3 @@ class ModelFileError(ValueError):
         if self.column is not None:
             where += f", column {self.column}"
         return f"{where}: {self.message}"
-
-
-class CheckpointError(ValueError):
-    """A checkpoint, or a file of a run, is missing, damaged or not what was expected; says which and why.
-
-    `str(error)` reads `runs/7/checkpoints/000000000200: has no manifest.json, ...`
-
-    Args:
-      path: the file or folder.
-      message: what was found, what was expected, what to do.
-    """
-
-    def __init__(self, path: str | os.PathLike[str], message: str) -> None:
-        super().__init__(path, message)
-        self.path, self.message = path, message
-
-    def __str__(self) -> str:
-        return f"{os.fspath(self.path)}: {self.message}"

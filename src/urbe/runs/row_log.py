@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks
-from urbe.io.atomic import replace_files, sync_folder, text_writer
-from urbe.io.errors import CheckpointError
-from urbe.io.sealed import read_bytes
+from urbe.atomic import replace_files, sync_folder, text_writer
+from urbe.runs.errors import CheckpointError
+from urbe.runs.sealed import read_bytes
 
 _NAME = re.compile(r'[^,"\s](?:[^,"\r\n]*[^,"\s])?')
 _INTEGER = re.compile(r"-?[0-9]{1,19}")

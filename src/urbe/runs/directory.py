@@ -2,8 +2,8 @@
 
     config.json               what the run is; never changes
     lock                      who works here
-    checkpoints/000000000200  the last few checkpoints, by step (`urbe.io.tensors`)
-    log.csv ...               logs (`urbe.io.row_log`)
+    checkpoints/000000000200  the last few checkpoints, by step (`urbe.runs.tensors`)
+    log.csv ...               logs (`urbe.runs.row_log`)
     finished.json             the run is done
 
 A checkpoint knows the length and the SHA-256 of each log. Opened again, a run goes on from its newest checkpoint: logs
@@ -27,12 +27,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks
-from urbe.io import lock
-from urbe.io.atomic import sync_folder
-from urbe.io.errors import CheckpointError
-from urbe.io.row_log import RowLog, repair
-from urbe.io.sealed import read_sealed, require_plain, write_sealed
-from urbe.io.tensors import delete_checkpoint, is_complete, load_tensors, read_manifest, save_tensors, sweep
+from urbe.atomic import sync_folder
+from urbe.runs import lock
+from urbe.runs.errors import CheckpointError
+from urbe.runs.row_log import RowLog, repair
+from urbe.runs.sealed import read_sealed, require_plain, write_sealed
+from urbe.runs.tensors import delete_checkpoint, is_complete, load_tensors, read_manifest, save_tensors, sweep
 
 VERSION = 1
 CONFIG, FINISHED, LOCK, CHECKPOINTS = "config.json", "finished.json", "lock", "checkpoints"
@@ -160,7 +160,7 @@ class RunDirectory:
 
         Args:
           step: not below that of the newest checkpoint; the same step replaces it.
-          tensors: see `urbe.io.tensors.save_tensors`.
+          tensors: see `urbe.runs.tensors.save_tensors`.
           about: see there.
         """
         self._require_open()

@@ -2,7 +2,7 @@
 
 The file is a plain zip of .npy members, readable by `numpy.load`, and of `manifest.json`: the shape of the state, its
 plain values, and what the agent is made of. The zip's comment is the SHA-256 of all bytes before it, so that not one
-bit can change unnoticed. A file is complete or not there (`urbe.io.atomic`).
+bit can change unnoticed. A file is complete or not there (`urbe.atomic`).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from urbe import checks
-from urbe.io.atomic import replace_files
-from urbe.io.fingerprint import fingerprint
-from urbe.io.npz import add_array
+from urbe.atomic import replace_files
+from urbe.mdp.formats.npz import add_array
+from urbe.runs.fingerprint import fingerprint
 
 FORMAT, VERSION = "urbe agent", 1
 _MANIFEST = "manifest.json"

@@ -16,11 +16,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from urbe.io.atomic import replace_files, text_writer
-from urbe.io.csv_table import csv_text, read_columns, read_header
-from urbe.io.errors import ModelFileError
-from urbe.io.text import shown
-from urbe.posteriors.transitions import LARGEST_ID, NEEDED, OPTIONAL, Transitions, column_names
+from urbe.atomic import replace_files, text_writer
+from urbe.mdp.formats.csv_table import csv_text, read_columns, read_header
+from urbe.mdp.formats.errors import ModelFileError
+from urbe.mdp.formats.text import shown
+from urbe.mdp.transitions import LARGEST_ID, NEEDED, OPTIONAL, Transitions, column_names
 
 FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 """The format of each suffix."""

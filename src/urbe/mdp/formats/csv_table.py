@@ -8,8 +8,20 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from urbe.io.errors import ModelFileError
-from urbe.io.text import BLANK, FLAG, NUMBER, Explain, Grammar, Path, Table, head, lines_of_numbers, read_table, shown
+from urbe.mdp.formats.errors import ModelFileError
+from urbe.mdp.formats.text import (
+    BLANK,
+    FLAG,
+    NUMBER,
+    Explain,
+    Grammar,
+    Path,
+    Table,
+    head,
+    lines_of_numbers,
+    read_table,
+    shown,
+)
 
 # Atomic: a field in quotes is never read again as one without.
 _EXTRA_FIELD = rf'(?>{BLANK}"[^"\n]*+"{BLANK}|[^,\n]*+)'

@@ -14,12 +14,12 @@ from typing import NoReturn
 import numpy as np
 
 from urbe import checks
-from urbe.io import assemble
-from urbe.io.assemble import ROW_TOLERANCE
-from urbe.io.atomic import replace_files, text_writer
-from urbe.io.csv_table import csv_text, read_columns
-from urbe.io.errors import ModelFileError
-from urbe.io.text import Path, Table, line_of
+from urbe.atomic import replace_files, text_writer
+from urbe.mdp.formats import assemble
+from urbe.mdp.formats.assemble import ROW_TOLERANCE
+from urbe.mdp.formats.csv_table import csv_text, read_columns
+from urbe.mdp.formats.errors import ModelFileError
+from urbe.mdp.formats.text import Path, Table, line_of
 from urbe.mdp.model import MDP
 from urbe.types import BoolArray, FloatArray, IntArray
 
@@ -28,7 +28,7 @@ _LARGEST_SCENARIOS = 2**29  # numbers, 4 GiB
 
 
 def read(path: Path, *, discount: float) -> MDP:
-    """The model of a CSV file; see `urbe.io.read_mdp`."""
+    """The model of a CSV file; see `urbe.read_mdp`."""
     table = read_columns(path, (*_IDS, "reward"), ("probability", "lower", "upper", "idoutcome"))
     if ("lower" in table) != ("upper" in table):
         raise ModelFileError(
@@ -92,7 +92,7 @@ def read_scenarios(path: Path, *, discount: float) -> tuple[MDP, FloatArray]:
 
 
 def write(mdp: MDP, path: Path) -> None:
-    """Writes a model; see `urbe.io.write_mdp`."""
+    """Writes a model; see `urbe.write_mdp`."""
     assemble.require_transitions(mdp, "a CSV file")
     s, a, t, p, r = assemble.entry_columns(mdp)
     names = [*_IDS, "probability", "reward"]
@@ -158,7 +158,7 @@ def _one_outcome(table: Table, s: IntArray, a: IntArray) -> None:
         table.fail(
             at,
             f"state {s[at]}, action {a[at]} has more than one outcome, that is several models of one pair; "
-            "read such a file with urbe.io.read_scenarios.",
+            "read such a file with urbe.read_scenarios.",
             "idoutcome",
         )
 

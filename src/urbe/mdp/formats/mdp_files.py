@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from urbe import checks
-from urbe.io import bmdp, craam_csv, npz, prism
+from urbe.mdp.formats import bmdp, craam_csv, npz, prism
 from urbe.mdp.model import MDP
 
 
@@ -50,12 +50,12 @@ def read_mdp(path: str | os.PathLike[str], *, discount: float | None = None, for
       ModelFileError: a ValueError that names the file, the line and what was expected.
       OSError: the file cannot be opened.
 
-    >>> import tempfile, urbe.io
+    >>> import tempfile, urbe
     >>> text = "idstatefrom,idaction,idstateto,probability,reward\\n0,0,0,0.5,1\\n0,0,1,0.5,1\\n"
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "model.csv")
     ...     _ = path.write_text(text)
-    ...     urbe.io.read_mdp(path, discount=0.9)
+    ...     urbe.read_mdp(path, discount=0.9)
     MDP(2 states (1 terminal), 1 rows, 2 entries, discount 0.9)
     """
     name = _format(path, format)

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks
-from urbe.io.atomic import replace_files, text_writer
-from urbe.io.csv_table import csv_text, read_columns
-from urbe.io.errors import ModelFileError
-from urbe.io.text import Path
+from urbe.atomic import replace_files, text_writer
+from urbe.mdp.formats.csv_table import csv_text, read_columns
+from urbe.mdp.formats.errors import ModelFileError
+from urbe.mdp.formats.text import Path
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray
 

@@ -11,8 +11,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from urbe import checks
-from urbe.io.atomic import Writer, replace_files, text_writer
-from urbe.io.logs import arrow_part, format_of
+from urbe.atomic import Writer, replace_files, text_writer
+from urbe.mdp.formats.logs import arrow_part, format_of
 
 
 def write_table(path: str | os.PathLike[str], columns: Mapping[str, np.ndarray]) -> None:

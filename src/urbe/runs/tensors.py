@@ -5,7 +5,7 @@
 
 The arrays are on the disk before `manifest.json`, which names their file, takes the place of the one before; only then
 is the file of the old arrays deleted. Whoever reads meanwhile, or after a crash at any point, finds the old checkpoint
-or the new one. Reading runs no code and believes nothing: `urbe.io.sealed` and `urbe.io.tensor_file` say how.
+or the new one. Reading runs no code and believes nothing: `urbe.runs.sealed` and `urbe.runs.tensor_file` say how.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from urbe.io.atomic import sync_folder, write_new
-from urbe.io.errors import CheckpointError
-from urbe.io.sealed import read_sealed, require_plain, write_sealed
-from urbe.io.tensor_file import CODES, Kind, kinds_of, read_tensors, write_tensors
+from urbe.atomic import sync_folder, write_new
+from urbe.runs.errors import CheckpointError
+from urbe.runs.sealed import read_sealed, require_plain, write_sealed
+from urbe.runs.tensor_file import CODES, Kind, kinds_of, read_tensors, write_tensors
 
 FORMAT, VERSION = "urbe checkpoint", 1
 MANIFEST = "manifest.json"

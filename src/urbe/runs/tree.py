@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from urbe import checks
-from urbe.io.errors import CheckpointError
+from urbe.runs.errors import CheckpointError
 
 
 @runtime_checkable

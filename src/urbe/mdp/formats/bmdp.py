@@ -15,10 +15,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from urbe.io import assemble
-from urbe.io.atomic import replace_files, text_writer
-from urbe.io.errors import ModelFileError
-from urbe.io.text import (
+from urbe.atomic import replace_files, text_writer
+from urbe.mdp.formats import assemble
+from urbe.mdp.formats.errors import ModelFileError
+from urbe.mdp.formats.text import (
     BLANK,
     GAP,
     NUMBER,
@@ -46,7 +46,7 @@ _HEAD = ("the number of states", "the number of actions", "the number of termina
 
 
 def read(path: Path, *, discount: float) -> MDP:
-    """The model of a bmdp-tool file; see `urbe.io.read_mdp`. Transitions that leave a goal are not used."""
+    """The model of a bmdp-tool file; see `urbe.read_mdp`. Transitions that leave a goal are not used."""
     lines = content(path)
     (line, n_states), (_, n_actions), (_, n_goals) = (_count(path, lines, name) for name in _HEAD)
     goals: list[int] = []
@@ -70,7 +70,7 @@ def read(path: Path, *, discount: float) -> MDP:
 
 
 def write(mdp: MDP, path: Path) -> None:
-    """Writes an interval model whose only reward is 1 for entering a terminal state; see `urbe.io.write_mdp`."""
+    """Writes an interval model whose only reward is 1 for entering a terminal state; see `urbe.write_mdp`."""
     assemble.require_transitions(mdp, "a bmdp-tool file")
     s, a, t, p, r = assemble.entry_columns(mdp)
     wrong = r != mdp.terminal[t]

@@ -7,8 +7,8 @@ import re
 
 import numpy as np
 
-from urbe.io.errors import ModelFileError
-from urbe.io.text import (
+from urbe.mdp.formats.errors import ModelFileError
+from urbe.mdp.formats.text import (
     BLANK,
     GAP,
     NUMBER,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from urbe.io.errors import ModelFileError
-from urbe.io.text import Path, Table
 from urbe.mdp.build import from_transitions
+from urbe.mdp.formats.errors import ModelFileError
+from urbe.mdp.formats.text import Path, Table
 from urbe.mdp.intervals import PairError
 from urbe.mdp.model import MDP
 from urbe.types import BoolArray, FloatArray, IntArray

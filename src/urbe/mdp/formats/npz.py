@@ -16,10 +16,10 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from urbe import checks, memory
-from urbe.io.atomic import replace_files
-from urbe.io.errors import ModelFileError
-from urbe.io.text import Path
+from urbe.atomic import replace_files
 from urbe.mdp import intervals
+from urbe.mdp.formats.errors import ModelFileError
+from urbe.mdp.formats.text import Path
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
@@ -53,7 +53,7 @@ _SHAPES = (re.compile("()"), re.compile(r"(\d{1,18}),"))  # of 0 and of 1 dimens
 
 
 def read(path: Path, *, discount: float | None = None) -> MDP:
-    """The model of an .npz file; `discount` replaces the stored one. See `urbe.io.read_mdp`."""
+    """The model of an .npz file; `discount` replaces the stored one. See `urbe.read_mdp`."""
     arrays = _read_members(path)
     version = int(arrays["version"])
     if version != VERSION:
@@ -65,7 +65,7 @@ def read(path: Path, *, discount: float | None = None) -> MDP:
 
 
 def write(mdp: MDP, path: Path) -> None:
-    """Writes a model; see `urbe.io.write_mdp`."""
+    """Writes a model; see `urbe.write_mdp`."""
     arrays: dict[str, Any] = {
         "version": np.int64(VERSION),
         "discount": np.float64(mdp.discount),

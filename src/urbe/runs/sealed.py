@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from urbe.io.atomic import replace_files, text_writer
-from urbe.io.errors import CheckpointError
+from urbe.atomic import replace_files, text_writer
+from urbe.runs.errors import CheckpointError
 
 
 def write_sealed(path: str | os.PathLike[str], form: str, version: int, content: Mapping[str, Any]) -> None:

@@ -23,11 +23,11 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from urbe import checks, memory
-from urbe.io import assemble, prism_parts
-from urbe.io.atomic import replace_files, text_writer
-from urbe.io.errors import ModelFileError
-from urbe.io.prism_parts import beside, pair_keys, read_counts
-from urbe.io.text import (
+from urbe.atomic import replace_files, text_writer
+from urbe.mdp.formats import assemble, prism_parts
+from urbe.mdp.formats.errors import ModelFileError
+from urbe.mdp.formats.prism_parts import beside, pair_keys, read_counts
+from urbe.mdp.formats.text import (
     BLANK,
     GAP,
     NUMBER,
@@ -56,7 +56,7 @@ _NAMED = re.compile(r"[ \t]a\d{1,9}\s*\Z", re.ASCII)
 
 
 def read(path: Path, *, discount: float) -> MDP:
-    """The model of a `.tra` file and its companions; see `urbe.io.read_mdp`."""
+    """The model of a `.tra` file and its companions; see `urbe.read_mdp`."""
     line, counts = read_counts(path, (3, 2), "states choices transitions")
     n_states, chain = counts[0], len(counts) == 2
     announced = min(counts[-1], os.path.getsize(path) // SHORTEST_LINE)
@@ -94,7 +94,7 @@ def read(path: Path, *, discount: float) -> MDP:
 
 
 def write(mdp: MDP, path: Path) -> None:
-    """Writes `.tra`, `.lab` and `.srew` (or `.trew` when rewards differ within a state); see `urbe.io.write_mdp`."""
+    """Writes `.tra`, `.lab` and `.srew` (or `.trew` when rewards differ within a state); see `urbe.write_mdp`."""
     assemble.require_transitions(mdp, "a PRISM file")
     initial = _initial_states(mdp)
     s, a, t, p, r = assemble.entry_columns(mdp)

@@ -17,7 +17,7 @@ from typing import NoReturn
 import numpy as np
 
 from urbe import memory
-from urbe.io.errors import ModelFileError
+from urbe.mdp.formats.errors import ModelFileError
 from urbe.types import FloatArray, IntArray
 
 Path = str | os.PathLike[str]
