@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from urbe.evaluation.aggregates import by_task, iqm, mean, median, optimality_gap
+from urbe.statistics.aggregates import by_task, iqm, mean, median, optimality_gap
 
 RUNS = st.lists(st.integers(-5, 5), min_size=1, max_size=7)
 TASKS = st.lists(RUNS, min_size=1, max_size=4)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from urbe.evaluation import bootstrap
-from urbe.evaluation.aggregates import iqm, mean, median
-from urbe.evaluation.bootstrap import resample_shares, stratified_bootstrap
+from urbe.statistics import bootstrap
+from urbe.statistics.aggregates import iqm, mean, median
+from urbe.statistics.bootstrap import resample_shares, stratified_bootstrap
 
 
 def rng(seed=0):

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from urbe.evaluation import bootstrap, comparisons
-from urbe.evaluation.comparisons import holm, paired_comparisons, probability_of_improvement
-from urbe.evaluation.statistics import paired_difference
+from urbe.statistics import bootstrap, comparisons
+from urbe.statistics.comparisons import holm, paired_comparisons, probability_of_improvement
+from urbe.statistics.estimates import paired_difference
 
 
 def rng(seed=0):

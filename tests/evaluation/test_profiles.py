@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from urbe.evaluation import bootstrap
-from urbe.evaluation.profiles import performance_profile
+from urbe.statistics import bootstrap
+from urbe.statistics.profiles import performance_profile
 
 
 def rng(seed=0):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from urbe.evaluation.statistics import (
+from urbe.statistics.estimates import (
     frequency_interval,
     mean_band,
     mean_interval,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from urbe.evaluation.statistics import Band, Interval
 from urbe.report import style
 from urbe.report.content import Chapter, Exhibit, Section, Table, Verdict
 from urbe.report.curves import draw_bands, mark_changes
 from urbe.report.dots import ROW, draw_dots, draw_strips, rows_of
 from urbe.report.figures import Line, draw_lines, draw_map, styled
 from urbe.report.panels import panels
+from urbe.statistics.estimates import Band, Interval
 
 AGENTS = ("URBE", "UBE", "PSRL", "oracle")
 

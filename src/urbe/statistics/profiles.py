@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks
-from urbe.evaluation.bootstrap import RESAMPLES, resample_shares, seeds_of
-from urbe.evaluation.statistics import Band
+from urbe.statistics.bootstrap import RESAMPLES, resample_shares, seeds_of
+from urbe.statistics.estimates import Band
 from urbe.types import FloatArray
 
 
@@ -47,7 +47,7 @@ def performance_profile(
       scores: `(seeds, tasks)` array, or a list with an array `(n_t,)` for each task; n_t >= 2.
       thresholds: `(T,)` increasing.
       rng: generator; the same one gives the same bits.
-      resamples: how many to draw, R; takes 8 R T bytes. `urbe.evaluation.bootstrap` says what error they leave.
+      resamples: how many to draw, R; takes 8 R T bytes. `urbe.statistics.bootstrap` says what error they leave.
       confidence: in (0, 1).
 
     >>> scores = np.array([[0.2, 0.9], [0.4, 0.8], [0.6, 0.7], [0.8, 0.6]])

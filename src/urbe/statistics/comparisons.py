@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from urbe import checks
-from urbe.evaluation.bootstrap import RESAMPLES, resample_shares, seeds_of
-from urbe.evaluation.statistics import Interval
+from urbe.statistics.bootstrap import RESAMPLES, resample_shares, seeds_of
+from urbe.statistics.estimates import Interval
 from urbe.types import FloatArray
 
 
@@ -69,7 +69,7 @@ def paired_comparisons(
         on task t had the same seed for all agents.
       rng: generator; the same one gives the same bits.
       against: compare all others with this agent; without it, all pairs are compared.
-      resamples: how many to draw; `urbe.evaluation.bootstrap` says what error they leave.
+      resamples: how many to draw; `urbe.statistics.bootstrap` says what error they leave.
       confidence: in (0, 1).
 
     Returns:
@@ -147,7 +147,7 @@ def probability_of_improvement(
       first: `(seeds, tasks)` array, or a list with an array `(n_t,)` for each task; n_t >= 2.
       second: likewise for the same tasks; numbers of seeds may differ.
       rng: generator; the same one gives the same bits.
-      resamples: how many to draw; `urbe.evaluation.bootstrap` says what error they leave.
+      resamples: how many to draw; `urbe.statistics.bootstrap` says what error they leave.
       confidence: in (0, 1).
 
     >>> print("%.3f [%.3f, %.3f]" % probability_of_improvement([1, 2, 3, 4], [0, 1, 2], np.random.default_rng(0)))

@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from urbe import checks
-from urbe.evaluation.aggregates import by_task
-from urbe.evaluation.statistics import Interval
+from urbe.statistics.aggregates import by_task
+from urbe.statistics.estimates import Interval
 from urbe.types import FloatArray
 
 RESAMPLES = 10_000
@@ -68,7 +68,7 @@ def stratified_bootstrap(
       confidence: in (0, 1).
       method: "percentile" or "bca".
 
-    >>> from urbe.evaluation.aggregates import iqm
+    >>> from urbe.statistics.aggregates import iqm
     >>> scores = np.random.default_rng(0).normal(loc=[1.0, 2.0], size=(10, 2))
     >>> print("%.2f [%.2f, %.2f]" % stratified_bootstrap(iqm, scores, np.random.default_rng(1)))
     1.40 [0.98, 1.82]
