@@ -13,7 +13,7 @@ from beartype import beartype
 from jaxtyping import TypeCheckError, jaxtyped
 
 from urbe.simulators import Acrobot, CartPole, DeepSea, MarsRover, MountainCar, Outcomes, SevenStates
-from urbe.simulators.contract import check_simulator
+from urbe.testing import check_simulator
 
 UPRIGHT = [[-2.4695, 0.5780, 0.0, 0.0]]  # the free end is where a shorter link would not reach the height
 

@@ -13,11 +13,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from urbe.agent_probes import Probe
 from urbe.agents.base import Agent, AgentKind, Steps, Streams, Task
 from urbe.agents.run import Run
 from urbe.envs.finite import FiniteEnv
 from urbe.posteriors.dirichlet import Posterior
+from urbe.testing.agent_probes import Probe
 from urbe.types import FloatArray, IntArray
 
 Done = tuple[int, int, int, int]
