@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from oracles.host_envs import ROBUST, SMALL, Clock, Remembering
+from fixtures.host_envs import ROBUST, SMALL, Clock, Remembering
 from urbe.deep.compiled_trainer import CompiledTrainer
 from urbe.deep.frozen_trainer import FrozenTrainer
 from urbe.deep.host.conversation import Conversation

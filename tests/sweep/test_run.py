@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from oracles import dots
+from fixtures import dots
 from urbe.runs.lock import RunLocked, acquire, release
 from urbe.sweep import cells
 from urbe.sweep.launcher import CellsFailed, Event

@@ -2,7 +2,7 @@
 
 import pytest
 
-from oracles.random_models import entries
+from fixtures.random_models import entries
 from urbe.mdp.formats import ModelFileError, read_mdp
 
 TEXT = """4

@@ -6,7 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from oracles.random_models import entries
+from fixtures.random_models import entries
 from urbe import MDP
 from urbe.mdp.formats import ModelFileError, read_budget, read_mdp, read_scenarios, write_policy
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oracles.random_models import assert_valid
+from fixtures.random_models import assert_valid
 from urbe.mdp.formats import read_budget, read_log, read_mdp, read_scenarios
 
 CSV = "idstatefrom,idaction,idstateto,probability,reward\n0,0,0,0.25,1\n0,0,1,0.75,2\n0,3,2,1,0\n1,0,0,1,-3\n"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oracles.random_models import assert_valid
+from fixtures.random_models import assert_valid
 from urbe import MDP
 from urbe.mdp.formats import ModelFileError, read_mdp, write_mdp
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from oracles.random_models import entries
+from fixtures.random_models import entries
 from urbe.mdp.formats import ModelFileError, read_mdp, write_mdp
 
 TRA = """# Transitions (MDP)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oracles.random_models import assert_valid, entries, models
+from fixtures.random_models import assert_valid, entries, models
 from urbe import MDP
 from urbe.mdp.formats import read_mdp, write_mdp
 
