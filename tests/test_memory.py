@@ -12,7 +12,7 @@ import urbe
 from urbe import memory
 from urbe.cli.main import main
 from urbe.deep.replay import init_replay, replay_bytes
-from urbe.io import read_mdp, write_mdp
+from urbe.mdp.formats import read_mdp, write_mdp
 from urbe.planners.draws import drawn_rows
 from urbe.posteriors.sampling import dirichlet_draws
 
@@ -192,7 +192,7 @@ print(peak(rows.with_all_states))
 }
 WRITTEN = """
 import tempfile
-from urbe.io import read_mdp, write_mdp
+from urbe.mdp.formats import read_mdp, write_mdp
 folder = tempfile.TemporaryDirectory()
 path = folder.name + "/model.{suffix}"
 write_mdp(urbe.library.garnet(50_000, 4, 5, seed=0, discount=0.9), path)

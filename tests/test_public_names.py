@@ -8,24 +8,30 @@ from pathlib import Path
 import pytest
 
 import urbe
+import urbe.testing
+
+PACKAGES = pytest.mark.parametrize("package", [urbe, urbe.testing], ids=lambda package: package.__name__)
 
 
-def test_every_name_is_there_and_is_listed():
-    for name in urbe._HOME:
-        assert name in dir(urbe)
-        assert getattr(urbe, name) is getattr(sys.modules[urbe._HOME[name]], name)
+@PACKAGES
+def test_every_name_is_there_and_is_listed(package):
+    for name in package._HOME:
+        assert name in dir(package)
+        assert getattr(package, name) is getattr(sys.modules[package._HOME[name]], name)
 
 
-def test_type_checkers_are_told_the_same_names():
-    tree = ast.parse(Path(urbe.__file__).read_text())
+@PACKAGES
+def test_type_checkers_are_told_the_same_names(package):
+    tree = ast.parse(Path(package.__file__).read_text())
     block = next(node for node in tree.body if isinstance(node, ast.If))
     told = {alias.name for line in block.body for alias in line.names}
-    assert told == {*urbe._HOME, "library"}
+    assert told - {"library"} == {*package._HOME}
 
 
 def test_a_name_that_does_not_exist_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
-        _ = urbe.nonsense
+    for package in (urbe, urbe.testing):
+        with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'nonsense'"):
+            _ = package.nonsense
 
 
 def test_importing_the_package_loads_nothing_heavy():
@@ -37,7 +43,17 @@ def test_importing_the_package_loads_nothing_heavy():
 def test_asking_for_a_solver_loads_no_file_reader_planner_or_agent():
     code = (
         "import sys, urbe; urbe.solve, urbe.MDP, urbe.L1Ball; "
-        "print([m for m in ('urbe.io', 'urbe.planners', 'urbe.posteriors', 'urbe.agents') if m in sys.modules])"
+        "unwanted = ('urbe.mdp.formats', 'urbe.runs', 'urbe.planners', 'urbe.posteriors', 'urbe.agents'); "
+        "print([m for m in unwanted if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+def test_the_contract_of_sets_loads_no_agent_and_no_simulator():
+    code = (
+        "import sys; from urbe.testing import check_ambiguity_set; "
+        "print([m for m in ('jax', 'urbe.agents', 'urbe.simulators') if m in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"

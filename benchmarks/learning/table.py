@@ -15,9 +15,9 @@ import numpy as np
 from benchmarks.learning.cells import COMPILED, HOST, PEER, Cell, read_cells
 from benchmarks.learning.problems import PROBLEMS
 from benchmarks.learning.training import EPISODES
-from urbe.evaluation.aggregates import iqm
-from urbe.evaluation.bootstrap import stratified_bootstrap
-from urbe.evaluation.statistics import Interval
+from urbe.statistics.aggregates import iqm
+from urbe.statistics.bootstrap import stratified_bootstrap
+from urbe.statistics.estimates import Interval
 from urbe.types import FloatArray
 
 HEADING = "## How well DQN learns"

@@ -31,19 +31,17 @@ if TYPE_CHECKING:
     from urbe.ambiguity import WeightedL1Ball as WeightedL1Ball
     from urbe.ambiguity import WorstCase as WorstCase
     from urbe.evaluation.robustness import evaluate as evaluate
-    from urbe.io import AgentFileError as AgentFileError
-    from urbe.io import ModelFileError as ModelFileError
-    from urbe.io import load_agent as load_agent
-    from urbe.io import read_budget as read_budget
-    from urbe.io import read_log as read_log
-    from urbe.io import read_mdp as read_mdp
-    from urbe.io import read_scenarios as read_scenarios
-    from urbe.io import save_agent as save_agent
-    from urbe.io import write_log as write_log
-    from urbe.io import write_mdp as write_mdp
-    from urbe.io import write_policy as write_policy
     from urbe.mdp import MDP as MDP
+    from urbe.mdp import Transitions as Transitions
     from urbe.mdp import library as library
+    from urbe.mdp.formats import ModelFileError as ModelFileError
+    from urbe.mdp.formats import read_budget as read_budget
+    from urbe.mdp.formats import read_log as read_log
+    from urbe.mdp.formats import read_mdp as read_mdp
+    from urbe.mdp.formats import read_scenarios as read_scenarios
+    from urbe.mdp.formats import write_log as write_log
+    from urbe.mdp.formats import write_mdp as write_mdp
+    from urbe.mdp.formats import write_policy as write_policy
     from urbe.planners import BCI as BCI
     from urbe.planners import RSVF as RSVF
     from urbe.planners import HoeffdingSets as HoeffdingSets
@@ -52,7 +50,9 @@ if TYPE_CHECKING:
     from urbe.planners.plan import plan as plan
     from urbe.posteriors import NormalGamma as NormalGamma
     from urbe.posteriors import Posterior as Posterior
-    from urbe.posteriors import Transitions as Transitions
+    from urbe.runs.checkpoint import AgentFileError as AgentFileError
+    from urbe.runs.checkpoint import load_agent as load_agent
+    from urbe.runs.checkpoint import save_agent as save_agent
     from urbe.solvers import BackwardInduction as BackwardInduction
     from urbe.solvers import Certificate as Certificate
     from urbe.solvers import ModifiedPolicyIteration as ModifiedPolicyIteration
@@ -105,20 +105,17 @@ _NAMES = {
         "MonteCarlo",
     ),
     "urbe.evaluation.robustness": ("evaluate",),
-    "urbe.io": (
-        "AgentFileError",
+    "urbe.mdp": ("MDP", "Transitions"),
+    "urbe.mdp.formats": (
         "ModelFileError",
-        "load_agent",
         "read_budget",
         "read_log",
         "read_mdp",
         "read_scenarios",
-        "save_agent",
         "write_log",
         "write_mdp",
         "write_policy",
     ),
-    "urbe.mdp": ("MDP",),
     "urbe.planners": (
         "BCI",
         "HoeffdingSets",
@@ -130,7 +127,11 @@ _NAMES = {
     "urbe.posteriors": (
         "NormalGamma",
         "Posterior",
-        "Transitions",
+    ),
+    "urbe.runs.checkpoint": (
+        "AgentFileError",
+        "load_agent",
+        "save_agent",
     ),
     "urbe.solvers": (
         "BackwardInduction",

@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate, special, stats
 
 import urbe
-from oracles.agents import start, steps
+from fixtures.agents import start, steps
 from urbe.agents import BayesianQ, Mixture, Moments, QSampling, Task, ValueOfInformation, run
 from urbe.agents.bayes_q_rules import closest, expected_excess, shape_of, value_of_information
 from urbe.envs.finite import FiniteEnv

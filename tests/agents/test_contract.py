@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 import urbe.agents
-from urbe.agent_probes import probes
 from urbe.agents import OLRM, UCRL2, Criterion, Minimax, Oracle, QLearning
 from urbe.envs.finite import FiniteEnv
-from urbe.testing import check_agent
+from urbe.testing import check_agent, probes
 
 PAGE = Path(__file__).parents[2] / "docs" / "extend" / "agent.md"
 

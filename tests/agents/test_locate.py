@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import urbe
-from oracles.agents import steps
+from fixtures.agents import steps
+from fixtures.random_models import entries
 from oracles.plans import random_model
-from oracles.random_models import entries
 from urbe.agents.locate import Locator
 
 

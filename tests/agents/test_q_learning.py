@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
 import urbe
-from oracles.agents import feed, start, steps
+from fixtures.agents import feed, start, steps
 from urbe.agents import ContaminationQ, Decay, MismatchQ, QLearning, Shape, Task, run
 from urbe.agents.td import CONTAMINATION, L1, L2, LINF, penalty_of
 from urbe.envs.finite import FiniteEnv

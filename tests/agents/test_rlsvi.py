@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import urbe
-from oracles.agents import start, steps
+from fixtures.agents import start, steps
 from urbe.agents import RLSVI, QLearning, Task, run
 from urbe.envs.finite import FiniteEnv
 from urbe.mdp.model import MDP

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import urbe
-from oracles.agents import steps
+from fixtures.agents import steps
 from oracles.plans import Problem, slow_plan
 from urbe.agents import (
     PSRL,

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import urbe
-from oracles import adversarial, corpus
+from fixtures import adversarial
+from oracles import corpus
 from oracles.high_precision import curves, divergences, shared
 from oracles.high_precision.numbers import D, digits_right, dot, precise, rescaled
 from oracles.high_precision.sets import oracle_of

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fixtures.strategies import radii, rows
 from oracles import worst_case as lp
-from oracles.strategies import radii, rows
 from urbe.ambiguity.interval import Interval, LInfBall
 from urbe.mdp.model import MDP
 from urbe.testing import check_ambiguity_set, small_models

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
+from fixtures.strategies import radii, rows
 from oracles import divergences
-from oracles.strategies import radii, rows
 from oracles.worst_case import one_row_model
 from urbe.ambiguity.exponential import LOG2_E, log_of, power_of_two
 from urbe.ambiguity.kl import KLBall

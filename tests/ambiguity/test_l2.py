@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fixtures.strategies import radii, rows
 from oracles import divergences
-from oracles.strategies import radii, rows
 from oracles.worst_case import one_row_model
 from urbe.ambiguity.l2 import L2Ball
 from urbe.testing import check_ambiguity_set

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import urbe
+from fixtures.small_mdps import problems
 from oracles.exact import ExactModel, assert_bracketed, nominal
-from oracles.small_mdps import problems
 from urbe import Exact, L1Ball
 from urbe.ambiguity.operator import Policy, midrange
 from urbe.solvers.fixed_policy import FixedPolicy

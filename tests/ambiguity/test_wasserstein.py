@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fixtures.strategies import radii, rows
 from oracles import worst_case as lp
-from oracles.strategies import radii, rows
 from urbe.ambiguity.contamination import Contamination
 from urbe.ambiguity.l1 import L1Ball
 from urbe.ambiguity.wasserstein import WassersteinBall

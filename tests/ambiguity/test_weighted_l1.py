@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fixtures.strategies import radii, rows
 from oracles import worst_case as lp
-from oracles.strategies import radii, rows
 from urbe.ambiguity.l1 import L1Ball
 from urbe.ambiguity.weighted_l1 import WeightedL1Ball
 from urbe.mdp.model import MDP

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from oracles import book
+from fixtures import book
 from urbe.report.export import figure_files
 from urbe.report.page import render
 

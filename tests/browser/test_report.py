@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from oracles import finished_run as run
+from fixtures import finished_run as run
 from urbe.experiments import price_of_robustness as real
 from urbe.experiments.base import everywhere
 from urbe.experiments.pages import Memory, write_page, write_report

@@ -2,7 +2,7 @@
 
 import pytest
 
-from oracles import book
+from fixtures import book
 from urbe.report.content import State
 from urbe.report.page import render
 

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 import urbe.experiments
-from oracles import finished_run as run
+from fixtures import finished_run as run
 from urbe.cli import main, report, watching
 
 

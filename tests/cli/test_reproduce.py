@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 import urbe.experiments
-from oracles import dots
+from fixtures import dots
 from urbe.cli import main, reproduce
 from urbe.experiments.base import everywhere
 

@@ -17,8 +17,8 @@ from urbe.deep.settings import CopyEvery, Decay, Network, Settings
 from urbe.deep.train import train as train_agent
 from urbe.deep.trouble import NotFinite
 from urbe.deep.variances import LastLayer, NoVariance
-from urbe.io.row_log import read_rows
-from urbe.io.runs import RunDirectory, read_checkpoint, read_config, read_finished, saved_steps
+from urbe.runs.directory import RunDirectory, read_checkpoint, read_config, read_finished, saved_steps
+from urbe.runs.row_log import read_rows
 from urbe.simulators import CartPole, LogUniform, MarsRover, Normal, UncertaintySet, Uniform
 from urbe.sweep.threads import JAX_ONE_THREAD
 

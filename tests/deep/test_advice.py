@@ -9,7 +9,7 @@ import pytest
 import urbe
 import urbe.deep
 import urbe.simulators
-from oracles.swing import Swing, SwingAdapter
+from fixtures.swing import Swing, SwingAdapter
 from urbe.deep import EnvMembers, FunctionMembers, Members, dqn, robust_dqn
 from urbe.simulators import CartPole, Constant, SimulatorEnv, UncertaintySet
 

@@ -12,8 +12,8 @@ from urbe.deep.evaluate import Evaluate
 from urbe.deep.history import LOG, History
 from urbe.deep.meters import PER_STEP, PER_UPDATE
 from urbe.deep.trainer import Record
-from urbe.io.errors import CheckpointError
-from urbe.io.tree import flatten
+from urbe.runs.errors import CheckpointError
+from urbe.runs.tree import flatten
 
 
 class Counter:

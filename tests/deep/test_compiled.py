@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from oracles.deep_runs import HEAD, KINDS, POLE, POLES, Rig, pole_rig, same_bits
+from fixtures.deep_runs import HEAD, KINDS, POLE, POLES, Rig, pole_rig, same_bits
 from oracles.learner_random import Randomness
 from oracles.paper_agent import as_lists, forward
 from urbe.deep.learner import Progress

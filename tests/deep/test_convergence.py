@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import urbe
-from oracles.deep_runs import RISKS, ROVER, Rig
+from fixtures.deep_runs import RISKS, ROVER, Rig
 from urbe.deep.gram import inverse_count
 from urbe.deep.natures import Average, Worst
 from urbe.deep.networks import Layer, q_values

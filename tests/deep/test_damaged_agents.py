@@ -13,10 +13,10 @@ from urbe.deep.agent import VERSION
 from urbe.deep.compilation import cache_compilation
 from urbe.deep.load import load
 from urbe.deep.presets import dqn_urbe
-from urbe.io.errors import CheckpointError
-from urbe.io.runs import RunDirectory
-from urbe.io.sealed import read_sealed, write_sealed
-from urbe.io.tensors import load_tensors, save_tensors
+from urbe.runs.directory import RunDirectory
+from urbe.runs.errors import CheckpointError
+from urbe.runs.sealed import read_sealed, write_sealed
+from urbe.runs.tensors import load_tensors, save_tensors
 from urbe.simulators import CartPole, UncertaintySet
 
 

@@ -9,7 +9,7 @@ from urbe.deep.agent import Agent
 from urbe.deep.history import EPISODES, LOG, History
 from urbe.deep.meters import PER_STEP, PER_UPDATE
 from urbe.deep.trainer import Record
-from urbe.io.errors import CheckpointError
+from urbe.runs.errors import CheckpointError
 
 
 class Clock:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from oracles.host_envs import ROBUST, SMALL, Clock, Remembering
+from fixtures.host_envs import ROBUST, SMALL, Clock, Remembering
 from urbe.deep.compiled_trainer import CompiledTrainer
 from urbe.deep.frozen_trainer import FrozenTrainer
 from urbe.deep.host.conversation import Conversation
@@ -25,7 +25,7 @@ from urbe.deep.policy import Policy
 from urbe.deep.precision import double
 from urbe.deep.presets import dqn, dqn_urbe, robust_dqn, soft_robust_dqn
 from urbe.deep.trouble import NotFinite
-from urbe.io.tree import flatten, unflatten
+from urbe.runs.tree import flatten, unflatten
 from urbe.simulators import Acrobot, CartPole, Constant, SimulatorEnv, UncertaintySet
 
 POLES = UncertaintySet.grid(CartPole(), half_length=(0.25, 1.0))

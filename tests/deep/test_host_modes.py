@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
-from oracles.host_envs import SMALL, Clock
+from fixtures.host_envs import SMALL, Clock
 from urbe.deep.host.env import Observations, host_env
 from urbe.deep.host.trainer import HostTrainer
 from urbe.deep.keys import key_data

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from oracles.event_files import shown
-from urbe.io.runs import saved_steps
-from urbe.io.tensors import load_tensors
 from urbe.rng import stream
+from urbe.runs.directory import saved_steps
+from urbe.runs.tensors import load_tensors
 
 STEPS, EVERY = 3000, 40
 COMPILING = 3  # kills of processes that find nothing compiled

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from oracles.host_envs import Clock, Remembering
+from fixtures.host_envs import Clock, Remembering
 from urbe.deep.host.adapters import CartPoleAdapter, adapter_of
 from urbe.deep.host.discrete_actions import DiscreteActions
 from urbe.deep.host.member_check import check_members

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from tests.deep.test_members import NOMINAL
 
-from oracles import swing
-from oracles.box2d import LanderAdapter, lunar_lander
-from oracles.host_envs import ROBUST
-from oracles.swing import Swing, SwingAdapter
-from oracles.toy_text import TOYS
+from fixtures import swing
+from fixtures.box2d import LanderAdapter, lunar_lander
+from fixtures.host_envs import ROBUST
+from fixtures.swing import Swing, SwingAdapter
+from fixtures.toy_text import TOYS
 from urbe.deep import EnvMembers, FunctionMembers, check_members, robust_dqn
 from urbe.deep.host.members import SimulatorMembers
 from urbe.deep.host.nominal_check import check_nominal

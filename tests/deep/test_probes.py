@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from oracles.deep_runs import Rig
-from oracles.tiny_worlds import Given, Probe, probe
+from fixtures.deep_runs import Rig
+from fixtures.tiny_worlds import Given, Probe, probe
 from urbe.deep.natures import Worst
 from urbe.deep.networks import q_values
 from urbe.deep.settings import CopyEvery, Epsilon, Network, Settings

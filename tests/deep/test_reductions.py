@@ -8,7 +8,7 @@ the ends of CVaR.
 import numpy as np
 import pytest
 
-from oracles.deep_runs import arrays, pole_rig, rover_rig, same_bits
+from fixtures.deep_runs import arrays, pole_rig, rover_rig, same_bits
 
 STEPS = 250
 

@@ -13,8 +13,8 @@ from urbe.deep.compilation import cache_compilation
 from urbe.deep.host.member_envs import EnvMembers
 from urbe.deep.load import load
 from urbe.deep.presets import dqn, dqn_urbe
-from urbe.io.errors import CheckpointError
-from urbe.io.tensors import load_tensors
+from urbe.runs.errors import CheckpointError
+from urbe.runs.tensors import load_tensors
 from urbe.simulators import CartPole, MarsRover, UncertaintySet
 
 TINY = {"network": config.Network(hidden=(16, 16)), "batch": 16, "capacity": 300, "warm_up": 50}

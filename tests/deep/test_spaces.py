@@ -18,8 +18,8 @@ from urbe.deep.settings import Epsilon, Network
 from urbe.deep.spaces import Spaces
 from urbe.deep.variances import LastLayer
 from urbe.evaluation.robustness import evaluate
-from urbe.io.errors import CheckpointError
-from urbe.io.tensors import load_tensors, save_tensors
+from urbe.runs.errors import CheckpointError
+from urbe.runs.tensors import load_tensors, save_tensors
 from urbe.simulators import CartPole
 
 TINY = {"network": Network(hidden=(8,)), "batch": 8, "capacity": 60, "warm_up": 10}

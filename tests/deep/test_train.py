@@ -20,11 +20,11 @@ from urbe.deep.presets import dqn, dqn_urbe
 from urbe.deep.settings import Network
 from urbe.deep.train import train
 from urbe.deep.trouble import NotFinite
-from urbe.io import tensors as tensors_module
-from urbe.io.errors import CheckpointError
-from urbe.io.lock import RunLocked
-from urbe.io.row_log import RowLog, read_rows
-from urbe.io.runs import RunDirectory, read_finished, saved_steps
+from urbe.runs import tensors as tensors_module
+from urbe.runs.directory import RunDirectory, read_finished, saved_steps
+from urbe.runs.errors import CheckpointError
+from urbe.runs.lock import RunLocked
+from urbe.runs.row_log import RowLog, read_rows
 from urbe.simulators import CartPole, Outcomes, UncertaintySet
 
 TINY = {"network": Network(hidden=(16, 16)), "batch": 16, "capacity": 300, "warm_up": 50}
@@ -259,7 +259,7 @@ from urbe.deep.load import load
 from urbe.deep.presets import dqn_urbe
 from urbe.deep.settings import Network
 from urbe.deep.train import train
-from urbe.io.runs import saved_steps
+from urbe.runs.directory import saved_steps
 from urbe.simulators import CartPole, UncertaintySet
 
 disk, ballast = Path(sys.argv[1]), Path(sys.argv[1], "ballast")

@@ -15,10 +15,10 @@ from urbe.deep.presets import dqn
 from urbe.deep.settings import Network
 from urbe.deep.train import train
 from urbe.evaluation.robustness import evaluate
-from urbe.io import tensors as tensors_module
-from urbe.io.errors import CheckpointError
-from urbe.io.row_log import read_rows
-from urbe.io.runs import LogDamaged, RunDirectory, read_finished, saved_steps
+from urbe.runs import tensors as tensors_module
+from urbe.runs.directory import LogDamaged, RunDirectory, read_finished, saved_steps
+from urbe.runs.errors import CheckpointError
+from urbe.runs.row_log import read_rows
 from urbe.simulators import CartPole
 
 TINY = {"network": Network(hidden=(16, 16)), "batch": 16, "capacity": 300, "warm_up": 50}

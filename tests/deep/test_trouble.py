@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from oracles.deep_runs import SMALL, Rig, arrays, same_bits
-from oracles.tiny_worlds import Given, Hazard, HazardParams
+from fixtures.deep_runs import SMALL, Rig, arrays, same_bits
+from fixtures.tiny_worlds import Given, Hazard, HazardParams
 from urbe.deep.compiled_trainer import CompiledTrainer
 from urbe.deep.natures import Worst
 from urbe.deep.precision import double

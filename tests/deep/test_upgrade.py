@@ -13,9 +13,9 @@ from urbe.deep.presets import dqn
 from urbe.deep.settings import CopyEvery, Network, Settings
 from urbe.deep.train import train
 from urbe.deep.upgrade import upgraded
-from urbe.io.errors import CheckpointError
-from urbe.io.runs import RunDirectory, read_config
-from urbe.io.tensors import save_tensors
+from urbe.runs.directory import RunDirectory, read_config
+from urbe.runs.errors import CheckpointError
+from urbe.runs.tensors import save_tensors
 from urbe.simulators import CartPole
 
 # what 0.1.0 wrote of dqn(CartPole(), seed=3, log_every=50, **TINY)

@@ -6,7 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from oracles.policies import linear
+from fixtures.policies import linear
 from urbe.evaluation.policies import asker, policy_of, takes_rows
 from urbe.evaluation.robustness import evaluate
 from urbe.simulators import CartPole, MarsRover, SimulatorEnv

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from oracles.policies import linear, table
+from fixtures.policies import linear, table
 from urbe.deep.policy import Policy
 from urbe.deep.presets import dqn_ube
 from urbe.deep.settings import Network

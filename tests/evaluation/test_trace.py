@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from oracles.policies import linear, table
+from fixtures.policies import linear, table
 from urbe.evaluation.robustness import evaluate
 from urbe.evaluation.trace import trace, visits
 from urbe.simulators import CartPole, MarsRover, MarsRoverParams, SimulatorEnv, performance

@@ -22,7 +22,7 @@ from urbe.experiments.cartpole_cells import (
     TUNING_SEEDS,
     CartPoleCell,
 )
-from urbe.io.runs import RunDirectory
+from urbe.runs.directory import RunDirectory
 from urbe.simulators import SimulatorEnv
 
 TINY = CartPoleCell("raw", "dqn", 3, 3_000, 2_000, "steps", (3.0,), test_episodes=4, hidden=(8,), batch=8)

@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 
-from urbe.evaluation.statistics import Interval, paired_difference
 from urbe.experiments.cartpole import analyse
 from urbe.experiments.cartpole_cells import LENGTHS, NOMINAL, PAPER, Row
 from urbe.experiments.cartpole_verdicts import (
@@ -19,6 +18,7 @@ from urbe.experiments.cartpole_verdicts import (
     over_states,
     ways,
 )
+from urbe.statistics.estimates import Interval, paired_difference
 
 SEEDS = tuple(range(101, 109))
 LUCK = dict(zip(SEEDS, np.linspace(-3.0, 3.0, len(SEEDS)), strict=True))

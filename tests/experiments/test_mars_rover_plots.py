@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from oracles.mars_rows import rows, travels, waits
+from fixtures.mars_rows import rows, travels, waits
 from urbe.experiments import mars_maps, mars_plots, mars_rover
 from urbe.experiments.mars_readings import GRID, SMALL, WIDE
 from urbe.report.content import Chapter

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from oracles.mars_rows import rows, travels, waits
-from urbe.evaluation.statistics import Interval
+from fixtures.mars_rows import rows, travels, waits
 from urbe.experiments import mars_questions, mars_rover
 from urbe.experiments.mars_readings import GRID, SMALL, WIDE
 from urbe.experiments.mars_verdicts import verdicts
+from urbe.statistics.estimates import Interval
 
 NEVER = "Robust DQN never"
 STABLE = "The return of robust DQN is stable"

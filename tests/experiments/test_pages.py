@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from oracles import finished_run as run
-from oracles.html_page import Page
+from fixtures import finished_run as run
+from fixtures.html_page import Page
 from urbe.experiments import pages, row_files
 from urbe.experiments.pages import Memory, write_page, write_report
 from urbe.experiments.run_state import SILENCE, is_alive, run_state

@@ -15,8 +15,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from oracles import dots
-from oracles.html_page import Page
+from fixtures import dots
+from fixtures.html_page import Page
 from urbe.experiments import FIGURES, CellsFailed, price_of_robustness, reproduce
 from urbe.experiments.base import everywhere
 from urbe.experiments.reproduce import reproduce as reproduce_function
@@ -27,7 +27,7 @@ RADII = (0.0, 0.5, 1.0, 1.5)
 
 
 class Dots(SimpleNamespace):
-    """The experiment of `oracles.dots` with cells that log into a folder."""
+    """The experiment of `fixtures.dots` with cells that log into a folder."""
 
     def __init__(self, log, deeds=None, radii=RADII, **changes):
         cells = tuple(dots.Dot(radius, str(log), (deeds or {}).get(radius, "")) for radius in radii)
@@ -158,7 +158,7 @@ INTERRUPTED = """\
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from oracles import dots
+from fixtures import dots
 from urbe.experiments import reproduce
 from urbe.sweep.local import Local
 from urbe.experiments.base import everywhere

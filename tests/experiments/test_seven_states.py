@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from urbe.agents.run import Record
-from urbe.evaluation.statistics import Band, paired_difference
 from urbe.experiments import seven_plots, seven_states
 from urbe.experiments.seven_agents import BELIEFS, CONTENDERS
 from urbe.report.claims import claims
 from urbe.report.content import Chapter
+from urbe.statistics.estimates import Band, paired_difference
 
 SMALL = {"tuning_seeds": 2, "reported_seeds": 3}
 

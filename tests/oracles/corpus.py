@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random import Generator
 
 import urbe
-from oracles import adversarial
+from fixtures import adversarial
 from oracles.high_precision.bellman import Enclosure, Problem, Rectangular, enclosed, over_horizon
 from oracles.high_precision.numbers import D, digits_right, tolerance
 from oracles.high_precision.sets import Oracle, oracle_of

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom
 
 import urbe
-from oracles.data_sets import after
+from fixtures.data_sets import after
 from urbe.mdp.evaluate import policy_value
 from urbe.planners import BCI, RSVF, HoeffdingSets, QuantileDraw, VaRBellman, plan
 from urbe.posteriors import NormalGamma, Posterior

@@ -8,7 +8,7 @@ from scipy.stats import beta
 from scipy.stats import t as student
 
 import urbe
-from oracles.data_sets import after
+from fixtures.data_sets import after
 from urbe.mdp.evaluate import policy_value
 from urbe.planners import BCI, RSVF, HoeffdingSets, Hyperplane, QuantileDraw, SafePlan, VaRBellman, plan
 from urbe.planners.draws import number_of_draws, quantile_rank

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import urbe
-from oracles.data_sets import after
+from fixtures.data_sets import after
 from oracles.worst_case import l1
 from urbe.planners import RSVF, QuantileDraw, Task, VaRBellman
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import urbe
-from oracles.posteriors import row_posterior, skeleton
+from fixtures.posteriors import row_posterior, skeleton
 from urbe import MDP, NormalGamma, Posterior
 from urbe.posteriors.rewards import RewardPosterior
 

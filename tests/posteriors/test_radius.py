@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 import urbe
-from oracles.posteriors import row_posterior, skeleton
+from fixtures.posteriors import row_posterior, skeleton
 from urbe import Posterior
 from urbe.posteriors import radius
 from urbe.posteriors.centred import credible_l1_centred, improve, middle

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from oracles.html_page import Page
+from fixtures.html_page import Page
 from urbe.report.claims import AS_STATED, claims, combine
 from urbe.report.content import Chapter, Section, Verdict
 from urbe.report.page import render

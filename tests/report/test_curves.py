@@ -11,12 +11,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 from scipy.ndimage import distance_transform_edt
 
-from urbe.evaluation.statistics import Band
 from urbe.report import style
 from urbe.report.curves import draw_bands, mark_changes
 from urbe.report.decimate import MOST, decimate
 from urbe.report.figures import styled, svg
 from urbe.report.panels import WIDTH, panels
+from urbe.statistics.estimates import Band
 
 
 @given(st.integers(1, 400), st.integers(4, 60), st.integers(0, 2**32 - 1))

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from urbe.evaluation.statistics import Interval
 from urbe.report import style
 from urbe.report.dots import draw_dots, draw_strips, rows_of
 from urbe.report.figures import styled
 from urbe.report.panels import panels
+from urbe.statistics.estimates import Interval
 
 AGENTS = ("URBE", "UBE", "PSRL")
 

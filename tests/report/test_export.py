@@ -8,8 +8,8 @@ import matplotlib
 import numpy as np
 import pytest
 
-from oracles import book
-from oracles.html_page import Page
+from fixtures import book
+from fixtures.html_page import Page
 from urbe.report.content import Chapter, Exhibit, Section
 from urbe.report.export import DPI, FORMATS, figure_files
 from urbe.report.page import render

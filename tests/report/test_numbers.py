@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from urbe.evaluation.statistics import Interval
 from urbe.report.numbers import decide, decimals, interval_column, interval_text, number
+from urbe.statistics.estimates import Interval
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from oracles.html_page import Page
+from fixtures.html_page import Page
 from urbe.report import style
 from urbe.report.content import Chapter, Exhibit, Section, Table, Verdict
 from urbe.report.figures import Figure, Line, draw_lines, styled

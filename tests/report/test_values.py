@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from oracles import book
+from fixtures import book
 from urbe.report import style, values
 from urbe.report.content import Exhibit
 from urbe.report.figures import Figure, Line, draw_lines, styled, svg

@@ -176,9 +176,9 @@ def test_found_by_module_and_name_and_only_when_asked_for():
         "env = gymnasium.make('urbe.simulators:urbe/CartPole-v0', half_length=1.25)\n"
         "print(env.reset(seed=0)[1]['params']['half_length'])\n"
         "import jax\n"
-        "print(jax.config.jax_enable_x64, env.step(0)[0].dtype, 'urbe.simulators.contract' in sys.modules)\n"
+        "print(jax.config.jax_enable_x64, env.step(0)[0].dtype, 'urbe.testing.simulators' in sys.modules)\n"
         "from urbe.testing import check_simulator\n"
-        "print(check_simulator is sys.modules['urbe.simulators.contract'].check_simulator)\n"
+        "print(check_simulator is sys.modules['urbe.testing.simulators'].check_simulator)\n"
     )
     found = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["False", "1.25", "False", "float32", "False", "True"]

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import urbe
-from oracles import adversarial, corpus
+from fixtures import adversarial
+from oracles import corpus
 from urbe import MDP
 
 QUICK, THOROUGH = 300, 5000

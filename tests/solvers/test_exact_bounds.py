@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 
 import urbe
+from fixtures.small_mdps import pairs_of_sets, problems, small_mdps
 from oracles.exact import ExactModel, assert_bracketed, l1, nominal
-from oracles.small_mdps import pairs_of_sets, problems, small_mdps
 from urbe import (
     MDP,
     BackwardInduction,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from oracles.deep_cells import Small
+from fixtures.deep_cells import Small
 from urbe.sweep import store
 from urbe.sweep.cells import Code, jobs
 from urbe.sweep.finished import load_finished, read_plan, write_plan

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from oracles.sweep_kills import AGENTS, PATIENCE, SUMS, Sweep, is_gone, until
+from fixtures.sweep_kills import AGENTS, PATIENCE, SUMS, Sweep, is_gone, until
 from urbe.rng import stream
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from oracles import dots
+from fixtures import dots
 from urbe.sweep import cells, launcher, local, store, worker
 from urbe.sweep.run import sweep
 from urbe.sweep.sources import code_digest
@@ -20,7 +20,7 @@ from pathlib import Path
 
 print("the script is run", flush=True)
 
-from oracles import dots
+from fixtures import dots
 from urbe.sweep import cells
 from urbe.sweep.local import Local
 from urbe.sweep.run import sweep

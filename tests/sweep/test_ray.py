@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import urbe.sweep.ray as ray_launcher
-from oracles import dots
-from oracles.sweep_kills import AGENTS, SUMS, Sweep, is_gone, until
+from fixtures import dots
+from fixtures.sweep_kills import AGENTS, SUMS, Sweep, is_gone, until
 from urbe.sweep import cells, store
 from urbe.sweep.local import Local
 from urbe.sweep.ray import Ray

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from oracles import dots
-from urbe.io.lock import RunLocked, acquire, release
+from fixtures import dots
+from urbe.runs.lock import RunLocked, acquire, release
 from urbe.sweep import cells
 from urbe.sweep.launcher import CellsFailed, Event
 from urbe.sweep.run import sweep

@@ -151,7 +151,7 @@ def test_the_price_of_robustness_depends_on_solvers_and_not_on_how_it_is_shown()
     found = sources.sources("urbe.experiments.price_of_robustness", {"urbe": sources.PACKAGE.parent})
     assert {"urbe.ambiguity.l1", "urbe.solvers.solve", "urbe.experiments.models"} <= set(found.files)
     for name in found.files:
-        assert not name.startswith(("urbe.cli", "urbe.report", "urbe.io", "urbe.sweep"))
+        assert not name.startswith(("urbe.cli", "urbe.report", "urbe.mdp.formats", "urbe.runs", "urbe.sweep"))
     assert "urbe" not in found.files
     assert "urbe.experiments" not in found.files
     assert "urbe.experiments.base" not in found.files

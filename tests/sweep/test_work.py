@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from urbe.io import lock
+from urbe.runs import lock
 from urbe.sweep import cells, store, work
 from urbe.sweep.sources import code_digest
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from urbe.io import read_mdp, write_mdp
-from urbe.io.mdp_files import FORMATS
+from urbe.mdp.formats import read_mdp, write_mdp
+from urbe.mdp.formats.mdp_files import FORMATS
 
 
 def add_parser(commands: Any) -> None:

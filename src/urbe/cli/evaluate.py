@@ -13,8 +13,8 @@ import numpy as np
 
 from urbe.cli import worlds
 from urbe.cli.jax_setup import set_up_jax
-from urbe.io.logs import format_of
-from urbe.io.tables import write_table
+from urbe.mdp.formats import write_table
+from urbe.mdp.formats.logs import format_of
 
 HELP = """\
 --over says which dynamics to try; parameters that are not named are nominal. Give it once per parameter, several mean
@@ -163,7 +163,7 @@ def _can_be_drawn(path: str, grid: Any) -> None:
 
 
 def _draw(path: str, evaluations: dict[str, Any]) -> None:
-    from urbe.io.atomic import replace_files
+    from urbe.atomic import replace_files
     from urbe.report.robustness import draw_robustness
 
     figure = draw_robustness(evaluations)

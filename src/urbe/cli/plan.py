@@ -11,7 +11,7 @@ from typing import Any
 
 from urbe import memory, rng
 from urbe.cli.progress import sweeps_progress
-from urbe.io import read_log, read_mdp, write_policy
+from urbe.mdp.formats import read_log, read_mdp, write_policy
 from urbe.planners import BCI, RSVF, HeldOut, HoeffdingSets, PlanningMethod, SafePlan, VaRBellman
 from urbe.planners import plan as plan_from
 from urbe.posteriors import Posterior

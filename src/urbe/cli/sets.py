@@ -19,7 +19,7 @@ from urbe.ambiguity import (
     Optimistic,
     SRectangular,
 )
-from urbe.io import read_budget
+from urbe.mdp.formats import read_budget
 from urbe.mdp.model import MDP
 
 BALLS: dict[str, Callable[..., Any]] = {

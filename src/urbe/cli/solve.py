@@ -14,8 +14,8 @@ from rich.table import Table
 
 from urbe.cli import sets
 from urbe.cli.progress import sweeps_progress
-from urbe.io import read_mdp, write_policy
-from urbe.io.mdp_files import FORMATS
+from urbe.mdp.formats import read_mdp, write_policy
+from urbe.mdp.formats.mdp_files import FORMATS
 from urbe.mdp.model import MDP
 from urbe.solvers import (
     BackwardInduction,

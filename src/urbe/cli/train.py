@@ -105,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
     set_up_jax()
     from urbe.deep.train import train
     from urbe.deep.trouble import NotFinite
-    from urbe.io.runs import saved_steps
+    from urbe.runs.directory import saved_steps
 
     callbacks = evaluation(options)
     say: Callable[[str], None] = (lambda _: None) if options.quiet else (lambda text: print(text, flush=True))
@@ -212,7 +212,7 @@ def parts(options: argparse.Namespace) -> tuple[Any, Any, Any]:
 
 
 def _was_stopped(folder: str) -> bool:
-    from urbe.io.runs import read_finished
+    from urbe.runs.directory import read_finished
 
     return "stopped" in (read_finished(folder) or {})
 
@@ -220,7 +220,7 @@ def _was_stopped(folder: str) -> bool:
 @contextmanager
 def _warnings_in_words() -> Iterator[None]:
     """Damaged logs are told in a line of their own."""
-    from urbe.io.runs import LogDamaged
+    from urbe.runs.directory import LogDamaged
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", LogDamaged)

@@ -18,9 +18,9 @@ from urbe.deep.history import History
 from urbe.deep.moments import moments
 from urbe.deep.policy import Policy
 from urbe.deep.trainer import Trainer
-from urbe.io.errors import CheckpointError
-from urbe.io.tensors import save_tensors
-from urbe.io.tree import flatten, unflatten
+from urbe.runs.errors import CheckpointError
+from urbe.runs.tensors import save_tensors
+from urbe.runs.tree import flatten, unflatten
 from urbe.simulators import Simulator
 
 VERSION = 2

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from urbe.deep.agent import Agent
 from urbe.deep.callbacks import Callback
-from urbe.io.errors import CheckpointError
-from urbe.io.tensors import is_complete, read_manifest, save_tensors, sweep
+from urbe.runs.errors import CheckpointError
+from urbe.runs.tensors import is_complete, read_manifest, save_tensors, sweep
 
 
 def keep_best(agent: Agent, folder: Path, callback: Callback) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from urbe.deep.meters import PER_STEP, PER_UPDATE
 from urbe.deep.trainer import Trainer
-from urbe.io.errors import CheckpointError
+from urbe.runs.errors import CheckpointError
 
 LOG = ("step", "updates", "episodes", "mean_return", "mean_length", *PER_UPDATE, *PER_STEP)
 """Columns of the log; the means are over the steps, updates or episodes since the row before."""

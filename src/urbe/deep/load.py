@@ -33,11 +33,11 @@ from urbe.deep.spaces import Spaces
 from urbe.deep.trainer import Trainer
 from urbe.deep.upgrade import upgraded
 from urbe.deep.world import Uncertain, World, make_trainer
-from urbe.io.errors import CheckpointError
-from urbe.io.row_log import difference
-from urbe.io.runs import CONFIG, LogDamaged, read_checkpoint
-from urbe.io.tensors import load_tensors
-from urbe.io.tree import unflatten
+from urbe.runs.directory import CONFIG, LogDamaged, read_checkpoint
+from urbe.runs.errors import CheckpointError
+from urbe.runs.row_log import difference
+from urbe.runs.tensors import load_tensors
+from urbe.runs.tree import unflatten
 from urbe.simulators import Constant, Schedule, Simulator, UncertaintySet
 
 LEARNER = "trainer/learner/"

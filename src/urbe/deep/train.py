@@ -7,7 +7,7 @@
     best/           the best agent by a callback's measure, as `Agent.save` writes it
     finished.json   the step at which the run was done, and why if a callback stopped it
 
-Everything else about the folder is in `urbe.io.runs`.
+Everything else about the folder is in `urbe.runs.directory`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from urbe.deep.moments import Moment, moments
 from urbe.deep.progress import learning
 from urbe.deep.tensorboard import Events
 from urbe.deep.upgrade import as_begun
-from urbe.io.row_log import RowLog
-from urbe.io.runs import RunDirectory
+from urbe.runs.directory import RunDirectory
+from urbe.runs.row_log import RowLog
 
 EVENTS = "tensorboard"
 """Where in the folder TensorBoard's files are."""
@@ -48,7 +48,7 @@ def train(
     The same call starts a run, goes on with it after an interruption, and returns at once when it is done; more steps
     extend it. Weights and logs do not depend on interruptions or on `checkpoint_every`, not in one bit. The folder's
     newest checkpoint is the truth: the agent given becomes the one saved there, whatever it knew. A log that differs
-    from what the checkpoint knows of it is written again, with the warning `urbe.io.runs.LogDamaged`.
+    from what the checkpoint knows of it is written again, with the warning `urbe.runs.directory.LogDamaged`.
 
     A run that a callback has stopped returns at once, and `agent.stopped` says why; it goes on when the callback is
     given another rule, a higher `stop_at` for instance. What callbacks measure must be as it was when the run began.

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from urbe.io.errors import CheckpointError
-from urbe.io.runs import CONFIG, read_config
+from urbe.runs.directory import CONFIG, read_config
+from urbe.runs.errors import CheckpointError
 
 _ADDED: dict[int, dict[str, Any]] = {
     1: {

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.mdp.model import MDP
-from urbe.posteriors.transitions import Transitions
+from urbe.mdp.transitions import Transitions
 from urbe.rng import stream
 from urbe.types import BoolArray
 

@@ -1,1 +1,1 @@
-"""Judging what agents and planners achieved: estimates with intervals."""
+"""Judging what agents and planners achieve: returns over perturbed dynamics, and regret."""

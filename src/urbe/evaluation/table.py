@@ -10,8 +10,8 @@ import numpy as np
 from urbe.evaluation.episodes import Episodes
 from urbe.evaluation.grids import Point
 from urbe.evaluation.policies import WAYS, Acting
-from urbe.evaluation.statistics import cvar as mean_of_lowest
-from urbe.evaluation.statistics import mean_band
+from urbe.statistics.estimates import cvar as mean_of_lowest
+from urbe.statistics.estimates import mean_band
 from urbe.types import FloatArray
 
 SHOWN = 60

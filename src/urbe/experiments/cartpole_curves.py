@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from urbe.evaluation.statistics import Band, mean_band
 from urbe.experiments.cartpole import Found
+from urbe.statistics.estimates import Band, mean_band
 from urbe.types import FloatArray
 
 

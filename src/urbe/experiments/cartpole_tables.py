@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from urbe.evaluation.aggregates import iqm
-from urbe.evaluation.bootstrap import stratified_bootstrap
-from urbe.evaluation.statistics import Interval, mean_interval
 from urbe.experiments.cartpole import Found
 from urbe.experiments.cartpole_cells import NOMINAL
 from urbe.experiments.cartpole_verdicts import LONGER, SEED, level, ways
 from urbe.report.content import Table
 from urbe.report.numbers import interval_column
 from urbe.rng import stream
+from urbe.statistics.aggregates import iqm
+from urbe.statistics.bootstrap import stratified_bootstrap
+from urbe.statistics.estimates import Interval, mean_interval
 from urbe.types import FloatArray
 
 RESAMPLES = 2_000

@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from urbe.evaluation.comparisons import paired_comparisons
-from urbe.evaluation.statistics import Interval
 from urbe.experiments.cartpole import Found
 from urbe.experiments.cartpole_cells import LENGTHS, NOMINAL, PAPER, VARIANTS
 from urbe.report.content import Outcome, Verdict
 from urbe.report.numbers import decimals, interval_text
 from urbe.rng import stream
+from urbe.statistics.comparisons import paired_comparisons
+from urbe.statistics.estimates import Interval
 from urbe.types import FloatArray
 
 MARGIN = 10.0

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from urbe.evaluation.bootstrap import RESAMPLES, resample_shares
-from urbe.evaluation.statistics import Band, Interval, mean_interval
 from urbe.experiments.mars_maps import map_exhibits
 from urbe.experiments.mars_questions import find, optimum, waiting
 from urbe.experiments.mars_readings import (
@@ -34,6 +32,8 @@ from urbe.report.figures import Figure, styled
 from urbe.report.numbers import interval_column
 from urbe.report.panels import panels
 from urbe.rng import stream
+from urbe.statistics.bootstrap import RESAMPLES, resample_shares
+from urbe.statistics.estimates import Band, Interval, mean_interval
 
 GREEDY = ("dqn", "robust-dqn", "dqn-ube", "dqn-urbe")
 NOISY = (

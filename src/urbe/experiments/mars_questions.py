@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from urbe.evaluation.statistics import Interval, mean_interval
 from urbe.experiments.mars_readings import NO_SET, OPTIMUM, WORLDS, set_told
 from urbe.experiments.mars_results import Result
 from urbe.report.content import Outcome, Verdict
 from urbe.report.numbers import decimals, interval_text
+from urbe.statistics.estimates import Interval, mean_interval
 from urbe.types import FloatArray
 
 HEADS = ("dqn-ube", "dqn-urbe", "calibrated-dqn-urbe")

@@ -23,12 +23,12 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from urbe.atomic import Writer, replace_files, text_writer
 from urbe.experiments import chapters
 from urbe.experiments.base import AnyExperiment
 from urbe.experiments.row_files import FORMATS as ROW_FORMATS
 from urbe.experiments.row_files import row_files
 from urbe.experiments.run_state import run_state
-from urbe.io.atomic import Writer, replace_files, text_writer
 from urbe.sweep import provenance
 from urbe.sweep.finished import read_plan
 from urbe.sweep.status import Status, read_status

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from urbe.evaluation.statistics import Interval, mean_interval
 from urbe.experiments.riverswim_regret import HORIZON, Curve
 from urbe.report.content import Exhibit, Section, Table
 from urbe.report.curves import draw_bands
@@ -12,6 +11,7 @@ from urbe.report.dots import ROW, draw_dots, rows_of
 from urbe.report.figures import styled
 from urbe.report.numbers import interval_column
 from urbe.report.panels import panels
+from urbe.statistics.estimates import Interval, mean_interval
 
 
 def sections(curves: Sequence[Curve]) -> list[Section]:

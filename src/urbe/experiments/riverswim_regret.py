@@ -21,7 +21,6 @@ import numpy as np
 from urbe.agents.base import Task
 from urbe.envs.finite import FiniteEnv
 from urbe.evaluation.regret import optimality_gaps
-from urbe.evaluation.statistics import Band, mean_band
 from urbe.experiments.base import everywhere
 from urbe.experiments.contest import World, compete
 from urbe.experiments.riverswim_agents import CONTENDERS
@@ -31,6 +30,7 @@ from urbe.mdp.model import MDP
 from urbe.posteriors.beliefs import Stationary
 from urbe.posteriors.dirichlet import Posterior
 from urbe.posteriors.rewards import NormalGamma
+from urbe.statistics.estimates import Band, mean_band
 from urbe.types import FloatArray
 
 if TYPE_CHECKING:

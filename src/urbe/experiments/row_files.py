@@ -11,9 +11,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from urbe.atomic import Writer, text_writer
 from urbe.experiments.base import AnyExperiment
-from urbe.io.atomic import Writer, text_writer
-from urbe.io.tables import parquet_writer
+from urbe.mdp.formats.tables import parquet_writer
 from urbe.sweep.cells import columns
 
 FOLDER = "rows"

@@ -7,7 +7,6 @@ from itertools import groupby
 
 from matplotlib.figure import Figure
 
-from urbe.evaluation.statistics import Band, Interval, frequency_interval
 from urbe.experiments.models import MODELS
 from urbe.experiments.safe_policies import CONFIDENCE, DRAWS, METHODS, NOMINAL, Outcome
 from urbe.report import style
@@ -17,6 +16,7 @@ from urbe.report.dots import ROW, draw_dots, rows_of
 from urbe.report.figures import styled
 from urbe.report.numbers import decide, interval_column, number
 from urbe.report.panels import panels
+from urbe.statistics.estimates import Band, Interval, frequency_interval
 
 TRUTHS = {"drawn": "true model drawn from the prior", "fixed": "true model fixed"}
 OPTIMUM = "oracle"

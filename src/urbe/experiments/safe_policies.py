@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import njit
 
-from urbe.evaluation.statistics import Band, Interval, frequency_interval, mean_band, paired_difference
 from urbe.experiments.base import everywhere
 from urbe.experiments.models import MODELS
 from urbe.mdp.evaluate import policy_value
@@ -30,6 +29,7 @@ from urbe.planners import BCI, RSVF, HoeffdingSets, PlanningMethod, VaRBellman, 
 from urbe.posteriors.dirichlet import Posterior
 from urbe.rng import stream
 from urbe.solvers import solve
+from urbe.statistics.estimates import Band, Interval, frequency_interval, mean_band, paired_difference
 from urbe.types import FloatArray, IntArray
 
 if TYPE_CHECKING:

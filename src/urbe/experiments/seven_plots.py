@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from urbe.evaluation.statistics import Band, Interval, mean_interval, paired_difference
 from urbe.experiments.seven_states import ODDS, SCHEDULES, TUNING_SEEDS, Result
 from urbe.report.content import Exhibit, Outcome, Section, Table, Verdict
 from urbe.report.curves import draw_bands, mark_changes
@@ -16,6 +15,7 @@ from urbe.report.dots import ROW, draw_dots, rows_of
 from urbe.report.figures import Figure, styled
 from urbe.report.numbers import decide, decimals, interval_column, interval_text
 from urbe.report.panels import panels
+from urbe.statistics.estimates import Band, Interval, mean_interval, paired_difference
 
 WANTED = 1.90
 """The total that calibrated URBE should reach on the paper's schedule, in the direct reading."""

@@ -19,12 +19,12 @@ import numpy as np
 from urbe.agents.base import Task
 from urbe.agents.run import Record
 from urbe.envs.finite import FiniteEnv, Phase
-from urbe.evaluation.statistics import Band
 from urbe.experiments.base import everywhere
 from urbe.experiments.contest import World, compete
 from urbe.experiments.seven_agents import BELIEFS, CONTENDERS
 from urbe.mdp.library.seven_states import Reading, seven_states
 from urbe.posteriors.dirichlet import Posterior
+from urbe.statistics.estimates import Band
 from urbe.types import FloatArray
 
 if TYPE_CHECKING:

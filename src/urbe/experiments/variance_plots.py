@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from urbe.evaluation.statistics import Band, Interval, frequency_interval
 from urbe.experiments.variance_study import COUNTS, DRAWS, MODELS, Comparison
 from urbe.report import style
 from urbe.report.content import Exhibit, Section, Table, Verdict
@@ -16,6 +15,7 @@ from urbe.report.dots import ROW, draw_dots, draw_strips, rows_of
 from urbe.report.figures import styled
 from urbe.report.numbers import interval_column, number
 from urbe.report.panels import panels
+from urbe.statistics.estimates import Band, Interval, frequency_interval
 from urbe.types import FloatArray
 
 ENOUGH = 50

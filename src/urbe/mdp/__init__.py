@@ -2,3 +2,4 @@
 
 from urbe.mdp.model import MDP as MDP
 from urbe.mdp.rows import Rows as Rows
+from urbe.mdp.transitions import Transitions as Transitions

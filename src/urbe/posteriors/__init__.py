@@ -11,4 +11,3 @@ from urbe.posteriors.radius import drift as drift
 from urbe.posteriors.radius import weissman as weissman
 from urbe.posteriors.rewards import NormalGamma as NormalGamma
 from urbe.posteriors.rewards import RewardPosterior as RewardPosterior
-from urbe.posteriors.transitions import Transitions as Transitions

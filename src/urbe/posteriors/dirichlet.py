@@ -23,7 +23,7 @@ from urbe.posteriors.sampling import dirichlet_draws
 from urbe.types import FloatArray
 
 if TYPE_CHECKING:
-    from urbe.posteriors.transitions import Transitions
+    from urbe.mdp.transitions import Transitions
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike
 from urbe import checks
 from urbe.mdp.model import MDP, check_model
 from urbe.mdp.rows import Rows
+from urbe.mdp.transitions import Transitions, check_transitions
 from urbe.posteriors.dirichlet import Posterior
 from urbe.posteriors.locate import locate
 from urbe.posteriors.rewards import NormalGamma, RewardPosterior
 from urbe.posteriors.skeleton import Feasible, infer
-from urbe.posteriors.transitions import Transitions, check_transitions
 from urbe.types import FloatArray, IntArray
 
 

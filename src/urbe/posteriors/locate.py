@@ -9,7 +9,7 @@ from numba import njit
 
 from urbe import checks
 from urbe.mdp.model import MDP
-from urbe.posteriors.transitions import Transitions
+from urbe.mdp.transitions import Transitions
 from urbe.types import IntArray
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from urbe import checks, memory
 from urbe.mdp.build import from_rows, terminal_ids
 from urbe.mdp.model import MDP
-from urbe.posteriors.transitions import LARGEST_ID, Transitions
+from urbe.mdp.transitions import LARGEST_ID, Transitions
 from urbe.types import BoolArray, IntArray
 
 Feasible = Literal["observed", "all"]

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from urbe.evaluation.statistics import Band
 from urbe.report import style, values
 from urbe.report.decimate import decimate
 from urbe.report.figures import figure_of, name_ends
+from urbe.statistics.estimates import Band
 from urbe.types import FloatArray
 
 

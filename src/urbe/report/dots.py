@@ -9,9 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from urbe.evaluation.statistics import Interval
 from urbe.report import style, values
 from urbe.report.numbers import decimals, interval_text
+from urbe.statistics.estimates import Interval
 from urbe.types import FloatArray
 
 ROW = 0.27

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 import matplotlib
 from matplotlib.figure import Figure
 
-from urbe.io.atomic import Writer
+from urbe.atomic import Writer
 from urbe.report import style
 from urbe.report.content import Chapter
 from urbe.report.page import figure_anchor

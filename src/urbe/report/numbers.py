@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from urbe.evaluation.statistics import Interval
 from urbe.report.content import Outcome, Verdict
+from urbe.statistics.estimates import Interval
 
 FIGURE_SPACE = "\N{FIGURE SPACE}"
 """As wide as a digit."""

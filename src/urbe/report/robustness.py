@@ -8,12 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from urbe.evaluation.policies import WAYS
-from urbe.evaluation.statistics import Band
 from urbe.evaluation.table import Evaluation
 from urbe.report import style
 from urbe.report.curves import draw_bands
 from urbe.report.figures import Figure, styled
 from urbe.report.panels import panels
+from urbe.statistics.estimates import Band
 
 TITLES = {"greedy": "acting greedily", "noisy": "acting by the uncertainty head's noise"}
 

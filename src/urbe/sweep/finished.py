@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from urbe import checks
-from urbe.io.atomic import replace_files, text_writer
+from urbe.atomic import replace_files, text_writer
 from urbe.sweep.cells import Job
 from urbe.sweep.store import Stored, load
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from urbe.io import lock
+from urbe.runs import lock
 from urbe.sweep import progress, store
 from urbe.sweep.cells import Job
 from urbe.sweep.finished import write_plan

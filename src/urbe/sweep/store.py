@@ -24,7 +24,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from urbe.io.atomic import replace_files, text_writer
+from urbe.atomic import replace_files, text_writer
 from urbe.sweep.cells import columns
 
 

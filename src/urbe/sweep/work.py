@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from urbe.io import lock
+from urbe.runs import lock
 from urbe.sweep import progress, provenance, store
 from urbe.sweep.cells import Job, configuration
 from urbe.sweep.sources import digest, experiment_sources

@@ -1,0 +1,96 @@
+"""Models in files: one reader and one writer for all formats."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from urbe import checks
+from urbe.mdp.formats import bmdp, craam_csv, npz, prism
+from urbe.mdp.model import MDP
+
+
+class Format(NamedTuple):
+    """How a format is read, `read(path, discount=...)`, and written, `write(mdp, path)`."""
+
+    read: Callable[..., MDP]
+    write: Callable[[MDP, str | os.PathLike[str]], None]
+
+
+FORMATS = {
+    "csv": Format(craam_csv.read, craam_csv.write),
+    "npz": Format(npz.read, npz.write),
+    "prism": Format(prism.read, prism.write),
+    "bmdp": Format(bmdp.read, bmdp.write),
+}
+SUFFIXES = {".csv": "csv", ".npz": "npz", ".tra": "prism", ".bmdp": "bmdp", ".txt": "bmdp"}
+
+
+def read_mdp(path: str | os.PathLike[str], *, discount: float | None = None, format: str | None = None) -> MDP:
+    """A model from a file.
+
+    | format  | suffix        | what it is                                              | what it does not hold        |
+    |---------|---------------|---------------------------------------------------------|------------------------------|
+    | `npz`   | `.npz`        | our own: the arrays, bit for bit                        |                              |
+    | `csv`   | `.csv`        | craam's list of transitions                             | discount, first state        |
+    | `prism` | `.tra`        | PRISM's explicit files, with `.lab`, `.srew`, `.trew`   | discount, nominal in bounds  |
+    | `bmdp`  | `.bmdp .txt`  | bmdp-tool's intervals; terminal states pay 1 on arrival | discount, first, nominal     |
+
+    In a CSV file a state that only ever is a successor is terminal, and every id up to the largest must appear.
+    Text may have few digits: rows that sum to one within 1e-5 are rescaled.
+
+    Args:
+      path: the file; of a PRISM model, the `.tra` file.
+      discount: in [0, 1]; needed for every format but npz, where it replaces the stored one.
+      format: one of `FORMATS`, by default told by the suffix.
+
+    Raises:
+      ModelFileError: a ValueError that names the file, the line and what was expected.
+      OSError: the file cannot be opened.
+
+    >>> import tempfile, urbe
+    >>> text = "idstatefrom,idaction,idstateto,probability,reward\\n0,0,0,0.5,1\\n0,0,1,0.5,1\\n"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "model.csv")
+    ...     _ = path.write_text(text)
+    ...     urbe.read_mdp(path, discount=0.9)
+    MDP(2 states (1 terminal), 1 rows, 2 entries, discount 0.9)
+    """
+    name = _format(path, format)
+    gamma = None if discount is None else checks.discount(discount)
+    if gamma is None and name != "npz":
+        raise ValueError(
+            f"discount is missing: {os.fspath(path)} cannot store one, only .npz files do. "
+            "Give it, as in read_mdp(path, discount=0.95)."
+        )
+    return FORMATS[name].read(path, discount=gamma)
+
+
+def write_mdp(mdp: MDP, path: str | os.PathLike[str], *, format: str | None = None) -> None:
+    """Writes a model to a file, whole or not at all.
+
+    Numbers are written so that they read back exactly; what each format does not hold is told at `read_mdp`.
+    A CSV file mentions terminal states that no transition leads to as successors of probability zero. A PRISM file
+    refuses a first state that is not uniform over some states, and PRISM itself refuses intervals that start at 0. A
+    bmdp-tool file refuses rewards other than 1 for entering a terminal state.
+
+    Args:
+      mdp: the model.
+      path: the file; of a PRISM model, the `.tra` file, the others are written beside it.
+      format: one of `FORMATS`, by default told by the suffix.
+    """
+    FORMATS[_format(path, format)].write(mdp, path)
+
+
+def _format(path: str | os.PathLike[str], format: str | None) -> str:
+    if format is not None:
+        return checks.one_of("format", format, tuple(FORMATS))
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ValueError(
+            f"{os.fspath(path)} ends in {suffix!r}, expected one of {', '.join(SUFFIXES)}; "
+            f"or say format= one of {', '.join(map(repr, FORMATS))}."
+        )
+    return SUFFIXES[suffix]

@@ -1,0 +1,223 @@
+"""PRISM's explicit files: transitions in `.tra`, and beside it `.lab`, `.srew` and `.trew` with the same stem.
+
+    .tra   states choices transitions       then  state choice successor probability [action]
+           states transitions               then  state successor probability, a chain: one action, 0
+    .lab   0="init" 1="deadlock" ...        then  state: labels      init: where the process starts, uniformly
+    .srew  states rewards                   then  state reward                       collected on leaving a state
+    .trew  states choices rewards           then  state choice successor reward      added to it
+
+A probability may be an interval `[lower,upper]`; the nominal model is then the centre of the intervals. A state
+without choices is terminal. Columns are told apart by position, and the header decides between a chain and a decision
+process, so a name may be any word without blanks: `east`, `0`, `(1,2)`. IntervalMDP.jl writes numbers there, in recent
+versions the position of the choice in the whole file. Names are therefore labels, and actions are the choices of a
+state, numbered as the file does. The exception are names `a0`, `a1`, ... on every transition that distinguish the
+choices of each state: `write` uses them for models whose actions are not 0, 1, 2, ... in each state.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from urbe import checks, memory
+from urbe.atomic import replace_files, text_writer
+from urbe.mdp.formats import assemble, prism_parts
+from urbe.mdp.formats.errors import ModelFileError
+from urbe.mdp.formats.prism_parts import beside, pair_keys, read_counts
+from urbe.mdp.formats.text import (
+    BLANK,
+    GAP,
+    NUMBER,
+    Explain,
+    Grammar,
+    Path,
+    Table,
+    contains,
+    head,
+    lines_of_numbers,
+    read_table,
+    shown,
+)
+from urbe.mdp.model import MDP
+from urbe.types import FloatArray, IntArray
+
+Columns = Sequence[np.ndarray]
+
+TRANSITION_BYTES = 190.0
+"""Of one transition at the peak: as a row of the table, as ids, and sorted to tell the choices apart."""
+
+SHORTEST_LINE = 8  # "0 0 0 1" and its end
+
+_INTERVAL = rf"\[{BLANK}({NUMBER}){BLANK},{BLANK}({NUMBER}){BLANK}\]"
+_NAMED = re.compile(r"[ \t]a\d{1,9}\s*\Z", re.ASCII)
+
+
+def read(path: Path, *, discount: float) -> MDP:
+    """The model of a `.tra` file and its companions; see `urbe.read_mdp`."""
+    line, counts = read_counts(path, (3, 2), "states choices transitions")
+    n_states, chain = counts[0], len(counts) == 2
+    announced = min(counts[-1], os.path.getsize(path) // SHORTEST_LINE)
+    memory.require(
+        {f"{announced} transitions of {path}, read and sorted": TRANSITION_BYTES * announced},
+        "Use a smaller file, or an .npz file, which takes a tenth of that.",
+    )
+    interval = contains(path, "[")
+    table, named = _read_transitions(path, chain, interval)
+    if len(table) != counts[-1]:
+        raise ModelFileError(path, f"has {len(table)} transitions, expected {counts[-1]} as its header says.", line)
+    assemble.check_announced(path, line, n_states, len(table))
+
+    s, t = table.ids("state", n_states), table.ids("successor", n_states)
+    choice = np.zeros_like(s) if chain else table.ids("choice")
+    pairs, first, row = np.unique(pair_keys(s, choice), return_index=True, return_inverse=True)
+    if not chain and len(pairs) != counts[1]:
+        raise ModelFileError(path, f"has {len(pairs)} choices, expected {counts[1]} as its header says.", line)
+    reward = prism_parts.read_rewards(path, table, s, choice, t, n_states, None if chain else counts[1])
+    terminal = np.ones(n_states, dtype=bool)
+    terminal[s] = False
+    return assemble.model(
+        table,
+        s,
+        _actions(s, choice, named, first, row),
+        t,
+        None if interval else table.probabilities("probability"),
+        reward,
+        discount=discount,
+        n_states=n_states,
+        terminal=terminal,
+        initial=prism_parts.read_initial(path, n_states),
+        bounds=(table.numbers("lower"), table.numbers("upper")) if interval else None,
+    )
+
+
+def write(mdp: MDP, path: Path) -> None:
+    """Writes `.tra`, `.lab` and `.srew` (or `.trew` when rewards differ within a state); see `urbe.write_mdp`."""
+    assemble.require_transitions(mdp, "a PRISM file")
+    initial = _initial_states(mdp)
+    s, a, t, p, r = assemble.entry_columns(mdp)
+    choice = (np.arange(mdp.n_rows) - mdp.row_start[:-1].astype(np.int64)[mdp.row_state])[mdp.rows.entry_row]
+    by_state = _state_rewards(s, r)
+    paid = r != 0.0
+    nowhere = np.zeros(0, dtype=np.int64)
+    files: dict[str, Iterator[str]] = {".lab": _labels(mdp, initial)}
+    # The other file of rewards, when an earlier model left one, must not be read with this model.
+    if by_state is not None or beside(path, ".srew").exists():
+        of_states: Columns = by_state or (nowhere, nowhere)
+        files[".srew"] = _table(f"{mdp.n_states} {len(of_states[0])}", of_states)
+    if by_state is None or beside(path, ".trew").exists():
+        of_moves: Columns = [x[paid] if by_state is None else nowhere for x in (s, choice, t, r)]
+        files[".trew"] = _table(f"{mdp.n_states} {mdp.n_rows} {len(of_moves[0])}", of_moves)
+    texts: dict[Path, Iterator[str]] = {beside(path, suffix): parts for suffix, parts in files.items()}
+    texts[path] = _transitions(mdp, s, choice, t, p, a)
+    replace_files({file: text_writer(parts) for file, parts in texts.items()})
+
+
+def _read_transitions(path: Path, chain: bool, interval: bool) -> tuple[Table, IntArray | None]:
+    """The table, and the numbers of the actions' names when all have one."""
+    lines = head(path, 2)
+    if not chain and len(lines) == 2 and _NAMED.search(lines[1][1]):
+        try:
+            table = read_table(path, _grammar(chain, interval, named=True), skip=1)
+            return table, table.ids("action")
+        except ModelFileError:
+            pass  # some transitions have no such name: the names are not ours
+    return read_table(path, _grammar(chain, interval, named=False), skip=1), None
+
+
+def _grammar(chain: bool, interval: bool, named: bool) -> Grammar:
+    ids = ("state", "successor") if chain else ("state", "choice", "successor")
+    n = len(ids)
+    names: tuple[str, ...]
+    if interval:
+        # a plain number is an interval of width zero: it is taken twice, once by looking ahead
+        probability, names = rf"(?>{_INTERVAL}|(?=({NUMBER}))({NUMBER}))", ("lower", "upper")
+        taken, groups = rf"\g<{n + 1}>\g<{n + 3}> \g<{n + 2}>\g<{n + 4}>", n + 4
+    else:
+        probability, names, taken, groups = f"({NUMBER})", ("probability",), rf"\g<{n + 1}>", n + 1
+    line = BLANK + GAP.join([f"({NUMBER})"] * n + [probability])
+    template = " ".join([rf"\g<{i}>" for i in range(1, n + 1)] + [taken])
+    explain = _explain(ids, interval)
+    if named:
+        columns = (*ids, *names, "action")
+        return Grammar(columns, rf"{line}{GAP}a(\d{{1,9}}){BLANK}", rf"{template} \g<{groups + 1}>", explain)
+    line = rf"{line}(?:{GAP}\S++)?+{BLANK}"
+    return Grammar((*ids, *names), line, template, explain, plain=None if interval else " ")
+
+
+def _explain(ids: tuple[str, ...], interval: bool) -> Explain:
+    expected = f"{' '.join(ids)} {'[lower,upper]' if interval else 'probability'}, and perhaps the action's name"
+
+    def explain(line: str) -> tuple[str | None, str]:
+        fields = line.split()
+        for name, field in zip(ids, fields, strict=False):
+            if not re.fullmatch(NUMBER, field, re.ASCII):
+                return name, f"found {shown(field)}, expected a number."
+        if len(fields) > len(ids) and not interval and not re.fullmatch(NUMBER, fields[len(ids)], re.ASCII):
+            return "probability", f"found {shown(fields[len(ids)])}, expected a number."
+        return None, f"found {shown(line)}, expected {expected}."
+
+    return explain
+
+
+def _actions(s: IntArray, choice: IntArray, named: IntArray | None, first: IntArray, row: IntArray) -> IntArray:
+    """The numbers in the names where they tell the choices of each state apart, otherwise the choices."""
+    if named is None or (named != named[first][row]).any():
+        return choice
+    apart = len(np.unique(pair_keys(s[first], named[first]))) == len(first)
+    return named if apart else choice
+
+
+def _initial_states(mdp: MDP) -> IntArray:
+    """The states where the process starts; PRISM knows only uniform starts."""
+    if mdp.initial is None:
+        return np.zeros(0, dtype=np.int64)
+    states = np.flatnonzero(mdp.initial)
+    share = mdp.initial[states]
+    if np.abs(share - 1.0 / len(states)).max() > 1e-12:
+        raise ValueError(
+            f"initial gives the states {checks.listing(states.tolist())} the probabilities "
+            f"{checks.listing([f'{x:.6g}' for x in share])}, but a PRISM file can only say they are equally likely; "
+            "write .npz, or drop it with dataclasses.replace(mdp, initial=None)."
+        )
+    return states
+
+
+def _state_rewards(s: IntArray, r: FloatArray) -> tuple[IntArray, FloatArray] | None:
+    """States and their rewards, zero ones left out, or None when some state's rewards differ."""
+    states, first, at = np.unique(s, return_index=True, return_inverse=True)
+    pays = r[first]
+    if (r != pays[at]).any():
+        return None
+    paid = pays != 0.0
+    return states[paid], pays[paid]
+
+
+def _table(header: str, columns: Columns) -> Iterator[str]:
+    yield header + "\n"
+    yield from lines_of_numbers(columns, " ")
+
+
+def _transitions(mdp: MDP, s: IntArray, choice: IntArray, t: IntArray, p: FloatArray, a: IntArray) -> Iterator[str]:
+    yield f"{mdp.n_states} {mdp.n_rows} {len(s)}\n"
+    ids = zip(s.tolist(), choice.tolist(), t.tolist(), strict=True)
+    names = [f" a{x}" for x in a.tolist()] if (a != choice).any() else [""] * len(a)
+    shares: Iterable[str]
+    if mdp.bounds is None:
+        shares = map(repr, p.tolist())
+    else:
+        lower, upper = (bound.tolist() for bound in mdp.bounds)
+        shares = (f"[{lo!r},{hi!r}]" for lo, hi in zip(lower, upper, strict=True))
+    for (source, number, target), share, name in zip(ids, shares, names, strict=True):
+        yield f"{source} {number} {target} {share}{name}\n"
+
+
+def _labels(mdp: MDP, initial: IntArray) -> Iterator[str]:
+    yield '0="init" 1="deadlock"\n'
+    starts = np.zeros(mdp.n_states, dtype=bool)
+    starts[initial] = True
+    for state in np.flatnonzero(starts | mdp.terminal).tolist():
+        labels = "0 1" if starts[state] and mdp.terminal[state] else "0" if starts[state] else "1"
+        yield f"{state}: {labels}\n"

@@ -1,0 +1,62 @@
+"""Tables of named columns, numbers and words, as CSV or Parquet files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from urbe import checks
+from urbe.atomic import Writer, replace_files, text_writer
+from urbe.mdp.formats.logs import arrow_part, format_of
+
+
+def write_table(path: str | os.PathLike[str], columns: Mapping[str, np.ndarray]) -> None:
+    """Writes a table as CSV or Parquet, told by the suffix, whole or not at all.
+
+    In CSV floats are the shortest texts that read back to the same bits, booleans 1 and 0, and words are quoted where
+    they must be. Parquet needs `pip install urbe[logs]`.
+
+    Args:
+      path: ends in .csv, .parquet or .pq.
+      columns: `(n,)` numbers, booleans or words for each name.
+    """
+    table = {name: _column(name, column) for name, column in columns.items()}
+    if not table:
+        raise ValueError("columns is empty, expected at least one column.")
+    checks.same_length(table)
+    if format_of(path) == "csv":
+        replace_files({path: text_writer(_csv(list(table), list(table.values())))})
+        return
+    replace_files({path: parquet_writer(table)})
+
+
+def parquet_writer(columns: Mapping[str, Sequence[Any] | np.ndarray]) -> Writer:
+    """Writes columns of equal length as Parquet; needs `pip install urbe[logs]`."""
+    arrow, parquet = arrow_part(), arrow_part("parquet")
+
+    def write(file: BinaryIO) -> None:
+        parquet.write_table(arrow.table(dict(columns)), file)
+
+    return write
+
+
+def _column(name: str, column: np.ndarray) -> np.ndarray:
+    array = np.asarray(column)
+    if array.ndim != 1 or array.dtype.kind not in "biufU":
+        raise ValueError(
+            f"columns[{name!r}] has type {array.dtype} and shape {array.shape}, expected one number or word per row."
+        )
+    return array
+
+
+def _csv(names: Sequence[str], columns: Sequence[np.ndarray]) -> Iterator[str]:
+    plain: list[list[Any]] = [(c.astype(np.int8) if c.dtype == bool else c).tolist() for c in columns]
+    for row in (names, *zip(*plain, strict=True)):
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow(row)
+        yield line.getvalue()

@@ -1,0 +1,1 @@
+"""Runs on disk: their folders, checkpoints, logs and locks, and agents in files."""

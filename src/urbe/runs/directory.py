@@ -1,0 +1,334 @@
+"""Run directories: what a run is, its checkpoints, its logs and whether it is done; one process writes at a time.
+
+    config.json               what the run is; never changes
+    lock                      who works here
+    checkpoints/000000000200  the last few checkpoints, by step (`urbe.runs.tensors`)
+    log.csv ...               logs (`urbe.runs.row_log`)
+    finished.json             the run is done
+
+A checkpoint knows the length and the SHA-256 of each log. Opened again, a run goes on from its newest checkpoint: logs
+are cut to what they were then, so that a run interrupted at any moment leaves the bytes of one that never was. A log
+with other bytes than the checkpoint knew is refused, or repaired from rows that the caller has kept elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from urbe import checks
+from urbe.atomic import sync_folder
+from urbe.runs import lock
+from urbe.runs.errors import CheckpointError
+from urbe.runs.row_log import RowLog, repair
+from urbe.runs.sealed import read_sealed, require_plain, write_sealed
+from urbe.runs.tensors import delete_checkpoint, is_complete, load_tensors, read_manifest, save_tensors, sweep
+
+VERSION = 1
+CONFIG, FINISHED, LOCK, CHECKPOINTS = "config.json", "finished.json", "lock", "checkpoints"
+_DIGITS = 12
+_STEP = re.compile(rf"[0-9]{{{_DIGITS}}}")
+_LOG = re.compile(r"[A-Za-z0-9_-]+\.csv")
+_TEMPORARY = re.compile(rf"\.(config\.json|finished\.json|{_LOG.pattern})\.[0-9a-f]{{16}}\.tmp")
+
+
+class LogDamaged(UserWarning):
+    """A log is not what the newest checkpoint knows; says what was found, and what became of it."""
+
+
+class Checkpoint(NamedTuple):
+    """A run at a step: arrays by name, and what was told about them."""
+
+    step: int
+    tensors: dict[str, np.ndarray]
+    about: dict[str, Any]
+
+
+class RunDirectory:
+    """A run's folder, made or taken up again, and locked until closed.
+
+    Args:
+      path: the folder; new, empty, or of the same run.
+      config: what the run is, as JSON has it; a folder of another config is refused.
+      keep: how many of the newest checkpoints to keep.
+      keep_every: keep those whose step is a multiple of it, too.
+
+    Raises:
+      RunLocked: another process works there.
+      CheckpointError: the folder is of another run, of something else, or damaged.
+
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with RunDirectory(folder.name, {"seed": 3}) as run:
+    ...     log = run.log("log.csv", ["step", "loss"])
+    ...     log.append({"step": 1, "loss": 0.5})
+    ...     run.save(1, {"w": np.ones(2)})
+    ...     log.append({"step": 2, "loss": 0.25})  # lost: no checkpoint follows
+    >>> with RunDirectory(folder.name, {"seed": 3}) as run:
+    ...     log = run.log("log.csv", ["step", "loss"])
+    ...     run.latest().step
+    1
+    >>> Path(folder.name, "log.csv").read_text()
+    'step,loss\\n1,0.5\\n'
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], config: Mapping[str, Any], *, keep: int = 2, keep_every: int | None = None
+    ) -> None:
+        self.path = Path(path)
+        self._keep = checks.whole_number("keep", keep, 1)
+        self._keep_every = None if keep_every is None else checks.whole_number("keep_every", keep_every, 1)
+        require_plain("config", dict(config))
+        self._logs: dict[str, RowLog] = {}
+        _make_folder(self.path)
+        self._lock: int | None = lock.acquire(self.path / LOCK)
+        try:
+            self._settle_config(dict(config))
+            (self.path / CHECKPOINTS).mkdir(exist_ok=True)
+            sync_folder(self.path)
+            self._clean()
+            steps = saved_steps(self.path)
+            self._positions = _saved_positions(self.path, steps[-1]) if steps else {}
+            self._digests = _saved_digests(self.path, steps[-1]) if steps else {}
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> RunDirectory:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the logs and frees the lock."""
+        for log in self._logs.values():
+            log.close()
+        if self._lock is not None:
+            lock.release(self._lock)
+            self._lock = None
+
+    def log(self, name: str, columns: Sequence[str], rows: Mapping[str, ArrayLike] | None = None) -> RowLog:
+        """Opens a log: as the newest checkpoint knew it, or empty if it did not.
+
+        Args:
+          name: of the file.
+          columns: names of the columns.
+          rows: what the newest checkpoint itself holds of this log, `(N,)` numbers for each column. A file that does
+            not begin with them is written again, with the warning `LogDamaged`.
+
+        Raises:
+          CheckpointError: without `rows`, the file is missing or damaged.
+        """
+        self._require_open()
+        if not _LOG.fullmatch(name):
+            raise ValueError(f"name is {name!r}, expected letters, digits, '_' and '-', then '.csv'.")
+        if name in self._logs:
+            raise ValueError(f"name is {name!r}, which is open already; keep what the first call returned.")
+        position = self._positions.get(name)
+        if rows is not None:
+            position, found = repair(self.path / name, columns, rows)
+            if found is not None:
+                message = f"{self.path / name}: {found} Repaired from the newest checkpoint."
+                warnings.warn(message, LogDamaged, stacklevel=2)
+        log = self._logs[name] = RowLog(self.path / name, columns, position)
+        if rows is None and log.digest() != self._digests.get(name, log.digest()):
+            raise CheckpointError(
+                self.path / name,
+                f"is damaged: its first {position} bytes have the SHA-256 {log.digest()}, expected "
+                f"{self._digests[name]}, as the newest checkpoint knew it. Put it back, or start the run anew.",
+            )
+        return log
+
+    def save(self, step: int, tensors: Mapping[str, np.ndarray], about: Mapping[str, Any] | None = None) -> None:
+        """Saves a checkpoint, with the lengths of the logs, then deletes those no longer kept.
+
+        When it fails, for want of space or otherwise, the checkpoints before are as they were.
+
+        Args:
+          step: not below that of the newest checkpoint; the same step replaces it.
+          tensors: see `urbe.runs.tensors.save_tensors`.
+          about: see there.
+        """
+        self._require_open()
+        steps = saved_steps(self.path)
+        step = checks.whole_number("step", step, steps[-1] if steps else 0)
+        if step >= 10**_DIGITS:
+            raise ValueError(f"step is {step}, expected at most {_DIGITS} digits.")
+        require_plain("about", dict(about or {}))
+        for log in self._logs.values():
+            log.sync()  # a checkpoint never knows of lines that are not on the disk
+        positions = {**self._positions, **{name: log.position() for name, log in self._logs.items()}}
+        digests = {**self._digests, **{name: log.digest() for name, log in self._logs.items()}}
+        told = {"step": step, "logs": positions, "sha256": digests, "about": dict(about or {})}
+        save_tensors(_folder(self.path, step), tensors, told)
+        self._positions, self._digests = positions, digests
+        self._rotate()
+
+    def latest(self) -> Checkpoint | None:
+        """The newest checkpoint, None before the first."""
+        return read_checkpoint(self.path) if saved_steps(self.path) else None
+
+    def finish(self, about: Mapping[str, Any] | None = None) -> None:
+        """Marks the run as done, once its logs are on the disk; checkpoints no longer kept are deleted."""
+        self._require_open()
+        require_plain("about", dict(about or {}))
+        for log in self._logs.values():
+            log.sync()
+        write_sealed(self.path / FINISHED, "urbe finished run", VERSION, {"about": dict(about or {})})
+        self._rotate()
+
+    def finished(self) -> dict[str, Any] | None:
+        """What `finish` was told, None while the run is not done."""
+        return read_finished(self.path)
+
+    def _require_open(self) -> None:
+        if self._lock is None:
+            raise ValueError(f"The run in {self.path} is closed, expected an open one; others may work there now.")
+
+    def _settle_config(self, config: dict[str, Any]) -> None:
+        path = self.path / CONFIG
+        if not os.path.lexists(path):
+            write_sealed(path, "urbe run", VERSION, {"config": config})
+            return
+        found, expected = dict(_leaves("", read_config(self.path))), dict(_leaves("", config))
+        differing = [name for name in {**expected, **found} if found.get(name) != expected.get(name)]
+        if differing:
+            name = differing[0]
+            also = f" (also different: {checks.listing(differing[1:])})" if len(differing) > 1 else ""
+            raise CheckpointError(
+                path,
+                f"{name} is {found.get(name, 'not there')} in the file, expected {expected.get(name, 'nothing there')} "
+                f"as given{also}. Start as this run was started, or in another folder.",
+            )
+
+    def _clean(self) -> None:
+        """Deletes what a crash left behind."""
+        for name in filter(_TEMPORARY.fullmatch, os.listdir(self.path)):
+            with suppress(OSError):
+                os.unlink(self.path / name)
+        for folder in _folders(self.path):
+            sweep(folder) if is_complete(folder) else delete_checkpoint(folder)
+
+    def _rotate(self) -> None:
+        steps, every = saved_steps(self.path), self._keep_every
+        kept = {*steps[-self._keep :], *(step for step in steps if every and step % every == 0)}
+        for folder in _folders(self.path):
+            if int(folder.name) not in kept:
+                delete_checkpoint(folder)
+
+
+def saved_steps(path: str | os.PathLike[str]) -> list[int]:
+    """The steps of a run's complete checkpoints, ascending."""
+    return [int(folder.name) for folder in _folders(Path(path)) if is_complete(folder)]
+
+
+def read_checkpoint(path: str | os.PathLike[str], step: int | None = None) -> Checkpoint:
+    """A checkpoint of a run, the newest if no step is given, also while another process writes there.
+
+    Raises:
+      CheckpointError: there is none, or it is damaged.
+    """
+    steps = saved_steps(path)
+    if not steps or (step is not None and step not in steps):
+        told = f"checkpoints of the steps {checks.listing(steps)}" if steps else "no checkpoint"
+        raise CheckpointError(path, f"has {told}, expected {'one' if step is None else f'one of step {step}'}.")
+    at = steps[-1] if step is None else step
+    folder = _folder(Path(path), at)
+    try:
+        tensors, about = load_tensors(folder)
+    except CheckpointError as error:
+        if step is None and saved_steps(path)[-1:] not in ([at], []):
+            return read_checkpoint(path)  # another has taken its place meanwhile
+        before = steps[steps.index(at) - 1] if steps.index(at) else None
+        advice = f"Delete {folder} to go on from step {before}." if before is not None else "No other is left."
+        raise CheckpointError(error.path, f"{error.message} {advice}") from None
+    return Checkpoint(at, tensors, _run_part(folder, about, "about"))
+
+
+def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a run is."""
+    return _dict(Path(path) / CONFIG, read_sealed(Path(path) / CONFIG, "urbe run", VERSION), "config")
+
+
+def read_finished(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """What `RunDirectory.finish` was told, None while the run is not done."""
+    file = Path(path) / FINISHED
+    if not os.path.lexists(file):
+        return None
+    return _dict(file, read_sealed(file, "urbe finished run", VERSION), "about")
+
+
+def _make_folder(path: Path) -> None:
+    names = os.listdir(path) if path.is_dir() else []
+    strange = sorted(name for name in names if name != LOCK and not _TEMPORARY.fullmatch(name))
+    if strange and CONFIG not in names:
+        raise CheckpointError(
+            path, f"is not a run's folder: it has no {CONFIG} but holds {checks.listing(strange)}. Give a new folder."
+        )
+    path.mkdir(parents=True, exist_ok=True)
+    sync_folder(path.absolute().parent)
+
+
+def _folder(path: Path, step: int) -> Path:
+    return path / CHECKPOINTS / f"{step:0{_DIGITS}d}"
+
+
+def _folders(path: Path) -> list[Path]:
+    """Folders of checkpoints, complete or not, by step."""
+    parent = path / CHECKPOINTS
+    return [parent / name for name in sorted(os.listdir(parent)) if _STEP.fullmatch(name)] if parent.is_dir() else []
+
+
+def _saved_positions(path: Path, step: int) -> dict[str, int]:
+    folder = _folder(path, step)
+    positions = _run_part(folder, read_manifest(folder).about, "logs")
+    for name, position in positions.items():
+        if not _LOG.fullmatch(name) or type(position) is not int or position < 0:
+            raise CheckpointError(folder, f"gives the log {name!r} the length {position!r}, expected bytes of a .csv.")
+    return positions
+
+
+def _saved_digests(path: Path, step: int) -> dict[str, str]:
+    """By name of the log; empty in checkpoints of before there were any."""
+    folder = _folder(path, step)
+    about = read_manifest(folder).about
+    return _dict(folder, about, "sha256") if "sha256" in about else {}
+
+
+def _run_part(folder: Path, about: dict[str, Any], name: str) -> dict[str, Any]:
+    if not {"step", "logs", "about"} <= about.keys() or about["step"] != int(folder.name):
+        raise CheckpointError(folder, f"is not the checkpoint of step {int(folder.name)} of a run.")
+    return _dict(folder, about, name)
+
+
+def _dict(path: Path, content: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = content.get(name)
+    if type(value) is not dict:
+        raise CheckpointError(path, f"has no {name}, expected a dict.")
+    return value
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Every field of a config as `network.sizes[1]`, and its value as text."""
+    if type(value) is dict and value:
+        for key, item in value.items():
+            yield from _leaves(f"{name}.{key}" if name else key, item)
+    elif type(value) is list and value:
+        for i, item in enumerate(value):
+            yield from _leaves(f"{name}[{i}]", item)
+    else:
+        yield name, json.dumps(value)

@@ -1,0 +1,23 @@
+"""The error of runs and checkpoints that cannot be taken up."""
+
+from __future__ import annotations
+
+import os
+
+
+class CheckpointError(ValueError):
+    """A checkpoint, or a file of a run, is missing, damaged or not what was expected; says which and why.
+
+    `str(error)` reads `runs/7/checkpoints/000000000200: has no manifest.json, ...`
+
+    Args:
+      path: the file or folder.
+      message: what was found, what was expected, what to do.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], message: str) -> None:
+        super().__init__(path, message)
+        self.path, self.message = path, message
+
+    def __str__(self) -> str:
+        return f"{os.fspath(self.path)}: {self.message}"

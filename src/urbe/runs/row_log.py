@@ -1,0 +1,267 @@
+"""Logs of numbers: CSV files that only grow, by whole lines, and can be cut back to an earlier length.
+
+A line is in the kernel's hands when `append` returns, so that a killed process loses none; `sync` waits for the disk.
+Floats are written as Python's `repr` does, the shortest text that reads back to the same bits; integers never look like
+floats, so that types come back too. A resumed run cuts its logs to where its checkpoint found them; what follows is
+then what would have followed without interruption, byte for byte.
+
+A line of digits with one digit changed is a line of digits. `RowLog.digest` detects such damage, and `repair` undoes it
+for whoever has the rows elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from urbe import checks
+from urbe.atomic import replace_files, sync_folder, text_writer
+from urbe.runs.errors import CheckpointError
+from urbe.runs.sealed import read_bytes
+
+_NAME = re.compile(r'[^,"\s](?:[^,"\r\n]*[^,"\s])?')
+_INTEGER = re.compile(r"-?[0-9]{1,19}")
+_FLOAT = re.compile(r"-?(?:[0-9]+(?:\.[0-9]+)?(?:e[-+][0-9]+)?|inf)|nan")
+
+
+class RowLog:
+    """A log open for writing.
+
+    Args:
+      path: the file.
+      columns: names of the columns.
+      position: None begins anew, whatever the file holds; a length, as `position` gave it, goes on from there.
+
+    Raises:
+      CheckpointError: `position` is given, and the file is missing, shorter, or has other columns.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], columns: Sequence[str], position: int | None = None) -> None:
+        self.path, self.columns = path, _names(columns)
+        self._header = _header(self.columns)
+        fresh = os.O_CREAT | os.O_TRUNC if position is None else 0
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | fresh, 0o666)
+        except FileNotFoundError:
+            if position is None:
+                raise
+            message = f"is missing, expected at least {position} bytes. Put it back, or start the run anew."
+            raise CheckpointError(path, message) from None
+        try:
+            self._length, self._hash = 0, hashlib.sha256()
+            if position is None:
+                self._write(self._header)
+                sync_folder(os.path.dirname(os.path.abspath(path)))
+            else:
+                self._length = os.fstat(self._file).st_size
+                self.truncate(position)
+        except BaseException:
+            self.close()
+            raise
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Adds one row: a number for each column, NaN and infinities included."""
+        values = {name: np.asarray(value) for name, value in row.items()}
+        for name, value in values.items():
+            if value.ndim:
+                raise ValueError(f"row[{name!r}] has shape {value.shape}, expected a number; see `extend`.")
+        self.extend({name: value.reshape(1) for name, value in values.items()})
+
+    def extend(self, rows: Mapping[str, ArrayLike]) -> None:
+        """Adds many rows at once, `(N,)` numbers for each column; either all of them are added or none."""
+        self._write(_lines(self.columns, rows))
+
+    def position(self) -> int:
+        """The length in bytes, to give back to `truncate` one day."""
+        return self._length
+
+    def digest(self) -> str:
+        """The SHA-256 of all bytes up to `position()`, in hexadecimal."""
+        return self._hash.hexdigest()
+
+    def truncate(self, position: int) -> None:
+        """Cuts what was added after `position`, which must be the end of a line.
+
+        Raises:
+          CheckpointError: the file is shorter, has other columns, or no line ends there.
+        """
+        header = os.pread(self._file, len(self._header), 0)
+        if header != self._header:
+            found = header.partition(b"\n")[0]
+            raise CheckpointError(self.path, f"begins with {found!r}, expected {self._header[:-1]!r}: other columns.")
+        length = os.fstat(self._file).st_size
+        if length < position:
+            raise CheckpointError(
+                self.path,
+                f"has {length} bytes, expected at least {position}: lines are lost. Put them back, or start the run "
+                "anew.",
+            )
+        if position < len(self._header) or os.pread(self._file, 1, position - 1) != b"\n":
+            raise CheckpointError(self.path, f"has no line that ends at byte {position}: it is not the same log.")
+        os.ftruncate(self._file, position)
+        self._length, self._hash = position, self._hashed(position)
+
+    def sync(self) -> None:
+        """Returns when all rows are on the disk."""
+        os.fsync(self._file)
+
+    def close(self) -> None:
+        """Nothing can be added afterwards."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def __enter__(self) -> RowLog:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _write(self, data: bytes) -> None:
+        if self._file < 0:
+            raise ValueError(f"{os.fspath(self.path)} is closed, expected an open log.")
+        left = memoryview(data)
+        try:
+            while left:
+                left = left[os.write(self._file, left) :]
+        except BaseException:
+            os.ftruncate(self._file, self._length)  # no half lines
+            raise
+        self._length += len(data)
+        self._hash.update(data)
+
+    def _hashed(self, position: int) -> Any:
+        found, at = hashlib.sha256(), 0
+        while at < position and (data := os.pread(self._file, min(position - at, 1 << 20), at)):
+            found.update(data)
+            at += len(data)
+        return found
+
+
+class Repair(NamedTuple):
+    """What `repair` did.
+
+    Attributes:
+      position: the length of the log in bytes, up to the last of its rows.
+      found: what was wrong with the file, a sentence without its subject; None when nothing was.
+    """
+
+    position: int
+    found: str | None
+
+
+def repair(path: str | os.PathLike[str], columns: Sequence[str], rows: Mapping[str, ArrayLike]) -> Repair:
+    """Makes a log begin with these rows, byte for byte; one that does so already is not touched.
+
+    Args:
+      path: the file; a missing one is written.
+      columns: names of the columns.
+      rows: `(N,)` numbers for each column. Lines that follow them in a sound file stay.
+    """
+    found, expected = difference(path, columns, rows), rendered(columns, rows)
+    if found is not None:
+        replace_files({path: text_writer([expected.decode()])})
+    return Repair(len(expected), found)
+
+
+def difference(path: str | os.PathLike[str], columns: Sequence[str], rows: Mapping[str, ArrayLike]) -> str | None:
+    """Where a log first differs from these rows, a sentence without its subject; None when it begins with them."""
+    expected = rendered(columns, rows)
+    try:
+        data = read_bytes(path)
+    except CheckpointError as error:
+        return error.message
+    if data.startswith(expected):
+        return None
+    lines = enumerate(zip(data.split(b"\n"), expected.split(b"\n"), strict=False), 1)
+    for number, (found, right) in lines:
+        if found != right and right:
+            return f"line {number} is {found[:200]!r}, expected {right[:200]!r}."
+    return f"has {len(data)} bytes, expected at least {len(expected)}: lines are lost."
+
+
+def rendered(columns: Sequence[str], rows: Mapping[str, ArrayLike]) -> bytes:
+    """The bytes of a log with these columns and rows."""
+    names = _names(columns)
+    return _header(names) + _lines(names, rows)
+
+
+def read_rows(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+    """The columns of a log, `(N,)` int64 if all of a column's numbers were integers, float64 otherwise.
+
+    A last line without an end, as a killed process may leave it, is not counted.
+
+    Raises:
+      CheckpointError: the file is missing, or a line is not a row of numbers.
+    """
+    try:
+        lines = read_bytes(path).decode().split("\n")[:-1]
+    except UnicodeDecodeError as error:
+        raise CheckpointError(path, f"is not text: {error}.") from None
+    if not lines:
+        raise CheckpointError(path, "has no line, expected one with the names of the columns.")
+    try:
+        names = _names(lines[0].split(","))
+    except ValueError as error:
+        raise CheckpointError(path, f"line 1: {error}") from None
+    rows = [line.split(",") for line in lines[1:]]
+    for number, row in enumerate(rows, 2):
+        if len(row) != len(names):
+            raise CheckpointError(path, f"line {number}: found {len(row)} fields, expected {len(names)}.")
+    return {name: _numbers(path, name, [row[i] for row in rows]) for i, name in enumerate(names)}
+
+
+def _numbers(path: str | os.PathLike[str], name: str, texts: list[str]) -> np.ndarray:
+    try:
+        if texts and all(map(_INTEGER.fullmatch, texts)):
+            return np.array(list(map(int, texts)), dtype=np.int64)
+    except OverflowError:
+        raise CheckpointError(path, f"column {name}: found integers of more than 64 bits.") from None
+    for number, text in enumerate(texts, 2):
+        if not _FLOAT.fullmatch(text):
+            raise CheckpointError(path, f"line {number}, column {name}: found {text[:40]!r}, expected a number.")
+    return np.array(list(map(float, texts)), dtype=np.float64)
+
+
+def _names(columns: Sequence[str]) -> tuple[str, ...]:
+    for i, name in enumerate(columns):
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"columns[{i}] is {name!r}, expected a name without commas, quotes and outer blanks.")
+        if name in columns[:i]:
+            raise ValueError(f"columns[{i}] is {name!r} again, expected each name once.")
+    if not columns:
+        raise ValueError("columns is empty, expected at least one name.")
+    return tuple(columns)
+
+
+def _header(columns: Sequence[str]) -> bytes:
+    return (",".join(columns) + "\n").encode()
+
+
+def _lines(columns: Sequence[str], rows: Mapping[str, ArrayLike]) -> bytes:
+    if set(rows) != set(columns):
+        told = f"{checks.listing([*rows]) or 'nothing'}, expected {checks.listing(columns)}"
+        raise ValueError(f"rows has the columns {told}.")
+    texts = {name: _texts(name, np.asarray(rows[name])) for name in columns}
+    checks.same_length(texts)
+    return "".join(f"{','.join(row)}\n" for row in zip(*texts.values(), strict=True)).encode()
+
+
+def _texts(name: str, column: np.ndarray) -> list[str]:
+    if column.ndim != 1 or column.dtype.kind not in "biuf" or column.dtype.itemsize > 8:
+        raise TypeError(
+            f"rows[{name!r}] has type {column.dtype} and shape {column.shape}, expected numbers of at most 64 bits, "
+            "one per row."
+        )
+    if column.dtype == np.uint64 and column.size and column.max() >= 2**63:
+        raise ValueError(f"rows[{name!r}] holds {column.max()}, expected integers below 2**63.")
+    return list(map(repr, (column.astype(np.int8) if column.dtype == bool else column).tolist()))

@@ -1,0 +1,229 @@
+"""The laws of an agent, one function each; `urbe.testing.check_agent` asks for all of them.
+
+An agent is watched while it runs: what it is given must stay as it was, what it answers must be an action. Runs are
+then compared by what was done in them, action by action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+
+from urbe.agents.base import Agent, AgentKind, Steps, Streams, Task
+from urbe.agents.run import Run
+from urbe.envs.finite import FiniteEnv
+from urbe.posteriors.dirichlet import Posterior
+from urbe.testing.agent_probes import Probe
+from urbe.types import FloatArray, IntArray
+
+Done = tuple[int, int, int, int]
+"""Episode, step, state, action."""
+
+
+@dataclass(frozen=True)
+class AgentCase:
+    """An agent on a probe."""
+
+    kind: AgentKind
+    name: str
+    probe: Probe
+    seed: int
+
+    def fail(self, law: str, told: str) -> NoReturn:
+        """Raises, naming the law and the probe."""
+        raise AssertionError(f"{law}: on {self.name}: {told}")
+
+    def run(
+        self, replicates: IntArray, episodes: int, *, agent_seed: int | None = None, swap: tuple[int, int] | None = None
+    ) -> Watched:
+        """A watched run; the world has the seed of the case, the agent the same or `agent_seed`."""
+        task = Task(Posterior.before(self.probe.model), self.probe.horizon)
+        before = deepcopy(task)
+        watched = Watched(self, self.seed if agent_seed is None else agent_seed, episodes, swap)
+        env = FiniteEnv.of(self.probe.model)
+        run = Run(watched, env, task, episodes=episodes, seed=self.seed, replicates=replicates)
+        while not run.done:
+            run.episode()
+        where = unlike(_arrays(before), _arrays(task))
+        if where:
+            self.fail("inputs stay untouched", f"the task's {where} was changed in place.")
+        watched.check_copies()
+        return watched
+
+
+@dataclass
+class Watched:
+    """An `AgentKind` and the `Agent` it starts: passes everything on, and notes it.
+
+    With `swap` = (episode, step) the agent is replaced, before it acts there, by a fresh one that loads its state.
+    """
+
+    case: AgentCase
+    seed: int
+    episodes: int
+    swap: tuple[int, int] | None
+    done: dict[int, list[Done]] = field(default_factory=dict)
+    copies: list[tuple[str, Any, Any]] = field(default_factory=list)
+    episode: int = 0
+
+    def start(self, task: Task, streams: Streams) -> Watched:
+        """See `AgentKind`."""
+        self._task, self._streams = task, Streams(self.seed, streams.replicates)
+        self._agent: Agent = self.case.kind.start(task, self._streams)
+        self.returns: FloatArray = np.zeros((len(streams.replicates), self.episodes))
+        self.done = {int(number): [] for number in streams.replicates}
+        return self
+
+    def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:
+        """See `Agent`."""
+        if self.swap is not None and (self.episode, step) == self.swap:
+            self._swap()
+        given = {"replicate": replicate, "state": state}
+        before = deepcopy(given)
+        action = self._agent.act(replicate, state, step)
+        self._untouched("act", before, given)
+        self._check_actions(state, action)
+        for k, b in enumerate(replicate):
+            number = int(self._streams.replicates[b])
+            self.done[number].append((self.episode, step, int(state[k]), int(action[k])))
+        return action
+
+    def observe(self, steps: Steps, step: int) -> None:
+        """See `Agent`."""
+        before = deepcopy(steps._asdict())
+        self._agent.observe(steps, step)
+        self._untouched("observe", before, steps._asdict())
+        self.returns[steps.replicate, self.episode] += self.case.probe.model.discount**step * steps.reward
+
+    def end_episode(self) -> None:
+        """See `Agent`."""
+        self._agent.end_episode()
+        self.episode += 1
+
+    def state(self) -> dict[str, Any]:
+        """See `Agent`."""
+        return self._agent.state()
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """See `Agent`."""
+        self._agent.load(state)
+
+    def check_copies(self) -> None:
+        """What was given by `state`, or to `load`, is not changed by going on."""
+        for law, state, before in self.copies:
+            where = unlike(before, state)
+            if where:
+                self.case.fail(law, f"{where} changed while the agent went on; copy its arrays.")
+
+    def _swap(self) -> None:
+        state = self._agent.state()
+        where = strange(state)
+        if where:
+            self.case.fail("state is made of dicts, arrays and plain values", where)
+        self._agent = self.case.kind.start(self._task, self._streams)
+        self._agent.load(state)
+        self.copies.append(("load copies what it is given", state, deepcopy(state)))
+        given = self._agent.state()
+        self.copies.append(("state gives copies", given, deepcopy(given)))
+
+    def _untouched(self, call: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+        where = unlike(before, after)
+        if where:
+            self.case.fail("inputs stay untouched", f"{call} changed {where} in place.")
+
+    def _check_actions(self, state: IntArray, action: IntArray) -> None:
+        law, model = "act gives an available action for each replicate", self.case.probe.model
+        if not isinstance(action, np.ndarray) or action.shape != state.shape or action.dtype.kind not in "iu":
+            told = f"{action.dtype} of {action.shape}" if isinstance(action, np.ndarray) else type(action).__name__
+            self.case.fail(law, f"found {told}, expected whole numbers of shape {state.shape}.")
+        for s, a in zip(state, action, strict=True):
+            listed = model.action[model.row_start[s] : model.row_start[s + 1]].tolist()
+            if int(a) not in listed:
+                self.case.fail(law, f"found action {a} in state {s}, expected one of {listed}.")
+
+
+NUMBERS = np.array([0, 4, 7])
+EPISODES = 12
+
+
+def check_same_seed(case: AgentCase) -> Watched:
+    """The same seed gives the same run."""
+    one, two = (case.run(NUMBERS, EPISODES) for _ in range(2))
+    _same_done(case, "the same seed gives the same run", one, two, NUMBERS)
+    return one
+
+
+def other_seed_differs(case: AgentCase, one: Watched) -> bool:
+    """Whether the agent does something else with another seed in the same world."""
+    return case.run(NUMBERS, EPISODES, agent_seed=case.seed + 1).done != one.done
+
+
+def check_neighbours(case: AgentCase, one: Watched) -> None:
+    """A replicate does the same alone, and beside others, and in another place."""
+    law = "a replicate does not depend on its neighbours"
+    for numbers in ([4], [7, 4]):
+        _same_done(case, law, one, case.run(np.array(numbers), EPISODES), np.array(numbers))
+
+
+def check_resume(case: AgentCase, one: Watched) -> None:
+    """A fresh agent that loads a state goes on as the old one would have, between episodes and within one."""
+    for at in ((0, 0), (3, 0), (5, min(1, case.probe.horizon - 1))):
+        law = f"load goes on from state (episode {at[0]}, step {at[1]})"
+        _same_done(case, law, one, case.run(NUMBERS, EPISODES, swap=at), NUMBERS)
+
+
+def check_skill(case: AgentCase, episodes: int, replicates: int, share: float) -> None:
+    """In the last third of its episodes the agent's mean return is well above that of actions at random."""
+    returns = case.run(np.arange(replicates), episodes).returns[:, -(episodes // 3) :]
+    random, best = case.probe.random, case.probe.best
+    least = random + share * (best - random)
+    if not returns.mean() >= least:
+        told = f"found a mean return of {returns.mean():.3f} in the last {episodes // 3} of {episodes} episodes"
+        case.fail("the agent learns", f"{told}, expected at least {least:.3f}; random: {random:.3f}, best: {best:.3f}.")
+
+
+def _same_done(case: AgentCase, law: str, expected: Watched, found: Watched, numbers: IntArray) -> None:
+    for number in numbers.tolist():
+        for a, b in zip(expected.done[number], found.done[number], strict=False):
+            if a != b:
+                (episode, step, state, action), other = a, b[3]
+                told = f"action {other} in state {b[2]}, expected action {action} in state {state}"
+                case.fail(law, f"replicate {number}, episode {episode}, step {step}: found {told}.")
+
+
+def _arrays(task: Task) -> dict[str, Any]:
+    prior, model = task.prior, task.prior.model
+    rows = {name: getattr(model.rows, name) for name in ("entry_start", "successor", "probability", "reward")}
+    known = {"concentration": prior.concentration, "initial": model.initial}
+    return {**rows, **known, "row_start": model.row_start, "action": model.action}
+
+
+def unlike(a: Any, b: Any, path: str = "") -> str:
+    """Where two states differ in a bit; empty when they do not."""
+    if isinstance(a, Mapping):
+        if a.keys() != b.keys():
+            return path or "the keys"
+        told = (unlike(a[key], b[key], f"{path}.{key}" if path else str(key)) for key in a)
+        return next((where for where in told if where), "")
+    if isinstance(a, np.ndarray):
+        same = a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    else:
+        same = bool(a is b or a == b or (a != a and b != b))
+    return "" if same else path
+
+
+def strange(state: Any, path: str = "state") -> str:
+    """What in a state is no dict with texts for keys, no array and no plain value; empty when nothing is."""
+    if isinstance(state, Mapping):
+        wrong = [key for key in state if not isinstance(key, str)]
+        if wrong:
+            return f"{path} has the key {wrong[0]!r}, expected a text."
+        return next((told for told in (strange(v, f"{path}.{k}") for k, v in state.items()) if told), "")
+    if isinstance(state, np.ndarray):
+        return f"{path} is an array of {state.dtype}, expected numbers or texts." if state.dtype.hasobject else ""
+    plain = state is None or isinstance(state, (bool, int, float, str, np.generic))
+    return "" if plain else f"{path} is {type(state).__name__}, expected a dict, an array or a plain value."

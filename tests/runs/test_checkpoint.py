@@ -1,0 +1,305 @@
+"""Saved agents go on bit for bit; damaged files and files of others are refused."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import zipfile
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import urbe
+from urbe import AgentFileError, load_agent, save_agent
+from urbe.agents import RLSVI, URBE, BayesianQ, Decay, QLearning, Run, Single, Task
+from urbe.envs.finite import FiniteEnv
+from urbe.posteriors.beliefs import Forgetting, Window
+from urbe.runs.fingerprint import fingerprint
+
+SWIM = urbe.library.riverswim(5)
+TASK = Task(urbe.Posterior.before(SWIM), 10)
+KINDS = [URBE(), URBE(belief=Window(3)), URBE(belief=Forgetting(0.9)), QLearning(), RLSVI(0.2), BayesianQ()]
+
+
+def new_run(kind, episodes=12, seed=0):
+    return Run(kind, FiniteEnv.of(SWIM), TASK, episodes=episodes, seed=seed, replicates=np.array([0, 3]))
+
+
+def finish(running):
+    while not running.done:
+        running.episode()
+    return running
+
+
+def known(state):
+    """A state without the numbers drawn ahead: how many there are at a time is no part of the contract."""
+    if not isinstance(state, dict):
+        return state
+    return {
+        key: known(value)
+        for key, value in state.items()
+        if not (key == "values" and "generators" in state) and key not in ("at", "generators")
+    }
+
+
+def same(a, b):
+    """Whether two states are equal bit for bit, types and shapes included."""
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    return type(a) is type(b) and a == b
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=repr)
+def test_a_run_goes_on_bit_for_bit(kind, tmp_path):
+    whole = finish(new_run(kind))
+    first = new_run(kind)
+    for _ in range(5):
+        first.episode()
+    save_agent(tmp_path / "run.npz", first)
+    again = new_run(kind)
+    load_agent(tmp_path / "run.npz", again)
+    assert again.at == 5
+    assert same(first.state(), again.state())
+    assert same(known(finish(again).state()), known(whole.state()))
+    assert not same(known(finish(new_run(kind, seed=1)).state()["agent"]), known(whole.state()["agent"]))
+
+
+def test_equal_agents_give_equal_files_which_numpy_reads(tmp_path):
+    for name in ("a", "b"):
+        save_agent(tmp_path / name, finish(new_run(QLearning())))
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    with np.load(tmp_path / "a", allow_pickle=False) as file:
+        assert np.array_equal(file["state/agent/q"], finish(new_run(QLearning())).agent.q)
+
+
+KILLED = """
+import sys
+import numpy as np
+import urbe
+from urbe.agents import URBE, Run, Task
+from urbe.envs.finite import FiniteEnv
+
+swim = urbe.library.riverswim(5)
+task = Task(urbe.Posterior.before(swim), 10)
+run = Run(URBE(), FiniteEnv.of(swim), task, episodes=100_000, seed=0, replicates=np.array([0, 3]))
+while True:
+    run.episode()
+    if run.at % 5 == 0:
+        urbe.save_agent(sys.argv[1], run)
+        print(run.at, flush=True)
+"""
+
+
+def test_a_killed_run_resumes_bit_for_bit(tmp_path):
+    script, file = tmp_path / "killed.py", tmp_path / "run.npz"
+    script.write_text(KILLED)
+    process = subprocess.Popen([sys.executable, script, file], stdout=subprocess.PIPE, text=True)
+    for line in process.stdout:
+        if int(line) >= 20:
+            break
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    again = new_run(URBE(), episodes=100_000)
+    load_agent(file, again)
+    assert again.at >= 20
+    until = again.at + 100
+    whole = new_run(URBE(), episodes=100_000)
+    for each in (again, whole):
+        while each.at < until:
+            each.episode()
+    assert same(known(again.state()), known(whole.state()))
+
+
+def test_not_one_bit_may_change(tmp_path):
+    """A bit of every byte of a small file, flipped alone."""
+    file, agent = tmp_path / "agent.npz", Tiny({"x": np.arange(3), "y": 0.5})
+    save_agent(file, agent)
+    sound = file.read_bytes()
+    for at in range(len(sound)):
+        file.write_bytes(sound[:at] + bytes([sound[at] ^ (1 << at % 8)]) + sound[at + 1 :])
+        with pytest.raises(AgentFileError, match="is damaged, or not a saved agent"):
+            load_agent(file, agent)
+    for broken in (b"", sound[:-1], sound[1:], sound + b"0", sound[: len(sound) // 2]):
+        file.write_bytes(broken)
+        with pytest.raises(AgentFileError, match="is damaged, or not a saved agent"):
+            load_agent(file, agent)
+    assert agent.loaded == []
+
+
+@dataclass
+class Tiny:
+    """Something with a state of every kind."""
+
+    values: dict = field(
+        default_factory=lambda: {
+            "number": 3,
+            "big": 2**127,
+            "x": 0.1,
+            "nan": float("nan"),
+            "yes": True,
+            "none": None,
+            "text": "ä",
+            "empty": {},
+            "deep": {"array": np.arange(3), "words": np.array(["a", "bc"]), "none": np.zeros((0, 2))},
+            "scalar": np.float32(2.5),
+        }
+    )
+    parts: dict = field(default_factory=lambda: {"size": 3})
+    loaded: list = field(default_factory=list)
+
+    def state(self):
+        return self.values
+
+    def load(self, state):
+        self.loaded.append(state)
+
+
+def test_states_of_every_kind_come_back(tmp_path):
+    agent = Tiny()
+    save_agent(tmp_path / "tiny", agent)
+    load_agent(tmp_path / "tiny", agent)
+    (back,) = agent.loaded
+    assert np.isnan(back.pop("nan"))
+    assert back.pop("scalar") == np.float32(2.5)
+    expected = {k: v for k, v in agent.values.items() if k not in ("nan", "scalar")}
+    assert same(back, expected)
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ({"a": {"b": [1, 2]}}, "state/a/b is list, expected a dict, an array of numbers or text, or a plain value"),
+        ({"a": np.array([None])}, "state/a is an array of object, expected"),
+        ({"a/b": 1}, "state has the key 'a/b', expected text without '/'"),
+        ({3: 1}, "state has the key 3, expected text"),
+    ],
+)
+def test_other_states_are_refused(state, message, tmp_path):
+    with pytest.raises(TypeError, match=re.escape(message)):
+        save_agent(tmp_path / "tiny", Tiny(values=state))
+    assert list(tmp_path.iterdir()) == []
+
+
+OTHERS = [
+    (Single(URBE(0.4), TASK, seed=0), "agent.radius is 0.3 in the file, expected 0.4 as in the agent given"),
+    (Single(QLearning(), TASK, seed=0), "agent is urbe.agents.urbe.URBE in the file, expected urbe.agents.q_learning."),
+    (Single(URBE(0.3), TASK, seed=1), "seed is 0 in the file, expected 1"),
+    (Single(URBE(0.3), TASK._replace(horizon=11), seed=0), "task.horizon is 10 in the file, expected 11"),
+    (
+        Single(URBE(0.3), Task(urbe.Posterior.before(SWIM, 2.0), 10), seed=0),
+        "task.prior.concentration is float64 (18,) sha256 ",
+    ),
+    (Single(URBE(0.3, belief=Forgetting(0.9)), TASK, seed=0), "agent.belief is urbe.posteriors.beliefs.Stationary in"),
+    (new_run(URBE(0.3)), "what is urbe.agents.single.Single in the file, expected urbe.agents.run.Run"),
+]
+
+
+@pytest.mark.parametrize(("other", "message"), OTHERS, ids=[message[:30] for _, message in OTHERS])
+def test_files_of_others_are_refused(other, message, tmp_path):
+    agent = Single(URBE(0.3), TASK, seed=0)
+    agent.observe(0, 1, 0.0, 1)
+    save_agent(tmp_path / "agent.npz", agent)
+    before = other.state()
+    with pytest.raises(AgentFileError, match=re.escape(message)) as failure:
+        load_agent(tmp_path / "agent.npz", other)
+    assert str(failure.value).startswith(str(tmp_path / "agent.npz"))
+    assert "Start the agent as it was started when saved." in str(failure.value)
+    assert same(before, other.state())
+
+
+def rewritten(file, change):
+    """The file with another manifest and a hash that fits."""
+    import hashlib
+
+    with zipfile.ZipFile(file) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    manifest = json.loads(members.pop("manifest.json"))
+    change(manifest)
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+        archive.writestr("manifest.json", json.dumps(manifest))
+        archive.comment = b"0" * 64
+    body = file.read_bytes()[:-64]
+    file.write_bytes(body + hashlib.sha256(body).hexdigest().encode())
+
+
+def test_files_of_another_version_or_format_are_refused(tmp_path):
+    file, agent = tmp_path / "tiny", Tiny()
+    for change, message in [
+        ({}, None),
+        ({"version": 2}, "has format version 2, expected 1; read it with a newer urbe"),
+        ({"format": "letters"}, "has format 'letters', expected 'urbe agent'"),
+    ]:
+        save_agent(file, agent)
+        rewritten(file, lambda manifest, change=change: manifest.update(change))
+        if message is None:
+            load_agent(file, agent)
+        else:
+            with pytest.raises(AgentFileError, match=message):
+                load_agent(file, agent)
+
+
+def test_a_missing_file_is_an_os_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        load_agent(tmp_path / "nothing", Tiny())
+
+
+def test_fingerprints_see_every_difference():
+    @dataclass(frozen=True)
+    class Kind:
+        rate: object = 0.5
+
+    def value(x):
+        return fingerprint("kind", Kind(x))
+
+    things = [
+        0.5,
+        1,
+        1.0,
+        True,
+        None,
+        "0.5",
+        np.array(0.5),
+        np.array([0.5]),
+        np.array([0.5], dtype=np.float32),
+        [0.5],
+        (0.5, 1),
+        {"a": 1},
+        {"a": 2},
+        Decay(0.5),
+        Decay(0.5, power=1.0),
+        np.arange(100),
+        np.arange(100)[::-1],
+        np.nextafter(np.arange(100.0), 200.0),
+        np.arange(100.0),
+        len,
+        max,
+        Path,
+        partial(max, 1),
+        partial(max, 2),
+        TASK,
+        replace(TASK.prior, concentration=TASK.prior.concentration + 1e-15),
+    ]
+    told = [json.dumps(value(thing)) for thing in things]
+    assert len(set(told)) == len(told)
+    assert told == [json.dumps(value(thing)) for thing in things]
+    wide = np.arange(200)[::2]
+    assert value(wide) == value(np.ascontiguousarray(wide))
+
+
+def test_fingerprints_of_plain_objects_are_their_attributes():
+    class Thing:
+        def __init__(self, x):
+            self.x = x
+
+    assert fingerprint("t", Thing(1))["t.x"] == "1"
+    assert textwrap.shorten(fingerprint("t", Thing(1))["t"], 200).endswith("Thing")
