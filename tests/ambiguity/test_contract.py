@@ -13,6 +13,7 @@ import pytest
 from urbe.ambiguity.l1 import L1Ball
 from urbe.ambiguity.nature import WorstCase
 from urbe.ambiguity.optimistic import Optimistic
+from urbe.ambiguity.rectangular import RectangularSet
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.testing import check_ambiguity_set, small_models
@@ -63,7 +64,7 @@ class Tampered:
 
 
 @dataclass
-class Broken:
+class Broken(RectangularSet):
     """An L1 ball whose nature has been tampered with."""
 
     changes: dict[str, Any]
@@ -186,7 +187,7 @@ def test_a_broken_law_is_named(law):
 
 
 @dataclass
-class Growing:
+class Growing(RectangularSet):
     """A ball that is larger after its first sweep, and consistent from then on."""
 
     def bind(self, mdp):
@@ -215,6 +216,15 @@ def test_answers_that_depend_on_what_is_remembered_are_noticed():
         check_ambiguity_set(Broken({"memory": adding_up}))
 
 
+def test_a_set_that_only_binds_is_told_what_it_lacks():
+    class Bound:
+        def bind(self, mdp):
+            return L1Ball(0.3).bind(mdp)
+
+    with pytest.raises(AssertionError, match=r"a set has an operator: .*inherit from urbe\.ambiguity\.RectangularSet"):
+        check_ambiguity_set(Bound())
+
+
 def test_the_untampered_set_passes():
     check_ambiguity_set(Broken({"values": exact}))
     check_ambiguity_set(Broken({}), seed=1)
@@ -229,7 +239,7 @@ def test_an_optimist_is_not_a_pessimist():
 
 def test_an_optimists_bound_comes_from_above():
     @dataclass
-    class TooLow:
+    class TooLow(RectangularSet):
         def bind(self, mdp):
             lower = {"dual_bound": lambda n, v: n.inner.dual_bound(v) - 1e-9}
             return Tampered(Optimistic(L1Ball(0.3)).bind(mdp), lower)
@@ -254,7 +264,7 @@ def test_nothing_to_compare_is_said():
     mdp = MDP.from_dense(np.full((2, 1, 2), 0.5), 0.0, discount=0.0, terminal=[1])
 
     @dataclass
-    class Jumpy:
+    class Jumpy(RectangularSet):
         """Depends on the centre with a kink wherever it stands."""
 
         def bind(self, mdp):

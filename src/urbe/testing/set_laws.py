@@ -13,6 +13,8 @@ from urbe.ambiguity.nature import Nature, WorstCase
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
+from urbe.solvers.certificate import certify
+from urbe.solvers.solve import solve
 from urbe.types import FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
 
@@ -230,6 +232,22 @@ def check_memory(case: Case, points: list[FloatArray]) -> None:
         fresh, again = case.set.bind(case.mdp).values(v), case.nature.values(v, memory=memory)
         tolerance = case.tolerance * case.scale(v)
         case.equal("values do not depend on earlier sweeps", again, fresh, tolerance)
+
+
+def check_operator(case: Case, points: list[FloatArray]) -> None:
+    """The set has an operator, whose moments have the values of a sweep, and whose solution can be certified."""
+    if not callable(getattr(case.set, "operator", None)):
+        case.fail("a set has an operator", None, "found none; inherit from urbe.ambiguity.RectangularSet.")
+    operator = case.set.operator(case.mdp)
+    for v in points:
+        tolerance = case.tolerance * case.scale(v)
+        found = operator.moments(v, np.ones(len(v)))
+        case.equal("moments have the values of a sweep", found.q, operator.improve(v).q, tolerance)
+        case.equal("moments carry a constant as it is", found.carried, np.ones(len(found.q)), 1e-9)
+    if case.mdp.discount < 1.0:
+        certificate = certify(solve(case.mdp, case.set))
+        if not certificate.holds:
+            case.fail("solutions can be certified", None, str(certificate))
 
 
 def check_excess_sees_outside(case: Case, v: FloatArray) -> None:

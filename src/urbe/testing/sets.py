@@ -72,6 +72,7 @@ def check_ambiguity_set(
                 compared = True
                 differed = set_laws.check_sensitivity(case, v, worst, rng) or differed
         set_laws.check_memory(case, points)
+        set_laws.check_operator(case, points)
         if convex:
             set_laws.check_concave(case, points)
     if compared and not differed:
