@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from urbe.ambiguity import LikelihoodRegion as LikelihoodRegion
     from urbe.ambiguity import LInfBall as LInfBall
     from urbe.ambiguity import Nature as Nature
+    from urbe.ambiguity import Operator as Operator
     from urbe.ambiguity import Optimistic as Optimistic
+    from urbe.ambiguity import PerRow as PerRow
+    from urbe.ambiguity import RectangularSet as RectangularSet
     from urbe.ambiguity import Scenarios as Scenarios
     from urbe.ambiguity import SRectangular as SRectangular
     from urbe.ambiguity import ValueAtRisk as ValueAtRisk
@@ -86,7 +89,10 @@ _NAMES = {
         "LInfBall",
         "LikelihoodRegion",
         "Nature",
+        "Operator",
         "Optimistic",
+        "PerRow",
+        "RectangularSet",
         "SRectangular",
         "Scenarios",
         "ValueAtRisk",

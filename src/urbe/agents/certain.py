@@ -10,26 +10,31 @@ from urbe.agents.base import Streams, Task
 from urbe.agents.choose import Noise
 from urbe.agents.learner import Learner
 from urbe.agents.robust_plans import Replan
-from urbe.agents.urbe import URBE
+from urbe.agents.urbe import RADIUS, URBE
+from urbe.ambiguity.operator import AmbiguitySet
 from urbe.posteriors.beliefs import BeliefKind, Stationary
 
 
 @dataclass(frozen=True)
 class Robust:
-    """Takes the best action against the worst case of the posterior's L1 balls.
+    """Takes the best action against the worst case of an ambiguity set around the posterior mean.
 
     Args:
-      radius, belief, replan, per_step: as for `URBE`.
+      radius, belief, replan, per_step, set: as for `URBE`.
     """
 
-    radius: ArrayLike = 0.3
+    radius: ArrayLike = RADIUS
     belief: BeliefKind = field(default_factory=Stationary)
     replan: Replan = Replan.EPISODE
     per_step: bool = False
+    set: AmbiguitySet | None = None
 
     def start(self, task: Task, streams: Streams) -> Learner:
         """See `AgentKind`."""
-        same = URBE(self.radius, 0.0, belief=self.belief, noise=Noise.NONE, replan=self.replan, per_step=self.per_step)
+        same = URBE(
+            self.radius, 0.0, belief=self.belief, noise=Noise.NONE, replan=self.replan, per_step=self.per_step,
+            set=self.set,
+        )  # fmt: skip
         return same.start(task, streams)
 
 

@@ -1,6 +1,9 @@
 """Choosing actions from the values of a plan, with noise and random ties; compiled.
 
-action = argmax_a  Q_h(s, a) + zeta_a sqrt(u_h(s, a)),    zeta ~ Normal(0, 1)
+    action = argmax_a  Q_h(s, a) + zeta_a sqrt(u_h(s, a)),    zeta ~ Normal(0, 1)
+
+A plan may have to randomise, as where the actions of a state share nature's budget. All actions of its mixture are then
+worth the same: when one of them comes out best, the action is drawn from the mixture.
 """
 
 from __future__ import annotations
@@ -52,14 +55,25 @@ class Chooser:
             self._zeta[replicate] = normal.values[replicate[:, None], ahead]
             normal.at[replicate] += n_rows
 
-    def __call__(self, replicate: IntArray, state: IntArray, q: FloatArray, u: FloatArray, step: int) -> IntArray:
-        """`(K,)` rows; `q` and `u` are `(B, H, R)`, the last layer serving all later steps."""
-        normal, uniform = self._normal.need(self._most), self._uniform.need(self._most)
+    def __call__(
+        self,
+        replicate: IntArray,
+        state: IntArray,
+        q: FloatArray,
+        u: FloatArray,
+        step: int,
+        share: FloatArray | None = None,
+    ) -> IntArray:
+        """`(K,)` rows; `q` and `u` are `(B, H, R)`, the last layer serving all later steps.
+
+        `share`, of the same shape, are the probabilities of a plan that randomises.
+        """
+        normal, uniform = self._normal.need(self._most), self._uniform.need(self._most + 1)
         rows = np.empty(len(replicate), dtype=np.int64)
         h = min(step, q.shape[1] - 1)
         _choose(
             replicate, state, h, self._row_start, q, u, self._kind, self._zeta, normal.values, normal.at,
-            uniform.values, uniform.at, rows,
+            uniform.values, uniform.at, share, rows,
         )  # fmt: skip
         return rows
 
@@ -75,7 +89,7 @@ class Chooser:
 
 
 @njit(cache=True, nogil=True)
-def _choose(replicate, state, h, row_start, q, u, kind, zeta, normal, normal_at, uniform, uniform_at, rows):  # type: ignore[no-untyped-def]
+def _choose(replicate, state, h, row_start, q, u, kind, zeta, normal, normal_at, uniform, uniform_at, share, rows):  # type: ignore[no-untyped-def]
     for k in range(len(replicate)):
         b, s = replicate[k], state[k]
         first, last = row_start[s], row_start[s + 1]
@@ -94,4 +108,13 @@ def _choose(replicate, state, h, row_start, q, u, kind, zeta, normal, normal_at,
                 if uniform[b, uniform_at[b]] * ties < 1.0:
                     pick = row
                 uniform_at[b] += 1
+        if share is not None and 0.0 < share[b, h, pick] < 1.0:
+            left = uniform[b, uniform_at[b]]
+            uniform_at[b] += 1
+            for row in range(first, last):
+                if share[b, h, row] > 0.0:
+                    pick = row
+                    left -= share[b, h, row]
+                    if left < 0.0:
+                        break
         rows[k] = pick

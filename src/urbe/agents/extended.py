@@ -10,10 +10,13 @@ state, averaged over the initial distribution.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numba import njit
 
 from urbe.agents.l1_rows import sparse_sweep
+from urbe.ambiguity.operator import AmbiguitySet
 from urbe.ambiguity.sweep import named_after
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, IntArray
@@ -58,11 +61,43 @@ def extended_value_iteration(
         total, reward, radius, tolerance, u, q, gain,
     )  # fmt: skip
     if stuck >= 0:
-        raise RuntimeError(
-            f"After {MOST_SWEEPS} sweeps the optimistic gain of replicate {stuck} still differs between states by more "
-            f"than {tolerance[stuck]:g}. Average reward needs every state to be reachable from every other; for "
-            "episodes of a known length plan for that horizon instead."
-        )
+        raise RuntimeError(_stuck(stuck, float(tolerance[stuck])))
+
+
+def best_gain(
+    centre: MDP, nature: AmbiguitySet, tolerance: float, u: FloatArray, replicate: int
+) -> tuple[FloatArray, float]:
+    """`(R,)` T u of each pair and max (T u - u), for any set: the same iteration by the set's operator.
+
+    Args:
+      centre: the model around which nature chooses; its discount is not read.
+      nature: what it may choose, such as `Optimistic(KLBall(0.1))`.
+      tolerance: of the spread of T u - u.
+      u: `(S,)` values to start from, left as they were found last.
+      replicate: named where the spread does not shrink.
+    """
+    model = replace(centre, discount=1.0)
+    operator, memory = nature.operator(model), None
+    live = ~model.terminal
+    for _ in range(MOST_SWEEPS):
+        if model.initial is not None:
+            u[model.terminal] = model.initial @ u
+        improvement = operator.improve(u, memory)
+        memory, change = improvement.memory, (improvement.value - u)[live]
+        low, high = float(change.min(initial=np.inf)), float(change.max(initial=-np.inf))
+        u[live] += STEP * change
+        u -= u.min()
+        if high - low <= tolerance:
+            return improvement.q, high
+    raise RuntimeError(_stuck(replicate, tolerance))
+
+
+def _stuck(replicate: int, tolerance: float) -> str:
+    return (
+        f"After {MOST_SWEEPS} sweeps the optimistic gain of replicate {replicate} still differs between states by more "
+        f"than {tolerance:g}. Average reward needs every state to be reachable from every other; for episodes of a "
+        "known length plan for that horizon instead."
+    )
 
 
 @njit(cache=True, nogil=True)

@@ -62,6 +62,8 @@ class Plan:
       v, w: `(B, H + 1, S)` the same of the greedy actions.
     """
 
+    share = None  # against L1 balls some best policy never randomises
+
     def __init__(self, model: MDP, horizon: int, replicates: int) -> None:
         self.model = model
         self.q = np.zeros((replicates, horizon, model.n_rows))

@@ -41,6 +41,10 @@ class Strategy(Protocol):
     def u(self) -> FloatArray:
         """Their variances."""
 
+    @property
+    def share(self) -> FloatArray | None:
+        """`(B, H, R)` probabilities of rows where plans may randomise; None where they never do."""
+
     def due(self, known: Knowledge, replicate: IntArray, step: int) -> BoolArray:
         """`(K,)` which of the replicates need a new plan before they act at `step` of an episode."""
 
@@ -79,7 +83,7 @@ class Learner:
             self.known.transitions.touched[which] = False
         if step == 0:
             self._choose.begin_episode(replicate)
-        rows = self._choose(replicate, state, self.strategy.q, self.strategy.u, step)
+        rows = self._choose(replicate, state, self.strategy.q, self.strategy.u, step, self.strategy.share)
         return self._model.action[rows]
 
     def observe(self, steps: Steps, step: int) -> None:

@@ -35,6 +35,11 @@ from urbe.agents.disappointment import disappointment
 from urbe.agents.epochs import Epochs
 from urbe.agents.l1_plan import Plan
 from urbe.agents.learner import Knowledge, Learner
+from urbe.agents.set_plan import SetPlan, centred
+from urbe.ambiguity.exact import Exact
+from urbe.ambiguity.nature import Nature
+from urbe.ambiguity.per_row import PerRow
+from urbe.ambiguity.rectangular import RectangularSet
 from urbe.posteriors.beliefs import BeliefKind, Stationary, Visit
 from urbe.types import BoolArray, FloatArray, IntArray
 
@@ -46,9 +51,11 @@ class OLRM:
     Args:
       bonus_scale, check_scale: see the module.
       belief: how the counts follow the data; rewards must be known.
-      radii: of the L1 balls a pair goes through, increasing, in [0, 2]; 2 is any feasible successor.
+      radii: of the L1 balls a pair goes through, increasing, in [0, 2]; 2 is any feasible successor. Not read when
+        `sets` are given.
       flagged: pairs known to be adversarial from the start (true or false for all, `(R,)`, `(S, A)` or by pair).
       delta: failure probability, in (0, 1).
+      sets: other sets in the place of the balls, each holding the one before, such as `(KLBall(0.1), KLBall(1.0))`.
     """
 
     bonus_scale: ArrayLike = 1.0
@@ -57,6 +64,7 @@ class OLRM:
     radii: tuple[float, ...] = (2.0,)
     flagged: Any = False
     delta: float = 0.05
+    sets: tuple[RectangularSet, ...] | None = None
 
     def start(self, task: Task, streams: Streams) -> Learner:
         """See `AgentKind`."""
@@ -85,9 +93,15 @@ class MixedPlans:
         self._reach = horizon * (most - least)
         self._cap = np.cumsum(most * model.discount ** np.arange(horizon))[::-1].copy()
         self._log = np.log(2.0 * model.n_states * model.n_actions * horizon / self._delta)
-        self._plan, self.epochs = Plan(model, horizon, n), Epochs(model, streams)
+        self.epochs = Epochs(model, streams)
+        self._sets = None if kind.sets is None else (Exact(), *kind.sets)
+        self._levels = len(kind.radii if kind.sets is None else kind.sets)
+        self._plan: Plan | SetPlan = Plan(model, horizon, n) if self._sets is None else SetPlan(model, horizon, n)
+        self._natures: dict[tuple[int, int], Nature] = {}  # of replicates and levels, since the epoch began
+        if self._sets is not None:
+            PerRow(self._sets, 0).operator(model)  # sets that do not fit are refused before the first episode
         known = model.per_row("flagged", _as_numbers(kind.flagged)) != 0.0
-        self.level = np.tile(np.where(known, len(kind.radii), 0), (n, 1))
+        self.level = np.tile(np.where(known, self._levels, 0), (n, 1))
         self._gap, self._checks = np.zeros(self.level.shape), np.zeros(self.level.shape)
 
     @property
@@ -100,6 +114,11 @@ class MixedPlans:
         """See `Strategy`; not read, as there is no noise."""
         return self._plan.u
 
+    @property
+    def share(self) -> FloatArray | None:
+        """See `Strategy`; the greedy policy is never random."""
+        return None
+
     def due(self, known: Knowledge, replicate: IntArray, step: int) -> BoolArray:  # noqa: ARG002
         """See `Strategy`."""
         return self.epochs.over[replicate]
@@ -108,30 +127,64 @@ class MixedPlans:
         """See `Strategy`."""
         epochs = self.epochs
         epochs.begin(which, known.transitions)
+        planned = set(which.tolist())
+        self._natures = {key: nature for key, nature in self._natures.items() if key[0] not in planned}
         log = self._log + 2.0 * np.log(np.maximum(epochs.index, 1))[:, None]
         with np.errstate(divide="ignore"):
             width = self._reach * np.sqrt(2.0 / epochs.visits * log)
         bonus = np.where((self.level > 0) | (self._bonus_scale == 0.0), 0.0, self._bonus_scale * width)
-        self._plan.update(
-            which, epochs.alpha, epochs.total, known.rewards.mean, self._radii[self.level],
-            np.ones(self.level.shape, dtype=np.bool_), bonus=bonus, cap=self._cap,
-        )  # fmt: skip
+        frequencies = which, epochs.alpha, epochs.total, known.rewards.mean
+        if isinstance(self._plan, Plan):
+            every = np.ones(self.level.shape, dtype=np.bool_)
+            self._plan.update(*frequencies, self._radii[self.level], every, bonus=bonus, cap=self._cap)
+        else:
+            self._plan.update(*frequencies, self._nature, bonus=bonus, cap=self._cap)
 
     def observe(self, visit: Visit) -> None:
         """See `Strategy`; the values compared with are those the action was chosen by."""
         b, row, model = visit.replicate, visit.row, self._plan.model
         self.epochs.visit(b, row)
-        level, radius = self.level[b, row], self._radii[self.level[b, row]]
-        self._gap[b, row] += disappointment(model, visit, self.epochs.alpha, self.epochs.total, radius, self._plan.v)
+        level = self.level[b, row]
+        self._gap[b, row] += self._shortfall(visit)
         self._checks[b, row] += 1.0
         m = self._checks[b, row]
         allowed = 5.0 * self._reach * np.sqrt(m * model.n_states * (self._log + np.log(2.0 * m)))
-        caught = (self._gap[b, row] > self._check_scale[b] * allowed) & (level < len(self._radii) - 1)
+        caught = (self._gap[b, row] > self._check_scale[b] * allowed) & (level < self._levels)
         if caught.any():
             b, row = b[caught], row[caught]
             self.level[b, row] += 1
             self._gap[b, row], self._checks[b, row] = 0.0, 0.0
             self.epochs.over[b] = True
+
+    def _nature(self, b: int) -> PerRow:
+        """What nature may do to a replicate: the set that each pair has come to."""
+        assert self._sets is not None
+        return PerRow(self._sets, self.level[b].astype(np.float64))
+
+    def _shortfall(self, visit: Visit) -> FloatArray:
+        """`(K,)` by how much the steps fell short of the values planned for them."""
+        model = self._plan.model
+        if self._sets is None:
+            radius = self._radii[self.level[visit.replicate, visit.row]]
+            return disappointment(model, visit, self.epochs.alpha, self.epochs.total, radius, self._plan.v)
+        out = np.empty(len(visit.row))
+        for k, (b, row, entry, step) in enumerate(zip(*visit, strict=True)):
+            ahead = self._plan.v[b, step + 1]
+            planned = self._bound(int(b), int(self.level[b, row])).take(np.array([row])).values(ahead)[0]
+            came = model.rows.row_reward[row] + model.discount * ahead[model.rows.successor[entry]]
+            if model.rows.entry_reward is not None:
+                came += model.rows.entry_reward[entry]
+            out[k] = planned - came
+        return out
+
+    def _bound(self, b: int, level: int) -> Nature:
+        """The set of a level around a replicate's frequencies."""
+        assert self._sets is not None
+        if (b, level) not in self._natures:
+            model, epochs = self._plan.model, self.epochs
+            centre = centred(model, epochs.alpha[b, 0], epochs.total[b, 0], model.rows.row_reward)
+            self._natures[b, level] = self._sets[level].bind(centre)
+        return self._natures[b, level]
 
     def state(self) -> dict[str, Any]:
         """See `Strategy`."""
@@ -142,6 +195,7 @@ class MixedPlans:
         """See `Strategy`."""
         self.epochs.load(state["epochs"])
         self._plan.load(state["plan"])
+        self._natures = {}
         self.level, self._gap = np.array(state["level"]), np.array(state["gap"])
         self._checks = np.array(state["checks"])
 

@@ -1,4 +1,7 @@
-"""Posterior sampling [Osband2013]: each episode follows the best policy of a model drawn from the posterior."""
+"""Posterior sampling [Osband2013]: each episode follows the best policy of a model drawn from the posterior.
+
+With an ambiguity set, the best one against the worst case around the drawn model: robust posterior sampling.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from urbe.agents.base import Streams, Task
 from urbe.agents.choose import Noise
 from urbe.agents.learner import Learner
 from urbe.agents.robust_plans import Centre
-from urbe.agents.urbe import URBE
+from urbe.agents.urbe import RADIUS, URBE
+from urbe.ambiguity.operator import AmbiguitySet
 from urbe.posteriors.beliefs import BeliefKind, Stationary
 
 
@@ -19,12 +23,18 @@ class PSRL:
     Args:
       belief: how the posterior follows the data.
       per_step: whether every step of an episode has transition counts of its own.
+      set: what nature may do around the drawn model; None trusts it.
     """
 
     belief: BeliefKind = field(default_factory=Stationary)
     per_step: bool = False
+    set: AmbiguitySet | None = None
 
     def start(self, task: Task, streams: Streams) -> Learner:
         """See `AgentKind`."""
-        same = URBE(0.0, 0.0, belief=self.belief, noise=Noise.NONE, per_step=self.per_step, centre=Centre.SAMPLE)
+        radius = 0.0 if self.set is None else RADIUS
+        same = URBE(
+            radius, 0.0, belief=self.belief, noise=Noise.NONE, per_step=self.per_step, centre=Centre.SAMPLE,
+            set=self.set,
+        )  # fmt: skip
         return same.start(task, streams)

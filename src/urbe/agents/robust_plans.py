@@ -1,6 +1,7 @@
 """Robust plans from a posterior, with their variances: the strategy of URBE and of all its special cases.
 
-Each plan is the recursion of `urbe.agents.l1_plan` around the posterior mean, or around a model drawn from it.
+Each plan is the recursion of `urbe.agents.set_plan` around the posterior mean, or around a model drawn from it; for L1
+balls, the default, that of `urbe.agents.l1_plan`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from urbe import rng
 from urbe.agents.base import Streams, Task
 from urbe.agents.l1_plan import CALIBRATED, COUNT, DIRICHLET, Local, Plan
 from urbe.agents.learner import Knowledge
+from urbe.agents.set_plan import SetPlan
+from urbe.ambiguity.operator import AmbiguitySet
 from urbe.posteriors.beliefs import Visit
 from urbe.posteriors.many_draws import ManyDirichlet
 from urbe.types import BoolArray, FloatArray, IntArray
@@ -41,7 +44,7 @@ class Replan(Enum):
 
 
 class Centre(Enum):
-    """What the balls are put around: the posterior mean, or a model drawn from the posterior for every plan."""
+    """What sets are put around: the posterior mean, or a model drawn from the posterior for every plan."""
 
     MEAN = "mean"
     SAMPLE = "sample"
@@ -53,7 +56,8 @@ class RobustPlans:
     Args:
       task: what is known beforehand.
       streams: of the agent; drawn from only when `centre` says so.
-      radius, scale: `(B,)` of all L1 balls, and of the local uncertainty.
+      nature: what nature may do; `(B,)` radii of L1 balls, or a set.
+      scale: `(B,)` of the local uncertainty.
       form, replan, centre: see there.
     """
 
@@ -61,22 +65,27 @@ class RobustPlans:
         self,
         task: Task,
         streams: Streams,
-        radius: FloatArray,
+        nature: FloatArray | AmbiguitySet,
         scale: FloatArray,
         form: Form = Form.CALIBRATED,
         replan: Replan = Replan.EPISODE,
         centre: Centre = Centre.MEAN,
     ) -> None:
         model = task.prior.mean()  # uncertain rewards are those of pairs there, whatever the model says
-        self._plan = Plan(model, task.horizon, len(radius))
-        self._radius = np.repeat(radius[:, None], model.n_rows, axis=1)
+        self._plan: Plan | SetPlan
+        if isinstance(nature, np.ndarray):
+            self._plan = Plan(model, task.horizon, len(scale))
+            self._radius = np.repeat(nature[:, None], model.n_rows, axis=1)
+        else:
+            nature.operator(model)  # a set that does not fit the model is refused before the first episode
+            self._plan, self._set = SetPlan(model, task.horizon, len(scale)), nature
         self._form, self._scale, self._replan = form, scale, replan
         self._drawn = centre is Centre.SAMPLE
         if self._drawn:
             rows = model.rows.entry_start
             self._transitions = ManyDirichlet(streams("model, normal"), streams("model, uniform"), rows)
             self._rewards = streams("model, rewards")
-        self._all = np.ones(self._radius.shape, dtype=np.bool_)
+        self._all = np.ones((len(scale), model.n_rows), dtype=np.bool_)
 
     @property
     def q(self) -> FloatArray:
@@ -87,6 +96,11 @@ class RobustPlans:
     def u(self) -> FloatArray:
         """See `Strategy`."""
         return self._plan.u
+
+    @property
+    def share(self) -> FloatArray | None:
+        """See `Strategy`."""
+        return self._plan.share
 
     def due(self, known: Knowledge, replicate: IntArray, step: int) -> BoolArray:
         """See `Strategy`; a plan whose posterior has not moved is still good, unless it is drawn."""
@@ -105,7 +119,10 @@ class RobustPlans:
             n = belief.total[which][:, :, self._plan.model.rows.entry_row]
             alpha[which] = n * self._transitions.draw(which, belief.alpha)
         local = Local(self._form.value, self._scale, rewards.variance) if self._scale.any() else None
-        self._plan.update(which, alpha, belief.total, mean, self._radius, touched, local=local)
+        if isinstance(self._plan, Plan):
+            self._plan.update(which, alpha, belief.total, mean, self._radius, touched, local=local)
+        else:
+            self._plan.update(which, alpha, belief.total, mean, lambda _: self._set, local=local)
 
     def observe(self, visit: Visit) -> None:
         """See `Strategy`; the beliefs know all."""

@@ -10,7 +10,8 @@ from urbe.agents.base import Streams, Task
 from urbe.agents.choose import Noise
 from urbe.agents.learner import Learner
 from urbe.agents.robust_plans import Form, Replan
-from urbe.agents.urbe import URBE
+from urbe.agents.urbe import RADIUS, URBE
+from urbe.ambiguity.operator import AmbiguitySet
 from urbe.posteriors.beliefs import BeliefKind, Stationary
 
 
@@ -20,6 +21,7 @@ class UBE:
 
     Args:
       scale, form, belief, noise, replan, per_step: as for `URBE`.
+      set: what nature may do; None trusts the mean, and with a set this is `URBE`.
     """
 
     scale: ArrayLike = 1.0
@@ -28,8 +30,10 @@ class UBE:
     noise: Noise = Noise.STEP
     replan: Replan = Replan.EPISODE
     per_step: bool = False
+    set: AmbiguitySet | None = None
 
     def start(self, task: Task, streams: Streams) -> Learner:
         """See `AgentKind`."""
-        same = URBE(0.0, self.scale, self.form, self.belief, self.noise, self.replan, self.per_step)
+        radius = 0.0 if self.set is None else RADIUS
+        same = URBE(radius, self.scale, self.form, self.belief, self.noise, self.replan, self.per_step, set=self.set)
         return same.start(task, streams)

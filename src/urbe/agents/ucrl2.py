@@ -8,15 +8,18 @@ With N visits of a pair before the epoch that began at time t, in a model of S s
 and the policy is the best one of the best model within. The criterion is the average reward, by extended value
 iteration to 1 / sqrt(t), or the reward of an episode, by backward induction.
 
+Other sets may take the place of the L1 balls: the regions of KL-UCRL [Filippi2010], {p : KL(frequencies, p) <= c / N},
+are `set=lambda seen: LikelihoodRegion(c / np.maximum(seen.visits, 1.0))`.
+
 Departure: mass may go to listed successors alone, and mean rewards are those of the posterior. In theory, scale = 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,9 +28,14 @@ from urbe import checks
 from urbe.agents.base import Streams, Task
 from urbe.agents.choose import Noise
 from urbe.agents.epochs import Epochs
-from urbe.agents.extended import extended_value_iteration
+from urbe.agents.extended import best_gain, extended_value_iteration
 from urbe.agents.l1_plan import Plan
 from urbe.agents.learner import Knowledge, Learner
+from urbe.agents.set_plan import SetPlan, centred
+from urbe.ambiguity.operator import check_set
+from urbe.ambiguity.optimistic import Optimistic
+from urbe.ambiguity.rectangular import RectangularSet
+from urbe.mdp.model import MDP
 from urbe.posteriors.beliefs import BeliefKind, Stationary, Visit
 from urbe.types import BoolArray, FloatArray, IntArray
 
@@ -37,6 +45,23 @@ class Criterion(Enum):
 
     AVERAGE = "average"
     EPISODE = "episode"
+
+
+class Visits(NamedTuple):
+    """What the size of a confidence set may depend on.
+
+    Attributes:
+      visits: `(R,)` of each pair before the epoch.
+      time: steps taken before it, from 1.
+      n_states, n_actions: of the model.
+      delta: failure probability.
+    """
+
+    visits: FloatArray
+    time: float
+    n_states: int
+    n_actions: int
+    delta: float
 
 
 @dataclass(frozen=True)
@@ -49,6 +74,8 @@ class UCRL2:
       criterion: what is maximised.
       delta: failure probability, in (0, 1).
       span: largest minus least reward; not read where rewards are known.
+      set: in the place of the L1 balls, what is plausible around the frequencies: a function of `Visits`, or one set
+        for all times. `scale` is then that of rewards alone.
     """
 
     scale: ArrayLike = 1.0
@@ -56,6 +83,7 @@ class UCRL2:
     criterion: Criterion = Criterion.AVERAGE
     delta: float = 0.05
     span: float = 1.0
+    set: RectangularSet | Callable[[Visits], RectangularSet] | None = None
 
     def start(self, task: Task, streams: Streams) -> Learner:
         """See `AgentKind`."""
@@ -82,7 +110,9 @@ class OptimisticPlans:
                 "it with initial=, or use Criterion.EPISODE."
             )
         self.epochs = Epochs(self._model, streams)
-        self._plan = None if average else Plan(self._model, task.horizon, n)
+        self._set = _as_function(kind.set, self._model, self._delta)
+        plan = Plan if self._set is None else SetPlan
+        self._plan = None if average else plan(self._model, task.horizon, n)
         self._q = np.zeros((n, 1, self._model.n_rows))
         self._values = np.zeros((n, self._model.n_states))
         self.gain = np.zeros(n)
@@ -98,6 +128,11 @@ class OptimisticPlans:
         """See `Strategy`; not read, as there is no noise."""
         return self.q
 
+    @property
+    def share(self) -> FloatArray | None:
+        """See `Strategy`; the greedy policy is never random."""
+        return None
+
     def due(self, known: Knowledge, replicate: IntArray, step: int) -> BoolArray:  # noqa: ARG002
         """See `Strategy`."""
         return self.epochs.over[replicate]
@@ -112,14 +147,33 @@ class OptimisticPlans:
         if not known.rewards.known:
             bonus = np.sqrt(3.5 * np.log(2.0 * pairs * time / self._delta) / n)
             reward = reward + self._scale * self._span * bonus
-        if self._plan is None:
+        if self._set is not None:
+            self._plan_over_sets(which, reward, self._set)
+        elif self._plan is None:
             extended_value_iteration(
                 model, which, epochs.alpha, epochs.total, reward, radius, 1.0 / np.sqrt(self._time), self._values,
                 self._q[:, 0], self.gain,
             )  # fmt: skip
-        else:
+        elif isinstance(self._plan, Plan):
             every = np.ones(radius.shape, dtype=np.bool_)
             self._plan.update(which, epochs.alpha, epochs.total, reward, radius, every, optimistic=True)
+
+    def _plan_over_sets(self, which: IntArray, reward: FloatArray, set_of: Callable[[Visits], RectangularSet]) -> None:
+        """The best policy of the best model of each replicate's set."""
+        epochs, model = self.epochs, self._model
+
+        def optimistic(b: int) -> Optimistic:
+            pairs = model.n_states, model.n_actions
+            return Optimistic(set_of(Visits(epochs.visits[b], float(self._time[b]), *pairs, self._delta)))
+
+        if isinstance(self._plan, SetPlan):
+            self._plan.update(which, epochs.alpha, epochs.total, reward, optimistic)
+            return
+        for b in which:
+            centre = centred(model, epochs.alpha[b, 0], epochs.total[b, 0], reward[b])
+            self._q[b, 0], self.gain[b] = best_gain(
+                centre, optimistic(b), 1.0 / float(np.sqrt(self._time[b])), self._values[b], b
+            )
 
     def observe(self, visit: Visit) -> None:
         """See `Strategy`."""
@@ -141,3 +195,15 @@ class OptimisticPlans:
             self._plan.load(state["plan"])
         self._values, self.gain = np.array(state["values"]), np.array(state["gain"])
         self._time = np.array(state["time"])
+
+
+def _as_function(given: Any, model: MDP, delta: float) -> Callable[[Visits], RectangularSet] | None:
+    """From visits to a set; a set that is given is always the same one."""
+    if given is None:
+        return None
+    if not callable(given):
+        check_set("set", given)
+    made: Callable[[Visits], RectangularSet] = given if callable(given) else lambda _: given
+    first = Visits(np.zeros(model.n_rows), 1.0, model.n_states, model.n_actions, delta)
+    Optimistic(made(first)).operator(model)  # refused before the first episode rather than in it
+    return made

@@ -1,7 +1,8 @@
 """The uncertainty robust Bellman equation as an agent: robust plans, and noise of the posterior's size.
 
-Before each episode the robust Q of the posterior's L1 balls and its variance u are planned (`urbe.agents.l1_plan`);
-each step takes argmax_a Q_h(s, a) + zeta sqrt(u_h(s, a)) with zeta ~ Normal(0, 1) [Derman2019] Algorithm 1.
+Before each episode the robust Q of an ambiguity set around the posterior mean and its variance u are planned
+(`urbe.agents.set_plan`; L1 balls, the paper's, by `urbe.agents.l1_plan`). Each step takes
+argmax_a Q_h(s, a) + zeta sqrt(u_h(s, a)) with zeta ~ Normal(0, 1) [Derman2019] Algorithm 1.
 
 Departure: the listing plans before each step and the text before each episode; the text is the default. The listing's
 "sample MDP" is `Centre.SAMPLE`; around the mean, the default, plans are a function of the data alone.
@@ -19,7 +20,12 @@ from urbe.agents.base import Streams, Task
 from urbe.agents.choose import Noise
 from urbe.agents.learner import Learner
 from urbe.agents.robust_plans import Centre, Form, Replan, RobustPlans
+from urbe.ambiguity.operator import AmbiguitySet, check_set
 from urbe.posteriors.beliefs import BeliefKind, Stationary
+from urbe.types import FloatArray
+
+RADIUS = 0.3
+"""Of L1 balls, unless told otherwise."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +33,15 @@ class URBE:
     """The agent's parameters; numbers may be given one per replicate.
 
     Args:
-      radius: psi of every L1 ball, in [0, 2].
+      radius: psi of every L1 ball, in [0, 2]; not read when `set` is given.
       scale: beta of the paper, or the number of posterior standard deviations (`Form.CALIBRATED`).
       form: local uncertainty.
       belief: how the posterior follows the data.
       noise: when zeta is drawn.
       replan: when plans are made.
       per_step: whether every step of an episode has transition counts of its own.
-      centre: what the balls are put around.
+      centre: what sets are put around.
+      set: what nature may do around the centre, such as `KLBall(0.05)`, in the place of L1 balls.
 
     >>> import urbe
     >>> from urbe.agents import Task, run
@@ -45,7 +52,7 @@ class URBE:
     True
     """
 
-    radius: ArrayLike = 0.3
+    radius: ArrayLike = RADIUS
     scale: ArrayLike = 1.0
     form: Form = Form.CALIBRATED
     belief: BeliefKind = field(default_factory=Stationary)
@@ -53,11 +60,22 @@ class URBE:
     replan: Replan = Replan.EPISODE
     per_step: bool = False
     centre: Centre = Centre.MEAN
+    set: AmbiguitySet | None = None
 
     def start(self, task: Task, streams: Streams) -> Learner:
         """See `AgentKind`."""
         n = len(streams.replicates)
-        radius = checks.per_replicate("radius", self.radius, n, 0.0, 2.0)
+        nature = chosen_set(self.radius, self.set, n)
         scale = checks.per_replicate("scale", self.scale, n, 0.0, np.inf)
-        strategy = RobustPlans(task, streams, radius, scale, self.form, self.replan, self.centre)
+        strategy = RobustPlans(task, streams, nature, scale, self.form, self.replan, self.centre)
         return Learner(task, streams, self.belief, strategy, self.noise, task.horizon if self.per_step else 1)
+
+
+def chosen_set(radius: ArrayLike, set_: AmbiguitySet | None, replicates: int) -> FloatArray | AmbiguitySet:
+    """`(B,)` radii of L1 balls, or the set that was given instead."""
+    if set_ is None:
+        return checks.per_replicate("radius", radius, replicates, 0.0, 2.0)
+    check_set("set", set_)
+    if np.ndim(radius) or radius != RADIUS:
+        raise ValueError(f"radius is {radius!r} and set is {checks.shown(set_)}: give one; radius is for L1 balls.")
+    return set_

@@ -14,6 +14,7 @@ from urbe.ambiguity.nature import WorstCase as WorstCase
 from urbe.ambiguity.operator import AmbiguitySet as AmbiguitySet
 from urbe.ambiguity.operator import Operator as Operator
 from urbe.ambiguity.optimistic import Optimistic as Optimistic
+from urbe.ambiguity.per_row import PerRow as PerRow
 from urbe.ambiguity.rectangular import RectangularSet as RectangularSet
 from urbe.ambiguity.scenarios import ConditionalValueAtRisk as ConditionalValueAtRisk
 from urbe.ambiguity.scenarios import Scenarios as Scenarios

@@ -95,7 +95,9 @@ def load_agent(path: str | os.PathLike[str], agent: Resumable) -> None:
       AgentFileError: the file is damaged, or of another agent; `agent` is as it was.
     """
     manifest, arrays = _read(path)
-    saved, here = manifest["parts"], _all_parts(agent)
+    saved = manifest["parts"]
+    # a parameter that is None and that the file does not know of has been added since
+    here = {name: part for name, part in _all_parts(agent).items() if name in saved or part != "None"}
     if saved != here:
         raise AgentFileError(path, _difference(saved, here))
     agent.load(_unpack(manifest["state"], arrays))

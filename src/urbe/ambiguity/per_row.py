@@ -1,0 +1,219 @@
+"""A set of its own for every state and action: U(s, a) = U_k(s, a), with k chosen row by row from a list of sets.
+
+A model may be trusted here and doubted there: exact where it was measured, a ball where it was guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from urbe import checks
+from urbe.ambiguity.evidence import Extended, RowBound, RowEvidence
+from urbe.ambiguity.moments import RowMoments
+from urbe.ambiguity.nature import Nature, WorstCase
+from urbe.ambiguity.rectangular import RectangularSet
+from urbe.mdp.model import MDP
+from urbe.mdp.rows import Rows, index_type
+from urbe.types import FloatArray, IntArray
+from urbe.workers import SERIAL, Workers
+
+
+@dataclass(frozen=True, eq=False)
+class PerRow(RectangularSet):
+    """U(s, a) = U_choice(s, a)(s, a).
+
+    Args:
+      sets: what nature may do in one place or another; sets that choose each row on its own.
+      choice: the index into `sets` of each row: a number, `(R,)`, `(S, A)` or `{(s, a): number}`.
+
+    >>> import numpy as np, urbe
+    >>> mdp = urbe.MDP.from_dense([[[0.5, 0.5]], [[0.5, 0.5]]], [[0.0], [1.0]], discount=0.5)
+    >>> urbe.PerRow((urbe.Exact(), urbe.L1Ball(0.4)), [[0], [1]]).bind(mdp).values(np.array([0.0, 2.0]))
+    array([0.5, 1.3])
+    """
+
+    sets: Sequence[RectangularSet]
+    choice: Any
+
+    def __post_init__(self) -> None:
+        if not len(self.sets):
+            raise ValueError("sets is empty, expected at least one, such as (Exact(), L1Ball(0.5)).")
+        for k, each in enumerate(self.sets):
+            fits = callable(getattr(each, "bind", None))
+            checks.kind(f"sets[{k}]", each, fits, "a set that chooses each row on its own, such as L1Ball(0.5)")
+
+    def bind(self, mdp: MDP) -> PerRowNature:
+        """See `RectangularSet`."""
+        choice = mdp.per_row("choice", self.choice)
+        checks.row_range("choice", choice, 0.0, len(self.sets) - 1.0, mdp.row_name)
+        wrong = choice != np.floor(choice)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise ValueError(f"choice of {mdp.row_name(row)} is {choice[row]:g}, expected a whole number.")
+        parts = []
+        for k, each in enumerate(self.sets):
+            rows = np.flatnonzero(choice == k)
+            if len(rows):
+                parts.append(Part(rows, each.bind(mdp).take(rows)))
+        return PerRowNature(mdp.rows, mdp.discount, tuple(parts))
+
+    def choices(self) -> RectangularSet:
+        """See `RectangularSet`."""
+        return PerRow(tuple(each.choices() for each in self.sets), self.choice)
+
+
+class Part(NamedTuple):
+    """Some rows, and nature on them alone."""
+
+    rows: IntArray
+    nature: Nature
+
+
+@dataclass(frozen=True, eq=False)
+class PerRowNature:
+    """Nature made of parts that answer for different rows.
+
+    Args:
+      model: the model's own rows.
+      discount: the model's.
+      parts: which together have every row once.
+    """
+
+    model: Rows
+    discount: float
+    parts: tuple[Part, ...]
+
+    @cached_property
+    def rows(self) -> Rows:
+        """See `Nature`."""
+        return self._joined([nature.rows for _, nature in self.parts])
+
+    @property
+    def accuracy(self) -> float:
+        """See `Nature`."""
+        return max((nature.accuracy for _, nature in self.parts), default=0.0)
+
+    @property
+    def singleton(self) -> bool:
+        """See `Nature`."""
+        return all(nature.singleton for _, nature in self.parts)
+
+    def fresh(self) -> FloatArray | None:
+        """See `Nature`."""
+        return np.zeros(self.model.n_rows)
+
+    def values(
+        self,
+        v: FloatArray,
+        shift: float = 0.0,
+        workers: Workers = SERIAL,
+        out: FloatArray | None = None,
+        memory: FloatArray | None = None,
+    ) -> FloatArray:
+        """See `Nature`."""
+        out = np.empty(self.model.n_rows) if out is None else out
+        for rows, nature in self.parts:
+            part = self._recalled(rows, nature, memory)
+            out[rows] = nature.values(v, shift, workers, None, part)
+            if memory is not None and part is not None:
+                memory[rows] = part
+        return out
+
+    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:
+        """See `Nature`."""
+        found = [nature.worst_case(v, self._recalled(rows, nature, memory)) for rows, nature in self.parts]
+        sensitivity = np.empty(self.rows.n_entries)
+        for (rows, _), part in zip(self.parts, found, strict=True):
+            sensitivity[self.rows.entries_of(rows)] = part.sensitivity
+        return WorstCase(
+            self._spread([part.value for part in found]), self._joined([x.rows for x in found]), sensitivity
+        )
+
+    def moments(
+        self,
+        v: FloatArray,
+        shift: float,
+        u: FloatArray,
+        value: FloatArray | None = None,
+        memory: FloatArray | None = None,
+    ) -> RowMoments:
+        """See `Nature`."""
+        found = []
+        for rows, nature in self.parts:
+            part = self._recalled(rows, nature, memory)
+            found.append(nature.moments(v, shift, u, None if value is None else value[rows], part))
+            if memory is not None and part is not None:
+                memory[rows] = part
+        return RowMoments(*(self._spread([each[k] for each in found]) for k in range(3)))
+
+    def take(self, chosen: IntArray) -> PerRowNature:
+        """See `Nature`."""
+        owner, place = np.empty(self.model.n_rows, dtype=np.int64), np.empty(self.model.n_rows, dtype=np.int64)
+        for k, (rows, _) in enumerate(self.parts):
+            owner[rows], place[rows] = k, np.arange(len(rows))
+        parts = []
+        for k, (_, nature) in enumerate(self.parts):
+            at = np.flatnonzero(owner[chosen] == k)
+            if len(at):
+                parts.append(Part(at, nature.take(place[chosen[at]])))
+        return PerRowNature(self.model.take(chosen), self.discount, tuple(parts))
+
+    @property
+    def ball_radius(self) -> FloatArray | None:
+        """See `Nature`."""
+        radii = [nature.ball_radius for _, nature in self.parts]
+        return None if any(radius is None for radius in radii) else self._spread(radii)
+
+    def excess(self, kernel: Rows) -> FloatArray:
+        """See `Nature`."""
+        return self._spread([nature.excess(kernel.take(rows)) for rows, nature in self.parts])
+
+    def dual_bound(self, v: FloatArray) -> FloatArray:
+        """See `Nature`."""
+        return self._spread([nature.dual_bound(v) for _, nature in self.parts])
+
+    def evidence(self, kernel: Rows | None) -> RowEvidence:
+        """See `Nature`."""
+        found = [nature.evidence(None if kernel is None else kernel.take(rows)) for rows, nature in self.parts]
+        return RowEvidence(
+            self._bound([part.above for part in found]),
+            self._bound([part.below for part in found]),
+            self._spread([part.excess for part in found]),
+            self._spread([part.outside for part in found], dtype=np.bool_),
+        )
+
+    def _bound(self, parts: list[RowBound]) -> RowBound:
+        def bound(v: FloatArray) -> Extended:
+            return self._spread([part(v) for part in parts], dtype=np.longdouble)
+
+        return bound
+
+    def _recalled(self, rows: IntArray, nature: Nature, memory: FloatArray | None) -> FloatArray | None:
+        return nature.fresh() if memory is None or nature.fresh() is None else memory[rows]
+
+    def _spread(self, parts: Sequence[Any], dtype: Any = np.float64) -> np.ndarray[Any, Any]:
+        """`(R,)` the numbers of each part in the places of its rows."""
+        out = np.empty(self.model.n_rows, dtype=dtype)
+        for (rows, _), numbers in zip(self.parts, parts, strict=True):
+            out[rows] = numbers
+        return out
+
+    def _joined(self, parts: list[Rows]) -> Rows:
+        """One kernel from those of the parts, which may list different successors."""
+        length = self._spread([part.length for part in parts], dtype=np.int64)
+        entry_start = np.zeros(len(length) + 1, dtype=index_type(int(length.sum())))
+        np.cumsum(length, out=entry_start[1:])
+        successor = np.empty(entry_start[-1], dtype=self.model.successor.dtype)
+        probability = np.empty(len(successor))
+        reward = np.empty(len(successor) if self.model.rewards_successors else len(length))
+        out = Rows(self.model.n_states, entry_start, successor, probability, reward)
+        for (rows, _), part in zip(self.parts, parts, strict=True):
+            entries = out.entries_of(rows)
+            successor[entries], probability[entries] = part.successor, part.probability
+            reward[entries if self.model.rewards_successors else rows] = part.reward
+        return out
