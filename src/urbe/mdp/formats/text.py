@@ -31,7 +31,7 @@ GAP = r"[ \t]++"
 
 _WORDS = {"true": "1", "True": "1", "TRUE": "1", "false": "0", "False": "0", "FALSE": "0"}
 _CHUNK = 1 << 24  # characters
-_CHARACTER_BYTES = 3.0
+_CHARACTER_BYTES = 2.0
 """Of a character of a chunk at the peak: as text, as lines and as numbers."""
 
 _LARGEST_ID = 2**31 - 1
