@@ -89,7 +89,7 @@ class Chooser:
 
 
 @njit(cache=True, nogil=True)
-def _choose(replicate, state, h, row_start, q, u, kind, zeta, normal, normal_at, uniform, uniform_at, share, rows):  # type: ignore[no-untyped-def]
+def _choose(replicate, state, h, row_start, q, u, kind, zeta, normal, normal_at, uniform, uniform_at, share, rows):
     for k in range(len(replicate)):
         b, s = replicate[k], state[k]
         first, last = row_start[s], row_start[s + 1]

@@ -34,7 +34,7 @@ def disappointment(
 
 @njit(cache=True, nogil=True)
 @named_after(sparse_sweep)
-def _fall_short(  # type: ignore[no-untyped-def]
+def _fall_short(
     replicate, row, entry, step, entry_start, successor, reward, gamma, longest, alpha, total, radius, v, out
 ):
     p, z, nothing = np.zeros(len(successor)), np.empty(longest), np.zeros(v.shape[2])

@@ -70,7 +70,7 @@ _KEPT = ("index", "over", "alpha", "total", "visits", "_since")
 
 
 @njit(cache=True, nogil=True)
-def _frequencies(which, entry_start, prior, belief, alpha, total, visits):  # type: ignore[no-untyped-def]
+def _frequencies(which, entry_start, prior, belief, alpha, total, visits):
     for b in which:
         for row in range(len(entry_start) - 1):
             n, before = 0.0, 0.0

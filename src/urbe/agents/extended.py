@@ -102,7 +102,7 @@ def _stuck(replicate: int, tolerance: float) -> str:
 
 @njit(cache=True, nogil=True)
 @named_after(sparse_sweep)
-def _iterate(  # type: ignore[no-untyped-def]
+def _iterate(
     which, entry_start, successor, entry_reward, row_start, initial, longest, alpha, total, reward, radius, tolerance,
     u, q, gain,
 ):  # fmt: skip

@@ -131,7 +131,7 @@ def _rows_leading_to(model: MDP) -> tuple[IntArray, IntArray]:
 
 @njit(cache=True, nogil=True)
 @named_after(sparse_sweep)
-def _plan(  # type: ignore[no-untyped-def]
+def _plan(
     which, made, entry_start, successor, entry_reward, row_start, row_state, leading_start, leading_row, gamma, longest,
     alpha, total, reward, radius, touched, form, scale, reward_variance, bonus, cap, sign, q, u, v, w,
 ):  # fmt: skip
@@ -191,7 +191,7 @@ def _plan(  # type: ignore[no-untyped-def]
 
 
 @strict_function
-def _mark(every, touched, changed, leading_start, leading_row, row_state, stale, due):  # type: ignore[no-untyped-def]
+def _mark(every, touched, changed, leading_start, leading_row, row_state, stale, due):
     """Which rows are computed again: those touched, and those that lead to a changed state; and which states are."""
     if every:
         stale[:] = True
@@ -208,7 +208,7 @@ def _mark(every, touched, changed, leading_start, leading_row, row_state, stale,
 
 
 @strict_function
-def _prepare(stale, ready, entry_start, alpha, total, form, beta2, p, nu):  # type: ignore[no-untyped-def]
+def _prepare(stale, ready, entry_start, alpha, total, form, beta2, p, nu):
     """Of stale rows that are not ready: mean probabilities, and the part of nu that does not depend on values."""
     for row in range(len(stale)):
         if not stale[row] or ready[row]:

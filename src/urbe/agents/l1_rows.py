@@ -28,7 +28,7 @@ strict_function = register_jitable(fastmath=False)
 
 
 @strict_function
-def sparse_sweep(  # type: ignore[no-untyped-def]
+def sparse_sweep(
     wanted, entry_start, p, successor, reward, gamma, v, w, radius, sign, variance, hint, z, value, spread, carried,
 ):  # fmt: skip
     """Fills value, spread and carried of the rows that are `wanted`.
@@ -87,7 +87,7 @@ def sparse_sweep(  # type: ignore[no-untyped-def]
 
 
 @strict_function
-def _search(a, n, p, z, moved, hint):  # type: ignore[no-untyped-def]
+def _search(a, n, p, z, moved, hint):
     """An entry at tau: from the hint to neighbouring levels, in long rows also to entries between the known bounds."""
     at, probe = hint, hint
     below, above = -np.inf, np.inf  # tau lies strictly between
@@ -116,7 +116,7 @@ def _search(a, n, p, z, moved, hint):  # type: ignore[no-untyped-def]
 
 
 @strict_function
-def sort_down(z, order):  # type: ignore[no-untyped-def]
+def sort_down(z, order):
     """Sorts the entries by decreasing z, equal ones by position; `order` is a guess, in which few are out of place."""
     n, moves = len(z), 0
     for k in range(1, n):
@@ -132,7 +132,7 @@ def sort_down(z, order):  # type: ignore[no-untyped-def]
 
 
 @strict_function
-def dense_sweep(wanted, p, z, w, order, radius, sign, variance, value, spread, carried):  # type: ignore[no-untyped-def]
+def dense_sweep(wanted, p, z, w, order, radius, sign, variance, value, spread, carried):
     """The same for rows that list every state; `z` is what `sort_down` put in `order`, with its sign."""
     n = len(z)
     for row in range(len(wanted)):
@@ -168,7 +168,7 @@ def dense_sweep(wanted, p, z, w, order, radius, sign, variance, value, spread, c
 
 
 @row_function
-def _dense_sums(p, z, w, tau, variance):  # type: ignore[no-untyped-def]
+def _dense_sums(p, z, w, tau, variance):
     """p . m, its spread, and what the successors below tau carry."""
     mean, around, kept = 0.0, 0.0, 0.0
     for j in range(len(p)):

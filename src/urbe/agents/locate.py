@@ -57,7 +57,7 @@ class Locator:
 
 
 @njit(cache=True, nogil=True)
-def _locate(state, action, successor, row_start, row_action, entry_start, entry_successor, row, entry):  # type: ignore[no-untyped-def]
+def _locate(state, action, successor, row_start, row_action, entry_start, entry_successor, row, entry):
     """Fills `row` and `entry`, with -1 where there is none."""
     no_row, no_entry = -1, -1
     for k in range(len(state) - 1, -1, -1):

@@ -124,9 +124,7 @@ class RandomValues:
 
 
 @njit(cache=True, nogil=True)
-def _draw_values(  # type: ignore[no-untyped-def]
-    which, entry_start, successor, row_start, gamma, variance, precision, n, reward, led, normal, at, q
-):
+def _draw_values(which, entry_start, successor, row_start, gamma, variance, precision, n, reward, led, normal, at, q):
     horizon, n_states = q.shape[1], len(row_start) - 1
     v = np.empty(n_states)
     for b in which:

@@ -108,7 +108,7 @@ class QLearner:
 
 
 @njit(cache=True, nogil=True)
-def penalty_of(kind, v, ahead, size):  # type: ignore[no-untyped-def]
+def penalty_of(kind, v, ahead, size):
     """What nature takes away from V(s') = `ahead`; see the module."""
     if kind == NONE or size == 0.0:
         return 0.0
@@ -129,9 +129,7 @@ def penalty_of(kind, v, ahead, size):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _learn(  # type: ignore[no-untyped-def]
-    replicate, state, row, reward, next_state, terminated, row_start, gamma, kind, size, rate, q, v, tried
-):
+def _learn(replicate, state, row, reward, next_state, terminated, row_start, gamma, kind, size, rate, q, v, tried):
     for k in range(len(replicate)):
         b, s, i = replicate[k], state[k], row[k]
         ahead = 0.0 if terminated[k] else v[b, next_state[k]]
@@ -145,7 +143,7 @@ def _learn(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _explore(replicate, state, row_start, tried, decay, uniform, at, rows):  # type: ignore[no-untyped-def]
+def _explore(replicate, state, row_start, tried, decay, uniform, at, rows):
     """Puts a row at random in the place of some of `rows`."""
     for k in range(len(replicate)):
         b, first, last = replicate[k], row_start[state[k]], row_start[state[k] + 1]

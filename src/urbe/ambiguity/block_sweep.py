@@ -52,7 +52,8 @@ def make_block_sweep(
 
     @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
     @named_after(worst, power_of_two)
-    def sweep(first, last, start, successor, p, r, data, radius, outside, w, reward, shift, hint, work, out):  # type: ignore[no-untyped-def]
+    def sweep(first, last, problem, r, reward, shift, hint, work, out):
+        start, successor, p, data, radius, outside, w = problem
         width = work.shape[1]
         size = max(1, min(BLOCK, ENTRIES // width))
         z, t, u, v = np.empty(size * width), np.empty(size * width), np.empty(size * width), np.empty(size * width)
@@ -143,13 +144,13 @@ def make_block_sweep(
 
 
 @vector_function
-def first_guess(radius, variance):  # type: ignore[no-untyped-def]
+def first_guess(radius, variance):
     """sqrt(2 radius / variance), kept away from zero and infinity."""
     return min(max(np.sqrt(2.0 * radius / max(variance, 1e-30)), 1e-30), 1e15)
 
 
 @row_function
-def to_unit(z, low, y):  # type: ignore[no-untyped-def]
+def to_unit(z, low, y):
     """Writes (z - low) / span to y; returns the span max z - low, zero when nothing is left to choose.
 
     Values within 1e-100 spans of the lowest become ties of it: the squares of their distances would vanish.

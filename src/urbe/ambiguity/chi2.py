@@ -82,8 +82,9 @@ class Chi2Ball(RectangularSet):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
-def _sweep(first, last, start, successor, p, r, data, radius, outside, w, reward, shift, hint, work, out):  # type: ignore[no-untyped-def]
+def _sweep(first, last, problem, r, reward, shift, hint, work, out):
     """A few rounds from last time's eta, then `_solve`; the hint is 0.0 when there is none."""
+    start, successor, p, data, radius, outside, w = problem
     y = work[0]
     for row in range(first, last):
         a = np.uint64(start[row])  # unsigned: no access looks for a negative index
@@ -142,7 +143,7 @@ def _sweep(first, last, start, successor, p, r, data, radius, outside, w, reward
 
 
 @in_order
-def _solve(p, y, radius, eta):  # type: ignore[no-untyped-def]
+def _solve(p, y, radius, eta):
     """Value, largest active y, eta less that and UP sum_j p_j (eta - y_j)_+, from any start.
 
     `below < eta <= above` holds throughout, and each step drops an entry from between. Distances are measured from
@@ -186,7 +187,7 @@ def _solve(p, y, radius, eta):  # type: ignore[no-untyped-def]
 
 
 @in_order
-def _active(p, y, eta):  # type: ignore[no-untyped-def]
+def _active(p, y, eta):
     """Mass not below eta, UP times that below, the y next to eta on either side, lag of the mean, deviation below."""
     rest = 0.0
     mass = 0.0
@@ -210,13 +211,14 @@ def _active(p, y, eta):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
-def _moments(start, successor, p, r, data, radius, outside, w, u, u_outside, bare, hint, work, scatter, carried):  # type: ignore[no-untyped-def]
+def _moments(problem, r, u, u_outside, bare, hint, work, scatter, carried):
     """The loop of `make_moments`. With the successors below the last sweep's eta active, P their mass, d = y - mean,
 
         q = p (g - d) / (P g),     m = -(g - d)^2 / (2 P g),     g = eta - mean = s / sqrt(e),
 
     and moments of d up to the fourth give both sums. The variance is that over all rows, m = 0 where not active.
     """
+    start, successor, p, data, radius, outside, w = problem
     y = work[0]
     for row in range(len(start) - 1):
         a = np.uint64(start[row])
@@ -271,7 +273,7 @@ def _moments(start, successor, p, r, data, radius, outside, w, u, u_outside, bar
 
 
 @in_order
-def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
+def _minimiser(p, z, low, radius, data, work, q, m):
     n = p.shape[0]
     y = work[0]
     span = to_unit(z, low, y)
@@ -309,7 +311,7 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
 
 
 @in_order
-def _divergence(q, p, sent):  # type: ignore[no-untyped-def]
+def _divergence(q, p, sent):
     total = 0.0
     for j in range(p.shape[0]):
         total += ((q[j] - p[j]) / math.sqrt(p[j])) ** 2
@@ -347,4 +349,13 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
     return low + max(0.0, highest(bound, -45.0, max(0.0, -0.5 * np.log(radius)) + 2.0, rounds=13))
 
 
-KERNEL = RowKernel(_sweep, make_minimiser(_minimiser, _divergence), _distance, _dual, ACCURACY, _moments, centred=True)
+KERNEL = RowKernel(
+    _minimiser,
+    _distance,
+    _dual,
+    ACCURACY,
+    sweep=_sweep,
+    minimise=make_minimiser(_minimiser, _divergence),
+    moments=_moments,
+    centred=True,
+)

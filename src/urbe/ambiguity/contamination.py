@@ -15,7 +15,7 @@ from numba.extending import register_jitable
 from urbe import checks
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
-from urbe.ambiguity.sweep import FAST, gather, in_order, make_minimiser, make_sweep, row_function, whole
+from urbe.ambiguity.sweep import FAST, gather, in_order, make_sweep, row_function, whole
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
 
@@ -53,7 +53,7 @@ class Contamination(RectangularSet):
 
 
 @row_function
-def _mean(p, z):  # type: ignore[no-untyped-def]
+def _mean(p, z):
     total = 0.0
     for j in range(p.shape[0]):
         total += p[j] * z[j]
@@ -61,12 +61,12 @@ def _mean(p, z):  # type: ignore[no-untyped-def]
 
 
 @in_order
-def _worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
+def _worst(p, z, low, radius, data, hint, work):
     return (1.0 - radius) * _mean(p, z) + radius * low, hint
 
 
 @register_jitable
-def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
+def _minimiser(p, z, low, radius, data, work, q, m):
     receiver = -1
     for j in range(p.shape[0] - 1, -1, -1):
         q[j] = (1.0 - radius) * p[j] if p[j] > SMALL else p[j]
@@ -80,10 +80,9 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _sweep_and_moments(  # type: ignore[no-untyped-def]
-    start, successor, p, r, data, radius, outside, w, reward, shift, u, u_outside, hint, work, out, scatter, carried
-):
+def _sweep_and_moments(problem, r, reward, shift, u, u_outside, hint, work, out, scatter, carried):
     """The loop of `make_sweep_and_moments`, without writing down m = (1 - R) z: its mean is the value less R low."""
+    start, successor, p, data, radius, outside, w = problem
     for row in range(len(start) - 1):
         a = np.int64(start[row])
         n = np.int64(start[row + 1]) - a
@@ -120,10 +119,10 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
 
 # the value is a sum of n products and three more roundings: within what every row's sum is allowed
 KERNEL = RowKernel(
-    make_sweep(_worst),
-    make_minimiser(_minimiser),
+    _minimiser,
     _distance,
     _dual,
+    sweep=make_sweep(_worst),
     sweep_and_moments=_sweep_and_moments,
     centred=True,
     linear=True,

@@ -39,7 +39,7 @@ def make_search(plan: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @register_jitable
-    def search(problem, budget, dear, cheap, hint):  # type: ignore[no-untyped-def]
+    def search(problem, budget, dear, cheap, hint):
         dear_value, dear_cost = dear
         cheap_value, cheap_cost = cheap
         if dear_cost <= budget:

@@ -19,7 +19,7 @@ CLOSE = 2.0**-8
 
 
 @in_order
-def relative_entropy(a, b):  # type: ignore[no-untyped-def]
+def relative_entropy(a, b):
     """KL(a || b) of two rows in double precision, compiled; infinite where a > 0 = b."""
     total = 0.0
     for j in range(a.shape[0]):
@@ -37,7 +37,7 @@ def relative_entropy(a, b):  # type: ignore[no-untyped-def]
 
 
 @in_order
-def _series(e):  # type: ignore[no-untyped-def]
+def _series(e):
     """((1 + e) log(1 + e) - e) / e for small e; the first term left out is e^8 / 72."""
     tail = 1.0 / 20.0 + e * (-1.0 / 30.0 + e * (1.0 / 42.0 - e / 56.0))
     return e * (0.5 + e * (-1.0 / 6.0 + e * (1.0 / 12.0 - e * tail)))

@@ -154,7 +154,7 @@ class ExactNature:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _sweep(first, last, start, successor, p, r, w, reward, constant, out):  # type: ignore[no-untyped-def]
+def _sweep(first, last, start, successor, p, r, w, reward, constant, out):
     for row in range(first, last):
         a = np.int64(start[row])
         n = np.int64(start[row + 1]) - a
@@ -176,7 +176,7 @@ def _blocks(first: int, last: int, dense: FloatArray) -> Iterator[tuple[int, int
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _sweep_moments(start, successor, p, r, w, reward, constant, u, value, scatter, carried):  # type: ignore[no-untyped-def]
+def _sweep_moments(start, successor, p, r, w, reward, constant, u, value, scatter, carried):
     """Values, by the sums of `_sweep`, and moments around them, row by row."""
     for row in range(len(start) - 1):
         a = np.int64(start[row])
@@ -201,7 +201,7 @@ def _sweep_moments(start, successor, p, r, w, reward, constant, u, value, scatte
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _dense_moments(p, w, value, reward, constant, u, scatter, carried):  # type: ignore[no-untyped-def]
+def _dense_moments(p, w, value, reward, constant, u, scatter, carried):
     """Moments of rows that list every state, around their known values."""
     for row in range(len(p)):
         row_p, mean = p[row], value[row] - constant - reward[row]

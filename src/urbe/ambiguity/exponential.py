@@ -27,7 +27,7 @@ _ROOT_HALF_BITS = np.int64(0x3FE6A09E667F3BCD)
 
 
 @elementwise
-def power_of_two(t):  # type: ignore[no-untyped-def]
+def power_of_two(t):
     """2^t and 2^t - 1 for t < 1000, each to within 2 units in the last place."""
     t = max(t, LEAST)
     k = np.floor(t + 0.5)
@@ -44,7 +44,7 @@ def power_of_two(t):  # type: ignore[no-untyped-def]
 
 
 @register_jitable(inline="always")
-def log_of(x, less):  # type: ignore[no-untyped-def]
+def log_of(x, less):
     """log x for x > 0, to within 3 units in the last place; `less` is x - 1, known more precisely when x is near 1."""
     bits = np.float64(x).view(np.int64)
     k = (bits - _ROOT_HALF_BITS) >> 52

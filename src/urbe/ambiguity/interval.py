@@ -24,7 +24,7 @@ from urbe import checks
 from urbe.ambiguity.moments import make_moments
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
-from urbe.ambiguity.sweep import FAST, gather, make_minimiser, make_sweep
+from urbe.ambiguity.sweep import FAST, gather, make_sweep
 from urbe.ambiguity.widen import entry_keys, widened_rows
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
@@ -158,7 +158,7 @@ def _check_boxes(mdp: MDP, rows: Rows, data: FloatArray) -> None:
 
 
 @register_jitable
-def _sort(z, order):  # type: ignore[no-untyped-def]
+def _sort(z, order):
     """Writes the entries in increasing order of z into `order`: Shell sort, insertion for short rows, in place."""
     n = z.shape[0]
     for j in range(n):
@@ -179,7 +179,7 @@ def _sort(z, order):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _stopping_entry(lower, upper, z, free, order):  # type: ignore[no-untyped-def]
+def _stopping_entry(lower, upper, z, free, order):
     _sort(z, order)
     for k in range(z.shape[0]):
         j = int(order[k])
@@ -190,7 +190,7 @@ def _stopping_entry(lower, upper, z, free, order):  # type: ignore[no-untyped-de
 
 
 @register_jitable
-def _value_at(lower, upper, z, marginal):  # type: ignore[no-untyped-def]
+def _value_at(lower, upper, z, marginal):
     """The value when filling stops at the level of `marginal`, the free mass, and the mass filled below it."""
     tau = z[marginal]
     total = 0.0
@@ -205,7 +205,7 @@ def _value_at(lower, upper, z, marginal):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _worst_in_box(lower, upper, z, hint, order):  # type: ignore[no-untyped-def]
+def _worst_in_box(lower, upper, z, hint, order):
     marginal = int(hint)
     value, free, below = _value_at(lower, upper, z, marginal)
     if below > free or below + upper[marginal] - lower[marginal] < free:
@@ -215,7 +215,7 @@ def _worst_in_box(lower, upper, z, hint, order):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _fill(lower, upper, z, order, q):  # type: ignore[no-untyped-def]
+def _fill(lower, upper, z, order, q):
     """Writes the minimiser into `q`; returns the level at which the filling stops."""
     _sort(z, order)
     free = 1.0
@@ -234,7 +234,7 @@ def _fill(lower, upper, z, order, q):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _carried(lower, upper, z, u, marginal):  # type: ignore[no-untyped-def]
+def _carried(lower, upper, z, u, marginal):
     """q . u for the box filled up to the level of `marginal`, where ties share what is left."""
     tau = z[marginal]
     free, room, carried, carried_at = 1.0, 0.0, 0.0, 0.0
@@ -248,38 +248,38 @@ def _carried(lower, upper, z, u, marginal):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _interval_worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
+def _interval_worst(p, z, low, radius, data, hint, work):
     return _worst_in_box(data[:, 0], data[:, 1], z, hint, work[0])
 
 
 @register_jitable
-def _interval_minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
+def _interval_minimiser(p, z, low, radius, data, work, q, m):
     _fill(data[:, 0], data[:, 1], z, work[0], q)
     m[:] = 0.0  # the bounds stay where they are when the model moves
     return 0.0
 
 
 @register_jitable
-def _interval_answer(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[no-untyped-def]
+def _interval_answer(p, z, u, low, u_low, radius, data, hint, work, m):
     m[:] = 0.0
     return _carried(data[:, 0], data[:, 1], z, u, int(hint))
 
 
 @register_jitable
-def _linf_box(p, radius, lower, upper):  # type: ignore[no-untyped-def]
+def _linf_box(p, radius, lower, upper):
     for j in range(p.shape[0]):
         lower[j] = max(p[j] - radius, 0.0)
         upper[j] = p[j] + radius  # above one is as good as one: no more is left to fill
 
 
 @register_jitable
-def _linf_worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
+def _linf_worst(p, z, low, radius, data, hint, work):
     _linf_box(p, radius, work[1], work[2])
     return _worst_in_box(work[1], work[2], z, hint, work[0])
 
 
 @register_jitable
-def _linf_minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
+def _linf_minimiser(p, z, low, radius, data, work, q, m):
     _linf_box(p, radius, work[1], work[2])
     tau = _fill(work[1], work[2], z, work[0], q)
     for j in range(p.shape[0]):
@@ -290,8 +290,9 @@ def _linf_minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _linf_moments(start, successor, p, r, data, radius, outside, w, u, u_outside, bare, hint, work, scatter, carried):  # type: ignore[no-untyped-def]
+def _linf_moments(problem, r, u, u_outside, bare, hint, work, scatter, carried):
     """The loop of `make_moments` with m as in `_linf_minimiser` and q as in `_carried`, nothing written down."""
+    start, successor, p, data, radius, outside, w = problem
     for row in range(len(start) - 1):
         a = np.int64(start[row])
         n = np.int64(start[row + 1]) - a
@@ -340,18 +341,18 @@ def _linf_dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: Fl
 
 
 INTERVAL = RowKernel(
-    make_sweep(_interval_worst),
-    make_minimiser(_interval_minimiser),
+    _interval_minimiser,
     _interval_distance,
     _interval_dual,
+    sweep=make_sweep(_interval_worst),
     moments=make_moments(_interval_answer),
     linear=True,
 )
 LINF = RowKernel(
-    make_sweep(_linf_worst),
-    make_minimiser(_linf_minimiser),
+    _linf_minimiser,
     _linf_distance,
     _linf_dual,
+    sweep=make_sweep(_linf_worst),
     moments=_linf_moments,
     centred=True,
     linear=True,

@@ -88,12 +88,12 @@ class KLBall(RectangularSet):
 
 
 @vector_function
-def _line(x):  # type: ignore[no-untyped-def]
+def _line(x):
     return -LOG2_E * x, 0.0
 
 
 @vector_function
-def _moments(p, a, t, u, v, b, n):  # type: ignore[no-untyped-def]
+def _moments(p, a, t, u, v, b, n):
     """Sums of p (2^t - 1) and of p 2^t (1, t, t^2)."""
     mass = 0.0
     less = 0.0
@@ -109,7 +109,7 @@ def _moments(p, a, t, u, v, b, n):  # type: ignore[no-untyped-def]
 
 
 @vector_function
-def _judge(radius, x, mass, less, first, second):  # type: ignore[no-untyped-def]
+def _judge(radius, x, mass, less, first, second):
     """Value and better x by Newton's parabola, and whether its error is within the tolerance."""
     unit = -1.0 / (LOG2_E * x)  # t in units of y
     value, better, ok = _assess(radius, x, log_of(mass, less), first * unit / mass, second * unit * unit / mass)
@@ -117,7 +117,7 @@ def _judge(radius, x, mass, less, first, second):  # type: ignore[no-untyped-def
 
 
 @vector_function
-def _assess(radius, x, log_mass, mean, square):  # type: ignore[no-untyped-def]
+def _assess(radius, x, log_mass, mean, square):
     """The same from K and the first two moments of y under q."""
     lam = 1.0 / x
     # the dual as a function of lam = 1 / x, -lam (K + radius), has slope -unused and second derivative -x^3 K''
@@ -142,7 +142,7 @@ def _assess(radius, x, log_mass, mean, square):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _worst(p, y, t, u, v, radius, x):  # type: ignore[no-untyped-def]
+def _worst(p, y, t, u, v, radius, x):
     """The same from any start, by Newton steps inside a bracket."""
     if radius <= TINY:
         return _mean(p, y), 0.0
@@ -175,7 +175,7 @@ def _worst(p, y, t, u, v, radius, x):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _at(p, y, t, u, v, x):  # type: ignore[no-untyped-def]
+def _at(p, y, t, u, v, x):
     """K and the first two moments of y under q, at x.
 
     Sums of p_j e^(-x y_j) are exact enough as long as they are far from the smallest numbers. They are not once x is
@@ -197,7 +197,7 @@ def _at(p, y, t, u, v, x):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _powers(p, y, t, u, v, x):  # type: ignore[no-untyped-def]
+def _powers(p, y, t, u, v, x):
     """t = -x y log2(e), u = 2^t, v = u - 1 and the sums of `_moments`."""
     factor, _ = _line(x)
     for j in range(y.shape[0]):
@@ -207,7 +207,7 @@ def _powers(p, y, t, u, v, x):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def logarithms(p, y, t, x):  # type: ignore[no-untyped-def]
+def logarithms(p, y, t, x):
     """t = log q = log p - x y - K; returns K."""
     top = -np.inf
     for j in range(y.shape[0]):
@@ -223,7 +223,7 @@ def logarithms(p, y, t, x):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _tilted(p, y, t, u, v, x, q, m):  # type: ignore[no-untyped-def]
+def _tilted(p, y, t, u, v, x, q, m):
     """q_j = p_j e^(-x y_j - K), and the sensitivity m_j = (1 - q_j / p_j) / x in units of the span.
 
     Without the constant 1 / x it would not tend to y as x goes to zero.
@@ -246,7 +246,7 @@ def _tilted(p, y, t, u, v, x, q, m):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _mean(p, y):  # type: ignore[no-untyped-def]
+def _mean(p, y):
     total = 0.0
     for j in range(p.shape[0]):
         total += p[j] * y[j]
@@ -254,7 +254,7 @@ def _mean(p, y):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _reach(p, y):  # type: ignore[no-untyped-def]
+def _reach(p, y):
     """The radius from which on all mass can move to the lowest successors: -log of their nominal mass."""
     lowest = 0.0
     for j in range(p.shape[0]):
@@ -263,11 +263,12 @@ def _reach(p, y):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _carry(start, successor, p, r, data, radius, outside, w, u, u_outside, bare, hint, work, scatter, carried):  # type: ignore[no-untyped-def]
+def _carry(problem, r, u, u_outside, bare, hint, work, scatter, carried):
     """The loop of `make_moments`: q proportional to p e^(-x y), m = -span e^(-x y) / (x mass) at the last sweep's x.
 
     The row's constant is left out of m: e^(-x y) - 1 keeps its digits where x is small.
     """
+    start, successor, p, data, radius, outside, w = problem
     z, row_u = work[0], work[1]
     for row in range(len(start) - 1):
         a = np.uint64(start[row])
@@ -301,7 +302,7 @@ def _carry(start, successor, p, r, data, radius, outside, w, u, u_outside, bare,
 
 
 @row_function
-def _deep_moments(p, z, u, low, span, x, work):  # type: ignore[no-untyped-def]
+def _deep_moments(p, z, u, low, span, x, work):
     """Variance of m under p, and q . u, where sums of p e^(-x y) would vanish."""
     y, t, q, m = work[0], work[1], work[2], work[3]
     for j in range(p.shape[0]):
@@ -316,7 +317,7 @@ def _deep_moments(p, z, u, low, span, x, work):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
+def _minimiser(p, z, low, radius, data, work, q, m):
     n = p.shape[0]
     y, t, u = work[0], work[1], work[2]
     span = to_unit(z, low, y)
@@ -344,7 +345,7 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
 
 
 @row_function
-def _polished(p, y, t, u, v, radius, x):  # type: ignore[no-untyped-def]
+def _polished(p, y, t, u, v, radius, x):
     """The root x of D = radius itself: values are flat around it, the minimiser is not."""
     least, most = 1e-20, 1e20
     best, best_error = x, np.inf
@@ -369,7 +370,7 @@ def _polished(p, y, t, u, v, radius, x):  # type: ignore[no-untyped-def]
 
 
 @in_order
-def _divergence(q, p, sent):  # type: ignore[no-untyped-def]
+def _divergence(q, p, sent):
     return relative_entropy(q, p)
 
 
@@ -397,11 +398,12 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
 
 
 KERNEL = RowKernel(
-    make_block_sweep(_line, power_of_two, _moments, _judge, _worst),
-    make_minimiser(_minimiser, _divergence),
+    _minimiser,
     _distance,
     _dual,
     ACCURACY,
-    _carry,
+    sweep=make_block_sweep(_line, power_of_two, _moments, _judge, _worst),
+    minimise=make_minimiser(_minimiser, _divergence),
+    moments=_carry,
     centred=True,
 )

@@ -61,16 +61,16 @@ class L1Ball(RectangularSet):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _sweep(first, last, start, successor, p, r, data, radius, outside, w, reward, shift, hint, work, out):  # type: ignore[no-untyped-def]
+def _sweep(first, last, problem, r, reward, shift, hint, work, out):
     """Block by block: a first attempt on all rows, then a search on those where it failed, still in the cache."""
     stale = np.empty(BLOCK, dtype=np.bool_)
     for at in range(first, last, BLOCK):
         end = min(at + BLOCK, last)
         if hint[at:end].any():
-            _attempt(at, end, start, successor, p, r, radius, outside, w, reward, shift, hint, stale, out)
+            _attempt(at, end, problem, r, reward, shift, hint, stale, out)
         else:  # nothing is remembered yet
             stale[: end - at] = True
-        _settle(at, end, stale, start, successor, p, r, radius, outside, w, reward, shift, hint, work, out)
+        _settle(at, end, stale, problem, r, reward, shift, hint, work, out)
 
 
 BLOCK = 4096
@@ -78,8 +78,9 @@ BLOCK = 4096
 
 
 @row_function
-def _attempt(first, last, start, successor, p, r, radius, outside, w, reward, shift, hint, stale, out):  # type: ignore[no-untyped-def]
+def _attempt(first, last, problem, r, reward, shift, hint, stale, out):
     """One pass without branches at each row's last stopping entry; `stale` where that has moved."""
+    start, successor, p, _, radius, outside, w = problem
     for row in range(first, last):
         a = np.int64(start[row])
         n = np.int64(start[row + 1]) - a
@@ -107,8 +108,9 @@ def _attempt(first, last, start, successor, p, r, radius, outside, w, reward, sh
 
 
 @row_function
-def _settle(first, last, stale, start, successor, p, r, radius, outside, w, reward, shift, hint, work, out):  # type: ignore[no-untyped-def]
+def _settle(first, last, stale, problem, r, reward, shift, hint, work, out):
     """Finds where the removal stops on the rows that are stale."""
+    start, successor, p, _, radius, outside, w = problem
     for row in range(first, last):
         if not stale[row - first]:
             continue
@@ -134,12 +136,38 @@ def _settle(first, last, stale, start, successor, p, r, radius, outside, w, rewa
             out[row] += reward[row]
 
 
+@row_function
+def _minimiser(p, z, low, radius, data, work, q, m):
+    """Mass radius / 2 from the highest successors to the first of the lowest; see `urbe.ambiguity.sweep`."""
+    n = p.shape[0]
+    moved = 0.5 * radius
+    tau, _ = stopping_value(p, z, moved, z[0], work[0])
+    above, receiver = 0.0, -1
+    for j in range(n):
+        m[j] = min(z[j], tau)
+        above += p[j] if z[j] > tau else 0.0
+        receiver = j if z[j] == low and receiver < 0 else receiver
+    left, total = moved - above, 0.0
+    for j in range(n):
+        step = p[j] if z[j] > tau else 0.0
+        if z[j] == tau and tau > low:
+            step = min(max(left, 0.0), p[j])
+            left -= step
+        q[j] = p[j] - step
+        total += step
+    if receiver < 0:
+        return total
+    q[receiver] += total
+    return 0.0
+
+
 @njit(cache=True, nogil=True)
-def _minimise(start, successor, p, r, data, radius, outside, w, work, q, m, sent):  # type: ignore[no-untyped-def]
-    """The loop of `make_minimiser`: a sweep finds where each row's removal stops, then mass is moved."""
+def _minimise(problem, r, work, q, m, sent):
+    """The loop of `make_minimiser`: a sweep over all rows finds where each removal stops, then mass is moved."""
+    start, successor, p, data, radius, outside, w = problem
     n_rows = len(start) - 1
     hint, out = np.zeros(n_rows), np.zeros(n_rows)
-    _sweep(0, n_rows, start, successor, p, r, data, radius, outside, w, out, 0.0, hint, work, out)
+    _sweep(0, n_rows, problem, r, out, 0.0, hint, work, out)
     for row in range(n_rows):
         a = np.int64(start[row])
         n = np.int64(start[row + 1]) - a
@@ -178,4 +206,13 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
     return float((np.minimum(z, tau[:, None]) @ p.astype(np.longdouble) - radius / 2 * (tau - low)).max())
 
 
-KERNEL = RowKernel(_sweep, _minimise, _distance, _dual, moments=l1_moments, centred=True, linear=True)
+KERNEL = RowKernel(
+    _minimiser,
+    _distance,
+    _dual,
+    sweep=_sweep,
+    minimise=_minimise,
+    moments=l1_moments,
+    centred=True,
+    linear=True,
+)

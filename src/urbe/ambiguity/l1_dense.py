@@ -129,7 +129,7 @@ class DenseL1Nature:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _dense_sweep(first, last, p, radius, w, order, rank, reward, constant, hint, out):  # type: ignore[no-untyped-def]
+def _dense_sweep(first, last, p, radius, w, order, rank, reward, constant, hint, out):
     """One pass at the state where the removal stopped last time, then a walk along the common order."""
     n = len(w)
     low = w[order[n - 1]]
@@ -164,7 +164,7 @@ def _dense_sweep(first, last, p, radius, w, order, rank, reward, constant, hint,
 
 
 @njit(cache=True, nogil=True)
-def _dense_minimise(p, radius, w, lowest, hint, q, m):  # type: ignore[no-untyped-def]
+def _dense_minimise(p, radius, w, lowest, hint, q, m):
     """Moves the mass of each row, after a sweep found where its removal stops; equal states give in their order."""
     n = len(w)
     for row in range(len(radius)):

@@ -13,11 +13,12 @@ MARGINAL = (1 << BITS) - 1
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def l1_moments(start, successor, p, r, data, radius, outside, w, u, u_outside, bare, hint, work, scatter, carried):  # type: ignore[no-untyped-def]
+def l1_moments(problem, r, u, u_outside, bare, hint, work, scatter, carried):
     """The loop of `make_moments` in one pass over each row: m = min(z, tau), whose mean follows from the row's value.
 
     What lies above tau moves to the lowest, and of what lies at tau as much as is left to move.
     """
+    start, successor, p, data, radius, outside, w = problem
     for row in range(len(start) - 1):
         a = np.int64(start[row])
         n = np.int64(start[row + 1]) - a
@@ -62,7 +63,7 @@ def l1_moments(start, successor, p, r, data, radius, outside, w, u, u_outside, b
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def dense_l1_moments(p, radius, w, u, lowest, bare, hint, scatter, carried):  # type: ignore[no-untyped-def]
+def dense_l1_moments(p, radius, w, u, lowest, bare, hint, scatter, carried):
     """The same for rows that list every state, `p` of shape `(R, S)`; `hint` is the state where the removal stopped."""
     n = len(w)
     low, u_low = w[lowest], u[lowest]

@@ -18,7 +18,7 @@ PASSES = 12
 
 
 @row_function
-def stopping_value(p, z, moved, guess, above):  # type: ignore[no-untyped-def]
+def stopping_value(p, z, moved, guess, above):
     """tau and the lowest value of a row; `guess` is a level to start a search from, `above` scratch.
 
     Short rows compare all pairs of entries, which takes no branches.
@@ -40,7 +40,7 @@ def stopping_value(p, z, moved, guess, above):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _search(p, z, moved, guess):  # type: ignore[no-untyped-def]
+def _search(p, z, moved, guess):
     """The value tau with mass(z > tau) <= moved <= mass(z >= tau), or the lowest value; and the lowest value.
 
     Mass and number of entries above a level are sums, which vectorise: a secant search on the level, from the guess,
@@ -71,7 +71,7 @@ def _search(p, z, moved, guess):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _beyond(p, z, level):  # type: ignore[no-untyped-def]
+def _beyond(p, z, level):
     """Mass and number of entries above a level."""
     above, count = 0.0, 0.0
     for j in range(p.shape[0]):
@@ -81,7 +81,7 @@ def _beyond(p, z, level):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _extremes(z):  # type: ignore[no-untyped-def]
+def _extremes(z):
     """Least and largest entry; two chains at a time, since minima do not vectorise here."""
     n = z.shape[0]
     low_a, low_b, high_a, high_b = z[0], z[n - 1], z[0], z[n - 1]
@@ -93,7 +93,7 @@ def _extremes(z):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _walk_down(p, z, left, bottom, top):  # type: ignore[no-untyped-def]
+def _walk_down(p, z, left, bottom, top):
     """From the highest entry in (bottom, top] down, value by value, until mass `left` is covered."""
     tau = np.inf
     while True:

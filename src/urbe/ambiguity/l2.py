@@ -79,7 +79,7 @@ class L2Ball(RectangularSet):
 
 
 @row_function
-def _worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
+def _worst(p, z, low, radius, data, hint, work):
     y = work[0]
     span = to_unit(z, low, y)
     if span <= 0.0:
@@ -89,7 +89,7 @@ def _worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _solve(p, y, radius, x):  # type: ignore[no-untyped-def]
+def _solve(p, y, radius, x):
     """Value, x and theta = x eta; x is 0.0 when the radius is, and infinite when all mass is on the lowest."""
     n = p.shape[0]
     if radius <= TINY:
@@ -135,7 +135,7 @@ def _solve(p, y, radius, x):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _projection(p, y, x):  # type: ignore[no-untyped-def]
+def _projection(p, y, x):
     """theta with sum_j max(p_j - x y_j + theta, 0) = 1: entries that turn negative are dropped until none does."""
     n = p.shape[0]
     theta = np.inf
@@ -156,7 +156,7 @@ def _projection(p, y, x):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _active(p, y, x, theta):  # type: ignore[no-untyped-def]
+def _active(p, y, x, theta):
     """Over A = {p - x y + theta > 0}: its size, mean and spread of y, tilt of p; outside, the sums of p and p^2."""
     n = p.shape[0]
     count = 0.0
@@ -180,7 +180,7 @@ def _active(p, y, x, theta):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _reach(p, y):  # type: ignore[no-untyped-def]
+def _reach(p, y):
     """The squared distance from p to the nearest distribution on the lowest successors."""
     count = 0.0
     rest = 0.0
@@ -193,7 +193,7 @@ def _reach(p, y):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _answer(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[no-untyped-def]
+def _answer(p, z, u, low, u_low, radius, data, hint, work, m):
     """q and m as in `_minimiser`, at the x of the last sweep."""
     n = p.shape[0]
     y = work[0]
@@ -220,7 +220,7 @@ def _answer(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[n
 
 
 @row_function
-def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
+def _minimiser(p, z, low, radius, data, work, q, m):
     n = p.shape[0]
     y = work[0]
     span = to_unit(z, low, y)
@@ -249,7 +249,7 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
 
 
 @in_order
-def _norm(q, p, sent):  # type: ignore[no-untyped-def]
+def _norm(q, p, sent):
     """||q - p||_2, by the largest entry so that no square vanishes."""
     largest = 0.0
     for j in range(p.shape[0]):
@@ -297,11 +297,12 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
 
 
 KERNEL = RowKernel(
-    make_sweep(_worst),
-    make_minimiser(_minimiser, _norm),
+    _minimiser,
     _distance,
     _dual,
     ACCURACY,
-    make_moments(_answer),
+    sweep=make_sweep(_worst),
+    minimise=make_minimiser(_minimiser, _norm),
+    moments=make_moments(_answer),
     centred=True,
 )

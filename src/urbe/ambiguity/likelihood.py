@@ -85,20 +85,20 @@ class LikelihoodRegion(RectangularSet):
 
 
 @vector_function
-def _line(x):  # type: ignore[no-untyped-def]
+def _line(x):
     """r = (y + X) / (1 + X) = 1 + t."""
     factor = x / (1.0 + x)
     return factor, -factor
 
 
 @elementwise
-def _curve(t):  # type: ignore[no-untyped-def]
+def _curve(t):
     r = max(1.0 + t, SMALLEST)
     return log_of(r, t), 1.0 / r
 
 
 @vector_function
-def _moments(p, a, t, u, v, b, n):  # type: ignore[no-untyped-def]
+def _moments(p, a, t, u, v, b, n):
     """Sums of p log r, of p / r, and of p g and p g^2 with g = 1 / r - 1."""
     logs = 0.0
     mass = 0.0
@@ -114,7 +114,7 @@ def _moments(p, a, t, u, v, b, n):  # type: ignore[no-untyped-def]
 
 
 @vector_function
-def _judge(radius, x, logs, mass, first, second):  # type: ignore[no-untyped-def]
+def _judge(radius, x, logs, mass, first, second):
     """Value and better x by Newton's parabola, and whether its error is within the tolerance."""
     big = 1.0 / x  # X
     spent = logs + log_of(mass, first)  # H
@@ -143,7 +143,7 @@ def _judge(radius, x, logs, mass, first, second):  # type: ignore[no-untyped-def
 
 
 @row_function
-def _worst(p, y, t, u, v, radius, x):  # type: ignore[no-untyped-def]
+def _worst(p, y, t, u, v, radius, x):
     """The same from any start, by Newton steps inside a bracket."""
     if radius <= TINY:
         return _mean(p, y), 0.0
@@ -180,7 +180,7 @@ def _worst(p, y, t, u, v, radius, x):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _at(p, y, t, u, v, x):  # type: ignore[no-untyped-def]
+def _at(p, y, t, u, v, x):
     """The moments of one row at x."""
     factor, offset = _line(x)
     for j in range(y.shape[0]):
@@ -190,7 +190,7 @@ def _at(p, y, t, u, v, x):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _mean(p, y):  # type: ignore[no-untyped-def]
+def _mean(p, y):
     total = 0.0
     for j in range(p.shape[0]):
         total += p[j] * y[j]
@@ -198,7 +198,7 @@ def _mean(p, y):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
+def _minimiser(p, z, low, radius, data, work, q, m):
     n = p.shape[0]
     y = work[0]
     span = to_unit(z, low, y)
@@ -224,7 +224,7 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
 
 
 @in_order
-def _beyond_zero(p, y, span, mean_log, radius, q, m):  # type: ignore[no-untyped-def]
+def _beyond_zero(p, y, span, mean_log, radius, q, m):
     """q and m at X = 0: what the higher successors lose goes to the lowest ones, or out of the row."""
     c = math.exp(max(mean_log - radius, -500.0))
     total, faint = 0.0, 0.0
@@ -252,7 +252,7 @@ def _beyond_zero(p, y, span, mean_log, radius, q, m):  # type: ignore[no-untyped
 
 
 @row_function
-def _polished(p, y, radius, x):  # type: ignore[no-untyped-def]
+def _polished(p, y, radius, x):
     """The root x of H = radius itself, however large: values are flat around it, the minimiser is not."""
     least, most = 1e-20, 1e280
     best, best_error = x, np.inf
@@ -288,7 +288,7 @@ def _polished(p, y, radius, x):  # type: ignore[no-untyped-def]
 
 
 @in_order
-def _divergence(q, p, sent):  # type: ignore[no-untyped-def]
+def _divergence(q, p, sent):
     return relative_entropy(p, q) + sent
 
 
@@ -315,11 +315,12 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
 
 
 KERNEL = RowKernel(
-    make_block_sweep(_line, _curve, _moments, _judge, _worst),
-    make_minimiser(_minimiser, _divergence),
+    _minimiser,
     _distance,
     _dual,
     ACCURACY,
-    region_moments,
+    sweep=make_block_sweep(_line, _curve, _moments, _judge, _worst),
+    minimise=make_minimiser(_minimiser, _divergence),
+    moments=region_moments,
     centred=True,
 )

@@ -26,8 +26,9 @@ MOST = 1.0 / TOLERANCE
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
-def region_moments(start, successor, p, r, data, radius, outside, w, u, u_outside, bare, hint, work, scatter, carried):  # type: ignore[no-untyped-def]
+def region_moments(problem, r, u, u_outside, bare, hint, work, scatter, carried):
     """The loop of `make_moments`: q = p / (mass (1 + x y)), m = span log(1 + x y) / (x mass) at the last sweep's x."""
+    start, successor, p, data, radius, outside, w = problem
     for row in range(len(start) - 1):
         a = np.int64(start[row])
         n = np.int64(start[row + 1]) - a
@@ -61,7 +62,7 @@ def region_moments(start, successor, p, r, data, radius, outside, w, u, u_outsid
 
 
 @row_function
-def _beyond(p, z, u, low, u_low, radius, work, m):  # type: ignore[no-untyped-def]
+def _beyond(p, z, u, low, u_low, radius, work, m):
     """q . u where the set may send mass out of the row, and m as in `_minimiser`; negative where it does not."""
     y = work[0]
     span = to_unit(z, low, y)
@@ -81,7 +82,7 @@ def _beyond(p, z, u, low, u_low, radius, work, m):  # type: ignore[no-untyped-de
 
 
 @row_function
-def at_zero(p, y):  # type: ignore[no-untyped-def]
+def at_zero(p, y):
     """sum p log y over the successors above the lowest, and H(0): infinite unless the lowest have hardly any mass."""
     logs = 0.0
     inverse = 0.0

@@ -71,7 +71,8 @@ def make_moments(answer: RowFunction) -> Callable[..., None]:
 
     @njit(cache=True, nogil=True, fastmath=FAST)
     @named_after(answer)
-    def loop(start, successor, p, r, data, radius, outside, w, u, u_outside, bare, hint, work, scatter, carried):  # type: ignore[no-untyped-def]
+    def loop(problem, r, u, u_outside, bare, hint, work, scatter, carried):
+        start, successor, p, data, radius, outside, w = problem
         for row in range(len(start) - 1):
             a = np.int64(start[row])
             n = np.int64(start[row + 1]) - a
@@ -90,9 +91,8 @@ def make_sweep_and_moments(both: RowFunction) -> Callable[..., None]:
 
     @njit(cache=True, nogil=True, fastmath=FAST)
     @named_after(both)
-    def loop(  # type: ignore[no-untyped-def]
-        start, successor, p, r, data, radius, outside, w, reward, shift, u, u_outside, hint, work, out, scatter, carried
-    ):
+    def loop(problem, r, reward, shift, u, u_outside, hint, work, out, scatter, carried):
+        start, successor, p, data, radius, outside, w = problem
         for row in range(len(start) - 1):
             a = np.int64(start[row])
             n = np.int64(start[row + 1]) - a
@@ -109,7 +109,7 @@ def make_sweep_and_moments(both: RowFunction) -> Callable[..., None]:
 
 
 @row_function
-def gather_u(a, n, successor, z, low, u, u_outside, work):  # type: ignore[no-untyped-def]
+def gather_u(a, n, successor, z, low, u, u_outside, work):
     """The u of a row's successors, in `work[1]`, and their mean over those at `low`."""
     row_u = work[1, :n]
     ties, u_low = 0.0, 0.0
@@ -122,7 +122,7 @@ def gather_u(a, n, successor, z, low, u, u_outside, work):  # type: ignore[no-un
 
 
 @row_function
-def spread_of(p, m):  # type: ignore[no-untyped-def]
+def spread_of(p, m):
     """sum_j p_j (m_j - p . m)^2."""
     mean = 0.0
     for j in range(p.shape[0]):
@@ -134,7 +134,7 @@ def spread_of(p, m):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def unmoved(p, z, u, m):  # type: ignore[no-untyped-def]
+def unmoved(p, z, u, m):
     """The answer of a row on which nature does nothing: m = z, q = p."""
     carried = 0.0
     for j in range(p.shape[0]):

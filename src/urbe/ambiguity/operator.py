@@ -290,7 +290,7 @@ def linear_system(n_states: int, states: IntArray, policy: Policy, answer: Rows)
 
 
 @njit(cache=True, nogil=True)
-def _greedy(row_start, q, value, rows):  # type: ignore[no-untyped-def]
+def _greedy(row_start, q, value, rows):
     """The largest q of each state and its first row; states without rows keep their value."""
     for s in range(len(rows)):
         rows[s] = -1

@@ -13,6 +13,7 @@ from urbe.ambiguity.evidence import RowEvidence, of_minimum
 from urbe.ambiguity.moments import RowMoments, answers_with_itself, moments_of_kernel
 from urbe.ambiguity.nature import WorstCase
 from urbe.ambiguity.scale import exponent, rescaled
+from urbe.ambiguity.sweep import RowFunction, RowProblem, generated_minimiser, generated_sweep
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray, Support
@@ -20,28 +21,30 @@ from urbe.workers import SERIAL, Workers
 
 
 class RowKernel(NamedTuple):
-    """The functions of one set.
+    """The functions of one set. The first three are all it needs; the others are faster, and tested equal.
 
     Attributes:
-      sweep: from `make_sweep`.
-      minimise: from `make_minimiser`.
+      minimiser: the row function all loops are made from, see `urbe.ambiguity.sweep`.
       distance: `(q, p, data) -> float`, the distance whose balls the set is made of; plain NumPy on one row.
       dual: `(p, z, low, radius, data) -> float`, a lower bound on the row's value by weak duality; plain NumPy in
-        extended precision, written independently of `sweep`.
+        extended precision, written independently of the minimiser.
       accuracy: bound on the error of a row's value as a multiple of max |z|, beyond that of a sum of n terms.
       centred: whether `distance` is convex in q and zero at the row itself, so that mixing a kernel with the row brings
         it inside; certificates are tighter then.
       linear: whether the functions only add and compare values, so that these may be of any size.
       unit: `(data) -> float`, the distance over which a unit of mass moves at most, where that is not about one.
+      sweep: from `make_sweep`, or written by hand.
+      minimise: from `make_minimiser`, where rounding has to be kept inside the set; or written by hand.
       moments: from `make_moments`.
       sweep_and_moments: from `make_sweep_and_moments`; without either the minimiser is asked for the moments.
     """
 
-    sweep: Callable[..., None]
-    minimise: Callable[..., None]
+    minimiser: RowFunction
     distance: Callable[[FloatArray, FloatArray, FloatArray], float]
     dual: Callable[[FloatArray, FloatArray, float, float, FloatArray], float]
     accuracy: float = 0.0
+    sweep: Callable[..., None] | None = None
+    minimise: Callable[..., None] | None = None
     moments: Callable[..., None] | None = None
     sweep_and_moments: Callable[..., None] | None = None
     centred: bool = False
@@ -101,18 +104,14 @@ class RowNature:
             out[:] = np.ldexp(small, k) + constant + rows.row_reward
             return out
         hint = np.zeros(rows.n_rows) if memory is None else memory
-        outside = self._outside(w)
-        start, successor, p = rows.entry_start, rows.successor, rows.probability
-        r, reward = rows.entry_reward, rows.reward
+        problem, sweep = self._problem(w), self.kernel.sweep or generated_sweep(self.kernel.minimiser)
 
         def task(first: int, last: int) -> None:
-            work = np.empty((5, rows.longest))
-            self.kernel.sweep(
-                first, last, start, successor, p, r, self.data, self.radius, outside, w, reward, constant,
-                hint, work, out,
-            )  # fmt: skip
+            sweep(
+                first, last, problem, rows.entry_reward, rows.reward, constant, hint, np.empty((5, rows.longest)), out
+            )
 
-        workers.run(start, task)
+        workers.run(rows.entry_start, task)
         return out
 
     def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:  # noqa: ARG002
@@ -124,10 +123,8 @@ class RowNature:
             kernel = replace(kernel, reward=rows.reward)
             return WorstCase(values_under(kernel, w), kernel, np.ldexp(m, k))
         q, m, sent = np.empty(rows.n_entries), np.empty(rows.n_entries), np.zeros(rows.n_rows)
-        self.kernel.minimise(
-            rows.entry_start, rows.successor, rows.probability, rows.entry_reward, self.data, self.radius,
-            self._outside(w), w, np.empty((5, rows.longest)), q, m, sent,
-        )  # fmt: skip
+        minimise = self.kernel.minimise or generated_minimiser(self.kernel.minimiser)
+        minimise(self._problem(w), rows.entry_reward, np.empty((5, rows.longest)), q, m, sent)
         kernel = Rows(rows.n_states, rows.entry_start, rows.successor, q, rows.reward)
         if sent.any():
             kernel = with_receiver(kernel, int(np.argmin(w)), sent)
@@ -151,21 +148,26 @@ class RowNature:
         hint = np.zeros(rows.n_rows) if memory is None else memory
         scatter, carried = np.empty(rows.n_rows), np.empty(rows.n_rows)
         u_outside = float(u[np.argmin(w)]) if self.everywhere else 0.0
-        work = np.empty((6, rows.longest))
-        start, successor, p, r = rows.entry_start, rows.successor, rows.probability, rows.entry_reward
+        work, problem = np.empty((6, rows.longest)), self._problem(w)
         if kernel.sweep_and_moments is not None:
             value = np.empty(rows.n_rows)
             kernel.sweep_and_moments(
-                start, successor, p, r, self.data, self.radius, self._outside(w), w, rows.reward,
-                self.discount * shift, u, u_outside, hint, work, value, scatter, carried,
-            )  # fmt: skip
+                problem,
+                rows.entry_reward,
+                rows.reward,
+                self.discount * shift,
+                u,
+                u_outside,
+                hint,
+                work,
+                value,
+                scatter,
+                carried,
+            )
         elif kernel.moments is not None:
             value = self.values(v, shift, memory=hint) if value is None or memory is None else value
             bare = value - self.discount * shift - rows.row_reward
-            kernel.moments(
-                start, successor, p, r, self.data, self.radius, self._outside(w), w, u, u_outside, bare, hint,
-                work, scatter, carried,
-            )  # fmt: skip
+            kernel.moments(problem, rows.entry_reward, u, u_outside, bare, hint, work, scatter, carried)
         else:
             return moments_of_kernel(self, v, shift, u, value)
         return RowMoments(value, scatter, carried)
@@ -220,6 +222,11 @@ class RowNature:
     def evidence(self, kernel: Rows | None) -> RowEvidence:
         """See `Nature`."""
         return of_minimum(self, kernel)
+
+    def _problem(self, w: FloatArray) -> RowProblem:
+        rows = self.rows
+        arrays = rows.entry_start, rows.successor, rows.probability, self.data, self.radius
+        return RowProblem(*arrays, self._outside(w), w)
 
     def _outside(self, w: FloatArray) -> float:
         return float(w.min()) if self.everywhere else np.inf

@@ -173,7 +173,7 @@ def make_mix(weigh: Callable[..., Any]) -> Callable[..., None]:
 
     @njit(cache=True, nogil=True, fastmath=FAST)
     @named_after(weigh)
-    def mix(first, last, start, successor, members, r, w, level, weight, value, mixture):  # type: ignore[no-untyped-def]
+    def mix(first, last, start, successor, members, r, w, level, weight, value, mixture):
         n_scenarios = len(weight)
         x, y = np.empty(n_scenarios), np.empty(n_scenarios)
         order = np.arange(n_scenarios)
@@ -197,7 +197,7 @@ def make_mix(weigh: Callable[..., Any]) -> Callable[..., None]:
 
 
 @register_jitable
-def _insertion_sort(x, order):  # type: ignore[no-untyped-def]
+def _insertion_sort(x, order):
     """Sorts `order` by increasing x, ties by index. Rows often rank the scenarios alike: the last order is close."""
     for i in range(1, len(order)):
         k = order[i]
@@ -209,7 +209,7 @@ def _insertion_sort(x, order):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _select(x, order, level, weight):  # type: ignore[no-untyped-def]
+def _select(x, order, level, weight):
     """The scenario at which weights added up by increasing x, ties by index, reach the level; permutes `order`.
 
     Quickselect: with thousands of scenarios, as draws from a posterior are, sorting them would take most of the time.
@@ -243,13 +243,13 @@ def _select(x, order, level, weight):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _weigh_quantile(x, order, level, weight, y):  # type: ignore[no-untyped-def]
+def _weigh_quantile(x, order, level, weight, y):
     y[:] = 0.0
     y[_select(x, order, level, weight)] = 1.0
 
 
 @register_jitable
-def _weigh_tail(x, order, level, weight, y):  # type: ignore[no-untyped-def]
+def _weigh_tail(x, order, level, weight, y):
     _insertion_sort(x, order)
     y[:] = 0.0
     left = 1.0

@@ -1,9 +1,13 @@
 """The loops over rows that all sets share; a set brings functions of one row.
 
-A set's inner problem on one row is written once, as plain functions marked with `row_function`:
+A set's inner problem on one row is written once, as a plain function marked with `row_function`:
+
+    minimiser(p, z, low, radius, data, work, q, m)     -> mass sent outside the row; fills q and m
+
+It is the source of everything: sweeps, worst-case kernels, sensitivities and moments. A set may add a function that is
+faster where only the value is wanted, and is then held to the first by the tests:
 
     worst(p, z, low, radius, data, hint, work)         -> value, hint
-    minimiser(p, z, low, radius, data, work, q, m)     -> mass sent outside the row; fills q and m
 
     p      (n,)    nominal probabilities                z     (n,)   value of each successor
     low    scalar  lowest value mass may be sent to, inside the row or not
@@ -11,7 +15,7 @@ A set's inner problem on one row is written once, as plain functions marked with
     work   (4, n)  scratch                              q, m  (n,)   minimiser and sensitivity
 
 `worst` may start from `hint` (a threshold, a multiplier) but its value must not depend on it beyond rounding: hints
-only make a sweep faster. A set in a hurry may bring a sweep of its own with the same arguments (`l1`, `block_sweep`).
+only make a sweep faster. A set may also bring a whole sweep of its own with the same arguments (`l1`, `block_sweep`).
 
 Compiled code is cached on disk. Its name covers the text of the file the row functions stand in.
 """
@@ -23,11 +27,13 @@ import zlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numba.extending import register_jitable
+
+from urbe.types import FloatArray, IntArray
 
 RowFunction = Callable[..., Any]
 
@@ -54,13 +60,58 @@ def when_called(make: Callable[..., Callable[..., Any]]) -> Callable[..., Callab
     return put_off
 
 
+class RowProblem(NamedTuple):
+    """What every loop over rows reads, beside r: `(E,)` rewards of successors, or None where they do not matter.
+
+    r is an argument of its own, since compiled code is made without its branches only then.
+
+    Attributes:
+      start, successor, p: rows as in `Rows`: `(R + 1,)`, `(E,)`, `(E,)`.
+      data: `(E, k)` further numbers per entry.
+      radius: `(R,)` the set's parameter.
+      outside: the lowest value mass may be sent to outside a row; infinite where it may not leave.
+      w: `(S,)` discounted state values.
+    """
+
+    start: IntArray
+    successor: IntArray
+    p: FloatArray
+    data: FloatArray
+    radius: FloatArray
+    outside: float
+    w: FloatArray
+
+
+@cache
+def generated_sweep(minimiser: RowFunction) -> Callable[..., None]:
+    """A sweep from the minimiser alone: q . z of every row."""
+
+    @njit(cache=True, nogil=True, fastmath=FAST)
+    @named_after(minimiser)
+    def generated(first, last, problem, r, reward, shift, hint, work, out):
+        start, successor, p, data, radius, outside, w = problem
+        q, m = np.empty(work.shape[1]), np.empty(work.shape[1])
+        for row in range(first, last):
+            a = np.int64(start[row])
+            n = np.int64(start[row + 1]) - a
+            z, low = gather(a, n, successor, r, w, outside, work)
+            sent = minimiser(p[a : a + n], z, low, radius[row], data[a : a + n], work[1:, :n], q[:n], m[:n])
+            value = sent * low if sent > 0.0 else 0.0
+            for j in range(n):
+                value += q[j] * z[j]
+            out[row] = whole(value, shift, 0.0 if r is not None else reward[row])
+
+    return generated
+
+
 @when_called
 def make_sweep(worst: RowFunction) -> Callable[..., None]:
     """A compiled sweep over the rows `first .. last` that writes `out` and updates `hint`."""
 
     @njit(cache=True, nogil=True, fastmath=FAST)
     @named_after(worst)
-    def sweep(first, last, start, successor, p, r, data, radius, outside, w, reward, shift, hint, work, out):  # type: ignore[no-untyped-def]
+    def sweep(first, last, problem, r, reward, shift, hint, work, out):
+        start, successor, p, data, radius, outside, w = problem
         for row in range(first, last):
             a = np.int64(start[row])
             n = np.int64(start[row + 1]) - a
@@ -72,13 +123,13 @@ def make_sweep(worst: RowFunction) -> Callable[..., None]:
 
 
 @in_order
-def whole(value, shift, reward):  # type: ignore[no-untyped-def]
+def whole(value, shift, reward):
     """What is written of a row: the same bits from every loop that calls the same function of a row."""
     return value + shift + reward
 
 
 @row_function
-def gather(a, n, successor, r, w, outside, work):  # type: ignore[no-untyped-def]
+def gather(a, n, successor, r, w, outside, work):
     """The values z of a row's successors, in `work[0]`, and the lowest value mass may be sent to."""
     z = work[0, :n]
     low = outside
@@ -100,7 +151,8 @@ def make_minimiser(minimiser: RowFunction, distance: RowFunction | None = None) 
 
     @njit(cache=True, nogil=True)
     @named_after(*(minimiser,) if distance is None else (minimiser, distance))
-    def loop(start, successor, p, r, data, radius, outside, w, work, q, m, sent):  # type: ignore[no-untyped-def]
+    def loop(problem, r, work, q, m, sent):
+        start, successor, p, data, radius, outside, w = problem
         for row in range(len(start) - 1):
             a = np.int64(start[row])
             n = np.int64(start[row + 1]) - a
@@ -116,6 +168,12 @@ def make_minimiser(minimiser: RowFunction, distance: RowFunction | None = None) 
                         row_q[j] += back * (row_p[j] - row_q[j])
 
     return loop
+
+
+@cache
+def generated_minimiser(minimiser: RowFunction) -> Callable[..., None]:
+    """The loop of `make_minimiser` for a set that needs nothing kept inside; made once for each minimiser."""
+    return make_minimiser(minimiser)
 
 
 def named_after(*functions: RowFunction) -> Callable[[RowFunction], RowFunction]:

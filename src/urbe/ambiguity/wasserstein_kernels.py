@@ -12,7 +12,7 @@ from urbe.ambiguity.sweep import FAST
 
 
 @register_jitable
-def _best_within(j, lam, problem):  # type: ignore[no-untyped-def]
+def _best_within(j, lam, problem):
     """The receiver i that minimises z_i + lam d_ji among a row's entries; any of those that tie will do."""
     _, z, successor, metric = problem
     distance = metric[np.uint32(successor[j])]
@@ -26,7 +26,7 @@ def _best_within(j, lam, problem):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _plan_within(lam, problem):  # type: ignore[no-untyped-def]
+def _plan_within(lam, problem):
     p, z, _, _ = problem
     value = 0.0
     total = 0.0
@@ -38,7 +38,7 @@ def _plan_within(lam, problem):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _free_within(j, problem):  # type: ignore[no-untyped-def]
+def _free_within(j, problem):
     """The lowest receiver at distance zero: j itself, unless states coincide."""
     _, z, successor, metric = problem
     distance = metric[np.uint32(successor[j])]
@@ -50,7 +50,7 @@ def _free_within(j, problem):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _search_row_within(problem, radius, hint):  # type: ignore[no-untyped-def]
+def _search_row_within(problem, radius, hint):
     p, z, _, _ = problem
     free = 0.0
     for j in range(p.shape[0]):
@@ -62,7 +62,7 @@ _search_within = make_search(_plan_within)
 
 
 @register_jitable
-def _gather(a, n, successor, r, w, z):  # type: ignore[no-untyped-def]
+def _gather(a, n, successor, r, w, z):
     for j in range(n):
         z[j] = w[np.uint32(successor[a + j])]
         if r is not None:
@@ -70,7 +70,7 @@ def _gather(a, n, successor, r, w, z):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def sweep_within(first, last, start, successor, p, r, w, metric, radius, hint, work, out):  # type: ignore[no-untyped-def]
+def sweep_within(first, last, start, successor, p, r, w, metric, radius, hint, work, out):
     """Values of the rows `first .. last`, without their own reward; mass stays among each row's entries."""
     for row in range(first, last):
         a = np.int64(start[row])
@@ -82,7 +82,7 @@ def sweep_within(first, last, start, successor, p, r, w, metric, radius, hint, w
 
 
 @njit(cache=True, nogil=True)
-def plans_within(start, successor, p, r, w, metric, radius, work, dear, cheap, share, m):  # type: ignore[no-untyped-def]
+def plans_within(start, successor, p, r, w, metric, radius, work, dear, cheap, share, m):
     """Each entry's two receivers (entries), each row's share of the first, and the sensitivities."""
     for row in range(len(start) - 1):
         a = np.int64(start[row])
@@ -99,7 +99,7 @@ def plans_within(start, successor, p, r, w, metric, radius, work, dear, cheap, s
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def moments_within(start, successor, p, r, w, u, metric, radius, hint, work, out, scatter, carried):  # type: ignore[no-untyped-def]
+def moments_within(start, successor, p, r, w, u, metric, radius, hint, work, out, scatter, carried):
     """`sweep_within` over all rows, and on the way sums of u over where mass goes and of squares of sensitivities."""
     for row in range(len(start) - 1):
         a = np.int64(start[row])
@@ -121,7 +121,7 @@ def moments_within(start, successor, p, r, w, u, metric, radius, hint, work, out
 
 
 @njit(cache=True, nogil=True)
-def envelopes(donors, order, metric, w):  # type: ignore[no-untyped-def]
+def envelopes(donors, order, metric, w):
     """For each donor j the vertices of the lower convex envelope of the points (d_ji, w_i), from the closest on.
 
     Returns:
@@ -153,7 +153,7 @@ def envelopes(donors, order, metric, w):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _best_anywhere(j, lam, hull):  # type: ignore[no-untyped-def]
+def _best_anywhere(j, lam, hull):
     """The envelope's vertex that minimises value + lam cost, by bisection on the slopes of its edges."""
     size, cost, value, _ = hull
     d, x = cost[j], value[j]
@@ -168,7 +168,7 @@ def _best_anywhere(j, lam, hull):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _plan_anywhere(lam, problem):  # type: ignore[no-untyped-def]
+def _plan_anywhere(lam, problem):
     p, successor, hull = problem
     _, cost, value, _ = hull
     total = 0.0
@@ -185,7 +185,7 @@ _search_anywhere = make_search(_plan_anywhere)
 
 
 @register_jitable
-def _search_row_anywhere(problem, radius, hint):  # type: ignore[no-untyped-def]
+def _search_row_anywhere(problem, radius, hint):
     p, successor, hull = problem
     value = hull[2]
     free = 0.0
@@ -195,7 +195,7 @@ def _search_row_anywhere(problem, radius, hint):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def sweep_anywhere(first, last, start, successor, p, hull, radius, hint, out):  # type: ignore[no-untyped-def]
+def sweep_anywhere(first, last, start, successor, p, hull, radius, hint, out):
     """Values of the rows `first .. last`, without their own reward; mass may go to any state."""
     for row in range(first, last):
         a, b = np.int64(start[row]), np.int64(start[row + 1])
@@ -204,7 +204,7 @@ def sweep_anywhere(first, last, start, successor, p, hull, radius, hint, out):  
 
 
 @njit(cache=True, nogil=True)
-def plans_anywhere(start, successor, p, hull, radius, dear, cheap, share, m):  # type: ignore[no-untyped-def]
+def plans_anywhere(start, successor, p, hull, radius, dear, cheap, share, m):
     """Each entry's two receivers (states), each row's share of the first, and the sensitivities."""
     _, cost, value, receiver = hull
     for row in range(len(start) - 1):
@@ -220,7 +220,7 @@ def plans_anywhere(start, successor, p, hull, radius, dear, cheap, share, m):  #
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def moments_anywhere(start, successor, p, hull, u, radius, hint, work, out, scatter, carried):  # type: ignore[no-untyped-def]
+def moments_anywhere(start, successor, p, hull, u, radius, hint, work, out, scatter, carried):
     """`sweep_anywhere` over all rows, and on the way what `moments_within` adds."""
     _, cost, value, receiver = hull
     for row in range(len(start) - 1):

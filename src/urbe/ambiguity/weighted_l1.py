@@ -23,7 +23,7 @@ from urbe.ambiguity.cuts import balanced, dual_by_bisection, make_search
 from urbe.ambiguity.moments import make_sweep_and_moments
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
-from urbe.ambiguity.sweep import make_minimiser, make_sweep
+from urbe.ambiguity.sweep import make_sweep
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, Support
@@ -104,7 +104,7 @@ def _entry_weights(weights: FloatArray, mdp: MDP, rows: Rows) -> FloatArray:
 
 
 @register_jitable
-def _receiver(lam, z, weight):  # type: ignore[no-untyped-def]
+def _receiver(lam, z, weight):
     """The entry that attains nu(lam), and nu(lam); any of those that tie will do."""
     best = 0
     level = z[0] + lam * weight[0]
@@ -116,7 +116,7 @@ def _receiver(lam, z, weight):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _plan(lam, problem):  # type: ignore[no-untyped-def]
+def _plan(lam, problem):
     p, z, weight = problem
     receiver, level = _receiver(lam, z, weight)
     bottom, base = z[receiver], weight[receiver]
@@ -133,7 +133,7 @@ _search = make_search(_plan)
 
 
 @register_jitable
-def _worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
+def _worst(p, z, low, radius, data, hint, work):
     nominal = 0.0
     for j in range(p.shape[0]):
         nominal += p[j] * z[j]
@@ -143,7 +143,7 @@ def _worst(p, z, low, radius, data, hint, work):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-def]
+def _minimiser(p, z, low, radius, data, work, q, m):
     weight = data[:, 0]
     nominal = 0.0
     for j in range(p.shape[0]):
@@ -161,7 +161,7 @@ def _minimiser(p, z, low, radius, data, work, q, m):  # type: ignore[no-untyped-
 
 
 @register_jitable
-def _both(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[no-untyped-def]
+def _both(p, z, u, low, u_low, radius, data, hint, work, m):
     weight = data[:, 0]
     nominal = 0.0
     for j in range(p.shape[0]):
@@ -182,7 +182,7 @@ def _both(p, z, u, low, u_low, radius, data, hint, work, m):  # type: ignore[no-
 
 
 @register_jitable
-def _follow_plan(lam, share, p, z, weight, change):  # type: ignore[no-untyped-def]
+def _follow_plan(lam, share, p, z, weight, change):
     """Adds a share of what the plan moves to `change`."""
     receiver, level = _receiver(max(lam, 0.0), z, weight)
     for j in range(p.shape[0]):
@@ -192,7 +192,7 @@ def _follow_plan(lam, share, p, z, weight, change):  # type: ignore[no-untyped-d
 
 
 @register_jitable
-def _arrive(p, change):  # type: ignore[no-untyped-def]
+def _arrive(p, change):
     """p + change in place of `change`, rounded towards p: a last bit too much may cost more than the whole budget."""
     for j in range(p.shape[0]):
         q = max(p[j] + change[j], 0.0)
@@ -215,10 +215,10 @@ def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatAr
 
 
 KERNEL = RowKernel(
-    make_sweep(_worst),
-    make_minimiser(_minimiser),
+    _minimiser,
     _distance,
     _dual,
+    sweep=make_sweep(_worst),
     sweep_and_moments=make_sweep_and_moments(_both),
     centred=True,
     unit=_largest_weight,

@@ -154,7 +154,7 @@ def _world(model: MDP) -> _World:
 
 
 @njit(cache=True, nogil=True)
-def _step(  # type: ignore[no-untyped-def]
+def _step(
     replicate, state, action, row_start, row_action, entry_start, successor, p, entry_reward, row_reward, draws, at,
     next_state, reward, terminated,
 ):  # fmt: skip

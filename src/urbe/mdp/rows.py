@@ -154,7 +154,7 @@ def index_type(largest: int) -> type[np.int32] | type[np.int64]:
 
 
 @njit(cache=True, nogil=True)
-def _mass_error(entry_start, probability):  # type: ignore[no-untyped-def]
+def _mass_error(entry_start, probability):
     """max over rows of |sum - 1|, each sum compensated so that its own rounding does not count."""
     largest = 0.0
     for row in range(len(entry_start) - 1):
@@ -171,7 +171,7 @@ def _mass_error(entry_start, probability):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _copy_rows(chosen, start, successor, p, reward, by_entry, new_start, new_successor, new_p, new_reward):  # type: ignore[no-untyped-def]
+def _copy_rows(chosen, start, successor, p, reward, by_entry, new_start, new_successor, new_p, new_reward):
     for k in range(len(chosen)):
         row, b = np.uint64(chosen[k]), np.uint64(new_start[k])
         a, n = np.uint64(start[row]), np.uint64(new_start[k + 1]) - b

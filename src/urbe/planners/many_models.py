@@ -105,7 +105,7 @@ def _sweeps(
 
 
 @njit(cache=True, nogil=True)
-def _sweep(start, successor, p, r, discount, v, new, lo, hi):  # type: ignore[no-untyped-def]
+def _sweep(start, successor, p, r, discount, v, new, lo, hi):
     """new = r + discount P v for every model, and the least and largest change; models side by side in memory."""
     n_models = v.shape[1]
     total = np.empty(n_models)

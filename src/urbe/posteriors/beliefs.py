@@ -209,7 +209,7 @@ class SlidingCounts:
 
 
 @njit(cache=True, nogil=True)
-def _add(replicate, at, step, amount, prior, seen, alpha):  # type: ignore[no-untyped-def]
+def _add(replicate, at, step, amount, prior, seen, alpha):
     for k in range(len(replicate)):
         b, layer, j = replicate[k], min(step[k], seen.shape[1] - 1), at[k]
         seen[b, layer, j] += amount
@@ -217,7 +217,7 @@ def _add(replicate, at, step, amount, prior, seen, alpha):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def _fade(fading, factor, prior, seen, alpha):  # type: ignore[no-untyped-def]
+def _fade(fading, factor, prior, seen, alpha):
     for b in fading:
         for layer in range(seen.shape[1]):
             for j in range(seen.shape[2]):

@@ -121,7 +121,7 @@ _KEPT = ("alpha", "total", "touched", "_weight", "_seen", "_counts")
 
 
 @njit(cache=True, nogil=True)
-def _observe(replicate, row, entry, start, group_start, prior, weight, seen, counts, alpha, total):  # type: ignore[no-untyped-def]
+def _observe(replicate, row, entry, start, group_start, prior, weight, seen, counts, alpha, total):
     together = len(group_start) == 2
     for k in range(len(replicate)):
         b = replicate[k]
@@ -148,7 +148,7 @@ def _observe(replicate, row, entry, start, group_start, prior, weight, seen, cou
 
 
 @njit(cache=True, nogil=True)
-def _tick(hazard, start, group_start, prior, weight, seen, counts, alpha, total):  # type: ignore[no-untyped-def]
+def _tick(hazard, start, group_start, prior, weight, seen, counts, alpha, total):
     for b in range(len(hazard)):
         if hazard[b] == 0.0:
             continue
@@ -176,7 +176,7 @@ def _tick(hazard, start, group_start, prior, weight, seen, counts, alpha, total)
 
 
 @njit(cache=True, nogil=True)
-def _match(b, g, row, start, prior, weight, counts, alpha, total):  # type: ignore[no-untyped-def]
+def _match(b, g, row, start, prior, weight, counts, alpha, total):
     """Writes the Dirichlet that has the mixture's mean and total variance on one row."""
     first, last = start[row], start[row + 1]
     if last - first == 1:

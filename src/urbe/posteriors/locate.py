@@ -58,7 +58,7 @@ def _refuse(model: MDP, transitions: Transitions, at: int) -> NoReturn:
 
 
 @njit(cache=True, nogil=True)
-def _locate(state, action, successor, reward, row_start, row_action, entry_start, entry_successor, entry):  # type: ignore[no-untyped-def]
+def _locate(state, action, successor, reward, row_start, row_action, entry_start, entry_successor, entry):
     """Fills `entry`; the first transition without a place, or -1."""
     n_states = len(row_start) - 1
     for k in range(len(state)):

@@ -65,9 +65,7 @@ class ManyDirichlet:
 
 
 @njit(cache=True, nogil=True)
-def _draw(  # type: ignore[no-untyped-def]
-    which, entry_start, alpha, normal, normal_at, uniform, uniform_at, first_k, first_layer, first_row, out
-):
+def _draw(which, entry_start, alpha, normal, normal_at, uniform, uniform_at, first_k, first_layer, first_row, out):
     """Goes on at a row of a replicate; returns where numbers ran out, with those of that row given back."""
     n_layers, n_rows = alpha.shape[1], len(entry_start) - 1
     for k in range(first_k, len(which)):
@@ -92,7 +90,7 @@ def _draw(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _gammas(a, normal, at, uniform, uniform_at, g):  # type: ignore[no-untyped-def]
+def _gammas(a, normal, at, uniform, uniform_at, g):
     """Fills g with gamma draws up to a common factor; where the numbers used end, or -1 when there are too few."""
     in_logs, largest = a.min() < SMALL, -np.inf
     for j in range(len(a)):

@@ -5,38 +5,6 @@ and saved files do, `check_simulator` of a simulator all that deep agents and en
 with the law that is broken, the model and the numbers; they say nothing when all laws hold.
 """
 
-from __future__ import annotations
+from urbe.lazy import public_names
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from urbe.simulators.uncertainty_check import check_uncertainty_set as check_uncertainty_set
-    from urbe.testing.agent_probes import Probe as Probe
-    from urbe.testing.agent_probes import probes as probes
-    from urbe.testing.agents import check_agent as check_agent
-    from urbe.testing.sets import check_ambiguity_set as check_ambiguity_set
-    from urbe.testing.sets import small_models as small_models
-    from urbe.testing.simulators import check_simulator as check_simulator
-
-_HOME = {
-    "Probe": "urbe.testing.agent_probes",
-    "check_agent": "urbe.testing.agents",
-    "check_ambiguity_set": "urbe.testing.sets",
-    "check_simulator": "urbe.testing.simulators",
-    "check_uncertainty_set": "urbe.simulators.uncertainty_check",
-    "probes": "urbe.testing.agent_probes",
-    "small_models": "urbe.testing.sets",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Imports a contract when it is first asked for: one of sets needs no agents, and JAX is for simulators alone."""
-    if name in _HOME:
-        found = globals()[name] = getattr(import_module(_HOME[name]), name)
-        return found
-    raise AttributeError(f"module 'urbe.testing' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+__getattr__, __dir__ = public_names(__name__)

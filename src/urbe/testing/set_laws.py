@@ -243,7 +243,8 @@ def check_operator(case: Case, points: list[FloatArray]) -> None:
         tolerance = case.tolerance * case.scale(v)
         found = operator.moments(v, np.ones(len(v)))
         case.equal("moments have the values of a sweep", found.q, operator.improve(v).q, tolerance)
-        case.equal("moments carry a constant as it is", found.carried, np.ones(len(found.q)), 1e-9)
+        # sweeps stop where the value no longer changes: half the digits of a minimiser
+        case.equal("moments carry a constant as it is", found.carried, np.ones(len(found.q)), 1e-6)
     if case.mdp.discount < 1.0:
         certificate = certify(solve(case.mdp, case.set))
         if not certificate.holds:

@@ -39,7 +39,7 @@ def _make_search(distance: Distance) -> Callable[..., tuple[float, float, float,
 
     @register_jitable
     @distance.naming
-    def at_price(mu, masses, values, at, mean, pi, hint, work, path):  # type: ignore[no-untyped-def]
+    def at_price(mu, masses, values, at, mean, pi, hint, work, path):
         """sum_a pi_a h_a, sum_a d_a and their curvature at the price mu."""
         total, spent, curvature = 0.0, 0.0, 0.0
         for k in range(len(pi)):
@@ -53,7 +53,7 @@ def _make_search(distance: Distance) -> Callable[..., tuple[float, float, float,
 
     @register_jitable
     @distance.naming
-    def search(masses, values, at, mean, pi, budget, tol, mu, hint, work, path):  # type: ignore[no-untyped-def]
+    def search(masses, values, at, mean, pi, budget, tol, mu, hint, work, path):
         nominal = 0.0
         for k in range(len(pi)):
             nominal += pi[k] * mean[k]
@@ -121,7 +121,7 @@ def make_evaluate(distance: Distance) -> Callable[..., None]:
 
     @njit(cache=True, nogil=True)
     @distance.naming
-    def evaluate(  # type: ignore[no-untyped-def]
+    def evaluate(
         first, last, row_start, problem, pi, budget, shift, tolerance,
         price_hint, row_hint, masses, values, at, low, mean, work, path, value,
     ):  # fmt: skip
@@ -150,7 +150,7 @@ def make_answer(distance: Distance) -> Callable[..., None]:
 
     @njit(cache=True, nogil=True)
     @distance.naming
-    def answer(  # type: ignore[no-untyped-def]
+    def answer(
         first, last, row_start, problem, pi, budget, tolerance,
         price_hint, row_hint, masses, values, at, low, mean, work, path, q, other, sent, price,
     ):  # fmt: skip

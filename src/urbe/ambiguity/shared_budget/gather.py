@@ -8,7 +8,7 @@ from urbe.ambiguity.sweep import row_function
 
 
 @row_function
-def gather(first, last, problem, masses, values, at, low, mean):  # type: ignore[no-untyped-def]
+def gather(first, last, problem, masses, values, at, low, mean):
     """Copies the rows of a state; y = z - low in `values`, low and p . y of each row, and max |z|.
 
     Differences of `nothing` or less, or of 2^-100 of the row's values, are ties.

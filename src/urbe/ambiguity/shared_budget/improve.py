@@ -37,7 +37,7 @@ def make_improve(distance: Distance) -> Callable[..., None]:
 
     @register_jitable
     @distance.naming
-    def at_level(u, masses, values, at, low, mean, count, slope, hint, work):  # type: ignore[no-untyped-def]
+    def at_level(u, masses, values, at, low, mean, count, slope, hint, work):
         """sum_a xi_a(u) and sum_a beta_a; the slopes of each action in `slope`."""
         spent, steep = 0.0, 0.0
         for k in range(count):
@@ -52,7 +52,7 @@ def make_improve(distance: Distance) -> Callable[..., None]:
 
     @njit(cache=True, nogil=True)
     @distance.naming
-    def improve(  # type: ignore[no-untyped-def]
+    def improve(
         first, last, row_start, problem, budget, shift, tolerance,
         level_hint, row_hint, masses, values, at, low, mean, slope, work, value, upper, q, weights,
     ):  # fmt: skip
@@ -124,7 +124,7 @@ def make_saddle(distance: Distance) -> Callable[..., None]:
 
     @njit(cache=True, nogil=True)
     @distance.naming
-    def saddle(  # type: ignore[no-untyped-def]
+    def saddle(
         first, last, row_start, problem, upper,
         row_hint, masses, values, at, low, mean, work, q, sent,
     ):  # fmt: skip

@@ -22,7 +22,7 @@ def make_inside(distance: Distance) -> Callable[..., None]:
 
     @njit(cache=True, nogil=True)
     @distance.naming
-    def inside(row_start, start, p, budget, q, sent):  # type: ignore[no-untyped-def]
+    def inside(row_start, start, p, budget, q, sent):
         text  # noqa: B018  part of the cache key
         for s in range(len(row_start) - 1):
             spent = 0.0

@@ -29,12 +29,12 @@ LOSS = 2.0**-52
 
 
 @register_jitable
-def _prepare(p, y):  # type: ignore[no-untyped-def]
+def _prepare(p, y):
     pass
 
 
 @row_function
-def _moments(p, y, beta, c, work):  # type: ignore[no-untyped-def]
+def _moments(p, y, beta, c, work):
     """K(beta), and the means of y - c and of (y - c)^2 under q.
 
     Where all low successors have tiny probabilities, sums of p e^(-beta y) vanish: see `urbe.ambiguity.kl`.
@@ -62,7 +62,7 @@ def _moments(p, y, beta, c, work):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _floor(p, y):  # type: ignore[no-untyped-def]
+def _floor(p, y):
     """-log of the mass at value 0."""
     mass, out = 0.0, 0.0
     for j in range(p.shape[0]):
@@ -74,7 +74,7 @@ def _floor(p, y):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _level(p, y, c, mean, hint, work):  # type: ignore[no-untyped-def]
+def _level(p, y, c, mean, hint, work):
     if c <= 0.0:
         return _floor(p, y), np.inf, np.inf, hint
     beta = hint
@@ -108,7 +108,7 @@ def _level(p, y, c, mean, hint, work):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _penalty(p, y, mean, price, hint, work):  # type: ignore[no-untyped-def]
+def _penalty(p, y, mean, price, hint, work):
     if price <= 0.0:
         return 0.0, _floor(p, y), 0.0, np.inf, hint
     beta = min(1.0 / price, 1e250)
@@ -118,7 +118,7 @@ def _penalty(p, y, mean, price, hint, work):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _point(p, y, x, work, q):  # type: ignore[no-untyped-def]
+def _point(p, y, x, work, q):
     if x == np.inf:
         q[:] = np.where(y <= 0.0, p, 0.0)
     else:
@@ -129,12 +129,12 @@ def _point(p, y, x, work, q):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _apart(q, p, sent):  # type: ignore[no-untyped-def]
+def _apart(q, p, sent):
     return relative_entropy(q, p)
 
 
 @register_jitable
-def _sensitivity(p, y, q, price, m):  # type: ignore[no-untyped-def]
+def _sensitivity(p, y, q, price, m):
     """h = -price log sum_j p_j exp(-y_j / price), whose derivative is -price q_j / p_j, up to a constant."""
     total = 0.0
     for j in range(len(p)):

@@ -19,12 +19,12 @@ from urbe.types import FloatArray
 
 
 @row_function
-def _prepare(p, y):  # type: ignore[no-untyped-def]
+def _prepare(p, y):
     pass
 
 
 @row_function
-def _level(p, y, c, mean, hint, work):  # type: ignore[no-untyped-def]
+def _level(p, y, c, mean, hint, work):
     if c <= 0.0:
         distance = 2.0 * _mass_above(p, y, 0.0)
         return distance, np.inf, distance, hint
@@ -36,14 +36,14 @@ def _level(p, y, c, mean, hint, work):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _penalty(p, y, mean, price, hint, work):  # type: ignore[no-untyped-def]
+def _penalty(p, y, mean, price, hint, work):
     tau = 2.0 * max(price, 0.0)
     distance = 2.0 * _mass_above(p, y, tau)
     return _capped(p, y, tau), distance, 0.0, distance, hint
 
 
 @row_function
-def _point(p, y, x, work, q):  # type: ignore[no-untyped-def]
+def _point(p, y, x, work, q):
     """x / 2 taken from the top; to the first entry of value 0, or else outside."""
     tau = y[_stop(p, y, 0.5 * x, 0.0, False)]
     left = 0.5 * x - _mass_above(p, y, tau)
@@ -63,7 +63,7 @@ def _point(p, y, x, work, q):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _capped(p, y, tau):  # type: ignore[no-untyped-def]
+def _capped(p, y, tau):
     total = 0.0
     for j in range(p.shape[0]):
         total += p[j] * min(y[j], tau)
@@ -71,7 +71,7 @@ def _capped(p, y, tau):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _mass_above(p, y, tau):  # type: ignore[no-untyped-def]
+def _mass_above(p, y, tau):
     total = 0.0
     for j in range(p.shape[0]):
         total += p[j] if y[j] > tau else 0.0
@@ -79,7 +79,7 @@ def _mass_above(p, y, tau):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _around(p, y, tau, by_value):  # type: ignore[no-untyped-def]
+def _around(p, y, tau, by_value):
     """Weight above tau and at it, the next values up and down, and an entry at tau; one pass without branches."""
     above, at, up, down, entry = 0.0, 0.0, np.inf, -np.inf, 0
     for j in range(p.shape[0]):
@@ -93,7 +93,7 @@ def _around(p, y, tau, by_value):  # type: ignore[no-untyped-def]
 
 
 @row_function
-def _stop(p, y, amount, hint, by_value):  # type: ignore[no-untyped-def]
+def _stop(p, y, amount, hint, by_value):
     """An entry with weight(y > y_k) <= amount <= weight(y >= y_k), or the lowest; weights are p y, or p.
 
     From the entry of last time to its neighbours, then by bisection of the values.
@@ -129,12 +129,12 @@ def _stop(p, y, amount, hint, by_value):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _apart(q, p, sent):  # type: ignore[no-untyped-def]
+def _apart(q, p, sent):
     return np.abs(q - p).sum() + sent
 
 
 @register_jitable
-def _sensitivity(p, y, q, price, m):  # type: ignore[no-untyped-def]
+def _sensitivity(p, y, q, price, m):
     """h = sum_j p_j min(y_j, 2 price)."""
     for j in range(len(p)):
         m[j] = min(y[j], 2.0 * price)

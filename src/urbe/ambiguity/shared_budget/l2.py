@@ -34,12 +34,12 @@ FAINT = 1e-60
 
 
 @register_jitable
-def _prepare(p, y):  # type: ignore[no-untyped-def]
+def _prepare(p, y):
     pass
 
 
 @register_jitable
-def _sums(p, y, active):  # type: ignore[no-untyped-def]
+def _sums(p, y, active):
     """n_A, y_A, SS_A, sum_A p y, p_out and lost."""
     count, total, value, out = 0.0, 0.0, 0.0, 0.0
     for j in range(p.shape[0]):
@@ -60,7 +60,7 @@ def _sums(p, y, active):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _face(p, y, active):  # type: ignore[no-untyped-def]
+def _face(p, y, active):
     """Marks the lowest entries; the distance to the distributions on them."""
     for j in range(p.shape[0]):
         active[j] = 1.0 if y[j] <= 0.0 else 0.0
@@ -68,7 +68,7 @@ def _face(p, y, active):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _level(p, y, c, mean, hint, work):  # type: ignore[no-untyped-def]
+def _level(p, y, c, mean, hint, work):
     active = work[0]
     if c <= 0.0:
         return _face(p, y, active), np.inf, np.inf, hint
@@ -89,7 +89,7 @@ def _level(p, y, c, mean, hint, work):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _leave_out(p, y, active, t, nu):  # type: ignore[no-untyped-def]
+def _leave_out(p, y, active, t, nu):
     """Unmarks the entries that are negative at t; whether there were any."""
     some = False
     for j in range(p.shape[0]):
@@ -100,7 +100,7 @@ def _leave_out(p, y, active, t, nu):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _project(p, y, t, active):  # type: ignore[no-untyped-def]
+def _project(p, y, t, active):
     """Marks A at t; its sums."""
     active[:] = 1.0
     while True:
@@ -110,7 +110,7 @@ def _project(p, y, t, active):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _start(p, y, active):  # type: ignore[no-untyped-def]
+def _start(p, y, active):
     """SS_A as t leaves zero: entries without mass belong to A only when they are below y_A."""
     active[:] = 1.0
     while True:
@@ -125,7 +125,7 @@ def _start(p, y, active):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _penalty(p, y, mean, price, hint, work):  # type: ignore[no-untyped-def]
+def _penalty(p, y, mean, price, hint, work):
     active = work[0]
     if price <= 0.0:
         return 0.0, _face(p, y, active), 0.0, np.inf, hint
@@ -157,7 +157,7 @@ def _penalty(p, y, mean, price, hint, work):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _point(p, y, x, work, q):  # type: ignore[no-untyped-def]
+def _point(p, y, x, work, q):
     active = work[0]
     if x <= 0.0:
         q[:] = p
@@ -177,13 +177,13 @@ def _point(p, y, x, work, q):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _apart(q, p, sent):  # type: ignore[no-untyped-def]
+def _apart(q, p, sent):
     largest = np.abs(q - p).max()
     return largest * math.sqrt((((q - p) / largest) ** 2).sum()) if largest > 0.0 else 0.0
 
 
 @register_jitable
-def _sensitivity(p, y, q, price, m):  # type: ignore[no-untyped-def]
+def _sensitivity(p, y, q, price, m):
     """price times the derivative of ||q - p|| with respect to p."""
     far = _apart(q, p, 0.0)
     for j in range(len(p)):

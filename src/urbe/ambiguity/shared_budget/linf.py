@@ -27,7 +27,7 @@ NOISE = 2.0**-52
 
 
 @register_jitable
-def _prepare(p, y):  # type: ignore[no-untyped-def]
+def _prepare(p, y):
     """Sorts both by y, in place: Shell sort, insertion for short rows."""
     n = y.shape[0]
     gap = 1
@@ -45,7 +45,7 @@ def _prepare(p, y):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _stop(p, y, r):  # type: ignore[no-untyped-def]
+def _stop(p, y, r):
     """tau: from here on, what all lower entries may gain is no less than what the higher ones lose."""
     lose = 0.0
     for j in range(p.shape[0]):
@@ -58,7 +58,7 @@ def _stop(p, y, r):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _sigma(p, y, mean, r):  # type: ignore[no-untyped-def]
+def _sigma(p, y, mean, r):
     """sigma(r) and -sigma'(r), from the right."""
     tau = _stop(p, y, r)
     less, slope = 0.0, 0.0
@@ -71,7 +71,7 @@ def _sigma(p, y, mean, r):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _floor(p, y):  # type: ignore[no-untyped-def]
+def _floor(p, y):
     """The distance at which all mass is at value 0."""
     count, largest, mass = 0.0, 0.0, 0.0
     for j in range(p.shape[0]):
@@ -84,7 +84,7 @@ def _floor(p, y):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _level(p, y, c, mean, hint, work):  # type: ignore[no-untyped-def]
+def _level(p, y, c, mean, hint, work):
     if c <= 0.0:
         r = _floor(p, y)
         return r, np.inf, r, hint
@@ -109,7 +109,7 @@ def _level(p, y, c, mean, hint, work):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _penalty(p, y, mean, price, hint, work):  # type: ignore[no-untyped-def]
+def _penalty(p, y, mean, price, hint, work):
     right = _floor(p, y)
     if price <= 0.0 or right <= 0.0:
         return 0.0, right, 0.0, right, hint
@@ -136,7 +136,7 @@ def _penalty(p, y, mean, price, hint, work):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _point(p, y, x, work, q):  # type: ignore[no-untyped-def]
+def _point(p, y, x, work, q):
     """Everything above tau loses, everything below gains; entries at tau take what balances the row."""
     n = p.shape[0]
     work[0, :n], work[1, :n] = p, y
@@ -160,12 +160,12 @@ def _point(p, y, x, work, q):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _apart(q, p, sent):  # type: ignore[no-untyped-def]
+def _apart(q, p, sent):
     return np.abs(q - p).max()
 
 
 @register_jitable
-def _sensitivity(p, y, q, price, m):  # type: ignore[no-untyped-def]
+def _sensitivity(p, y, q, price, m):
     """m = -u for the u that maximises min_j (y_j + u_j) - p . u over sum_j |u_j| <= price.
 
     Golden sections over the level c: u lifts values below c to it, and what is left of the price lowers values above
@@ -183,7 +183,7 @@ def _sensitivity(p, y, q, price, m):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _dual_at(c, p, y, price, order, m):  # type: ignore[no-untyped-def]
+def _dual_at(c, p, y, price, order, m):
     """The value of the level c, -inf where lifting costs more than the price; m = -u."""
     left, value = price, c
     for j in range(len(p)):

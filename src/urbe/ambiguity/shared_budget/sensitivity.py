@@ -20,7 +20,7 @@ def make_sensitivity(distance: Distance) -> Callable[..., None]:
 
     @njit(cache=True, nogil=True)
     @distance.naming
-    def loop(row_start, problem, pi, price, masses, values, at, low, mean, work, q, m):  # type: ignore[no-untyped-def]
+    def loop(row_start, problem, pi, price, masses, values, at, low, mean, work, q, m):
         text  # noqa: B018  part of the cache key
         start, p = problem[0], problem[2]
         for s in range(len(row_start) - 1):
