@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from urbe.experiments.base import check_experiments, columns, everywhere
-from urbe.sweep.cells import Code, directory, identity
+from urbe.paper.chapter import check_chapters, everywhere
+from urbe.sweep.cells import Code, columns, directory, identity
 from urbe.sweep.store import Record, Stored, load, load_record, save
 
 
@@ -273,10 +273,10 @@ def test_a_row_type_of_other_fields_is_refused():
 def test_names_that_would_not_do_as_files_are_refused(names, told):
     wrong = SimpleNamespace(NAME="f", Row=Row, CELLS=everywhere(Dot(0.0, name) for name in names))
     with pytest.raises(ValueError, match=told):
-        check_experiments([wrong])
+        check_chapters([wrong])
 
 
 def test_two_experiments_of_one_name_are_refused():
     with pytest.raises(ValueError, match="NAME is not unique: f, f"):
-        check_experiments([experiment(), experiment()])
-    check_experiments([experiment(), experiment("g")])
+        check_chapters([experiment(), experiment()])
+    check_chapters([experiment(), experiment("g")])

@@ -61,8 +61,8 @@ def add_parser(commands: Any) -> None:
     scales, launchers = ("quick", "medium", "paper"), ("local", "ray")
     parser.add_argument("--output", default="results", metavar="DIR", help="where to write (results)")
     parser.add_argument("--scale", choices=scales, default="quick", help="how much to run (quick)")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="these experiments and no others; see --list")
-    parser.add_argument("--list", action="store_true", help="print the experiments and their cells' number; run none")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="these chapters and no others; see --list")
+    parser.add_argument("--list", action="store_true", help="print the chapters and their cells' number; run none")
     parser.add_argument("--launcher", choices=launchers, default="local", help="where to run (local)")
     parser.add_argument("--processes", type=int, metavar="N", help="cells to run at once (as many as cores)")
     parser.add_argument("--address", metavar="HOST:PORT", help="of a Ray cluster; auto finds the one of this machine")
@@ -70,23 +70,23 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the experiments; returns the exit code."""
-    from urbe.experiments import FIGURES, reproduce
-    from urbe.experiments.row_files import NO_PARQUET, parquet_is_there
+    """Runs the chapters; returns the exit code."""
+    from urbe.paper import CHAPTERS, reproduce
+    from urbe.paper.row_files import NO_PARQUET, parquet_is_there
 
     if options.list:
-        width = max(len(figure.NAME) for figure in FIGURES)
-        for figure in FIGURES:
-            print(f"{figure.NAME:<{width}}  {len(figure.CELLS[options.scale]):>5} cells  {figure.TITLE}")
+        width = max(len(chapter.name) for chapter in CHAPTERS)
+        for chapter in CHAPTERS:
+            print(f"{chapter.name:<{width}}  {len(chapter.cells[options.scale]):>5} cells  {chapter.title}")
         return 0
-    known = {figure.NAME: figure for figure in FIGURES}
+    known = {chapter.name: chapter for chapter in CHAPTERS}
     unknown = [name for name in options.only or () if name not in known]
     if unknown:
-        raise ValueError(f"--only {unknown[0]} is no experiment, expected one of {', '.join(known)}; see --list.")
-    figures = [figure for figure in FIGURES if options.only is None or figure.NAME in options.only]
+        raise ValueError(f"--only {unknown[0]} is no chapter, expected one of {', '.join(known)}; see --list.")
+    chapters = [chapter for chapter in CHAPTERS if options.only is None or chapter.name in options.only]
     launcher = _launcher(options)
     with _bar() as watch:
-        page = reproduce(Path(options.output), watch, scale=options.scale, figures=figures, launcher=launcher)
+        page = reproduce(Path(options.output), watch, scale=options.scale, chapters=chapters, launcher=launcher)
     if not parquet_is_there():
         print(NO_PARQUET)
     print(f"The report is {page.resolve()}")

@@ -1,0 +1,32 @@
+"""Regret on RiverSwim: how soon each agent finds the far bank, and at what price.
+
+    regret(t) = sum over the first t episodes of sum_h [V*_h(s_h) - Q*_h(s_h, a_h)]
+
+which has the same expectation as what the best policy earns more, without the noise of the rewards. The world does not
+change. Agents know neither which states may follow nor the rewards: told what is feasible, they would need no
+exploration, since swimming right looks good to whoever expects the unknown to be even. Settings are chosen on tuning
+seeds by their regret and reported on fresh ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from urbe.paper.chapter import Chapter
+from urbe.paper.riverswim_regret.cells import CELLS, Row
+
+if TYPE_CHECKING:
+    from urbe.report.content import Section
+
+
+def _sections(rows: Sequence[Row]) -> list[Section]:
+    from urbe.paper.riverswim_regret.figures import sections
+    from urbe.paper.riverswim_regret.results import analyse
+
+    return sections(analyse(rows))
+
+
+CHAPTER = Chapter(
+    "riverswim_regret", "RiverSwim: regret of every agent", CELLS, Row, "urbe.paper.riverswim_regret.run", _sections
+)
