@@ -78,7 +78,7 @@ def test_list_runs_nothing(figures, tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--only", "unheard"), "--only unheard is no experiment, expected one of quiet, loud"),
+        (("--only", "unheard"), "--only unheard is no chapter, expected one of quiet, loud"),
         (("--processes", 0), "processes is 0"),
         (("--address", "10.0.0.5:6379"), "--address 10.0.0.5:6379 is of a Ray cluster; add --launcher ray"),
     ],

@@ -10,9 +10,11 @@ import urbe
 from urbe.mdp.evaluate import policy_value
 from urbe.mdp.evaluate import start_weights as weights
 from urbe.paper.models import MODELS
-from urbe.paper.price_of_robustness.cells import CELLS, N_RADII
-from urbe.paper.price_of_robustness.results import POLICIES, analyse
+from urbe.paper.price_of_robustness.cells import CELLS, N_RADII, Row
+from urbe.paper.price_of_robustness.results import POLICIES
+from urbe.paper.price_of_robustness.results import curves as curves_of
 from urbe.paper.price_of_robustness.run import SETS, TIE, least_changed, run
+from urbe.paper.results import Results
 
 COARSE = [cell for i, cell in enumerate(CELLS["quick"]) if i % N_RADII % 5 == 0]
 
@@ -27,7 +29,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def curves(rows):
-    return analyse(rows)
+    return curves_of(Results.of(rows, Row))
 
 
 def test_every_model_and_set_is_there(curves):
@@ -116,7 +118,7 @@ def test_worst_case_of_the_nominal_policy_is_attained(curves):
 def test_order_of_rows_does_not_matter(rows, curves):
     shuffled = list(rows)
     random.Random(3).shuffle(shuffled)
-    again = {(c.model, c.set): c for c in analyse(shuffled)}
+    again = {(c.model, c.set): c for c in curves_of(Results.of(shuffled, Row))}
     for c in curves:
         other = again[c.model, c.set]
         assert np.array_equal(c.radius, other.radius)

@@ -20,6 +20,7 @@ from fixtures import dots
 from fixtures.html_page import Page
 from urbe.paper import CHAPTERS, CellsFailed, price_of_robustness, reproduce
 from urbe.paper.chapter import everywhere
+from urbe.paper.models import MODELS
 from urbe.paper.price_of_robustness import CHAPTER
 from urbe.paper.price_of_robustness.cells import CELLS, N_RADII, PriceCell, Row
 from urbe.paper.price_of_robustness.run import run
@@ -320,7 +321,7 @@ def test_the_page_is_well_formed_and_refers_to_nothing_outside(coarse):
 def test_the_page_has_a_chapter_for_each_experiment_with_its_facts(coarse):
     page = Page(coarse.read_text())
     assert page.text["h2"] == ["The price of robustness", "Dots"]
-    titles = [demo.title for demo in price_of_robustness.MODELS.values()]
+    titles = [demo.title for demo in MODELS.values()]
     assert page.text["h3"] == ["Summary", *titles, "Radii"]
     whole, price, last = page.text["dl"]
     assert "Machine" in whole
@@ -335,7 +336,7 @@ def test_the_page_has_a_chapter_for_each_experiment_with_its_facts(coarse):
 
 def test_the_page_shows_every_model_with_captions_and_numbers(coarse):
     page = Page(coarse.read_text())
-    n_models = len(price_of_robustness.MODELS)
+    n_models = len(MODELS)
     assert len(page.all("figure")) == len(page.all("figcaption")) == len(page.all("svg")) == 2 * n_models
     assert all(svg["aria-label"] for svg in page.all("svg"))
     assert all("certified" in caption or "policy" in caption for caption in page.text["figcaption"])

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from urbe.paper.results import Results
 from urbe.paper.riverswim_regret import figures
-from urbe.paper.riverswim_regret.cells import CONTENDERS, RegretCell
-from urbe.paper.riverswim_regret.results import analyse
+from urbe.paper.riverswim_regret.cells import CONTENDERS, RegretCell, Row
+from urbe.paper.riverswim_regret.results import regret
 from urbe.paper.riverswim_regret.run import run
 
 SMALL = RegretCell("PSRL", episodes=30, tuning_seeds=2, reported_seeds=3)
@@ -18,9 +19,9 @@ SMALL = RegretCell("PSRL", episodes=30, tuning_seeds=2, reported_seeds=3)
 def test_every_agent_runs_and_regret_only_grows(agent):
     rows = run(replace(SMALL, agent=agent, episodes=5), Path())
     assert {row.seed for row in rows} == {2, 3, 4}
-    regret = analyse(rows)[0].regret
-    assert regret.min() >= 0.0
-    assert np.diff(regret, axis=1).min() >= 0.0
+    found = regret(Results.of(rows, Row))
+    assert found.min() >= 0.0
+    assert np.diff(found, axis=1).min() >= 0.0
 
 
 def test_the_same_cell_gives_the_same_rows_and_another_seed_others():
@@ -31,15 +32,14 @@ def test_the_same_cell_gives_the_same_rows_and_another_seed_others():
 def test_posterior_sampling_stops_losing():
     """The last third of the episodes loses far less than the first; an agent that is stuck loses the same."""
     rows = run(replace(SMALL, episodes=600, reported_seeds=10), Path())
-    curve = analyse(rows)[0]
-    mean = curve.regret.mean(axis=0)
+    mean = regret(Results.of(rows, Row)).mean(axis=0)
     third = len(mean) // 3
     assert mean[-1] - mean[-third] < 0.25 * mean[third]
 
 
 def test_the_chapter_orders_agents_by_their_last_regret():
     rows = [row for agent in ("PSRL", "certainty equivalent") for row in run(replace(SMALL, agent=agent), Path())]
-    (section,) = figures.sections(analyse(rows))
+    (section,) = figures.sections(Results.of(rows, Row))
     table = section.exhibits[1].tables[0]
     assert {row[0] for row in table.rows} == {"PSRL", "certainty equivalent"}
     last = [float(row[1].split()[0]) for row in table.rows]

@@ -9,12 +9,12 @@ import pytest
 from scipy.stats import chi2
 
 import urbe
-from urbe.paper import safe_policies as safe
 from urbe.paper.chapter import check_chapters
 from urbe.paper.models import MODELS
-from urbe.paper.safe_policies import figures
-from urbe.paper.safe_policies.cells import CELLS, METHODS, NOMINAL
-from urbe.paper.safe_policies.results import analyse
+from urbe.paper.results import Results
+from urbe.paper.safe_policies import CHAPTER, figures
+from urbe.paper.safe_policies.cells import CELLS, METHODS, NOMINAL, Row
+from urbe.paper.safe_policies.results import planned
 from urbe.paper.safe_policies.run import logged, run
 
 COARSE = [replace(cell, data_sets=3) for cell in CELLS["quick"] if cell.transitions in (100, 1000)]
@@ -27,11 +27,11 @@ def rows():
 
 @pytest.fixture(scope="module")
 def outcomes(rows):
-    return analyse(rows)
+    return planned(Results.of(rows, Row))
 
 
 def test_names_and_rows_are_fit_for_files():
-    check_chapters([safe])
+    check_chapters([CHAPTER])
     assert len(CELLS["quick"]) == 12
 
 
@@ -102,11 +102,11 @@ def test_cells_are_reproducible_and_their_truths_shared_by_all_lengths(rows):
 def test_order_of_rows_does_not_matter(rows, outcomes):
     shuffled = list(rows)
     random.Random(3).shuffle(shuffled)
-    again = {(each.model, each.truth): each for each in analyse(shuffled)}
+    again = {(each.model, each.truth): each for each in planned(Results.of(shuffled, Row))}
     for each in outcomes:
         other = again[each.model, each.truth]
         for name in METHODS:
-            assert np.array_equal(each.guaranteed[name].estimate, other.guaranteed[name].estimate)
+            assert np.array_equal(each.stated(name).estimate, other.stated(name).estimate)
             assert each.failures[name] == other.failures[name]
 
 
@@ -116,13 +116,13 @@ def test_tables_are_means_and_frequencies_of_rows(rows, outcomes):
             mine = [
                 r for r in rows if (r.model, r.truth, r.transitions, r.method) == (each.model, each.truth, n, "BCI")
             ]
-            assert each.guaranteed["BCI"].estimate[i] == pytest.approx(np.mean([r.guaranteed for r in mine]))
+            assert each.stated("BCI").estimate[i] == pytest.approx(np.mean([r.guaranteed for r in mine]))
             assert each.value["BCI"].estimate[i] == pytest.approx(np.mean([r.value for r in mine]))
-            assert each.failures["BCI"][i].estimate == np.mean([r.failed for r in mine])
+            assert each.failures["BCI"][i].interval().estimate == np.mean([r.failed for r in mine])
 
 
-def test_sections_hold_verdicts_figures_and_tables(outcomes):
-    sections = figures.sections(outcomes)
+def test_sections_hold_verdicts_figures_and_tables(rows):
+    sections = figures.sections(Results.of(rows, Row))
     assert [section.title for section in sections] == ["Summary", "RiverSwim", "Machine replacement"]
     assert len(sections[0].verdicts) == len(METHODS) + 2 * (len(METHODS) - 1)
     for section in sections[1:]:

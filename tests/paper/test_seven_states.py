@@ -1,19 +1,21 @@
 """The seven-state comparison: its worlds, its settings, its verdicts on known numbers."""
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from urbe.agents.run import Record
+from urbe.paper.results import Results
 from urbe.paper.seven_states import figures
-from urbe.paper.seven_states.cells import BELIEFS, CELLS, CONTENDERS, WORLDS, SevenCell
-from urbe.paper.seven_states.results import Result, analyse
+from urbe.paper.seven_states.cells import BELIEFS, CELLS, CONTENDERS, WORLDS, Row, SevenCell
+from urbe.paper.seven_states.results import phases, total
 from urbe.paper.seven_states.run import environment, phase_means, run
 from urbe.report.claims import claims
 from urbe.report.content import Chapter
-from urbe.statistics.estimates import Band, paired_difference
+from urbe.statistics.estimates import paired_difference
 
 SMALL = {"tuning_seeds": 2, "reported_seeds": 3}
 
@@ -31,14 +33,14 @@ def test_every_agent_meets_every_belief_in_every_world():
 @pytest.mark.parametrize(("reading", "third"), [("direct", 0.14), ("chain", 0.271)])
 def test_the_oracle_takes_the_best_action_of_each_phase(reading, third):
     agent = SevenCell(reading, "paper", "none", "oracle", tuning_seeds=1, reported_seeds=40)
-    result = analyse(run(agent, Path()))[0]
+    result = Results.of(run(agent, Path()), Row)
     # 40 seeds of 300 episodes: six standard errors are below 0.025
-    np.testing.assert_allclose(result.phases.mean(axis=0)[[0, 2]], [0.14, third], atol=0.025)
+    np.testing.assert_allclose(phases(result).mean(axis=0)[[0, 2]], [0.14, third], atol=0.025)
 
 
 def test_the_robust_agent_always_plays_safe():
-    result = analyse(run(cell("robust", "none"), Path()))[0]
-    np.testing.assert_allclose(result.phases, 0.14, rtol=1e-12)
+    result = Results.of(run(cell("robust", "none"), Path()), Row)
+    np.testing.assert_allclose(phases(result), 0.14, rtol=1e-12)
 
 
 def test_the_same_cell_gives_the_same_rows_and_another_seed_others():
@@ -70,14 +72,15 @@ def test_phase_means_add_up():
 def results(**totals):
     """Made-up results in which an agent earns its number in every phase, with a little noise."""
     rng = np.random.default_rng(0)
-    out = []
+    rows = []
     for cell in CELLS["quick"]:
         level = totals.get(cell.agent.replace(" ", "_"), 0.3)
-        phases = level + 1e-3 * rng.standard_normal((20, 4))
-        curve = Band(*(np.linspace(0.0, 4.0 * level, 5) for _ in range(3)))
-        at = np.linspace(1.0, 1200.0, 5)
-        out.append(Result(cell.reading, cell.schedule, cell.belief, cell.agent, "", phases, at, curve))
-    return out
+        told = (cell.reading, cell.schedule, cell.belief, cell.agent, "")
+        for seed, at in product(range(20), range(4)):
+            rows.append(Row(*told, "phase", seed, at, level + 1e-3 * rng.standard_normal()))
+        for metric, at in product(("mean", "low", "high"), (1, 300, 1200)):
+            rows.append(Row(*told, metric, -1, at, at * level))
+    return Results.of(rows, Row)
 
 
 def outcomes(made_up):
@@ -102,7 +105,8 @@ def test_the_paper_s_claims_are_tested_under_every_reading_with_wider_intervals(
     ]
     readings = [verdict.reading for verdict, _ in found[0].found]
     assert len(set(readings)) == len(readings) == 15
-    ours, theirs = (next(r for r in made_up if r.agent == agent).total for agent in ("URBE", "UBE"))
+    first = made_up.where(reading="direct", schedule="paper", belief="stationary")
+    ours, theirs = (total(first.where(agent=agent)) for agent in ("URBE", "UBE"))
     together = paired_difference(ours, theirs, confidence=1 - 0.05 / 15)
     assert f"[{together.low:.4f}, {together.high:.4f}]" in found[0].found[0][0].evidence
 

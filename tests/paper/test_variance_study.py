@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from oracles.layered import robust_q
-from urbe.paper.variance_study import figures
-from urbe.paper.variance_study.cells import CELLS, COUNTS, LAYERS, SETS, WIDTH, VarianceCell
-from urbe.paper.variance_study.results import analyse
+from urbe.paper.results import Results
+from urbe.paper.variance_study import claims, figures
+from urbe.paper.variance_study.cells import CELLS, COUNTS, LAYERS, SETS, WIDTH, Row, VarianceCell
+from urbe.paper.variance_study.results import comparisons
 from urbe.paper.variance_study.run import drawn_values, layered_model, run
 from urbe.posteriors import Posterior
 from urbe.rng import stream
@@ -28,7 +29,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def table(rows):
-    return analyse(rows)
+    return comparisons(Results.of(rows, Row))
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -81,7 +82,7 @@ def test_cells_cover_sets_radii_and_counts():
 
 def test_verdicts_follow_the_numbers(table):
     def verdicts(changed):
-        return [verdict.outcome for verdict in figures.sections(changed)[0].verdicts]
+        return [verdict.outcome for verdict in claims.verdicts(changed)]
 
     assert verdicts(table) == ["holds", "holds", "holds", "does not hold", "does not hold"]
 
@@ -102,13 +103,13 @@ def test_verdicts_follow_the_numbers(table):
 
 def test_pairs_decided_by_nature_alone_are_left_out(rows):
     known = [row._replace(truth=0.0) if row.pair == rows[0].pair else row for row in rows]
-    for each, all_of_them in zip(analyse(known), analyse(rows), strict=True):
+    for each, all_of_them in zip(comparisons(Results.of(known, Row)), comparisons(Results.of(rows, Row)), strict=True):
         assert len(each.excess) < len(all_of_them.excess)
         assert all(np.isfinite(ratio).all() for ratio in each.ratio.values())
 
 
-def test_sections_have_figures_tables_and_words(table):
-    sections = figures.sections(table)
+def test_sections_have_figures_tables_and_words(rows):
+    sections = figures.sections(Results.of(rows, Row))
     assert [section.title for section in sections] == ["Summary", "Calibrated variances", "The published equation"]
     for exhibit in (exhibit for section in sections for exhibit in section.exhibits):
         assert exhibit.alt

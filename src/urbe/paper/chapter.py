@@ -6,7 +6,7 @@ A chapter is a package, `urbe.paper.<name>`, with the same files everywhere:
     cells.py      what there is to run: frozen dataclasses of plain values, each with a `name`; and the type of a row, a
                   NamedTuple whose fields are annotated str, int or float
     run.py        `run(cell, folder)`: from a cell to rows
-    results.py    from rows to the quantities of the chapter
+    results.py    from rows (`urbe.paper.results.Results`) to the quantities of the chapter
     claims.py     from these to verdicts
     figures.py    `sections`: from these to the sections of the page
 
@@ -39,6 +39,7 @@ from urbe import checks
 from urbe.sweep.cells import Cell, columns
 
 if TYPE_CHECKING:
+    from urbe.paper.results import Results
     from urbe.report.content import Section
 
 
@@ -60,8 +61,8 @@ class Chapter:
       cells: what there is to run, at each scale.
       row: the type of a row.
       module: name of the module with `run(cell, folder)` and the type `Row`.
-      sections: from the rows of finished cells, in the order of the cells, of any scale, of few seeds or many, to the
-        sections of the page. It imports what draws when it is called: running needs no matplotlib.
+      sections: from the results of finished cells, in the order of the cells, of any scale, of few seeds or many, to
+        the sections of the page. It imports what draws when it is called: running needs no matplotlib.
     """
 
     name: str
@@ -69,7 +70,7 @@ class Chapter:
     cells: Mapping[Scale, Sequence[Any]]
     row: type[Any]
     module: str
-    sections: Callable[[Sequence[Any]], list[Section]]
+    sections: Callable[[Results], list[Section]]
 
 
 def everywhere(cells: Iterable[AnyCell]) -> dict[Scale, tuple[AnyCell, ...]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from urbe.paper.chapter import Chapter
+from urbe.paper.results import Results
 from urbe.sweep.finished import CELLS, Finished, Plan, load_finished
 from urbe.sweep.sources import code_digest
 
@@ -117,14 +118,14 @@ def _sections(chapter: Chapter, finished: Finished) -> list[content.Section]:
     from urbe.report.content import Section
 
     if not finished.missing:
-        return chapter.sections(finished.rows())
+        return chapter.sections(Results.of(finished.rows(), chapter.row))
     n, total = len(finished.cells), len(finished.cells) + len(finished.missing)
     if not n:
         return [Section("", (f"None of the {total} cells of this chapter is finished yet.",))]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # means over nothing, and the like
-            sections = chapter.sections(finished.rows())
+            sections = chapter.sections(Results.of(finished.rows(), chapter.row))
     except Exception as error:
         why = f" ({type(error).__name__}: {str(error).rstrip('.')})" if str(error) else ""
         return [Section("", (f"{n} of {total} cells are finished, too few to draw this chapter from{why}.",))]

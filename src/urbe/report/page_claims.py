@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from html import escape
-from typing import get_args
 
-from urbe.report.claims import AS_STATED, RULES, Claim, claims
-from urbe.report.content import Chapter, Outcome, Verdict
+from urbe.report.claims import AS_STATED, RULE, Claim, claims
+from urbe.report.content import Chapter, Verdict
+from urbe.statistics.verdicts import OUTCOMES, Outcome
 
 ANCHOR = "claims"
 TITLE = "The paper's claims"
-OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 
 def claims_table(chapters: Sequence[Chapter]) -> str:
@@ -37,7 +36,7 @@ def claims_table(chapters: Sequence[Chapter]) -> str:
             "<tbody>",
             *lines,
             "</tbody></table></div>",
-            f"<p>{escape(RULES)}</p>",
+            f"<p>{escape(RULE.text)}</p>",
             "</section>",
         ]
     )

@@ -7,8 +7,9 @@ import pytest
 
 from urbe.paper.cartpole.cells import ALL, LENGTHS, PAPER, PICTURED, Row
 from urbe.paper.cartpole.figures import sections as plot
-from urbe.paper.cartpole.results import analyse, around_change, bands, over_lengths
+from urbe.paper.cartpole.results import around_change, bands, over_lengths
 from urbe.paper.cartpole.tables import iqm_of, mean_of
+from urbe.paper.results import Results
 from urbe.report.content import Chapter
 from urbe.report.figures import svg
 from urbe.report.page import render
@@ -56,14 +57,14 @@ def rows_of(agent, seed, inputs="raw", changes=(1.25, 3.0), steps=6000):
 
 
 def found(agents=ALL, seeds=(101, 102, 103), **of):
-    return analyse([row for agent in agents for seed in seeds for row in rows_of(agent, seed, **of)])
+    return Results.of([row for agent in agents for seed in seeds for row in rows_of(agent, seed, **of)], Row)
 
 
 @pytest.fixture(scope="module")
 def chapter():
     scaled = [row for agent in PAPER for seed in (101, 102) for row in rows_of(agent, seed, "scaled", (3.0,))]
     raw = [row for agent in ALL for seed in (101, 102, 103) for row in rows_of(agent, seed)]
-    return plot(analyse(raw + scaled))
+    return plot(Results.of(raw + scaled, Row))
 
 
 def exhibits(sections):
@@ -72,7 +73,7 @@ def exhibits(sections):
 
 def test_the_chapter_has_all_figures_and_claims_of_the_paper(chapter):
     assert [section.title for section in chapter] == [
-        "",
+        "Verdicts",
         "Test returns over pole lengths, raw inputs",
         "Test returns over pole lengths, scaled inputs",
         "States visited in tests",
@@ -132,7 +133,7 @@ def test_curves_around_a_change_count_from_it():
 
 def test_seeds_that_were_trained_for_different_times_are_aligned_at_the_change():
     rows = rows_of("dqn", 101, steps=6000) + rows_of("dqn", 102, steps=4000)
-    curves = around_change(analyse(rows), "raw", "curve", 3.0, ["dqn"])
+    curves = around_change(Results.of(rows, Row), "raw", "curve", 3.0, ["dqn"])
     assert curves.x.tolist() == [*np.arange(-3000.0, 1, 1000.0), 1000.0, 2000.0]
     np.testing.assert_allclose(curves.of["dqn"][:, 3], [160.0, 140.0])  # the last before the change
 
@@ -158,7 +159,7 @@ def test_the_page_is_light(chapter):
 def test_any_part_of_the_results_can_be_drawn(agents, seeds, changes):
     told = plot(found(agents, seeds, changes=changes))
     render("Title", (), (), [Chapter("cartpole", "CartPole", tuple(told))])
-    assert told[1].verdicts
+    assert told[0].verdicts
 
 
 def test_tables_tell_who_never_recovered(chapter):

@@ -1,13 +1,15 @@
 """The Mars Rover chapter from made-up rows: figures show what they claim, in words too."""
 
+import re
+
 import numpy as np
 import pytest
 
-from fixtures.mars_rows import rows, travels, waits
+from fixtures.mars_rows import results_of, rows, travels, waits
 from urbe.paper.mars_rover import figures as mars_plots
 from urbe.paper.mars_rover import maps as mars_maps
 from urbe.paper.mars_rover.cells import GRID, SMALL, WIDE
-from urbe.paper.mars_rover.results import analyse
+from urbe.paper.mars_rover.results import find, goals, over_grid, returns, training, visits
 from urbe.report.content import Chapter
 from urbe.report.page import render
 from urbe.report.values import panels_of
@@ -20,7 +22,7 @@ AGENTS = {
 
 @pytest.fixture(scope="module")
 def results():
-    return analyse(rows(AGENTS, seeds=(100, 101, 102), worlds=("harsh", "mild")))
+    return results_of(rows(AGENTS, seeds=(100, 101, 102), worlds=("harsh", "mild")))
 
 
 @pytest.fixture(scope="module")
@@ -28,22 +30,22 @@ def sections(results):
     return mars_plots.sections(results)
 
 
-def test_results_gather_rows_whatever_their_order():
+def test_quantities_do_not_depend_on_the_order_of_rows():
     made = rows({"dqn-urbe": travels(), "dqn": travels()}, seeds=(102, 100))
     shuffled = [made[i] for i in np.random.default_rng(0).permutation(len(made))]
-    one, other = ({result[:4]: result for result in analyse(given)} for given in (made, shuffled))
-    assert set(one) == set(other)
-    for kind, result in one.items():
-        assert result.seeds == ((0,) if kind[2] == "optimum" else (100, 102))
-        for mine, theirs in zip(result[5:], other[kind][5:], strict=True):
-            if isinstance(mine, dict):
-                assert all(np.array_equal(mine[p], theirs[p]) for p in mine)
-            else:
-                assert np.array_equal(mine, theirs)
-    urbe = one["harsh", SMALL, "dqn-urbe", "noisy"]
-    assert urbe.returns.shape == urbe.sampled.shape == (2, len(GRID))
-    assert urbe.visits[0.005][0] == pytest.approx(9.0)
-    assert one["harsh", "none", "dqn", "greedy"].sampled.size == 0
+    for agent, acting in (("dqn-urbe", "noisy"), ("dqn", "greedy"), ("optimum", "greedy")):
+        tables = [results_of(given) for given in (made, shuffled)]
+        one, other = (find(table, "harsh", SMALL, agent, acting) for table in tables)
+        assert sorted(one.unique("seed")) == ([0] if agent == "optimum" else [100, 102])
+        for metric in ("return", "goal"):
+            np.testing.assert_array_equal(over_grid(one, metric), over_grid(other, metric))
+        np.testing.assert_allclose(visits(one, 0.005), visits(other, 0.005), rtol=1e-14)
+        lengths = [training(table, mine, "episodes") for table, mine in zip(tables, (one, other), strict=True)]
+        np.testing.assert_array_equal(*lengths)
+    urbe = find(results_of(made), "harsh", SMALL, "dqn-urbe", "noisy")
+    assert over_grid(urbe, "return").shape == over_grid(urbe, "sampled").shape == (2, len(GRID))
+    assert visits(urbe, 0.005)[0] == pytest.approx(9.0)
+    assert not find(results_of(made), "harsh", "none", "dqn", "noisy")
 
 
 def test_every_world_has_its_returns_and_its_maps(sections):
@@ -73,8 +75,8 @@ def test_returns_are_drawn_as_they_are(sections, results):
     (shown,) = (series for series in panels[0].series if series.name == "dqn-ube")
     assert shown.where == tuple(f"{p:g}" for p in GRID)
     drawn = float(shown.value[GRID.index(0.2)].split(" ")[0])
-    (ube,) = (r for r in results if r[:4] == ("harsh", "none", "dqn-ube", "greedy"))
-    assert drawn == pytest.approx(ube.at(0.2).mean(), rel=1e-3)
+    ube = find(results, "harsh", "none", "dqn-ube", "greedy")
+    assert drawn == pytest.approx(returns(ube, 0.2).mean(), rel=1e-3)
 
 
 def test_dots_tell_the_nominal_return_of_every_agent(sections, results):
@@ -85,20 +87,30 @@ def test_dots_tell_the_nominal_return_of_every_agent(sections, results):
     for panel in panels:
         assert [series.name for series in panel.series] == list(AGENTS)
     (shown,) = (series for series in panels[3].series if series.name == "calibrated-dqn-urbe")
-    (result,) = (r for r in results if r[:4] == ("harsh", SMALL, "calibrated-dqn-urbe", "noisy"))
-    assert float(shown.value[0].split(" ")[0]) == pytest.approx(result.at(0.005).mean(), abs=1e-4)
+    result = find(results, "harsh", SMALL, "calibrated-dqn-urbe", "noisy")
+    assert float(shown.value[0].split(" ")[0]) == pytest.approx(returns(result, 0.005).mean(), abs=1e-4)
     assert figure.axes[0].get_xlim() == figure.axes[3].get_xlim()
 
 
-def test_bands_are_means_within_what_seeds_allow(results):
-    (ube,) = (r for r in results if r[:4] == ("harsh", "none", "dqn-ube", "greedy"))
-    spread = ube._replace(returns=np.arange(3.0)[:, None] + np.zeros(len(GRID)))
+def test_bands_are_means_within_what_seeds_allow():
+    grid = np.zeros(len(GRID))
+    agents = {"dqn": lambda seed: (grid + seed - 100.0, grid)}
+    spread = find(results_of(rows(agents, seeds=(100, 101, 102), sets=(), noise=0.0)), "harsh", "none", "dqn", "greedy")
     band = mars_plots.band(spread)
     np.testing.assert_array_equal(band.estimate, 1.0)
     # the mean of three draws from (0, 1, 2): below 1/3 with probability 1/27 > 2.5 %, so the interval reaches 0
-    np.testing.assert_allclose((band.low, band.high), np.array([[0.0], [2.0]]) + np.zeros(len(GRID)))
-    lone = mars_plots.band(spread._replace(returns=spread.returns[:1], seeds=(100,)))
+    np.testing.assert_allclose((band.low, band.high), np.array([[0.0], [2.0]]) + grid)
+    lone = mars_plots.band(spread.where(seed=100))
     np.testing.assert_array_equal(lone.low, lone.high)
+
+
+def test_intervals_of_probabilities_stay_between_zero_and_one(sections):
+    for section in sections[1:]:
+        (table,) = section.tables
+        for row in table.rows:
+            for cell in row[5:8]:
+                ends = [float(text) for text in re.findall(r"-?[0-9.]+", cell.replace("\u2007", ""))]
+                assert all(0.0 <= end <= 1.0 for end in ends), (table.title, row)
 
 
 def test_the_papers_four_maps_come_first_and_end_as_rows_say(sections):
@@ -117,11 +129,11 @@ def test_the_papers_four_maps_come_first_and_end_as_rows_say(sections):
 
 
 def test_shares_are_of_the_visits_to_cells(results):
-    (ube,) = (r for r in results if r[:4] == ("harsh", "none", "dqn-ube", "greedy"))
+    ube = find(results, "harsh", "none", "dqn-ube", "greedy")
     shares = mars_maps.shares(ube, 0.005)
     assert shares.shape == (10, 10)
     assert shares.sum() == pytest.approx(1.0)
-    goal = ube.goal_at(0.005).mean()
+    goal = goals(ube, 0.005).mean()
     assert shares[0, 0] == pytest.approx(9.0 / (9.5 + goal))
     assert shares[9, 9] == pytest.approx(goal / (9.5 + goal))
 
@@ -132,11 +144,11 @@ def test_the_page_is_whole(sections):
     assert "3 seeds for each agent and reading: 100, 101, 102" in page
     assert "Seeds 0, 1, 2, 3 were looked at for the number of steps, 100, 101, 102 (the quick scale)" in page
     assert "the latter are shown here" in page
-    fresh = mars_plots.sections(analyse(rows({"dqn": travels()}, seeds=(110, 111), sets=())))
+    fresh = mars_plots.sections(results_of(rows({"dqn": travels()}, seeds=(110, 111), sets=())))
     assert "none of them is shown" in dict(fresh[0].facts)["Tuning"]
     assert "60000 steps, in which agents finished 400 to 402 episodes" in page
 
 
 def test_a_page_can_be_drawn_from_one_agent_and_one_seed():
-    found = analyse(rows({"dqn": travels()}, seeds=(100,), sets=()))
+    found = results_of(rows({"dqn": travels()}, seeds=(100,), sets=()))
     assert len(mars_plots.sections(found)) == 2

@@ -9,8 +9,9 @@ from scipy import integrate, special, stats
 from oracles.rover import rows as plain_rows
 from urbe.deep.policy import Policy
 from urbe.deep.train import train
-from urbe.paper import mars_rover
 from urbe.paper.chapter import check_chapters
+from urbe.paper.mars_rover import CHAPTER
+from urbe.paper.mars_rover import run as running
 from urbe.paper.mars_rover.agents import make, members_of, rover_of
 from urbe.paper.mars_rover.cells import (
     CELLS,
@@ -36,7 +37,7 @@ STARTS = [10 * row + column for row in range(3) for column in range(3)]
 
 
 def test_cells_are_named_and_seeds_are_fresh():
-    check_chapters([mars_rover])
+    check_chapters([CHAPTER])
     for scale, cells in CELLS.items():
         learners = [cell for cell in cells if cell.steps]
         seeds = {cell.seed for cell in learners}
@@ -93,7 +94,7 @@ def played_by_hand(world, p, policy):
 
 @pytest.mark.parametrize("name", ["harsh", "mild", "routes"])
 def test_returns_chances_and_visits_are_those_of_plain_python(name, monkeypatch):
-    monkeypatch.setattr(mars_rover, "GRID", (NOMINAL, 0.2))
+    monkeypatch.setattr(running, "GRID", (NOMINAL, 0.2))
     policy = np.random.default_rng(0).dirichlet((0.2, 1.0, 1.0, 0.2), size=101)
     greedy = one_hot(policy.argmax(axis=1), 4)
     cell = replace(TINY, world=name)
@@ -110,7 +111,7 @@ def test_returns_chances_and_visits_are_those_of_plain_python(name, monkeypatch)
 
 
 def test_the_optimum_is_that_of_plain_backward_induction_and_the_ceiling_is_the_shortest_path(tmp_path, monkeypatch):
-    monkeypatch.setattr(mars_rover, "GRID", (NOMINAL, 0.2))
+    monkeypatch.setattr(running, "GRID", (NOMINAL, 0.2))
     found = run(replace(TINY, members="none", agent="optimum", steps=0), tmp_path)
     mine = {(row.metric, row.at): row.value for row in found}
     for p in (NOMINAL, 0.2):
@@ -178,8 +179,8 @@ def test_the_same_cell_gives_the_same_rows(finished, tmp_path_factory):
 
 def test_a_cell_tells_how_far_it_has_come(monkeypatch, tmp_path):
     told = []
-    monkeypatch.setattr(mars_rover, "PART", 500)
-    monkeypatch.setattr(mars_rover, "tell", lambda folder, done, total: told.append((folder, done, total)))
+    monkeypatch.setattr(running, "PART", 500)
+    monkeypatch.setattr(running, "tell", lambda folder, done, total: told.append((folder, done, total)))
     run(TINY, tmp_path)
     assert told == [(tmp_path, done, TINY.steps) for done in range(0, TINY.steps, 500)]
 

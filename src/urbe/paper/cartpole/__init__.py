@@ -6,21 +6,20 @@ and `run` for what is kept of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from urbe.paper.cartpole.cells import CELLS, Row
 from urbe.paper.chapter import Chapter
 
 if TYPE_CHECKING:
+    from urbe.paper.results import Results
     from urbe.report.content import Section
 
 
-def _sections(rows: Sequence[Row]) -> list[Section]:
+def _sections(results: Results) -> list[Section]:
     from urbe.paper.cartpole.figures import sections
-    from urbe.paper.cartpole.results import analyse
 
-    return sections(analyse(rows))
+    return sections(results)
 
 
 CHAPTER = Chapter("cartpole", "CartPole with poles of other lengths", CELLS, Row, "urbe.paper.cartpole.run", _sections)

@@ -1,224 +1,206 @@
-"""The paper's claims on CartPole, and what the numbers say of them.
+"""The paper's claims about CartPole and their verdicts.
 
-All quantities are means over common seeds. Under each reading they form families: tests over lengths, those of the
-controls, spans of states, and each change of the pole. Intervals (95 %) hold for all quantities of a family together. A
-claim about several of them holds when all intervals lie above the number stated, does not when any lies below, and is
-undecided else; it is not testable when agents or seeds are missing, or, after a change, when no agent dips (nor seems
-to, when it is undecided).
+All quantities are paired by seed, over the seeds with which all agents that a claim compares were run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-import numpy as np
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
 
 from urbe.paper.cartpole.cells import LENGTHS, NOMINAL, PAPER, VARIANTS
-from urbe.paper.cartpole.results import Found
-from urbe.report.content import Outcome, Verdict
-from urbe.report.numbers import decimals, interval_text
-from urbe.rng import stream
-from urbe.statistics.comparisons import paired_comparisons
-from urbe.statistics.estimates import Interval
+from urbe.paper.cartpole.results import (
+    agents_of,
+    by_seed,
+    changes_of,
+    inputs_of,
+    level,
+    scores,
+    seeds_of,
+    ways,
+)
+from urbe.paper.results import Results
+from urbe.report.claims import judge
+from urbe.report.content import Verdict
+from urbe.statistics.verdicts import Mean, Question, Ratio, Test
 from urbe.types import FloatArray
 
 MARGIN = 10.0
 """A dip, or a loss that stays, is at least that much: a twentieth of the highest return, 200."""
 
-
 REACHED = 195.0
 """From here on a return counts as the highest."""
 
-
 LONGER = tuple(length for length in LENGTHS if length > NOMINAL)
 
-
 UBE, URBE, ROBUST = "dqn-ube", "dqn-urbe", "robust-dqn"
-
-
 CONTROLLED = {URBE: "robust-dqn-epsilon", UBE: "dqn-epsilon"}
 """Agents that explore by their uncertainty, and the same with random actions instead."""
 
 
-SEED = 509002
-"""Of the bootstrap behind simultaneous intervals."""
+def verdicts(results: Results) -> list[Verdict]:
+    """On the claims of the paper, each under all readings, and on ours about controls and variants."""
+    return [*over_lengths(results), *over_states(results), *after_change(results)]
 
 
-Family = Mapping[str, Interval]
-
-
-def ways(found: Found, inputs: str) -> tuple[str, ...]:
-    """Of acting in tests."""
-    return ("greedy", "noisy") if found.is_noisy(inputs) else ("greedy",)
-
-
-def over_lengths(found: Found, inputs: str, acting: str) -> list[Verdict]:
-    """Fig. 5 under a reading, and the controls."""
-    reading = f"{inputs} inputs, {acting} tests"
-    seeds = found.seeds(inputs, PAPER)
-    at = {agent: level(found, inputs, agent, acting, (NOMINAL,), seeds) for agent in PAPER}
-    longer = {agent: level(found, inputs, agent, acting, LONGER, seeds) for agent in PAPER}
-    others, rest = ([a for a in PAPER if a != agent] for agent in (URBE, UBE))
-    quantities = {f"dqn - {ROBUST}, nominal": at["dqn"] - at[ROBUST]}
-    quantities |= {f"{UBE} - {a}, loss": (at[UBE] - longer[UBE]) - (at[a] - longer[a]) for a in rest}
-    quantities |= {f"{URBE} - {a}, nominal": at[URBE] - at[a] for a in others}
-    quantities |= {f"{URBE} - {a}, longer": longer[URBE] - longer[a] for a in others}
-    together = family(quantities)
-    claims = (
-        (
+def over_lengths(results: Results) -> list[Verdict]:
+    """Fig. 5, and the controls."""
+    found = [
+        *judge(
             "Robust DQN is over-conservative: with the nominal pole it earns less than DQN.",
-            [f"dqn - {ROBUST}, nominal"],
+            _tests(results, PAPER, lambda here: [here.earned("dqn", ROBUST, "nominal")]),
+            source="Fig. 5",
         ),
-        (
+        *judge(
             "DQN-UBE is the most sensitive: between the nominal pole and longer ones it loses most.",
-            [f"{UBE} - {a}, loss" for a in rest],
+            _tests(results, PAPER, lambda here: [here.lost(UBE, agent) for agent in PAPER if agent != UBE]),
+            source="Fig. 5",
         ),
-        ("DQN-URBE earns the most with the nominal pole.", [f"{URBE} - {a}, nominal" for a in others]),
-        ("DQN-URBE earns the most with longer poles.", [f"{URBE} - {a}, longer" for a in others]),
-    )
-    told = [judge(claim, together, names, source="Fig. 5", reading=reading) for claim, names in claims]
-    return told + _controls_over_lengths(found, inputs, acting, reading)
-
-
-def _controls_over_lengths(found: Found, inputs: str, acting: str, reading: str) -> list[Verdict]:
-    quantities: dict[str, FloatArray] = {}
-    present = [pair for pair in CONTROLLED.items() if pair[1] in found.agents(inputs)]
-    seeds = found.seeds(inputs, [agent for pair in present for agent in pair])
-    for agent, control in present:
-        for where, lengths in (("nominal", (NOMINAL,)), ("longer", LONGER)):
-            mine, theirs = (level(found, inputs, a, acting, lengths, seeds) for a in (agent, control))
-            quantities[f"{agent} - {control}, {where}"] = mine - theirs
-    together = family(quantities)
-    return [
-        judge(
-            f"{agent} earns more than {control}, with the nominal pole and with longer ones.",
-            together,
-            [f"{agent} - {control}, {where}" for where in ("nominal", "longer")],
-            reading=reading,
-        )
-        for agent, control in present
     ]
+    for where, title in (("nominal", "the nominal pole"), ("longer", "longer poles")):
+        most = _tests(results, PAPER, partial(_earns_most, where=where))
+        found += judge(f"DQN-URBE earns the most with {title}.", most, source="Fig. 5")
+    for agent, control in CONTROLLED.items():
+        tests = _tests(results, (agent, control), partial(_earns_more, first=agent, second=control))
+        claim = f"{agent} earns more than {control}, with the nominal pole and with longer ones."
+        found += judge(claim, _ran(tests))
+    return found
 
 
-def over_states(found: Found, inputs: str, acting: str) -> list[Verdict]:
+def _earns_most(here: _Reading, where: str) -> list[Question]:
+    return [here.earned(URBE, agent, where) for agent in PAPER if agent != URBE]
+
+
+def _earns_more(here: _Reading, first: str, second: str) -> list[Question]:
+    return [here.earned(first, second, where) for where in ("nominal", "longer")]
+
+
+def over_states(results: Results) -> list[Verdict]:
     """Fig. 6 a and b, as ratios of spans, and the control."""
-    reading = f"{inputs} inputs, {acting} tests"
-    rivals = [agent for agent in (ROBUST, CONTROLLED[URBE]) if agent in found.agents(inputs)]
-    seeds = found.seeds(inputs, [URBE, *rivals])
-    spans = {a: np.log(found.scores(inputs, a, "span", acting, seeds=seeds)) for a in (URBE, *rivals)}
-    logs = family({f"{URBE} / {a}": spans[URBE] - spans[a] for a in rivals})
-    ratios = {name: Interval(*np.exp(interval).tolist()) for name, interval in logs.items()}
     claims = {
         ROBUST: ("DQN-URBE visits a wider span of states in tests than robust DQN.", "Fig. 6a-b"),
         CONTROLLED[URBE]: (f"{URBE} visits a wider span of states in tests than {CONTROLLED[URBE]}.", ""),
     }
-    return [
-        judge(claims[a][0], ratios, [f"{URBE} / {a}"], above=1.0, source=claims[a][1], reading=reading, least=2)
-        for a in rivals
-    ]
+    found = []
+    for other, (claim, source) in claims.items():
+        tests = _tests(results, (URBE, other), partial(_wider, second=other))
+        found += judge(claim, _ran(tests), source=source)
+    return found
 
 
-def after_change(found: Found, inputs: str, change: float) -> list[Verdict]:
-    """Fig. 6 c, and the controls."""
+def _wider(here: _Reading, second: str) -> list[Question]:
+    return [here.span(URBE, second)]
+
+
+def _tests(results: Results, agents: Sequence[str], ask: Callable[[_Reading], list[Question]]) -> list[Test]:
+    """What is asked, under each reading, of the seeds with which all agents were run; nothing where one was not."""
+    tests = []
+    for inputs in inputs_of(results):
+        seeds = seeds_of(results, inputs, agents)
+        for acting in ways(results, inputs):
+            asked = ask(_Reading(results, inputs, acting, seeds)) if seeds else []
+            tests.append(Test(asked, reading=f"{inputs} inputs, {acting} tests"))
+    return tests
+
+
+def _ran(tests: Sequence[Test]) -> list[Test]:
+    return [test for test in tests if test.questions]
+
+
+class _Reading(NamedTuple):
+    """Inputs and a way of acting in tests, for some seeds; and what can be asked there."""
+
+    results: Results
+    inputs: str
+    acting: str
+    seeds: Sequence[int]
+
+    def earned(self, first: str, second: str, where: str) -> Question:
+        """The difference between two returns, with the nominal pole or with longer ones."""
+        return Question(f"{first} - {second}, {where},", Mean(self._level(first, where) - self._level(second, where)))
+
+    def lost(self, first: str, second: str) -> Question:
+        """The difference between what two agents lose with longer poles."""
+        losses = [self._level(agent, "nominal") - self._level(agent, "longer") for agent in (first, second)]
+        return Question(f"{first} - {second}, loss,", Mean(losses[0] - losses[1]))
+
+    def span(self, first: str, second: str) -> Question:
+        """The ratio of the spans of the states that two agents visit."""
+        spans = [
+            scores(self.results, self.inputs, agent, "span", self.acting, seeds=self.seeds) for agent in (first, second)
+        ]
+        return Question(f"{first} / {second}", Ratio(spans[0] / spans[1]), 1.0)
+
+    def _level(self, agent: str, where: str) -> FloatArray:
+        lengths = (NOMINAL,) if where == "nominal" else LONGER
+        return level(self.results, self.inputs, agent, self.acting, lengths, self.seeds)
+
+
+def after_change(results: Results) -> list[Verdict]:
+    """Fig. 6 c, and the controls; each takes for granted that an agent dips."""
+    changed = [(inputs, change) for inputs in inputs_of(results) for change in changes_of(results, inputs)]
+    both = (URBE, ROBUST)
+    recovers = "recovers faster than"
+    found = judge(
+        f"DQN-URBE {recovers} robust DQN from a change of the pole.",
+        [_recovery(results, *each, both, _gain) for each in changed],
+        source="Fig. 6c",
+    )
+    found += judge(
+        "Robust DQN does not recover from a change of the pole.",
+        [_recovery(results, *each, (ROBUST,), _stays) for each in changed],
+        source="Fig. 6c",
+    )
+    found += judge(
+        "DQN-URBE reaches the highest return again after a change of the pole.",
+        [_recovery(results, *each, both, _reaches) for each in changed],
+        source="Fig. 6c",
+    )
+    for first, second in ((URBE, CONTROLLED[URBE]), *((agent, ROBUST) for agent in VARIANTS)):
+        tests = [_recovery(results, *each, (first, second), _gain) for each in changed]
+        found += judge(f"{first} {recovers} {second} from a change of the pole.", _ran(tests))
+    return found
+
+
+Windows = Mapping[str, Mapping[str, FloatArray]]
+"""For each agent its mean returns "before" a change, "early" and "late" after it, and in all the time "after"."""
+
+
+def _recovery(
+    results: Results, inputs: str, change: float, agents: Sequence[str], ask: Callable[[Windows], Question]
+) -> Test:
+    """A question about the time after a change, for agents of which one dips."""
     reading = f"{inputs} inputs, {NOMINAL:g} to {change:g}"
-    dips = dip_intervals(found, inputs, change)
-    present = list(dips)
-    seeds = found.seeds(inputs, present)
-
-    def of(agent: str, metric: str) -> FloatArray:
-        return found.scores(inputs, agent, metric, seeds=seeds, change=change)
-
-    gain = {a: of(a, "after") - of(a, "before") for a in present}
-    pairs = [(URBE, ROBUST), (URBE, CONTROLLED[URBE]), *((agent, ROBUST) for agent in VARIANTS)]
-    pairs = [pair for pair in pairs if set(pair) <= set(present)]
-    quantities = {f"{a} - {b}, gain": gain[a] - gain[b] for a, b in pairs}
-    if {URBE, ROBUST} <= set(present):
-        quantities[f"{ROBUST}, before - late"] = of(ROBUST, "before") - of(ROBUST, "late")
-        quantities[f"{URBE}, late"] = of(URBE, "late")
-    together = family(quantities)
-
-    def told(claim: str, name: str, agents: Sequence[str], above: float = 0.0, source: str = "") -> Verdict:
-        if together and not any(_is_dip(dips[a]) for a in agents if a in dips):
-            falls = f"early is lower than before by: {', '.join(f'{a} {_text(dips[a])}' for a in agents if a in dips)}."
-            if any(dips[a].estimate >= MARGIN for a in agents if a in dips):
-                why = f"Whether there was a dip to recover from is not sure: {falls}"
-                return Verdict(claim, "undecided", why, source, reading)
-            why = f"No agent dips by {MARGIN:g} or more: {falls}"
-            return Verdict(claim, "not testable", why, source, reading)
-        return judge(claim, together, [name], above=above, source=source, reading=reading)
-
-    paper, both = "Fig. 6c", (URBE, ROBUST)
-    claims = [
-        told("DQN-URBE recovers faster than robust DQN from a change of the pole.", f"{URBE} - {ROBUST}, gain", both,
-             source=paper),
-        told("Robust DQN does not recover from a change of the pole.", f"{ROBUST}, before - late", (ROBUST,), MARGIN,
-             paper),
-        told("DQN-URBE reaches the highest return again after a change of the pole.", f"{URBE}, late", both, REACHED,
-             paper),
-    ]  # fmt: skip
-    own = [
-        told(f"{a} recovers faster than {b} from a change of the pole.", f"{a} - {b}, gain", (a, b))
-        for a, b in pairs
-        if (a, b) != both
+    met = {a for a in agents_of(results, inputs) if by_seed(results, inputs, a, "early", change=change)}
+    if not met.issuperset(agents):
+        return Test([], reading=reading)
+    seeds = seeds_of(results, inputs, agents)
+    windows = {
+        agent: {
+            metric: scores(results, inputs, agent, metric, seeds=seeds, change=change)
+            for metric in ("before", "early", "late", "after")
+        }
+        for agent in agents
+    }
+    dips = [
+        Question(f"The dip of {agent}, before - early,", Mean(of["before"] - of["early"]), MARGIN)
+        for agent, of in windows.items()
     ]
-    return claims + own if set(both) & set(present) else own
+    return Test([ask(windows)], dips, reading)
 
 
-def dip_intervals(found: Found, inputs: str, change: float) -> dict[str, Interval]:
-    """How much less each agent earned early after a change than before it; none with fewer than two seeds."""
-    agents = [a for a in found.agents(inputs) if found.by_seed(inputs, a, "early", change=change)]
-    seeds = found.seeds(inputs, agents)
-    windows = {a: [found.scores(inputs, a, m, seeds=seeds, change=change) for m in ("before", "early")] for a in agents}
-    return dict(family({a: before - early for a, (before, early) in windows.items()}))
+def _gain(windows: Windows) -> Question:
+    (first, ours), (second, theirs) = windows.items()
+    return Question(
+        f"{first} - {second}, gain,", Mean((ours["after"] - ours["before"]) - (theirs["after"] - theirs["before"]))
+    )
 
 
-def level(
-    found: Found, inputs: str, agent: str, acting: str, lengths: Sequence[float], seeds: Sequence[int]
-) -> FloatArray:
-    """`(n,)` mean test return of each seed over some lengths."""
-    returns = [found.scores(inputs, agent, "return", acting, seeds=seeds, at=length) for length in lengths]
-    mean: FloatArray = np.mean(returns, axis=0)
-    return mean
+def _stays(windows: Windows) -> Question:
+    of = windows[ROBUST]
+    return Question(f"{ROBUST}, before - late,", Mean(of["before"] - of["late"]), MARGIN)
 
 
-def family(quantities: Mapping[str, FloatArray]) -> Family:
-    """Simultaneous intervals of the means of quantities over the same seeds; none of what is missing for a seed."""
-    whole = {name: values for name, values in quantities.items() if len(values) >= 2 and np.isfinite(values).all()}
-    if not whole:
-        return {}
-    zero = np.zeros(len(next(iter(whole.values()))))
-    found = paired_comparisons(whole | {"": zero}, stream(SEED, *whole), against="")
-    return {comparison.first: comparison.simultaneous for comparison in found}
-
-
-def judge(
-    claim: str,
-    intervals: Family,
-    names: Sequence[str],
-    *,
-    above: float = 0.0,
-    source: str = "",
-    reading: str = "",
-    least: int = 0,
-) -> Verdict:
-    """The verdict on a claim that all these quantities are above a number; told with at least so many decimals."""
-    if not names or not set(names) <= set(intervals):
-        why = "Fewer than two seeds have been run with all agents that it is about."
-        return Verdict(claim, "not testable", why, source, reading)
-    asked = [intervals[name] for name in names]
-    outcome: Outcome = "undecided"
-    if all(interval.low > above for interval in asked):
-        outcome = "holds"
-    elif any(interval.high < above for interval in asked):
-        outcome = "does not hold"
-    told = "; ".join(f"{name}: {_text(interval, least)}" for name, interval in zip(names, asked, strict=True))
-    than = "" if above == 0.0 else f"; to be above {above:g}"
-    return Verdict(claim, outcome, f"{told}{than}.", source, reading)
-
-
-def _is_dip(interval: Interval) -> bool:
-    return interval.low > 0.0 and interval.estimate >= MARGIN
-
-
-def _text(interval: Interval, least: int = 0) -> str:
-    return interval_text(interval, min(max(decimals([interval]), least), 2))
+def _reaches(windows: Windows) -> Question:
+    return Question(f"{URBE}, late,", Mean(windows[URBE]["late"]), REACHED)

@@ -7,12 +7,25 @@ from collections.abc import Iterable
 import numpy as np
 from matplotlib.axes import Axes
 
-from urbe.paper.cartpole import claims as verdicts
 from urbe.paper.cartpole.cells import AFTER, EPISODES, FRESH_SEEDS, LENGTHS, NOMINAL, PAPER, PICTURED, TUNING_SEEDS
-from urbe.paper.cartpole.claims import MARGIN, REACHED, over_states, ways
-from urbe.paper.cartpole.results import Curves, Found, Visits, around_change, bands, over_lengths
+from urbe.paper.cartpole.claims import MARGIN, REACHED, verdicts
+from urbe.paper.cartpole.results import (
+    Curves,
+    Visits,
+    agents_of,
+    around_change,
+    bands,
+    by_seed,
+    changes_of,
+    inputs_of,
+    over_lengths,
+    seeds_of,
+    visits_of,
+    ways,
+)
 from urbe.paper.cartpole.states import DRAWN, LEAN, SHARE, TRACK
 from urbe.paper.cartpole.tables import change_table, changed_tests_table, lengths_table, returns_table, spans_table
+from urbe.paper.results import Results
 from urbe.report.clouds import draw_cloud
 from urbe.report.content import Exhibit, Section
 from urbe.report.curves import draw_bands, mark_changes
@@ -27,18 +40,18 @@ SIDES = " Left the paper's agents, right DQN-URBE beside controls and its varian
 NAMES = ("the paper's agents", "controls and variants")
 
 
-def sections(found: Found) -> list[Section]:
+def sections(found: Results) -> list[Section]:
     """What was run and by which rules it is judged, then a section for each figure with its verdicts."""
     with styled():
         return [
             _opening(found),
-            *(_lengths(found, inputs) for inputs in found.inputs),
+            *(_lengths(found, inputs) for inputs in inputs_of(found)),
             states_section(found),
-            *(_changes(found, inputs) for inputs in found.inputs if found.changes(inputs)),
+            *(_changes(found, inputs) for inputs in inputs_of(found) if changes_of(found, inputs)),
         ]
 
 
-def _opening(found: Found) -> Section:
+def _opening(found: Results) -> Section:
     text = (
         "A cart is pushed left or right to keep its pole upright for 200 steps; a step survived pays 1. Agents learn "
         f"with a pole of half length {NOMINAL:g} and the paper's networks and hyper-parameters, robust ones with its "
@@ -52,11 +65,10 @@ def _opening(found: Found) -> Section:
         "above the nominal one, and a loss is the return with the nominal pole minus the mean over them. After a "
         "change of the pole, training goes on from the same trained agent. Early and late are the first and the last "
         "quarter of the time since, before is as long; a gain is the mean return since the change minus that before. "
-        f"An agent dips when early is lower than before by {MARGIN:g} or more with an interval above 0. Recovery is "
-        f"tested for agents of which one dips; it is undecided when one seems to, and not testable when none does. Not "
-        f"to recover is to stay more than {MARGIN:g} below; the highest return is reached from {REACHED:g} on.",
-        "All agents of a seed share the uncertainty set, the first weights and the test episodes; differences are "
-        "paired by seed, their intervals (95 %) corrected for all comparisons under the same reading and figure.",
+        f"An agent dips when early is more than {MARGIN:g} lower than before; claims about recovery take for granted "
+        f"that one of their agents dips. Not to recover is to stay more than {MARGIN:g} below; the highest return is "
+        f"reached from {REACHED:g} on. All agents of a seed share the uncertainty set, the first weights and the test "
+        "episodes, so that differences are paired by seed.",
     )
     facts = (
         ("Replicates", f"{_counted(found)}, of the fresh seeds {FRESH_SEEDS[0]} to {FRESH_SEEDS[-1]}"),
@@ -68,38 +80,39 @@ def _opening(found: Found) -> Section:
         ),
         ("Training", _trained(found)),
     )
-    return Section("", text, facts=facts)
+    return Section("Verdicts", text, verdicts=tuple(verdicts(found)), facts=facts)
 
 
-def _counted(found: Found) -> str:
+def _counted(found: Results) -> str:
     counts = {
-        inputs: sorted({len(found.seeds(inputs, [agent])) for agent in found.agents(inputs)}) for inputs in found.inputs
+        inputs: sorted({len(seeds_of(found, inputs, [agent])) for agent in agents_of(found, inputs)})
+        for inputs in inputs_of(found)
     }
     return "; ".join(
         f"{inputs} inputs: {' or '.join(map(str, n))} seeds for each agent" for inputs, n in counts.items()
     )
 
 
-def _trained(found: Found) -> str:
+def _trained(found: Results) -> str:
     told = []
-    for inputs in found.inputs:
+    for inputs in inputs_of(found):
         ranges = []
         for metric in ("steps", "ended"):
-            of = [n for agent in found.agents(inputs) for n in found.by_seed(inputs, agent, metric).values()]
+            of = [n for agent in agents_of(found, inputs) for n in by_seed(found, inputs, agent, metric).values()]
             ranges.append(f"{min(of):,.0f}" + (f" to {max(of):,.0f}" if max(of) > min(of) else ""))
         told.append(f"{inputs} inputs: {ranges[0]} steps, {ranges[1]} episodes")
     return "; ".join(told) + f"; the paper has {EPISODES:,} episodes, and {AFTER:,} after a change"
 
 
-def _split(found: Found, inputs: str) -> list[list[str]]:
+def _split(found: Results, inputs: str) -> list[list[str]]:
     """The paper's agents, then DQN-URBE among all others: few enough lines for each panel."""
-    present = found.agents(inputs)
+    present = agents_of(found, inputs)
     others = [agent for agent in present if agent not in PAPER]
     own = ["dqn-urbe"] if "dqn-urbe" in present else []
     return [[agent for agent in present if agent in PAPER], *([own + others] if others else [])]
 
 
-def _lengths(found: Found, inputs: str) -> Section:
+def _lengths(found: Results, inputs: str) -> Section:
     told = ways(found, inputs)
     groups = _split(found, inputs)
     figure, axes = panels(len(told), len(groups), height=2.7, right=1.75, top=0.6)
@@ -124,12 +137,11 @@ def _lengths(found: Found, inputs: str) -> Section:
         (f"The paper's Fig. 5, with {inputs} inputs.",),
         (exhibit,),
         tuple(lengths_table(found, inputs, acting) for acting in told),
-        tuple(verdict for acting in told for verdict in verdicts.over_lengths(found, inputs, acting)),
     )
 
 
-def _changes(found: Found, inputs: str) -> Section:
-    changes = found.changes(inputs)
+def _changes(found: Results, inputs: str) -> Section:
+    changes = changes_of(found, inputs)
     exhibits = [_over_time(found, inputs, "curve"), _over_time(found, inputs, "episodes")]
     text = (
         f"The paper's Fig. 6 c, with {inputs} inputs: training goes on while the pole changes from {NOMINAL:g} to "
@@ -140,18 +152,17 @@ def _changes(found: Found, inputs: str) -> Section:
         text,
         tuple(exhibits),
         tuple(make(found, inputs, change) for change in changes for make in (change_table, changed_tests_table)),
-        tuple(verdict for change in changes for verdict in verdicts.after_change(found, inputs, change)),
     )
 
 
-def _over_time(found: Found, inputs: str, metric: str) -> Exhibit:
-    changes = found.changes(inputs)
+def _over_time(found: Results, inputs: str, metric: str) -> Exhibit:
+    changes = changes_of(found, inputs)
     steps = metric == "curve"
     groups = _split(found, inputs)
     figure, axes = panels(len(changes), len(groups), height=2.7, right=1.75, top=0.6)
     for change, row in zip(changes, axes, strict=True):
         for name, group, panel in zip(NAMES, groups, row, strict=False):
-            agents = [agent for agent in group if found.by_seed(inputs, agent, "late", change=change)]
+            agents = [agent for agent in group if by_seed(found, inputs, agent, "late", change=change)]
             panel.set_title(f"{name}, {NOMINAL:g} to {change:g}", pad=18.0)
             panel.set_xlabel("thousand steps since the change" if steps else "episodes since the change")
             panel.set_ylabel("return in training")
@@ -178,41 +189,34 @@ def _draw(panel: Axes, curves: Curves) -> None:
 PUSHES = {"pushes left": ACTIONS[0], "pushes right": ACTIONS[1]}
 
 
-def states_section(found: Found) -> Section:
+def states_section(found: Results) -> Section:
     """A figure and a table for each reading."""
     text = (
         f"The paper's Fig. 6 a and b: positions and angles in 200 test episodes with the nominal pole, {NOMINAL:g}. "
         f"The span is the area of the fewest cells (0.05 m by a quarter of a degree) that hold {SHARE:.0%} of the "
         "states, in metres times degrees.",
     )
-    exhibits = [_exhibit(found, inputs) for inputs in found.inputs if _shown(found, inputs)]
-    told = [over_states(found, inputs, acting) for inputs in found.inputs for acting in ways(found, inputs)]
+    exhibits = [_exhibit(found, inputs) for inputs in inputs_of(found) if _shown(found, inputs)]
     return Section(
         "States visited in tests",
         text,
         tuple(exhibits),
-        tuple(spans_table(found, inputs, acting) for inputs in found.inputs for acting in ways(found, inputs)),
-        tuple(verdict for each in told for verdict in each),
+        tuple(spans_table(found, inputs, acting) for inputs in inputs_of(found) for acting in ways(found, inputs)),
     )
 
 
-def _shown(found: Found, inputs: str) -> list[tuple[str, str]]:
-    """Agent and way of acting of each column; noise only where it makes a difference."""
+def _shown(found: Results, inputs: str) -> list[tuple[str, str]]:
+    """Agent and way of acting of each column; noise only for agents that have it."""
     pairs = [(agent, acting) for agent in PICTURED for acting in ways(found, inputs)]
-    return [
-        (agent, acting)
-        for agent, acting in pairs
-        if found.visits(inputs, agent, acting)
-        and (acting == "greedy" or found.visits(inputs, agent, acting) is not found.visits(inputs, agent, "greedy"))
-    ]
+    return [pair for pair in pairs if visits_of(found, inputs, *pair)]
 
 
-def _exhibit(found: Found, inputs: str) -> Exhibit:
+def _exhibit(found: Results, inputs: str) -> Exhibit:
     shown = _shown(found, inputs)
     figure, axes = panels(2, len(shown), height=2.5, left=0.75, right=0.25, top=0.7)
     for k, (agent, acting) in enumerate(shown):
-        visits = found.visits(inputs, agent, acting)
-        seed = median_seed(found.by_seed(inputs, agent, "span", acting))
+        visits = visits_of(found, inputs, agent, acting)
+        seed = median_seed(by_seed(found, inputs, agent, "span", acting))
         for row, told, of in (
             (axes[0], f"seed {seed}", visits.get(seed, [])),
             (axes[1], f"all seeds ({len(visits)})", [one for each in visits.values() for one in each]),

@@ -1,29 +1,16 @@
-"""The results of the CartPole comparison by seed, and curves over common abscissae."""
+"""Quantities of the CartPole comparison, from its rows: numbers by seed, and curves over common abscissae."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from urbe.paper.cartpole.cells import ALL
-from urbe.paper.cartpole.cells import CELLS as CELLS
-from urbe.paper.cartpole.cells import Row as Row
+from urbe.paper.results import Results
 from urbe.statistics.estimates import Band, mean_band
 from urbe.types import FloatArray
-
-
-class Key(NamedTuple):
-    """What a number is about, apart from the seed; see `Row`."""
-
-    inputs: str
-    agent: str
-    change: float
-    acting: str
-    metric: str
-    at: float
 
 
 class Visits(NamedTuple):
@@ -35,93 +22,87 @@ class Visits(NamedTuple):
     times: float
 
 
-class Found:
-    """All numbers, by what they are about and by seed.
-
-    Args:
-      rows: of any cells.
-    """
-
-    def __init__(self, rows: Iterable[Row]) -> None:
-        self._values: dict[Key, dict[int, float]] = defaultdict(dict)
-        self._visits: dict[tuple[str, str, str], dict[int, list[Visits]]] = defaultdict(lambda: defaultdict(list))
-        for row in rows:
-            if row.metric.startswith("visits-"):
-                seen = Visits(int(row.metric.removeprefix("visits-")), row.at, row.also, row.value)
-                self._visits[row.inputs, row.agent, row.acting][row.seed].append(seen)
-            else:
-                key = Key(row.inputs, row.agent, row.change, row.acting, row.metric, row.at)
-                self._values[key][row.seed] = row.value
-
-    @property
-    def inputs(self) -> list[str]:
-        """The readings there are, raw inputs first."""
-        return sorted({key.inputs for key in self._values})
-
-    def agents(self, inputs: str) -> list[str]:
-        """The agents there are, in the order of `cartpole_cells.ALL`."""
-        present = {key.agent for key in self._values if key.inputs == inputs}
-        return [agent for agent in ALL if agent in present]
-
-    def changes(self, inputs: str) -> list[float]:
-        """Half lengths to which the pole changed."""
-        return sorted({key.change for key in self._values if key.inputs == inputs and key.change})
-
-    def is_noisy(self, inputs: str) -> bool:
-        """Whether any agent was tested with noise."""
-        return any(key.inputs == inputs and key.acting == "noisy" for key in self._values)
-
-    def at(self, inputs: str, metric: str, change: float = 0.0, agent: str | None = None) -> list[float]:
-        """Where there are numbers of a metric, in increasing order."""
-        wanted = (inputs, metric, change)
-        return sorted(
-            {
-                key.at
-                for key in self._values
-                if (key.inputs, key.metric, key.change) == wanted and agent in (None, key.agent)
-            }
-        )
-
-    def by_seed(
-        self, inputs: str, agent: str, metric: str, acting: str = "training", *, change: float = 0.0, at: float = 0.0
-    ) -> dict[int, float]:
-        """The number of each seed; an agent that has no noise acts greedily where noise is asked for."""
-        found = self._values.get(Key(inputs, agent, change, acting, metric, at))
-        if found is None and acting == "noisy":
-            found = self._values.get(Key(inputs, agent, change, "greedy", metric, at))
-        return found or {}
-
-    def seeds(self, inputs: str, agents: Iterable[str]) -> list[int]:
-        """The seeds with which all these agents were run."""
-        common = [set(self.by_seed(inputs, agent, "steps")) for agent in agents]
-        return sorted(set.intersection(*common)) if common else []
-
-    def scores(
-        self,
-        inputs: str,
-        agent: str,
-        metric: str,
-        acting: str = "training",
-        *,
-        seeds: Sequence[int],
-        change: float = 0.0,
-        at: float = 0.0,
-    ) -> FloatArray:
-        """`(n,)` the numbers of some seeds, NaN where there is none."""
-        found = self.by_seed(inputs, agent, metric, acting, change=change, at=at)
-        return np.array([found.get(seed, np.nan) for seed in seeds])
-
-    def visits(self, inputs: str, agent: str, acting: str) -> dict[int, list[Visits]]:
-        """The states visited in tests, by seed; with noise, for an agent that has none, those without."""
-        found = self._visits.get((inputs, agent, acting))
-        if found is None and acting == "noisy":
-            found = self._visits.get((inputs, agent, "greedy"))
-        return found or {}
+def inputs_of(results: Results) -> list[str]:
+    """The readings there are, raw inputs first."""
+    return sorted(results.unique("inputs"))
 
 
-def analyse(rows: Sequence[Row]) -> Found:
-    """The numbers by what they are about."""
-    return Found(rows)
+def agents_of(results: Results, inputs: str) -> list[str]:
+    """The agents there are, in the order of `cells.ALL`; others after them."""
+    present = results.where(inputs=inputs).unique("agent")
+    return [*(agent for agent in ALL if agent in present), *(agent for agent in present if agent not in ALL)]
+
+
+def changes_of(results: Results, inputs: str) -> list[float]:
+    """Half lengths to which the pole changed."""
+    return sorted(change for change in results.where(inputs=inputs).unique("change") if change)
+
+
+def ways(results: Results, inputs: str) -> tuple[str, ...]:
+    """Of acting in tests."""
+    return ("greedy", "noisy") if results.where(inputs=inputs, acting="noisy") else ("greedy",)
+
+
+def places(results: Results, inputs: str, metric: str, change: float = 0.0) -> list[float]:
+    """Where there are numbers of a metric, in increasing order."""
+    return sorted(results.where(inputs=inputs, metric=metric, change=change).unique("at"))
+
+
+def by_seed(
+    results: Results,
+    inputs: str,
+    agent: str,
+    metric: str,
+    acting: str = "training",
+    *,
+    change: float = 0.0,
+    at: float = 0.0,
+) -> dict[int, float]:
+    """The number of each seed; an agent that has no noise acts greedily where noise is asked for."""
+    mine = results.where(inputs=inputs, agent=agent, metric=metric, change=change, at=at)
+    return (mine.where(acting=acting) or mine.where(acting="greedy" if acting == "noisy" else acting)).by("seed")
+
+
+def seeds_of(results: Results, inputs: str, agents: Iterable[str]) -> list[int]:
+    """The seeds with which all these agents were run."""
+    common = [set(by_seed(results, inputs, agent, "steps")) for agent in agents]
+    return sorted(set.intersection(*common)) if common else []
+
+
+def scores(
+    results: Results,
+    inputs: str,
+    agent: str,
+    metric: str,
+    acting: str = "training",
+    *,
+    seeds: Sequence[int],
+    change: float = 0.0,
+    at: float = 0.0,
+) -> FloatArray:
+    """`(n,)` the numbers of some seeds, NaN where there is none."""
+    found = by_seed(results, inputs, agent, metric, acting, change=change, at=at)
+    return np.array([found.get(seed, np.nan) for seed in seeds])
+
+
+def level(
+    results: Results, inputs: str, agent: str, acting: str, lengths: Sequence[float], seeds: Sequence[int]
+) -> FloatArray:
+    """`(n,)` mean test return of each seed over some lengths."""
+    found = [scores(results, inputs, agent, "return", acting, seeds=seeds, at=length) for length in lengths]
+    mean: FloatArray = np.mean(found, axis=0)
+    return mean
+
+
+def visits_of(results: Results, inputs: str, agent: str, acting: str) -> dict[int, list[Visits]]:
+    """The states visited in tests, by seed; empty where they were not kept."""
+    mine = results.where(inputs=inputs, agent=agent, acting=acting)
+    found: dict[int, list[Visits]] = {}
+    for action in (0, 1):
+        rows = mine.where(metric=f"visits-{action}")
+        for seed, *place in zip(*map(rows.column, ("seed", "at", "also", "value")), strict=True):
+            found.setdefault(seed, []).append(Visits(action, *place))
+    return found
 
 
 class Curves(NamedTuple):
@@ -131,28 +112,23 @@ class Curves(NamedTuple):
     of: dict[str, FloatArray]
 
 
-def over_lengths(found: Found, inputs: str, acting: str, agents: Sequence[str]) -> Curves:
+def over_lengths(results: Results, inputs: str, acting: str, agents: Sequence[str]) -> Curves:
     """Test returns over half lengths."""
-    lengths = found.at(inputs, "return")
-    told = {
-        agent: np.stack(
-            [
-                found.scores(inputs, agent, "return", acting, seeds=found.seeds(inputs, [agent]), at=length)
-                for length in lengths
-            ],
-            axis=1,
-        )
-        for agent in agents
-    }
-    return Curves(np.array(lengths), told)
+    lengths = places(results, inputs, "return")
+    lines = {}
+    for agent in agents:
+        seeds = seeds_of(results, inputs, [agent])
+        found = [scores(results, inputs, agent, "return", acting, seeds=seeds, at=length) for length in lengths]
+        lines[agent] = np.stack(found, axis=1)
+    return Curves(np.array(lengths), lines)
 
 
-def around_change(found: Found, inputs: str, metric: str, change: float, agents: Sequence[str]) -> Curves:
+def around_change(results: Results, inputs: str, metric: str, change: float, agents: Sequence[str]) -> Curves:
     """Training returns around a change of the pole, over steps ("curve") or episodes ("episodes") since then.
 
     Points that some agent or seed lacks are left out.
     """
-    of_agents = {agent: _around(found, inputs, metric, change, agent) for agent in agents}
+    of_agents = {agent: _around(results, inputs, metric, change, agent) for agent in agents}
     points = [set(line) for lines in of_agents.values() for line in lines]
     x = sorted(set.intersection(*points)) if points else []
     return Curves(
@@ -160,19 +136,17 @@ def around_change(found: Found, inputs: str, metric: str, change: float, agents:
     )
 
 
-def _around(found: Found, inputs: str, metric: str, change: float, agent: str) -> list[dict[float, float]]:
+def _around(results: Results, inputs: str, metric: str, change: float, agent: str) -> list[dict[float, float]]:
     """For each seed, returns by time since the change."""
-    trained = found.by_seed(inputs, agent, "steps")
-    lines: dict[int, dict[float, float]] = {seed: {} for seed in found.by_seed(inputs, agent, "late", change=change)}
-    for at in found.at(inputs, metric, change, agent):
-        for seed, value in found.by_seed(inputs, agent, metric, change=change, at=at).items():
-            lines[seed][at] = value
-    if metric == "curve":
-        for at in found.at(inputs, metric, 0.0, agent):
-            for seed, value in found.by_seed(inputs, agent, metric, at=at).items():
-                if seed in lines:
-                    lines[seed][at - trained[seed]] = value
-    return list(lines.values())
+    trained = by_seed(results, inputs, agent, "steps")
+    mine = results.where(inputs=inputs, agent=agent, metric=metric)
+    lines = []
+    for seed in by_seed(results, inputs, agent, "late", change=change):
+        line = mine.where(seed=seed, change=change).by("at")
+        if metric == "curve":
+            line |= {at - trained[seed]: value for at, value in mine.where(seed=seed, change=0.0).by("at").items()}
+        lines.append(line)
+    return lines
 
 
 def bands(curves: Curves) -> dict[str, Band]:

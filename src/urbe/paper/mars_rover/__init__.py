@@ -8,21 +8,20 @@ them stand 200 played episodes of the noisy ones, as in the paper, and what exac
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from urbe.paper.chapter import Chapter
 from urbe.paper.mars_rover.cells import CELLS, Row
 
 if TYPE_CHECKING:
+    from urbe.paper.results import Results
     from urbe.report.content import Section
 
 
-def _sections(rows: Sequence[Row]) -> list[Section]:
+def _sections(results: Results) -> list[Section]:
     from urbe.paper.mars_rover.figures import sections
-    from urbe.paper.mars_rover.results import analyse
 
-    return sections(analyse(rows))
+    return sections(results)
 
 
 CHAPTER = Chapter("mars_rover", "Mars Rover", CELLS, Row, "urbe.paper.mars_rover.run", _sections)

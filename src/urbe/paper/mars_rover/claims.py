@@ -1,276 +1,206 @@
-"""The paper's claims about Mars Rover and their verdicts."""
+"""The paper's claims about Mars Rover and their verdicts, under every reading there are results for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
-import numpy as np
-
-from urbe.paper.mars_rover.cells import (
-    CHANGED,
-    EXACT_ROBUST,
-    MISSPECIFIED,
-    NO_SET,
-    NOMINAL,
-    SMALL,
-    WIDE,
+from urbe.paper.mars_rover.cells import CHANGED, EXACT_ROBUST, MISSPECIFIED, NO_SET, NOMINAL, SMALL, WIDE
+from urbe.paper.mars_rover.results import (
+    Reading,
+    find,
+    get,
+    goals,
+    optimum,
+    over_grid,
+    readings_of,
+    returns,
+    waiting,
 )
-from urbe.paper.mars_rover.results import Reading, Result, find, get, optimum, paired, readings_of, waiting
-from urbe.report.content import Outcome, Verdict
-from urbe.report.numbers import decimals, interval_text
-from urbe.statistics.estimates import Interval, mean_interval
+from urbe.paper.results import Results, common_seeds
+from urbe.report.claims import judge
+from urbe.report.content import Verdict
+from urbe.statistics.verdicts import PROBABILITY, Mean, Question, Test
 from urbe.types import FloatArray
-
-
-class Question(NamedTuple):
-    """A quantity per seed, and the number it must exceed, or stay below.
-
-    Attributes:
-      reading: where it is asked.
-      what: names the quantity.
-      samples: `(n,)` one number per seed.
-      number: what it is compared with.
-      below: whether the claim is that it is below.
-      range: what the quantity cannot leave; nor does its interval.
-      after: sentences added to the evidence.
-    """
-
-    reading: Reading
-    what: str
-    samples: FloatArray
-    number: float = 0.0
-    below: bool = False
-    range: tuple[float, float] = (-np.inf, np.inf)
-    after: str = ""
-
-
-def decide(claim: str, source: str, questions: Sequence[Question]) -> Iterator[Verdict]:
-    """One verdict for each question; all share the error."""
-    for question in questions:
-        interval = interval_of(question, len(questions))
-        outcome = compare(question, interval)
-        yield Verdict(claim, outcome, evidence(question, interval), source, question.reading.told)
-
-
-def interval_of(question: Question, comparisons: int) -> Interval:
-    """Student's interval of the mean for one of several comparisons; all there is for a single seed."""
-    samples, (low, high) = np.round(question.samples, 10), question.range  # other orders of sums are no difference
-    if len(samples) < 2:
-        return Interval(float(samples.mean()), low, high)
-    found = mean_interval(samples, confidence=1.0 - 0.05 / comparisons)
-    return Interval(found.estimate, max(found.low, low), min(found.high, high))
-
-
-def compare(question: Question, interval: Interval) -> Outcome:
-    """Holds when all of the interval is on the claimed side; does not when none of it is; ties are on no side."""
-    low, high = (interval.low, interval.high) if not question.below else (-interval.high, -interval.low)
-    number = question.number if not question.below else -question.number
-    return "holds" if low > number else "does not hold" if high <= number else "undecided"
-
-
-def evidence(question: Question, interval: Interval) -> str:
-    """The numbers that decide, in a sentence."""
-    asked = f", asked to be {'below' if question.below else 'above'} {question.number:g}"
-    return f"{question.what} is {shown(interval)}{asked}, {len(question.samples)} seeds.{question.after}"
-
-
-def shown(interval: Interval) -> str:
-    """An interval with decimals that fit its width."""
-    return interval_text(interval, min(decimals([interval]), 4))
-
 
 NAMES = {"dqn": "DQN", "dqn-ube": "DQN-UBE", "dqn-urbe": "DQN-URBE", "calibrated-dqn-urbe": "Calibrated DQN-URBE"}
 
-
-NEVER, GOOD, HIGH, CEILING = 0.05, 0.95, 0.5, 0.99
-
-
-CHANCE = (0.0, 1.0)
-
-
+NEVER, GOOD, HIGH = 0.05, 0.95, 0.5
 BELOW, ABOVE = 0.1, 0.3
 """Where curves that cross near 0.2 must differ."""
 
+SETS, BOTH = (WIDE, SMALL), ("greedy", "noisy")
 
 RULES = (
-    "A quantity is compared with a number by its Student interval over seeds, of differences by seed where two agents "
-    "are compared; intervals of a claim cover together in 95 % of repetitions (Bonferroni over its readings). When all "
-    "of the interval is on the claimed side, the claim holds; when nothing of it is, it does not; else it is "
-    f"undecided. Robust DQN never reaches the goal when it does in less than {NEVER:.0%} of episodes; its return is "
-    f"stable when it falls by less than {NEVER:.0%} of what lies between waiting for 200 steps and the exact optimum. "
-    f"DQN and DQN-UBE are good when they return more than {GOOD:.0%} of the optimum. DQN-URBE is high when it is "
-    "beyond the middle between waiting and the optimum. Sensitivity is the return at 0.005 minus the mean return over "
-    f"the probabilities from {MISSPECIFIED[0]:g} to {MISSPECIFIED[-1]:g}; it is not testable where DQN-URBE is not "
-    "high at 0.005, since who waits has nothing to lose, and undecided where that is. Curves cross near 0.2 when the "
-    f"first is above at {BELOW:g} and below at {ABOVE:g}. More often to the goal is not testable where the other agent "
-    "is within 1 % of what no policy can beat, and the difference is not below zero."
+    f"Robust DQN never reaches the goal when it does in less than {NEVER:.0%} of episodes; its return is stable when "
+    f"it falls by less than {NEVER:.0%} of the distance between waiting for 200 steps and the exact optimum. DQN and "
+    f"DQN-UBE are good when they return more than {GOOD:.0%} of the optimum. DQN-URBE is high when it is beyond the "
+    "middle between waiting and the optimum. Sensitivity is the return at 0.005 minus the mean return over the "
+    f"probabilities from {MISSPECIFIED[0]:g} to {MISSPECIFIED[-1]:g}; the claim about it takes for granted that "
+    "DQN-URBE is high at 0.005, since a policy that waits is trivially insensitive. Curves cross near 0.2 when the "
+    f"first is above at {BELOW:g} and below at {ABOVE:g}."
 )
 
 
-def verdicts(found: Sequence[Result]) -> list[Verdict]:
+def verdicts(results: Results) -> list[Verdict]:
     """On all claims, in the order of the paper; then on ours."""
     return [
-        *_never(found),
-        *_stable(found),
-        *_good(found, "dqn", ("greedy",)),
-        *_good(found, "dqn-ube", ("greedy", "noisy")),
-        *_high(found, "dqn-urbe", "Fig. 3"),
-        *_less_conservative(found),
-        *_less_sensitive(found, "dqn"),
-        *_less_sensitive(found, "dqn-ube"),
-        *_crossing(found),
-        *_most_episodes(found),
-        *_more_often(found),
-        *_high(found, "calibrated-dqn-urbe", ""),
-        *_control(found),
+        *_never(results),
+        *_stable(results),
+        *_good(results, "dqn", ("greedy",)),
+        *_good(results, "dqn-ube", BOTH),
+        *_high(results, "dqn-urbe", "Fig. 3"),
+        *_less_conservative(results),
+        *_less_sensitive(results, "dqn"),
+        *_less_sensitive(results, "dqn-ube"),
+        *_crossing(results),
+        *_most_episodes(results),
+        *_more_often(results),
+        *_high(results, "calibrated-dqn-urbe", ""),
+        *_control(results),
     ]
 
 
-def _advantage(found: Sequence[Result], result: Result) -> FloatArray:
+def _best(results: Results, world: str, p: float = NOMINAL) -> float:
+    """The return that no policy can beat."""
+    return float(returns(optimum(results, world), p)[0])
+
+
+def _ceiling(results: Results, world: str, p: float = NOMINAL) -> float:
+    """The probability of the goal that no policy can beat."""
+    return float(goals(optimum(results, world), p)[0])
+
+
+def _advantage(results: Results, agent: Results, world: str) -> FloatArray:
     """`(n,)` return at the nominal probability, from 0 for waiting to 1 for the optimum."""
-    rest = waiting(result.world)
-    scaled: FloatArray = (result.at(NOMINAL) - rest) / (optimum(found, result.world).at(NOMINAL) - rest)
+    rest = waiting(world)
+    scaled: FloatArray = (returns(agent, NOMINAL) - rest) / (_best(results, world) - rest)
     return scaled
 
 
-def _never(found: Sequence[Result]) -> Iterator[Verdict]:
-    questions = []
-    for reading in readings_of(found, ["robust-dqn"], (WIDE, SMALL), ("greedy",)):
-        (robust,) = get(found, reading, "robust-dqn")
-        goal = robust.goal_at(NOMINAL)
-        exact = find(found, reading.world, reading.members, EXACT_ROBUST, "greedy")
-        ideal = "" if exact is None else f" Exact robust planning has {exact.goal_at(NOMINAL).mean():.3f}."
-        questions.append(Question(reading, "Its chance of the goal", goal, NEVER, True, CHANCE, ideal))
-    yield from decide("Robust DQN never reaches the goal, even on the nominal model.", "Fig. 3", questions)
+def _never(results: Results) -> list[Verdict]:
+    tests = []
+    for reading in readings_of(results, ["robust-dqn"], SETS, ("greedy",)):
+        (robust,) = get(results, reading, "robust-dqn")
+        exact = find(results, reading.world, reading.members, EXACT_ROBUST, "greedy")
+        note = f"Exact robust planning has {goals(exact, NOMINAL).mean():.3f}." if exact else ""
+        asked = Question("Its probability of the goal", Mean(goals(robust, NOMINAL), PROBABILITY), NEVER, "below")
+        tests.append(Test([asked], reading=reading.told, note=note))
+    return judge("Robust DQN never reaches the goal, even on the nominal model.", tests, source="Fig. 3")
 
 
-def _stable(found: Sequence[Result]) -> Iterator[Verdict]:
-    questions = []
-    for reading in readings_of(found, ["robust-dqn"], (WIDE, SMALL), ("greedy",)):
-        (robust,) = get(found, reading, "robust-dqn")
-        scale = float(optimum(found, reading.world).at(NOMINAL)[0]) - waiting(reading.world)
-        fall = (robust.at(NOMINAL) - robust.returns.min(axis=1)) / scale
-        questions.append(Question(reading, "The share by which it falls", fall, NEVER, True, (0.0, np.inf)))
-    yield from decide("The return of robust DQN is stable over failure probabilities.", "Fig. 3", questions)
+def _stable(results: Results) -> list[Verdict]:
+    tests = []
+    for reading in readings_of(results, ["robust-dqn"], SETS, ("greedy",)):
+        (robust,) = get(results, reading, "robust-dqn")
+        scale = _best(results, reading.world) - waiting(reading.world)
+        fall = (returns(robust, NOMINAL) - over_grid(robust, "return").min(axis=1)) / scale
+        asked = Question("The share by which it falls", Mean(fall, (0.0, float("inf"))), NEVER, "below")
+        tests.append(Test([asked], reading=reading.told))
+    return judge("The return of robust DQN is stable over failure probabilities.", tests, source="Fig. 3")
 
 
-def _good(found: Sequence[Result], agent: str, ways: Sequence[str]) -> Iterator[Verdict]:
-    questions = []
-    for reading in readings_of(found, [agent], (NO_SET,), ways):
-        (result,) = get(found, reading, agent)
-        best = float(optimum(found, reading.world).at(NOMINAL)[0])
-        told = f" Exact optimum: {best:.4f}."
-        questions.append(Question(reading, "Its share of the optimum", result.at(NOMINAL) / best, GOOD, after=told))
-    yield from decide(f"{NAMES[agent]} performs well on the nominal model.", "Fig. 3", questions)
+def _good(results: Results, agent: str, ways: Sequence[str]) -> list[Verdict]:
+    tests = []
+    for reading in readings_of(results, [agent], (NO_SET,), ways):
+        (mine,) = get(results, reading, agent)
+        best = _best(results, reading.world)
+        asked = Question("Its share of the optimum", Mean(returns(mine, NOMINAL) / best), GOOD)
+        tests.append(Test([asked], reading=reading.told, note=f"Exact optimum: {best:.4f}."))
+    return judge(f"{NAMES[agent]} performs well on the nominal model.", tests, source="Fig. 3")
 
 
-def _high(found: Sequence[Result], agent: str, source: str) -> Iterator[Verdict]:
-    questions = []
-    for reading in readings_of(found, [agent], (WIDE, SMALL), ("greedy", "noisy")):
-        (result,) = get(found, reading, agent)
-        told = f" Its return is {result.at(NOMINAL).mean():.3f}."
-        questions.append(
-            Question(reading, "Its place between waiting and the optimum", _advantage(found, result), HIGH, after=told)
-        )
-    yield from decide(f"{NAMES[agent]} reaches a high return on the nominal model.", source, questions)
+def _high(results: Results, agent: str, source: str) -> list[Verdict]:
+    tests = []
+    for reading in readings_of(results, [agent], SETS, BOTH):
+        (mine,) = get(results, reading, agent)
+        note = f"It returns {_mean(returns(mine, NOMINAL)):.3f}; no policy returns more than "
+        note += f"{_best(results, reading.world):.4f}."
+        tests.append(Test([_is_high(results, mine, reading)], reading=reading.told, note=note))
+    return judge(f"{NAMES[agent]} reaches a high return on the nominal model.", tests, source=source)
 
 
-def _less_conservative(found: Sequence[Result]) -> Iterator[Verdict]:
-    questions = []
-    for reading in readings_of(found, ["dqn-urbe", "robust-dqn"], (WIDE, SMALL), ("greedy", "noisy")):
-        ours, robust = get(found, reading, "dqn-urbe", "robust-dqn")
-        questions.append(Question(reading, f"The difference of {_both(ours, robust, NOMINAL)}", _gap(ours, robust)))
+def _is_high(results: Results, agent: Results, reading: Reading) -> Question:
+    name = "Its return, from 0 for waiting to 1 for the optimum,"
+    return Question(name, Mean(_advantage(results, agent, reading.world)), HIGH)
+
+
+def _less_conservative(results: Results) -> list[Verdict]:
+    tests = []
+    for reading in readings_of(results, ["dqn-urbe", "robust-dqn"], SETS, BOTH):
+        both = get(results, reading, "dqn-urbe", "robust-dqn")
+        tests.append(Test([_difference(both)], reading=reading.told))
     claim = "DQN-URBE is less conservative than robust DQN: it returns more on the nominal model."
-    yield from decide(claim, "Fig. 3", questions)
+    return judge(claim, tests, source="Fig. 3")
 
 
-def _less_sensitive(found: Sequence[Result], other: str) -> Iterator[Verdict]:
-    readings = list(readings_of(found, ["dqn-urbe", other], (WIDE, SMALL), ("greedy", "noisy")))
-    claim = f"DQN-URBE is less sensitive to increasing failure probabilities than {NAMES[other]}."
-    for reading in readings:
-        ours, theirs = get(found, reading, "dqn-urbe", other)
-        lost = [each.at(NOMINAL) - sum(each.at(p) for p in MISSPECIFIED) / len(MISSPECIFIED) for each in (ours, theirs)]
-        high = Question(reading, "", _advantage(found, ours), HIGH)
-        told = f" It loses {_mean(lost[0]):.3f}, {NAMES[other]} {_mean(lost[1]):.3f}."
-        travels = compare(high, interval_of(high, len(readings)))
-        told += {
-            "does not hold": " It is not high on the nominal model, and who waits has nothing to lose.",
-            "undecided": " Whether it is high on the nominal model is undecided, and who waits has nothing to lose.",
-        }.get(travels, "")
-        question = Question(reading, "What it loses less", lost[1] - lost[0], after=told)
-        interval = interval_of(question, len(readings))
-        outcome = compare(question, interval)
-        if travels != "holds":
-            outcome = "not testable" if travels == "does not hold" else "undecided"
-        yield Verdict(claim, outcome, evidence(question, interval), "Fig. 3", reading.told)
-
-
-def _crossing(found: Sequence[Result]) -> Iterator[Verdict]:
-    readings = list(readings_of(found, ["dqn-ube", "robust-dqn"], (WIDE, SMALL), ("greedy", "noisy")))
-    claim = "DQN-UBE returns more than robust DQN at low failure probabilities and less above about 0.2."
-    for reading in readings:
-        ours, robust = get(found, reading, "dqn-ube", "robust-dqn")
-        sides = [
-            Question(reading, "", a - b)
-            for a, b in ((ours.at(BELOW), robust.at(BELOW)), (robust.at(ABOVE), ours.at(ABOVE)))
+def _less_sensitive(results: Results, other: str) -> list[Verdict]:
+    tests = []
+    for reading in readings_of(results, ["dqn-urbe", other], SETS, BOTH):
+        ours, theirs = get(results, reading, "dqn-urbe", other)
+        lost = [
+            returns(each, NOMINAL) - sum(returns(each, p) for p in MISSPECIFIED) / len(MISSPECIFIED)
+            for each in (ours, theirs)
         ]
-        before, after = (interval_of(side, 2 * len(readings)) for side in sides)
-        outcomes = {compare(sides[0], before), compare(sides[1], after)}
-        outcome: Outcome = next(each for each in ("does not hold", "undecided", "holds") if each in outcomes)
-        told = (
-            f"DQN-UBE minus robust DQN is {shown(before)} at {BELOW:g}; robust DQN minus DQN-UBE is {shown(after)} at "
-            f"{ABOVE:g}, {len(ours.seeds)} seeds."
-        )
-        yield Verdict(claim, outcome, told, "Fig. 3", reading.told)
+        note = f"It loses {_mean(lost[0]):.3f}, {NAMES[other]} {_mean(lost[1]):.3f}."
+        asked = Question("What it loses less", Mean(lost[1] - lost[0]))
+        tests.append(Test([asked], [_is_high(results, ours, reading)], reading.told, note))
+    claim = f"DQN-URBE is less sensitive to increasing failure probabilities than {NAMES[other]}."
+    return judge(claim, tests, source="Fig. 3")
 
 
-def _most_episodes(found: Sequence[Result]) -> Iterator[Verdict]:
-    questions = []
-    for reading in readings_of(found, ["dqn-urbe"], (WIDE, SMALL), ("greedy", "noisy")):
-        (result,) = get(found, reading, "dqn-urbe")
-        told = f" No policy has more than {float(optimum(found, reading.world).goal_at(NOMINAL)[0]):.3f}."
-        questions.append(Question(reading, "Its chance of the goal", result.goal_at(NOMINAL), 0.5, False, CHANCE, told))
-    yield from decide("On the nominal model DQN-URBE reaches the goal in most episodes.", "Fig. 4", questions)
+def _crossing(results: Results) -> list[Verdict]:
+    tests = []
+    for reading in readings_of(results, ["dqn-ube", "robust-dqn"], SETS, BOTH):
+        ours, robust = get(results, reading, "dqn-ube", "robust-dqn")
+        questions = [
+            Question(f"DQN-UBE minus robust DQN at {BELOW:g}", Mean(returns(ours, BELOW) - returns(robust, BELOW))),
+            Question(f"Robust DQN minus DQN-UBE at {ABOVE:g}", Mean(returns(robust, ABOVE) - returns(ours, ABOVE))),
+        ]
+        tests.append(Test(questions, reading=reading.told))
+    claim = "DQN-UBE returns more than robust DQN at low failure probabilities and less above about 0.2."
+    return judge(claim, tests, source="Fig. 3")
 
 
-def _more_often(found: Sequence[Result]) -> Iterator[Verdict]:
-    readings = list(readings_of(found, ["dqn-urbe", "dqn-ube"], (WIDE, SMALL), ("greedy", "noisy")))
+def _most_episodes(results: Results) -> list[Verdict]:
+    tests = []
+    for reading in readings_of(results, ["dqn-urbe"], SETS, BOTH):
+        (mine,) = get(results, reading, "dqn-urbe")
+        note = f"No policy has more than {_ceiling(results, reading.world):.3f}."
+        asked = Question("Its probability of the goal", Mean(goals(mine, NOMINAL), PROBABILITY), 0.5)
+        tests.append(Test([asked], reading=reading.told, note=note))
+    return judge("On the nominal model DQN-URBE reaches the goal in most episodes.", tests, source="Fig. 4")
+
+
+def _more_often(results: Results) -> list[Verdict]:
+    tests = []
+    for reading in readings_of(results, ["dqn-urbe", "dqn-ube"], SETS, BOTH):
+        ours, theirs = (goals(each, CHANGED) for each in get(results, reading, "dqn-urbe", "dqn-ube"))
+        ceiling = _ceiling(results, reading.world, CHANGED)
+        name = f"The difference of their probabilities ({ours.mean():.4f} and {theirs.mean():.4f})"
+        asked = Question(name, Mean(ours - theirs, (-1.0, 1.0)))
+        note = f"No policy has more than {ceiling:.4f}."
+        tests.append(Test([asked], reading=reading.told, note=note))
     claim = f"At a failure probability of {CHANGED:g} DQN-URBE reaches the goal more often than DQN-UBE."
-    for reading in readings:
-        ours, theirs = (each.goal_at(CHANGED) for each in get(found, reading, "dqn-urbe", "dqn-ube"))
-        ceiling = float(optimum(found, reading.world).goal_at(CHANGED)[0])
-        told = f" No policy has more than {ceiling:.4f}."
-        what = f"The difference of their chances ({ours.mean():.4f} and {theirs.mean():.4f})"
-        question = Question(reading, what, ours - theirs, 0.0, False, (-1.0, 1.0), told)
-        interval = interval_of(question, len(readings))
-        outcome = compare(question, interval)
-        if outcome != "holds" and interval.high >= 0.0 and theirs.mean() >= CEILING * ceiling:
-            outcome, question = "not testable", question._replace(after=f"{told} DQN-UBE is already there.")
-        yield Verdict(claim, outcome, evidence(question, interval), "Fig. 4", reading.told)
+    return judge(claim, tests, source="Fig. 4")
 
 
-def _control(found: Sequence[Result]) -> Iterator[Verdict]:
+def _control(results: Results) -> list[Verdict]:
     """Whether any noise would have done as well as that of the head."""
-    questions = []
-    for reading in readings_of(found, ["dqn-urbe"], (WIDE, SMALL), ("noisy",)):
-        (ours,) = get(found, reading, "dqn-urbe")
-        other = find(found, reading.world, reading.members, "robust-dqn-epsilon", "epsilon")
-        if other is not None:
-            both = paired(ours, other)
-            questions.append(Question(reading, f"The difference of {_both(*both, NOMINAL)}", _gap(*both)))
-    claim = "DQN-URBE returns more on the nominal model than robust DQN with a tenth of random actions."
-    yield from decide(claim, "", questions)
+    tests = []
+    for reading in readings_of(results, ["dqn-urbe"], SETS, ("noisy",)):
+        (ours,) = get(results, reading, "dqn-urbe")
+        other = find(results, reading.world, reading.members, "robust-dqn-epsilon", "epsilon")
+        if other:
+            tests.append(Test([_difference(common_seeds(ours, other))], reading=reading.told))
+    return judge("DQN-URBE returns more on the nominal model than robust DQN with a tenth of random actions.", tests)
+
+
+def _difference(both: Iterable[Results]) -> Question:
+    first, second = (returns(each, NOMINAL) for each in both)
+    return Question(
+        f"The difference of their returns ({_mean(first):.3f} and {_mean(second):.3f})", Mean(first - second)
+    )
 
 
 def _mean(samples: FloatArray) -> float:
     return round(float(samples.mean()), 9) + 0.0  # never minus zero
-
-
-def _gap(first: Result, second: Result) -> FloatArray:
-    difference: FloatArray = first.at(NOMINAL) - second.at(NOMINAL)
-    return difference
-
-
-def _both(first: Result, second: Result, p: float) -> str:
-    return f"their returns ({first.at(p).mean():.3f} and {second.at(p).mean():.3f})"

@@ -11,6 +11,7 @@ from urbe.paper.mars_rover.cells import (
     EPSILON,
     EXACT_ROBUST,
     GRID,
+    NO_SET,
     NOMINAL,
     OPTIMUM,
     QUICK_SEEDS,
@@ -23,7 +24,8 @@ from urbe.paper.mars_rover.cells import (
 )
 from urbe.paper.mars_rover.claims import RULES, verdicts
 from urbe.paper.mars_rover.maps import map_exhibits
-from urbe.paper.mars_rover.results import Result, find, optimum, waiting
+from urbe.paper.mars_rover.results import find, goals, optimum, over_grid, returns, training, waiting
+from urbe.paper.results import Results
 from urbe.report.content import Exhibit, Facts, Section, Table
 from urbe.report.curves import draw_bands, mark_changes
 from urbe.report.dots import ROW, draw_dots
@@ -32,7 +34,9 @@ from urbe.report.numbers import interval_column
 from urbe.report.panels import panels
 from urbe.rng import stream
 from urbe.statistics.bootstrap import RESAMPLES, resample_shares
-from urbe.statistics.estimates import Band, Interval, mean_interval
+from urbe.statistics.estimates import Band, Interval
+from urbe.statistics.verdicts import PROBABILITY, Mean
+from urbe.types import FloatArray
 
 GREEDY = ("dqn", "robust-dqn", "dqn-ube", "dqn-urbe")
 
@@ -46,16 +50,13 @@ NOISY = (
 )
 
 
-NOMINALLY = (*GREEDY, "calibrated-dqn-urbe", "dqn-epsilon", "robust-dqn-epsilon")
-
-
-def sections(found: Sequence[Result]) -> list[Section]:
+def sections(found: Results) -> list[Section]:
     """The verdicts, then a section for each world."""
     with styled():
-        return [_verdicts(found), *(_world(found, world) for world in dict.fromkeys(each.world for each in found))]
+        return [_verdicts(found), *(_world(found, world) for world in found.unique("world"))]
 
 
-def _verdicts(found: Sequence[Result]) -> Section:
+def _verdicts(found: Results) -> Section:
     harsh = WORLDS["harsh"]
     text = (
         "A rover starts in the upper left of a grid of ten by ten cells and shall reach the lower right corner within "
@@ -82,19 +83,18 @@ def _verdicts(found: Sequence[Result]) -> Section:
     return Section("Verdicts", text, verdicts=tuple(verdicts(found)), facts=_facts(found))
 
 
-def _facts(found: Sequence[Result]) -> Facts:
-    learned = [result for result in found if len(result.episodes)]
-    seeds = sorted({seed for result in learned for seed in result.seeds})
-    steps = sorted({int(step) for result in learned for step in result.steps})
-    episodes = np.concatenate([result.episodes for result in learned])
+def _facts(found: Results) -> Facts:
+    seeds = sorted(found.where(metric="steps").unique("seed"))
+    steps = sorted(map(int, set(found.where(metric="steps").column("value"))))
+    episodes = found.where(metric="episodes").column("value")
     numbers = ", ".join(map(str, seeds))
     return (
         ("Replicates", f"{len(seeds)} seeds for each agent and reading: {numbers}"),
         ("Tuning", _tuning(seeds)),
         (
             "Training",
-            f"{' or '.join(map(str, steps))} steps, in which agents finished {episodes.min():.0f} to "
-            f"{episodes.max():.0f} episodes; the paper has 3000 episodes, at most 600000 steps",
+            f"{' or '.join(map(str, steps))} steps, in which agents finished {min(episodes):.0f} to "
+            f"{max(episodes):.0f} episodes; the paper has 3000 episodes, at most 600000 steps",
         ),
         ("Bands", f"95 % percentile bootstrap over seeds of the mean ({RESAMPLES} resamples), point by point"),
         ("Test episodes", _played(found)),
@@ -111,30 +111,33 @@ def _tuning(seeds: Sequence[int]) -> str:
     )
 
 
-def _played(found: Sequence[Result]) -> str:
+def _played(found: Results) -> str:
     """How far the played episodes are from what was computed."""
-    noisy = [result for result in found if result.sampled.size]
-    if not noisy:
+    keys = ("world", "members", "agent", "seed", "at")
+    played = found.where(metric="sampled")
+    if not played:
         return "none played; expectations are exact"
-    off = np.sqrt(np.mean(np.concatenate([(each.sampled - each.returns).ravel() for each in noisy]) ** 2))
-    error = np.sqrt(np.mean(np.concatenate([each.error.ravel() for each in noisy]) ** 2))
+    computed = found.where(metric="return", acting="noisy", agent=played.unique("agent"))
+    off = np.sqrt(np.nanmean((played.pivot(*keys) - computed.pivot(*keys)) ** 2))
+    error = np.sqrt(np.mean(np.square(found.where(metric="sampled error").column("value"))))
     return (
         f"Expectations are computed. Means of {TEST_EPISODES} played ones, noisy test policies, are {off:.3f} away "
         f"from them (root mean square); their standard error is {error:.3f}"
     )
 
 
-def _world(found: Sequence[Result], world: str) -> Section:
-    here = [result for result in found if result.world == world]
-    sets = [members for members in (WIDE, SMALL) if any(result.members == members for result in here)]
+def _world(found: Results, world: str) -> Section:
+    here = found.where(world=world)
+    sets = [members for members in (WIDE, SMALL) if members in here.unique("members")]
     told = WORLDS[world].told
     best = optimum(found, world)
     text = (
-        f"Waiting returns {waiting(world):.3f}. At {NOMINAL:g} no policy returns more than {best.at(NOMINAL)[0]:.4f} "
-        f"or reaches the goal more often than {best.goal_at(NOMINAL)[0]:.4f}; at {CHANGED:g}, more than "
-        f"{best.at(CHANGED)[0]:.4f} and {best.goal_at(CHANGED)[0]:.4f}.",
+        f"Waiting returns {waiting(world):.3f}. At {NOMINAL:g} no policy returns more than "
+        f"{returns(best, NOMINAL)[0]:.4f} or reaches the goal more often than {goals(best, NOMINAL)[0]:.4f}; at "
+        f"{CHANGED:g}, more than "
+        f"{returns(best, CHANGED)[0]:.4f} and {goals(best, CHANGED)[0]:.4f}.",
     )
-    returns = Exhibit(
+    curves = Exhibit(
         f"returns-{world}",
         _returns(here, world, sets),
         f"Test return over the failure probability, from 0 to 0.5, of every agent; {told}. " + _words(here, sets),
@@ -151,21 +154,21 @@ def _world(found: Sequence[Result], world: str) -> Section:
         f"noise, all others with {EPSILON:g} of random actions. Rules: waiting, and the optimum.",
     )
     maps = [exhibit for members in sets for exhibit in map_exhibits(here, world, members)]
-    return Section(f"{told[0].upper()}{told[1:]}", text, (returns, nominal, *maps), (_table(here, world),))
+    return Section(f"{told[0].upper()}{told[1:]}", text, (curves, nominal, *maps), (_table(here, world),))
 
 
-def _words(here: Sequence[Result], sets: Sequence[str]) -> str:
+def _words(here: Results, sets: Sequence[str]) -> str:
     """What the lines show at the nominal and at the changed probability."""
     parts = []
-    for result in here:
-        if result.agent in GREEDY and result.acting == "greedy" and result.members in (*sets, "none"):
-            of = "" if result.members == "none" else f" ({set_told(WORLDS[result.world], result.members)})"
-            nominal, changed = result.at(NOMINAL).mean(), result.at(CHANGED).mean()
-            parts.append(f"{result.agent}{of} {nominal:.2f} at {NOMINAL:g} and {changed:.2f} at {CHANGED:g}")
+    chosen = here.where(agent=GREEDY, acting="greedy", members=(*sets, NO_SET))
+    for (world, members, agent), result in chosen.groups("world", "members", "agent"):
+        of = "" if members == NO_SET else f" ({set_told(WORLDS[world], members)})"
+        nominal, changed = returns(result, NOMINAL).mean(), returns(result, CHANGED).mean()
+        parts.append(f"{agent}{of} {nominal:.2f} at {NOMINAL:g} and {changed:.2f} at {CHANGED:g}")
     return "Greedily: " + "; ".join(parts) + "."
 
 
-def _returns(here: Sequence[Result], world: str, sets: Sequence[str]) -> Figure:
+def _returns(here: Results, world: str, sets: Sequence[str]) -> Figure:
     figure, axes = panels(len(sets), 2, height=3.1, left=0.8, right=1.75, top=0.75)
     for members, (left, right) in zip(sets, axes, strict=True):
         greedy = [find(here, world, members, agent, "greedy") for agent in (*GREEDY, OPTIMUM, EXACT_ROBUST)]
@@ -176,22 +179,21 @@ def _returns(here: Sequence[Result], world: str, sets: Sequence[str]) -> Figure:
             panel.set_title(f"{name}, {what}", pad=22.0)
             panel.set_xlabel("failure probability")
             panel.set_ylabel("test return")
-            draw_bands(panel, np.array(GRID), {each.agent: band(each) for each in results if each is not None})
+            draw_bands(panel, np.array(GRID), {each.one("agent"): band(each) for each in results if each})
             mark_changes(panel, (NOMINAL, CHANGED), (f"{NOMINAL:g}", f"{CHANGED:g}"))
     return figure
 
 
-def _nominal(here: Sequence[Result], world: str, sets: Sequence[str], best: Result) -> Figure:
+def _nominal(here: Results, world: str, sets: Sequence[str], best: Results) -> Figure:
     """Where curves cannot be told apart, dots can."""
-    everyone = [each.agent for each in here if each.agent not in (OPTIMUM, EXACT_ROBUST)]
-    agents = [agent for agent in NOMINALLY if agent in everyone]
+    agents = [agent for agent in here.unique("agent") if agent not in (OPTIMUM, EXACT_ROBUST)]
     figure, axes = panels(len(sets), 2, height=ROW * (len(agents) + 1), left=1.7, right=0.6, top=0.7)
-    ends = (waiting(world), float(best.at(NOMINAL)[0]))
+    ends = (waiting(world), float(returns(best, NOMINAL)[0]))
     found = {}
     for members, row in zip(sets, axes, strict=True):
         for panel, what in zip(row, ("greedy", "noisy and epsilon"), strict=True):
             ways = ("greedy",) if what == "greedy" else ("noisy", "epsilon")
-            found[panel] = {a: r for a in agents for w in ways if (r := find(here, world, members, a, w)) is not None}
+            found[panel] = {a: r for a in agents for w in ways if (r := find(here, world, members, a, w))}
             panel.set_title(f"{set_told(WORLDS[world], members)}, {what}", pad=22.0)
             panel.set_xlabel(f"test return at {NOMINAL:g}")
     dots = {panel: {a: at_nominal(r) for a, r in shown.items()} for panel, shown in found.items()}
@@ -204,41 +206,50 @@ def _nominal(here: Sequence[Result], world: str, sets: Sequence[str], best: Resu
     return figure
 
 
-def at_nominal(result: Result) -> Interval:
+def at_nominal(result: Results) -> Interval:
     """The band at the nominal probability."""
     return Interval(*(float(line[GRID.index(NOMINAL)]) for line in band(result)))
 
 
-def band(result: Result) -> Band:
+def band(result: Results) -> Band:
     """Mean return over seeds at each point of the grid, and its bootstrap interval, 95 %, point by point."""
-    rng = stream(0, "mars rover band", result.world, result.members, result.agent, result.acting)
-    shares = resample_shares(len(result.seeds), rng, RESAMPLES, len(GRID))
-    low, high = np.quantile(np.concatenate([each @ result.returns for each in shares]), (0.025, 0.975), axis=0)
-    return Band(result.returns.mean(axis=0), low, high)
+    names = ("world", "members", "agent", "acting")
+    rng = stream(0, "mars rover band", *(result.one(name) for name in names))
+    values = over_grid(result, "return")
+    shares = resample_shares(len(values), rng, RESAMPLES, len(GRID))
+    low, high = np.quantile(np.concatenate([each @ values for each in shares]), (0.025, 0.975), axis=0)
+    return Band(values.mean(axis=0), low, high)
 
 
-def _table(here: Sequence[Result], world: str) -> Table:
-    learned = [result for result in here if result.agent not in (OPTIMUM, EXACT_ROBUST)]
+def _table(here: Results, world: str) -> Table:
+    tested = here.where(acting=("greedy", "noisy", "epsilon"), metric=("return", "goal", "flipped"))
+    learned = [
+        (names, result)
+        for names, result in tested.groups("agent", "members", "acting")
+        if names[0] not in (OPTIMUM, EXACT_ROBUST)
+    ]
     columns = [
-        interval_column([_interval(column) for column in each], most=3)
-        for each in (
-            [result.at(NOMINAL) for result in learned],
-            [result.at(CHANGED) for result in learned],
-            [result.goal_at(NOMINAL) for result in learned],
-            [result.goal_at(CHANGED) for result in learned],
-            [result.flipped for result in learned],
-            [result.episodes for result in learned],
+        interval_column([_interval(samples(result), *within) for _, result in learned], most=3)
+        for samples, within in (
+            (lambda result: returns(result, NOMINAL), ()),
+            (lambda result: returns(result, CHANGED), ()),
+            (lambda result: goals(result, NOMINAL), (PROBABILITY,)),
+            (lambda result: goals(result, CHANGED), (PROBABILITY,)),
+            (lambda result: result.where(metric="flipped").pivot("seed"), (PROBABILITY,)),
+            (lambda result: training(here, result, "episodes"), ()),
         )
     ]
     head = ("agent", "set", "test policy", f"return at {NOMINAL:g}", f"at {CHANGED:g}", f"goal at {NOMINAL:g}",
             f"at {CHANGED:g}", "not greedy", "training episodes")  # fmt: skip
     rows = tuple(
-        (r.agent, set_told(WORLDS[world], r.members), r.acting, *(column[i] for column in columns))
-        for i, r in enumerate(learned)
+        (agent, set_told(WORLDS[world], members), acting, *(column[i] for column in columns))
+        for i, ((agent, members, acting), _) in enumerate(learned)
     )
-    title = "Expected return, chance of the goal, share of actions that are not greedy, with 95 % intervals over seeds"
+    title = (
+        "Expected return, probability of the goal, share of actions that are not greedy, with 95 % intervals over seeds"
+    )
     return Table(title, head, rows)
 
 
-def _interval(samples: np.ndarray) -> Interval | None:
-    return mean_interval(samples) if len(samples) > 1 else None
+def _interval(samples: FloatArray, within: tuple[float, float] = (-np.inf, np.inf)) -> Interval | None:
+    return Mean(samples, within).interval(0.95)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from urbe.paper.mars_rover.cells import CHANGED, NOMINAL, WORLDS, set_told
-from urbe.paper.mars_rover.results import HEADS, Result, find
+from urbe.paper.mars_rover.results import HEADS, find, visits
+from urbe.paper.results import Results
 from urbe.report.content import Exhibit
 from urbe.report.figures import Figure
 from urbe.report.heatmaps import Zone, draw_heatmap, draw_key
@@ -29,17 +30,17 @@ OTHERS = (("dqn", NOMINAL), ("dqn-ube", NOMINAL), ("dqn", CHANGED), ("robust-dqn
 _SIDE, _ABOVE, _BELOW, _KEY = 2.0, 0.75, 0.3, 0.3  # inches
 
 
-def map_exhibits(found: Sequence[Result], world: str, members: str) -> list[Exhibit]:
+def map_exhibits(found: Results, world: str, members: str) -> list[Exhibit]:
     """One figure for each test policy; the noisy one shows the agents that have noise."""
     exhibits = []
     for acting in ("greedy", "noisy"):
         wanted = [panel for panel in (*PAPER, *OTHERS) if acting == "greedy" or panel[0] in HEADS]
         chosen = [(find(found, world, members, agent, acting), p) for agent, p in wanted]
-        shown = [(result, p) for result, p in chosen if result is not None and result.visits]
-        if not any(result.members == members for result, _ in shown):  # nothing here that depends on the set
+        shown = [(result, p) for result, p in chosen if result.where(metric="visits")]
+        if not any(result.one("members") == members for result, _ in shown):  # nothing here that depends on the set
             continue
         told = f"{WORLDS[world].told}, {set_told(WORLDS[world], members)}, {acting} test policy"
-        ends = "; ".join(f"{result.agent} at {p:g} {_ending(result, p)}" for result, p in shown)
+        ends = "; ".join(f"{result.one('agent')} at {p:g} {_ending(result, p)}" for result, p in shown)
         exhibits.append(
             Exhibit(
                 f"visits-{world}-{members}-{acting}",
@@ -53,19 +54,19 @@ def map_exhibits(found: Sequence[Result], world: str, members: str) -> list[Exhi
     return exhibits
 
 
-def shares(result: Result, p: float) -> FloatArray:
+def shares(result: Results, p: float) -> FloatArray:
     """`(10, 10)` share of the visits to cells that each cell has; the wreck is no cell."""
-    cells = result.visits[p][: SIZE * SIZE].reshape(SIZE, SIZE)
+    cells = visits(result, p)[: SIZE * SIZE].reshape(SIZE, SIZE)
     scaled: FloatArray = cells / cells.sum()
     return scaled
 
 
-def _ending(result: Result, p: float) -> str:
-    goal, wreck = result.visits[p][SIZE * SIZE - 1], result.visits[p][SIZE * SIZE]
+def _ending(result: Results, p: float) -> str:
+    goal, wreck = visits(result, p)[-2:]
     return f"goal {goal:.0%}, wrecked {wreck:.0%}, out of time {max(1.0 - goal - wreck, 0.0):.0%}"
 
 
-def _draw(shown: Sequence[tuple[Result, float]], lettered: bool) -> Figure:
+def _draw(shown: Sequence[tuple[Results, float]], lettered: bool) -> Figure:
     rows = -(-len(shown) // 4)
     height = rows * (_ABOVE + _SIDE + _BELOW) + _KEY
     figure = Figure(figsize=(WIDTH, height))
@@ -76,7 +77,7 @@ def _draw(shown: Sequence[tuple[Result, float]], lettered: bool) -> Figure:
         place = (column * across + 0.5 * (across - _SIDE), bottom, _SIDE, _SIDE)
         axes = figure.add_axes(tuple(np.array(place) / (WIDTH, height, WIDTH, height)))
         letter = f"({'abcd'[k]}) " if lettered and k < 4 else ""
-        axes.set_title(f"{letter}{result.agent}, p = {p:g}", pad=30.0)
+        axes.set_title(f"{letter}{result.one('agent')}, p = {p:g}", pad=30.0)
         axes.annotate(
             _ending(result, p).replace(", out", ",\nout"),
             xy=(1.0, 1.0), xycoords="axes fraction", xytext=(0.0, 3.0), textcoords="offset points",

@@ -1,103 +1,18 @@
-"""The results of the Mars Rover comparison by agent and test policy, and the readings they answer."""
+"""Quantities of the Mars Rover comparison, from its rows; and the readings under which it has them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from urbe.paper.mars_rover.cells import CHANGED, GRID, NO_SET, NOMINAL, OPTIMUM, WORLDS, set_told
+from urbe.paper.mars_rover.cells import NO_SET, OPTIMUM, WORLDS, set_told
+from urbe.paper.results import Results, common_seeds
 from urbe.types import FloatArray
-
-if TYPE_CHECKING:
-    from urbe.paper.mars_rover.cells import Row
 
 N_STATES = 101
 """Cells of the grid, and the wreck."""
-
-
-class Result(NamedTuple):
-    """One agent with one test policy in one world, over its seeds; arrays have seeds first, then `GRID`.
-
-    Attributes:
-      seeds: in increasing order.
-      returns, goal: `(n, P)`.
-      visits: at the nominal and at the changed probability, the mean over seeds `(S,)`; empty where not kept.
-      flipped, steps, episodes, largest: `(n,)` see `Row`; empty where there are none.
-      sampled, error: `(n, P)` of the played episodes; empty where none were.
-    """
-
-    world: str
-    members: str
-    agent: str
-    acting: str
-    seeds: tuple[int, ...]
-    returns: FloatArray
-    goal: FloatArray
-    visits: dict[float, FloatArray]
-    flipped: FloatArray
-    steps: FloatArray
-    episodes: FloatArray
-    largest: FloatArray
-    sampled: FloatArray
-    error: FloatArray
-
-    def at(self, p: float) -> FloatArray:
-        """`(n,)` returns at a failure probability of the grid."""
-        return self.returns[:, GRID.index(p)]
-
-    def goal_at(self, p: float) -> FloatArray:
-        """`(n,)` chances of the goal at a failure probability of the grid."""
-        return self.goal[:, GRID.index(p)]
-
-
-def analyse(rows: Sequence[Row]) -> list[Result]:
-    """A `Result` for each world, set, agent and test policy, in the order of the rows; seeds in increasing order."""
-    kinds: dict[tuple[str, str, str, str], list[Row]] = {}
-    shared: dict[tuple[str, str, str], list[Row]] = {}
-    for row in rows:
-        if row.acting:
-            kinds.setdefault((row.world, row.members, row.agent, row.acting), []).append(row)
-        else:
-            shared.setdefault((row.world, row.members, row.agent), []).append(row)
-    return [_result(*kind, mine, shared.get(kind[:3], [])) for kind, mine in kinds.items()]
-
-
-def _result(world: str, members: str, agent: str, acting: str, mine: list[Row], shared: list[Row]) -> Result:
-    seeds = tuple(sorted({row.seed for row in mine}))
-    visits = {p: np.zeros(N_STATES) for p in (NOMINAL, CHANGED)}
-    for row in mine:
-        if row.metric == "visits":
-            visits[row.at][row.state] += row.value / len(seeds)
-    kept = any(row.metric == "visits" for row in mine)
-    return Result(
-        world=world,
-        members=members,
-        agent=agent,
-        acting=acting,
-        seeds=seeds,
-        returns=_over_grid(mine, seeds, "return"),
-        goal=_over_grid(mine, seeds, "goal"),
-        visits=visits if kept else {},
-        flipped=_over_seeds(mine, seeds, "flipped"),
-        steps=_over_seeds(shared, seeds, "steps"),
-        episodes=_over_seeds(shared, seeds, "episodes"),
-        largest=_over_seeds(shared, seeds, "largest"),
-        sampled=_over_grid(mine, seeds, "sampled"),
-        error=_over_grid(mine, seeds, "sampled error"),
-    )
-
-
-def _over_grid(rows: list[Row], seeds: tuple[int, ...], metric: str) -> FloatArray:
-    found = {(row.seed, row.at): row.value for row in rows if row.metric == metric}
-    return np.array([[found[seed, p] for p in GRID] for seed in seeds]) if found else np.empty((0, len(GRID)))
-
-
-def _over_seeds(rows: list[Row], seeds: tuple[int, ...], metric: str) -> FloatArray:
-    found = {row.seed: row.value for row in rows if row.metric == metric}
-    return np.array([found[seed] for seed in seeds]) if found else np.empty(0)
-
 
 HEADS = ("dqn-ube", "dqn-urbe", "calibrated-dqn-urbe")
 """Agents that can act by the noise of an uncertainty head."""
@@ -120,57 +35,69 @@ class Reading(NamedTuple):
         return ", ".join([*parts, self.acting])
 
 
-def find(found: Sequence[Result], world: str, members: str, agent: str, acting: str) -> Result | None:
-    """The result of an agent; those without a set are found under every set."""
-    for result in found:
-        alike = (result.world, result.agent, result.acting) == (world, agent, acting)
-        if alike and result.members in (members, NO_SET):
-            return result
-    return None
+def find(results: Results, world: str, members: str, agent: str, acting: str) -> Results:
+    """An agent with a test policy; agents without a set are found under every set. Empty where it was not run."""
+    return results.where(world=world, agent=agent, acting=acting, members=(members, NO_SET))
 
 
-def paired(first: Result, second: Result) -> tuple[Result, Result]:
-    """Both, with the seeds they have in common alone, in one order."""
-    common = tuple(seed for seed in first.seeds if seed in second.seeds)
-    return _only(first, common), _only(second, common)
+def returns(agent: Results, p: float) -> FloatArray:
+    """`(n,)` expected return of each seed at a failure probability of the grid."""
+    return agent.where(metric="return", at=p).pivot("seed")
 
 
-def _only(result: Result, seeds: tuple[int, ...]) -> Result:
-    places = [result.seeds.index(seed) for seed in seeds]
-    return result._replace(seeds=seeds, returns=result.returns[places], goal=result.goal[places])
+def goals(agent: Results, p: float) -> FloatArray:
+    """`(n,)` probability of each seed of reaching the goal, at a failure probability of the grid."""
+    return agent.where(metric="goal", at=p).pivot("seed")
 
 
-def readings_of(
-    found: Sequence[Result], agents: Sequence[str], sets: Sequence[str], ways: Sequence[str]
-) -> Iterator[Reading]:
+def over_grid(agent: Results, metric: str) -> FloatArray:
+    """`(n, P)` a metric of each seed at all failure probabilities of the grid."""
+    return agent.where(metric=metric).pivot("seed", "at")
+
+
+def visits(agent: Results, p: float) -> FloatArray:
+    """`(S,)` expected visits of each state, mean over seeds; zeros where they were not kept."""
+    kept = agent.where(metric="visits", at=p)
+    places, counts = (np.array(kept.column(name)) for name in ("state", "value"))
+    found: FloatArray = np.bincount(places.astype(np.int64), counts, N_STATES).astype(np.float64)
+    return found / len(agent.unique("seed"))
+
+
+def training(results: Results, agent: Results, metric: str) -> FloatArray:
+    """`(n,)` a number of each seed that does not depend on the test policy; empty where there is none."""
+    names = ("world", "members", "agent")
+    return results.where(acting="", metric=metric, **{name: agent.one(name) for name in names}).pivot("seed")
+
+
+def readings_of(results: Results, agents: Sequence[str], sets: Sequence[str], ways: Sequence[str]) -> Iterator[Reading]:
     """Those for which all agents have results: with the test policy, or greedy for agents without such a one."""
-    for world in dict.fromkeys(result.world for result in found):
+    for world in results.unique("world"):
         for members in sets:
             for acting in ways:
-                if all(_of(found, Reading(world, members, acting), agent) for agent in agents):
-                    yield Reading(world, members, acting)
+                reading = Reading(world, members, acting)
+                if all(_under(results, reading, agent) for agent in agents):
+                    yield reading
 
 
-def _of(found: Sequence[Result], reading: Reading, agent: str) -> Result | None:
-    """An agent under a reading; those without an uncertainty head act greedily where others act by its noise."""
-    able = reading.acting != "noisy" or agent in HEADS
-    return find(found, reading.world, reading.members, agent, reading.acting if able else "greedy")
+def get(results: Results, reading: Reading, *agents: str) -> list[Results]:
+    """Agents under a reading, which were all run, by the seeds they have in common."""
+    return common_seeds(*(_under(results, reading, agent) for agent in agents))
 
 
-def get(found: Sequence[Result], reading: Reading, *agents: str) -> list[Result]:
-    """The agents' results, which exist, by the seeds they have in common."""
-    chosen = [result for agent in agents if (result := _of(found, reading, agent)) is not None]
-    return list(paired(*chosen)) if len(chosen) == 2 else chosen
-
-
-def optimum(found: Sequence[Result], world: str) -> Result:
-    """What no policy can beat in a world: returns and chances of the goal, `(1, P)`."""
-    result = find(found, world, NO_SET, OPTIMUM, "greedy")
-    if result is None:
+def optimum(results: Results, world: str) -> Results:
+    """What no policy can beat in a world: returns and probabilities of the goal."""
+    found = find(results, world, NO_SET, OPTIMUM, "greedy")
+    if not found:
         raise ValueError(f"The rows hold nothing on the optimum of the world {world!r}; run its cell.")
-    return result
+    return found
 
 
 def waiting(world: str) -> float:
-    """The return of staying out of harm's way for 200 steps."""
+    """The return of a rover that never makes a risky move, for 200 steps."""
     return 200.0 * WORLDS[world].rewards[2]
+
+
+def _under(results: Results, reading: Reading, agent: str) -> Results:
+    """An agent under a reading; those without an uncertainty head act greedily where others act by its noise."""
+    able = reading.acting != "noisy" or agent in HEADS
+    return find(results, reading.world, reading.members, agent, reading.acting if able else "greedy")

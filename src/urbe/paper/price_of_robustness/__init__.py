@@ -13,21 +13,20 @@ has a fixed seed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from urbe.paper.chapter import Chapter
 from urbe.paper.price_of_robustness.cells import CELLS, Row
 
 if TYPE_CHECKING:
+    from urbe.paper.results import Results
     from urbe.report.content import Section
 
 
-def _sections(rows: Sequence[Row]) -> list[Section]:
+def _sections(results: Results) -> list[Section]:
     from urbe.paper.price_of_robustness.figures import sections
-    from urbe.paper.price_of_robustness.results import analyse
 
-    return sections(analyse(rows))
+    return sections(results)
 
 
 CHAPTER = Chapter(

@@ -8,7 +8,8 @@ from itertools import groupby
 import numpy as np
 
 from urbe.paper.models import MODELS
-from urbe.paper.price_of_robustness.results import Curve
+from urbe.paper.price_of_robustness.results import Curve, curves
+from urbe.paper.results import Results
 from urbe.report import style
 from urbe.report.content import Exhibit, Section, Table
 from urbe.report.figures import Figure, Line, draw_lines, draw_map, mark_gap, ramp, styled
@@ -23,11 +24,12 @@ ALL_STATES = 12
 """Maps of larger models show only the states whose action changes."""
 
 
-def sections(curves: Sequence[Curve]) -> list[Section]:
+def sections(results: Results) -> list[Section]:
     """The summary, then one section for each model."""
-    models = [(model, list(group)) for model, group in groupby(curves, key=lambda curve: curve.model)]
+    found = curves(results)
+    models = [(model, list(group)) for model, group in groupby(found, key=lambda curve: curve.model)]
     with styled():
-        return [_summary(curves), *(_model(model, group) for model, group in models)]
+        return [_summary(found), *(_model(model, group) for model, group in models)]
 
 
 def _summary(curves: Sequence[Curve]) -> Section:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from urbe.paper.price_of_robustness.cells import Row
+from urbe.paper.results import Results
 from urbe.types import FloatArray, IntArray
 
 POLICIES = ("robust", "nominal")
@@ -51,25 +50,27 @@ class Curve:
         return count
 
 
-def analyse(rows: Sequence[Row]) -> list[Curve]:
-    """One `Curve` for each model and set, in the order in which they first appear."""
-    found: dict[tuple[str, str], dict[float, dict[str, dict[str, float]]]] = {}
-    for row in rows:
-        radii = found.setdefault((row.model, row.set), {})
-        radii.setdefault(row.radius, {}).setdefault(row.policy, {})[row.metric] = row.value
-    return [_curve(model, name, radii) for (model, name), radii in found.items()]
+def curves(results: Results) -> list[Curve]:
+    """One for each model and set, in the order of the rows."""
+    return [_curve(model, name, mine) for (model, name), mine in results.groups("model", "set")]
 
 
-def _curve(model: str, name: str, radii: dict[float, dict[str, dict[str, float]]]) -> Curve:
-    order = sorted(radii)
-    n_states = sum(metric.startswith("action[") for metric in radii[order[0]]["robust"])
+def _curve(model: str, name: str, mine: Results) -> Curve:
+    policies = {policy: mine.where(policy=policy) for policy in POLICIES}
 
     def over_radii(metric: str) -> dict[str, FloatArray]:
-        return {policy: np.array([radii[radius][policy][metric] for radius in order]) for policy in POLICIES}
+        return {policy: rows.where(metric=metric).pivot("radius") for policy, rows in policies.items()}
 
-    actions = {
-        policy: np.array([[int(radii[r][policy][f"action[{s}]"]) for s in range(n_states)] for r in order])
-        for policy in POLICIES
+    moves = sorted((metric for metric in mine.unique("metric") if metric.startswith("action[")), key=_state)
+    actions: dict[str, IntArray] = {
+        policy: np.stack([rows.where(metric=metric).pivot("radius") for metric in moves], axis=1).astype(np.int64)
+        for policy, rows in policies.items()
     }
-    gap = max(radii[radius][policy]["gap"] for radius in order for policy in POLICIES)
-    return Curve(model, name, np.array(order), over_radii("worst_lower"), over_radii("nominal_lower"), actions, gap)
+    radius = np.array(sorted(mine.unique("radius")))
+    gap = max(mine.where(metric="gap").column("value"))
+    return Curve(model, name, radius, over_radii("worst_lower"), over_radii("nominal_lower"), actions, gap)
+
+
+def _state(metric: str) -> int:
+    """The 7 of `action[7]`."""
+    return int(metric.removeprefix("action[").removesuffix("]"))

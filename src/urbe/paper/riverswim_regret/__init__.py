@@ -10,21 +10,20 @@ seeds by their regret and reported on fresh ones.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from urbe.paper.chapter import Chapter
 from urbe.paper.riverswim_regret.cells import CELLS, Row
 
 if TYPE_CHECKING:
+    from urbe.paper.results import Results
     from urbe.report.content import Section
 
 
-def _sections(rows: Sequence[Row]) -> list[Section]:
+def _sections(results: Results) -> list[Section]:
     from urbe.paper.riverswim_regret.figures import sections
-    from urbe.paper.riverswim_regret.results import analyse
 
-    return sections(analyse(rows))
+    return sections(results)
 
 
 CHAPTER = Chapter(

@@ -12,21 +12,20 @@ comparison: what it states is its value under the mean model.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from urbe.paper.chapter import Chapter
 from urbe.paper.safe_policies.cells import CELLS, NAME, Row
 
 if TYPE_CHECKING:
+    from urbe.paper.results import Results
     from urbe.report.content import Section
 
 
-def _sections(rows: Sequence[Row]) -> list[Section]:
+def _sections(results: Results) -> list[Section]:
     from urbe.paper.safe_policies.figures import sections
-    from urbe.paper.safe_policies.results import analyse
 
-    return sections(analyse(rows))
+    return sections(results)
 
 
 CHAPTER = Chapter(NAME, "Safe policies from logged data", CELLS, Row, "urbe.paper.safe_policies.run", _sections)

@@ -8,9 +8,10 @@ from itertools import groupby
 from matplotlib.figure import Figure
 
 from urbe.paper.models import MODELS
+from urbe.paper.results import Results
 from urbe.paper.safe_policies.cells import CONFIDENCE, DRAWS, METHODS, NOMINAL
 from urbe.paper.safe_policies.claims import verdicts
-from urbe.paper.safe_policies.results import Outcome
+from urbe.paper.safe_policies.results import Planned, planned
 from urbe.report import style
 from urbe.report.content import Exhibit, Section, Table
 from urbe.report.curves import draw_bands
@@ -29,14 +30,15 @@ OPTIMUM = "oracle"
 ALLOWED = 1.0 - CONFIDENCE
 
 
-def sections(outcomes: Sequence[Outcome]) -> list[Section]:
+def sections(results: Results) -> list[Section]:
     """The summary, then one section for each model."""
+    outcomes = planned(results)
     models = [(model, list(group)) for model, group in groupby(outcomes, key=lambda each: each.model)]
     with styled():
         return [_summary(outcomes), *(_model(model, group) for model, group in models)]
 
 
-def _summary(outcomes: Sequence[Outcome]) -> Section:
+def _summary(outcomes: Sequence[Planned]) -> Section:
     question = (
         "A log of transitions, a prior, and one question: what is a policy from these data sure to be worth? Four "
         "planners answer with a policy and a guaranteed value; here both are held against the true model."
@@ -51,13 +53,13 @@ def _summary(outcomes: Sequence[Outcome]) -> Section:
     sets = {each.truth: each.data_sets for each in outcomes}
     facts = (
         ("Data sets", ", ".join(f"{n} with the {TRUTHS[truth]}" for truth, n in sets.items()) + ", for each model"),
-        ("Intervals", "95 %: Student's for means, paired for differences, Wilson's for frequencies"),
+        ("Intervals", "95 %: Student's for means, paired for differences, Clopper and Pearson's for shares"),
         ("Posterior draws", f"{DRAWS}, the same for all planners of a data set"),
     )
     return Section("Summary", (question, text), verdicts=tuple(verdicts(outcomes)), facts=facts)
 
 
-def _model(model: str, outcomes: Sequence[Outcome]) -> Section:
+def _model(model: str, outcomes: Sequence[Planned]) -> Section:
     demo = MODELS[model]
     told = " ".join(_sentence(each) for each in outcomes)
     values = Exhibit(
@@ -74,17 +76,17 @@ def _model(model: str, outcomes: Sequence[Outcome]) -> Section:
         _failures_figure(outcomes),
         f"Dots of {demo.title}: how often each planner's guarantee failed, with intervals, and the line of what is "
         f"allowed. {_failure_sentence(outcomes)}",
-        "Share of data sets in which the policy's true value was below the guaranteed one in some state, with Wilson's "
-        f"95 % intervals; at most {ALLOWED:.0%} are allowed (dashed line). {_failure_sentence(outcomes)}",
+        "Share of data sets in which the policy's true value was below the guaranteed one in some state, with Clopper "
+        f"and Pearson's 95 % intervals; at most {ALLOWED:.0%} are allowed (dashed line). {_failure_sentence(outcomes)}",
         tuple(_failures_table(each) for each in outcomes),
     )
     return Section(demo.title, (demo.story,), (values, failures))
 
 
-def _values_figure(outcomes: Sequence[Outcome]) -> Figure:
+def _values_figure(outcomes: Sequence[Planned]) -> Figure:
     figure, axes = panels(len(outcomes), 2, height=2.6, right=1.3)
     for row, each in zip(axes, outcomes, strict=True):
-        bands = (each.guaranteed, each.value | {OPTIMUM: each.optimum})
+        bands = ({name: each.stated(name) for name in each.guaranteed}, each.value | {OPTIMUM: each.optimum})
         for panel, title, lines in zip(row, ("Guaranteed value", "True value"), bands, strict=True):
             panel.set_title(f"{title}, {TRUTHS[each.truth]}")
             panel.set_xscale("log")
@@ -94,7 +96,7 @@ def _values_figure(outcomes: Sequence[Outcome]) -> Figure:
     return figure
 
 
-def _failures_figure(outcomes: Sequence[Outcome]) -> Figure:
+def _failures_figure(outcomes: Sequence[Planned]) -> Figure:
     lengths = outcomes[0].transitions.tolist()
     height = ROW * (rows_of(len(METHODS), len(lengths)) + 1.0)
     figure, axes = panels(1, len(outcomes), height=height, right=0.3, top=0.75)
@@ -102,7 +104,7 @@ def _failures_figure(outcomes: Sequence[Outcome]) -> Figure:
         draw_dots(
             panel,
             list(METHODS),
-            {f"{n}": [each.failures[name][i] for name in METHODS] for i, n in enumerate(lengths)},
+            {f"{n}": [each.failures[name][i].interval() for name in METHODS] for i, n in enumerate(lengths)},
         )
         panel.axvline(ALLOWED, color=style.MUTED, linestyle=style.DASHED, linewidth=1.2)
         panel.set_title(f"{TRUTHS[each.truth].capitalize()}; transitions in the log:", pad=26.0)
@@ -111,19 +113,20 @@ def _failures_figure(outcomes: Sequence[Outcome]) -> Figure:
     return figure
 
 
-def _values_table(each: Outcome) -> Table:
+def _values_table(each: Planned) -> Table:
     head = ("planner", "value", *(f"{n} transitions" for n in each.transitions))
     rows = []
     for name in (*METHODS, NOMINAL):
         stated = "stated" if name == NOMINAL else "guaranteed"
-        rows += [(name, stated, *_cells(each.guaranteed[name])), (name, "true", *_cells(each.value[name]))]
+        rows += [(name, stated, *_cells(each.stated(name))), (name, "true", *_cells(each.value[name]))]
     rows.append((OPTIMUM, "true", *_cells(each.optimum)))
     return Table(f"Values, {TRUTHS[each.truth]}", head, tuple(rows))
 
 
-def _failures_table(each: Outcome) -> Table:
+def _failures_table(each: Planned) -> Table:
     head = ("planner", *(f"{n} transitions" for n in each.transitions))
-    rows = tuple((name, *interval_column(each.failures[name])) for name in (*METHODS, NOMINAL))
+    shares = {name: [share.interval() for share in each.failures[name]] for name in (*METHODS, NOMINAL)}
+    rows = tuple((name, *interval_column(intervals)) for name, intervals in shares.items())
     return Table(f"Share of data sets in which the stated value was missed, {TRUTHS[each.truth]}", head, rows)
 
 
@@ -131,9 +134,9 @@ def _cells(band: Band) -> tuple[str, ...]:
     return interval_column([Interval(*map(float, x)) for x in zip(*band, strict=True)])
 
 
-def _sentence(each: Outcome) -> str:
-    order = sorted(METHODS, key=lambda name: -float(each.guaranteed[name].estimate[-1]))
-    listed = ", ".join(f"{name} {number(float(each.guaranteed[name].estimate[-1]), 3)}" for name in order)
+def _sentence(each: Planned) -> str:
+    order = sorted(METHODS, key=lambda name: -float(each.stated(name).estimate[-1]))
+    listed = ", ".join(f"{name} {number(float(each.stated(name).estimate[-1]), 3)}" for name in order)
     nominal = number(float(each.value[NOMINAL].estimate[-1]), 3)
     best = number(float(each.value[order[0]].estimate[-1]), 3)
     return (
@@ -142,12 +145,12 @@ def _sentence(each: Outcome) -> str:
     )
 
 
-def _failure_sentence(outcomes: Sequence[Outcome]) -> str:
+def _failure_sentence(outcomes: Sequence[Planned]) -> str:
     parts = []
     for each in outcomes:
-        worst = max(METHODS, key=lambda name: max(x.estimate for x in each.failures[name]))
-        most = max(x.estimate for x in each.failures[worst])
-        missed = max(x.estimate for x in each.failures[NOMINAL])
+        worst = max(METHODS, key=lambda name: max(x.successes / x.trials for x in each.failures[name]))
+        most = max(x.successes / x.trials for x in each.failures[worst])
+        missed = max(x.successes / x.trials for x in each.failures[NOMINAL])
         kept = f"no guarantee failed in more than {most:.1%} of them" if most > 0.0 else "no guarantee failed"
         parts.append(
             f"With the {TRUTHS[each.truth]}, {kept}; the nominal policy missed what it stated in {missed:.0%}."

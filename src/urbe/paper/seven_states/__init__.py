@@ -8,21 +8,20 @@ episode earns in each. The best action of each phase earns 1.98 then, in the dir
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from urbe.paper.chapter import Chapter
 from urbe.paper.seven_states.cells import CELLS, Row
 
 if TYPE_CHECKING:
+    from urbe.paper.results import Results
     from urbe.report.content import Section
 
 
-def _sections(rows: Sequence[Row]) -> list[Section]:
+def _sections(results: Results) -> list[Section]:
     from urbe.paper.seven_states.figures import sections
-    from urbe.paper.seven_states.results import analyse
 
-    return sections(analyse(rows))
+    return sections(results)
 
 
 CHAPTER = Chapter(

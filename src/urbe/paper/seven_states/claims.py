@@ -2,104 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
 import numpy as np
 
-from urbe.paper.seven_states.cells import ODDS, SCHEDULES
-from urbe.paper.seven_states.results import Result, beliefs_of, best, find
-from urbe.report.content import Outcome, Verdict
-from urbe.report.numbers import decide, decimals, interval_text
-from urbe.statistics.estimates import mean_interval, paired_difference
+from urbe.paper.results import Results, common_seeds
+from urbe.paper.seven_states.cells import ODDS
+from urbe.paper.seven_states.results import beliefs_of, best, phases, select, total
+from urbe.report.claims import judge
+from urbe.report.content import Verdict
+from urbe.statistics.verdicts import Mean, Question, Test
 
 WANTED = 1.90
 """The total that calibrated URBE should reach on the paper's schedule, in the direct reading."""
 
+NEAR = 0.02
+"""Totals that differ by less are equally good: a hundredth of the oracle's, 1.98."""
 
-OURS = "calibrated URBE"
+OURS, ROBUST, ORACLE = "calibrated URBE", "robust", "oracle"
+ADVERSE = [k for k, p in enumerate(ODDS) if p < 0.14]
+"""The phases in which gambling earns less than the safe reward."""
 
 
-def verdicts(results: Sequence[Result]) -> list[Verdict]:
+def verdicts(results: Results) -> list[Verdict]:
     """On the paper's claims, then on ours."""
-    worlds = dict.fromkeys((r.reading, r.schedule) for r in results)
+    direct = results.where(reading="direct", schedule="paper")
+    name = f"{OURS[0].upper()}{OURS[1:]}"
+    worlds = results.groups("reading", "schedule")
+    same_belief = [_more(*world, belief, "UBE") for world in worlds for belief in beliefs_of(world[1])]
+    best_belief = [_best_more(*world) for world in worlds]
+    robust = [_more(*world, belief, ROBUST) for world in worlds for belief in beliefs_of(world[1])]
     return [
-        *_claim("URBE earns more than UBE.", [*_pairs(results, "UBE"), *(_best_pair(results, *w) for w in worlds)]),
-        *_claim("URBE earns more than the robust policy.", _pairs(results, "robust")),
-        *(_adverse(results, belief) for belief in beliefs_of(results)),
-        *(_reached(results, belief) for belief in beliefs_of(results)),
-        *(_among_the_best(results, schedule) for schedule in SCHEDULES),
+        *judge("URBE earns more than UBE.", same_belief + best_belief, source="Fig. 2b"),
+        *judge("URBE earns more than the robust policy.", robust, source="Fig. 2b"),
+        *judge(
+            "URBE earns more than UBE in the phases where gambling does not pay: direct reading, paper schedule.",
+            [_adverse(direct, belief) for belief in beliefs_of(direct)],
+        ),
+        *judge(
+            f"{name} reaches {WANTED:.2f} on fresh seeds: direct reading, paper schedule.",
+            [_reached(direct, belief) for belief in beliefs_of(direct)],
+        ),
+        *judge(
+            f"No other learner earns {NEAR:g} more than {OURS}, each with its best belief: direct reading.",
+            [_near(world, here) for world, here in worlds if world[0] == "direct"],
+        ),
     ]
 
 
-class _Pair(NamedTuple):
-    """URBE and another, under a reading of the paper's claim."""
-
-    told: str
-    ours: Result
-    theirs: Result
+def _more(world: tuple[str, ...], here: Results, belief: str, other: str) -> Test:
+    """URBE against another with the same belief."""
+    reading = f"{world[0]} reading, {world[1]} schedule, {belief} belief"
+    return _difference(reading, select(here, belief, "URBE"), select(here, belief, other))
 
 
-def _pairs(results: Sequence[Result], other: str) -> list[_Pair]:
-    """In every world, with every belief."""
-    return [
-        _Pair(f"{r.reading} reading, {r.schedule} schedule, {r.belief} belief", r, theirs)
-        for r in results
-        if r.agent == "URBE"
-        for theirs in [find(results, r.reading, r.schedule, r.belief, other)]
-    ]
-
-
-def _best_pair(results: Sequence[Result], reading: str, schedule: str) -> _Pair:
+def _best_more(world: tuple[str, ...], here: Results) -> Test:
     """Each with the belief that suits it."""
-    here = [r for r in results if (r.reading, r.schedule) == (reading, schedule)]
-    ours, theirs = (best([r for r in here if r.agent == agent]) for agent in ("URBE", "UBE"))
-    return _Pair(f"{reading} reading, {schedule} schedule, each its best belief", ours, theirs)
+    reading = f"{world[0]} reading, {world[1]} schedule, each its best belief"
+    ours, theirs = (here.where(agent=agent) for agent in ("URBE", "UBE"))
+    return _difference(reading, best(ours) if ours else ours, best(theirs) if theirs else theirs)
 
 
-def _claim(claim: str, pairs: Sequence[_Pair]) -> list[Verdict]:
-    """A claim of the paper on its figure, under every reading; the intervals cover together at 95 %."""
-    confidence = 1.0 - 0.05 / len(pairs)
-    return [
-        decide(
-            claim,
-            f"The difference of their totals ({_both(ours, theirs)}), {len(ours.phases)} seeds,",
-            paired_difference(ours.total, theirs.total, confidence=confidence),
-            source="Fig. 2b",
-            reading=told,
-        )
-        for told, ours, theirs in pairs
-    ]
+def _difference(reading: str, ours: Results, theirs: Results) -> Test:
+    if not (ours and theirs):
+        return Test([], reading=reading)
+    first, second = _totals(ours, theirs)
+    name = f"The difference of their totals ({first.mean():.3f} and {second.mean():.3f})"
+    return Test([Question(name, Mean(first - second))], reading=reading)
 
 
-def _adverse(results: Sequence[Result], belief: str) -> Verdict:
-    ours, theirs = (find(results, "direct", "paper", belief, name) for name in ("URBE", "UBE"))
-    adverse = [k for k, p in enumerate(ODDS) if p < 0.14]
-    difference = paired_difference(ours.phases[:, adverse].sum(axis=1), theirs.phases[:, adverse].sum(axis=1))
-    claim = f"URBE earns more than UBE in the phases where gambling does not pay: {belief} belief."
-    return decide(claim, "The difference over those phases", difference)
+def _adverse(direct: Results, belief: str) -> Test:
+    ours, theirs = (select(direct, belief, agent) for agent in ("URBE", "UBE"))
+    reading = f"{belief} belief"
+    if not (ours and theirs):
+        return Test([], reading=reading)
+    first, second = (phases(cell)[:, ADVERSE].sum(axis=1) for cell in _paired(ours, theirs))
+    return Test([Question("The difference over those phases", Mean(first - second))], reading=reading)
 
 
-def _reached(results: Sequence[Result], belief: str) -> Verdict:
-    ours = find(results, "direct", "paper", belief, OURS)
-    claim = f"{OURS[0].upper()}{OURS[1:]} reaches {WANTED:.2f} on fresh seeds: direct reading, {belief} belief."
-    return decide(claim, "Its total", mean_interval(ours.total), above=WANTED)
+def _reached(direct: Results, belief: str) -> Test:
+    ours, reading = select(direct, belief, OURS), f"{belief} belief"
+    return Test([Question("Its total", Mean(total(ours)), WANTED)] if ours else [], reading=reading)
 
 
-def _among_the_best(results: Sequence[Result], schedule: str) -> Verdict:
-    """Whether no other learner is better by more than the interval of the difference, whatever the belief of each."""
-    here = [r for r in results if (r.reading, r.schedule) == ("direct", schedule) and r.agent != "oracle"]
-    ours, other = best([r for r in here if r.agent == OURS]), best([r for r in here if r.agent != OURS])
-    difference = paired_difference(ours.total, other.total)
-    outcome: Outcome = "holds" if difference.high >= 0.0 else "does not hold"
-    told = interval_text(difference, decimals([difference]))
-    return Verdict(
-        f"No other learner is better than {OURS} by more than the interval of their difference, each with its best "
-        f"belief: direct reading, {schedule} schedule.",
-        outcome,
-        f"{OURS} ({ours.belief}) minus {other.agent} ({other.belief}) is {told}; totals {_both(ours, other)}.",
+def _near(world: tuple[str, ...], here: Results) -> Test:
+    """Whether calibrated URBE is at most `NEAR` behind the best of the others."""
+    names = [agent for agent in here.unique("agent") if agent not in (OURS, ORACLE)]
+    ours, others = here.where(agent=OURS), here.where(agent=names)
+    reading = f"{world[1]} schedule"
+    if not (ours and others):
+        return Test([], reading=reading)
+    mine, other = best(ours), best(others)
+    first, second = _totals(mine, other)
+    beliefs = [cell.one("belief") for cell in (mine, other)]
+    name = f"{OURS} ({beliefs[0]}) minus {other.one('agent')} ({beliefs[1]}), totals {first.mean():.3f} and " + (
+        f"{second.mean():.3f},"
     )
+    return Test([Question(name, Mean(first - second), -NEAR)], reading=reading)
 
 
-def _both(first: Result, second: Result) -> str:
-    return f"{np.mean(first.total):.3f} and {np.mean(second.total):.3f}"
+def _totals(first: Results, second: Results) -> tuple[np.ndarray, np.ndarray]:
+    ours, theirs = _paired(first, second)
+    return total(ours), total(theirs)
+
+
+def _paired(first: Results, second: Results) -> list[Results]:
+    return common_seeds(first.where(metric="phase"), second.where(metric="phase"))

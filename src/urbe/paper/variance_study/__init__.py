@@ -15,21 +15,20 @@ and the published bound of the local term, Qmax^2 K / N, against the local term 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from urbe.paper.chapter import Chapter
 from urbe.paper.variance_study.cells import CELLS, NAME, Row
 
 if TYPE_CHECKING:
+    from urbe.paper.results import Results
     from urbe.report.content import Section
 
 
-def _sections(rows: Sequence[Row]) -> list[Section]:
+def _sections(results: Results) -> list[Section]:
     from urbe.paper.variance_study.figures import sections
-    from urbe.paper.variance_study.results import analyse
 
-    return sections(analyse(rows))
+    return sections(results)
 
 
 CHAPTER = Chapter(NAME, "How uncertain is a robust value?", CELLS, Row, "urbe.paper.variance_study.run", _sections)

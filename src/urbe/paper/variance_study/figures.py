@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from urbe.paper.results import Results
 from urbe.paper.variance_study.cells import COUNTS, DRAWS, MODELS
 from urbe.paper.variance_study.claims import TITLES, WANTED, verdicts
-from urbe.paper.variance_study.results import ENOUGH, Comparison, share_above
+from urbe.paper.variance_study.results import ENOUGH, Comparison, comparisons, share_above
 from urbe.report import style
 from urbe.report.content import Exhibit, Section, Table
 from urbe.report.curves import draw_bands
@@ -21,8 +22,9 @@ from urbe.statistics.estimates import Band
 from urbe.types import FloatArray
 
 
-def sections(table: Sequence[Comparison]) -> list[Section]:
+def sections(results: Results) -> list[Section]:
     """Verdicts, then the calibrated forms, then the published one."""
+    table = comparisons(results)
     with styled():
         return [_summary(table), _calibrated(table), _published(table)]
 
@@ -43,7 +45,7 @@ def _summary(table: Sequence[Comparison]) -> Section:
         ("Models", f"{MODELS} random layered ones, the same for every set, radius and amount of data"),
         ("Pairs", "18 of each model at the first step; those of a model share its rows, and are not independent"),
         ("Truth", f"{DRAWS} draws: each variance is known to about {np.sqrt(2.0 / DRAWS):.0%}"),
-        ("Intervals", "Wilson's 95 % for shares, as if pairs were independent; quartiles elsewhere"),
+        ("Intervals", "Clopper and Pearson's 95 % for shares, as if pairs were independent; quartiles elsewhere"),
     )
     return Section("Summary", (question, text), verdicts=tuple(verdicts(table)), facts=facts)
 
@@ -82,7 +84,7 @@ def _published(table: Sequence[Comparison]) -> Section:
         (_quantile_table(table, forms),),
     )
     groups = {
-        size: [share_above([each]) for each in _with_radius(table, i)]
+        size: [share_above([each]).interval() for each in _with_radius(table, i)]
         for i, size in enumerate(("small radius", "large radius"))
     }
     names = [each.set for each in _with_radius(table, 0)]

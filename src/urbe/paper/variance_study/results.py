@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from urbe.paper.variance_study.cells import FORMS, LAYERS, Row
-from urbe.statistics.estimates import Interval, frequency_interval
+from urbe.paper.results import Results
+from urbe.paper.variance_study.cells import FORMS, LAYERS
+from urbe.statistics.verdicts import Share
 from urbe.types import FloatArray, IntArray
 
 
@@ -34,34 +35,26 @@ KNOWN = 1e-12
 """Pairs whose value varies by less, relative to the largest one squared, are left out: nature alone decides there."""
 
 
-def analyse(rows: Sequence[Row]) -> list[Comparison]:
-    """One `Comparison` for each set and radius, in the order in which they first appear."""
-    found: dict[tuple[str, float], list[Row]] = {}
-    for row in rows:
-        found.setdefault((row.set, row.radius), []).append(row)
-    out = []
-    for (name, radius), group in found.items():
-        truth = np.array([row.truth for row in group])
+def comparisons(results: Results) -> list[Comparison]:
+    """One for each set and radius, in the order of the rows."""
+    found = []
+    for (name, radius), rows in results.groups("set", "radius"):
+        truth = np.array(rows.column("truth"))
         keep = truth > KNOWN * (LAYERS**2)
-        column = {field: np.array([getattr(row, field) for row in group])[keep] for field in Row._fields[2:]}
-        out.append(
-            Comparison(
-                name,
-                radius,
-                column["observations"],
-                column["model"],
-                {form: column[form] / truth[keep] for form in FORMS},
-                column["local"] / column["limit"],
-            )
-        )
-    return out
+        column = {
+            field: np.array(rows.column(field))[keep] for field in (*FORMS, "observations", "model", "local", "limit")
+        }
+        ratio = {form: column[form] / truth[keep] for form in FORMS}
+        excess = column["local"] / column["limit"]
+        found.append(Comparison(name, radius, column["observations"], column["model"], ratio, excess))
+    return found
 
 
 ENOUGH = 50
 """Observations of a row from which on the calibrated forms are held to their ranges."""
 
 
-def share_above(table: Sequence[Comparison], least: int = ENOUGH) -> Interval:
+def share_above(table: Sequence[Comparison], least: int = ENOUGH) -> Share:
     """Share of the pairs with at least so many observations whose local term exceeds its bound."""
     over = np.concatenate([each.excess[each.observations >= least] > 1.0 for each in table])
-    return frequency_interval(int(over.sum()), len(over))
+    return Share(int(over.sum()), len(over), "pairs")
