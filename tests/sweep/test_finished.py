@@ -50,8 +50,8 @@ def test_rows_are_read_in_the_order_of_the_plan_whatever_code_computed_them(plan
 
 
 def test_cells_of_other_code_than_todays_are_named(planned):
-    assert load_finished(planned, "f", Row, "new").other_code == ("sum-0",)
-    assert load_finished(planned, "f", Row, "newest").other_code == ("sum-0", "sum-2")
+    assert load_finished(planned, "f", Row, {"new"}).other_code == ("sum-0",)
+    assert load_finished(planned, "f", Row, {"newest"}).other_code == ("sum-0", "sum-2")
 
 
 def test_rows_of_other_columns_are_missing_rather_than_guessed(planned):

@@ -36,6 +36,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from urbe import checks
+from urbe.paper.choice import Choice, with_settings
 from urbe.sweep.cells import Cell, columns
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class Chapter:
       module: name of the module with `run(cell, folder)` and the type `Row`.
       sections: from the results of finished cells, in the order of the cells, of any scale, of few seeds or many, to
         the sections of the page. It imports what draws when it is called: running needs no matplotlib.
+      agents: names that `choose` knows; none where there are no agents to choose from.
+      choose: from a scale and a choice to cells; None where only fields of cells can be set.
     """
 
     name: str
@@ -71,6 +74,22 @@ class Chapter:
     row: type[Any]
     module: str
     sections: Callable[[Results], list[Section]]
+    agents: Sequence[str] = ()
+    choose: Callable[[Scale, Choice], Sequence[Any]] | None = None
+
+    def chosen(self, scale: Scale, choice: Choice) -> Sequence[Any]:
+        """The cells of a choice at a scale.
+
+        Raises:
+          ValueError: an agent or a field is not known, or the chapter has no agents or seeds to choose.
+        """
+        if not choice.options:
+            return self.cells[scale]
+        if self.choose is not None:
+            return self.choose(scale, choice)
+        if choice.agents or choice.seeds is not None:
+            raise ValueError(f"{self.name} has no agents and seeds to choose, expected --set alone.")
+        return with_settings(self.cells[scale], choice.settings)
 
 
 def everywhere(cells: Iterable[AnyCell]) -> dict[Scale, tuple[AnyCell, ...]]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -62,7 +64,7 @@ def draw(output: Path, plan: Plan, chapter: Chapter, kept: int) -> Drawn:
     from urbe.report.numbers import duration
 
     state, digest = state_of(output, plan, chapter.name), code_digest(chapter.module)
-    finished = load_finished(output, chapter.name, chapter.row, digest)
+    finished = load_finished(output, chapter.name, chapter.row, _digests(chapter, plan, digest))
     told = f"{len(finished.cells)}, with {len(finished.rows())} rows"
     told += f"; {kept} of them kept from an earlier run" if kept else ""
     told += f"; {len(finished.missing)} more are not finished" if finished.missing else ""
@@ -74,6 +76,15 @@ def draw(output: Path, plan: Plan, chapter: Chapter, kept: int) -> Drawn:
     )
     shown = content.Chapter(chapter.name, chapter.title, tuple(_sections(chapter, finished)), facts)
     return Drawn(state, finished, digest, shown)
+
+
+def _digests(chapter: Chapter, plan: Plan, digest: str) -> set[str]:
+    """Of today's code: that of the chapter, and with each agent of one's own that the sweep chose."""
+    found = {digest}
+    for name in re.findall(r"([\w.]+):\w+", plan.options):
+        with suppress(ImportError):  # its cells are then of other code
+            found.add(code_digest(chapter.module, name))
+    return found
 
 
 def record(chapter: Chapter, drawn: Drawn, kept: int) -> dict[str, Any]:

@@ -65,12 +65,14 @@ class _Report(NamedTuple):
 
     Attributes:
       scale: of the sweep.
+      options: with which a part of a chapter was chosen; see `urbe.paper.choice`.
       names: of its chapters.
       status: of the sweep, None when unknown.
       parts: chapters and what was drawn of them.
     """
 
     scale: str
+    options: str
     names: tuple[str, ...]
     status: Status | None
     parts: tuple[tuple[Chapter, drawing.Drawn], ...]
@@ -167,7 +169,7 @@ def _gather(output: Path, chapters: Sequence[Chapter] | None, memory: Memory) ->
     from urbe.paper import CHAPTERS
 
     plan = read_plan(output)
-    report = _Report(plan.scale, tuple(plan.cells), read_status(output), ())
+    report = _Report(plan.scale, plan.options, tuple(plan.cells), read_status(output), ())
     for chapter in CHAPTERS if chapters is None else chapters:
         name = chapter.name
         if name not in plan.cells:
@@ -203,7 +205,7 @@ def _command(report: _Report) -> str:
     from urbe.paper import CHAPTERS
 
     only = f" --only {' '.join(report.names)}" if {each.name for each in CHAPTERS} != set(report.names) else ""
-    return f"urbe reproduce --scale {report.scale}{only}"
+    return " ".join(filter(None, (f"urbe reproduce --scale {report.scale}{only}", report.options)))
 
 
 def _counts(report: _Report) -> tuple[int, int]:
@@ -223,6 +225,7 @@ def _facts(report: _Report) -> Facts:
     launcher = f" on {report.status['launcher']}" if report.status else ""
     return (
         ("Scale", report.scale),
+        *([("Departure", f"not the paper's comparison: {report.options}")] if report.options else []),
         ("Cells", f"{done}" if done == total else f"{done} of {total}"),
         ("Time", f"{duration(seconds)} in cells{wall}{launcher}"),
         ("Commit", drawing.commits_text(report.cells)),

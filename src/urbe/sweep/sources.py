@@ -2,8 +2,8 @@
 
 Editing a module that an experiment does not import, directly or through others, leaves its finished cells valid; so do
 comments, docstrings and layout anywhere. Left out are imports that compute nothing: those for type checkers,
-`urbe.report`, and `urbe.paper.chapter`, which says what a chapter is. Modules imported by a name made at run time are
-not seen.
+`urbe.report`, and the modules that say what a chapter and its cells are. Modules imported by a name made at run time
+are not seen.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
-IDLE = ("urbe.report", "urbe.paper.chapter")
+IDLE = ("urbe.report", "urbe.paper.chapter", "urbe.paper.choice", "urbe.sweep.cells")
 """Modules and packages that compute no rows."""
 
 
@@ -32,21 +32,28 @@ class Sources(NamedTuple):
     packages: tuple[str, ...]
 
 
-def code_digest(experiment: str) -> str:
+def code_digest(experiment: str, *also: str) -> str:
     """A hash of the code on disk that an experiment's rows depend on, and of the versions it runs with.
 
     Args:
       experiment: name of its module.
+      also: other modules that are imported by a name made at run time.
     """
-    return digest(experiment_sources(experiment))
+    return digest(experiment_sources(experiment, *also))
 
 
-def experiment_sources(experiment: str) -> Sources:
+def experiment_sources(experiment: str, *also: str) -> Sources:
     """The modules an experiment depends on, those of ours and those beside it, and the packages that they import.
 
     Args:
-      experiment: name of its module.
+      experiment, also: see `code_digest`.
     """
+    found = [_module_sources(module) for module in (experiment, *also)]
+    files = {name: path for each in found for name, path in each.files.items()}
+    return Sources(files, tuple(sorted({package for each in found for package in each.packages})))
+
+
+def _module_sources(experiment: str) -> Sources:
     file = importlib.import_module(experiment).__file__
     if file is None:
         raise ValueError(f"The experiment {experiment} has no file, so nothing tells when its code changes.")

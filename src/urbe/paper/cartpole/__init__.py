@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from urbe.paper.cartpole.cells import CELLS, Row
+from urbe.paper.cartpole.cells import ALL, CELLS, Row, choose
 from urbe.paper.chapter import Chapter
 
 if TYPE_CHECKING:
@@ -22,4 +22,13 @@ def _sections(results: Results) -> list[Section]:
     return sections(results)
 
 
-CHAPTER = Chapter("cartpole", "CartPole with poles of other lengths", CELLS, Row, "urbe.paper.cartpole.run", _sections)
+CHAPTER = Chapter(
+    "cartpole",
+    "CartPole with poles of other lengths",
+    CELLS,
+    Row,
+    "urbe.paper.cartpole.run",
+    _sections,
+    agents=ALL,
+    choose=choose,
+)

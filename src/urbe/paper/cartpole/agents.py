@@ -21,7 +21,9 @@ from urbe.deep import Agent, Network, Settings, calibrated, dqn, dqn_ube, dqn_ur
 from urbe.deep.paper import CARTPOLE, cartpole, cartpole_set
 from urbe.deep.variances import LastLayer
 from urbe.evaluation.policies import Rule, Traceable
+from urbe.overrides import override
 from urbe.paper.cartpole.cells import EPSILON, SCALE, CartPoleCell
+from urbe.paper.choice import load_own
 from urbe.simulators import Constant
 
 FORGET, REFRESH_EVERY = 0.999, 100
@@ -32,13 +34,16 @@ LOG_EVERY = 1_000
 
 def make(cell: CartPoleCell) -> Agent:
     """The agent of a cell before its first step. Agents of one seed share the uncertainty set and first weights."""
-    return _MAKERS[cell.agent](settings(cell), cell.seed)
+    if cell.agent in _MAKERS:
+        return _MAKERS[cell.agent](settings(cell), cell.seed)
+    own: Agent = load_own(cell.agent)(cartpole(), cartpole_set(cell.seed), seed=cell.seed, settings=settings(cell))
+    return own
 
 
 def settings(cell: CartPoleCell) -> Settings:
     """The published ones, with the inputs and sizes of the cell; controls never stop exploring."""
     scale = SCALE if cell.inputs == "scaled" else (1.0,)
-    told = replace(CARTPOLE, network=Network(cell.hidden, scale), batch=cell.batch)
+    told = override(replace(CARTPOLE, network=Network(cell.hidden, scale), batch=cell.batch), cell.settings)
     return replace(told, epsilon=replace(told.epsilon, last=EPSILON)) if explores(cell.agent) else told
 
 

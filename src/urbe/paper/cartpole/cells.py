@@ -7,10 +7,13 @@ over lengths, watched while it is tested, and trained further from there with ea
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+from urbe.overrides import override
 from urbe.paper.chapter import Scale
+from urbe.paper.choice import Choice, check_agents, file_name, own_modules, split_settings
+from urbe.sweep.cells import later
 
 Inputs = Literal["raw", "scaled"]
 """What the network sees: observations as they are, or divided by `SCALE`."""
@@ -80,6 +83,7 @@ class CartPoleCell:
       test_episodes: of each test.
       hidden, batch: of the Q-network; the paper's.
       tuning_seeds: on which sizes were chosen.
+      settings: `field=value` of the agent's settings, where they are not the paper's.
     """
 
     inputs: Inputs
@@ -93,11 +97,17 @@ class CartPoleCell:
     hidden: tuple[int, ...] = (128, 128, 128)
     batch: int = 256
     tuning_seeds: tuple[int, ...] = TUNING_SEEDS
+    settings: tuple[str, ...] = later(())
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """See `Job.also`."""
+        return own_modules(self.agent)
 
     @property
     def name(self) -> str:
         """See `Cell`."""
-        return f"{self.inputs}-{self.agent}-{self.training}-{self.unit}-seed-{self.seed}"
+        return f"{self.inputs}-{file_name(self.agent)}-{self.training}-{self.unit}-seed-{self.seed}"
 
     @property
     def cost(self) -> float:
@@ -171,3 +181,24 @@ CELLS: dict[Scale, tuple[CartPoleCell, ...]] = {
 On tuning seed 0, the last 100 episodes of training returned on average, with raw inputs, 193 (robust DQN), 187
 (DQN-URBE) and 158 (DQN) at 30,000 steps, and 199, 199 and 181 at 40,000; with scaled inputs, which learn more slowly at
 this learning rate, 160 (DQN) and 121 (robust DQN) at 40,000 steps, 191 and 136 at 50,000, 197 and 150 at 60,000."""
+
+
+def choose(scale: Scale, choice: Choice) -> tuple[CartPoleCell, ...]:
+    """Cells of some agents, with all changes of the pole that any agent meets at the scale."""
+    check_agents(choice.agents, ALL)
+    found = []
+    for inputs in dict.fromkeys(cell.inputs for cell in CELLS[scale]):
+        like = [cell for cell in CELLS[scale] if cell.inputs == inputs]
+        seeds = tuple(dict.fromkeys(cell.seed for cell in like))
+        if choice.seeds is not None:
+            seeds = tuple(range(seeds[0], seeds[0] + choice.seeds))
+        changes = tuple(sorted({change for cell in like for change in cell.changes}))
+        met = {cell.agent: cell.changes for cell in like}
+        for agent in choice.agents or met:
+            found += [replace(like[0], agent=agent, seed=s, changes=met.get(agent, changes)) for s in seeds]
+    mine, others = split_settings(found[0], choice.settings)
+    if others:
+        from urbe.deep.paper import CARTPOLE
+
+        override(CARTPOLE, others)  # refuses what is no field before anything runs
+    return tuple(replace(override(cell, mine), settings=tuple(others)) for cell in found)

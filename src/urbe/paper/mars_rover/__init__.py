@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from urbe.paper.chapter import Chapter
-from urbe.paper.mars_rover.cells import CELLS, Row
+from urbe.paper.mars_rover.cells import CELLS, CONTROLS, MAIN, Row, choose
 
 if TYPE_CHECKING:
     from urbe.paper.results import Results
@@ -24,4 +24,13 @@ def _sections(results: Results) -> list[Section]:
     return sections(results)
 
 
-CHAPTER = Chapter("mars_rover", "Mars Rover", CELLS, Row, "urbe.paper.mars_rover.run", _sections)
+CHAPTER = Chapter(
+    "mars_rover",
+    "Mars Rover",
+    CELLS,
+    Row,
+    "urbe.paper.mars_rover.run",
+    _sections,
+    agents=(*MAIN, *CONTROLS),
+    choose=choose,
+)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from urbe.deep.agent import Agent
 from urbe.deep.paper import MARS_ROVER, MEMBERS
 from urbe.deep.presets import dqn, dqn_ube, dqn_urbe, robust_dqn
+from urbe.deep.settings import Settings
 from urbe.deep.variances import calibrated
+from urbe.overrides import override
+from urbe.paper.choice import load_own
 from urbe.paper.mars_rover.cells import EPSILON, NOMINAL, WIDE, World
 from urbe.simulators import MarsRover, MarsRoverParams, UncertaintySet, Uniform
 from urbe.simulators.mars_rover import any_approach, diagonal_approach
@@ -16,23 +19,26 @@ from urbe.simulators.mars_rover import any_approach, diagonal_approach
 RISKS = {"any": any_approach, "diagonal": diagonal_approach}
 
 
-EXPLORING = replace(MARS_ROVER, epsilon=replace(MARS_ROVER.epsilon, last=EPSILON))
-"""Random actions never cease."""
-
-
 CALIBRATED = calibrated(hidden=(15,))
 """The calibrated head, with as many units as the paper's."""
 
 
-_MAKERS: dict[str, Callable[[MarsRover, UncertaintySet, int], Agent]] = {
-    "dqn": lambda rover, _, seed: dqn(rover, seed=seed, settings=MARS_ROVER),
-    "dqn-ube": lambda rover, _, seed: dqn_ube(rover, seed=seed, settings=MARS_ROVER),
-    "robust-dqn": lambda rover, members, seed: robust_dqn(rover, members, seed=seed, settings=MARS_ROVER),
-    "dqn-urbe": lambda rover, members, seed: dqn_urbe(rover, members, seed=seed, settings=MARS_ROVER),
-    "dqn-epsilon": lambda rover, _, seed: dqn(rover, seed=seed, settings=EXPLORING),
-    "robust-dqn-epsilon": lambda rover, members, seed: robust_dqn(rover, members, seed=seed, settings=EXPLORING),
-    "calibrated-dqn-urbe": lambda rover, members, seed: dqn_urbe(
-        rover, members, seed=seed, settings=MARS_ROVER, variance=CALIBRATED
+def _exploring(settings: Settings) -> Settings:
+    """Random actions never cease."""
+    return replace(settings, epsilon=replace(settings.epsilon, last=EPSILON))
+
+
+_MAKERS: dict[str, Callable[[MarsRover, UncertaintySet, int, Settings], Agent]] = {
+    "dqn": lambda rover, _, seed, told: dqn(rover, seed=seed, settings=told),
+    "dqn-ube": lambda rover, _, seed, told: dqn_ube(rover, seed=seed, settings=told),
+    "robust-dqn": lambda rover, members, seed, told: robust_dqn(rover, members, seed=seed, settings=told),
+    "dqn-urbe": lambda rover, members, seed, told: dqn_urbe(rover, members, seed=seed, settings=told),
+    "dqn-epsilon": lambda rover, _, seed, told: dqn(rover, seed=seed, settings=_exploring(told)),
+    "robust-dqn-epsilon": lambda rover, members, seed, told: robust_dqn(
+        rover, members, seed=seed, settings=_exploring(told)
+    ),
+    "calibrated-dqn-urbe": lambda rover, members, seed, told: dqn_urbe(
+        rover, members, seed=seed, settings=told, variance=CALIBRATED
     ),
 }
 
@@ -50,6 +56,16 @@ def members_of(world: World, members: str, seed: int) -> UncertaintySet:
     return UncertaintySet.samples(rover_of(world), seed, count=MEMBERS, failure=law)
 
 
-def make(agent: str, world: World, members: str, seed: int) -> Agent:
-    """A new agent; those without a set ignore it."""
-    return _MAKERS[agent](rover_of(world), members_of(world, members, seed), seed)
+def make(agent: str, world: World, members: str, seed: int, settings: Sequence[str] = ()) -> Agent:
+    """A new agent; those without a set ignore it.
+
+    Args:
+      agent: its name, or `module:attribute`.
+      world, members, seed: where it learns.
+      settings: `field=value`, where they are not the paper's.
+    """
+    told, rover, drawn = override(MARS_ROVER, settings), rover_of(world), members_of(world, members, seed)
+    if agent in _MAKERS:
+        return _MAKERS[agent](rover, drawn, seed, told)
+    own: Agent = load_own(agent)(rover, drawn, seed=seed, settings=told)
+    return own

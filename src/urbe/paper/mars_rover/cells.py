@@ -8,10 +8,14 @@ round number.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from urbe.overrides import override
 from urbe.paper.chapter import Scale
+from urbe.paper.choice import Choice, check_agents, file_name, own_modules, split_settings
+from urbe.sweep.cells import later
 
 NOMINAL = 0.005
 
@@ -107,8 +111,8 @@ def set_told(world: World, members: str) -> str:
     return {WIDE: "set (0, 1)", SMALL: f"set (0, {world.small_end:g})", NO_SET: "no set"}[members]
 
 
-def contestants(scale: Scale) -> list[tuple[str, str, str]]:
-    """(world, set, agent) of everything that learns at a scale."""
+def contestants(scale: Scale, agents: Sequence[str] = ()) -> list[tuple[str, str, str]]:
+    """(world, set, agent) of everything that learns at a scale; or of some agents in all its worlds and sets."""
     everyone = MAIN | CONTROLS
     chosen = {
         "quick": {("harsh", WIDE): MAIN, ("harsh", SMALL): everyone, ("mild", WIDE): MAIN, ("mild", SMALL): MAIN},
@@ -116,6 +120,8 @@ def contestants(scale: Scale) -> list[tuple[str, str, str]]:
         | {("mild", SMALL): everyone, ("routes", SMALL): MAIN},
         "paper": {(world, s): everyone for world in WORLDS for s in (WIDE, SMALL)},
     }[scale]
+    if agents:
+        chosen = {key: {agent: everyone.get(agent, WIDE) for agent in agents} for key in chosen}
     found = [
         (world, members if needs != NO_SET else NO_SET, agent)
         for (world, members), agents in chosen.items()
@@ -135,6 +141,7 @@ class MarsCell:
       seed: of everything random, the set included.
       steps: of training.
       episodes: played under each failure probability, by the noisy test policies.
+      settings: `field=value` of the agent's settings, where they are not the paper's.
       tuning_seeds: those looked at while steps and rules were chosen, for the record; see `mars_readings`.
     """
 
@@ -145,11 +152,17 @@ class MarsCell:
     steps: int
     episodes: int = TEST_EPISODES
     tuning_seeds: tuple[int, ...] = TUNING_SEEDS
+    settings: tuple[str, ...] = later(())
 
     @property
     def name(self) -> str:
         """See `Cell`."""
-        return f"{self.world}-{self.members}-{self.agent.replace(' ', '-')}-{self.steps}-seed{self.seed}"
+        return f"{self.world}-{self.members}-{file_name(self.agent)}-{self.steps}-seed{self.seed}"
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """See `Job.also`."""
+        return own_modules(self.agent)
 
     @property
     def cost(self) -> float:
@@ -187,9 +200,14 @@ class Row(NamedTuple):
     value: float
 
 
-def _cells(scale: Scale) -> tuple[MarsCell, ...]:
+WHOLE = Choice()
+
+
+def _cells(scale: Scale, choice: Choice = WHOLE) -> tuple[MarsCell, ...]:
     seeds = QUICK_SEEDS if scale == "quick" else REPORTED_SEEDS
-    chosen = contestants(scale)
+    if choice.seeds is not None:
+        seeds = tuple(range(seeds[0], seeds[0] + choice.seeds))
+    chosen = contestants(scale, choice.agents)
     planned = [MarsCell(world, NO_SET, OPTIMUM, 0, 0) for world in dict.fromkeys(each[0] for each in chosen)]
     sets = dict.fromkeys(each[:2] for each in chosen if each[1] != NO_SET)
     planned += [MarsCell(*both, EXACT_ROBUST, seed, 0) for both in sets for seed in seeds]
@@ -197,3 +215,15 @@ def _cells(scale: Scale) -> tuple[MarsCell, ...]:
 
 
 CELLS: dict[Scale, tuple[MarsCell, ...]] = {scale: _cells(scale) for scale in STEPS}
+
+
+def choose(scale: Scale, choice: Choice) -> tuple[MarsCell, ...]:
+    """Cells of some agents, and of the exact plans that the figures compare with."""
+    check_agents(choice.agents, MAIN | CONTROLS)
+    cells = _cells(scale, choice)
+    mine, others = split_settings(cells[0], choice.settings)
+    if others:
+        from urbe.deep.paper import MARS_ROVER
+
+        override(MARS_ROVER, others)  # refuses what is no field before anything runs
+    return tuple(replace(override(cell, mine), settings=tuple(others)) if cell.steps else cell for cell in cells)

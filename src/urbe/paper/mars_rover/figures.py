@@ -8,9 +8,11 @@ import numpy as np
 
 from urbe.paper.mars_rover.cells import (
     CHANGED,
+    CONTROLS,
     EPSILON,
     EXACT_ROBUST,
     GRID,
+    MAIN,
     NO_SET,
     NOMINAL,
     OPTIMUM,
@@ -38,6 +40,7 @@ from urbe.statistics.estimates import Band, Interval
 from urbe.statistics.verdicts import PROBABILITY, Mean
 from urbe.types import FloatArray
 
+KNOWN = (*MAIN, *CONTROLS, OPTIMUM, EXACT_ROBUST)
 GREEDY = ("dqn", "robust-dqn", "dqn-ube", "dqn-urbe")
 
 
@@ -171,8 +174,10 @@ def _words(here: Results, sets: Sequence[str]) -> str:
 def _returns(here: Results, world: str, sets: Sequence[str]) -> Figure:
     figure, axes = panels(len(sets), 2, height=3.1, left=0.8, right=1.75, top=0.75)
     for members, (left, right) in zip(sets, axes, strict=True):
-        greedy = [find(here, world, members, agent, "greedy") for agent in (*GREEDY, OPTIMUM, EXACT_ROBUST)]
+        own = [agent for agent in here.unique("agent") if agent not in KNOWN]
+        greedy = [find(here, world, members, agent, "greedy") for agent in (*GREEDY, *own, OPTIMUM, EXACT_ROBUST)]
         noisy = [find(here, world, members, agent, acting) for agent, acting in NOISY]
+        noisy += [find(here, world, members, agent, acting) for agent in own for acting in ("noisy", "epsilon")]
         noisy.append(find(here, world, members, OPTIMUM, "greedy"))
         name = set_told(WORLDS[world], members)
         for panel, what, results in ((left, "greedy", greedy), (right, "noisy and epsilon", noisy)):

@@ -47,7 +47,7 @@ def _learned(cell: MarsCell, folder: Path) -> Iterator[Row]:
 
     world = WORLDS[cell.world]
     rover = rover_of(world)
-    agent = make(cell.agent, world, cell.members, cell.seed)
+    agent = make(cell.agent, world, cell.members, cell.seed, cell.settings)
     for done in range(0, cell.steps, PART):
         tell(folder, done, cell.steps)
         train(agent, folder / "run", min(done + PART, cell.steps))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from urbe.paper.chapter import Chapter
-from urbe.paper.riverswim_regret.cells import CELLS, Row
+from urbe.paper.riverswim_regret.cells import CELLS, CONTENDERS, Row, choose
 
 if TYPE_CHECKING:
     from urbe.paper.results import Results
@@ -27,5 +27,12 @@ def _sections(results: Results) -> list[Section]:
 
 
 CHAPTER = Chapter(
-    "riverswim_regret", "RiverSwim: regret of every agent", CELLS, Row, "urbe.paper.riverswim_regret.run", _sections
+    "riverswim_regret",
+    "RiverSwim: regret of every agent",
+    CELLS,
+    Row,
+    "urbe.paper.riverswim_regret.run",
+    _sections,
+    agents=tuple(CONTENDERS),
+    choose=choose,
 )

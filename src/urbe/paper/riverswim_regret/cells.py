@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
 
@@ -22,7 +22,8 @@ from urbe.agents import (
     QLearning,
     Robust,
 )
-from urbe.paper.chapter import everywhere
+from urbe.paper.chapter import Scale, everywhere
+from urbe.paper.choice import Choice, check_agents, load_own, own_modules, with_settings
 from urbe.paper.tuning import Contender
 
 
@@ -109,7 +110,7 @@ class RegretCell:
     """One agent.
 
     Attributes:
-      agent: key of `CONTENDERS`.
+      agent: key of `CONTENDERS`, or `module:attribute`.
       episodes: how many.
       tuning_seeds, reported_seeds: replicates for choosing a setting, and for reporting it.
       seed: of everything random.
@@ -124,7 +125,12 @@ class RegretCell:
     @property
     def name(self) -> str:
         """See `Cell`."""
-        return self.agent.replace(" ", "_")
+        return self.agent.replace(" ", "_").replace(":", "-")
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """See `Job.also`."""
+        return own_modules(self.agent)
 
     @property
     def cost(self) -> float:
@@ -143,3 +149,20 @@ class Row(NamedTuple):
 
 
 CELLS = everywhere(RegretCell(agent) for agent in CONTENDERS)
+
+
+def contender_of(agent: str) -> Contender:
+    """The agent of a cell, of this chapter or of one's own."""
+    found = CONTENDERS[agent] if agent in CONTENDERS else load_own(agent)
+    if not isinstance(found, Contender):
+        raise ValueError(f"{agent} is {type(found).__name__}, expected a urbe.paper.tuning.Contender.")
+    return found
+
+
+def choose(_: Scale, choice: Choice) -> tuple[RegretCell, ...]:
+    """Cells of some agents."""
+    check_agents(choice.agents, CONTENDERS)
+    cells = [RegretCell(agent) for agent in choice.agents or CONTENDERS]
+    if choice.seeds is not None:
+        cells = [replace(cell, reported_seeds=choice.seeds) for cell in cells]
+    return with_settings(cells, choice.settings)

@@ -12,7 +12,7 @@ from urbe.evaluation.regret import optimality_gaps
 from urbe.mdp.build import from_dense
 from urbe.mdp.library.classic import riverswim
 from urbe.mdp.model import MDP
-from urbe.paper.riverswim_regret.cells import CONTENDERS, HORIZON, RegretCell, Row
+from urbe.paper.riverswim_regret.cells import HORIZON, RegretCell, Row, contender_of
 from urbe.paper.tuning import World, compete
 from urbe.posteriors.beliefs import Stationary
 from urbe.posteriors.dirichlet import Posterior
@@ -24,7 +24,7 @@ POINTS = 60
 
 def run(cell: RegretCell, _: Path) -> list[Row]:
     """Chooses a setting on the tuning seeds, then reports the regret of fresh ones."""
-    model, contender = riverswim(6, discount=1.0), CONTENDERS[cell.agent]
+    model, contender = riverswim(6, discount=1.0), contender_of(cell.agent)
     task = Task(ignorance(model.with_discount(contender.discount), contender.told_rewards), HORIZON)
     gaps = optimality_gaps(model, HORIZON)
     world = World(FiniteEnv.of(model), task, Stationary(), cell.episodes, cell.seed, gaps)

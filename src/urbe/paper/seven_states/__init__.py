@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from urbe.paper.chapter import Chapter
-from urbe.paper.seven_states.cells import CELLS, Row
+from urbe.paper.seven_states.cells import CELLS, CONTENDERS, Row, choose
 
 if TYPE_CHECKING:
     from urbe.paper.results import Results
@@ -25,5 +25,12 @@ def _sections(results: Results) -> list[Section]:
 
 
 CHAPTER = Chapter(
-    "seven_states", "Seven states under changing dynamics", CELLS, Row, "urbe.paper.seven_states.run", _sections
+    "seven_states",
+    "Seven states under changing dynamics",
+    CELLS,
+    Row,
+    "urbe.paper.seven_states.run",
+    _sections,
+    agents=tuple(CONTENDERS),
+    choose=choose,
 )

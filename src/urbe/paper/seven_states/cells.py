@@ -8,6 +8,7 @@ add noise: not to explore must be a choice.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
@@ -15,7 +16,8 @@ from typing import NamedTuple
 from urbe.agents import OLRM, PSRL, UBE, UCRL2, URBE, Criterion, Form, Minimax, Oracle
 from urbe.ambiguity.l1 import L1Ball
 from urbe.mdp.library.seven_states import Reading
-from urbe.paper.chapter import everywhere
+from urbe.paper.chapter import Scale, everywhere
+from urbe.paper.choice import Choice, check_agents, load_own, own_modules, with_settings
 from urbe.paper.tuning import Contender
 from urbe.posteriors.beliefs import BeliefKind, Forgetting, Stationary, Window
 from urbe.posteriors.change import ChangePoint
@@ -89,7 +91,7 @@ class SevenCell:
       reading: of the dashed edges, see `seven_states`.
       schedule: key of `SCHEDULES`.
       belief: key of `BELIEFS`, or "none".
-      agent: key of `CONTENDERS`.
+      agent: key of `CONTENDERS`, or `module:attribute`.
       tuning_seeds, reported_seeds: replicates for choosing a setting, and for reporting it.
       seed: of everything random.
     """
@@ -105,7 +107,12 @@ class SevenCell:
     @property
     def name(self) -> str:
         """See `Cell`."""
-        return "-".join((self.reading, self.schedule, self.belief, self.agent)).replace(" ", "_")
+        return "-".join((self.reading, self.schedule, self.belief, self.agent)).replace(" ", "_").replace(":", "-")
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """See `Job.also`."""
+        return own_modules(self.agent)
 
     @property
     def cost(self) -> float:
@@ -137,13 +144,28 @@ class Row(NamedTuple):
 WORLDS: tuple[tuple[Reading, str], ...] = (("direct", "paper"), ("direct", "long adverse"), ("chain", "paper"))
 
 
-def _cells() -> tuple[SevenCell, ...]:
+def _cells(agents: Iterable[str], reported_seeds: int = REPORTED_SEEDS) -> tuple[SevenCell, ...]:
     return tuple(
-        SevenCell(reading, schedule, belief, agent)
+        SevenCell(reading, schedule, belief, agent, reported_seeds=reported_seeds)
         for reading, schedule in WORLDS
-        for agent, contender in CONTENDERS.items()
-        for belief in (BELIEFS if contender.learns else ("none",))
+        for agent in agents
+        for belief in (BELIEFS if contender_of(agent).learns else ("none",))
     )
 
 
-CELLS = everywhere(_cells())
+def contender_of(agent: str) -> Contender:
+    """The agent of a cell, of this chapter or of one's own."""
+    found = CONTENDERS[agent] if agent in CONTENDERS else load_own(agent)
+    if not isinstance(found, Contender):
+        raise ValueError(f"{agent} is {type(found).__name__}, expected a urbe.paper.tuning.Contender.")
+    return found
+
+
+CELLS = everywhere(_cells(CONTENDERS))
+
+
+def choose(_: Scale, choice: Choice) -> tuple[SevenCell, ...]:
+    """Cells of some agents, and of the oracle that the figures compare with."""
+    check_agents(choice.agents, CONTENDERS)
+    agents = dict.fromkeys((*choice.agents, "oracle")) if choice.agents else CONTENDERS
+    return with_settings(_cells(agents, choice.seeds or REPORTED_SEEDS), choice.settings)
