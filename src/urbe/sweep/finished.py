@@ -33,13 +33,11 @@ class Plan(NamedTuple):
 
     Attributes:
       scale: how much.
-      modules: of each experiment, by its name.
       cells: directories of the cells of each experiment, in order.
       options: of the command, where it chose a part of an experiment.
     """
 
     scale: str
-    modules: dict[str, str]
     cells: dict[str, tuple[str, ...]]
     options: str = ""
 
@@ -87,7 +85,6 @@ def read_plan(output: Path) -> Plan:
             raise ValueError(f"version is {content['version']}, expected {VERSION}")
         return Plan(
             str(content["scale"]),
-            {name: str(part["module"]) for name, part in told.items()},
             {name: tuple(map(str, part["cells"])) for name, part in told.items()},
             str(content.get("options", "")),
         )
