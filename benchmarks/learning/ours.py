@@ -13,8 +13,8 @@ import gymnasium
 from benchmarks.learning.problems import WHOLE_ROLLOUT, Problem
 from benchmarks.learning.training import Trained
 from urbe import deep, simulators
-from urbe.cli.overrides import override
 from urbe.deep.settings import CopyEvery, Decay, Epsilon, Network, Settings
+from urbe.overrides import override
 
 SIMULATORS = {
     "CartPole-v1": simulators.CartPole,

@@ -1,20 +1,21 @@
 """Pages of runs, in a real browser: one of a real experiment with all its files, one that is under way."""
 
-from types import SimpleNamespace
+from dataclasses import replace
 
 import pytest
 
 from fixtures import finished_run as run
-from urbe.experiments import price_of_robustness as real
-from urbe.experiments.base import everywhere
-from urbe.experiments.pages import Memory, write_page, write_report
+from urbe.paper import price_of_robustness as real
+from urbe.paper.chapter import everywhere
+from urbe.paper.pages import Memory, write_page, write_report
+from urbe.paper.price_of_robustness.cells import PriceCell
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     """The price of robustness of one model at three radii."""
-    cells = tuple(real.PriceCell("riverswim", "L1", radius) for radius in (0.0, 0.5, 1.0))
-    price = SimpleNamespace(**{**vars(real), "CELLS": everywhere(cells)})
+    cells = tuple(PriceCell("riverswim", "L1", radius) for radius in (0.0, 0.5, 1.0))
+    price = replace(real.CHAPTER, cells=everywhere(cells))
     output = tmp_path_factory.mktemp("report")
     run.lay(output, [price], compute=True)
     return write_report(output, [price])

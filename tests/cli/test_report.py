@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-import urbe.experiments
+import urbe.paper
 from fixtures import finished_run as run
 from urbe.cli import main, report, watching
 
@@ -13,7 +13,7 @@ from urbe.cli import main, report, watching
 @pytest.fixture
 def dots(monkeypatch):
     made = run.experiment()
-    monkeypatch.setattr(urbe.experiments, "FIGURES", (made,))
+    monkeypatch.setattr(urbe.paper, "CHAPTERS", (made,))
     return made
 
 
@@ -42,7 +42,7 @@ def test_writes_a_light_copy_elsewhere(dots, output, capsys, tmp_path):
 
 
 def test_says_that_parquet_is_left_out(dots, output, capsys, monkeypatch):
-    monkeypatch.setattr("urbe.experiments.row_files.find_spec", lambda _: None)
+    monkeypatch.setattr("urbe.paper.row_files.find_spec", lambda _: None)
     run.lay(output, [dots])
     _, out, _ = urbe_report(capsys, output)
     assert out.startswith('Rows are written as CSV alone: Parquet needs pyarrow, pip install "urbe[logs]".\n')
@@ -52,7 +52,7 @@ def test_says_that_parquet_is_left_out(dots, output, capsys, monkeypatch):
     ("arguments", "told"),
     [
         ((), "no sweep was run into"),
-        (("--only", "stars"), "--only stars is no experiment, expected one of dots."),
+        (("--only", "stars"), "--only stars is no chapter, expected one of dots."),
         (("--formats", "svg", "gif"), "--formats gif is no format, expected some of png, svg, pdf, csv, parquet."),
         (("--watch", "--to", "elsewhere"), "--watch goes without --to and --formats"),
         (("--watch", "--every", "0"), "--every is 0, expected a positive number of seconds."),
@@ -148,15 +148,15 @@ def test_pages_are_not_written_more_often_than_asked(dots, output, capsys, monke
     clock = iter(range(1000))
     monkeypatch.setattr(report, "monotonic", lambda: float(next(clock)))
     pages = []
-    real = urbe.experiments.pages.write_page
-    monkeypatch.setattr(urbe.experiments.pages, "write_page", lambda *a, **k: pages.append(1) or real(*a, **k))
+    real = urbe.paper.pages.write_page
+    monkeypatch.setattr(urbe.paper.pages, "write_page", lambda *a, **k: pages.append(1) or real(*a, **k))
     assert urbe_report(capsys, output, "--watch", "--every", "6")[0] == 0
     assert len(pages) == 2  # at seconds 0 and 7, in seven looks
 
 
 def test_a_terminal_shows_experiments_cells_and_failures(tmp_path):
     run.say(tmp_path, failures=["dot-0"], running=1, done=2)
-    status = urbe.experiments.pages.read_status(tmp_path)
+    status = urbe.paper.pages.read_status(tmp_path)
     file = io.StringIO()
     Console(width=200, file=file).print(watching.layout("told", status, True, tmp_path / "index.html", (2, 4)))
     text = file.getvalue()

@@ -1,13 +1,10 @@
 """`urbe reproduce`, run as a user runs it."""
 
-from types import SimpleNamespace
-
 import pytest
 
-import urbe.experiments
+import urbe.paper
 from fixtures import dots
 from urbe.cli import main, reproduce
-from urbe.experiments.base import everywhere
 
 
 @pytest.fixture
@@ -18,8 +15,8 @@ def figures(tmp_path, monkeypatch):
     chosen = []
     for name, deed in (("quiet", ""), ("loud", "raise")):
         cells = (dots.Dot(1.0, str(log)), dots.Dot(2.0, str(log), deed))
-        chosen.append(SimpleNamespace(**{**vars(dots), "NAME": name, "CELLS": everywhere(cells)}))
-    monkeypatch.setattr(urbe.experiments, "FIGURES", chosen)
+        chosen.append(dots.chapter(cells, name))
+    monkeypatch.setattr(urbe.paper, "CHAPTERS", chosen)
     return log
 
 
@@ -45,7 +42,7 @@ def test_says_where_the_report_is(figures, tmp_path, capsys):
 
 @pytest.mark.usefixtures("figures")
 def test_says_that_parquet_is_left_out(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("urbe.experiments.row_files.find_spec", lambda _: None)
+    monkeypatch.setattr("urbe.paper.row_files.find_spec", lambda _: None)
     _, out, _ = run(capsys, "--output", tmp_path / "results", "--only", "quiet", "--processes", 1)
     assert out.startswith("Rows are written as CSV alone")
 
@@ -81,7 +78,7 @@ def test_list_runs_nothing(figures, tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--only", "unheard"), "--only unheard is no experiment, expected one of quiet, loud"),
+        (("--only", "unheard"), "--only unheard is no chapter, expected one of quiet, loud"),
         (("--processes", 0), "processes is 0"),
         (("--address", "10.0.0.5:6379"), "--address 10.0.0.5:6379 is of a Ray cluster; add --launcher ray"),
     ],

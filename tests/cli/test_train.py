@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from urbe.cli import main, overrides, train, worlds
+from urbe import overrides
+from urbe.cli import main, train, worlds
 from urbe.cli.jax_setup import set_up_jax
 from urbe.cli.main import build_parser
 from urbe.deep import paper

@@ -1,6 +1,6 @@
 """Claims as Markdown: a row each, in one line each, with the readings they depend on."""
 
-from urbe.report.claims import RULES
+from urbe.report.claims import RULE
 from urbe.report.claims_text import markdown
 from urbe.report.content import Chapter, Section, Verdict
 
@@ -24,7 +24,7 @@ def test_a_claim_is_a_row_with_the_readings_it_holds_under():
         "| Fig. 2 | A. | **holds** under one |",
         r"| Fig. 10 | B \| c, d. | **undecided** |",
         "",
-        RULES,
+        RULE.text,
     ]
 
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from urbe.report.numbers import decide, decimals, interval_column, interval_text, number
+from urbe.report.numbers import decimals, interval_column, interval_text, number
 from urbe.statistics.estimates import Interval
 
 
@@ -36,23 +36,3 @@ def test_a_column_has_the_same_decimals_and_widths():
 
 def test_text_of_an_interval():
     assert interval_text(Interval(1.0, -0.0001, 2.0), 2) == "1.00 [0.00, 2.00]"
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "above", "outcome"),
-    [
-        (0.1, 1.0, 0.0, "holds"),
-        (0.0, 1.0, 0.0, "undecided"),
-        (-1.0, 1.0, 0.0, "undecided"),
-        (-1.0, 0.0, 0.0, "undecided"),
-        (-1.0, -0.1, 0.0, "does not hold"),
-        (0.1, 1.0, 2.0, "does not hold"),
-        (2.1, 3.0, 2.0, "holds"),
-    ],
-)
-def test_verdicts_follow_from_intervals(low, high, above, outcome):
-    found = decide("A beats B.", "A - B", Interval(0.5 * (low + high), low, high), above=above)
-    assert found.outcome == outcome
-    assert found.claim == "A beats B."
-    assert found.evidence.startswith("A - B is ")
-    assert ("against 2" in found.evidence) == (above == 2.0)

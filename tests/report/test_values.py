@@ -11,7 +11,7 @@ from fixtures import book
 from urbe.report import style, values
 from urbe.report.content import Exhibit
 from urbe.report.figures import Figure, Line, draw_lines, styled, svg
-from urbe.report.page_exhibit import exhibit_html
+from urbe.report.page import exhibit_html
 from urbe.report.panels import panels
 
 

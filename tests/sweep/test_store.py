@@ -4,14 +4,13 @@ import json
 import math
 import struct
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from urbe.experiments.base import check_experiments, columns, everywhere
-from urbe.sweep.cells import Code, directory, identity
+from urbe.paper.chapter import Chapter, check_chapters, everywhere
+from urbe.sweep.cells import Code, columns, directory, identity
 from urbe.sweep.store import Record, Stored, load, load_record, save
 
 
@@ -37,7 +36,7 @@ ROWS = [
 
 
 def experiment(name="f", row=Row):
-    return SimpleNamespace(NAME=name, Row=row, CELLS=everywhere(()))
+    return Chapter(name, "Title", everywhere(()), row, __name__, lambda _: [])
 
 
 def record(**changes):
@@ -271,12 +270,12 @@ def test_a_row_type_of_other_fields_is_refused():
     ],
 )
 def test_names_that_would_not_do_as_files_are_refused(names, told):
-    wrong = SimpleNamespace(NAME="f", Row=Row, CELLS=everywhere(Dot(0.0, name) for name in names))
+    wrong = Chapter("f", "Title", everywhere(Dot(0.0, name) for name in names), Row, __name__, lambda _: [])
     with pytest.raises(ValueError, match=told):
-        check_experiments([wrong])
+        check_chapters([wrong])
 
 
 def test_two_experiments_of_one_name_are_refused():
-    with pytest.raises(ValueError, match="NAME is not unique: f, f"):
-        check_experiments([experiment(), experiment()])
-    check_experiments([experiment(), experiment("g")])
+    with pytest.raises(ValueError, match="The name of a chapter is not unique: f, f"):
+        check_chapters([experiment(), experiment()])
+    check_chapters([experiment(), experiment("g")])

@@ -10,7 +10,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from urbe.experiments.base import AnyExperiment
+    from urbe.paper.chapter import Chapter
 
 HELP = """\
 The page is drawn from the cells that are finished, whatever code computed them. What is not there yet is said on it.
@@ -43,7 +43,7 @@ def add_parser(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("directory", nargs="?", default="results", metavar="DIR", help="of the run (results)")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="these experiments and no others")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="these chapters and no others")
     parser.add_argument("--to", metavar="FOLDER", help="where to write (DIR)")
     parser.add_argument(
         "--formats", nargs="+", metavar="F", help="of the files beside the page: png svg pdf csv parquet (all)"
@@ -55,8 +55,8 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Writes the page; returns the exit code."""
-    from urbe.experiments import FIGURES
-    from urbe.experiments.pages import FORMATS
+    from urbe.paper import CHAPTERS
+    from urbe.paper.pages import FORMATS
 
     if find_spec("matplotlib") is None:
         raise ModuleNotFoundError(
@@ -64,36 +64,36 @@ def run(options: argparse.Namespace) -> int:
         )
     if not options.every > 0.0:
         raise ValueError(f"--every is {options.every:g}, expected a positive number of seconds.")
-    known = {figure.NAME: figure for figure in FIGURES}
+    known = {chapter.name: chapter for chapter in CHAPTERS}
     unknown = [name for name in options.only or () if name not in known]
     if unknown:
-        raise ValueError(f"--only {unknown[0]} is no experiment, expected one of {', '.join(known)}.")
-    figures = [figure for figure in FIGURES if options.only is None or figure.NAME in options.only]
+        raise ValueError(f"--only {unknown[0]} is no chapter, expected one of {', '.join(known)}.")
+    chapters = [chapter for chapter in CHAPTERS if options.only is None or chapter.name in options.only]
     formats = options.formats or FORMATS
     wrong = [name for name in formats if name not in FORMATS]
     if wrong:
         raise ValueError(f"--formats {wrong[0]} is no format, expected some of {', '.join(FORMATS)}.")
     output = Path(options.directory)
     if not options.watch:
-        return write(output, figures, Path(options.to or output), formats)
+        return write(output, chapters, Path(options.to or output), formats)
     if options.to or options.formats:
         raise ValueError("--watch goes without --to and --formats: first let the run end, then write the copy.")
-    return watch(output, figures, options.every)
+    return watch(output, chapters, options.every)
 
 
-def write(output: Path, figures: Sequence[AnyExperiment], to: Path, formats: Sequence[str]) -> int:
+def write(output: Path, chapters: Sequence[Chapter], to: Path, formats: Sequence[str]) -> int:
     """Writes the page and its files, and says where."""
-    from urbe.experiments.pages import write_report
-    from urbe.experiments.row_files import NO_PARQUET, parquet_is_there
+    from urbe.paper.pages import write_report
+    from urbe.paper.row_files import NO_PARQUET, parquet_is_there
 
-    page = write_report(output, figures, to, formats)
+    page = write_report(output, chapters, to, formats)
     if "parquet" in formats and not parquet_is_there():
         print(NO_PARQUET)
     print(f"The report is {page.resolve()}")
     return 0
 
 
-def watch(output: Path, figures: Sequence[AnyExperiment], every: float) -> int:
+def watch(output: Path, chapters: Sequence[Chapter], every: float) -> int:
     """Writes the page again and again, and shows the run on the terminal, until it is done or has failed.
 
     A run that is not there, or stands still, is waited for.
@@ -102,8 +102,8 @@ def watch(output: Path, figures: Sequence[AnyExperiment], every: float) -> int:
       RuntimeError: the run ended before all cells were finished.
     """
     from urbe.cli.watching import Screen
-    from urbe.experiments.pages import FORMATS, Memory, write_page
-    from urbe.experiments.run_state import is_alive
+    from urbe.paper.pages import FORMATS, Memory, write_page
+    from urbe.paper.run_state import is_alive
     from urbe.sweep.finished import PLAN
     from urbe.sweep.status import read_status
 
@@ -115,7 +115,7 @@ def watch(output: Path, figures: Sequence[AnyExperiment], every: float) -> int:
             alive = is_alive(status)
             ended = seen_alive and not alive
             if (output / PLAN).exists() and (ended or monotonic() >= next_page):
-                _, *found = write_page(output, figures, memory=memory, refresh=0 if ended else max(1, round(every)))
+                _, *found = write_page(output, chapters, memory=memory, refresh=0 if ended else max(1, round(every)))
                 counts = found[0], found[1]
                 next_page = monotonic() + every
             screen.show(status, alive, counts)
@@ -125,4 +125,4 @@ def watch(output: Path, figures: Sequence[AnyExperiment], every: float) -> int:
             sleep(min(1.0, every))
     if counts[0] != counts[1]:
         raise RuntimeError(f"The run ended with {counts[1] - counts[0]} cells unfinished; {page} shows what there is.")
-    return write(output, figures, output, FORMATS)
+    return write(output, chapters, output, FORMATS)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urbe.progress import progress
 
 if TYPE_CHECKING:
+    from urbe.paper.choice import Choice
     from urbe.sweep.launcher import Launcher
     from urbe.sweep.run import Watch
 
@@ -25,6 +28,17 @@ scales:
   medium    the paper's networks and settings, 10 seeds, fewer steps
   paper     the paper's numbers of episodes, 10 seeds: more than a day on two cores
 Cells that are the same at two scales are run once.
+
+a part of one chapter, named with --only:
+  --agents dqn,dqn-urbe      these agents alone; --list --only NAME prints those there are
+  --agents mine:best         one of your own, module:attribute, also from the current folder. In deep chapters
+                             (mars_rover, cartpole) a function best(env, uncertainty_set, *, seed, settings) that
+                             returns an agent, as urbe.deep.dqn_urbe does; in the others a urbe.paper.tuning.Contender
+  --seeds 5                  five seeds of each agent
+  --set variance.beta=1      a field of deep agents' settings, as in urbe train --set; or of the cells: steps=20000,
+                             tuning_seeds=4
+The page says that it is not the paper's comparison. To keep an agent in a chart, add it to the list of agents in
+the chapter's cells.py.
 
 launchers:
   local     processes of this machine, each with one thread
@@ -45,6 +59,8 @@ examples:
                                                        the same on a cluster
   urbe reproduce --list                                what there is
   urbe reproduce --only price_of_robustness            a report with one chapter
+  urbe reproduce --only mars_rover --agents dqn-urbe,mine:best --seeds 5 --set variance.beta=1
+                                                       your own agent beside one of the paper's
   urbe reproduce --output /tmp/report --processes 1    elsewhere, one core
 """
 
@@ -61,8 +77,13 @@ def add_parser(commands: Any) -> None:
     scales, launchers = ("quick", "medium", "paper"), ("local", "ray")
     parser.add_argument("--output", default="results", metavar="DIR", help="where to write (results)")
     parser.add_argument("--scale", choices=scales, default="quick", help="how much to run (quick)")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="these experiments and no others; see --list")
-    parser.add_argument("--list", action="store_true", help="print the experiments and their cells' number; run none")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="these chapters and no others; see --list")
+    parser.add_argument("--agents", metavar="A,B", help="these agents of the chapter, or module:attribute of your own")
+    parser.add_argument("--seeds", type=int, metavar="N", help="so many seeds")
+    parser.add_argument(
+        "--set", nargs="+", action="extend", metavar="F=V", help="fields of the cells or of deep agents"
+    )
+    parser.add_argument("--list", action="store_true", help="print the chapters and their cells' number; run none")
     parser.add_argument("--launcher", choices=launchers, default="local", help="where to run (local)")
     parser.add_argument("--processes", type=int, metavar="N", help="cells to run at once (as many as cores)")
     parser.add_argument("--address", metavar="HOST:PORT", help="of a Ray cluster; auto finds the one of this machine")
@@ -70,27 +91,44 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the experiments; returns the exit code."""
-    from urbe.experiments import FIGURES, reproduce
-    from urbe.experiments.row_files import NO_PARQUET, parquet_is_there
+    """Runs the chapters; returns the exit code."""
+    from urbe.paper import CHAPTERS, reproduce
+    from urbe.paper.row_files import NO_PARQUET, parquet_is_there
 
     if options.list:
-        width = max(len(figure.NAME) for figure in FIGURES)
-        for figure in FIGURES:
-            print(f"{figure.NAME:<{width}}  {len(figure.CELLS[options.scale]):>5} cells  {figure.TITLE}")
+        width = max(len(chapter.name) for chapter in CHAPTERS)
+        for chapter in CHAPTERS:
+            print(f"{chapter.name:<{width}}  {len(chapter.cells[options.scale]):>5} cells  {chapter.title}")
+            if options.only and chapter.name in options.only and chapter.agents:
+                print(f"{'':<{width}}  agents: {', '.join(chapter.agents)}")
         return 0
-    known = {figure.NAME: figure for figure in FIGURES}
+    known = {chapter.name: chapter for chapter in CHAPTERS}
     unknown = [name for name in options.only or () if name not in known]
     if unknown:
-        raise ValueError(f"--only {unknown[0]} is no experiment, expected one of {', '.join(known)}; see --list.")
-    figures = [figure for figure in FIGURES if options.only is None or figure.NAME in options.only]
+        raise ValueError(f"--only {unknown[0]} is no chapter, expected one of {', '.join(known)}; see --list.")
+    chapters = [chapter for chapter in CHAPTERS if options.only is None or chapter.name in options.only]
+    choice = _choice(options, len(chapters))
     launcher = _launcher(options)
     with _bar() as watch:
-        page = reproduce(Path(options.output), watch, scale=options.scale, figures=figures, launcher=launcher)
+        page = reproduce(
+            Path(options.output), watch, scale=options.scale, chapters=chapters, choice=choice, launcher=launcher
+        )
     if not parquet_is_there():
         print(NO_PARQUET)
     print(f"The report is {page.resolve()}")
     return 0
+
+
+def _choice(options: argparse.Namespace, chapters: int) -> Choice:
+    from urbe.paper.choice import Choice, is_own
+
+    agents = tuple(name.strip() for name in (options.agents or "").split(",") if name.strip())
+    choice = Choice(agents, options.seeds, tuple(options.set or ()))
+    if choice.options and chapters != 1:
+        raise ValueError(f"{choice.options} is about one chapter; name it with --only.")
+    if any(map(is_own, agents)) and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # a module beside the user is found, by workers too
+    return choice
 
 
 def _launcher(options: argparse.Namespace) -> Launcher:

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from urbe import memory
-from urbe.cli import overrides, worlds
+from urbe import memory, overrides
+from urbe.cli import worlds
 from urbe.cli.jax_setup import set_up_jax
 
 AGENTS = ("dqn", "robust-dqn", "soft-robust-dqn", "dqn-ube", "dqn-urbe")

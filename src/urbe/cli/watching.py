@@ -63,7 +63,7 @@ def headline(status: dict[str, Any] | None, alive: bool) -> str:
     'waiting for a run to begin'
     """
     from urbe.report.content import State
-    from urbe.report.page_state import state_text
+    from urbe.report.page import state_text
 
     if status is None:
         return "waiting for a run to begin"

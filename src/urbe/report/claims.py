@@ -1,4 +1,4 @@
-"""The paper's claims: what the verdicts under each reading say together."""
+"""The paper's claims: the verdict under each reading, and what they say together."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from urbe.report.content import Chapter, Outcome, Verdict
+from urbe.report.content import Chapter, Verdict
+from urbe.report.numbers import decimals, interval_text, number
+from urbe.statistics.verdicts import Answer, Exact, Judgement, Outcome, Rule, Test
 
 AS_STATED = "the words as they stand"
 """Names a reading that has no name, beside others."""
@@ -14,12 +16,52 @@ AS_STATED = "the words as they stand"
 MOST_NAMED = 4
 """Readings that are named in a conclusion; more are counted."""
 
-RULES = (
-    "A paired difference between agents over seeds, whose interval (95 %, corrected for the number of comparisons) "
-    "lies above 0, holds; below 0, does not hold; else it is undecided. A claim of the paper holds when it holds under "
-    "every reading tested; when it holds under some, they are named; when under none, it does not hold if any reading "
-    "says so, and else is undecided, or not testable when no reading could be tested."
-)
+RULE = Rule()
+"""By which every claim of every chapter is judged; the page shows its text."""
+
+MOST_DECIMALS = 4
+"""Of the numbers of the evidence."""
+
+
+def judge(claim: str, tests: Sequence[Test], *, source: str = "") -> list[Verdict]:
+    """The verdict on a claim under each of its readings, with the numbers that decide.
+
+    Args:
+      claim: a sentence that could be false.
+      tests: one for each reading; their intervals cover together.
+      source: see `Verdict`.
+
+    >>> from urbe.statistics.verdicts import Mean, Question
+    >>> import numpy as np
+    >>> (found,) = judge("A beats B.", [Test([Question("A - B", Mean(np.array([0.4, 0.5, 0.45])))])])
+    >>> found.outcome, found.evidence
+    ('holds', 'A - B is 0.45 [0.33, 0.57], 3 seeds.')
+    """
+    found = zip(tests, RULE.judge(tests), strict=True)
+    return [Verdict(claim, each.outcome, _evidence(each, test), source, test.reading) for test, each in found]
+
+
+def _evidence(found: Judgement, test: Test) -> str:
+    if not found.answers:
+        return f"What it is about was not run. {test.note}".rstrip()
+    told = [_sentence(answer) for answer in found.answers]
+    if found.supposed not in (None, "holds"):
+        word = f"is {found.supposed}" if found.supposed != "does not hold" else found.supposed
+        told += [f"What it takes for granted {word}:", *(_sentence(answer) for answer in found.premises)]
+    return " ".join([*told, *([test.note] if test.note else [])])
+
+
+def _sentence(answer: Answer) -> str:
+    question, interval, _ = answer
+    if interval is None:
+        return f"{question.name}: not testable with {question.quantity.size or 'a number that is missing'}."
+    size = f", {question.quantity.size}" if question.quantity.size else ""
+    shown = interval_text(interval, min(decimals([interval]), MOST_DECIMALS))
+    if isinstance(question.quantity, Exact):
+        shown = number(interval.estimate, 4)
+    usual = question.number == 0.0 and question.side == "above"
+    asked = "" if usual else f", claimed to be {question.side} {question.number:g}"
+    return f"{question.name} is {shown}{asked}{size}."
 
 
 class Claim(NamedTuple):
@@ -70,12 +112,7 @@ def combine(verdicts: Sequence[Verdict]) -> tuple[Outcome, tuple[str, ...]]:
     readings: dict[str, list[Outcome]] = {}
     for verdict in verdicts:
         readings.setdefault(verdict.reading or AS_STATED, []).append(verdict.outcome)
-    holding = tuple(name for name, outcomes in readings.items() if set(outcomes) == {"holds"})
-    if holding:
-        return "holds", () if len(holding) == len(readings) else holding
-    seen = {outcome for outcomes in readings.values() for outcome in outcomes}
-    none: tuple[Outcome, ...] = ("does not hold", "undecided", "not testable")
-    return next(outcome for outcome in none if outcome in seen), ()
+    return RULE.conclude(readings)
 
 
 def claims(chapters: Iterable[Chapter]) -> list[Claim]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from urbe.report.claims import RULES, claims
+from urbe.report.claims import RULE, claims
 from urbe.report.content import Chapter
 
 
@@ -25,7 +25,7 @@ def markdown(chapters: Iterable[Chapter]) -> str:
     for claim in found:
         verdict = f"**{claim.outcome}** {_cell(claim.condition)}".rstrip()
         lines.append(f"| {_cell(claim.source)} | {_cell(claim.text)} | {verdict} |")
-    return "\n".join([*lines, "", RULES, ""])
+    return "\n".join([*lines, "", RULE.text, ""])
 
 
 def _cell(text: str) -> str:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+from urbe.statistics.verdicts import Outcome
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Facts = tuple[tuple[str, str], ...]
 """(name, value) pairs on how something was made."""
-
-Outcome = Literal["holds", "does not hold", "undecided", "not testable"]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Numbers as text, and verdicts drawn from them."""
+"""Numbers as text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from urbe.report.content import Outcome, Verdict
 from urbe.statistics.estimates import Interval
 
 FIGURE_SPACE = "\N{FIGURE SPACE}"
@@ -77,32 +76,6 @@ def interval_column(intervals: Sequence[Interval | None], most: int = 9) -> tupl
         return f"{_fixed(x.estimate, places)} [{low.rjust(lows, FIGURE_SPACE)}, {high.rjust(highs, FIGURE_SPACE)}]"
 
     return tuple("-" if interval is None else cell(interval) for interval in intervals)
-
-
-def decide(
-    claim: str, what: str, interval: Interval, *, above: float = 0.0, source: str = "", reading: str = ""
-) -> Verdict:
-    """The verdict on a claim that says that some quantity is above a number.
-
-    It holds when the whole interval is above, does not when the whole interval is below, and is undecided otherwise.
-
-    Args:
-      claim: a sentence that could be false.
-      what: names the quantity.
-      interval: estimate and interval of the quantity.
-      above: the number.
-      source, reading: see `Verdict`.
-
-    >>> verdict = decide("A beats B.", "A - B", Interval(1.0, 0.4, 1.6))
-    >>> verdict.outcome, verdict.evidence
-    ('holds', 'A - B is 1.00 [0.40, 1.60].')
-    """
-    outcome: Outcome = (
-        "holds" if interval.low > above else "does not hold" if interval.high < above else "undecided"
-    )  # fmt: skip
-    than = "" if above == 0.0 else f", against {above:g}"
-    evidence = f"{what} is {interval_text(interval, decimals([interval]))}{than}."
-    return Verdict(claim, outcome, evidence, source, reading)
 
 
 def _fixed(value: float, places: int) -> str:

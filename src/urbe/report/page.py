@@ -2,7 +2,8 @@
 
 Opens from disk, prints, follows the reader's light or dark setting or choice, and refers to nothing outside its folder.
 Its one script, small and inside it, is for reading values in charts, choosing the theme and following a run; without
-it, everything is there to see.
+it, everything is there to see. The markup is in `page.html`, cut into fragments by comments that name them; the layout
+in `page.css`; the script in `page.js`.
 """
 
 from __future__ import annotations
@@ -11,18 +12,17 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from pathlib import Path
 
-from urbe.report.claims import sourced
-from urbe.report.content import Chapter, Exhibit, Facts, Section, State
-from urbe.report.page_claims import ANCHOR, TITLE, claims_table, verdict_list
-from urbe.report.page_exhibit import exhibit_html, links_html
-from urbe.report.page_state import refresh_html, state_html
-from urbe.report.page_style import style_sheet
-from urbe.report.page_table import table_html
+from urbe.report.claims import AS_STATED, RULE, Claim, claims, sourced
+from urbe.report.content import Chapter, Exhibit, Facts, Section, State, Verdict
+from urbe.report.markup import below, fill, links_html, paragraph, read, table_html
+from urbe.report.numbers import duration
+from urbe.report.style import THEMED
+from urbe.statistics.verdicts import OUTCOMES, Outcome
 
-MAIN = "main"
-"""Where the content begins."""
+CLAIMS = "The paper's claims"
+PAGE = ("page", "#f4f5f7", "#121418")
+"""Behind everything: variable, light, dark."""
 
 
 def render(
@@ -48,42 +48,25 @@ def render(
       drawn: HTML of chapters that are the same as before, by name; those that are not there are added.
     """
     _check_anchors(chapters)
-    beside = files or {}
     bodies = {} if drawn is None else drawn
     for chapter in chapters:
         if chapter.name not in bodies:
-            bodies[chapter.name] = _chapter(chapter, beside)
-    claimed = claims_table(chapters)
-    parts = [
-        "<!DOCTYPE html>",
-        '<html lang="en">',
-        "<head>",
-        '<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        *([refresh_html(state)] if state is not None and state.refresh else []),
-        f"<title>{escape(title)}</title>",
-        f"<style>\n{style_sheet()}</style>",
-        "</head>",
-        "<body>",
-        f'<a class="skip" href="#{MAIN}">Skip to the content</a>',
-        "<header>",
-        '<button type="button" id="theme" aria-pressed="false" hidden>Dark</button>',
-        f"<h1>{escape(title)}</h1>",
-        *(f"<p>{escape(text)}</p>" for text in lead),
-        *([state_html(state)] if state is not None else []),
-        _contents(chapters, bool(claimed)),
-        _facts(facts),
-        "</header>",
-        f'<main id="{MAIN}" tabindex="-1">',
-        claimed,
-        *(bodies[chapter.name] for chapter in chapters),
-        "</main>",
-        f"<script>\n{_script()}</script>",
-        "</body>",
-        "</html>",
-        "",
-    ]
-    return "\n".join(parts)
+            bodies[chapter.name] = _chapter(chapter, files or {})
+    claimed = _claims(chapters)
+    refresh = fill("refresh", seconds=state.refresh) if state is not None and state.refresh else ""
+    return fill(
+        "page",
+        title=escape(title),
+        refresh=below(refresh),
+        style=style_sheet(),
+        lead=below(*map(paragraph, lead)),
+        state=below(_state(state)) if state is not None else "",
+        contents="\n".join(_contents(chapters, bool(claimed))),
+        facts=_facts(facts),
+        claims=claimed + "\n",
+        chapters="\n".join(bodies[chapter.name] for chapter in chapters),
+        script=read("page.js"),
+    )
 
 
 def figure_anchor(chapter: Chapter, exhibit: Exhibit) -> str:
@@ -91,55 +74,111 @@ def figure_anchor(chapter: Chapter, exhibit: Exhibit) -> str:
     return f"{chapter.name}--{exhibit.name}"  # two dashes: no section's anchor has them
 
 
-def _contents(chapters: Sequence[Chapter], claimed: bool) -> str:
-    lines = ['<nav aria-label="Contents"><ul>']
+def state_text(state: State) -> str:
+    """How far a run has come, in words.
+
+    >>> state_text(State(3, 10, running=2, seconds_left=125.0))
+    '3 of 10 cells done, 2 running, about 2 min left'
+    """
+    parts = [f"{state.done} of {state.total} cells done"]
+    parts += [f"{state.running} running"] if state.running else []
+    parts += [f"{state.failed} failed"] if state.failed else []
+    parts += [f"about {duration(state.seconds_left)} left"] if state.seconds_left is not None else []
+    return ", ".join(parts)
+
+
+def style_sheet() -> str:
+    """The whole style sheet: the system's theme unless the reader chose one; paper is white."""
+    light, dark = (" ".join(f"--{each[0]}: {each[mode]};" for each in (*THEMED.values(), PAGE)) for mode in (1, 2))
+    return (
+        f":root {{ {light} }}\n"
+        "@media screen and (prefers-color-scheme: dark) { "
+        f':root:not([data-theme="light"]) {{ {dark} }} }}\n'
+        f'@media screen {{ :root[data-theme="dark"] {{ {dark} }} }}\n'
+        f"{read('page.css')}"
+        '@media screen { :root[data-theme="light"] { color-scheme: light; } '
+        ':root[data-theme="dark"] { color-scheme: dark; } }\n'
+        "@media print { :root { --page: #ffffff; } }\n"
+    )
+
+
+def exhibit_html(exhibit: Exhibit, anchor: str, files: Sequence[str]) -> str:
+    """A figure; its numbers are those of its tables or, without any, those of the drawing.
+
+    Args:
+      exhibit: what to show.
+      anchor: its name on the page.
+      files: relative paths of the drawing in other formats.
+    """
+    from urbe.report.figures import svg
+    from urbe.report.values import as_json, panels_of, tables_of
+
+    drawing = svg(exhibit.figure, anchor, exhibit.alt)
+    panels = panels_of(exhibit.figure)
+    tables = "\n".join(map(table_html, exhibit.tables or tables_of(panels)))
+    return fill(
+        "figure",
+        anchor=escape(anchor),
+        label=f"Chart {escape(exhibit.name)}{'; arrow keys read its values' if panels else ''}",
+        drawing=drawing,
+        values=fill("values", json=as_json(panels)) if panels else "",
+        caption=escape(exhibit.caption),
+        links=links_html(files),
+        numbers=fill("numbers", anchor=anchor, tables=tables) if tables else "",
+    )
+
+
+def _state(state: State) -> str:
+    return fill(
+        "state",
+        counts=escape(state_text(state)),
+        done=state.done,
+        total=state.total,
+        notes=below(*map(paragraph, state.notes)),
+        follow=below(fill("follow", seconds=state.refresh) if state.refresh else ""),
+    )
+
+
+def _contents(chapters: Sequence[Chapter], claimed: bool) -> Iterator[str]:
     if claimed:
-        lines.append(f'<li><a href="#{ANCHOR}">{escape(TITLE)}</a></li>')
+        yield fill("entry", anchor="claims", title=escape(CLAIMS), below="")
     for chapter in chapters:
         inner = "".join(
-            f'<li><a href="#{_anchor(chapter, section)}">{escape(section.title)}</a></li>'
+            fill("entry", anchor=_anchor(chapter, section), title=escape(section.title), below="")
             for section in chapter.sections
             if section.title
         )
-        below = f"\n<ul>{inner}</ul>" if inner else ""
-        lines.append(f'<li><a href="#{chapter.name}">{escape(chapter.title)}</a>{below}</li>')
-    return "\n".join([*lines, "</ul></nav>"])
+        nested = f"\n<ul>{inner}</ul>" if inner else ""
+        yield fill("entry", anchor=chapter.name, title=escape(chapter.title), below=nested)
 
 
 def _facts(facts: Facts) -> str:
-    inner = "\n".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts)
-    return f"<dl>\n{inner}\n</dl>" if facts else ""
+    inner = "\n".join(fill("fact", name=escape(name), value=escape(value)) for name, value in facts)
+    return fill("facts", inner=inner) if facts else ""
 
 
 def _chapter(chapter: Chapter, files: Mapping[str, Sequence[str]]) -> str:
     anchors = iter([anchor for _, anchor in sourced(chapter)])
     facts = tuple(fact for section in chapter.sections for fact in section.facts) + chapter.facts
     rows = files.get(chapter.name, ())
-    return "\n".join(
-        [
-            f'<article aria-labelledby="{chapter.name}">',
-            f'<h2 id="{chapter.name}">{escape(chapter.title)}</h2>',
-            _facts(facts),
-            *([f'<p class="rows">The rows behind this chapter:{links_html(rows)}</p>'] if rows else []),
-            *(_section(chapter, section, anchors, files) for section in chapter.sections),
-            "</article>",
-        ]
+    return fill(
+        "chapter",
+        name=chapter.name,
+        title=escape(chapter.title),
+        facts=_facts(facts),
+        rows=below(fill("rows", links=links_html(rows)) if rows else ""),
+        sections="\n".join(_section(chapter, section, anchors, files) for section in chapter.sections),
     )
 
 
 def _section(chapter: Chapter, section: Section, anchors: Iterator[str], files: Mapping[str, Sequence[str]]) -> str:
-    anchor = _anchor(chapter, section)
-    opening = (
-        [f'<section aria-labelledby="{anchor}">', f'<h3 id="{anchor}">{escape(section.title)}</h3>']
-        if section.title
-        else ["<section>"]
-    )
     named = [(exhibit, figure_anchor(chapter, exhibit)) for exhibit in section.exhibits]
+    heading = fill("heading", anchor=_anchor(chapter, section), title=escape(section.title))
     return "\n".join(
         [
-            *opening,
-            *(f"<p>{escape(text)}</p>" for text in section.paragraphs),
-            *([verdict_list(section.verdicts, anchors)] if section.verdicts else []),
+            heading if section.title else "<section>",
+            *map(paragraph, section.paragraphs),
+            *([_verdicts(section.verdicts, anchors)] if section.verdicts else []),
             *map(table_html, section.tables),
             *(exhibit_html(exhibit, name, files.get(name, ())) for exhibit, name in named),
             "</section>",
@@ -147,8 +186,86 @@ def _section(chapter: Chapter, section: Section, anchors: Iterator[str], files: 
     )
 
 
+def _claims(chapters: Sequence[Chapter]) -> str:
+    """The table of all claims of the paper and the rule behind it; empty when there are none."""
+    found = claims(chapters)
+    if not found:
+        return ""
+    rows = "\n".join(
+        fill(
+            "claim",
+            source=escape(claim.source),
+            text=escape(claim.text),
+            kind=_css_class(claim.outcome, claim.under),
+            conclusion=escape(claim.conclusion),
+            readings=_readings(claim, i),
+        )
+        for i, claim in enumerate(found, start=1)
+    )
+    return fill("claims", title=escape(CLAIMS), rows=rows, rule=escape(RULE.text))
+
+
+def _readings(claim: Claim, number: int) -> str:
+    """The readings of a claim; more than two are folded under their counts."""
+    lines = "".join(
+        fill(
+            "reading",
+            kind=_css_class(verdict.outcome),
+            outcome=escape(verdict.outcome),
+            anchor=anchor,
+            reading=escape(verdict.reading or AS_STATED),
+        )
+        for verdict, anchor in claim.found
+    )
+    if len(claim.found) <= 2:
+        return f"<ul>{lines}</ul>"
+    counts = Counter(verdict.outcome for verdict, _ in claim.found)
+    split = ", ".join(f"{outcome} {counts[outcome]}" for outcome in OUTCOMES if counts[outcome])
+    text = f"{len(claim.found)} readings" + (f": {split}" if len(counts) > 1 else "")
+    return fill("folded", number=number, counts=text, lines=lines)
+
+
+def _verdicts(verdicts: Sequence[Verdict], anchors: Iterator[str]) -> str:
+    """Verdicts as they stand in a section; those on one claim under several readings stand together, at the first.
+
+    Args:
+      verdicts: what to show.
+      anchors: for those on claims of the paper; one is taken for each.
+    """
+    grouped: dict[tuple[str, str], list[tuple[Verdict, str]]] = {}
+    for verdict in verdicts:
+        anchor = next(anchors) if verdict.source else ""
+        grouped.setdefault((verdict.source, verdict.claim), []).append((verdict, anchor))
+    lines = []
+    for (source, claim), readings in grouped.items():
+        text = " ".join([*([f"<cite>{escape(source)}</cite>"] if source else []), f"<span>{escape(claim)}</span>"])
+        if len(readings) > 1 and all(verdict.reading for verdict, _ in readings):
+            inner = "\n".join(_verdict(verdict, anchor, "") for verdict, anchor in readings)
+            lines.append(f"<li>{text}\n<ul>\n{inner}\n</ul></li>")
+        else:
+            lines += [_verdict(verdict, anchor, text) for verdict, anchor in readings]
+    return "\n".join(['<ul class="verdicts">', *lines, "</ul>"])
+
+
+def _verdict(verdict: Verdict, anchor: str, claim: str) -> str:
+    return fill(
+        "verdict",
+        anchor=f' id="{anchor}"' if anchor else "",
+        kind=_css_class(verdict.outcome),
+        outcome=escape(verdict.outcome),
+        claim=claim,
+        reading=f" <em>{escape(verdict.reading)}</em>" if verdict.reading else "",
+        evidence=escape(verdict.evidence),
+    )
+
+
+def _css_class(outcome: Outcome, under: Sequence[str] = ()) -> str:
+    """The class of an outcome; one of its own when it depends on the reading."""
+    return "depends" if under else outcome.replace(" ", "-")
+
+
 def _check_anchors(chapters: Sequence[Chapter]) -> None:
-    anchors = [ANCHOR, MAIN, "theme", "follow", *(chapter.name for chapter in chapters)]
+    anchors = ["claims", "main", "theme", "follow", *(chapter.name for chapter in chapters)]
     for chapter in chapters:
         anchors += [_anchor(chapter, section) for section in chapter.sections if section.title]
         anchors += [figure_anchor(chapter, exhibit) for section in chapter.sections for exhibit in section.exhibits]
@@ -159,7 +276,3 @@ def _check_anchors(chapters: Sequence[Chapter]) -> None:
 
 def _anchor(chapter: Chapter, section: Section) -> str:
     return f"{chapter.name}-{re.sub(r'[^a-z0-9]+', '-', section.title.lower()).strip('-')}"
-
-
-def _script() -> str:
-    return Path(__file__).with_name("page.js").read_text(encoding="utf-8")

@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, get_type_hints
 
+from urbe.sweep.sources import code_digest
+
 COLUMNS = (str, int, float)
 """The types a field of a row may have."""
 
@@ -62,6 +64,7 @@ class Job:
       cell: the cell.
       identity: see `identity`.
       folder: its directory.
+      also: modules outside the experiment that the cell depends on, its attribute `modules`; their sources count too.
     """
 
     module: str
@@ -70,6 +73,7 @@ class Job:
     cell: Any
     identity: str
     folder: Path
+    also: tuple[str, ...] = ()
 
     @property
     def rows(self) -> Path:
@@ -93,17 +97,14 @@ class Job:
 
 def jobs(code: Code, cells: Iterable[Cell], folder: Path) -> list[Job]:
     """The jobs of an experiment, under the folder of all cells."""
-    return [
-        Job(
-            code.module,
-            code.experiment,
-            code.digest,
-            cell,
-            identity(code, cell),
-            folder.absolute() / code.experiment / directory(code.experiment, cell),  # for processes elsewhere
-        )
-        for cell in cells
-    ]
+    found = []
+    place = folder.absolute() / code.experiment  # for processes elsewhere
+    for cell in cells:
+        also = tuple(getattr(cell, "modules", ()))
+        mine = code._replace(digest=code_digest(code.module, *also)) if also else code
+        name = directory(code.experiment, cell)
+        found.append(Job(code.module, code.experiment, mine.digest, cell, identity(mine, cell), place / name, also))
+    return found
 
 
 def directory(experiment: str, cell: Cell) -> str:
@@ -117,9 +118,22 @@ def identity(code: Code, cell: Cell) -> str:
     return _hash({"experiment": code.experiment, "fields": fields, "cell": _plain(cell), "code": code.digest})
 
 
+def later(default: Any) -> Any:
+    """A field that a type of cells got after cells of it were finished.
+
+    Cells that leave it at its default have the configuration they had before, and so are found again.
+    """
+    return dataclasses.field(default=default, metadata={"later": True})
+
+
 def configuration(cell: Any) -> dict[str, Any]:
-    """The fields of a cell."""
-    return dataclasses.asdict(cell)
+    """The fields of a cell, but for those that came `later` and are at their default."""
+    absent = [
+        field.name
+        for field in dataclasses.fields(cell)
+        if field.metadata.get("later") and getattr(cell, field.name) == field.default
+    ]
+    return {name: value for name, value in dataclasses.asdict(cell).items() if name not in absent}
 
 
 def columns(row: type[Any]) -> dict[str, type]:

@@ -4,16 +4,18 @@
 
     {"version": 1,
      "scale": "quick",
+     "options": "--seeds 5",
      "experiments": {"<NAME>": {"module": "<module>", "cells": ["<directory under cells/<NAME>>", ...]}, ...}}
 
-The directories are in the order of the experiment's cells. It names the last sweep of the folder; cells of earlier ones
+`options` are those of a sweep of part of an experiment, and may be missing. The directories are in the order of the
+experiment's cells. It names the last sweep of the folder; cells of earlier ones
 stay, and are found again when they are asked for.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,13 +33,13 @@ class Plan(NamedTuple):
 
     Attributes:
       scale: how much.
-      modules: of each experiment, by its name.
       cells: directories of the cells of each experiment, in order.
+      options: of the command, where it chose a part of an experiment.
     """
 
     scale: str
-    modules: dict[str, str]
     cells: dict[str, tuple[str, ...]]
+    options: str = ""
 
 
 class Finished(NamedTuple):
@@ -58,13 +60,13 @@ class Finished(NamedTuple):
         return [row for cell in self.cells for row in cell.rows]
 
 
-def write_plan(output: Path, scale: str, jobs: Mapping[str, Sequence[Job]]) -> None:
+def write_plan(output: Path, scale: str, jobs: Mapping[str, Sequence[Job]], options: str = "") -> None:
     """Writes `sweep.json`; `jobs` are those of each experiment, by its name."""
     told = {
         name: {"module": mine[0].module if mine else "", "cells": [job.folder.name for job in mine]}
         for name, mine in jobs.items()
     }
-    content = {"version": VERSION, "scale": scale, "experiments": told}
+    content = {"version": VERSION, "scale": scale, **({"options": options} if options else {}), "experiments": told}
     replace_files({output / PLAN: text_writer([json.dumps(content, indent=1), "\n"])})
 
 
@@ -83,8 +85,8 @@ def read_plan(output: Path) -> Plan:
             raise ValueError(f"version is {content['version']}, expected {VERSION}")
         return Plan(
             str(content["scale"]),
-            {name: str(part["module"]) for name, part in told.items()},
             {name: tuple(map(str, part["cells"])) for name, part in told.items()},
+            str(content.get("options", "")),
         )
     except FileNotFoundError:
         raise FileNotFoundError(
@@ -94,14 +96,14 @@ def read_plan(output: Path) -> Plan:
         raise ValueError(f"{path} is not the plan of a sweep: {error!r}; run urbe reproduce again.") from None
 
 
-def load_finished(output: Path, experiment: str, row: type[Any], code: str | None = None) -> Finished:
+def load_finished(output: Path, experiment: str, row: type[Any], codes: Collection[str] = ()) -> Finished:
     """All finished cells of an experiment of the last sweep, with their records, whatever code computed them.
 
     Args:
       output: folder of the sweep.
       experiment: its name.
       row: its row type, as it is today.
-      code: digest of today's code (`urbe.sweep.sources.code_digest`), to say which cells are of other code.
+      codes: digests of today's code (`urbe.sweep.sources.code_digest`), to say which cells are of other code.
     """
     plan = read_plan(output)
     if experiment not in plan.cells:
@@ -116,5 +118,5 @@ def load_finished(output: Path, experiment: str, row: type[Any], code: str | Non
             missing.append(directory)
         else:
             found.append(stored)
-    others = tuple(cell.record.cell for cell in found if code is not None and cell.record.code != code)
+    others = tuple(cell.record.cell for cell in found if codes and cell.record.code not in codes)
     return Finished(tuple(found), tuple(missing), others)

@@ -27,6 +27,7 @@ def sweep(
     launcher: Launcher,
     *,
     scale: str = "",
+    options: str = "",
     watch: Watch | None = None,
 ) -> None:
     """Runs the cells that are not finished, the costliest first, and returns when all are.
@@ -38,7 +39,7 @@ def sweep(
       output: the folder; see `urbe.sweep.finished` and `urbe.sweep.status` for what is written there besides cells.
       jobs: of each experiment, by its name.
       launcher: where cells run. Rows do not depend on it.
-      scale: noted in the plan.
+      scale, options: noted in the plan.
       watch: called with the status at the beginning, when something happened, and at the end.
 
     Raises:
@@ -51,7 +52,7 @@ def sweep(
     output.mkdir(parents=True, exist_ok=True)
     held = lock.acquire(output / "sweep.lock")
     try:
-        write_plan(output, scale, jobs)
+        write_plan(output, scale, jobs, options)
         kept: dict[str, float] = {}
         missing: list[Job] = []
         for job in every:

@@ -1,9 +1,9 @@
 """Which code an experiment's numbers depend on, found by reading imports, and a hash of it.
 
 Editing a module that an experiment does not import, directly or through others, leaves its finished cells valid; so do
-comments, docstrings and layout anywhere. Left out are imports that compute nothing: those for type checkers, those
-inside the experiment's own `plot`, `urbe.report`, and `urbe.experiments.base`, which says what an experiment is. Not
-seen are modules imported by a name made at run time.
+comments, docstrings and layout anywhere. Left out are imports that compute nothing: those for type checkers,
+`urbe.report`, and the modules that say what a chapter and its cells are. Modules imported by a name made at run time
+are not seen.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
-IDLE = ("urbe.report", "urbe.experiments.base")
+IDLE = ("urbe.report", "urbe.paper.chapter", "urbe.paper.choice", "urbe.sweep.cells")
 """Modules and packages that compute no rows."""
 
 
@@ -32,21 +32,28 @@ class Sources(NamedTuple):
     packages: tuple[str, ...]
 
 
-def code_digest(experiment: str) -> str:
+def code_digest(experiment: str, *also: str) -> str:
     """A hash of the code on disk that an experiment's rows depend on, and of the versions it runs with.
 
     Args:
       experiment: name of its module.
+      also: other modules that are imported by a name made at run time.
     """
-    return digest(experiment_sources(experiment))
+    return digest(experiment_sources(experiment, *also))
 
 
-def experiment_sources(experiment: str) -> Sources:
+def experiment_sources(experiment: str, *also: str) -> Sources:
     """The modules an experiment depends on, those of ours and those beside it, and the packages that they import.
 
     Args:
-      experiment: name of its module.
+      experiment, also: see `code_digest`.
     """
+    found = [_module_sources(module) for module in (experiment, *also)]
+    files = {name: path for each in found for name, path in each.files.items()}
+    return Sources(files, tuple(sorted({package for each in found for package in each.packages})))
+
+
+def _module_sources(experiment: str) -> Sources:
     file = importlib.import_module(experiment).__file__
     if file is None:
         raise ValueError(f"The experiment {experiment} has no file, so nothing tells when its code changes.")
@@ -90,8 +97,6 @@ def sources(module: str, roots: Mapping[str, Path]) -> Sources:
             continue
         files[name] = path
         for statement in _parsed(path.read_bytes()).imports:
-            if statement.place == "plot" and name == module:
-                continue
             origin = _origin(statement, path, name)
             top = origin.split(".")[0]
             if top in roots:
@@ -108,15 +113,13 @@ def _is_idle(module: str) -> bool:
 class _Import(NamedTuple):
     """`from module import member`, or `import module` when there is no member.
 
-    Fields: the module as written, dots before it, the member, the name it gets, and where the statement stands: in the
-    function "plot" of the module, elsewhere at its "top" level, or "inside" of something.
+    Fields: the module as written, dots before it, the member, and the name it gets.
     """
 
     module: str
     level: int
     member: str | None
     name: str
-    place: str
 
 
 class _Parsed(NamedTuple):
@@ -130,24 +133,21 @@ class _Parsed(NamedTuple):
 def _parsed(content: bytes) -> _Parsed:
     tree = ast.parse(content)
     found: list[_Import] = []
-    waiting: list[tuple[ast.AST, str]] = [(child, "top") for child in tree.body]
+    waiting: list[ast.AST] = list(tree.body)
     while waiting:
-        node, place = waiting.pop()
+        node = waiting.pop()
         if isinstance(node, ast.Import):
-            found += [_Import(alias.name, 0, None, alias.asname or alias.name, place) for alias in node.names]
+            found += [_Import(alias.name, 0, None, alias.asname or alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             found += [
-                _Import(node.module or "", node.level, alias.name, alias.asname or alias.name, place)
-                for alias in node.names
+                _Import(node.module or "", node.level, alias.name, alias.asname or alias.name) for alias in node.names
             ]
         elif isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
-            waiting += [(child, place) for child in node.orelse]
+            waiting += node.orelse
         elif isinstance(node, ast.stmt):  # an expression holds no import
-            is_plot = isinstance(node, ast.FunctionDef) and node.name == "plot" and place == "top"
-            inner = "plot" if is_plot or place == "plot" else "inside"
-            waiting += [(child, inner) for child in ast.iter_child_nodes(node)]
+            waiting += ast.iter_child_nodes(node)
         elif isinstance(node, (ast.ExceptHandler, ast.match_case)):
-            waiting += [(child, place) for child in node.body]
+            waiting += node.body
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             # also bare strings after assignments, which document attributes

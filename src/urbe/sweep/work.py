@@ -46,7 +46,7 @@ def perform(job: Job) -> None:
       Exception: whatever the cell raises.
     """
     experiment: Any = importlib.import_module(job.module)
-    code, packages = _imported(job.module)
+    code, packages = _imported(job.module, *job.also)
     if code != job.code:
         raise RuntimeError(
             "The code changed while the run was under way; run again. On a cluster: all machines need the same code."
@@ -89,9 +89,9 @@ def _record(job: Job, seconds: float, attempts: int) -> store.Record:
 
 
 @cache
-def _imported(module: str) -> tuple[str, tuple[str, ...]]:
+def _imported(*modules: str) -> tuple[str, tuple[str, ...]]:
     """Digest and packages of an experiment as they were when this process imported it."""
-    found = experiment_sources(module)
+    found = experiment_sources(*modules)
     return digest(found), found.packages
 
 

@@ -1,0 +1,24 @@
+"""What reproduces the paper: chapters over one frame, listed in `CHAPTERS`. The library never imports this package."""
+
+from urbe.paper import (
+    cartpole,
+    mars_rover,
+    price_of_robustness,
+    riverswim_regret,
+    safe_policies,
+    seven_states,
+    variance_study,
+)
+from urbe.paper.chapter import Chapter as Chapter
+from urbe.paper.reproduce import reproduce as reproduce
+from urbe.sweep.launcher import CellsFailed as CellsFailed
+
+CHAPTERS: tuple[Chapter, ...] = (
+    price_of_robustness.CHAPTER,
+    seven_states.CHAPTER,
+    mars_rover.CHAPTER,
+    cartpole.CHAPTER,
+    riverswim_regret.CHAPTER,
+    safe_policies.CHAPTER,
+    variance_study.CHAPTER,
+)

@@ -1,0 +1,142 @@
+"""The agents of the CartPole comparison: the paper's four, two controls, and two of DQN-URBE's variants.
+
+All share networks, hyper-parameters and replay, so that each differs from its neighbour in one thing. The controls take
+random actions in tests too: `urbe.evaluate` never does so by itself. What it calls noise is standard normal, one number
+for each action; through their distribution function two of them become a coin and an action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int32
+
+from urbe import checks
+from urbe.deep import Agent, Network, Settings, calibrated, dqn, dqn_ube, dqn_urbe, robust_dqn
+from urbe.deep.paper import CARTPOLE, cartpole, cartpole_set
+from urbe.deep.variances import LastLayer
+from urbe.evaluation.policies import Rule, Traceable
+from urbe.overrides import override
+from urbe.paper.cartpole.cells import EPSILON, SCALE, CartPoleCell
+from urbe.paper.choice import load_own
+from urbe.simulators import Constant
+
+FORGET, REFRESH_EVERY = 0.999, 100
+
+
+LOG_EVERY = 1_000
+
+
+def make(cell: CartPoleCell) -> Agent:
+    """The agent of a cell before its first step. Agents of one seed share the uncertainty set and first weights."""
+    if cell.agent in _MAKERS:
+        return _MAKERS[cell.agent](settings(cell), cell.seed)
+    own: Agent = load_own(cell.agent)(cartpole(), cartpole_set(cell.seed), seed=cell.seed, settings=settings(cell))
+    return own
+
+
+def settings(cell: CartPoleCell) -> Settings:
+    """The published ones, with the inputs and sizes of the cell; controls never stop exploring."""
+    scale = SCALE if cell.inputs == "scaled" else (1.0,)
+    told = override(replace(CARTPOLE, network=Network(cell.hidden, scale), batch=cell.batch), cell.settings)
+    return replace(told, epsilon=replace(told.epsilon, last=EPSILON)) if explores(cell.agent) else told
+
+
+def explores(agent: str) -> bool:
+    """Whether the agent is a control that takes random actions to the end."""
+    return agent.endswith("-epsilon")
+
+
+def in_tests(cell: CartPoleCell, agent: Agent) -> Agent | Exploring:
+    """What is tested: the agent; for a control one that, asked to be noisy, takes random actions as in training."""
+    return Exploring(agent.policy, EPSILON) if explores(cell.agent) else agent
+
+
+@cache
+def changed(half_length: float) -> Constant:
+    """The schedule after the change; one object for each length, so that agents share compiled loops."""
+    return Constant(cartpole().nominal()._replace(half_length=half_length))
+
+
+def _dqn(told: Settings, seed: int) -> Agent:
+    return dqn(cartpole(), seed=seed, settings=told, log_every=LOG_EVERY)
+
+
+def _robust(told: Settings, seed: int) -> Agent:
+    return robust_dqn(cartpole(), cartpole_set(seed), seed=seed, settings=told, log_every=LOG_EVERY)
+
+
+def _ube(told: Settings, seed: int) -> Agent:
+    return dqn_ube(cartpole(), seed=seed, settings=told, log_every=LOG_EVERY)
+
+
+def _urbe(told: Settings, seed: int) -> Agent:
+    return dqn_urbe(cartpole(), cartpole_set(seed), seed=seed, settings=told, log_every=LOG_EVERY)
+
+
+def _forgetting(told: Settings, seed: int) -> Agent:
+    head = told.variance
+    assert isinstance(head, LastLayer)
+    return _urbe(replace(told, variance=replace(head, forget=FORGET, refresh_every=REFRESH_EVERY)), seed)
+
+
+def _calibrated(told: Settings, seed: int) -> Agent:
+    return _urbe(replace(told, variance=calibrated(forget=FORGET)), seed)
+
+
+_MAKERS: dict[str, Callable[[Settings, int], Agent]] = {
+    "dqn": _dqn,
+    "robust-dqn": _robust,
+    "dqn-ube": _ube,
+    "dqn-urbe": _urbe,
+    "dqn-epsilon": _dqn,
+    "robust-dqn-epsilon": _robust,
+    "dqn-urbe-forgetting": _forgetting,
+    "calibrated-dqn-urbe": _calibrated,
+}
+
+
+@dataclass(frozen=True)
+class EpsilonGreedy:
+    """With probability epsilon any action, all alike, otherwise that of the rule: traceable.
+
+    Args:
+      rule: the greedy one.
+      epsilon: within [0, 1].
+    """
+
+    rule: Rule
+    epsilon: float
+
+    def __call__(self, weights: Any, obs: Float[Array, "B D"], noise: Float[Array, "B A"] | None) -> Int32[Array, " B"]:
+        """The actions; without noise the rule's."""
+        greedy = self.rule(weights, obs, None)
+        if noise is None:
+            return greedy
+        n_actions = noise.shape[-1]
+        coin, which = (jax.scipy.stats.norm.cdf(noise[:, k]) for k in (0, 1))
+        random = jnp.minimum((which * n_actions).astype(jnp.int32), n_actions - 1)
+        return jnp.where(coin < self.epsilon, random, greedy)
+
+
+class Exploring:
+    """A policy of at least two actions with random ones among them when it is noisy; see `Traceable`.
+
+    Args:
+      policy: the greedy one.
+      epsilon: share of random actions, within [0, 1].
+    """
+
+    def __init__(self, policy: Traceable, epsilon: float) -> None:
+        checks.probability("epsilon", epsilon)
+        if policy.n_actions < 2:
+            raise ValueError(f"policy has {policy.n_actions} action, expected at least 2: there is nothing to explore.")
+        self.rule: Rule = EpsilonGreedy(policy.rule, epsilon)
+        self.weights = policy.weights
+        self.obs_size, self.n_actions = policy.obs_size, policy.n_actions
+        self.is_noisy = True

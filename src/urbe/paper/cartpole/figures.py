@@ -1,0 +1,261 @@
+"""Figures of the CartPole chapter, each with its verdicts and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from urbe.paper.cartpole.cells import AFTER, EPISODES, FRESH_SEEDS, LENGTHS, NOMINAL, PAPER, PICTURED, TUNING_SEEDS
+from urbe.paper.cartpole.claims import MARGIN, REACHED, verdicts
+from urbe.paper.cartpole.results import (
+    Curves,
+    Visits,
+    agents_of,
+    around_change,
+    bands,
+    by_seed,
+    changes_of,
+    inputs_of,
+    over_lengths,
+    seeds_of,
+    visits_of,
+    ways,
+)
+from urbe.paper.cartpole.states import DRAWN, LEAN, SHARE, TRACK
+from urbe.paper.cartpole.tables import change_table, changed_tests_table, lengths_table, returns_table, spans_table
+from urbe.paper.results import Results
+from urbe.report.clouds import draw_cloud
+from urbe.report.content import Exhibit, Section
+from urbe.report.curves import draw_bands, mark_changes
+from urbe.report.figures import styled
+from urbe.report.panels import panels
+from urbe.report.style import ACTIONS, INK
+from urbe.types import FloatArray
+
+SIDES = " Left the paper's agents, right DQN-URBE beside controls and its variants."
+
+
+NAMES = ("the paper's agents", "controls and variants")
+
+
+def sections(found: Results) -> list[Section]:
+    """What was run and by which rules it is judged, then a section for each figure with its verdicts."""
+    with styled():
+        return [
+            _opening(found),
+            *(_lengths(found, inputs) for inputs in inputs_of(found)),
+            states_section(found),
+            *(_changes(found, inputs) for inputs in inputs_of(found) if changes_of(found, inputs)),
+        ]
+
+
+def _opening(found: Results) -> Section:
+    text = (
+        "A cart is pushed left or right to keep its pole upright for 200 steps; a step survived pays 1. Agents learn "
+        f"with a pole of half length {NOMINAL:g} and the paper's networks and hyper-parameters, robust ones with its "
+        "set of 15 sampled lengths (standard deviation 0.25, a reading). Replay of 10,000 transitions, epsilon falling "
+        "to 0.00001 over 20,000 steps, target copies every 10 episodes and observations as they are (raw inputs) are "
+        "readings too; scaled inputs are divided by about their largest values. The controls dqn-epsilon and "
+        "robust-dqn-epsilon never stop exploring: their epsilon falls to 0.1. Two variants of DQN-URBE forget old "
+        "features (0.999 a step); one of them has its uncertainty calibrated.",
+        "Tests are of 200 episodes, greedy or noisy: with the noise of the uncertainty head, or for the controls with "
+        "a tenth of random actions; agents without noise act greedily in both. Longer poles are all those tested "
+        "above the nominal one, and a loss is the return with the nominal pole minus the mean over them. After a "
+        "change of the pole, training goes on from the same trained agent. Early and late are the first and the last "
+        "quarter of the time since, before is as long; a gain is the mean return since the change minus that before. "
+        f"An agent dips when early is more than {MARGIN:g} lower than before; claims about recovery take for granted "
+        f"that one of their agents dips. Not to recover is to stay more than {MARGIN:g} below; the highest return is "
+        f"reached from {REACHED:g} on. All agents of a seed share the uncertainty set, the first weights and the test "
+        "episodes, so that differences are paired by seed.",
+    )
+    facts = (
+        ("Replicates", f"{_counted(found)}, of the fresh seeds {FRESH_SEEDS[0]} to {FRESH_SEEDS[-1]}"),
+        (
+            "Tuning",
+            f"numbers of steps were chosen on the seeds {', '.join(map(str, TUNING_SEEDS))}; three of the fresh seeds "
+            f"({FRESH_SEEDS[0]} to {FRESH_SEEDS[2]}, those of the quick scale, trained for less) had been seen before "
+            "the rules of the verdicts were final",
+        ),
+        ("Training", _trained(found)),
+    )
+    return Section("Verdicts", text, verdicts=tuple(verdicts(found)), facts=facts)
+
+
+def _counted(found: Results) -> str:
+    counts = {
+        inputs: sorted({len(seeds_of(found, inputs, [agent])) for agent in agents_of(found, inputs)})
+        for inputs in inputs_of(found)
+    }
+    return "; ".join(
+        f"{inputs} inputs: {' or '.join(map(str, n))} seeds for each agent" for inputs, n in counts.items()
+    )
+
+
+def _trained(found: Results) -> str:
+    told = []
+    for inputs in inputs_of(found):
+        ranges = []
+        for metric in ("steps", "ended"):
+            of = [n for agent in agents_of(found, inputs) for n in by_seed(found, inputs, agent, metric).values()]
+            ranges.append(f"{min(of):,.0f}" + (f" to {max(of):,.0f}" if max(of) > min(of) else ""))
+        told.append(f"{inputs} inputs: {ranges[0]} steps, {ranges[1]} episodes")
+    return "; ".join(told) + f"; the paper has {EPISODES:,} episodes, and {AFTER:,} after a change"
+
+
+def _split(found: Results, inputs: str) -> list[list[str]]:
+    """The paper's agents, then DQN-URBE among all others: few enough lines for each panel."""
+    present = agents_of(found, inputs)
+    others = [agent for agent in present if agent not in PAPER]
+    own = ["dqn-urbe"] if "dqn-urbe" in present else []
+    return [[agent for agent in present if agent in PAPER], *([own + others] if others else [])]
+
+
+def _lengths(found: Results, inputs: str) -> Section:
+    told = ways(found, inputs)
+    groups = _split(found, inputs)
+    figure, axes = panels(len(told), len(groups), height=2.7, right=1.75, top=0.6)
+    for acting, row in zip(told, axes, strict=True):
+        for name, agents, panel in zip(NAMES, groups, row, strict=False):
+            panel.set_title(f"{name}, {acting}", pad=18.0)
+            panel.set_xlabel("half length of the pole")
+            panel.set_ylabel("return in tests")
+            _draw(panel, over_lengths(found, inputs, acting, agents))
+            mark_changes(panel, [NOMINAL], ["trained"])
+    exhibit = Exhibit(
+        f"lengths-{inputs}",
+        figure,
+        f"Mean return in tests over half lengths of the pole from {min(LENGTHS):g} to {max(LENGTHS):g}, a line for "
+        f"each agent, {inputs} inputs; one row of panels for each way of acting. The table has the numbers.",
+        f"Means over seeds with 95 % intervals, point by point.{SIDES if len(groups) > 1 else ''} The rule marks the "
+        "pole of training.",
+        tuple(returns_table(found, inputs, acting) for acting in told),
+    )
+    return Section(
+        f"Test returns over pole lengths, {inputs} inputs",
+        (f"The paper's Fig. 5, with {inputs} inputs.",),
+        (exhibit,),
+        tuple(lengths_table(found, inputs, acting) for acting in told),
+    )
+
+
+def _changes(found: Results, inputs: str) -> Section:
+    changes = changes_of(found, inputs)
+    exhibits = [_over_time(found, inputs, "curve"), _over_time(found, inputs, "episodes")]
+    text = (
+        f"The paper's Fig. 6 c, with {inputs} inputs: training goes on while the pole changes from {NOMINAL:g} to "
+        f"{' or, separately, to '.join(f'{change:g}' for change in changes)}.",
+    )
+    return Section(
+        f"A change of the pole in training, {inputs} inputs",
+        text,
+        tuple(exhibits),
+        tuple(make(found, inputs, change) for change in changes for make in (change_table, changed_tests_table)),
+    )
+
+
+def _over_time(found: Results, inputs: str, metric: str) -> Exhibit:
+    changes = changes_of(found, inputs)
+    steps = metric == "curve"
+    groups = _split(found, inputs)
+    figure, axes = panels(len(changes), len(groups), height=2.7, right=1.75, top=0.6)
+    for change, row in zip(changes, axes, strict=True):
+        for name, group, panel in zip(NAMES, groups, row, strict=False):
+            agents = [agent for agent in group if by_seed(found, inputs, agent, "late", change=change)]
+            panel.set_title(f"{name}, {NOMINAL:g} to {change:g}", pad=18.0)
+            panel.set_xlabel("thousand steps since the change" if steps else "episodes since the change")
+            panel.set_ylabel("return in training")
+            curves = around_change(found, inputs, metric, change, agents)
+            _draw(panel, curves._replace(x=curves.x / 1000.0) if steps else curves)
+            mark_changes(panel, [0.0], ["change"])
+    over, of = ("steps", "episodes that ended in 1000 steps") if steps else ("episodes", "groups of episodes")
+    return Exhibit(
+        f"change-{inputs}-{over}",
+        figure,
+        f"Mean return of training episodes over {over} before and after the pole changes, a line for each agent, "
+        f"{inputs} inputs; a row of panels for each change.",
+        f"Means over seeds with 95 % intervals, point by point, of {of}.{SIDES if len(groups) > 1 else ''} The rule "
+        "marks the change.",
+    )
+
+
+def _draw(panel: Axes, curves: Curves) -> None:
+    panel.set_ylim(0.0, 208.0)
+    if curves.of and len(curves.x) > 1:
+        draw_bands(panel, curves.x, bands(curves))
+
+
+PUSHES = {"pushes left": ACTIONS[0], "pushes right": ACTIONS[1]}
+
+
+def states_section(found: Results) -> Section:
+    """A figure and a table for each reading."""
+    text = (
+        f"The paper's Fig. 6 a and b: positions and angles in 200 test episodes with the nominal pole, {NOMINAL:g}. "
+        f"The span is the area of the fewest cells (0.05 m by a quarter of a degree) that hold {SHARE:.0%} of the "
+        "states, in metres times degrees.",
+    )
+    exhibits = [_exhibit(found, inputs) for inputs in inputs_of(found) if _shown(found, inputs)]
+    return Section(
+        "States visited in tests",
+        text,
+        tuple(exhibits),
+        tuple(spans_table(found, inputs, acting) for inputs in inputs_of(found) for acting in ways(found, inputs)),
+    )
+
+
+def _shown(found: Results, inputs: str) -> list[tuple[str, str]]:
+    """Agent and way of acting of each column; noise only for agents that have it."""
+    pairs = [(agent, acting) for agent in PICTURED for acting in ways(found, inputs)]
+    return [pair for pair in pairs if visits_of(found, inputs, *pair)]
+
+
+def _exhibit(found: Results, inputs: str) -> Exhibit:
+    shown = _shown(found, inputs)
+    figure, axes = panels(2, len(shown), height=2.5, left=0.75, right=0.25, top=0.7)
+    for k, (agent, acting) in enumerate(shown):
+        visits = visits_of(found, inputs, agent, acting)
+        seed = median_seed(by_seed(found, inputs, agent, "span", acting))
+        for row, told, of in (
+            (axes[0], f"seed {seed}", visits.get(seed, [])),
+            (axes[1], f"all seeds ({len(visits)})", [one for each in visits.values() for one in each]),
+        ):
+            panel = row[k]
+            panel.set_title(f"{agent}, {acting}: {told}", fontsize=10.0)
+            panel.set_xlabel("position x, m")
+            panel.set_ylabel("angle, degrees")
+            draw_cloud(panel, grid(of), (TRACK, LEAN), tuple(PUSHES.values()))
+    _name_actions(axes[0][0])
+    return Exhibit(
+        f"states-{inputs}",
+        figure,
+        f"Cart positions and pole angles visited in tests, {inputs} inputs, coloured by action: "
+        f"{', '.join(f'{agent} acting {acting}' for agent, acting in shown)}; above one seed each, below all seeds.",
+        "Cells in the colour of the action taken there most, the stronger the more visits (by their logarithm). Above, "
+        "the seed with the median span; below, all seeds together. Axes end where episodes do.",
+    )
+
+
+def median_seed(spans: dict[int, float]) -> int:
+    """The seed whose span is in the middle; of two, that of the lower."""
+    ordered = sorted(spans, key=lambda seed: (spans[seed], seed))
+    return ordered[(len(ordered) - 1) // 2]
+
+
+def grid(visits: Iterable[Visits]) -> FloatArray:
+    """`(2, DRAWN, DRAWN)` how often each action was taken in each cell."""
+    counts = np.zeros((2, DRAWN, DRAWN))
+    for action, x, theta, times in visits:
+        i, j = (int((value / end + 1.0) * 0.5 * DRAWN) for value, end in ((x, TRACK), (theta, LEAN)))
+        counts[action, i, j] += times
+    return counts
+
+
+def _name_actions(panel: Axes) -> None:
+    """Names of the colours, above the title; the writing is in the page's own colour."""
+    for left, (name, colour) in zip((0.0, 0.5), PUSHES.items(), strict=True):
+        panel.plot(
+            [left + 0.03], [1.2], marker="s", markersize=6.0, color=colour, transform=panel.transAxes, clip_on=False
+        )
+        panel.text(left + 0.08, 1.2, name, transform=panel.transAxes, va="center", fontsize=9.0, color=INK)

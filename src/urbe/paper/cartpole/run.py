@@ -1,0 +1,207 @@
+"""What one cell of the CartPole comparison does: train, test, watch, change the pole, train further.
+
+    metric      acting      at, also          value
+    return      a way       half length       mean return of the test episodes; with a change, after training further
+    span        a way                         see `cartpole_states`
+    spread-x    a way                         standard deviation of the positions in tests, metres
+    spread-theta  a way                       and of the angles, degrees
+    visits-0    a way       x, theta          how often action 0 was taken in that cell; visits-1 likewise
+    curve       training    steps             mean return of the episodes that ended in the 1000 steps before `at`
+    episodes    training    episodes          mean return of a group of episodes that ends with number `at`
+    before, early, late, after  training      mean return in the windows of a change, see `windows`
+    recovery    training                      steps until the last episodes were as good as before, nearly; inf if never
+    steps       training                      trained in all, the pole unchanged
+    ended       training                      episodes that ended meanwhile
+
+Steps and episodes of curves count from the change where there is one, and from the beginning of training else; those
+before the change are below 0. The episode that was under way keeps its pole and belongs to neither side. What a cell
+has trained lies in its folder, so that it goes on after an interruption, bit for bit; tests are played again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from urbe.deep import Agent, load, train
+from urbe.deep.paper import cartpole
+from urbe.evaluation.policies import WAYS
+from urbe.evaluation.robustness import evaluate
+from urbe.evaluation.trace import trace
+from urbe.paper.cartpole.agents import changed, in_tests, make
+from urbe.paper.cartpole.cells import LENGTHS, NOMINAL, PICTURED, CartPoleCell, Row
+from urbe.paper.cartpole.states import DRAWN, FINE, LEAN, TRACK, count_states, middles, span
+from urbe.sweep.progress import tell
+from urbe.types import FloatArray
+
+BIN = 1_000
+"""Steps of a point of a curve: at least four episodes end in each."""
+
+
+GROUPS = 20
+"""Points of a curve over episodes, on each side of the change."""
+
+
+PART = 10_000
+"""Steps after which episodes are counted, where they say how long to train."""
+
+
+RECOVERED, RECENT = 0.9, 10
+"""Recovered means: the mean of so many episodes is at least that share of the one before."""
+
+
+def run(cell: CartPoleCell, folder: Path) -> list[Row]:
+    """All numbers of a cell."""
+    agent = trained(make(cell), folder / "run", cell, 0)
+    at, before = agent.step, agent.history.episodes
+    rows = [_row(cell, 0.0, "training", "steps", 0.0, at), _row(cell, 0.0, "training", "ended", 0.0, _ended(agent))]
+    rows += _tests(cell, agent, 0.0, LENGTHS)
+    rows += [_row(cell, 0.0, "training", "curve", x, y) for x, y in curve(before["step"], before["return"], at)]
+    rows += _states(cell, agent)
+    for i, length in enumerate(cell.changes):
+        agent = load(folder / "run", env=cartpole(), schedule=changed(length))
+        agent = trained(agent, folder / f"changed-{length:g}", cell, at, cell.training + i * cell.after)
+        rows += _after_change(cell, agent, at, length)
+        rows += _tests(cell, agent, length, (length,))
+    return rows
+
+
+def trained(agent: Agent, folder: Path, cell: CartPoleCell, begun: int, tell_of: int = 0) -> Agent:
+    """The agent after all steps or episodes asked for; goes on from what is in the folder.
+
+    Args:
+      agent: as it was before; `begun` steps old.
+      folder: of the run, in that of the cell, which is told how far it has come.
+      cell: says how long.
+      begun: 0 for the training at the nominal pole.
+      tell_of: steps or episodes of the cell before these.
+    """
+    wanted = cell.after if begun else cell.training
+    had = (begun if cell.unit == "steps" else _ended(agent)) if begun else 0
+    train(agent, folder, begun, checkpoint_every=PART, keep=1)  # becomes what was saved there, if anything was
+    while (done := (agent.step if cell.unit == "steps" else _ended(agent)) - had) < wanted:
+        tell(folder.parent, tell_of + done, cell.training + len(cell.changes) * cell.after)
+        steps = min(PART, wanted - done) if cell.unit == "steps" else PART
+        train(agent, folder, agent.step + steps, checkpoint_every=PART, keep=1)
+    return agent
+
+
+def _ended(agent: Agent) -> int:
+    return len(agent.history.episodes["step"])
+
+
+def curve(ended: FloatArray, returns: FloatArray, until: int, begin: int = 0) -> list[tuple[float, float]]:
+    """(step, mean return of the episodes that ended in the `BIN` steps before), from `begin` on.
+
+    Args:
+      ended: `(n,)` steps at which episodes ended, increasing.
+      returns: `(n,)` theirs.
+      until: the last step.
+      begin: the step to count from.
+    """
+    points = []
+    for at in range(begin + BIN, until + 1, BIN):
+        here = returns[(ended > at - BIN) & (ended <= at)]
+        if len(here):
+            points.append((float(at - begin), float(here.mean())))
+    return points
+
+
+def windows(
+    ended: FloatArray, returns: FloatArray, change: int, until: int
+) -> tuple[dict[str, float], FloatArray, FloatArray]:
+    """What became of returns after a change, in quarters of the time since.
+
+    Args:
+      ended, returns: `(n,)` of all episodes.
+      change: the step at which the pole changed.
+      until: the last step.
+
+    Returns:
+      mean returns "before" (in a quarter of the time, up to the change), "early" (in the first quarter after it),
+      "late" (in the last) and "after" (in all four); and steps since the change and returns of the episodes after it,
+      the one that was under way left out.
+    """
+    quarter = (until - change) // 4
+    after = np.flatnonzero(ended > change)[1:]
+    since, earned = ended[after] - change, returns[after]
+    parts = {
+        "before": returns[(ended > change - quarter) & (ended <= change)],
+        "early": earned[since <= quarter],
+        "late": earned[since > until - change - quarter],
+        "after": earned,
+    }
+    return {name: float(part.mean()) for name, part in parts.items()}, since, earned
+
+
+def recovery(before: float, since: FloatArray, earned: FloatArray) -> float:
+    """Steps after which the last `RECENT` episodes were first as good as `RECOVERED` of before; inf if never."""
+    if len(earned) < RECENT:
+        return float("inf")
+    means = np.convolve(earned, np.full(RECENT, 1.0 / RECENT), "valid")
+    there = np.flatnonzero(means >= RECOVERED * before - 1e-9)
+    return float(since[there[0] + RECENT - 1]) if len(there) else float("inf")
+
+
+def _after_change(cell: CartPoleCell, agent: Agent, change: int, length: float) -> list[Row]:
+    episodes = agent.history.episodes
+    told, since, earned = windows(episodes["step"], episodes["return"], change, agent.step)
+    told["recovery"] = recovery(told["before"], since, earned)
+    rows = [_row(cell, length, "training", metric, 0.0, value) for metric, value in told.items()]
+    rows += [_row(cell, length, "training", "curve", x, y) for x, y in curve(since, earned, agent.step - change)]
+    most = cell.after if cell.unit == "episodes" else cell.after // cartpole().time_limit
+    size = max(most // GROUPS, 1)
+    old = episodes["return"][episodes["step"] <= change]
+    for k in range(min(len(earned), most) // size):
+        rows.append(
+            _row(cell, length, "training", "episodes", (k + 1.0) * size, earned[k * size : (k + 1) * size].mean())
+        )
+    for k in range(min(len(old), most) // size):
+        end = len(old) - k * size
+        rows.append(_row(cell, length, "training", "episodes", -float(k * size), old[end - size : end].mean()))
+    return rows
+
+
+def _tests(cell: CartPoleCell, agent: Agent, change: float, lengths: tuple[float, ...]) -> list[Row]:
+    found = evaluate(
+        in_tests(cell, agent), {"half_length": lengths}, env=cartpole(), episodes=cell.test_episodes, seed=cell.seed
+    )
+    return [
+        _row(cell, change, way, "return", length, mean)
+        for way, episodes in found.played.items()
+        for length, mean in zip(lengths, episodes.returns.mean(axis=1).tolist(), strict=True)
+    ]
+
+
+def _states(cell: CartPoleCell, agent: Agent) -> list[Row]:
+    """Of the same test episodes at the nominal pole."""
+    policy: Any = in_tests(cell, agent)
+    noisy = agent.policy.is_noisy or policy is not agent
+    rows = []
+    for way in WAYS if noisy else WAYS[:1]:
+        seen = trace(
+            policy, cartpole(), {"half_length": NOMINAL}, episodes=cell.test_episodes, seed=cell.seed, acting=way
+        )
+        states, actions = seen.observation[:, :-1][seen.alive], seen.action[seen.alive]
+        x, degrees = states[:, 0].astype(np.float64), np.degrees(states[:, 2].astype(np.float64))
+        rows += [
+            _row(cell, 0.0, way, "span", 0.0, span(count_states(x, degrees, actions, FINE).sum(axis=0))),
+            _row(cell, 0.0, way, "spread-x", 0.0, float(x.std())),
+            _row(cell, 0.0, way, "spread-theta", 0.0, float(degrees.std())),
+        ]
+        if cell.agent in PICTURED:
+            counts = count_states(x, degrees, actions, DRAWN)
+            across, up = middles(DRAWN, TRACK).tolist(), middles(DRAWN, LEAN).tolist()
+            rows += [
+                _row(cell, 0.0, way, f"visits-{a}", across[i], float(counts[a, i, j]), up[j])
+                for a, i, j in np.argwhere(counts).tolist()
+            ]
+    return rows
+
+
+def _row(
+    cell: CartPoleCell, change: float, acting: str, metric: str, at: float, value: float, also: float = 0.0
+) -> Row:
+    return Row(cell.inputs, cell.agent, cell.seed, change, acting, metric, at, also, float(value))

@@ -1,0 +1,134 @@
+"""Tables of the CartPole comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from urbe.paper.cartpole.cells import NOMINAL
+from urbe.paper.cartpole.claims import LONGER
+from urbe.paper.cartpole.results import (
+    agents_of,
+    by_seed,
+    level,
+    places,
+    scores,
+    seeds_of,
+    ways,
+)
+from urbe.paper.results import Results
+from urbe.report.content import Table
+from urbe.report.numbers import interval_column
+from urbe.rng import stream
+from urbe.statistics.aggregates import iqm
+from urbe.statistics.bootstrap import stratified_bootstrap
+from urbe.statistics.estimates import Interval, mean_interval
+from urbe.types import FloatArray
+
+SEED = 509002
+"""Of the bootstrap for interquartile means."""
+
+RESAMPLES = 2_000
+"""Of the bootstrap for interquartile means: the ends of intervals are off by 3 % of the half width."""
+
+
+def mean_of(samples: FloatArray) -> Interval | None:
+    """The mean of what there is with Student's interval; without width for a single seed."""
+    here = samples[np.isfinite(samples)]
+    if len(here) < 2:
+        return Interval(float(here[0]), float(here[0]), float(here[0])) if len(here) else None
+    return mean_interval(here)
+
+
+def iqm_of(samples: FloatArray) -> Interval | None:
+    """The interquartile mean of what there is, with a bootstrap interval."""
+    here = samples[np.isfinite(samples)]
+    if len(here) < 2:
+        return mean_of(samples)
+    return stratified_bootstrap(iqm, here, stream(SEED, "iqm"), resamples=RESAMPLES)
+
+
+def table(title: str, agents: Sequence[str], columns: Mapping[str, Sequence[Interval | None]], most: int = 1) -> Table:
+    """A row for each agent, with at most so many decimals."""
+    cells = [interval_column(column, most=most) for column in columns.values()]
+    rows = tuple((agent, *(column[i] for column in cells)) for i, agent in enumerate(agents))
+    return Table(title, ("agent", *columns), rows)
+
+
+def returns_table(found: Results, inputs: str, acting: str) -> Table:
+    """Test returns at every length."""
+    agents = agents_of(found, inputs)
+    columns = {
+        f"{length:g}": [
+            mean_of(scores(found, inputs, a, "return", acting, seeds=seeds_of(found, inputs, [a]), at=length))
+            for a in agents
+        ]
+        for length in places(found, inputs, "return")
+    }
+    return table(f"Mean test return by half length, {acting}, with 95 % intervals over seeds", agents, columns)
+
+
+def lengths_table(found: Results, inputs: str, acting: str) -> Table:
+    """Mean and interquartile mean with the nominal pole and with longer ones."""
+    agents = agents_of(found, inputs)
+    columns: dict[str, list[Interval | None]] = {}
+    for where, lengths in (("nominal", (NOMINAL,)), ("longer", LONGER)):
+        values = [level(found, inputs, a, acting, lengths, seeds_of(found, inputs, [a])) for a in agents]
+        columns[f"{where}: mean"] = [mean_of(each) for each in values]
+        columns[f"{where}: IQM"] = [iqm_of(each) for each in values]
+    title = f"Test returns, {acting}: mean and interquartile mean (IQM) over seeds, with 95 % intervals"
+    return table(title, agents, columns)
+
+
+def spans_table(found: Results, inputs: str, acting: str) -> Table:
+    """Spans and spreads of the states visited."""
+    agents = agents_of(found, inputs)
+    names = {"span": "span, m deg", "spread-x": "sd of x, m", "spread-theta": "sd of theta, deg"}
+    columns = {
+        name: [mean_of(scores(found, inputs, a, metric, acting, seeds=seeds_of(found, inputs, [a]))) for a in agents]
+        for metric, name in names.items()
+    }
+    return table(
+        f"States visited, {inputs} inputs, {acting}: means over seeds, 95 % intervals", agents, columns, most=2
+    )
+
+
+def change_table(found: Results, inputs: str, change: float) -> Table:
+    """Returns in training around a change, and the time to recover."""
+    agents, seeds = _changed(found, inputs, change)
+    columns = {
+        metric: [mean_of(scores(found, inputs, a, metric, seeds=seeds[a], change=change)) for a in agents]
+        for metric in ("before", "early", "late")
+    }
+    columns["late: IQM"] = [iqm_of(scores(found, inputs, a, "late", seeds=seeds[a], change=change)) for a in agents]
+    told = table(f"Training, {NOMINAL:g} to {change:g}: mean returns over seeds, 95 % intervals", agents, columns)
+    recoveries = [_recovery(by_seed(found, inputs, a, "recovery", change=change)) for a in agents]
+    rows = tuple((*row, text) for row, text in zip(told.rows, recoveries, strict=True))
+    return Table(told.title, (*told.head, "steps to 90 %"), rows)
+
+
+def changed_tests_table(found: Results, inputs: str, change: float) -> Table:
+    """Test returns with the new pole, at the end of training with it."""
+    agents, seeds = _changed(found, inputs, change)
+    columns: dict[str, list[Interval | None]] = {}
+    for acting in ways(found, inputs):
+        values = [scores(found, inputs, a, "return", acting, seeds=seeds[a], change=change, at=change) for a in agents]
+        columns[f"{acting}: mean"] = [mean_of(each) for each in values]
+        columns[f"{acting}: IQM"] = [iqm_of(each) for each in values]
+    return table(f"Tests with the pole of {change:g}, trained with it last: 95 % intervals", agents, columns)
+
+
+def _changed(found: Results, inputs: str, change: float) -> tuple[list[str], dict[str, list[int]]]:
+    """The agents that met a change, and their seeds."""
+    agents = [a for a in agents_of(found, inputs) if by_seed(found, inputs, a, "late", change=change)]
+    return agents, {a: seeds_of(found, inputs, [a]) for a in agents}
+
+
+def _recovery(of_seeds: dict[int, float]) -> str:
+    """The median over seeds, and how many never did."""
+    values = np.array(list(of_seeds.values()))
+    never = int(np.isinf(values).sum())
+    middle = float(np.median(values)) if never * 2 < len(values) else np.inf
+    told = f"{middle:,.0f}" if np.isfinite(middle) else "never"
+    return told + (f" ({never} of {len(values)} never)" if never else "")

@@ -1,0 +1,124 @@
+"""What a chapter is: cells to run, rows that come of them, and sections of the page that are drawn from the rows.
+
+A chapter is a package, `urbe.paper.<name>`, with the same files everywhere:
+
+    __init__.py   `CHAPTER`, a `Chapter`
+    cells.py      what there is to run: frozen dataclasses of plain values, each with a `name`; and the type of a row, a
+                  NamedTuple whose fields are annotated str, int or float
+    run.py        `run(cell, folder)`: from a cell to rows
+    results.py    from rows (`urbe.paper.results.Results`) to the quantities of the chapter
+    claims.py     from these to verdicts
+    figures.py    `sections`: from these to the sections of the page
+
+Running never draws and drawing never runs. The same cell gives the same rows, bit for bit; a random cell carries its
+seed. `run` gets a folder of the cell's own: empty, or left by an interrupted run of the very same cell and code. What
+is saved there survives a killed process, so a deep cell trains in it (`train(agent, folder / "run", steps)`). It is
+deleted once the rows are stored.
+
+A cell may have an attribute `cost`: about how many seconds it takes on one core. Long cells are begun first, and the
+remaining time is estimated from it. A cell that takes minutes may report its progress:
+`urbe.sweep.progress.tell(folder, done, total)`.
+
+Cells are run again when `run.py`, or any module of this package that it imports, changes; so it imports nothing of
+`results`, `claims` and `figures`.
+
+The scales are `quick` (all chapters together in under 20 minutes on two cores), `medium` (the paper's networks and
+hyper-parameters, 10 seeds, fewer steps) and `paper` (the paper's numbers of episodes, 10 seeds). A cell that is the
+same at two scales is run once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+
+from urbe import checks
+from urbe.paper.choice import Choice, with_settings
+from urbe.sweep.cells import Cell, columns
+
+if TYPE_CHECKING:
+    from urbe.paper.results import Results
+    from urbe.report.content import Section
+
+
+Scale = Literal["quick", "medium", "paper"]
+"""How much is run."""
+
+SCALES: tuple[Scale, ...] = get_args(Scale)
+
+AnyCell = TypeVar("AnyCell", bound=Cell)
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A chapter of the report.
+
+    Attributes:
+      name: names it in files: letters, digits, underscores.
+      title: names it on the page.
+      cells: what there is to run, at each scale.
+      row: the type of a row.
+      module: name of the module with `run(cell, folder)` and the type `Row`.
+      sections: from the results of finished cells, in the order of the cells, of any scale, of few seeds or many, to
+        the sections of the page. It imports what draws when it is called: running needs no matplotlib.
+      agents: names that `choose` knows; none where there are no agents to choose from.
+      choose: from a scale and a choice to cells; None where only fields of cells can be set.
+    """
+
+    name: str
+    title: str
+    cells: Mapping[Scale, Sequence[Any]]
+    row: type[Any]
+    module: str
+    sections: Callable[[Results], list[Section]]
+    agents: Sequence[str] = ()
+    choose: Callable[[Scale, Choice], Sequence[Any]] | None = None
+
+    def chosen(self, scale: Scale, choice: Choice) -> Sequence[Any]:
+        """The cells of a choice at a scale.
+
+        Raises:
+          ValueError: an agent or a field is not known, or the chapter has no agents or seeds to choose.
+        """
+        if not choice.options:
+            return self.cells[scale]
+        if self.choose is not None:
+            return self.choose(scale, choice)
+        if choice.agents or choice.seeds is not None:
+            raise ValueError(f"{self.name} has no agents and seeds to choose, expected --set alone.")
+        return with_settings(self.cells[scale], choice.settings)
+
+
+def everywhere(cells: Iterable[AnyCell]) -> dict[Scale, tuple[AnyCell, ...]]:
+    """The same cells at every scale, for chapters whose size does not depend on it."""
+    return dict.fromkeys(SCALES, tuple(cells))
+
+
+def check_chapters(chapters: Sequence[Chapter]) -> None:
+    """Raises, before anything runs, when names cannot be file names, or two are the same."""
+    _check_names("The name of a chapter", [chapter.name for chapter in chapters])
+    for chapter in chapters:
+        columns(chapter.row)
+        if set(chapter.cells) != set(SCALES):
+            raise ValueError(
+                f"The cells of {chapter.name} have the scales {checks.listing(sorted(chapter.cells))}, expected "
+                f"{checks.listing(SCALES)}; where they do not differ, use everywhere(cells)."
+            )
+        for scale, cells in chapter.cells.items():
+            _check_names(f"{chapter.name}, {scale}: the name of a cell", [cell.name for cell in cells])
+
+
+def _check_names(what: str, names: Sequence[str]) -> None:
+    for name in names:
+        if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}", name) is None:
+            raise ValueError(
+                f"{what} is {name!r}, expected letters, digits, dots, dashes and underscores, at most 200, the first a "
+                "letter or a digit: it becomes the name of a file."
+            )
+    folded = Counter(name.casefold() for name in names)  # some file systems do not distinguish a from A
+    twice = [name for name in names if folded[name.casefold()] > 1]
+    if twice:
+        raise ValueError(f"{what} is not unique: {checks.listing(twice)}; give each its own.")

@@ -1,0 +1,229 @@
+"""What the paper leaves open about Mars Rover, and how it is read: rewards, risky moves, sets, budgets, seeds.
+
+Nothing here but the numbers of steps is chosen by results of learners. The small sets follow from exact planning: the
+end of each is the largest failure probability, rounded down to a multiple of 0.005, at which the best policy still
+travels from every start (a test computes it), so that robust agents have a reason to move. Epsilon of the controls is a
+round number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from urbe.overrides import override
+from urbe.paper.chapter import Scale
+from urbe.paper.choice import Choice, check_agents, file_name, own_modules, split_settings
+from urbe.sweep.cells import later
+
+NOMINAL = 0.005
+
+
+CHANGED = 0.2
+"""The failure probability of the paper's second pair of heat maps."""
+
+
+GRID = (
+    0.0, 0.005, 0.01, 0.02, 0.05, 0.075, 0.1, 0.125, 0.15, 0.175, 0.2, 0.225, 0.25, 0.3, 0.35, 0.4, 0.5,
+)  # fmt: skip
+"""Failure probabilities of the test episodes."""
+
+
+MISSPECIFIED = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
+"""Those over which sensitivity is averaged."""
+
+
+EPSILON = 0.1
+"""Share of random actions of the controls: the last one in training, and in test episodes."""
+
+
+TEST_EPISODES = 200
+
+
+WIDE, SMALL, NO_SET = "wide", "small", "none"
+
+
+@dataclass(frozen=True)
+class World:
+    """One reading of the domain.
+
+    Attributes:
+      rewards: of reaching the goal, of failing, of any other step.
+      risk: which moves may fail: "any" that reduces the distance to the goal, or only those "diagonal"ly off it, that
+        is, while neither row nor column is the goal's.
+      small_end: members of the small set are drawn from (0, small_end).
+    """
+
+    rewards: tuple[float, float, float]
+    risk: str
+    small_end: float
+
+    @property
+    def short(self) -> str:
+        """The reading in a few words."""
+        return f"failing costs {-self.rewards[1]:g}" + ("" if self.risk == "any" else ", safe lines")
+
+    @property
+    def told(self) -> str:
+        """The reading in words."""
+        rewards = "rewards ({:g}, {:g}, {:g})".format(*self.rewards)
+        return rewards if self.risk == "any" else f"{rewards}, moves in line with the goal are safe"
+
+
+WORLDS = {
+    "harsh": World((1.0, -1.0, -0.0048), "any", 0.015),
+    "mild": World((1.0, -0.235, -0.001), "any", 0.045),
+    "routes": World((1.0, -1.0, -0.0048), "diagonal", 0.025),
+}
+"""In the first two every shortest path is equally risky, and curves cross near 0.2; in the last, routes differ."""
+
+
+MAIN = {"dqn": NO_SET, "robust-dqn": WIDE, "dqn-ube": NO_SET, "dqn-urbe": WIDE}
+"""The paper's agents, and whether they need a set."""
+
+
+CONTROLS = {"dqn-epsilon": NO_SET, "robust-dqn-epsilon": WIDE, "calibrated-dqn-urbe": WIDE}
+
+
+OPTIMUM, EXACT_ROBUST = "optimum", "exact robust"
+"""Planned, not learned: the best for each failure probability, and the best for the worst member of the set."""
+
+
+STEPS: dict[Scale, int] = {"quick": 60_000, "medium": 80_000, "paper": 600_000}
+"""Of training. An episode has at most 200 steps, so that the paper's 3,000 episodes take 600,000 at most."""
+
+
+QUICK_SEEDS = (100, 101, 102)
+"""Of the quick scale: the rules of the verdicts were settled with these in sight."""
+
+
+TUNING_SEEDS = (0, 1, 2, 3, *QUICK_SEEDS)
+"""Looked at while numbers of steps (the first four) and rules were chosen; the larger scales show none of them."""
+
+
+REPORTED_SEEDS = tuple(range(110, 120))
+"""Of the larger scales."""
+
+
+def set_told(world: World, members: str) -> str:
+    """The law of a set's members."""
+    return {WIDE: "set (0, 1)", SMALL: f"set (0, {world.small_end:g})", NO_SET: "no set"}[members]
+
+
+def contestants(scale: Scale, agents: Sequence[str] = ()) -> list[tuple[str, str, str]]:
+    """(world, set, agent) of everything that learns at a scale; or of some agents in all its worlds and sets."""
+    everyone = MAIN | CONTROLS
+    chosen = {
+        "quick": {("harsh", WIDE): MAIN, ("harsh", SMALL): everyone, ("mild", WIDE): MAIN, ("mild", SMALL): MAIN},
+        "medium": {("harsh", WIDE): everyone, ("harsh", SMALL): everyone, ("mild", WIDE): MAIN}
+        | {("mild", SMALL): everyone, ("routes", SMALL): MAIN},
+        "paper": {(world, s): everyone for world in WORLDS for s in (WIDE, SMALL)},
+    }[scale]
+    if agents:
+        chosen = {key: {agent: everyone.get(agent, WIDE) for agent in agents} for key in chosen}
+    found = [
+        (world, members if needs != NO_SET else NO_SET, agent)
+        for (world, members), agents in chosen.items()
+        for agent, needs in agents.items()
+    ]
+    return list(dict.fromkeys(found))
+
+
+@dataclass(frozen=True)
+class MarsCell:
+    """One agent with one seed in one world.
+
+    Attributes:
+      world: key of `WORLDS`.
+      members: the set, "wide", "small" or "none".
+      agent: what learns, or what is planned ("optimum", "exact robust").
+      seed: of everything random, the set included.
+      steps: of training.
+      episodes: played under each failure probability, by the noisy test policies.
+      settings: `field=value` of the agent's settings, where they are not the paper's.
+      tuning_seeds: those looked at while steps and rules were chosen, for the record; see `mars_readings`.
+    """
+
+    world: str
+    members: str
+    agent: str
+    seed: int
+    steps: int
+    episodes: int = TEST_EPISODES
+    tuning_seeds: tuple[int, ...] = TUNING_SEEDS
+    settings: tuple[str, ...] = later(())
+
+    @property
+    def name(self) -> str:
+        """See `Cell`."""
+        return f"{self.world}-{self.members}-{file_name(self.agent)}-{self.steps}-seed{self.seed}"
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """See `Job.also`."""
+        return own_modules(self.agent)
+
+    @property
+    def cost(self) -> float:
+        """See `urbe.paper.chapter`: seconds, about."""
+        if self.agent in (OPTIMUM, EXACT_ROBUST):
+            return 1.0
+        per_step = {"none": 5.5e-5, "wide": 7.5e-5, "small": 1.3e-4}[self.members]
+        return 2.0 + per_step * self.steps
+
+
+class Row(NamedTuple):
+    """One number.
+
+    Attributes:
+      members, agent, seed: see `MarsCell`.
+      acting: the test policy: "greedy", "noisy" (by the uncertainty head), "epsilon" (greedy but for a tenth of random
+        actions); empty for what does not depend on it.
+      metric: "return" (exact expectation of a test episode) and "goal" (exact chance of reaching it) at the failure
+        probability `at`; "visits" (exact expectation) of the state `state` at the nominal and at the changed one,
+        zeros left out, of what is drawn; "sampled" and "sampled error" (mean return of the played episodes, and its
+        standard error); "flipped" (share of steps at the nominal probability at which the test policy does not do
+        what is best by its own values); "steps" and "episodes" of training; "largest" member of the set.
+      at: failure probability; -1 where there is none.
+      state: number of the state; -1 where there is none.
+    """
+
+    world: str
+    members: str
+    agent: str
+    acting: str
+    seed: int
+    metric: str
+    at: float
+    state: int
+    value: float
+
+
+WHOLE = Choice()
+
+
+def _cells(scale: Scale, choice: Choice = WHOLE) -> tuple[MarsCell, ...]:
+    seeds = QUICK_SEEDS if scale == "quick" else REPORTED_SEEDS
+    if choice.seeds is not None:
+        seeds = tuple(range(seeds[0], seeds[0] + choice.seeds))
+    chosen = contestants(scale, choice.agents)
+    planned = [MarsCell(world, NO_SET, OPTIMUM, 0, 0) for world in dict.fromkeys(each[0] for each in chosen)]
+    sets = dict.fromkeys(each[:2] for each in chosen if each[1] != NO_SET)
+    planned += [MarsCell(*both, EXACT_ROBUST, seed, 0) for both in sets for seed in seeds]
+    return (*planned, *(MarsCell(*each, seed, STEPS[scale]) for each in chosen for seed in seeds))
+
+
+CELLS: dict[Scale, tuple[MarsCell, ...]] = {scale: _cells(scale) for scale in STEPS}
+
+
+def choose(scale: Scale, choice: Choice) -> tuple[MarsCell, ...]:
+    """Cells of some agents, and of the exact plans that the figures compare with."""
+    check_agents(choice.agents, MAIN | CONTROLS)
+    cells = _cells(scale, choice)
+    mine, others = split_settings(cells[0], choice.settings)
+    if others:
+        from urbe.deep.paper import MARS_ROVER
+
+        override(MARS_ROVER, others)  # refuses what is no field before anything runs
+    return tuple(replace(override(cell, mine), settings=tuple(others)) if cell.steps else cell for cell in cells)

@@ -1,0 +1,260 @@
+"""Figures, tables and text of the Mars Rover comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from urbe.paper.mars_rover.cells import (
+    CHANGED,
+    CONTROLS,
+    EPSILON,
+    EXACT_ROBUST,
+    GRID,
+    MAIN,
+    NO_SET,
+    NOMINAL,
+    OPTIMUM,
+    QUICK_SEEDS,
+    SMALL,
+    TEST_EPISODES,
+    TUNING_SEEDS,
+    WIDE,
+    WORLDS,
+    set_told,
+)
+from urbe.paper.mars_rover.claims import RULES, verdicts
+from urbe.paper.mars_rover.maps import map_exhibits
+from urbe.paper.mars_rover.results import find, goals, optimum, over_grid, returns, training, waiting
+from urbe.paper.results import Results
+from urbe.report.content import Exhibit, Facts, Section, Table
+from urbe.report.curves import draw_bands, mark_changes
+from urbe.report.dots import ROW, draw_dots
+from urbe.report.figures import Figure, styled
+from urbe.report.numbers import interval_column
+from urbe.report.panels import panels
+from urbe.rng import stream
+from urbe.statistics.bootstrap import RESAMPLES, resample_shares
+from urbe.statistics.estimates import Band, Interval
+from urbe.statistics.verdicts import PROBABILITY, Mean
+from urbe.types import FloatArray
+
+KNOWN = (*MAIN, *CONTROLS, OPTIMUM, EXACT_ROBUST)
+GREEDY = ("dqn", "robust-dqn", "dqn-ube", "dqn-urbe")
+
+
+NOISY = (
+    ("dqn-ube", "noisy"),
+    ("dqn-urbe", "noisy"),
+    ("calibrated-dqn-urbe", "noisy"),
+    ("dqn-epsilon", "epsilon"),
+    ("robust-dqn-epsilon", "epsilon"),
+)
+
+
+def sections(found: Results) -> list[Section]:
+    """The verdicts, then a section for each world."""
+    with styled():
+        return [_verdicts(found), *(_world(found, world) for world in found.unique("world"))]
+
+
+def _verdicts(found: Results) -> Section:
+    harsh = WORLDS["harsh"]
+    text = (
+        "A rover starts in the upper left of a grid of ten by ten cells and shall reach the lower right corner within "
+        "200 steps. A move that brings it nearer may wreck it, with a probability that was 0.005 in training. The "
+        "paper gives no rewards, and does not say which moves are risky. Rewards here are those of reaching the goal, "
+        "of failing, and of any other step; with failing at -1 (a step at -0.0048) or at -0.235 (a step at -0.001), an "
+        "agent that travels and one that waits earn the same near 0.2, where the paper's curves cross.",
+        "What no policy can do: from distance d every way to the goal makes at least d risky moves and succeeds with "
+        "(1 - p)^d at best, which all shortest paths have in common. No agent can reach the goal by a safer route, "
+        "except where moves in line with the goal are read as safe (safe lines). Agents differ in whether they travel "
+        "at all.",
+        "Robust agents expect the worst of 15 failure probabilities, drawn anew for each seed and the same for all "
+        "agents of a seed, and the nominal one. The paper draws them from (0, 1): then the best robust policy waits "
+        "for 200 steps, whatever is done to explore. The small sets are those for which exact robust planning still "
+        f"travels: up to {harsh.small_end:g} with a failure of {harsh.rewards[1]:g}, up to "
+        f"{WORLDS['mild'].small_end:g} with one of {WORLDS['mild'].rewards[1]:g}.",
+        "Test policies are told apart: greedy; noisy, by the uncertainty head as in training; and, for agents without "
+        f"a head, greedy but for random actions with probability {EPSILON:g}. dqn-epsilon and robust-dqn-epsilon are "
+        f"controls whose share of random actions ends at {EPSILON:g} in training too, instead of the paper's 0.001. "
+        "calibrated-dqn-urbe has an uncertainty head with a scale (one posterior standard deviation of noise) and "
+        "memory that fades. All expectations are computed from the agents' weights, without playing.",
+        RULES,
+    )
+    return Section("Verdicts", text, verdicts=tuple(verdicts(found)), facts=_facts(found))
+
+
+def _facts(found: Results) -> Facts:
+    seeds = sorted(found.where(metric="steps").unique("seed"))
+    steps = sorted(map(int, set(found.where(metric="steps").column("value"))))
+    episodes = found.where(metric="episodes").column("value")
+    numbers = ", ".join(map(str, seeds))
+    return (
+        ("Replicates", f"{len(seeds)} seeds for each agent and reading: {numbers}"),
+        ("Tuning", _tuning(seeds)),
+        (
+            "Training",
+            f"{' or '.join(map(str, steps))} steps, in which agents finished {min(episodes):.0f} to "
+            f"{max(episodes):.0f} episodes; the paper has 3000 episodes, at most 600000 steps",
+        ),
+        ("Bands", f"95 % percentile bootstrap over seeds of the mean ({RESAMPLES} resamples), point by point"),
+        ("Test episodes", _played(found)),
+    )
+
+
+def _tuning(seeds: Sequence[int]) -> str:
+    """Which seeds were in sight when choices were made, and whether the page shows them."""
+    first = ", ".join(str(seed) for seed in TUNING_SEEDS if seed not in QUICK_SEEDS)
+    shown = "the latter are shown here" if set(seeds) & set(TUNING_SEEDS) else "none of them is shown"
+    return (
+        f"Seeds {first} were looked at for the number of steps, {', '.join(map(str, QUICK_SEEDS))} (the quick scale) "
+        f"while the rules of the verdicts were settled; {shown}"
+    )
+
+
+def _played(found: Results) -> str:
+    """How far the played episodes are from what was computed."""
+    keys = ("world", "members", "agent", "seed", "at")
+    played = found.where(metric="sampled")
+    if not played:
+        return "none played; expectations are exact"
+    computed = found.where(metric="return", acting="noisy", agent=played.unique("agent"))
+    off = np.sqrt(np.nanmean((played.pivot(*keys) - computed.pivot(*keys)) ** 2))
+    error = np.sqrt(np.mean(np.square(found.where(metric="sampled error").column("value"))))
+    return (
+        f"Expectations are computed. Means of {TEST_EPISODES} played ones, noisy test policies, are {off:.3f} away "
+        f"from them (root mean square); their standard error is {error:.3f}"
+    )
+
+
+def _world(found: Results, world: str) -> Section:
+    here = found.where(world=world)
+    sets = [members for members in (WIDE, SMALL) if members in here.unique("members")]
+    told = WORLDS[world].told
+    best = optimum(found, world)
+    text = (
+        f"Waiting returns {waiting(world):.3f}. At {NOMINAL:g} no policy returns more than "
+        f"{returns(best, NOMINAL)[0]:.4f} or reaches the goal more often than {goals(best, NOMINAL)[0]:.4f}; at "
+        f"{CHANGED:g}, more than "
+        f"{returns(best, CHANGED)[0]:.4f} and {goals(best, CHANGED)[0]:.4f}.",
+    )
+    curves = Exhibit(
+        f"returns-{world}",
+        _returns(here, world, sets),
+        f"Test return over the failure probability, from 0 to 0.5, of every agent; {told}. " + _words(here, sets),
+        "The paper's Fig. 3: expected return of a test episode, mean over seeds with its band. Left, acting greedily; "
+        "right, by noise. Training was at 0.005. Lines that coincide hide each other; the numbers are below. Optimum: "
+        "what no policy can beat at that probability. Exact robust: the policy of exact robust planning over the "
+        "agents' sets.",
+    )
+    nominal = Exhibit(
+        f"nominal-{world}",
+        _nominal(here, world, sets, best),
+        f"Test return at {NOMINAL:g} of every agent, acting greedily and by noise; {told}. The table below has it.",
+        f"Expected return on the nominal model, mean over seeds and its interval, as above; right, heads act by their "
+        f"noise, all others with {EPSILON:g} of random actions. Rules: waiting, and the optimum.",
+    )
+    maps = [exhibit for members in sets for exhibit in map_exhibits(here, world, members)]
+    return Section(f"{told[0].upper()}{told[1:]}", text, (curves, nominal, *maps), (_table(here, world),))
+
+
+def _words(here: Results, sets: Sequence[str]) -> str:
+    """What the lines show at the nominal and at the changed probability."""
+    parts = []
+    chosen = here.where(agent=GREEDY, acting="greedy", members=(*sets, NO_SET))
+    for (world, members, agent), result in chosen.groups("world", "members", "agent"):
+        of = "" if members == NO_SET else f" ({set_told(WORLDS[world], members)})"
+        nominal, changed = returns(result, NOMINAL).mean(), returns(result, CHANGED).mean()
+        parts.append(f"{agent}{of} {nominal:.2f} at {NOMINAL:g} and {changed:.2f} at {CHANGED:g}")
+    return "Greedily: " + "; ".join(parts) + "."
+
+
+def _returns(here: Results, world: str, sets: Sequence[str]) -> Figure:
+    figure, axes = panels(len(sets), 2, height=3.1, left=0.8, right=1.75, top=0.75)
+    for members, (left, right) in zip(sets, axes, strict=True):
+        own = [agent for agent in here.unique("agent") if agent not in KNOWN]
+        greedy = [find(here, world, members, agent, "greedy") for agent in (*GREEDY, *own, OPTIMUM, EXACT_ROBUST)]
+        noisy = [find(here, world, members, agent, acting) for agent, acting in NOISY]
+        noisy += [find(here, world, members, agent, acting) for agent in own for acting in ("noisy", "epsilon")]
+        noisy.append(find(here, world, members, OPTIMUM, "greedy"))
+        name = set_told(WORLDS[world], members)
+        for panel, what, results in ((left, "greedy", greedy), (right, "noisy and epsilon", noisy)):
+            panel.set_title(f"{name}, {what}", pad=22.0)
+            panel.set_xlabel("failure probability")
+            panel.set_ylabel("test return")
+            draw_bands(panel, np.array(GRID), {each.one("agent"): band(each) for each in results if each})
+            mark_changes(panel, (NOMINAL, CHANGED), (f"{NOMINAL:g}", f"{CHANGED:g}"))
+    return figure
+
+
+def _nominal(here: Results, world: str, sets: Sequence[str], best: Results) -> Figure:
+    """Where curves cannot be told apart, dots can."""
+    agents = [agent for agent in here.unique("agent") if agent not in (OPTIMUM, EXACT_ROBUST)]
+    figure, axes = panels(len(sets), 2, height=ROW * (len(agents) + 1), left=1.7, right=0.6, top=0.7)
+    ends = (waiting(world), float(returns(best, NOMINAL)[0]))
+    found = {}
+    for members, row in zip(sets, axes, strict=True):
+        for panel, what in zip(row, ("greedy", "noisy and epsilon"), strict=True):
+            ways = ("greedy",) if what == "greedy" else ("noisy", "epsilon")
+            found[panel] = {a: r for a in agents for w in ways if (r := find(here, world, members, a, w))}
+            panel.set_title(f"{set_told(WORLDS[world], members)}, {what}", pad=22.0)
+            panel.set_xlabel(f"test return at {NOMINAL:g}")
+    dots = {panel: {a: at_nominal(r) for a, r in shown.items()} for panel, shown in found.items()}
+    everything = [end for shown in dots.values() for dot in shown.values() for end in dot] + list(ends)
+    margin = 0.05 * (max(everything) - min(everything))
+    for panel, shown in dots.items():
+        panel.set_xlim(min(everything) - margin, max(everything) + margin)
+        draw_dots(panel, list(shown), {"": list(shown.values())})
+        mark_changes(panel, ends, ("waiting", "optimum"))
+    return figure
+
+
+def at_nominal(result: Results) -> Interval:
+    """The band at the nominal probability."""
+    return Interval(*(float(line[GRID.index(NOMINAL)]) for line in band(result)))
+
+
+def band(result: Results) -> Band:
+    """Mean return over seeds at each point of the grid, and its bootstrap interval, 95 %, point by point."""
+    names = ("world", "members", "agent", "acting")
+    rng = stream(0, "mars rover band", *(result.one(name) for name in names))
+    values = over_grid(result, "return")
+    shares = resample_shares(len(values), rng, RESAMPLES, len(GRID))
+    low, high = np.quantile(np.concatenate([each @ values for each in shares]), (0.025, 0.975), axis=0)
+    return Band(values.mean(axis=0), low, high)
+
+
+def _table(here: Results, world: str) -> Table:
+    tested = here.where(acting=("greedy", "noisy", "epsilon"), metric=("return", "goal", "flipped"))
+    learned = [
+        (names, result)
+        for names, result in tested.groups("agent", "members", "acting")
+        if names[0] not in (OPTIMUM, EXACT_ROBUST)
+    ]
+    columns = [
+        interval_column([_interval(samples(result), *within) for _, result in learned], most=3)
+        for samples, within in (
+            (lambda result: returns(result, NOMINAL), ()),
+            (lambda result: returns(result, CHANGED), ()),
+            (lambda result: goals(result, NOMINAL), (PROBABILITY,)),
+            (lambda result: goals(result, CHANGED), (PROBABILITY,)),
+            (lambda result: result.where(metric="flipped").pivot("seed"), (PROBABILITY,)),
+            (lambda result: training(here, result, "episodes"), ()),
+        )
+    ]
+    head = ("agent", "set", "test policy", f"return at {NOMINAL:g}", f"at {CHANGED:g}", f"goal at {NOMINAL:g}",
+            f"at {CHANGED:g}", "not greedy", "training episodes")  # fmt: skip
+    rows = tuple(
+        (agent, set_told(WORLDS[world], members), acting, *(column[i] for column in columns))
+        for i, ((agent, members, acting), _) in enumerate(learned)
+    )
+    title = (
+        "Expected return, probability of the goal, share of actions that are not greedy, with 95 % intervals over seeds"
+    )
+    return Table(title, head, rows)
+
+
+def _interval(samples: FloatArray, within: tuple[float, float] = (-np.inf, np.inf)) -> Interval | None:
+    return Mean(samples, within).interval(0.95)

@@ -1,0 +1,73 @@
+"""From cells to a page of figures, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+from urbe.paper.chapter import SCALES, Chapter, Scale, check_chapters, everywhere
+from urbe.paper.choice import Choice
+from urbe.paper.pages import write_report
+from urbe.sweep import cells
+from urbe.sweep.finished import CELLS
+from urbe.sweep.launcher import Launcher
+from urbe.sweep.local import Local
+from urbe.sweep.run import Watch, sweep
+from urbe.sweep.sources import code_digest
+
+WHOLE = Choice()
+"""All of a chapter."""
+
+
+def reproduce(
+    output: Path,
+    watch: Watch | None = None,
+    *,
+    scale: Scale = "quick",
+    chapters: Sequence[Chapter] | None = None,
+    choice: Choice = WHOLE,
+    launcher: Launcher | None = None,
+) -> Path:
+    """Runs the cells of chapters and writes the page with their figures.
+
+    Writes into `output`: `index.html`, `rows/<chapter>.csv`, `manifest.json`, and a directory in `cells/<chapter>/` for
+    each cell. Cells finished before, by the same code, are read rather than run; interrupted ones go on.
+
+    Args:
+      output: folder to write into; made if missing.
+      watch: called with the status (`urbe.sweep.status`) while the sweep runs.
+      scale: how much to run, see `urbe.paper.chapter`.
+      chapters: by default all, `urbe.paper.CHAPTERS`.
+      choice: agents, seeds and settings of the one chapter, where they are not those of the scale.
+      launcher: where cells run; by default `Local()`, a process for each core. Rows do not depend on it.
+
+    Returns:
+      the path of the page.
+
+    Raises:
+      CellsFailed: when cells raised or crashed; all others are finished and kept, the page is as it was.
+      RunLocked: another sweep works in the folder.
+    """
+    from urbe.paper import CHAPTERS
+
+    if find_spec("matplotlib") is None:
+        raise ModuleNotFoundError(
+            'Drawing needs matplotlib, which is not installed; install it with: pip install "urbe[plots]"',
+            name="matplotlib",
+        )
+    if scale not in SCALES:
+        raise ValueError(f"scale is {scale!r}, expected one of {', '.join(SCALES)}.")
+    chosen: Sequence[Chapter] = CHAPTERS if chapters is None else chapters
+    if choice.options:
+        if len(chosen) != 1:
+            raise ValueError(f"{choice.options} is about one chapter, expected one instead of {len(chosen)}.")
+        chosen = [replace(chosen[0], cells=everywhere(chosen[0].chosen(scale, choice)))]
+    check_chapters(chosen)
+    jobs = {}
+    for chapter in chosen:
+        code = cells.Code(chapter.module, chapter.name, chapter.row, code_digest(chapter.module))
+        jobs[chapter.name] = cells.jobs(code, chapter.cells[scale], output / CELLS)
+    sweep(output, jobs, launcher or Local(), scale=scale, options=choice.options, watch=watch)
+    return write_report(output, chosen)

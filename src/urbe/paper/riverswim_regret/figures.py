@@ -1,0 +1,59 @@
+"""Figures and tables of the regret on RiverSwim."""
+
+from __future__ import annotations
+
+from urbe.paper.results import Results
+from urbe.paper.riverswim_regret.cells import HORIZON
+from urbe.paper.riverswim_regret.results import episodes, last, regret
+from urbe.report.content import Exhibit, Section, Table
+from urbe.report.curves import draw_bands
+from urbe.report.dots import ROW, draw_dots, rows_of
+from urbe.report.figures import styled
+from urbe.report.numbers import interval_column
+from urbe.report.panels import panels
+from urbe.statistics.estimates import mean_band
+
+
+def sections(results: Results) -> list[Section]:
+    """All curves, least regret first in the table."""
+    curves = {agent: curve for (agent,), curve in results.groups("agent")}
+    seeds, points = len(results.unique("seed")), episodes(results)
+    with styled():
+        figure, axes = panels(height=4.6, right=2.1)
+        panel = axes[0][0]
+        draw_bands(panel, points, {agent: mean_band(regret(curve)) for agent, curve in curves.items()})
+        panel.set_xlabel("episode")
+        panel.set_ylabel("regret")
+        ends = {agent: last(curve) for agent, curve in curves.items()}
+        ordered = sorted(ends, key=lambda agent: ends[agent].estimate)
+        dots, places = panels(height=ROW * (rows_of(len(curves)) + 1), left=2.1, right=0.3)
+        draw_dots(places[0][0], ordered, {"": [ends[agent] for agent in ordered]})
+        places[0][0].set_xlabel(f"regret after {points[-1]:.0f} episodes")
+    texts = interval_column([ends[agent] for agent in ordered])
+    rows = tuple(
+        (agent, text, curves[agent].one("setting") or "nothing to choose")
+        for agent, text in zip(ordered, texts, strict=True)
+    )
+    table = Table(f"Regret after {points[-1]:.0f} episodes, least first", ("agent", "regret", "setting"), rows)
+    text = (
+        f"Six states, episodes of {HORIZON} steps from the left bank. Agents know the states and actions alone: any "
+        "state may follow, rewards are uncertain (OLRM must know them, and is told). Regret adds up what each action "
+        "taken falls short of the best one in value. The world does not change.",
+    )
+    return [
+        Section(
+            "Regret",
+            text,
+            (
+                Exhibit(
+                    "regret",
+                    figure,
+                    "Regret of every agent over the episodes, with bands. "
+                    + ", ".join(f"{agent}: {ends[agent].estimate:.0f}" for agent in ordered),
+                    "Mean regret and its 95 % interval, point by point.",
+                ),
+                Exhibit("last", dots, "Last regret of every agent, with intervals.", "The same at the end.", (table,)),
+            ),
+            facts=(("Replicates", f"{seeds} fresh seeds for each agent; Student's intervals at 95 %"),),
+        )
+    ]

@@ -1,0 +1,158 @@
+"""Figures, captions and tables of safe policies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from matplotlib.figure import Figure
+
+from urbe.paper.models import MODELS
+from urbe.paper.results import Results
+from urbe.paper.safe_policies.cells import CONFIDENCE, DRAWS, METHODS, NOMINAL
+from urbe.paper.safe_policies.claims import verdicts
+from urbe.paper.safe_policies.results import Planned, planned
+from urbe.report import style
+from urbe.report.content import Exhibit, Section, Table
+from urbe.report.curves import draw_bands
+from urbe.report.dots import ROW, draw_dots, rows_of
+from urbe.report.figures import styled
+from urbe.report.numbers import interval_column, number
+from urbe.report.panels import panels
+from urbe.statistics.estimates import Band, Interval
+
+TRUTHS = {"drawn": "true model drawn from the prior", "fixed": "true model fixed"}
+
+
+OPTIMUM = "oracle"
+
+
+ALLOWED = 1.0 - CONFIDENCE
+
+
+def sections(results: Results) -> list[Section]:
+    """The summary, then one section for each model."""
+    outcomes = planned(results)
+    models = [(model, list(group)) for model, group in groupby(outcomes, key=lambda each: each.model)]
+    with styled():
+        return [_summary(outcomes), *(_model(model, group) for model, group in models)]
+
+
+def _summary(outcomes: Sequence[Planned]) -> Section:
+    question = (
+        "A log of transitions, a prior, and one question: what is a policy from these data sure to be worth? Four "
+        "planners answer with a policy and a guaranteed value; here both are held against the true model."
+    )
+    text = (
+        "VaR takes a low quantile of each action's value over posterior draws; RSVF fits L1 balls to the values that "
+        "occur; BCI takes L1 balls that hold the true rows, whatever the values; Hoeffding does without the posterior. "
+        f"All guarantee with confidence {CONFIDENCE:g}. The nominal policy is that of the mean model, and what it "
+        "states is its value there. Guarantees are about true models drawn from the prior; logs of one fixed model "
+        "are reported apart, and only Hoeffding promises anything about those."
+    )
+    sets = {each.truth: each.data_sets for each in outcomes}
+    facts = (
+        ("Data sets", ", ".join(f"{n} with the {TRUTHS[truth]}" for truth, n in sets.items()) + ", for each model"),
+        ("Intervals", "95 %: Student's for means, paired for differences, Clopper and Pearson's for shares"),
+        ("Posterior draws", f"{DRAWS}, the same for all planners of a data set"),
+    )
+    return Section("Summary", (question, text), verdicts=tuple(verdicts(outcomes)), facts=facts)
+
+
+def _model(model: str, outcomes: Sequence[Planned]) -> Section:
+    demo = MODELS[model]
+    told = " ".join(_sentence(each) for each in outcomes)
+    values = Exhibit(
+        f"{model}-values",
+        _values_figure(outcomes),
+        f"Line charts of {demo.title}: guaranteed and true value of each planner against the length of the log. {told}",
+        f"Values {demo.start}, means over data sets with their 95 % intervals. Left: what is guaranteed (by the "
+        "nominal policy: stated). Right: what the policy is worth under the true model; the oracle knows that model. "
+        + told,
+        tuple(_values_table(each) for each in outcomes),
+    )
+    failures = Exhibit(
+        f"{model}-failures",
+        _failures_figure(outcomes),
+        f"Dots of {demo.title}: how often each planner's guarantee failed, with intervals, and the line of what is "
+        f"allowed. {_failure_sentence(outcomes)}",
+        "Share of data sets in which the policy's true value was below the guaranteed one in some state, with Clopper "
+        f"and Pearson's 95 % intervals; at most {ALLOWED:.0%} are allowed (dashed line). {_failure_sentence(outcomes)}",
+        tuple(_failures_table(each) for each in outcomes),
+    )
+    return Section(demo.title, (demo.story,), (values, failures))
+
+
+def _values_figure(outcomes: Sequence[Planned]) -> Figure:
+    figure, axes = panels(len(outcomes), 2, height=2.6, right=1.3)
+    for row, each in zip(axes, outcomes, strict=True):
+        bands = ({name: each.stated(name) for name in each.guaranteed}, each.value | {OPTIMUM: each.optimum})
+        for panel, title, lines in zip(row, ("Guaranteed value", "True value"), bands, strict=True):
+            panel.set_title(f"{title}, {TRUTHS[each.truth]}")
+            panel.set_xscale("log")
+            panel.set_xlabel("transitions in the log")
+            draw_bands(panel, each.transitions.astype(float), lines)
+        row[0].set_ylabel("value")
+    return figure
+
+
+def _failures_figure(outcomes: Sequence[Planned]) -> Figure:
+    lengths = outcomes[0].transitions.tolist()
+    height = ROW * (rows_of(len(METHODS), len(lengths)) + 1.0)
+    figure, axes = panels(1, len(outcomes), height=height, right=0.3, top=0.75)
+    for panel, each in zip(axes[0], outcomes, strict=True):
+        draw_dots(
+            panel,
+            list(METHODS),
+            {f"{n}": [each.failures[name][i].interval() for name in METHODS] for i, n in enumerate(lengths)},
+        )
+        panel.axvline(ALLOWED, color=style.MUTED, linestyle=style.DASHED, linewidth=1.2)
+        panel.set_title(f"{TRUTHS[each.truth].capitalize()}; transitions in the log:", pad=26.0)
+        panel.set_xlim(left=-0.005)
+        panel.set_xlabel("share of data sets in which the guarantee failed")
+    return figure
+
+
+def _values_table(each: Planned) -> Table:
+    head = ("planner", "value", *(f"{n} transitions" for n in each.transitions))
+    rows = []
+    for name in (*METHODS, NOMINAL):
+        stated = "stated" if name == NOMINAL else "guaranteed"
+        rows += [(name, stated, *_cells(each.stated(name))), (name, "true", *_cells(each.value[name]))]
+    rows.append((OPTIMUM, "true", *_cells(each.optimum)))
+    return Table(f"Values, {TRUTHS[each.truth]}", head, tuple(rows))
+
+
+def _failures_table(each: Planned) -> Table:
+    head = ("planner", *(f"{n} transitions" for n in each.transitions))
+    shares = {name: [share.interval() for share in each.failures[name]] for name in (*METHODS, NOMINAL)}
+    rows = tuple((name, *interval_column(intervals)) for name, intervals in shares.items())
+    return Table(f"Share of data sets in which the stated value was missed, {TRUTHS[each.truth]}", head, rows)
+
+
+def _cells(band: Band) -> tuple[str, ...]:
+    return interval_column([Interval(*map(float, x)) for x in zip(*band, strict=True)])
+
+
+def _sentence(each: Planned) -> str:
+    order = sorted(METHODS, key=lambda name: -float(each.stated(name).estimate[-1]))
+    listed = ", ".join(f"{name} {number(float(each.stated(name).estimate[-1]), 3)}" for name in order)
+    nominal = number(float(each.value[NOMINAL].estimate[-1]), 3)
+    best = number(float(each.value[order[0]].estimate[-1]), 3)
+    return (
+        f"With the {TRUTHS[each.truth]} and {each.transitions[-1]} transitions they guarantee {listed}; the policy of "
+        f"{order[0]} is in truth worth {best}, the nominal one {nominal}."
+    )
+
+
+def _failure_sentence(outcomes: Sequence[Planned]) -> str:
+    parts = []
+    for each in outcomes:
+        worst = max(METHODS, key=lambda name: max(x.successes / x.trials for x in each.failures[name]))
+        most = max(x.successes / x.trials for x in each.failures[worst])
+        missed = max(x.successes / x.trials for x in each.failures[NOMINAL])
+        kept = f"no guarantee failed in more than {most:.1%} of them" if most > 0.0 else "no guarantee failed"
+        parts.append(
+            f"With the {TRUTHS[each.truth]}, {kept}; the nominal policy missed what it stated in {missed:.0%}."
+        )
+    return " ".join(parts)

@@ -1,0 +1,85 @@
+"""Runs one cell of the study of safe policies: plans from logs and compares with the true model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numba import njit
+
+from urbe.mdp.evaluate import policy_value
+from urbe.mdp.model import MDP
+from urbe.paper.models import MODELS
+from urbe.paper.safe_policies.cells import CONFIDENCE, DRAWS, METHODS, NAME, NOMINAL, Row, SafeCell
+from urbe.planners import plan
+from urbe.posteriors.dirichlet import Posterior
+from urbe.rng import stream
+from urbe.solvers import solve
+from urbe.types import FloatArray, IntArray
+
+ROUNDING = 1e-9
+"""Below a guarantee by less than this is not below it."""
+
+
+def run(cell: SafeCell, _: Path) -> list[Row]:
+    """Plans from every data set of a cell."""
+    model = MODELS[cell.model].build()
+    prior = Posterior.before(model)
+    rows: list[Row] = []
+    for k in range(cell.data_sets):
+        names = (NAME, cell.model, cell.truth, k)
+        truth = model if cell.truth == "fixed" else prior.sample(stream(cell.seed, *names, "truth"))
+        log = logged(truth, cell.transitions, stream(cell.seed, *names, "log"))
+        rows += _planned(cell, k, truth, prior.with_counts(log))
+    return rows
+
+
+def _planned(cell: SafeCell, data_set: int, truth: MDP, posterior: Posterior) -> list[Row]:
+    best = solve(truth).value
+    stated: dict[str, tuple[IntArray, FloatArray]] = {}
+    for name, method in METHODS.items():
+        rng = stream(cell.seed, NAME, cell.model, cell.truth, data_set, cell.transitions, "plan")
+        found = plan(posterior, confidence=CONFIDENCE, method=method, rng=rng, draws=DRAWS, held_out=0)
+        stated[name] = found.policy, found.guaranteed
+        stated[NOMINAL] = found.nominal_policy, found.nominal_value
+    rows = []
+    for name, (policy, claimed) in stated.items():
+        value = policy_value(truth, policy)
+        failed = int((value < claimed - ROUNDING * np.abs(value).max()).any())
+        promised, worth, most = (float(found.start @ x) for x in (claimed, value, best))
+        rows.append(Row(cell.model, cell.truth, cell.transitions, data_set, name, promised, worth, most, failed))
+    return rows
+
+
+def logged(truth: MDP, transitions: int, rng: np.random.Generator) -> FloatArray:
+    """`(E,)` how often each successor was seen in a log of the uniform policy.
+
+    Args:
+      truth: a model with an initial distribution and without terminal states.
+      transitions: length of the log; a longer one from the same generator continues it.
+      rng: generator used for nothing else.
+    """
+    if truth.initial is None or truth.terminal.any():
+        raise ValueError(f"{truth} cannot be logged: expected an initial distribution and no terminal state.")
+    first = int(rng.choice(truth.n_states, p=truth.initial))
+    cumulative = np.cumsum(truth.rows.probability)
+    counts = np.zeros(truth.rows.n_entries)
+    _walk(
+        first, truth.row_start, truth.rows.entry_start, truth.rows.successor, cumulative, rng.random((transitions, 2)),
+        counts,
+    )  # fmt: skip
+    return counts
+
+
+@njit(cache=True, nogil=True)
+def _walk(state, row_start, entry_start, successor, cumulative, uniform, counts):  # type: ignore[no-untyped-def]
+    """Counts the entries met; `cumulative` are the probabilities summed over all rows."""
+    for t in range(len(uniform)):
+        n_actions = row_start[state + 1] - row_start[state]
+        row = row_start[state] + min(np.int64(uniform[t, 0] * n_actions), n_actions - 1)
+        a, b = entry_start[row], entry_start[row + 1]
+        before = cumulative[a - 1] if a > 0 else 0.0
+        wanted = before + uniform[t, 1] * (cumulative[b - 1] - before)
+        entry = min(a + np.searchsorted(cumulative[a:b], wanted, side="right"), b - 1)
+        counts[entry] += 1.0
+        state = successor[entry]

@@ -1,0 +1,171 @@
+"""The cells of the seven-state comparison: agents with the settings each may be tuned over, beliefs, environments.
+
+To add an agent to the chart, add a line to `CONTENDERS`. A setting is a value for each parameter that matters; what an
+agent calls `scale` is the size of its exploration. Every tuned agent has twelve settings; agents without parameters
+(posterior sampling, the fixed robust policy, the oracle) have one. A scale of zero is among the settings of all that
+add noise: not to explore must be a choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
+
+from urbe.agents import OLRM, PSRL, UBE, UCRL2, URBE, Criterion, Form, Minimax, Oracle
+from urbe.ambiguity.l1 import L1Ball
+from urbe.mdp.library.seven_states import Reading
+from urbe.paper.chapter import Scale, everywhere
+from urbe.paper.choice import Choice, check_agents, load_own, own_modules, with_settings
+from urbe.paper.tuning import Contender
+from urbe.posteriors.beliefs import BeliefKind, Forgetting, Stationary, Window
+from urbe.posteriors.change import ChangePoint
+
+BELIEFS: dict[str, BeliefKind] = {
+    "stationary": Stationary(),
+    "forgetting": Forgetting(0.98),
+    "window": Window(50),
+    "change-point": ChangePoint(1.0 / 200.0),
+}
+"""The same for every agent: memories of about fifty episodes, and a jump every two hundred expected."""
+
+
+CONTENDERS: dict[str, Contender] = {
+    "calibrated URBE": Contender(
+        ("radius", "scale"),
+        tuple(product((0.05, 0.1, 0.25, 0.4), (0.0, 0.25, 1.0))),
+        lambda x, belief, _: URBE(x["radius"], x["scale"], Form.CALIBRATED, belief),
+    ),
+    "URBE": Contender(
+        ("radius", "scale"),
+        tuple(product((0.05, 0.1, 0.25, 0.4), (0.0, 0.03, 0.2))),
+        lambda x, belief, _: URBE(x["radius"], x["scale"], Form.COUNT, belief),
+    ),
+    "calibrated UBE": Contender(
+        ("scale",),
+        tuple((s,) for s in (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)),
+        lambda x, belief, _: UBE(x["scale"], Form.CALIBRATED, belief),
+    ),
+    "UBE": Contender(
+        ("scale",),
+        tuple((s,) for s in (0.0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)),
+        lambda x, belief, _: UBE(x["scale"], Form.COUNT, belief),
+    ),
+    "PSRL": Contender((), ((),), lambda _, belief, __: PSRL(belief)),
+    "UCRL2": Contender(
+        ("scale",),
+        tuple((s,) for s in (0.003, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 1.0)),
+        lambda x, belief, _: UCRL2(x["scale"], belief, Criterion.EPISODE),
+    ),
+    "OLRM": Contender(
+        ("bonus_scale", "check_scale"),
+        tuple(product((0.003, 0.01, 0.03, 0.1), (0.01, 0.03, 0.1))),
+        lambda x, belief, _: OLRM(bonus_scale=x["bonus_scale"], check_scale=x["check_scale"], belief=belief),
+    ),
+    "robust": Contender((), ((),), lambda _, __, env: Minimax(env.feasible, L1Ball(2.0)), learns=False),
+    "oracle": Contender((), ((),), lambda _, __, env: Oracle(env), learns=False),
+}
+
+
+ODDS = (0.001, 0.8, 0.1, 0.9)
+
+
+SCHEDULES = {"paper": (300, 300, 300, 300), "long adverse": (450, 150, 450, 150)}
+
+
+HORIZON: dict[Reading, int] = {"direct": 2, "chain": 4}
+
+
+TUNING_SEEDS, REPORTED_SEEDS = 20, 60
+
+
+SEED = 770001
+
+
+@dataclass(frozen=True)
+class SevenCell:
+    """One agent with one belief in one world.
+
+    Attributes:
+      reading: of the dashed edges, see `seven_states`.
+      schedule: key of `SCHEDULES`.
+      belief: key of `BELIEFS`, or "none".
+      agent: key of `CONTENDERS`, or `module:attribute`.
+      tuning_seeds, reported_seeds: replicates for choosing a setting, and for reporting it.
+      seed: of everything random.
+    """
+
+    reading: Reading
+    schedule: str
+    belief: str
+    agent: str
+    tuning_seeds: int = TUNING_SEEDS
+    reported_seeds: int = REPORTED_SEEDS
+    seed: int = SEED
+
+    @property
+    def name(self) -> str:
+        """See `Cell`."""
+        return "-".join((self.reading, self.schedule, self.belief, self.agent)).replace(" ", "_").replace(":", "-")
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """See `Job.also`."""
+        return own_modules(self.agent)
+
+    @property
+    def cost(self) -> float:
+        """See `urbe.paper.chapter`: seconds, about."""
+        return 0.9
+
+
+class Row(NamedTuple):
+    """One number.
+
+    Attributes:
+      metric: "tuning" (mean reward per episode of a setting over its tuning seeds), "phase" (the same of one fresh
+        seed in the phase `at`), or "mean", "low", "high" of the cumulated reward after `at` episodes over the fresh
+        seeds (mean, 10th and 90th percentile).
+      setting: the parameters.
+    """
+
+    reading: str
+    schedule: str
+    belief: str
+    agent: str
+    setting: str
+    metric: str
+    seed: int
+    at: int
+    value: float
+
+
+WORLDS: tuple[tuple[Reading, str], ...] = (("direct", "paper"), ("direct", "long adverse"), ("chain", "paper"))
+
+
+def _cells(agents: Iterable[str], reported_seeds: int = REPORTED_SEEDS) -> tuple[SevenCell, ...]:
+    return tuple(
+        SevenCell(reading, schedule, belief, agent, reported_seeds=reported_seeds)
+        for reading, schedule in WORLDS
+        for agent in agents
+        for belief in (BELIEFS if contender_of(agent).learns else ("none",))
+    )
+
+
+def contender_of(agent: str) -> Contender:
+    """The agent of a cell, of this chapter or of one's own."""
+    found = CONTENDERS[agent] if agent in CONTENDERS else load_own(agent)
+    if not isinstance(found, Contender):
+        raise ValueError(f"{agent} is {type(found).__name__}, expected a urbe.paper.tuning.Contender.")
+    return found
+
+
+CELLS = everywhere(_cells(CONTENDERS))
+
+
+def choose(_: Scale, choice: Choice) -> tuple[SevenCell, ...]:
+    """Cells of some agents, and of the oracle that the figures compare with."""
+    check_agents(choice.agents, CONTENDERS)
+    agents = dict.fromkeys((*choice.agents, "oracle")) if choice.agents else CONTENDERS
+    return with_settings(_cells(agents, choice.seeds or REPORTED_SEEDS), choice.settings)

@@ -1,0 +1,313 @@
+"""One rule by which claims are judged, and the words that state it.
+
+A claim says that a quantity is above a number, or below it. A quantity is estimated from replicates with an interval:
+
+    Mean     of numbers, or of paired differences: Student's, cut to the values that are possible
+    Ratio    of positive numbers, or of paired ratios: Student's for the mean logarithm, then exponentiated
+    Share    k of n: Clopper and Pearson's [ClopperPearson1934]
+    Exact    computed rather than sampled: the number itself
+
+and the interval decides. A claim is tested under one or more readings, and under each by one or more questions, which
+must all hold. `Rule` judges all tests of a claim together; `Rule.text` is what it does, in words, for the page.
+
+Shares get Clopper and Pearson's interval rather than Wilson's: it is within [0, 1] like Wilson's, and it covers with at
+least its confidence for every probability and every n. The rule adds up the errors of many intervals, each with a
+confidence close to 1, and there Wilson's covers too rarely. Probabilities computed for each replicate are not counts:
+they are a `Mean` within [0, 1]. To cut an interval to the values that are possible costs no coverage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple, get_args
+
+import numpy as np
+from scipy import special
+
+from urbe import checks
+from urbe.statistics.estimates import Interval, mean_interval
+from urbe.types import FloatArray
+
+Outcome = Literal["holds", "does not hold", "undecided", "not testable"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+
+PROBABILITY = (0.0, 1.0)
+"""The values that a probability can have, for `Mean.within`."""
+
+DECIMALS = 10
+"""Differences beyond this decimal come from the order of additions and count as none."""
+
+LEAST = 2
+"""Replicates without which a mean has no interval."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mean:
+    """The mean over replicates of a number, or of a difference between two that share a seed.
+
+    Attributes:
+      samples: `(n,)` one for each replicate; not testable with fewer than two, or where one is missing (NaN).
+      within: the values that are possible.
+      of: what the replicates are.
+
+    >>> print("%.2f [%.2f, %.2f]" % Mean(np.array([0.9, 1.0, 0.95]), PROBABILITY).interval(0.95))
+    0.95 [0.83, 1.00]
+    """
+
+    samples: FloatArray
+    within: tuple[float, float] = (-np.inf, np.inf)
+    of: str = "seeds"
+    text: ClassVar[str] = (
+        "A mean over replicates, of differences by replicate where two agents are compared, has Student's interval, "
+        "cut to the values that are possible, [0, 1] for a probability"
+    )
+
+    def interval(self, confidence: float) -> Interval | None:
+        """Student's, cut to `within`; None with fewer than two replicates."""
+        samples = np.round(np.asarray(self.samples, dtype=np.float64), DECIMALS)
+        if len(samples) < LEAST or not np.isfinite(samples).all():
+            return None
+        estimate, low, high = np.round(mean_interval(samples, confidence=confidence), DECIMALS).tolist()
+        return Interval(estimate, max(low, self.within[0]), min(high, self.within[1]))
+
+    @property
+    def size(self) -> str:
+        """`10 seeds`."""
+        return f"{len(self.samples)} {self.of}"
+
+
+@dataclass(frozen=True, eq=False)
+class Ratio:
+    """The geometric mean over replicates of a positive number, or of a ratio of two that share a seed.
+
+    Attributes:
+      samples: `(n,)` one for each replicate, above 0.
+      of: what the replicates are.
+    """
+
+    samples: FloatArray
+    of: str = "seeds"
+    text: ClassVar[str] = "a ratio has the same for its logarithm"
+
+    def interval(self, confidence: float) -> Interval | None:
+        """That of the mean logarithm, exponentiated."""
+        found = Mean(np.log(self.samples)).interval(confidence)
+        return None if found is None else Interval(*np.exp(found).tolist())
+
+    @property
+    def size(self) -> str:
+        """`10 seeds`."""
+        return f"{len(self.samples)} {self.of}"
+
+
+@dataclass(frozen=True)
+class Share:
+    """How often something happened.
+
+    Attributes:
+      successes, trials: k of n, n >= 1.
+      of: what the trials are.
+
+    >>> print("%.3f [%.3f, %.3f]" % Share(0, 20).interval(0.95))
+    0.000 [0.000, 0.168]
+    """
+
+    successes: int
+    trials: int
+    of: str = "trials"
+    text: ClassVar[str] = "a share, k of n, has Clopper and Pearson's, which is within [0, 1]"
+
+    def __post_init__(self) -> None:
+        checks.whole_number("trials", self.trials, 1)
+        if checks.whole_number("successes", self.successes, 0) > self.trials:
+            raise ValueError(f"successes is {self.successes}, expected at most the {self.trials} trials.")
+
+    def interval(self, confidence: float = 0.95) -> Interval:
+        """Covers with at least its confidence, whatever the probability."""
+        k, n, tail = self.successes, self.trials, 0.5 - 0.5 * checks.confidence(confidence)
+        low = float(special.betaincinv(k, n - k + 1, tail)) if k > 0 else 0.0
+        high = float(special.betaincinv(k + 1, n - k, 1.0 - tail)) if k < n else 1.0
+        return Interval(k / n, low, high)
+
+    @property
+    def size(self) -> str:
+        """`18 of 20 data sets`."""
+        return f"{self.successes} of {self.trials} {self.of}"
+
+
+@dataclass(frozen=True)
+class Exact:
+    """A number that was computed, not sampled."""
+
+    value: float
+    text: ClassVar[str] = "a number that was computed rather than sampled is taken as it is"
+
+    def interval(self, confidence: float) -> Interval | None:  # noqa: ARG002, the same for every confidence
+        """The number; None where it is missing."""
+        return Interval(self.value, self.value, self.value) if np.isfinite(self.value) else None
+
+    @property
+    def size(self) -> str:
+        """Empty: there are no replicates."""
+        return ""
+
+
+Quantity = Mean | Ratio | Share | Exact
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Whether a quantity is on one side of a number.
+
+    Attributes:
+      name: names the quantity in the evidence.
+      quantity: what is estimated.
+      number: what it is compared with.
+      side: the side it is claimed to be on.
+    """
+
+    name: str
+    quantity: Quantity
+    number: float = 0.0
+    side: Literal["above", "below"] = "above"
+
+
+@dataclass(frozen=True, eq=False)
+class Test:
+    """A claim under one reading.
+
+    Attributes:
+      questions: must all hold; none means that what the claim is about was not run.
+      premises: what the claim takes for granted: at least one of these must hold, where there are any.
+      reading: what the claim is taken to mean.
+      note: a sentence that is added to the evidence.
+    """
+
+    questions: Sequence[Question]
+    premises: Sequence[Question] = ()
+    reading: str = ""
+    note: str = ""
+    __test__: ClassVar[bool] = False  # no case for pytest
+
+
+class Answer(NamedTuple):
+    """To a question; without an interval it is not testable."""
+
+    question: Question
+    interval: Interval | None
+    outcome: Outcome
+
+
+class Judgement(NamedTuple):
+    """Of a test.
+
+    Attributes:
+      outcome: under this reading.
+      answers, premises: to its questions.
+      supposed: whether one of the premises holds; None where there are none.
+    """
+
+    outcome: Outcome
+    answers: tuple[Answer, ...]
+    premises: tuple[Answer, ...]
+    supposed: Outcome | None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How claims are judged.
+
+    Attributes:
+      confidence: with which all intervals of a claim cover together.
+
+    >>> better = Question("A - B", Mean(np.array([1.0, 2.0, 1.5])))
+    >>> (found,) = Rule().judge([Test([better])])
+    >>> found.outcome, "%.2f [%.2f, %.2f]" % found.answers[0].interval
+    ('holds', '1.50 [0.26, 2.74]')
+    >>> Rule().judge([Test([better], reading="one"), Test([better], reading="another")])[0].outcome
+    'undecided'
+    """
+
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        checks.confidence(self.confidence)
+
+    @property
+    def text(self) -> str:
+        """What the rule does, in words."""
+        kinds = "; ".join(kind.text for kind in (Mean, Ratio, Share, Exact))
+        error = 1.0 - self.confidence
+        return (
+            f"A claim says that a quantity is above a number, or below it. {kinds}. All intervals of a claim, over its "
+            f"comparisons and its readings, cover together in at least {self.confidence:.0%} of repetitions: each of K "
+            f"intervals has the confidence 1 - {error:.2g} / K (Bonferroni). The claim holds when its interval is "
+            "wholly on the claimed side, does not hold when no part of it is, and is undecided otherwise. The number "
+            "itself is not on the claimed side: agents that are equal in every replicate have an interval without "
+            "width, and none of them is better. A claim of several comparisons holds when all do, and does not hold "
+            f"when one does not. With fewer than {LEAST} replicates nothing is testable; nor is a claim where what it "
+            "takes for granted does not hold, and where that is undecided, so is the claim. A claim holds when it does "
+            "under every reading; when it holds under some, they are named; when under none, it does not hold if one "
+            "reading says so, and otherwise is undecided, or not testable when no reading could be tested."
+        )
+
+    def judge(self, tests: Sequence[Test]) -> list[Judgement]:
+        """Judges a claim under all its readings; the intervals of all of them cover together.
+
+        Args:
+          tests: of one claim.
+        """
+        asked = [question for test in tests for question in (*test.questions, *test.premises)]
+        sampled = sum(
+            question.quantity.interval(self.confidence) is not None
+            for question in asked
+            if not isinstance(question.quantity, Exact)
+        )
+        level = 1.0 - (1.0 - self.confidence) / max(sampled, 1)
+        return [_judgement(test, level) for test in tests]
+
+    def conclude(self, readings: Mapping[str, Iterable[Outcome]]) -> tuple[Outcome, tuple[str, ...]]:
+        """The outcome of a claim over its readings, and those under which it holds when it does not under all.
+
+        Args:
+          readings: for each its outcomes; it holds when all of them do.
+
+        >>> Rule().conclude({"greedy": ["holds"], "noisy": ["undecided"]})
+        ('holds', ('greedy',))
+        """
+        each = {name: set(outcomes) for name, outcomes in readings.items()}
+        holding = tuple(name for name, outcomes in each.items() if outcomes == {"holds"})
+        if holding:
+            return "holds", () if len(holding) == len(each) else holding
+        seen = set[Outcome]().union(*each.values())
+        return next(outcome for outcome in OUTCOMES[1:] if outcome in seen), ()
+
+
+def _judgement(test: Test, level: float) -> Judgement:
+    answers = tuple(_answer(question, level) for question in test.questions)
+    premises = tuple(_answer(question, level) for question in test.premises)
+    outcome = _all_hold([answer.outcome for answer in answers])
+    supposed = _one_holds([answer.outcome for answer in premises])
+    if outcome != "not testable" and supposed not in (None, "holds"):
+        outcome = "undecided" if supposed == "undecided" else "not testable"
+    return Judgement(outcome, answers, premises, supposed)
+
+
+def _answer(question: Question, level: float) -> Answer:
+    interval = question.quantity.interval(level)
+    if interval is None:
+        return Answer(question, None, "not testable")
+    sign = 1.0 if question.side == "above" else -1.0
+    low, high = sorted((sign * (interval.low - question.number), sign * (interval.high - question.number)))
+    return Answer(question, interval, "holds" if low > 0.0 else "does not hold" if high <= 0.0 else "undecided")
+
+
+def _all_hold(outcomes: Sequence[Outcome]) -> Outcome:
+    order: tuple[Outcome, ...] = ("does not hold", "not testable", "undecided", "holds")
+    return next((outcome for outcome in order if outcome in outcomes), "not testable")
+
+
+def _one_holds(outcomes: Sequence[Outcome]) -> Outcome | None:
+    order: tuple[Outcome, ...] = ("holds", "undecided", "not testable", "does not hold")
+    return next((outcome for outcome in order if outcome in outcomes), None)
