@@ -40,9 +40,7 @@ if TYPE_CHECKING:
 FORMATS = ("png", "svg", "pdf", *ROW_FORMATS)
 """Of the files beside the page: drawings, then rows."""
 
-
 TITLE = "Decisions that hold when the model does not"
-
 
 LEAD = (
     "Experiments with Markov decision processes whose transition probabilities are not quite known: what robustness "

@@ -18,16 +18,12 @@ from urbe.sweep.cells import columns
 
 FOLDER = "rows"
 
-
 FORMATS = ("csv", "parquet")
-
 
 NO_PARQUET = 'Rows are written as CSV alone: Parquet needs pyarrow, pip install "urbe[logs]".'
 
-
 _CHUNK = 10_000
 """Rows turned into text at a time."""
-
 
 _DTYPES = {str: np.str_, int: np.int64, float: np.float64}
 

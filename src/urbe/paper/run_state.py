@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 SILENCE = 60.0
 """Seconds after which a status that is not renewed means that nobody works there."""
 
-
 _MOST = 5
 """Failures told."""
 

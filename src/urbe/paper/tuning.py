@@ -19,9 +19,7 @@ from urbe.types import FloatArray, IntArray
 
 Setting = tuple[float, ...]
 
-
 Maker = Callable[[dict[str, FloatArray], BeliefKind, FiniteEnv], AgentKind]
-
 
 Score = Callable[[Record], FloatArray]
 

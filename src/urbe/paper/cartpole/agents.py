@@ -28,7 +28,6 @@ from urbe.simulators import Constant
 
 FORGET, REFRESH_EVERY = 0.999, 100
 
-
 LOG_EVERY = 1_000
 
 

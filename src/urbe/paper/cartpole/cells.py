@@ -18,52 +18,38 @@ from urbe.sweep.cells import later
 Inputs = Literal["raw", "scaled"]
 """What the network sees: observations as they are, or divided by `SCALE`."""
 
-
 Unit = Literal["steps", "episodes"]
 
-
 NOMINAL = 0.75
-
 
 LENGTHS = (0.25, 0.5, NOMINAL, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0)
 """Half lengths of the poles in tests."""
 
-
 PUBLISHED_CHANGE, HARD_CHANGE = 1.25, 3.0
-
 
 CHANGES = (PUBLISHED_CHANGE, HARD_CHANGE)
 """Half lengths to which the pole changes during training."""
 
-
 SCALE = (2.4, 3.0, 0.21, 3.0)
 """About the largest position, speed, angle and angular speed of an episode."""
 
-
 PAPER = ("dqn", "robust-dqn", "dqn-ube", "dqn-urbe")
-
 
 CONTROLS = ("dqn-epsilon", "robust-dqn-epsilon")
 
-
 VARIANTS = ("dqn-urbe-forgetting", "calibrated-dqn-urbe")
-
 
 PICTURED = ("robust-dqn", "dqn-urbe")
 """Agents whose visited states are drawn."""
 
-
 EPSILON = 0.1
 """Share of random actions of the controls, where the paper's agents have 1e-5."""
-
 
 EPISODES, AFTER = 4_000, 1_000
 """Of the paper: in training, and after a change."""
 
-
 TUNING_SEEDS = (0, 1, 2)
 """On which numbers of steps and windows were chosen; nothing of them is reported."""
-
 
 FRESH_SEEDS = tuple(range(101, 111))
 
@@ -140,7 +126,6 @@ class Row(NamedTuple):
 
 
 ALL = (*PAPER, *CONTROLS, *VARIANTS)
-
 
 _CHANGED: dict[str, tuple[float, ...]] = {
     **dict.fromkeys(("robust-dqn", "dqn-urbe", "robust-dqn-epsilon"), CHANGES),

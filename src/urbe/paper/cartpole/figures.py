@@ -36,7 +36,6 @@ from urbe.types import FloatArray
 
 SIDES = " Left the paper's agents, right DQN-URBE beside controls and its variants."
 
-
 NAMES = ("the paper's agents", "controls and variants")
 
 

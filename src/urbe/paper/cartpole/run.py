@@ -39,14 +39,11 @@ from urbe.types import FloatArray
 BIN = 1_000
 """Steps of a point of a curve: at least four episodes end in each."""
 
-
 GROUPS = 20
 """Points of a curve over episodes, on each side of the change."""
 
-
 PART = 10_000
 """Steps after which episodes are counted, where they say how long to train."""
-
 
 RECOVERED, RECENT = 0.9, 10
 """Recovered means: the mean of so many episodes is at least that share of the one before."""

@@ -15,14 +15,11 @@ from urbe.types import FloatArray, IntArray
 TRACK, LEAN = 2.4, 12.0
 """Ends of the plane: metres and degrees at which an episode ends."""
 
-
 FINE = 96
 """Cells along each axis for the span: 0.05 m by a quarter of a degree."""
 
-
 DRAWN = 48
 """Cells along each axis for pictures."""
-
 
 SHARE = 0.95
 

@@ -18,7 +18,6 @@ from urbe.simulators.mars_rover import any_approach, diagonal_approach
 
 RISKS = {"any": any_approach, "diagonal": diagonal_approach}
 
-
 CALIBRATED = calibrated(hidden=(15,))
 """The calibrated head, with as many units as the paper's."""
 

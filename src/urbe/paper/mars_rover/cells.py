@@ -19,27 +19,21 @@ from urbe.sweep.cells import later
 
 NOMINAL = 0.005
 
-
 CHANGED = 0.2
 """The failure probability of the paper's second pair of heat maps."""
-
 
 GRID = (
     0.0, 0.005, 0.01, 0.02, 0.05, 0.075, 0.1, 0.125, 0.15, 0.175, 0.2, 0.225, 0.25, 0.3, 0.35, 0.4, 0.5,
 )  # fmt: skip
 """Failure probabilities of the test episodes."""
 
-
 MISSPECIFIED = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
 """Those over which sensitivity is averaged."""
-
 
 EPSILON = 0.1
 """Share of random actions of the controls: the last one in training, and in test episodes."""
 
-
 TEST_EPISODES = 200
-
 
 WIDE, SMALL, NO_SET = "wide", "small", "none"
 
@@ -78,29 +72,22 @@ WORLDS = {
 }
 """In the first two every shortest path is equally risky, and curves cross near 0.2; in the last, routes differ."""
 
-
 MAIN = {"dqn": NO_SET, "robust-dqn": WIDE, "dqn-ube": NO_SET, "dqn-urbe": WIDE}
 """The paper's agents, and whether they need a set."""
 
-
 CONTROLS = {"dqn-epsilon": NO_SET, "robust-dqn-epsilon": WIDE, "calibrated-dqn-urbe": WIDE}
-
 
 OPTIMUM, EXACT_ROBUST = "optimum", "exact robust"
 """Planned, not learned: the best for each failure probability, and the best for the worst member of the set."""
 
-
 STEPS: dict[Scale, int] = {"quick": 60_000, "medium": 80_000, "paper": 600_000}
 """Of training. An episode has at most 200 steps, so that the paper's 3,000 episodes take 600,000 at most."""
-
 
 QUICK_SEEDS = (100, 101, 102)
 """Of the quick scale: the rules of the verdicts were settled with these in sight."""
 
-
 TUNING_SEEDS = (0, 1, 2, 3, *QUICK_SEEDS)
 """Looked at while numbers of steps (the first four) and rules were chosen; the larger scales show none of them."""
-
 
 REPORTED_SEEDS = tuple(range(110, 120))
 """Of the larger scales."""

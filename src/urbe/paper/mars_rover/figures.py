@@ -43,7 +43,6 @@ from urbe.types import FloatArray
 KNOWN = (*MAIN, *CONTROLS, OPTIMUM, EXACT_ROBUST)
 GREEDY = ("dqn", "robust-dqn", "dqn-ube", "dqn-urbe")
 
-
 NOISY = (
     ("dqn-ube", "noisy"),
     ("dqn-urbe", "noisy"),

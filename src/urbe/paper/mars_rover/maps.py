@@ -17,15 +17,11 @@ from urbe.types import FloatArray
 
 SIZE = 10
 
-
 ZONES = {"start": Zone(0, 0, 3, 3), "goal": Zone(SIZE - 1, SIZE - 1)}
-
 
 PAPER = (("robust-dqn", NOMINAL), ("dqn-urbe", NOMINAL), ("dqn-ube", CHANGED), ("dqn-urbe", CHANGED))
 
-
 OTHERS = (("dqn", NOMINAL), ("dqn-ube", NOMINAL), ("dqn", CHANGED), ("robust-dqn", CHANGED))
-
 
 _SIDE, _ABOVE, _BELOW, _KEY = 2.0, 0.75, 0.3, 0.3  # inches
 

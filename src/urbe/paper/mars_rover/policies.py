@@ -23,9 +23,7 @@ from urbe.types import FloatArray, IntArray
 
 Acting = Literal["greedy", "noisy", "epsilon"]
 
-
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
-
 
 _REACH = 9
 """Standard deviations, beyond which 1e-19 of a normal law is left."""

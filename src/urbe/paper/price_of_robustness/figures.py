@@ -19,7 +19,6 @@ from urbe.types import IntArray
 LEFT, RIGHT = 0.85, 0.85
 """Margins of the figures in inches: room for ticks, and for labels at line ends."""
 
-
 ALL_STATES = 12
 """Maps of larger models show only the states whose action changes."""
 

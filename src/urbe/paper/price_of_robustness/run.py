@@ -19,10 +19,8 @@ from urbe.types import FloatArray, IntArray
 
 SETS: dict[str, Callable[[float], AmbiguitySet]] = {"L1": L1Ball, "KL": KLBall}
 
-
 TOLERANCE = 1e-8
 """Wanted gap of every solve."""
-
 
 TIE = 1e-6
 """Actions whose values differ by less count as equally good; the gap of the policy so chosen is held to this too."""

@@ -101,7 +101,6 @@ CONTENDERS: dict[str, Contender] = {
     ),
 }
 
-
 HORIZON, EPISODES = 20, 600
 
 

@@ -18,27 +18,19 @@ METHODS: dict[str, PlanningMethod] = {
     "Hoeffding": HoeffdingSets(),
 }
 
-
 NOMINAL = "nominal"
-
 
 WORLDS = ("riverswim", "machine_replacement")
 
-
 TRUTHS = ("drawn", "fixed")
-
 
 TRANSITIONS = (100, 1000, 10_000)
 
-
 DATA_SETS = {"drawn": 40, "fixed": 16}
-
 
 CONFIDENCE = 0.9
 
-
 DRAWS = 400
-
 
 SEED = 2019
 

@@ -23,9 +23,7 @@ from urbe.statistics.estimates import Band, Interval
 
 TRUTHS = {"drawn": "true model drawn from the prior", "fixed": "true model fixed"}
 
-
 OPTIMUM = "oracle"
-
 
 ALLOWED = 1.0 - CONFIDENCE
 

@@ -30,7 +30,6 @@ BELIEFS: dict[str, BeliefKind] = {
 }
 """The same for every agent: memories of about fifty episodes, and a jump every two hundred expected."""
 
-
 CONTENDERS: dict[str, Contender] = {
     "calibrated URBE": Contender(
         ("radius", "scale"),
@@ -67,18 +66,13 @@ CONTENDERS: dict[str, Contender] = {
     "oracle": Contender((), ((),), lambda _, __, env: Oracle(env), learns=False),
 }
 
-
 ODDS = (0.001, 0.8, 0.1, 0.9)
-
 
 SCHEDULES = {"paper": (300, 300, 300, 300), "long adverse": (450, 150, 450, 150)}
 
-
 HORIZON: dict[Reading, int] = {"direct": 2, "chain": 4}
 
-
 TUNING_SEEDS, REPORTED_SEEDS = 20, 60
-
 
 SEED = 770001
 

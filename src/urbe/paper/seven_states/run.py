@@ -19,7 +19,6 @@ from urbe.types import FloatArray
 POINTS = 80
 """Points of a curve."""
 
-
 PRIOR = 1.0
 
 

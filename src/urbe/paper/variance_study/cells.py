@@ -29,21 +29,15 @@ NAME = "variance_study"
 
 LAYERS, WIDTH, ACTIONS = 4, 3, 2
 
-
 DISCOUNT = 0.9
-
 
 COUNTS = (5, 20, 50, 200, 500)
 
-
 MODELS = 6
-
 
 DRAWS = 150
 
-
 SEED = 2019
-
 
 MakeSet = Callable[[float, int], RectangularSet]
 
@@ -75,7 +69,6 @@ SETS: dict[str, tuple[MakeSet, tuple[float, ...]]] = {
     "contamination": (lambda radius, n_states: Contamination(radius), (0.1, 0.3)),  # noqa: ARG005
 }
 """From a radius and a number of states to a set, and the radii: little, and a lot."""
-
 
 FORMS = ("jensen", "sharp", "published", "bound", "counted")
 
