@@ -93,3 +93,21 @@ def test_a_model_without_rows():
     mdp = urbe.MDP.from_dense([[[1.0]]], [[0.0]], discount=0.9, terminal=[0])
     for each in (urbe.Exact(), urbe.L1Ball(0.1), urbe.KLBall(0.1), urbe.Contamination(0.1)):
         assert all(part.shape == (0,) for part in each.bind(mdp).moments(np.zeros(1), 0.0, np.zeros(1)))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_values_that_are_known_save_a_sweep_and_change_nothing(name):
+    """With the memory their sweep left; without it they are found again."""
+    mdp = MODELS[name]
+    v, u = np.random.default_rng(5).normal(size=mdp.n_states), np.random.default_rng(6).random(mdp.n_states)
+    mixed = urbe.PerRow((urbe.L1Ball(0.3), urbe.KLBall(0.3)), np.arange(mdp.n_rows) % 2)
+    for label, each in (sets(mdp) | {"row by row": mixed}).items():
+        operator = each.operator(mdp)
+        expected = operator.moments(v, u)
+        swept = operator.improve(v)
+        for memory in (swept.memory, None):
+            found = operator.moments(v, u, swept.policy, memory, swept.q)
+            for part in ("value", "q", "scatter", "carried"):
+                np.testing.assert_allclose(
+                    getattr(found, part), getattr(expected, part), rtol=1e-9, atol=1e-9, err_msg=label
+                )

@@ -143,10 +143,11 @@ class PerRowNature:
         memory: FloatArray | None = None,
     ) -> RowMoments:
         """See `Nature`."""
+        known = None if memory is None else value  # values say nothing without where their sweep ended
         found = []
         for rows, nature in self.parts:
             part = self._recalled(rows, nature, memory)
-            found.append(nature.moments(v, shift, u, None if value is None else value[rows], part))
+            found.append(nature.moments(v, shift, u, None if known is None else known[rows], part))
             if memory is not None and part is not None:
                 memory[rows] = part
         return RowMoments(*(self._spread([each[k] for each in found]) for k in range(3)))

@@ -115,7 +115,8 @@ class RectangularOperator:
         q: FloatArray | None = None,
     ) -> Moments:
         """See `Operator`; nature's answer does not depend on the policy."""
-        memory = self.nature.fresh() if memory is None else memory
+        if memory is None:  # values say nothing without where their sweep ended
+            memory, q = self.nature.fresh(), None
         middle = midrange(v)
         q, scatter, carried = self.nature.moments(v - middle, middle, u, q, memory)
         value, policy = greedy(self.mdp, q) if policy is None else (policy.average(self.mdp, q), policy)
