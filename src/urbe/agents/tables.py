@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -55,27 +55,35 @@ class Oracle:
         return TableAgent(task, streams, tables, self.env.phase_of)
 
 
+class Table(NamedTuple):
+    """`(H, R)` values of a policy's rows, and the probability with which it takes each."""
+
+    q: FloatArray
+    share: FloatArray
+
+
 class TableAgent:
     """Greedy in one of several tables; an `Agent`.
 
     Args:
       task: for its states and actions.
       streams: for ties.
-      tables: `(H, R)` values each.
+      tables: `(H, R)` values each, and the probabilities of rows.
       table_of: the table of an episode.
     """
 
-    def __init__(self, task: Task, streams: Streams, tables: list[FloatArray], table_of: Callable[[int], int]) -> None:
+    def __init__(self, task: Task, streams: Streams, tables: list[Table], table_of: Callable[[int], int]) -> None:
         self._model = task.prior.model
         n = len(streams.replicates)
-        self._tables, self._table_of = [np.tile(table, (n, 1, 1)) for table in tables], table_of
+        self._tables = [Table(*(np.tile(part, (n, 1, 1)) for part in table)) for table in tables]
+        self._table_of = table_of
         self._choose = Chooser(self._model, Noise.NONE, streams)
         self._episode = 0
 
     def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:
         """See `Agent`."""
-        q = self._tables[self._table_of(self._episode)]
-        return self._model.action[self._choose(replicate, state, q, q, step)]
+        q, share = self._tables[self._table_of(self._episode)]
+        return self._model.action[self._choose(replicate, state, q, q, step, share)]
 
     def observe(self, steps: Steps, step: int) -> None:
         """See `Agent`; there is nothing to learn."""
@@ -94,10 +102,11 @@ class TableAgent:
         self._choose.load(state["choose"])
 
 
-def _table(model: MDP, nature: AmbiguitySet | None, task: Task) -> FloatArray:
-    """`(H, R)` values of the optimal robust policy."""
+def _table(model: MDP, nature: AmbiguitySet | None, task: Task) -> Table:
+    """The optimal robust policy and its values."""
     known = task.prior.model
     if not (np.array_equal(model.row_start, known.row_start) and np.array_equal(model.action, known.action)):
         raise ValueError(f"The agent plans for {model}, but the task has other states or actions: {known}.")
-    q = solve(model, nature, BackwardInduction(task.horizon)).q
-    return q[:, model.row_state, model.action]
+    solution = solve(model, nature, BackwardInduction(task.horizon))
+    share = np.array([policy.weights(model.n_rows) for policy in solution.policies])
+    return Table(solution.q[:, model.row_state, model.action], share)
