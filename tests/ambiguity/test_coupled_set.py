@@ -81,3 +81,12 @@ def test_variances_take_it_too():
     assert not plan.local.any()  # the factors do not move with the data
     counted = value_variance(posterior, factored, local=urbe.Count(beta=0.5))
     assert (counted.value_variance > 0.0).all()
+
+
+def test_a_set_that_only_binds_is_told_what_it_lacks():
+    class Bound:
+        def bind(self, mdp):
+            return urbe.L1Ball(0.1).bind(mdp)
+
+    with pytest.raises(TypeError, match=r"has bind but no operator; .* inherit from urbe\.RectangularSet"):
+        solve(problem(1)[0], Bound())

@@ -249,6 +249,11 @@ class AmbiguitySet(Protocol):
 
 def check_set(name: str, value: object) -> None:
     """Raises TypeError unless `value` has what an ambiguity set has."""
+    if callable(getattr(value, "bind", None)) and not hasattr(value, "operator"):
+        raise TypeError(
+            f"{name} is {checks.shown(value)}, which has bind but no operator; let its class inherit from "
+            "urbe.RectangularSet."
+        )
     number = value if isinstance(value, float | int) and not isinstance(value, bool) else 0.5
     checks.kind(name, value, callable(getattr(value, "operator", None)), f"an ambiguity set such as L1Ball({number!r})")
 
