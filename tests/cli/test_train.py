@@ -9,14 +9,11 @@ import pytest
 from urbe.cli import main, overrides, train, worlds
 from urbe.cli.jax_setup import set_up_jax
 from urbe.cli.main import build_parser
-from urbe.deep import paper
+from urbe.deep import LastLayer, NotFinite, NoVariance, Worst, paper
 from urbe.deep.load import load
-from urbe.deep.natures import Worst
 from urbe.deep.presets import dqn_urbe
 from urbe.deep.settings import CopyEvery, Decay, Network, Settings
 from urbe.deep.train import train as train_agent
-from urbe.deep.trouble import NotFinite
-from urbe.deep.variances import LastLayer, NoVariance
 from urbe.runs.directory import RunDirectory, read_checkpoint, read_config, read_finished, saved_steps
 from urbe.runs.row_log import read_rows
 from urbe.simulators import CartPole, LogUniform, MarsRover, Normal, UncertaintySet, Uniform

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from urbe import simulators
-from urbe.deep import natures, variances
-from urbe.deep import settings as config
+from urbe.deep.core import natures, variances
+from urbe.deep.core import settings as config
 from urbe.deep.describe import KNOWN, Unknown, build, describe
 from urbe.rng import stream
 from urbe.simulators import mars_rover, schedules

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from urbe import simulators
-from urbe.deep import natures, variances
-from urbe.deep import settings as config
 from urbe.deep.compilation import cache_compilation
-from urbe.deep.host.member_envs import EnvMembers
+from urbe.deep.core import natures, variances
+from urbe.deep.core import settings as config
 from urbe.deep.load import load
+from urbe.deep.loops.members.copies import EnvMembers
 from urbe.deep.presets import dqn, dqn_urbe
 from urbe.runs.errors import CheckpointError
 from urbe.runs.tensors import load_tensors

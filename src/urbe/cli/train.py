@@ -103,8 +103,8 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Trains; returns the exit code."""
     set_up_jax()
+    from urbe.deep import NotFinite
     from urbe.deep.train import train
-    from urbe.deep.trouble import NotFinite
     from urbe.runs.directory import saved_steps
 
     callbacks = evaluation(options)
@@ -191,9 +191,8 @@ def make_agent(options: argparse.Namespace) -> Any:
 
 def parts(options: argparse.Namespace) -> tuple[Any, Any, Any]:
     """Environment, uncertainty set (None for agents without) and settings."""
-    from urbe.deep import paper
+    from urbe.deep import LastLayer, NoVariance, paper
     from urbe.deep.settings import Settings
-    from urbe.deep.variances import LastLayer, NoVariance
 
     published = {"cartpole": paper.CARTPOLE, "mars-rover": paper.MARS_ROVER}
     env = worlds.world(options.env, options.paper)

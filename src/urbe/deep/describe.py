@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from urbe import simulators
-from urbe.deep import natures, settings, variances
+from urbe.deep.core import natures, settings, variances
 from urbe.simulators import mars_rover, schedules
 
 _CLASSES = (
@@ -114,8 +114,15 @@ def describe_or_why(name: str, value: Any) -> Any:
         return {"why": str(error)}
 
 
+def describe_world(world: Mapping[str, Any]) -> dict[str, Any]:
+    """What a trainer says of the environment it acts in, with its simulator and schedule in plain data."""
+    return {
+        name: describe_or_why(name, part) if name in ("simulator", "schedule") else part for name, part in world.items()
+    }
+
+
 def build(name: str, data: Any) -> Any:
-    """What `describe` told of.
+    """The value that `describe` described.
 
     Raises:
       ValueError: a kind is not known here, or its fields are not as they should be.
@@ -140,10 +147,10 @@ def build(name: str, data: Any) -> Any:
         ) from None
 
 
-def _number(name: str, told: object) -> float:
-    if not isinstance(told, str) or told not in _NUMBERS:
-        raise ValueError(f"{name} is the number {told!r}, expected one of {', '.join(_NUMBERS)}.")
-    return _NUMBERS[told]
+def _number(name: str, text: object) -> float:
+    if not isinstance(text, str) or text not in _NUMBERS:
+        raise ValueError(f"{name} is the number {text!r}, expected one of {', '.join(_NUMBERS)}.")
+    return _NUMBERS[text]
 
 
 def _items(name: str, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,17 +165,17 @@ def _is_named_tuple(value: Any) -> bool:
 
 
 def _known(name: str, kind: Any) -> dict[str, Any]:
-    told = getattr(kind, "__name__", repr(kind))
-    if KNOWN.get(told) is not kind:
+    kind_name = getattr(kind, "__name__", repr(kind))
+    if KNOWN.get(kind_name) is not kind:
         raise Unknown(
-            f"{name} is of the kind {told}, which is not one of urbe's own and cannot be described in a file; give it "
-            "again when loading."
+            f"{name} is of the kind {kind_name}, which is not one of urbe's own and cannot be described in a file; "
+            "give it again when loading."
         )
-    return {"kind": told}
+    return {"kind": kind_name}
 
 
-def _lookup(name: str, told: object, among: tuple[Any, ...]) -> Any:
+def _lookup(name: str, kind_name: object, among: tuple[Any, ...]) -> Any:
     for known in among:
-        if known.__name__ == told:
+        if known.__name__ == kind_name:
             return known
-    raise ValueError(f"{name} is of the kind {told!r}, which is not known here; read it with a newer urbe.")
+    raise ValueError(f"{name} is of the kind {kind_name!r}, which is not known here; read it with a newer urbe.")

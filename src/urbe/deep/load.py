@@ -20,19 +20,18 @@ import numpy as np
 
 from urbe import checks
 from urbe.deep.agent import VERSION, Agent
-from urbe.deep.compiled import init_run
-from urbe.deep.compiled_trainer import CompiledTrainer
+from urbe.deep.core.keys import key_data, root_key
+from urbe.deep.core.learner import Learner, init_learner
+from urbe.deep.core.precision import double
+from urbe.deep.core.settings import Settings
 from urbe.deep.describe import build
-from urbe.deep.frozen_trainer import FrozenTrainer
-from urbe.deep.host.env import Observations
-from urbe.deep.keys import key_data, root_key
-from urbe.deep.learner import Learner, init_learner
-from urbe.deep.precision import double
-from urbe.deep.settings import Settings
-from urbe.deep.spaces import Spaces
-from urbe.deep.trainer import Trainer
-from urbe.deep.upgrade import upgraded
-from urbe.deep.world import Uncertain, World, make_trainer
+from urbe.deep.loops.compiled import init_run
+from urbe.deep.loops.compiled_trainer import CompiledTrainer
+from urbe.deep.loops.envs.rows import Observations
+from urbe.deep.loops.make import Environment, Uncertain, make_trainer
+from urbe.deep.loops.spaces import Spaces
+from urbe.deep.loops.trainer import FrozenTrainer, Trainer
+from urbe.deep.upgrade import renamed, upgraded
 from urbe.runs.directory import CONFIG, LogDamaged, read_checkpoint
 from urbe.runs.errors import CheckpointError
 from urbe.runs.row_log import difference
@@ -51,7 +50,7 @@ _PARTS = {"agent": str, "seed": int, "log_every": int, "settings": dict, "world"
 def load(
     path: Path_,
     *,
-    env: World | None = None,
+    env: Environment | None = None,
     uncertainty_set: Uncertain | None = None,
     schedule: Schedule | None = None,
     settings: Settings | None = None,
@@ -159,7 +158,7 @@ def _read(path: Path_) -> Saved:
     spaces = about.get("spaces")  # there are none in files of urbe 0.1
     if spaces is not None and type(spaces) is not dict:
         raise CheckpointError(path, f"has the spaces {spaces!r:.100}, expected one of type dict.")
-    about = upgraded(about)
+    tensors, about = renamed(about, tensors), upgraded(about)
     return Saved(path, tensors, spaces, *(about[part] for part in _PARTS))
 
 
@@ -183,7 +182,7 @@ def _described(saved: Saved, settings: Settings) -> Trainer:
     with _refused(saved.path, "a simulator"):
         simulator = build("simulator", saved.world["simulator"])
         schedule = build("schedule", saved.world["schedule"])
-        uncertain = _told_set(simulator, saved.world["uncertain"])
+        uncertain = _described_set(simulator, saved.world["uncertain"])
         # shapes first: nothing is made before the arrays, which are there, agree to its size
         shapes = _shapes(simulator, uncertain, settings, schedule, saved)
         unflatten(_named(saved, "trainer/"), {"trainer": shapes}, saved.path)
@@ -209,10 +208,10 @@ def _given(
     """With the environment that was given, if it fits."""
     found = "gymnasium" if isinstance(env, (gymnasium.Env, gymnasium.vector.VectorEnv)) else "simulator"
     if found != saved.world["kind"]:
-        told = {"gymnasium": "a Gymnasium environment", "simulator": "a simulator", "none": "none"}
+        words = {"gymnasium": "a Gymnasium environment", "simulator": "a simulator", "none": "none"}
         raise ValueError(
-            f"env is {told[found]}, expected {told[saved.world['kind']]}, as the agent in {os.fspath(saved.path)} was "
-            "saved with."
+            f"env is {words[found]}, expected {words[saved.world['kind']]}, as the agent in {os.fspath(saved.path)} "
+            "was saved with."
         )
     if found == "gymnasium" and uncertain is None and _sizes(saved).members > 1:
         raise ValueError(
@@ -221,7 +220,7 @@ def _given(
         )
     if found == "simulator":  # looked at before anything is compiled
         if uncertain is None:
-            uncertain = _told_set(env, saved.world.get("uncertain"))
+            uncertain = _described_set(env, saved.world.get("uncertain"))
         shapes = _shapes(env, uncertain, settings, schedule, saved)
         _require_fit(_sizes(saved), _sizes_of(shapes.learner), saved.path)
         return make_trainer(env, uncertain, settings, schedule, saved.seed, saved.log_every)
@@ -258,8 +257,8 @@ def _require_fit(then: Sizes, now: Sizes, path: Path_) -> None:
             )
 
 
-def _told_set(simulator: Simulator, told: Mapping[str, Any] | None) -> UncertaintySet | None:
-    return None if told is None else UncertaintySet.from_description(simulator, told)
+def _described_set(simulator: Simulator, description: Mapping[str, Any] | None) -> UncertaintySet | None:
+    return None if description is None else UncertaintySet.from_description(simulator, description)
 
 
 def _named(saved: Saved, start: str) -> dict[str, np.ndarray]:

@@ -13,12 +13,12 @@ from jaxtyping import Array, Float, Int32
 from numpy.typing import ArrayLike
 
 from urbe import checks
-from urbe.deep.explore import noisy_values
-from urbe.deep.head import head_input
-from urbe.deep.learner import Learner
-from urbe.deep.networks import Layers, head_values, hidden, output, scaled
-from urbe.deep.settings import Settings
-from urbe.deep.variances import LastLayer
+from urbe.deep.core.explore import noisy_values
+from urbe.deep.core.last_layer import head_input
+from urbe.deep.core.learner import Learner
+from urbe.deep.core.networks import Layers, head_values, hidden, output, scaled
+from urbe.deep.core.settings import Settings
+from urbe.deep.core.variances import LastLayer
 
 
 class Weights(NamedTuple):
@@ -37,7 +37,7 @@ class Values(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """How weights become actions, as a value that compiled functions can be told apart by; see `act`."""
+    """How weights become actions, as a value that compiled functions are cached by; see `act`."""
 
     settings: Settings
 
@@ -105,7 +105,7 @@ class Policy:
             raise ValueError(f"obs has shape {array.shape}, expected ({size},) or (B, {size}).")
         if not np.isfinite(array).all():
             where = checks.index_text("obs", np.argwhere(~np.isfinite(array))[0])
-            raise ValueError(f"{where} is not finite, expected a number: no action can be told from it.")
+            raise ValueError(f"{where} is not finite, expected a number: no action follows from it.")
         return np.atleast_2d(array), array.ndim == 1
 
 

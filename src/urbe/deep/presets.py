@@ -14,10 +14,10 @@ from typing import Any
 
 from urbe import checks
 from urbe.deep.agent import Agent
-from urbe.deep.natures import Average, Nature, Soft, Worst
-from urbe.deep.settings import Settings
-from urbe.deep.variances import LastLayer, NoVariance, Variance
-from urbe.deep.world import Uncertain, World, make_trainer, require_set
+from urbe.deep.core.natures import Average, Nature, Soft, Worst
+from urbe.deep.core.settings import Settings
+from urbe.deep.core.variances import LastLayer, NoVariance, Variance
+from urbe.deep.loops.make import Environment, Uncertain, make_trainer, require_set
 from urbe.simulators import Schedule
 
 DEFAULT = Settings()
@@ -25,7 +25,7 @@ LOG_EVERY = 1_000
 
 
 def dqn(
-    env: World,
+    env: Environment,
     *,
     seed: int,
     settings: Settings = DEFAULT,
@@ -52,7 +52,7 @@ def dqn(
 
 
 def robust_dqn(
-    env: World,
+    env: Environment,
     uncertainty_set: Uncertain,
     *,
     seed: int,
@@ -74,7 +74,7 @@ def robust_dqn(
 
 
 def soft_robust_dqn(
-    env: World,
+    env: Environment,
     uncertainty_set: Uncertain,
     shares: Sequence[float] | None = None,
     *,
@@ -105,7 +105,7 @@ def soft_robust_dqn(
 
 
 def dqn_ube(
-    env: World,
+    env: Environment,
     *,
     seed: int,
     settings: Settings = DEFAULT,
@@ -118,7 +118,7 @@ def dqn_ube(
 
 
 def dqn_urbe(
-    env: World,
+    env: Environment,
     uncertainty_set: Uncertain,
     *,
     seed: int,
@@ -129,7 +129,7 @@ def dqn_urbe(
 ) -> Agent:
     """DQN-URBE [Derman2019]: robust targets, and exploration by the variance of robust Q-values.
 
-    All arguments as for `robust_dqn`. `variance=calibrated()` gives the noise a scale, see `urbe.deep.variances`.
+    All arguments as for `robust_dqn`. `variance=calibrated()` gives the noise a scale, see `urbe.deep.core.variances`.
 
     >>> from urbe.simulators import CartPole, UncertaintySet
     >>> poles = UncertaintySet.grid(CartPole(), half_length=(0.25, 1.0))
@@ -150,7 +150,7 @@ def _head(settings: Settings) -> LastLayer:
 
 def _agent(
     name: str,
-    env: World,
+    env: Environment,
     uncertain: Uncertain | None,
     nature: Nature,
     variance: Variance,

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
-from urbe.deep import Agent, Network, Settings, calibrated, dqn, dqn_ube, dqn_urbe, robust_dqn
+from urbe.deep import Agent, LastLayer, Network, Settings, calibrated, dqn, dqn_ube, dqn_urbe, robust_dqn
 from urbe.deep.paper import CARTPOLE, cartpole, cartpole_set
-from urbe.deep.variances import LastLayer
 from urbe.experiments.cartpole_cells import EPSILON, SCALE, CartPoleCell
 from urbe.experiments.exploring import Exploring
 from urbe.simulators import Constant

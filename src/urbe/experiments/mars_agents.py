@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from urbe.deep import calibrated
 from urbe.deep.agent import Agent
 from urbe.deep.paper import MARS_ROVER, MEMBERS
 from urbe.deep.presets import dqn, dqn_ube, dqn_urbe, robust_dqn
-from urbe.deep.variances import calibrated
 from urbe.experiments.mars_readings import EPSILON, NOMINAL, WIDE, World
 from urbe.simulators import MarsRover, MarsRoverParams, UncertaintySet, Uniform
 from urbe.simulators.mars_rover import any_approach, diagonal_approach
