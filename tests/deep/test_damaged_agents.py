@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from urbe.deep import settings as config
 from urbe.deep.agent import VERSION
 from urbe.deep.compilation import cache_compilation
-from urbe.deep.core import settings as config
 from urbe.deep.load import load
 from urbe.deep.presets import dqn_urbe
 from urbe.runs.directory import RunDirectory

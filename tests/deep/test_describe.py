@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from urbe import simulators
-from urbe.deep.core import natures, variances
-from urbe.deep.core import settings as config
+from urbe.deep import settings as config
+from urbe.deep.core import last_layer, natures, variances
 from urbe.deep.describe import KNOWN, Unknown, build, describe
 from urbe.rng import stream
 from urbe.simulators import mars_rover, schedules
@@ -67,7 +67,7 @@ KINDS = {
     "CVaR": made(natures.CVaR, level=st.floats(1e-3, 1.0)),
     "NoVariance": st.builds(variances.NoVariance),
     "LastLayer": st.builds(
-        variances.LastLayer, beta=st.floats(0, 9), mu=above_zero, hidden=units, raw_input=st.booleans(),
+        last_layer.LastLayer, beta=st.floats(0, 9), mu=above_zero, hidden=units, raw_input=st.booleans(),
         residual_decay=st.none() | st.floats(0.1, 0.999), forget=st.floats(0.1, 1.0), refresh_every=whole,
     ),
     "Network": st.builds(config.Network, units, st.lists(above_zero, min_size=1).map(tuple)),

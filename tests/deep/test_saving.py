@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from urbe import simulators
+from urbe.deep import settings as config
 from urbe.deep.compilation import cache_compilation
-from urbe.deep.core import natures, variances
-from urbe.deep.core import settings as config
+from urbe.deep.core import last_layer, natures
 from urbe.deep.load import load
 from urbe.deep.loops.members.copies import EnvMembers
 from urbe.deep.presets import dqn, dqn_urbe
@@ -85,7 +85,7 @@ def rover():
     schedule = simulators.Redrawn(MarsRover().nominal(), {"failure": law})
     uncertain = UncertaintySet.samples(MarsRover(), 1, count=3, failure=simulators.Uniform(0.0, 0.3))
     changes = {
-        "variance": variances.calibrated(hidden=(8,)),
+        "variance": last_layer.calibrated(hidden=(8,)),
         "clip_norm": 0.5,
         "decay": config.Decay(0.1, 200, cosine=True),
         "copy": config.CopyEvery(updates=2, tau=0.1),

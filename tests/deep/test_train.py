@@ -15,10 +15,10 @@ from oracles.event_files import shown
 from urbe.deep import tensorboard
 from urbe.deep.compilation import cache_compilation, default_folder
 from urbe.deep.core.finite import NotFinite
-from urbe.deep.core.settings import Network
 from urbe.deep.history import EPISODES, LOG
 from urbe.deep.load import load
 from urbe.deep.presets import dqn, dqn_urbe
+from urbe.deep.settings import Network
 from urbe.deep.train import train
 from urbe.runs import tensors as tensors_module
 from urbe.runs.directory import RunDirectory, read_finished, saved_steps
@@ -257,7 +257,7 @@ from urbe.deep.compilation import cache_compilation, default_folder
 cache_compilation(sys.argv[3])
 from urbe.deep.load import load
 from urbe.deep.presets import dqn_urbe
-from urbe.deep.core.settings import Network
+from urbe.deep.settings import Network
 from urbe.deep.train import train
 from urbe.runs.directory import saved_steps
 from urbe.simulators import CartPole, UncertaintySet

@@ -9,10 +9,10 @@ import pytest
 from oracles.event_files import shown
 from urbe.deep import best as best_module
 from urbe.deep.compilation import cache_compilation
-from urbe.deep.core.settings import Network
 from urbe.deep.evaluate import Evaluate
 from urbe.deep.load import load
 from urbe.deep.presets import dqn
+from urbe.deep.settings import Network
 from urbe.deep.train import train
 from urbe.evaluation.robustness import evaluate
 from urbe.runs import tensors as tensors_module

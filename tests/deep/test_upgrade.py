@@ -8,9 +8,9 @@ import pytest
 
 from urbe.deep.agent import VERSION
 from urbe.deep.compilation import cache_compilation
-from urbe.deep.core.settings import CopyEvery, Network, Settings
 from urbe.deep.load import load
 from urbe.deep.presets import dqn
+from urbe.deep.settings import CopyEvery, Network, Settings
 from urbe.deep.train import train
 from urbe.deep.upgrade import upgraded
 from urbe.runs.directory import RunDirectory, read_config

@@ -186,7 +186,23 @@ def make_agent(options: argparse.Namespace) -> Any:
     env, members, settings = parts(options)
     given = () if members is None else (members,)
     with memory.advising("Use a smaller replay, --set capacity=N, or fewer members."):
-        return makers[options.agent](env, *given, seed=options.seed, settings=settings, log_every=options.log_every)
+        return makers[options.agent](
+            env,
+            *given,
+            seed=options.seed,
+            settings=settings,
+            log_every=options.log_every,
+            **_parts_set(options, settings),
+        )
+
+
+def _parts_set(options: argparse.Namespace, settings: Any) -> dict[str, Any]:
+    """Nature and variance where `--set` names them, which the agent's own would otherwise replace."""
+    return {
+        name: getattr(settings, name)
+        for name in ("nature", "variance")
+        if any(s.startswith(f"{name}=") for s in options.set)
+    }
 
 
 def parts(options: argparse.Namespace) -> tuple[Any, Any, Any]:
@@ -199,7 +215,7 @@ def parts(options: argparse.Namespace) -> tuple[Any, Any, Any]:
     settings = published[options.env] if options.paper else Settings()
     if options.agent not in EXPLORING:
         settings = replace(settings, variance=NoVariance())
-    elif not isinstance(settings.variance, LastLayer):
+    elif settings.variance == NoVariance():
         settings = replace(settings, variance=LastLayer())
     settings = overrides.override(settings, options.set)
     if options.agent in ROBUST:

@@ -11,7 +11,7 @@ import numpy as np
 
 from urbe import checks
 from urbe.deep.callbacks import AnyCallback, watchers
-from urbe.deep.core.explore import epsilon_at
+from urbe.deep.core.schedules import epsilon_at
 from urbe.deep.describe import describe_or_why, describe_world
 from urbe.deep.history import History
 from urbe.deep.loops.compiled_trainer import CompiledTrainer

@@ -1,7 +1,7 @@
 """Agents in plain data: settings, simulators, sets and schedules as JSON has them, and back.
 
-Only what is listed in `KNOWN` is ever built from a file, from its own fields: no name in a file is imported and no code
-in it runs.
+Only what is listed in `KNOWN` is ever built from a file, and parts of settings that modules of others define, if they
+are imported already; each from its own fields. No name in a file is imported and no code in it runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from urbe import simulators
-from urbe.deep.core import natures, settings, variances
+from urbe.deep.core import last_layer, natures, networks, optimisers, settings, variances
+from urbe.deep.settings import named_part, part_name
 from urbe.simulators import mars_rover, schedules
 
 _CLASSES = (
@@ -25,11 +26,11 @@ _CLASSES = (
     natures.Soft,
     natures.CVaR,
     variances.NoVariance,
-    variances.LastLayer,
-    settings.Network,
+    last_layer.LastLayer,
+    networks.Network,
     settings.Epsilon,
     settings.CopyEvery,
-    settings.Adam,
+    optimisers.Adam,
     settings.Decay,
     settings.Settings,
     simulators.Acrobot,
@@ -166,15 +167,20 @@ def _is_named_tuple(value: Any) -> bool:
 
 def _known(name: str, kind: Any) -> dict[str, Any]:
     kind_name = getattr(kind, "__name__", repr(kind))
-    if KNOWN.get(kind_name) is not kind:
+    if KNOWN.get(kind_name) is kind:
+        return {"kind": kind_name}
+    part = part_name(kind) if isinstance(kind, type) else None
+    if part is None:
         raise Unknown(
             f"{name} is of the kind {kind_name}, which is not one of urbe's own and cannot be described in a file; "
             "give it again when loading."
         )
-    return {"kind": kind_name}
+    return {"kind": part}
 
 
 def _lookup(name: str, kind_name: object, among: tuple[Any, ...]) -> Any:
+    if isinstance(kind_name, str) and ":" in kind_name and among is _CLASSES:
+        return named_part(name, kind_name)
     for known in among:
         if known.__name__ == kind_name:
             return known

@@ -1,8 +1,8 @@
 """Agents from what was saved of them: they go on bit for bit.
 
-A file names kinds that `urbe.deep.describe` lists, and gives their fields; nothing else is built, nothing is imported
-and no code in it runs. What cannot be described (a simulator, a schedule or a nature of your own, a Gymnasium
-environment) is given again.
+A file names kinds that `urbe.deep.describe` lists, or parts of settings from modules that this process has imported,
+and gives their fields; nothing else is built, nothing is imported and no code in a file runs. What cannot be described
+(a simulator or a schedule of your own, a Gymnasium environment) is given again.
 """
 
 from __future__ import annotations
@@ -222,10 +222,10 @@ def _given(
         if uncertain is None:
             uncertain = _described_set(env, saved.world.get("uncertain"))
         shapes = _shapes(env, uncertain, settings, schedule, saved)
-        _require_fit(_sizes(saved), _sizes_of(shapes.learner), saved.path)
+        _require_fit(_sizes(saved), _sizes_of(settings, shapes.learner), saved.path)
         return make_trainer(env, uncertain, settings, schedule, saved.seed, saved.log_every)
     trainer = make_trainer(env, uncertain, settings, schedule, saved.seed, saved.log_every)
-    _require_fit(_sizes(saved), _sizes_of(trainer.learner), saved.path)
+    _require_fit(_sizes(saved), _sizes_of(settings, trainer.learner), saved.path)
     return trainer
 
 
@@ -268,16 +268,19 @@ def _named(saved: Saved, start: str) -> dict[str, np.ndarray]:
 def _sizes(saved: Saved) -> Sizes:
     """As the tensors have them."""
     with _refused(saved.path, "an agent"):
-        depth = sum(name.startswith(f"{LEARNER}q/") and name.endswith("/bias") for name in saved.tensors)
-        obs_size, _ = saved.tensors[f"{LEARNER}q/0/weight"].shape
-        (n_actions,) = saved.tensors[f"{LEARNER}q/{depth - 1}/bias"].shape
+        _, obs_size = saved.tensors[f"{LEARNER}replay/obs"].shape
         _, members, outcomes = saved.tensors[f"{LEARNER}replay/successors/weight"].shape
+        if saved.spaces is None:  # files of urbe 0.1, whose networks were all of layers
+            depth = sum(name.startswith(f"{LEARNER}q/") and name.endswith("/bias") for name in saved.tensors)
+            (n_actions,) = saved.tensors[f"{LEARNER}q/{depth - 1}/bias"].shape
+        else:
+            n_actions = checks.whole_number("n_actions", saved.spaces["n_actions"], 1)
     return Sizes(obs_size, n_actions, members, outcomes)
 
 
-def _sizes_of(learner: Learner) -> Sizes:
+def _sizes_of(settings: Settings, learner: Learner) -> Sizes:
     _, members, outcomes = learner.replay.successors.weight.shape
-    return Sizes(learner.q[0].weight.shape[0], learner.q[-1].bias.shape[0], members, outcomes)
+    return Sizes(*settings.network.sizes(learner.q), members, outcomes)
 
 
 @contextmanager

@@ -14,9 +14,10 @@ from typing import Any
 
 from urbe import checks
 from urbe.deep.agent import Agent
+from urbe.deep.core.last_layer import LastLayer
 from urbe.deep.core.natures import Average, Nature, Soft, Worst
 from urbe.deep.core.settings import Settings
-from urbe.deep.core.variances import LastLayer, NoVariance, Variance
+from urbe.deep.core.variances import NoVariance, Variance
 from urbe.deep.loops.make import Environment, Uncertain, make_trainer, require_set
 from urbe.simulators import Schedule
 
@@ -129,7 +130,7 @@ def dqn_urbe(
 ) -> Agent:
     """DQN-URBE [Derman2019]: robust targets, and exploration by the variance of robust Q-values.
 
-    All arguments as for `robust_dqn`. `variance=calibrated()` gives the noise a scale, see `urbe.deep.core.variances`.
+    All arguments as for `robust_dqn`. `variance=calibrated()` gives the noise a scale, see `urbe.deep.calibrated`.
 
     >>> from urbe.simulators import CartPole, UncertaintySet
     >>> poles = UncertaintySet.grid(CartPole(), half_length=(0.25, 1.0))
@@ -143,9 +144,9 @@ def dqn_urbe(
     )
 
 
-def _head(settings: Settings) -> LastLayer:
+def _head(settings: Settings) -> Variance:
     """The head of the settings, or the published one where they have none."""
-    return settings.variance if isinstance(settings.variance, LastLayer) else LastLayer()
+    return LastLayer() if settings.variance == NoVariance() else settings.variance
 
 
 def _agent(
@@ -160,5 +161,6 @@ def _agent(
     log_every: int,
     changes: dict[str, Any],
 ) -> Agent:
-    chosen = replace(settings, **({"nature": nature, "variance": variance} | changes))
+    parts: dict[str, Any] = {"nature": nature, "variance": variance}
+    chosen = replace(settings, **(parts | changes))
     return Agent(name, make_trainer(env, uncertain, chosen, schedule, seed, log_every), seed, log_every)

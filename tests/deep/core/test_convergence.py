@@ -10,11 +10,11 @@ import pytest
 import urbe
 from fixtures.deep_runs import RISKS, ROVER, Rig
 from urbe.deep.core.gram import inverse_count
+from urbe.deep.core.last_layer import LastLayer
 from urbe.deep.core.natures import Average, Worst
 from urbe.deep.core.networks import Layer, q_values
 from urbe.deep.core.precision import double
-from urbe.deep.core.settings import CopyEvery, Epsilon, Network, Settings
-from urbe.deep.core.variances import LastLayer
+from urbe.deep.settings import CopyEvery, Epsilon, Network, Settings
 from urbe.simulators import SevenStates, UncertaintySet, scenarios
 
 SETTINGS = Settings(

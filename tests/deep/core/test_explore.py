@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, chisquare, norm
 
-from urbe.deep.core.explore import choose, epsilon_at, noisy_values
-from urbe.deep.core.last_layer import init_head
+from urbe.deep.core.explore import choose
+from urbe.deep.core.last_layer import LastLayer
 from urbe.deep.core.networks import Layer
 from urbe.deep.core.precision import double
-from urbe.deep.core.settings import Epsilon, Network, Settings
-from urbe.deep.core.variances import LastLayer
+from urbe.deep.core.schedules import epsilon_at
+from urbe.deep.settings import Epsilon, Network, Settings
 
 N, A, F = 20_000, 3, 2
 GREEDY = Settings(network=Network((F,)), epsilon=Epsilon(0.0, 0.0, 1))
@@ -28,7 +28,7 @@ def _double():
 
 def head_that_says(settings, w):
     """A head whose output is w for any input."""
-    head = jax.eval_shape(lambda: init_head(settings, settings.variance, jax.random.key(0), F, A))
+    head = jax.eval_shape(lambda: settings.variance.init(settings, jax.random.key(0), F, A))
     head = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), head)
     return head._replace(layers=(Layer(jnp.zeros((F, A), jnp.float32), jnp.asarray(w, jnp.float32)),))
 
@@ -117,8 +117,8 @@ def test_values_are_moved_by_the_noise_that_is_handed_in():
     noise = jnp.asarray([[1.0, -1.0, 2.0]], jnp.float32)
     zeros = jnp.zeros((1, F), jnp.float32)
     head = head_that_says(settings, [4.0, 4.0, -1.0])
-    values, w = noisy_values(
-        settings, settings.variance, head.layers, noise, zeros, zeros, jnp.asarray([[1.0, 1.0, 1.0]], jnp.float32)
+    values, w = settings.variance.perturbed(
+        settings, head.layers, noise, zeros, zeros, jnp.asarray([[1.0, 1.0, 1.0]], jnp.float32)
     )
     assert values.tolist() == [[2.0, 0.0, 1.0]]
     assert w.tolist() == [[4.0, 4.0, -1.0]]

@@ -11,10 +11,10 @@ import pytest
 from fixtures.deep_runs import SMALL, Rig, arrays, same_bits
 from fixtures.tiny_worlds import Given, Hazard, HazardParams
 from urbe.deep.core.finite import KINDS, FiniteCheck, NotFinite, check_finite, init_finite_check, raise_not_finite
+from urbe.deep.core.last_layer import LastLayer
 from urbe.deep.core.natures import Worst
 from urbe.deep.core.precision import double
 from urbe.deep.core.replay import Successors
-from urbe.deep.core.variances import LastLayer
 from urbe.deep.loops.compiled_trainer import CompiledTrainer
 from urbe.simulators import UncertaintySet
 

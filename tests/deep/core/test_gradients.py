@@ -10,22 +10,21 @@ import pytest
 
 from oracles.paper_agent import PlainAdam
 from urbe.deep.core.last_layer import (
-    Visits,
+    LastLayer,
     head_input,
     head_loss,
-    init_head,
     learn_head,
     residual_scale,
     track_residual,
 )
 from urbe.deep.core.learner import init_learner
 from urbe.deep.core.loss import q_loss, q_step
-from urbe.deep.core.networks import hidden, scaled
-from urbe.deep.core.optimisers import Moments, adam_step, global_norm, init_moments, rate_at
+from urbe.deep.core.optimisers import Moments, global_norm, optimise
 from urbe.deep.core.precision import double
 from urbe.deep.core.replay import Successors, Transition, insert
-from urbe.deep.core.settings import Adam, Decay, Network, Settings
-from urbe.deep.core.variances import LastLayer
+from urbe.deep.core.schedules import rate_at
+from urbe.deep.core.variances import Visits
+from urbe.deep.settings import Adam, Decay, Network, Settings
 
 HEAD = LastLayer(hidden=(5,))
 SETTINGS = Settings(network=Network((6, 4), (2.0,)), variance=HEAD, batch=4, capacity=8, warm_up=1)
@@ -61,14 +60,14 @@ ACTION = jnp.asarray([0, 1, 1, 0, 1], jnp.int32)
 
 
 def visits_of(q, obs):
-    phi, next_phi = (hidden(q, scaled(SETTINGS.network, o)) for o in obs)
+    phi, next_phi = (SETTINGS.network.features(q, o) for o in obs)
     return Visits(obs[0], phi, ACTION, jnp.zeros(5, bool), obs[1], next_phi, ACTION)
 
 
 @pytest.mark.parametrize("raw", [False, True])
 def test_the_heads_loss_reaches_the_head_and_not_the_trunk(learner, obs, raw):
     variance = replace(HEAD, raw_input=raw)
-    head = jax.jit(lambda key: init_head(SETTINGS, variance, key, 3, 2))(jax.random.key(2))
+    head = jax.jit(lambda key: variance.init(SETTINGS, key, 3, 2))(jax.random.key(2))
 
     def loss(q, layers, wanted):
         return head_loss(SETTINGS, variance, layers, visits_of(q, obs), wanted)
@@ -83,7 +82,7 @@ def test_the_heads_loss_reaches_the_head_and_not_the_trunk(learner, obs, raw):
 
 def test_the_heads_input_stops_gradients_whatever_it_is_used_for(learner, obs):
     def used(q, o):
-        return head_input(SETTINGS, HEAD, o, hidden(q, scaled(SETTINGS.network, o))).sum()
+        return head_input(SETTINGS, HEAD, o, SETTINGS.network.features(q, o)).sum()
 
     assert is_zero(jax.jit(jax.grad(used, argnums=(0, 1)))(learner.q, obs[0]))
 
@@ -106,7 +105,7 @@ def test_a_step_of_the_head_leaves_everything_else_alone_and_its_target_is_fixed
         learner.head.layers
     )
     rate = jnp.float32(0.75 * HEAD.learning_rate)  # half way to half of it
-    moved, _ = adam_step(settings.optimiser, rate, learner.head.layers, learner.head.moments, gradient)
+    moved, _ = optimise(settings.optimiser, rate, learner.head.layers, learner.head.optimiser, gradient, None)
     for mine, theirs in zip(jax.tree.leaves(after.layers), jax.tree.leaves(moved), strict=True):
         np.testing.assert_allclose(mine, theirs, atol=1e-7)
 
@@ -127,7 +126,7 @@ def test_a_q_step_leaves_the_head_alone(learner, obs):
     )
     replay = jax.jit(insert)(replay, transition, obs[1], ACTION, jnp.zeros((5, 2), jnp.float32), jnp.int32(-1))
     rate = jnp.float32(SETTINGS.learning_rate)
-    step = jax.jit(lambda x, r, p: q_step(SETTINGS, x.q, x.target, x.moments, x.head, r, x.version, p, rate))(
+    step = jax.jit(lambda x, r, p: q_step(SETTINGS, x.q, x.target, x.optimiser, x.head, r, x.version, p, rate))(
         learner, replay, jnp.arange(4, dtype=jnp.int32)
     )
     assert jax.tree.all(jax.tree.map(jnp.array_equal, step.head, learner.head))
@@ -171,8 +170,8 @@ def test_adam_is_that_of_the_paper_over_hundreds_of_steps(limit):
     # some gradients vanish for long, some are tiny
     scale = [(np.array([[1.0, 1e-7], [0.0, 5.0], [1e3, 1.0]]), np.array([1.0, 0.0]))]
     mine = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), weights)
-    moments, plain, expected = init_moments(mine), PlainAdam(adam, rate, limit), weights
-    step = jax.jit(lambda w, m, g: adam_step(adam, jnp.float32(rate), w, m, g, limit))
+    moments, plain, expected = adam.init(mine), PlainAdam(adam, rate, limit), weights
+    step = jax.jit(lambda w, m, g: optimise(adam, jnp.float32(rate), w, m, g, limit))
     for t in range(400):
         gradient = [tuple(s * rng.normal(size=s.shape) * (t % 50 < 40) for s in pair) for pair in scale]
         mine, moments = step(mine, moments, jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), gradient))
@@ -197,8 +196,8 @@ def test_a_norm_is_that_of_all_arrays_together():
 def test_gradients_up_to_the_limit_are_left_alone_to_the_last_bit():
     """And a longer one keeps its direction."""
     gradient = (jnp.asarray([3.0, -4.0], jnp.float32),)
-    weights, moments = (jnp.zeros(2, jnp.float32),), init_moments(gradient)
-    step = partial(adam_step, Adam(), jnp.float32(0.1), weights, moments, gradient)
+    weights, moments = (jnp.zeros(2, jnp.float32),), Adam().init(gradient)
+    step = partial(optimise, Adam(), jnp.float32(0.1), weights, moments, gradient)
     for limit in (5.0, 7.0):
         assert jax.tree.all(jax.tree.map(jnp.array_equal, step(limit), step(None)))
     (first,), _, _ = step(2.5)[1]
@@ -224,7 +223,7 @@ def test_a_rate_falls_to_its_last_value_and_stays_there():
 
 def test_the_residual_of_an_action_is_the_decayed_mean_of_its_squared_errors():
     variance = LastLayer(residual_decay=0.9)
-    head = init_head(SETTINGS, variance, jax.random.key(0), 3, 3)
+    head = variance.init(SETTINGS, jax.random.key(0), 3, 3)
     assert residual_scale(variance, head).tolist() == [1.0, 1.0, 1.0]  # nothing known
     batches = [([0, 0, 1], [1.0, 3.0, 2.0]), ([1, 1, 1], [1.0, 1.0, 1.0]), ([0, 0, 0], [0.0, 0.0, 0.0])]
     for action, td in batches:

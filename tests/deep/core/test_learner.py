@@ -14,12 +14,12 @@ import pytest
 from oracles.learner_random import Randomness
 from oracles.paper_agent import PaperAgent, as_lists
 from urbe.deep.core.keys import root_key
+from urbe.deep.core.last_layer import LastLayer
 from urbe.deep.core.learner import begin, init_learner, observe
 from urbe.deep.core.natures import Average, CVaR, Soft, Worst
 from urbe.deep.core.precision import double
 from urbe.deep.core.replay import Successors, Transition
-from urbe.deep.core.settings import Adam, CopyEvery, Decay, Epsilon, Network, Settings
-from urbe.deep.core.variances import LastLayer
+from urbe.deep.settings import Adam, CopyEvery, Decay, Epsilon, Network, Settings
 
 OBS, ACTIONS, STEPS = 3, 3, 50
 RATE = 0.01

@@ -6,18 +6,14 @@ import numpy as np
 import pytest
 
 from oracles.paper_agent import as_lists, forward
+from urbe.deep.core.last_layer import LastLayer, features, head_values
 from urbe.deep.core.networks import (
-    features,
-    head_values,
     hidden,
     init_layers,
-    n_features,
     output,
     q_values,
-    scaled,
 )
-from urbe.deep.core.settings import Network
-from urbe.deep.core.variances import LastLayer
+from urbe.deep.settings import Network
 
 
 def normal(rng, *shape):
@@ -41,11 +37,11 @@ def test_values_are_those_of_numpy():
 
 def test_observations_are_divided_by_the_scale():
     obs = jnp.asarray([[1.0, 2.0, 3.0]], jnp.float32)
-    assert jnp.array_equal(scaled(Network(), obs), obs)
-    assert scaled(Network(scale=(2.0,)), obs).tolist() == [[0.5, 1.0, 1.5]]
-    assert scaled(Network(scale=(1.0, 2.0, 4.0)), obs).tolist() == [[1.0, 1.0, 0.75]]
+    assert jnp.array_equal(Network().inputs(obs), obs)
+    assert Network(scale=(2.0,)).inputs(obs).tolist() == [[0.5, 1.0, 1.5]]
+    assert Network(scale=(1.0, 2.0, 4.0)).inputs(obs).tolist() == [[1.0, 1.0, 0.75]]
     with jax.enable_x64(True):
-        assert scaled(Network(scale=(2.0,)), obs).dtype == jnp.float32
+        assert Network(scale=(2.0,)).inputs(obs).dtype == jnp.float32
 
 
 def test_first_weights_are_uniform_with_variance_two_over_inputs():
@@ -87,5 +83,3 @@ def test_features_as_sigma_sees_them():
     assert features(LastLayer(constant=True), phi).tolist() == [[3.0, 4.0, 1.0], [0.0, 0.0, 1.0]]
     both = features(LastLayer(normalise=True, constant=True), phi)
     assert np.asarray(both[0]) == pytest.approx([3 / np.sqrt(12.5), 4 / np.sqrt(12.5), 1.0])
-    assert n_features(Network((9, 2)), LastLayer()) == 2
-    assert n_features(Network((9, 2)), LastLayer(constant=True)) == 3

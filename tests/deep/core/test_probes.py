@@ -10,10 +10,11 @@ import pytest
 
 from fixtures.deep_runs import Rig
 from fixtures.tiny_worlds import Given, Probe, probe
+from urbe.deep.core.last_layer import LastLayer
 from urbe.deep.core.natures import Worst
 from urbe.deep.core.networks import q_values
-from urbe.deep.core.settings import CopyEvery, Epsilon, Network, Settings
-from urbe.deep.core.variances import LastLayer, NoVariance
+from urbe.deep.core.variances import NoVariance
+from urbe.deep.settings import CopyEvery, Epsilon, Network, Settings
 from urbe.simulators import DeepSea, UncertaintySet
 
 GAMMA = 0.8

@@ -20,7 +20,7 @@ def outcome(rig, seed=0):
     assert int(learner.version) > 20
     assert int(learner.episodes) > 10
     lived = (learner.replay.obs, learner.replay.action, learner.replay.last)
-    return (learner.q, learner.target, learner.moments, lived, run.world, run.episodes)
+    return (learner.q, learner.target, learner.optimiser, lived, run.world, run.episodes)
 
 
 def assert_same(rigs, a, b):

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from urbe.deep import paper
+from urbe.deep.core.last_layer import LastLayer, calibrated
 from urbe.deep.core.natures import Worst
-from urbe.deep.core.settings import Adam, CopyEvery, Decay, Epsilon, Network, Settings
-from urbe.deep.core.variances import LastLayer, NoVariance, calibrated
+from urbe.deep.core.variances import NoVariance
 from urbe.deep.policy import Policy, Weights
 from urbe.deep.presets import soft_robust_dqn
+from urbe.deep.settings import Adam, CopyEvery, Decay, Epsilon, Network, Settings
 from urbe.simulators import CartPole, UncertaintySet
 
 NAN, INF = float("nan"), float("inf")

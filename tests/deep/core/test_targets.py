@@ -13,8 +13,8 @@ from urbe.deep.core.natures import Average, CVaR, Soft, Worst
 from urbe.deep.core.networks import init_layers
 from urbe.deep.core.precision import double
 from urbe.deep.core.replay import Successors, init_replay
-from urbe.deep.core.settings import Network, Settings
 from urbe.deep.core.targets import at, member_targets, update_targets
+from urbe.deep.settings import Network, Settings
 
 D, K, J, N = 3, 4, 2, 150
 QUICK = {"xla_backend_optimization_level": 0}

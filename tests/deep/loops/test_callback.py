@@ -212,7 +212,7 @@ def test_an_environment_that_needs_the_programs_thread_gets_it():
     code = (
         "import gymnasium, time, jax, jax.numpy as jnp\n"
         "from urbe.deep import dqn\n"
-        "from urbe.deep.core.settings import Settings\n"
+        "from urbe.deep.settings import Settings\n"
         "class Busy(gymnasium.Wrapper):\n"
         "    def step(self, action):\n"
         "        float(product(jnp.ones((300, 300))).sum())\n"
@@ -231,7 +231,7 @@ def test_another_start_finds_the_program_compiled(tmp_path):
     code = (
         "import gymnasium\n"
         "from urbe.deep import dqn\n"
-        "from urbe.deep.core.settings import Settings\n"
+        "from urbe.deep.settings import Settings\n"
         "from urbe.deep.compilation import cache_compilation; cache_compilation()\n"
         "dqn(gymnasium.make('CartPole-v1'), seed=0, settings=Settings(warm_up=8, batch=8)).learn(20)\n"
     )

@@ -13,6 +13,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Float64, Int
 
+from urbe.deep.core import tricks
+
 
 class Gram(NamedTuple):
     """Precision and its inverse, per action."""
@@ -47,8 +49,7 @@ def _along(
     gram: Gram, action: Int[Array, ""], phi: Float[Array, " G"]
 ) -> tuple[Float64[Array, " G"], Float64[Array, " G"]]:
     """phi in double precision, and Sigma_a phi: both of the above ask for it, the compiler computes it once."""
-    # written down; else the compiler computes the features again for every entry of x x'
-    x: Array = jax.lax.optimization_barrier(phi.astype(jnp.float64))  # type: ignore[no-untyped-call]
+    x = tricks.written(phi.astype(jnp.float64))  # else the features are computed again for every entry of x x'
     return x, jax.lax.dynamic_index_in_dim(gram.sigma, action, 0, keepdims=False) @ x
 
 

@@ -9,40 +9,30 @@ Every execution path calls `begin` once and `observe` for each transition, and n
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Float64, Int, Int32
 
+from urbe.deep.core import tricks
 from urbe.deep.core.explore import Choice, choose
 from urbe.deep.core.keys import words
-from urbe.deep.core.last_layer import (
-    Head,
-    Visits,
-    absorb_visits,
-    init_head,
-    learn_head,
-    rebuild_head,
-    refresh_head,
-    replayed_visits,
-)
 from urbe.deep.core.loss import q_step
-from urbe.deep.core.networks import Layers, hidden, init_layers, output, scaled
-from urbe.deep.core.optimisers import Moments, init_moments, rate_at
 from urbe.deep.core.replay import Replay, Transition, init_replay, insert, sample
+from urbe.deep.core.schedules import due, rate_at
 from urbe.deep.core.settings import Settings
 from urbe.deep.core.targets import member_targets
-from urbe.deep.core.variances import LastLayer
+from urbe.deep.core.variances import Visits
 
 
 class Learner(NamedTuple):
     """Everything an agent has learned and needs in order to go on."""
 
-    q: Layers
-    target: Layers
-    optimiser: Moments
-    head: Head | None
+    q: Any  # weights of the network
+    target: Any
+    optimiser: Any  # what the optimiser remembers
+    head: Any  # what the variance keeps; None where it keeps nothing
     replay: Replay
     step: Int32[Array, ""]  # transitions seen
     updates: Int32[Array, ""]  # gradient steps
@@ -72,17 +62,13 @@ def init_learner(
     settings: Settings, key: jax.Array, obs_size: int, n_actions: int, members: int, outcomes: int
 ) -> Learner:
     """A learner that has seen nothing. The key is consumed."""
-    sizes = (obs_size, *settings.network.hidden, n_actions)
-    q = init_layers(jax.random.fold_in(key, _WEIGHTS), sizes, settings.network.initial)
-    head = None
-    if isinstance(settings.variance, LastLayer):
-        head = init_head(settings, settings.variance, jax.random.fold_in(key, _HEAD), obs_size, n_actions)
+    q = settings.network.init(jax.random.fold_in(key, _WEIGHTS), obs_size, n_actions)
     zero = jnp.int32(0)
     return Learner(
         q=q,
         target=jax.tree.map(jnp.copy, q),
-        optimiser=init_moments(q),
-        head=head,
+        optimiser=settings.optimiser.init(q),
+        head=settings.variance.init(settings, jax.random.fold_in(key, _HEAD), obs_size, n_actions),
         replay=init_replay(settings.capacity, obs_size, members, outcomes),
         step=zero,
         updates=zero,
@@ -94,9 +80,9 @@ def init_learner(
 
 def begin(settings: Settings, learner: Learner, obs: Float[Array, "n D"]) -> Int32[Array, " n"]:
     """What to do at the very first observations."""
-    phi = hidden(learner.q, scaled(settings.network, obs))
+    phi = settings.network.features(learner.q, obs)
     key = _stream(learner, _ACT, jnp.int32(-1))
-    return choose(settings, learner.head, learner.step, key, obs, phi, output(learner.q, phi)).action
+    return choose(settings, learner.head, learner.step, key, obs, phi, settings.network.values(learner.q, phi)).action
 
 
 def observe(
@@ -116,10 +102,10 @@ def observe(
     Returns:
       the learner after it, the next actions, and what there is to tell.
     """
-    n = len(transition.action)
-    phi = hidden(learner.q, scaled(settings.network, jnp.concatenate([transition.obs, acting_obs])))
+    n, network = len(transition.action), settings.network
+    phi = network.features(learner.q, jnp.concatenate([transition.obs, acting_obs]))
     key = _stream(learner, _ACT, learner.step)
-    choice = choose(settings, learner.head, learner.step, key, acting_obs, phi[n:], output(learner.q, phi[n:]))
+    choice = choose(settings, learner.head, learner.step, key, acting_obs, phi[n:], network.values(learner.q, phi[n:]))
 
     before = learner
     fresh = member_targets(settings, learner.target, learner.q, transition.successors)
@@ -128,27 +114,27 @@ def observe(
         step=before.step + n,
         episodes=before.episodes + transition.last.sum(dtype=jnp.int32),
     )
-    nu = jnp.float64(0.0)
-    if isinstance(settings.variance, LastLayer):
-        visits = Visits(transition.obs, phi[:n], transition.action, transition.last, acting_obs, phi[n:], choice.action)
-        learner, nu = _learn_head(settings, settings.variance, learner, visits)
+    visits = Visits(transition.obs, phi[:n], transition.action, transition.last, acting_obs, phi[n:], choice.action)
+    learner, nu = _learn_variance(settings, learner, visits)
     learner, loss, td_error = _learn_q(settings, learner, before, choice)
-    if isinstance(settings.variance, LastLayer):
-        learner = _refresh_head(settings, settings.variance, learner, before)
+    head = settings.variance.refresh(settings, learner.head, learner.q, learner.replay, before.step, learner.step)
+    learner = learner._replace(head=head)
     return learner, choice.action, _progress(learner.updates - before.updates, loss, td_error, nu, choice, phi[:n])
 
 
-def _learn_head(
-    settings: Settings, variance: LastLayer, learner: Learner, visits: Visits
-) -> tuple[Learner, Float64[Array, ""]]:
-    assert learner.head is not None
-    head, nu = learn_head(settings, variance, learner.head, visits, learner.step)
-    if variance.replayed:
-        drawn = words(jax.random.fold_in(learner.key, _HEAD_BATCH), learner.step, variance.replayed)
+def _learn_variance(settings: Settings, learner: Learner, visits: Visits) -> tuple[Learner, Float64[Array, ""]]:
+    def remembered(count: int) -> Visits:
+        drawn = words(jax.random.fold_in(learner.key, _HEAD_BATCH), learner.step, count)
         places = sample(learner.replay, drawn)
-        remembered = replayed_visits(settings, learner.q, learner.replay, places)
-        head, _ = learn_head(settings, variance, head, remembered, learner.step)
-    return learner._replace(head=absorb_visits(variance, head, visits.action, visits.phi)), nu
+        obs, next_obs = learner.replay.obs[places], learner.replay.next_obs[places]
+        phi = settings.network.features(learner.q, jnp.concatenate([obs, next_obs]))
+        action, last, next_action = (
+            kept[places] for kept in (learner.replay.action, learner.replay.last, learner.replay.next_action)
+        )
+        return Visits(obs, phi[:count], action, last, next_obs, phi[count:], next_action)
+
+    head, nu = settings.variance.learn(settings, learner.head, visits, remembered, learner.step)
+    return learner._replace(head=head), nu
 
 
 def _learn_q(
@@ -179,15 +165,14 @@ def _learn_q(
             learner = _follow(learner, settings.copy.tau, learner.updates % settings.copy.updates == 0)
         return learner, loss_sum + step.loss, error_sum + step.td_error
 
-    # loops that run once or not at all, rather than conditions: their buffers stay in place
-    rounds = _due(learner.step, before.step, settings.train_every)
-    due = jnp.where(learner.replay.inserted >= settings.warm_up, rounds * settings.gradient_steps, 0)
-    due = jnp.where(choice.action[0] >= 0, due, 0)  # always; once it is chosen, the weights may change in place
-    learner, loss, error = jax.lax.fori_loop(0, due, one, (learner, jnp.float32(0.0), jnp.float32(0.0)))
+    rounds = due(learner.step, before.step, settings.train_every)
+    steps = jnp.where(learner.replay.inserted >= settings.warm_up, rounds * settings.gradient_steps, 0)
+    steps = tricks.after(steps, choice.action[0])  # once it is chosen, the weights may change in place
+    learner, loss, error = jax.lax.fori_loop(0, steps, one, (learner, jnp.float32(0.0), jnp.float32(0.0)))
     if settings.copy.episodes is not None:
-        ended = _due(learner.episodes, before.episodes, settings.copy.episodes) > 0
+        ended = due(learner.episodes, before.episodes, settings.copy.episodes) > 0
         learner = _follow(learner, settings.copy.tau, ended)
-    per = jnp.maximum(due, 1).astype(jnp.float32)
+    per = jnp.maximum(steps, 1).astype(jnp.float32)
     return learner, loss / per, error / per
 
 
@@ -198,30 +183,12 @@ def _follow(learner: Learner, tau: float, wanted: Array) -> Learner:
         mixed: Array = old + jnp.float32(tau) * (new - old)
         return mixed
 
-    def follow(_: Array, carry: tuple[Layers, Array]) -> tuple[Layers, Array]:
+    def follow(_: Array, carry: tuple[Any, Array]) -> tuple[Any, Array]:
         target, version = carry
         return learner.q if tau == 1.0 else jax.tree.map(mix, target, learner.q), version + 1
 
-    target, version = jax.lax.fori_loop(0, wanted.astype(jnp.int32), follow, (learner.target, learner.version))
+    target, version = tricks.run_if(wanted, follow, (learner.target, learner.version))
     return learner._replace(target=target, version=version)
-
-
-def _refresh_head(settings: Settings, variance: LastLayer, learner: Learner, before: Learner) -> Learner:
-    """What is due now and then: exact inverses, and counts made anew with today's features."""
-    assert learner.head is not None
-    head = learner.head
-    due = _due(learner.step, before.step, variance.refresh_every)
-    head = jax.lax.fori_loop(0, due, lambda _, h: refresh_head(variance, h), head)
-    if variance.rebuild_every:
-        again = jnp.minimum(_due(learner.step, before.step, variance.rebuild_every), 1)
-        q, replay = learner.q, learner.replay
-        head = jax.lax.fori_loop(0, again, lambda _, h: rebuild_head(settings, variance, h, q, replay), head)
-    return learner._replace(head=head)
-
-
-def _due(now: Int[Array, ""], before: Int[Array, ""], every: int) -> Int32[Array, ""]:
-    """How many multiples of `every` lie in (before, now]."""
-    return (now // every - before // every).astype(jnp.int32)
 
 
 def _stream(learner: Learner, name: int, index: Int[Array, ""]) -> jax.Array:

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Int32, UInt64
 
 from urbe import memory
+from urbe.deep.core import tricks
 
 
 class Successors(NamedTuple):
@@ -126,6 +127,4 @@ def sample(replay: Replay, words: UInt64[Array, " B"]) -> Int32[Array, " B"]:
     """Places of transitions, uniform with repetition, from uniform random words."""
     present = jnp.minimum(replay.inserted, len(replay.stamp)).astype(jnp.uint64)
     places = (((words >> 32) * present) >> 32).astype(jnp.int32)
-    # once for all who read at these places, not again inside each of them
-    barred: Array = jax.lax.optimization_barrier(places)  # type: ignore[no-untyped-call]
-    return barred
+    return tricks.written(places)

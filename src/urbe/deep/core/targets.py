@@ -8,11 +8,14 @@ almost every gradient step (double Q-learning, Polyak averaging) are computed fo
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from urbe.deep.core.networks import Layers, q_values
+from urbe.deep.core import tricks
+from urbe.deep.core.networks import q_values
 from urbe.deep.core.replay import Replay, Successors
 from urbe.deep.core.settings import Settings
 
@@ -20,7 +23,7 @@ ROWS = 256
 """Successors evaluated at once: enough for a fast product, few enough to waste little on the last ones."""
 
 
-def member_targets(settings: Settings, target: Layers, online: Layers, successors: Successors) -> Float[Array, "B K"]:
+def member_targets(settings: Settings, target: Any, online: Any, successors: Successors) -> Float[Array, "B K"]:
     """y_k = gain_k + sum_j weight_kj max_a Q(obs_kj, a), Q of the target network.
 
     With `settings.double` the action is the best one of the online network.
@@ -45,7 +48,7 @@ def at(successors: Successors, places: Int[Array, " B"]) -> Successors:
 
 
 def update_targets(
-    settings: Settings, replay: Replay, target: Layers, version: Int[Array, ""], places: Int[Array, " B"]
+    settings: Settings, replay: Replay, target: Any, version: Int[Array, ""], places: Int[Array, " B"]
 ) -> Replay:
     """Makes `replay.target[places]` those of `target`, whose version is `version`."""
     n_places, per_place = len(places), replay.successors.weight.shape[1] * replay.successors.weight.shape[2]
@@ -54,7 +57,7 @@ def update_targets(
     n_stale = stale.sum(dtype=jnp.int32)
 
     def bring_up_to_date(turn: Array, kept: tuple[Array, Array]) -> tuple[Array, Array]:
-        here = stale & (turn < n_stale)  # always; what does not depend on the turn is computed without one, too
+        here = tricks.in_turn(stale, turn, n_stale)
         # the stale places first; what pads the last block is computed again, to the same value
         padded = -(-n_places // block) * block
         order = jnp.where(here, jnp.cumsum(here, dtype=jnp.int32) - 1, padded)
@@ -68,6 +71,6 @@ def update_targets(
         done: tuple[Array, Array] = jax.lax.fori_loop(0, (n_stale + (block - 1)) // block, one_block, kept)
         return done
 
-    # a loop that runs once or not at all: between copies there is nothing to do
-    values, stamps = jax.lax.fori_loop(0, jnp.minimum(n_stale, 1), bring_up_to_date, (replay.target, replay.stamp))
+    # between two copies of the target network there is nothing to do
+    values, stamps = tricks.run_if(jnp.minimum(n_stale, 1), bring_up_to_date, (replay.target, replay.stamp))
     return replay._replace(target=values, stamp=stamps)

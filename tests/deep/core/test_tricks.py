@@ -7,9 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from urbe.deep.core.columns import q_columns
 from urbe.deep.core.networks import Layer, q_values
-from urbe.deep.core.settings import Network
+from urbe.deep.settings import Network
 
 # narrow and wide layers, whose gradients are computed in different ways
 SIZES = [(1, 1, 1), (3, 15, 16, 4), (40, 17, 5), (2, 16, 16, 20), (9, 9, 9), (8, 30, 8), (40, 3, 12, 20)]
@@ -32,7 +31,7 @@ def test_values_and_gradients_are_those_of_rows(rows, sizes):
             layers, obs
         )
 
-    ours = found(lambda layers, obs: q_columns(network, layers, obs).T)
+    ours = found(lambda layers, obs: network.training_values(layers, obs))
     theirs = found(lambda layers, obs: q_values(network, layers, obs))
     for mine, plain in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
         assert mine.shape == plain.shape
@@ -43,7 +42,7 @@ def test_values_and_gradients_are_those_of_rows(rows, sizes):
 def test_a_unit_at_rest_passes_nothing_back():
     """Where a unit is exactly zero, its slope is zero, as in JAX."""
     layers = (Layer(jnp.zeros((1, 2), jnp.float32), jnp.asarray([0.0, 1.0])), Layer(jnp.ones((2, 1)), jnp.zeros(1)))
-    slopes = jax.grad(lambda layers: q_columns(Network(hidden=(2,)), layers, jnp.ones((3, 1), jnp.float32)).sum())(
+    slopes = jax.grad(lambda layers: Network(hidden=(2,)).training_values(layers, jnp.ones((3, 1), jnp.float32)).sum())(
         layers
     )
     assert slopes[0].weight.tolist() == [[0.0, 3.0]]
