@@ -19,12 +19,18 @@ from urbe.rng import stream
 from urbe.simulators import mars_rover, schedules
 
 
-@dataclass(frozen=True)
-class Own:
-    """A nature, or a simulator, of the user's own."""
+def _local():
+    @dataclass(frozen=True)
+    class Own:
+        """A nature, or a simulator, of the user's own, which no name leads to."""
 
-    def weights(self, values):
-        return values
+        def weights(self, values):
+            return values
+
+    return Own
+
+
+Own = _local()
 
 
 numbers = st.floats(allow_nan=False, allow_infinity=False, width=32)
@@ -189,6 +195,8 @@ def test_what_is_not_listed_is_not_described(value, told):
     [
         ({"kind": "os.system"}, "not known here"),
         ({"kind": "eval", "source": "1"}, "not known here"),
+        ({"kind": "os:system", "command": "false"}, "the methods of a part"),
+        ({"function": "os:system"}, "not known here"),
         ({"kind": "jnp"}, "not known here"),
         ({"kind": ["Adam"]}, "not known here"),
         ({}, "None"),

@@ -47,12 +47,18 @@ class OwnPole:
         return state if self.size == len(state) else state[: self.size]
 
 
-@dataclass(frozen=True)
-class OwnNature:
-    """A nature of the user's own."""
+def _local():
+    @dataclass(frozen=True)
+    class OwnNature:
+        """A nature of the user's own, which no name leads to."""
 
-    def weights(self, values):
-        return natures.Worst().weights(values)
+        def weights(self, values):
+            return natures.Worst().weights(values)
+
+    return OwnNature
+
+
+OwnNature = _local()
 
 
 @dataclass(frozen=True, eq=False)

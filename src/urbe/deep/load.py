@@ -184,9 +184,10 @@ def _described(saved: Saved, settings: Settings) -> Trainer:
         schedule = build("schedule", saved.world["schedule"])
         uncertain = _described_set(simulator, saved.world["uncertain"])
         # shapes first: nothing is made before the arrays, which are there, agree to its size
-        shapes = _shapes(simulator, uncertain, settings, schedule, saved)
+        keep_states = _keeps_states(saved)
+        shapes = _shapes(simulator, uncertain, settings, schedule, saved, keep_states)
         unflatten(_named(saved, "trainer/"), {"trainer": shapes}, saved.path)
-        return CompiledTrainer(settings, simulator, uncertain, schedule, saved.seed, saved.log_every)
+        return CompiledTrainer(settings, simulator, uncertain, schedule, saved.seed, saved.log_every, keep_states)
 
 
 def _frozen(saved: Saved, settings: Settings) -> Trainer:
@@ -221,21 +222,33 @@ def _given(
     if found == "simulator":  # looked at before anything is compiled
         if uncertain is None:
             uncertain = _described_set(env, saved.world.get("uncertain"))
-        shapes = _shapes(env, uncertain, settings, schedule, saved)
+        keep_states = _keeps_states(saved)
+        shapes = _shapes(env, uncertain, settings, schedule, saved, keep_states)
         _require_fit(_sizes(saved), _sizes_of(settings, shapes.learner), saved.path)
-        return make_trainer(env, uncertain, settings, schedule, saved.seed, saved.log_every)
+        return make_trainer(env, uncertain, settings, schedule, saved.seed, saved.log_every, keep_states)
     trainer = make_trainer(env, uncertain, settings, schedule, saved.seed, saved.log_every)
     _require_fit(_sizes(saved), _sizes_of(settings, trainer.learner), saved.path)
     return trainer
 
 
-def _shapes(simulator: Simulator, uncertain: Any, settings: Settings, schedule: Schedule | None, saved: Saved) -> Any:
+def _keeps_states(saved: Saved) -> bool:
+    return any(name.startswith("trainer/states") for name in saved.tensors)
+
+
+def _shapes(
+    simulator: Simulator,
+    uncertain: Any,
+    settings: Settings,
+    schedule: Schedule | None,
+    saved: Saved,
+    keep_states: bool = False,
+) -> Any:
     """Of everything a run on a simulator has, with keys in plain words; nothing is computed."""
     params = None if uncertain is None else uncertain.params
     changing = Constant(simulator.nominal()) if schedule is None else schedule
 
     def begin(key: jax.Array) -> Any:
-        return key_data(init_run(settings, simulator, params, changing, key, saved.log_every))
+        return key_data(init_run(settings, simulator, params, changing, key, saved.log_every, keep_states))
 
     with double():
         return jax.eval_shape(begin, root_key(saved.seed))

@@ -2,6 +2,10 @@
 
 The loop runs for as many steps as it is asked to and stops where a number is not finite; progress, logs and
 checkpoints happen between calls. How a run is cut into calls does not change one bit of it.
+
+The members of the uncertainty set are an argument of every call, so they may change between two calls without anything
+being compiled again. What the replay holds was computed for the members of then; a run that keeps the states of its
+transitions beside the replay has it computed anew for the members of now (`relabelled`).
 """
 
 from __future__ import annotations
@@ -45,15 +49,21 @@ class Run(NamedTuple):
     meters: Meters
     episodes: Episodes
     finite: FiniteCheck
+    states: State | None = None  # from where the transitions of the replay began, in its order; None if not kept
 
 
-Advance = Callable[[Run, Array], Run]
 Loop = Callable[[Run, Params | None, Array], Run]
 Begin = Callable[[jax.Array, Params | None], Run]
 
 
 def init_run(
-    settings: Settings, simulator: Simulator, uncertain: Params | None, schedule: Schedule, key: jax.Array, buffer: int
+    settings: Settings,
+    simulator: Simulator,
+    uncertain: Params | None,
+    schedule: Schedule,
+    key: jax.Array,
+    buffer: int,
+    keep_states: bool = False,
 ) -> Run:
     """A run before its first step. The key is consumed.
 
@@ -64,6 +74,7 @@ def init_run(
       schedule: how the simulator's parameters change from episode to episode.
       key: all random numbers of the run follow from it.
       buffer: the most steps between two looks at what happened.
+      keep_states: whether members will change: states are then kept beside the replay.
     """
     world_key = jax.random.fold_in(key, _WORLD)
     plan = schedule.begin(jax.random.fold_in(jax.random.fold_in(world_key, _SCHEDULE), 0))
@@ -77,35 +88,54 @@ def init_run(
     )
     action = begin(settings, learner, simulator.observe(state)[None])[0]
     world = EnvState(state, plan, jnp.int32(0), jnp.float32(0.0), action, world_key)
-    return Run(learner, world, init_meters(), init_episodes(buffer), init_finite_check())
+    states = None
+    if keep_states:
+        states = jax.tree.map(lambda leaf: jnp.zeros((settings.capacity, *jnp.shape(leaf)), leaf.dtype), state)
+    return Run(learner, world, init_meters(), init_episodes(buffer), init_finite_check(), states)
 
 
-def make_begin(settings: Settings, simulator: Simulator, schedule: Schedule | None, buffer: int) -> Begin:
+def make_begin(
+    settings: Settings, simulator: Simulator, schedule: Schedule | None, buffer: int, keep_states: bool = False
+) -> Begin:
     """The compiled `init_run`: `(key, uncertain) -> run`. Shared like the loop: see `make_advance`."""
     try:
-        return _shared_begin(settings, simulator, schedule, buffer)  # type: ignore[arg-type]
+        return _shared_begin(settings, simulator, schedule, buffer, keep_states)  # type: ignore[arg-type]
     except TypeError:
-        return _make_begin(settings, simulator, schedule, buffer)
+        return _make_begin(settings, simulator, schedule, buffer, keep_states)
 
 
-def make_advance(
-    settings: Settings, simulator: Simulator, uncertain: Params | None, schedule: Schedule | None
-) -> Advance:
-    """The compiled loop: `(run, steps) -> run`; it consumes the run it is given.
+def make_advance(settings: Settings, simulator: Simulator, schedule: Schedule | None) -> Loop:
+    """The compiled loop: `(run, uncertain, steps) -> run`; it consumes the run it is given.
 
     Agents that differ in their seeds or members alone share it: it is compiled once. A schedule of None keeps the
     nominal parameters.
     """
     try:
-        loop = _shared_loop(settings, simulator, schedule)  # type: ignore[arg-type]
+        return _shared_loop(settings, simulator, schedule)  # type: ignore[arg-type]
     except TypeError:  # a simulator of the user's own that cannot be hashed
-        loop = _make_loop(settings, simulator, schedule)
-    return lambda run, steps: loop(run, uncertain, steps)
+        return _make_loop(settings, simulator, schedule)
 
 
-def _make_begin(settings: Settings, simulator: Simulator, given: Schedule | None, buffer: int) -> Begin:
+def relabelled(settings: Settings, simulator: Simulator, run: Run, uncertain: Params) -> Run:
+    """The run with the successors of its replay computed anew, from the states it keeps, for as many other members.
+
+    Targets that are kept become stale. Where a member is the one in force, its successor is the one it simulates: what
+    was observed then, up to rounding.
+    """
+    assert run.states is not None
+    replay = run.learner.replay
+    successors = jax.lax.map(
+        lambda pair: _simulated(settings, simulator, uncertain, *pair), (run.states, replay.action), batch_size=256
+    )
+    fresh = replay._replace(successors=successors, stamp=jnp.full_like(replay.stamp, -1))
+    return run._replace(learner=run.learner._replace(replay=fresh))
+
+
+def _make_begin(
+    settings: Settings, simulator: Simulator, given: Schedule | None, buffer: int, keep_states: bool
+) -> Begin:
     schedule = _schedule(simulator, given)
-    return jax.jit(lambda key, uncertain: init_run(settings, simulator, uncertain, schedule, key, buffer))
+    return jax.jit(lambda key, uncertain: init_run(settings, simulator, uncertain, schedule, key, buffer, keep_states))
 
 
 def _make_loop(settings: Settings, simulator: Simulator, given: Schedule | None) -> Loop:
@@ -124,6 +154,7 @@ def _make_loop(settings: Settings, simulator: Simulator, given: Schedule | None)
         state, plan = _next_episode(simulator, schedule, world, last, arrival.state, now)
         transition = Transition(simulator.observe(world.state)[None], world.action[None], _one(successors), last[None])
         acting_obs = simulator.observe(state)[None]
+        states = None if run.states is None else _put(run.states, world.state, run.learner.replay.inserted)
         learner, action, progress = observe(settings, run.learner, transition, acting_obs)
         return Run(
             learner,
@@ -138,6 +169,7 @@ def _make_loop(settings: Settings, simulator: Simulator, given: Schedule | None)
             add(run.meters, progress),
             record(run.episodes, last, learner.step, episode_return, elapsed),
             check_finite(run.finite, learner.step, acting_obs, arrival.reward, successors, progress.loss, progress.w),
+            states,
         )
 
     @partial(jax.jit, donate_argnums=0)
@@ -193,6 +225,14 @@ def _next_episode(
     first = simulator.start(_key(world, _START, now + 1), schedule.params(plan))
     chosen: tuple[State, Any] = jax.tree.map(partial(jnp.where, last), (first, plan), (state, world.schedule))
     return chosen
+
+
+def _put(states: State, state: State, inserted: Int32[Array, ""]) -> State:
+    """Where the replay puts the transition, too."""
+    put: State = jax.tree.map(
+        lambda ring, leaf: jax.lax.dynamic_update_index_in_dim(ring, leaf, inserted % len(ring), 0), states, state
+    )
+    return put
 
 
 def _key(world: EnvState, name: int, index: Array) -> jax.Array:

@@ -14,7 +14,7 @@ from urbe.deep.core.keys import key_data, root_key, with_keys
 from urbe.deep.core.learner import Learner
 from urbe.deep.core.precision import double
 from urbe.deep.core.settings import Settings
-from urbe.deep.loops.compiled import Run, make_advance, make_begin
+from urbe.deep.loops.compiled import Run, make_advance, make_begin, relabelled
 from urbe.deep.loops.meters import Episodes, init_meters, means
 from urbe.deep.loops.spaces import Spaces
 from urbe.deep.loops.trainer import Record
@@ -32,6 +32,7 @@ class CompiledTrainer:
       schedule: how the simulator's parameters change; None keeps the nominal ones.
       seed: all random numbers follow from it.
       record_every: the most steps between two calls of `collect`.
+      keep_states: whether `set_members` will be called: states are then kept beside the replay.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class CompiledTrainer:
         schedule: Schedule | None,
         seed: int,
         record_every: int,
+        keep_states: bool = False,
     ) -> None:
         self.settings, self.simulator, self.uncertain = settings, simulator, uncertain
         self.schedule = Constant(simulator.nominal()) if schedule is None else schedule
@@ -49,8 +51,9 @@ class CompiledTrainer:
         self.spaces = Spaces.flat(observation_size(simulator), simulator.n_actions)
         params = None if uncertain is None else uncertain.params
         with double():
-            self._run: Run = make_begin(settings, simulator, schedule, record_every)(root_key(seed), params)
-            self._advance = make_advance(settings, simulator, params, schedule)
+            begin = make_begin(settings, simulator, schedule, record_every, keep_states)
+            self._run: Run = begin(root_key(seed), params)
+            self._advance = make_advance(settings, simulator, schedule)
 
     @property
     def learner(self) -> Learner:
@@ -69,9 +72,30 @@ class CompiledTrainer:
           NotFinite: a number was not finite; nothing after that step was done.
         """
         with double():
-            self._run = self._advance(self._run, jnp.int32(steps))
+            params = None if self.uncertain is None else self.uncertain.params
+            self._run = self._advance(self._run, params, jnp.int32(steps))
             finite = jax.device_get(self._run.finite)
         raise_not_finite(finite, self.uncertain is None)
+
+    def set_members(self, uncertain: UncertaintySet) -> None:
+        """Goes on with other members; what the replay holds is computed anew for them. Nothing is compiled again.
+
+        Raises:
+          ValueError: there were none, there are more or fewer than before, or states were not kept.
+        """
+        if self.uncertain is None or self._run.states is None:
+            lacking = "an uncertainty set" if self.uncertain is None else "keep_states=True"
+            raise ValueError(f"The trainer was made without {lacking}, expected one whose members may change.")
+        if len(uncertain) != len(self.uncertain) or uncertain.names != self.uncertain.names:
+            raise ValueError(
+                f"uncertain has {len(uncertain)} members with the parameters {', '.join(uncertain.names)}, expected "
+                f"{len(self.uncertain)} with {', '.join(self.uncertain.names)}: the replay has room for so many."
+            )
+        with double():
+            self._run = jax.jit(lambda run, params: relabelled(self.settings, self.simulator, run, params))(
+                self._run, uncertain.params
+            )
+        self.uncertain = uncertain
 
     def collect(self) -> Record:
         """What happened since the last call."""

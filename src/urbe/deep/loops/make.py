@@ -27,6 +27,7 @@ def make_trainer(
     schedule: Schedule | None,
     seed: int,
     record_every: int,
+    keep_states: bool = False,
 ) -> Trainer:
     """The compiled loop for a simulator of ours, the host loop for a Gymnasium environment.
 
@@ -54,7 +55,7 @@ def make_trainer(
             f"uncertainty_set is of type {type(uncertain).__name__}, expected UncertaintySet for the simulator "
             f"{type(env).__name__}; members of other kinds are for Gymnasium environments."
         )
-    return CompiledTrainer(settings, env, uncertain, schedule, seed, record_every)
+    return CompiledTrainer(settings, env, uncertain, schedule, seed, record_every, keep_states)
 
 
 def require_set(env: Environment, uncertain: Uncertain | None) -> None:
