@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 
 from benchmarks.deep import SETTINGS, STRETCH, _urbe  # sets up JAX before it computes anything
-from urbe.deep.core import gram, last_layer, learner, networks, optimisers, replay, targets, tricks
+from urbe.deep.core import gram, last_layer, learner, networks, optimisers, targets, tricks
 from urbe.deep.loops import compiled
 
 KEPT = 0.03
@@ -39,12 +39,6 @@ def _condition(wanted: Any, body: Callable[[Any, Any], Any], carry: Any) -> Any:
     return jax.lax.cond(wanted.astype(jnp.int32) > 0, lambda now: body(jnp.int32(0), now), lambda now: now, carry)
 
 
-def _each_row(variance: Any, head: Any, action: Any, phi: Any) -> Any:
-    seen = last_layer.features(variance, phi)
-    counts = jax.vmap(lambda a, x: gram.inverse_count(head.gram, a, x))(action, seen)
-    return last_layer.residual_scale(variance, head)[action] * counts
-
-
 def _plain(**functions: Any) -> SimpleNamespace:
     return SimpleNamespace(**{**vars(tricks), **functions})
 
@@ -54,12 +48,11 @@ WITHOUT: dict[str, list[Patch]] = {
     "dense_columns: minibatches in columns": [(networks.Network, "training_values", _through_rows)],
     "dense_columns: a gradient of its own": [(networks, "tricks", _plain(dense_columns=_columns_by_jax))],
     "run_if: loops instead of conditions": [(tricks, "run_if", _condition)],
-    "written: places of a minibatch": [(replay, "tricks", _plain(written=lambda x: x))],
     "written: features of inverse counts": [(gram, "tricks", _plain(written=lambda x: x))],
     "in_turn: stale targets": [(targets, "tricks", _plain(in_turn=lambda mask, *_: mask))],
     "after: the action before the weights": [(learner, "tricks", _plain(after=lambda value, _: value))],
     "after: the gradient before the weights": [(optimisers, "tricks", _plain(after=lambda value, _: value))],
-    "local_variance: one visit by itself": [(last_layer, "local_variance", _each_row)],
+    "map_rows: one visit by itself": [(last_layer, "tricks", _plain(map_rows=lambda f, *rows: jax.vmap(f)(*rows)))],
 }
 """By trick: what stands in its place, as `(module, name, value)`."""
 

@@ -201,10 +201,7 @@ def local_variance(
 ) -> Float64[Array, " m"]:
     """nu = scale_a phi' Sigma_a phi for each row."""
     seen = features(variance, phi)
-    if len(action) == 1:  # as `absorb_visits` asks, so that the compiler sees that it is the same
-        counts = inverse_count(head.gram, action[0], seen[0])[None]
-    else:
-        counts = jax.vmap(lambda a, x: inverse_count(head.gram, a, x))(action, seen)
+    counts = tricks.map_rows(lambda a, x: inverse_count(head.gram, a, x), action, seen)
     return residual_scale(variance, head)[action] * counts
 
 

@@ -24,9 +24,14 @@ LARGE = 3e38
 
 
 def written(x: Array) -> Array:
-    """x, written to memory once: not computed again by each of its readers, and not read transposed by a product."""
+    """x, written to memory once: not computed again for each entry of a product, and not read transposed by it."""
     laid_out: Array = jax.lax.optimization_barrier(x)  # type: ignore[no-untyped-call]
     return laid_out
+
+
+def map_rows(function: Callable[..., Array], *rows: Array) -> Array:
+    """function of each row; one row alone is not batched, so that the compiler sees where its products recur."""
+    return function(*(each[0] for each in rows))[None] if len(rows[0]) == 1 else jax.vmap(function)(*rows)
 
 
 def run_if(wanted: Array, body: Callable[[Array, Carry], Carry], carry: Carry) -> Carry:
