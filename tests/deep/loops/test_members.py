@@ -96,11 +96,11 @@ def test_poles_of_other_lengths_are_whole_poles():
     for _ in range(30):
         env.unwrapped.state = rng.uniform(-1, 1, 4) * [2.5, 2, 0.22, 2]
         action = int(rng.integers(2))
-        outcomes = members.successors(env, np.zeros(4, np.float32), action)
+        led = members.successors(env, np.zeros(4, np.float32), action)
         for k, params in enumerate(ours, start=1):
             found = outcomes(np.float32(env.unwrapped.state), np.int32(action), params)
-            np.testing.assert_allclose(outcomes.obs[k], found.state, rtol=0, atol=2e-6)  # float32 against float64
-            assert outcomes.terminated[k, 0] == found.terminated[0]
+            np.testing.assert_allclose(led.obs[k], found.state, rtol=0, atol=2e-6)  # float32 against float64
+            assert led.terminated[k, 0] == found.terminated[0]
 
 
 @pytest.mark.parametrize(
