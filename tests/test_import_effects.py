@@ -17,7 +17,7 @@ jax.ffi.register_ffi_target = xla_client.register_custom_call_target = refuse
 before = dict(jax.config.values)
 import urbe
 names = [each.name for each in pkgutil.walk_packages(urbe.__path__, "urbe.")]
-assert "urbe.deep.host.conversation" in names and len(names) > 100
+assert "urbe.deep.loops.host.callback" in names and len(names) > 100
 for name in names:
     importlib.import_module(name)
     assert not xla_bridge.backends_are_initialized(), f"{name} has started a backend of JAX"

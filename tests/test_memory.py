@@ -11,7 +11,7 @@ import pytest
 import urbe
 from urbe import memory
 from urbe.cli.main import main
-from urbe.deep.replay import init_replay, replay_bytes
+from urbe.deep.core.replay import init_replay, replay_bytes
 from urbe.mdp.formats import read_mdp, write_mdp
 from urbe.planners.draws import drawn_rows
 from urbe.posteriors.sampling import dirichlet_draws
@@ -168,7 +168,7 @@ def peak(make):
 MEASURED = {
     "replay": """
 import jax
-from urbe.deep.replay import init_replay, replay_bytes
+from urbe.deep.core.replay import init_replay, replay_bytes
 jax.block_until_ready(init_replay(9, 300, 4, 2))
 print(peak(lambda: jax.block_until_ready(init_replay(15_000, 300, 4, 2))))
 """,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
+from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from urbe import checks
@@ -56,14 +57,22 @@ def override(config: T, assignments: Sequence[str]) -> T:
     >>> changed = override(Settings(), ["network.hidden=64,64", "copy.episodes=none", "copy.updates=500"])
     >>> changed.network.hidden, changed.copy.updates
     ((64, 64), 500)
+    >>> override(Settings(), ["nature=urbe.deep:Worst"]).nature
+    Worst()
     """
+    parts = _parts(config)
+    chosen = {name: text for name, _, text in (each.partition("=") for each in assignments) if name in parts}
+    if chosen:
+        config = replace(config, **{name: _part(name, text, parts[name]) for name, text in chosen.items()})  # type: ignore[type-var]
+        assignments = [each for each in assignments if each.partition("=")[0] not in chosen]
     known = dict(_fields(config))
     values = {}
     for assignment in assignments:
         name, equals, text = assignment.partition("=")
         if not equals or name not in known:
             told = checks.listing([f"{each}={show(field.value)}" for each, field in known.items()], len(known))
-            raise ValueError(f"--set {assignment} names no field, expected NAME=VALUE with one of: {told}.")
+            whole = f"; or NAME=MODULE:ATTRIBUTE with one of: {', '.join(parts)}" if parts else ""
+            raise ValueError(f"--set {assignment} names no field, expected NAME=VALUE with one of: {told}{whole}.")
         read, expected = known[name].reader
         try:
             values[name] = read(text)
@@ -78,6 +87,30 @@ def show(value: Any) -> str:
     if isinstance(value, tuple):
         return ",".join(map(show, value))
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
+def _parts(config: Any) -> dict[str, Any]:
+    """The fields whose type is a protocol, with it: what fits may come from any module."""
+    hints = get_type_hints(type(config))
+    return {each.name: hints[each.name] for each in fields(config) if getattr(hints[each.name], "_is_protocol", False)}
+
+
+def _part(name: str, text: str, protocol: Any) -> Any:
+    """The value or, without arguments, an instance of the class that `module:attribute` names."""
+    module, colon, path = text.partition(":")
+    expected = f"expected module:attribute, such as urbe.deep:Worst, of a {protocol.__name__}"
+    if not colon:
+        raise ValueError(f"--set {name}={text} names no module, {expected}.")
+    try:
+        found: Any = import_module(module)
+        for attribute in path.split("."):
+            found = getattr(found, attribute)
+        value = found() if isinstance(found, type) else found
+    except (ImportError, AttributeError, TypeError) as error:
+        raise ValueError(f"--set {name}={text} cannot be made ({type(error).__name__}: {error}), {expected}.") from None
+    if not isinstance(value, protocol) or not is_dataclass(value):
+        raise ValueError(f"--set {name}={text} is {value!r:.100}, {expected} and a frozen dataclass.")
+    return value
 
 
 class _Field(NamedTuple):

@@ -6,18 +6,16 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from fixtures import deep_parts
 from urbe import overrides
 from urbe.cli import main, train, worlds
 from urbe.cli.jax_setup import set_up_jax
 from urbe.cli.main import build_parser
-from urbe.deep import paper
+from urbe.deep import LastLayer, NotFinite, NoVariance, Worst, paper
 from urbe.deep.load import load
-from urbe.deep.natures import Worst
 from urbe.deep.presets import dqn_urbe
 from urbe.deep.settings import CopyEvery, Decay, Network, Settings
 from urbe.deep.train import train as train_agent
-from urbe.deep.trouble import NotFinite
-from urbe.deep.variances import LastLayer, NoVariance
 from urbe.runs.directory import RunDirectory, read_checkpoint, read_config, read_finished, saved_steps
 from urbe.runs.row_log import read_rows
 from urbe.simulators import CartPole, LogUniform, MarsRover, Normal, UncertaintySet, Uniform
@@ -302,6 +300,14 @@ def test_settings_change_by_name_and_type():
     assert overrides.override(found, ["clip_norm=none"]).clip_norm is None
 
 
+def test_a_part_of_another_module_reaches_the_agent_with_its_fields():
+    words = ("nature=fixtures.deep_parts:Median", "nature.above=1", "variance=fixtures.deep_parts:ByCount")
+    given = options("cartpole", "--agent", "robust-dqn", *POLES, *TINY[:-2], *words)
+    settings = train.make_agent(given).trainer.settings
+    assert settings.nature == deep_parts.Median(above=1)
+    assert settings.variance == deep_parts.ByCount()
+
+
 def test_what_is_shown_can_be_given_back():
     settings = Settings(variance=LastLayer(), network=Network((7, 9), (0.1, 3.0)))
     words = [f"{name}={overrides.show(value)}" for name, (_, value) in overrides._fields(settings)]
@@ -318,9 +324,10 @@ def test_what_is_shown_can_be_given_back():
         ("network.scale=a", "expected numbers with commas between"),
         ("huber=no", "expected a number or none"),
         ("copy.updates=1.5", "expected a whole number or none"),
-        ("nature=worst", "names no field"),
-        ("network=3", "names no field"),
+        ("nature=worst", "names no module, expected module:attribute"),
+        ("network=3", "names no module, expected module:attribute"),
         ("batch", "names no field"),
+        ("nurture=1", "names no field"),
         ("=3", "names no field"),
         ("copy.updates=5", "expected exactly one of episodes and updates"),
     ],

@@ -2,9 +2,12 @@
 
 from jaxtyping import install_import_hook
 
+import fixtures.array_types  # noqa: F401
+
 # before anything imports them; the others have no arrays, or protocols that cannot be asked about at run time
 ARRAYS = (
-    "adam", "episodes", "explore", "gram", "head", "learner", "loss", "meters",
-    "natures", "networks", "policy", "replay", "targets", "trouble",
+    "core.explore", "core.finite", "core.gram", "core.last_layer", "core.learner", "core.loss", "core.natures",
+    "core.networks", "core.optimisers", "core.replay", "core.schedules", "core.targets", "core.tricks",
+    "loops.meters", "policy",
 )  # fmt: skip
-install_import_hook([f"urbe.deep.{name}" for name in ARRAYS], "beartype.beartype")
+install_import_hook([f"urbe.deep.{name}" for name in ARRAYS], "fixtures.array_types.checked")

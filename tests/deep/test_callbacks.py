@@ -10,8 +10,8 @@ from urbe.deep.agent import Agent
 from urbe.deep.callbacks import Callback, Verdict
 from urbe.deep.evaluate import Evaluate
 from urbe.deep.history import LOG, History
-from urbe.deep.meters import PER_STEP, PER_UPDATE
-from urbe.deep.trainer import Record
+from urbe.deep.loops.meters import PER_STEP, PER_UPDATE
+from urbe.deep.loops.trainer import Record
 from urbe.runs.errors import CheckpointError
 from urbe.runs.tree import flatten
 

@@ -12,19 +12,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from urbe import simulators
-from urbe.deep import natures, variances
 from urbe.deep import settings as config
+from urbe.deep.core import last_layer, natures, variances
 from urbe.deep.describe import KNOWN, Unknown, build, describe
 from urbe.rng import stream
 from urbe.simulators import mars_rover, schedules
 
 
-@dataclass(frozen=True)
-class Own:
-    """A nature, or a simulator, of the user's own."""
+def _local():
+    @dataclass(frozen=True)
+    class Own:
+        """A nature, or a simulator, of the user's own, which no name leads to."""
 
-    def weights(self, values):
-        return values
+        def weights(self, values):
+            return values
+
+    return Own
+
+
+Own = _local()
 
 
 numbers = st.floats(allow_nan=False, allow_infinity=False, width=32)
@@ -67,7 +73,7 @@ KINDS = {
     "CVaR": made(natures.CVaR, level=st.floats(1e-3, 1.0)),
     "NoVariance": st.builds(variances.NoVariance),
     "LastLayer": st.builds(
-        variances.LastLayer, beta=st.floats(0, 9), mu=above_zero, hidden=units, raw_input=st.booleans(),
+        last_layer.LastLayer, beta=st.floats(0, 9), mu=above_zero, hidden=units, raw_input=st.booleans(),
         residual_decay=st.none() | st.floats(0.1, 0.999), forget=st.floats(0.1, 1.0), refresh_every=whole,
     ),
     "Network": st.builds(config.Network, units, st.lists(above_zero, min_size=1).map(tuple)),
@@ -189,6 +195,8 @@ def test_what_is_not_listed_is_not_described(value, told):
     [
         ({"kind": "os.system"}, "not known here"),
         ({"kind": "eval", "source": "1"}, "not known here"),
+        ({"kind": "os:system", "command": "false"}, "the methods of a part"),
+        ({"function": "os:system"}, "not known here"),
         ({"kind": "jnp"}, "not known here"),
         ({"kind": ["Adam"]}, "not known here"),
         ({}, "None"),

@@ -7,8 +7,8 @@ import pytest
 
 from urbe.deep.agent import Agent
 from urbe.deep.history import EPISODES, LOG, History
-from urbe.deep.meters import PER_STEP, PER_UPDATE
-from urbe.deep.trainer import Record
+from urbe.deep.loops.meters import PER_STEP, PER_UPDATE
+from urbe.deep.loops.trainer import Record
 from urbe.runs.errors import CheckpointError
 
 

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from oracles.paper_agent import as_lists, forward
-from urbe.deep.learner import init_learner
+from urbe.deep.core.last_layer import LastLayer
+from urbe.deep.core.learner import init_learner
+from urbe.deep.core.precision import double
+from urbe.deep.core.variances import NoVariance
 from urbe.deep.policy import Policy, act
-from urbe.deep.precision import double
 from urbe.deep.settings import Network, Settings
-from urbe.deep.variances import LastLayer, NoVariance
 
 HEAD = LastLayer(beta=3.0, hidden=(5,))
 SETTINGS = Settings(network=Network((8, 6), (2.0, 1.0, 0.5)), variance=HEAD, capacity=4, warm_up=1)

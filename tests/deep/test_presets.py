@@ -5,10 +5,11 @@ from types import SimpleNamespace
 import pytest
 
 from urbe.deep import presets
-from urbe.deep.natures import Average, CVaR, Soft, Worst
+from urbe.deep.core.last_layer import LastLayer, calibrated
+from urbe.deep.core.natures import Average, CVaR, Soft, Worst
+from urbe.deep.core.variances import NoVariance
 from urbe.deep.presets import dqn, dqn_ube, dqn_urbe, robust_dqn, soft_robust_dqn
 from urbe.deep.settings import Settings
-from urbe.deep.variances import LastLayer, NoVariance, calibrated
 from urbe.simulators import CartPole, Constant, UncertaintySet
 
 POLE = CartPole()

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from urbe import simulators
-from urbe.deep import natures, variances
 from urbe.deep import settings as config
 from urbe.deep.compilation import cache_compilation
-from urbe.deep.host.member_envs import EnvMembers
+from urbe.deep.core import last_layer, natures
 from urbe.deep.load import load
+from urbe.deep.loops.members.copies import EnvMembers
 from urbe.deep.presets import dqn, dqn_urbe
 from urbe.runs.errors import CheckpointError
 from urbe.runs.tensors import load_tensors
@@ -47,12 +47,18 @@ class OwnPole:
         return state if self.size == len(state) else state[: self.size]
 
 
-@dataclass(frozen=True)
-class OwnNature:
-    """A nature of the user's own."""
+def _local():
+    @dataclass(frozen=True)
+    class OwnNature:
+        """A nature of the user's own, which no name leads to."""
 
-    def weights(self, values):
-        return natures.Worst().weights(values)
+        def weights(self, values):
+            return natures.Worst().weights(values)
+
+    return OwnNature
+
+
+OwnNature = _local()
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +91,7 @@ def rover():
     schedule = simulators.Redrawn(MarsRover().nominal(), {"failure": law})
     uncertain = UncertaintySet.samples(MarsRover(), 1, count=3, failure=simulators.Uniform(0.0, 0.3))
     changes = {
-        "variance": variances.calibrated(hidden=(8,)),
+        "variance": last_layer.calibrated(hidden=(8,)),
         "clip_norm": 0.5,
         "decay": config.Decay(0.1, 200, cosine=True),
         "copy": config.CopyEvery(updates=2, tau=0.1),

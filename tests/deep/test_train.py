@@ -14,12 +14,12 @@ import pytest
 from oracles.event_files import shown
 from urbe.deep import tensorboard
 from urbe.deep.compilation import cache_compilation, default_folder
+from urbe.deep.core.finite import NotFinite
 from urbe.deep.history import EPISODES, LOG
 from urbe.deep.load import load
 from urbe.deep.presets import dqn, dqn_urbe
 from urbe.deep.settings import Network
 from urbe.deep.train import train
-from urbe.deep.trouble import NotFinite
 from urbe.runs import tensors as tensors_module
 from urbe.runs.directory import RunDirectory, read_finished, saved_steps
 from urbe.runs.errors import CheckpointError

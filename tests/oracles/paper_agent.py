@@ -8,8 +8,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from urbe.deep.natures import Average, CVaR, Soft, Worst
-from urbe.deep.variances import LastLayer
+from urbe.deep import Average, CVaR, LastLayer, Soft, Worst
 
 
 def as_lists(layers):
@@ -79,7 +78,7 @@ def mixture(nature, values):
 
 
 class PaperAgent:
-    """What `urbe.deep.learner` should do.
+    """What `urbe.deep.core.learner` should do.
 
     Args:
       settings: what kind of agent it is.

@@ -103,8 +103,8 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Trains; returns the exit code."""
     set_up_jax()
+    from urbe.deep import NotFinite
     from urbe.deep.train import train
-    from urbe.deep.trouble import NotFinite
     from urbe.runs.directory import saved_steps
 
     callbacks = evaluation(options)
@@ -186,21 +186,36 @@ def make_agent(options: argparse.Namespace) -> Any:
     env, members, settings = parts(options)
     given = () if members is None else (members,)
     with memory.advising("Use a smaller replay, --set capacity=N, or fewer members."):
-        return makers[options.agent](env, *given, seed=options.seed, settings=settings, log_every=options.log_every)
+        return makers[options.agent](
+            env,
+            *given,
+            seed=options.seed,
+            settings=settings,
+            log_every=options.log_every,
+            **_parts_set(options, settings),
+        )
+
+
+def _parts_set(options: argparse.Namespace, settings: Any) -> dict[str, Any]:
+    """Nature and variance where `--set` names them, which the agent's own would otherwise replace."""
+    return {
+        name: getattr(settings, name)
+        for name in ("nature", "variance")
+        if any(s.startswith(f"{name}=") for s in options.set)
+    }
 
 
 def parts(options: argparse.Namespace) -> tuple[Any, Any, Any]:
     """Environment, uncertainty set (None for agents without) and settings."""
-    from urbe.deep import paper
+    from urbe.deep import LastLayer, NoVariance, paper
     from urbe.deep.settings import Settings
-    from urbe.deep.variances import LastLayer, NoVariance
 
     published = {"cartpole": paper.CARTPOLE, "mars-rover": paper.MARS_ROVER}
     env = worlds.world(options.env, options.paper)
     settings = published[options.env] if options.paper else Settings()
     if options.agent not in EXPLORING:
         settings = replace(settings, variance=NoVariance())
-    elif not isinstance(settings.variance, LastLayer):
+    elif settings.variance == NoVariance():
         settings = replace(settings, variance=LastLayer())
     settings = overrides.override(settings, options.set)
     if options.agent in ROBUST:

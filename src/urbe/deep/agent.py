@@ -1,4 +1,4 @@
-"""The agent a user holds: it learns, acts, and can be saved at any moment."""
+"""The agent a user holds: it learns, acts, and can be saved at any recorded."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import numpy as np
 
 from urbe import checks
 from urbe.deep.callbacks import AnyCallback, watchers
-from urbe.deep.compiled_trainer import CompiledTrainer
-from urbe.deep.describe import describe_or_why
-from urbe.deep.explore import epsilon_at
+from urbe.deep.core.schedules import epsilon_at
+from urbe.deep.describe import describe_or_why, describe_world
 from urbe.deep.history import History
-from urbe.deep.moments import moments
+from urbe.deep.loops.compiled_trainer import CompiledTrainer
+from urbe.deep.loops.trainer import Trainer
 from urbe.deep.policy import Policy
-from urbe.deep.trainer import Trainer
+from urbe.deep.recording import learn_and_record
 from urbe.runs.errors import CheckpointError
 from urbe.runs.tensors import save_tensors
 from urbe.runs.tree import flatten, unflatten
 from urbe.simulators import Simulator
 
-VERSION = 2
+VERSION = 3
 """Of what `Agent.about` and `Agent.tensors` mean; `urbe.deep.upgrade` reads the ones before."""
 
 
@@ -83,10 +83,10 @@ class Agent:
             each.describe(self)  # what cannot be measured is said at once
         self.stopped = watched.stop(self)
         with learning(self, end if self.stopped is None else self.step, shown=progress) as show:
-            for moment in moments(self, end, watched.measuring) if self.stopped is None else ():
-                watched.give(*moment.rows())
-                show(moment.rows())
-                self.stopped = moment.stop
+            for recorded in learn_and_record(self, end, watched.measuring) if self.stopped is None else ():
+                watched.give(*recorded.rows())
+                show(recorded.rows())
+                self.stopped = recorded.stop
         return self
 
     def predict(self, observation: Any, *, deterministic: bool = True, rng: np.random.Generator | None = None) -> Any:
@@ -106,9 +106,11 @@ class Agent:
           ValueError: the observation is not one of the environment's; or `rng` is missing, or given for nothing.
         """
         if deterministic is (rng is not None):
-            told = "given, but acting is deterministic" if deterministic else "missing, but acting is not deterministic"
+            problem = (
+                "given, but acting is deterministic" if deterministic else "missing, but acting is not deterministic"
+            )
             raise ValueError(
-                f"rng is {told}; expected predict(observation) to act greedily, or predict(observation, "
+                f"rng is {problem}; expected predict(observation) to act greedily, or predict(observation, "
                 "deterministic=False, rng=numpy.random.default_rng(seed)) to act as in training."
             )
         spaces = self.trainer.spaces
@@ -128,7 +130,7 @@ class Agent:
             "seed": self.seed,
             "log_every": self.log_every,
             "settings": describe_or_why("settings", self.trainer.settings),
-            "world": self.trainer.describe(),
+            "world": describe_world(self.trainer.describe()),
         }
 
     def saved_about(self) -> dict[str, Any]:

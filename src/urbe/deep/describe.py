@@ -1,7 +1,7 @@
 """Agents in plain data: settings, simulators, sets and schedules as JSON has them, and back.
 
-Only what is listed in `KNOWN` is ever built from a file, from its own fields: no name in a file is imported and no code
-in it runs.
+Only what is listed in `KNOWN` is ever built from a file, and parts of settings that modules of others define, if they
+are imported already; each from its own fields. No name in a file is imported and no code in it runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from urbe import simulators
-from urbe.deep import natures, settings, variances
+from urbe.deep.core import last_layer, natures, networks, optimisers, settings, variances
+from urbe.deep.settings import named_part, part_name
 from urbe.simulators import mars_rover, schedules
 
 _CLASSES = (
@@ -25,11 +26,11 @@ _CLASSES = (
     natures.Soft,
     natures.CVaR,
     variances.NoVariance,
-    variances.LastLayer,
-    settings.Network,
+    last_layer.LastLayer,
+    networks.Network,
     settings.Epsilon,
     settings.CopyEvery,
-    settings.Adam,
+    optimisers.Adam,
     settings.Decay,
     settings.Settings,
     simulators.Acrobot,
@@ -114,8 +115,15 @@ def describe_or_why(name: str, value: Any) -> Any:
         return {"why": str(error)}
 
 
+def describe_world(world: Mapping[str, Any]) -> dict[str, Any]:
+    """What a trainer says of the environment it acts in, with its simulator and schedule in plain data."""
+    return {
+        name: describe_or_why(name, part) if name in ("simulator", "schedule") else part for name, part in world.items()
+    }
+
+
 def build(name: str, data: Any) -> Any:
-    """What `describe` told of.
+    """The value that `describe` described.
 
     Raises:
       ValueError: a kind is not known here, or its fields are not as they should be.
@@ -140,10 +148,10 @@ def build(name: str, data: Any) -> Any:
         ) from None
 
 
-def _number(name: str, told: object) -> float:
-    if not isinstance(told, str) or told not in _NUMBERS:
-        raise ValueError(f"{name} is the number {told!r}, expected one of {', '.join(_NUMBERS)}.")
-    return _NUMBERS[told]
+def _number(name: str, text: object) -> float:
+    if not isinstance(text, str) or text not in _NUMBERS:
+        raise ValueError(f"{name} is the number {text!r}, expected one of {', '.join(_NUMBERS)}.")
+    return _NUMBERS[text]
 
 
 def _items(name: str, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,17 +166,22 @@ def _is_named_tuple(value: Any) -> bool:
 
 
 def _known(name: str, kind: Any) -> dict[str, Any]:
-    told = getattr(kind, "__name__", repr(kind))
-    if KNOWN.get(told) is not kind:
+    kind_name = getattr(kind, "__name__", repr(kind))
+    if KNOWN.get(kind_name) is kind:
+        return {"kind": kind_name}
+    part = part_name(kind) if isinstance(kind, type) else None
+    if part is None:
         raise Unknown(
-            f"{name} is of the kind {told}, which is not one of urbe's own and cannot be described in a file; give it "
-            "again when loading."
+            f"{name} is of the kind {kind_name}, which is not one of urbe's own and cannot be described in a file; "
+            "give it again when loading."
         )
-    return {"kind": told}
+    return {"kind": part}
 
 
-def _lookup(name: str, told: object, among: tuple[Any, ...]) -> Any:
+def _lookup(name: str, kind_name: object, among: tuple[Any, ...]) -> Any:
+    if isinstance(kind_name, str) and ":" in kind_name and among is _CLASSES:
+        return named_part(name, kind_name)
     for known in among:
-        if known.__name__ == told:
+        if known.__name__ == kind_name:
             return known
-    raise ValueError(f"{name} is of the kind {told!r}, which is not known here; read it with a newer urbe.")
+    raise ValueError(f"{name} is of the kind {kind_name!r}, which is not known here; read it with a newer urbe.")

@@ -144,12 +144,14 @@ class Evaluate:
         if self.stop_at is None or values.max() < self.stop_at:
             return None
         at = int((values >= self.stop_at).argmax())
-        told = f"The {self.by} return of {self.name} was {values[at]:.6g} at step {int(steps[at])}"
-        return f"{told}, and stop_at is {self.stop_at:g}."
+        reason = f"The {self.by} return of {self.name} was {values[at]:.6g} at step {int(steps[at])}"
+        return f"{reason}, and stop_at is {self.stop_at:g}."
 
     def _exhausted(self, values: np.ndarray, steps: np.ndarray, best: int) -> str | None:
         since = len(values) - 1 - best
         if self.patience is None or since < self.patience:
             return None
-        told = f"The {self.by} return of {self.name} has not exceeded the {values[best]:.6g} of step {int(steps[best])}"
-        return f"{told} in {since} evaluations, and patience is {self.patience}."
+        reason = (
+            f"The {self.by} return of {self.name} has not exceeded the {values[best]:.6g} of step {int(steps[best])}"
+        )
+        return f"{reason} in {since} evaluations, and patience is {self.patience}."

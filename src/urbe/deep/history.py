@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from urbe.deep.meters import PER_STEP, PER_UPDATE
-from urbe.deep.trainer import Trainer
+from urbe.deep.loops.meters import PER_STEP, PER_UPDATE
+from urbe.deep.loops.trainer import Trainer
 from urbe.runs.errors import CheckpointError
 
 LOG = ("step", "updates", "episodes", "mean_return", "mean_length", *PER_UPDATE, *PER_STEP)
@@ -100,8 +100,8 @@ class History:
 
     def state(self) -> dict[str, Any]:
         """All tables."""
-        told = {_MEASURED: self.measured} if self._measured else {}
-        return {"log": self.log, "episodes": self.episodes, **told}
+        measured = {_MEASURED: self.measured} if self._measured else {}
+        return {"log": self.log, "episodes": self.episodes, **measured}
 
     @staticmethod
     def of(tables: Mapping[str, np.ndarray], source: str | os.PathLike[str]) -> History:

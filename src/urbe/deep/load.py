@@ -1,8 +1,8 @@
 """Agents from what was saved of them: they go on bit for bit.
 
-A file names kinds that `urbe.deep.describe` lists, and gives their fields; nothing else is built, nothing is imported
-and no code in it runs. What cannot be described (a simulator, a schedule or a nature of your own, a Gymnasium
-environment) is given again.
+A file names kinds that `urbe.deep.describe` lists, or parts of settings from modules that this process has imported,
+and gives their fields; nothing else is built, nothing is imported and no code in a file runs. What cannot be described
+(a simulator or a schedule of your own, a Gymnasium environment) is given again.
 """
 
 from __future__ import annotations
@@ -20,19 +20,18 @@ import numpy as np
 
 from urbe import checks
 from urbe.deep.agent import VERSION, Agent
-from urbe.deep.compiled import init_run
-from urbe.deep.compiled_trainer import CompiledTrainer
+from urbe.deep.core.keys import key_data, root_key
+from urbe.deep.core.learner import Learner, init_learner
+from urbe.deep.core.precision import double
+from urbe.deep.core.settings import Settings
 from urbe.deep.describe import build
-from urbe.deep.frozen_trainer import FrozenTrainer
-from urbe.deep.host.env import Observations
-from urbe.deep.keys import key_data, root_key
-from urbe.deep.learner import Learner, init_learner
-from urbe.deep.precision import double
-from urbe.deep.settings import Settings
-from urbe.deep.spaces import Spaces
-from urbe.deep.trainer import Trainer
-from urbe.deep.upgrade import upgraded
-from urbe.deep.world import Uncertain, World, make_trainer
+from urbe.deep.loops.compiled import init_run
+from urbe.deep.loops.compiled_trainer import CompiledTrainer
+from urbe.deep.loops.envs.rows import Observations
+from urbe.deep.loops.make import Environment, Uncertain, make_trainer
+from urbe.deep.loops.spaces import Spaces
+from urbe.deep.loops.trainer import FrozenTrainer, Trainer
+from urbe.deep.upgrade import renamed, upgraded
 from urbe.runs.directory import CONFIG, LogDamaged, read_checkpoint
 from urbe.runs.errors import CheckpointError
 from urbe.runs.row_log import difference
@@ -51,7 +50,7 @@ _PARTS = {"agent": str, "seed": int, "log_every": int, "settings": dict, "world"
 def load(
     path: Path_,
     *,
-    env: World | None = None,
+    env: Environment | None = None,
     uncertainty_set: Uncertain | None = None,
     schedule: Schedule | None = None,
     settings: Settings | None = None,
@@ -159,7 +158,7 @@ def _read(path: Path_) -> Saved:
     spaces = about.get("spaces")  # there are none in files of urbe 0.1
     if spaces is not None and type(spaces) is not dict:
         raise CheckpointError(path, f"has the spaces {spaces!r:.100}, expected one of type dict.")
-    about = upgraded(about)
+    tensors, about = renamed(about, tensors), upgraded(about)
     return Saved(path, tensors, spaces, *(about[part] for part in _PARTS))
 
 
@@ -183,11 +182,12 @@ def _described(saved: Saved, settings: Settings) -> Trainer:
     with _refused(saved.path, "a simulator"):
         simulator = build("simulator", saved.world["simulator"])
         schedule = build("schedule", saved.world["schedule"])
-        uncertain = _told_set(simulator, saved.world["uncertain"])
+        uncertain = _described_set(simulator, saved.world["uncertain"])
         # shapes first: nothing is made before the arrays, which are there, agree to its size
-        shapes = _shapes(simulator, uncertain, settings, schedule, saved)
+        keep_states = _keeps_states(saved)
+        shapes = _shapes(simulator, uncertain, settings, schedule, saved, keep_states)
         unflatten(_named(saved, "trainer/"), {"trainer": shapes}, saved.path)
-        return CompiledTrainer(settings, simulator, uncertain, schedule, saved.seed, saved.log_every)
+        return CompiledTrainer(settings, simulator, uncertain, schedule, saved.seed, saved.log_every, keep_states)
 
 
 def _frozen(saved: Saved, settings: Settings) -> Trainer:
@@ -209,10 +209,10 @@ def _given(
     """With the environment that was given, if it fits."""
     found = "gymnasium" if isinstance(env, (gymnasium.Env, gymnasium.vector.VectorEnv)) else "simulator"
     if found != saved.world["kind"]:
-        told = {"gymnasium": "a Gymnasium environment", "simulator": "a simulator", "none": "none"}
+        words = {"gymnasium": "a Gymnasium environment", "simulator": "a simulator", "none": "none"}
         raise ValueError(
-            f"env is {told[found]}, expected {told[saved.world['kind']]}, as the agent in {os.fspath(saved.path)} was "
-            "saved with."
+            f"env is {words[found]}, expected {words[saved.world['kind']]}, as the agent in {os.fspath(saved.path)} "
+            "was saved with."
         )
     if found == "gymnasium" and uncertain is None and _sizes(saved).members > 1:
         raise ValueError(
@@ -221,22 +221,34 @@ def _given(
         )
     if found == "simulator":  # looked at before anything is compiled
         if uncertain is None:
-            uncertain = _told_set(env, saved.world.get("uncertain"))
-        shapes = _shapes(env, uncertain, settings, schedule, saved)
-        _require_fit(_sizes(saved), _sizes_of(shapes.learner), saved.path)
-        return make_trainer(env, uncertain, settings, schedule, saved.seed, saved.log_every)
+            uncertain = _described_set(env, saved.world.get("uncertain"))
+        keep_states = _keeps_states(saved)
+        shapes = _shapes(env, uncertain, settings, schedule, saved, keep_states)
+        _require_fit(_sizes(saved), _sizes_of(settings, shapes.learner), saved.path)
+        return make_trainer(env, uncertain, settings, schedule, saved.seed, saved.log_every, keep_states)
     trainer = make_trainer(env, uncertain, settings, schedule, saved.seed, saved.log_every)
-    _require_fit(_sizes(saved), _sizes_of(trainer.learner), saved.path)
+    _require_fit(_sizes(saved), _sizes_of(settings, trainer.learner), saved.path)
     return trainer
 
 
-def _shapes(simulator: Simulator, uncertain: Any, settings: Settings, schedule: Schedule | None, saved: Saved) -> Any:
+def _keeps_states(saved: Saved) -> bool:
+    return any(name.startswith("trainer/states") for name in saved.tensors)
+
+
+def _shapes(
+    simulator: Simulator,
+    uncertain: Any,
+    settings: Settings,
+    schedule: Schedule | None,
+    saved: Saved,
+    keep_states: bool = False,
+) -> Any:
     """Of everything a run on a simulator has, with keys in plain words; nothing is computed."""
     params = None if uncertain is None else uncertain.params
     changing = Constant(simulator.nominal()) if schedule is None else schedule
 
     def begin(key: jax.Array) -> Any:
-        return key_data(init_run(settings, simulator, params, changing, key, saved.log_every))
+        return key_data(init_run(settings, simulator, params, changing, key, saved.log_every, keep_states))
 
     with double():
         return jax.eval_shape(begin, root_key(saved.seed))
@@ -258,8 +270,8 @@ def _require_fit(then: Sizes, now: Sizes, path: Path_) -> None:
             )
 
 
-def _told_set(simulator: Simulator, told: Mapping[str, Any] | None) -> UncertaintySet | None:
-    return None if told is None else UncertaintySet.from_description(simulator, told)
+def _described_set(simulator: Simulator, description: Mapping[str, Any] | None) -> UncertaintySet | None:
+    return None if description is None else UncertaintySet.from_description(simulator, description)
 
 
 def _named(saved: Saved, start: str) -> dict[str, np.ndarray]:
@@ -269,16 +281,19 @@ def _named(saved: Saved, start: str) -> dict[str, np.ndarray]:
 def _sizes(saved: Saved) -> Sizes:
     """As the tensors have them."""
     with _refused(saved.path, "an agent"):
-        depth = sum(name.startswith(f"{LEARNER}q/") and name.endswith("/bias") for name in saved.tensors)
-        obs_size, _ = saved.tensors[f"{LEARNER}q/0/weight"].shape
-        (n_actions,) = saved.tensors[f"{LEARNER}q/{depth - 1}/bias"].shape
+        _, obs_size = saved.tensors[f"{LEARNER}replay/obs"].shape
         _, members, outcomes = saved.tensors[f"{LEARNER}replay/successors/weight"].shape
+        if saved.spaces is None:  # files of urbe 0.1, whose networks were all of layers
+            depth = sum(name.startswith(f"{LEARNER}q/") and name.endswith("/bias") for name in saved.tensors)
+            (n_actions,) = saved.tensors[f"{LEARNER}q/{depth - 1}/bias"].shape
+        else:
+            n_actions = checks.whole_number("n_actions", saved.spaces["n_actions"], 1)
     return Sizes(obs_size, n_actions, members, outcomes)
 
 
-def _sizes_of(learner: Learner) -> Sizes:
+def _sizes_of(settings: Settings, learner: Learner) -> Sizes:
     _, members, outcomes = learner.replay.successors.weight.shape
-    return Sizes(learner.q[0].weight.shape[0], learner.q[-1].bias.shape[0], members, outcomes)
+    return Sizes(*settings.network.sizes(learner.q), members, outcomes)
 
 
 @contextmanager

@@ -8,8 +8,8 @@ rates are constant: the paper mentions neither, and its listing takes plain grad
 
 from __future__ import annotations
 
+from urbe.deep.core.last_layer import LastLayer
 from urbe.deep.settings import CopyEvery, Epsilon, Network, Settings
-from urbe.deep.variances import LastLayer
 from urbe.simulators import CartPole, CartPoleParams, MarsRover, Normal, UncertaintySet, Uniform
 
 CARTPOLE_EPISODES, CARTPOLE_CHANGING_EPISODES, MARS_ROVER_EPISODES, TEST_EPISODES = 4_000, 5_000, 3_000, 200

@@ -13,19 +13,15 @@ from jaxtyping import Array, Float, Int32
 from numpy.typing import ArrayLike
 
 from urbe import checks
-from urbe.deep.explore import noisy_values
-from urbe.deep.head import head_input
-from urbe.deep.learner import Learner
-from urbe.deep.networks import Layers, head_values, hidden, output, scaled
-from urbe.deep.settings import Settings
-from urbe.deep.variances import LastLayer
+from urbe.deep.core.learner import Learner
+from urbe.deep.core.settings import Settings
 
 
 class Weights(NamedTuple):
     """All that acting needs; a pytree, to be handed to compiled functions."""
 
-    q: Layers
-    head: Layers | None
+    q: Any
+    head: Any  # None where acting is never perturbed
 
 
 class Values(NamedTuple):
@@ -37,7 +33,7 @@ class Values(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """How weights become actions, as a value that compiled functions can be told apart by; see `act`."""
+    """How weights become actions, as a value that compiled functions are cached by; see `act`."""
 
     settings: Settings
 
@@ -62,7 +58,7 @@ class Policy:
     @staticmethod
     def of(settings: Settings, learner: Learner) -> Policy:
         """By what a learner knows now."""
-        return Policy(settings, Weights(learner.q, None if learner.head is None else learner.head.layers))
+        return Policy(settings, Weights(learner.q, settings.variance.acting(learner.head)))
 
     @property
     def rule(self) -> Rule:
@@ -92,12 +88,12 @@ class Policy:
     @property
     def n_actions(self) -> int:
         """How many actions there are."""
-        return int(self.weights.q[-1].bias.shape[0])
+        return self.settings.network.sizes(self.weights.q)[1]
 
     @property
     def obs_size(self) -> int:
         """D, the length of an observation."""
-        return int(self.weights.q[0].weight.shape[0])
+        return self.settings.network.sizes(self.weights.q)[0]
 
     def _rows(self, obs: ArrayLike) -> tuple[np.ndarray, bool]:
         array, size = np.asarray(obs, np.float32), self.obs_size
@@ -105,18 +101,18 @@ class Policy:
             raise ValueError(f"obs has shape {array.shape}, expected ({size},) or (B, {size}).")
         if not np.isfinite(array).all():
             where = checks.index_text("obs", np.argwhere(~np.isfinite(array))[0])
-            raise ValueError(f"{where} is not finite, expected a number: no action can be told from it.")
+            raise ValueError(f"{where} is not finite, expected a number: no action follows from it.")
         return np.atleast_2d(array), array.ndim == 1
 
 
 def act(
     settings: Settings, weights: Weights, obs: Float[Array, "B D"], noise: Float[Array, "B A"] | None
 ) -> Int32[Array, " B"]:
-    """argmax_a Q(s, a) + beta noise_a sqrt(max(w(s, a), 0)), traceable; noise 0 or None is the greedy policy."""
-    phi = hidden(weights.q, scaled(settings.network, obs))
-    q = output(weights.q, phi)
-    if noise is not None and weights.head is not None and isinstance(settings.variance, LastLayer):
-        q, _ = noisy_values(settings, settings.variance, weights.head, noise, obs, phi, q)
+    """argmax_a of the values that the variance perturbs by the noise, traceable; noise 0 or None is greedy."""
+    phi = settings.network.features(weights.q, obs)
+    q = settings.network.values(weights.q, phi)
+    if noise is not None and weights.head is not None:
+        q, _ = settings.variance.perturbed(settings, weights.head, noise, obs, phi, q)
     return q.argmax(axis=-1).astype(jnp.int32)
 
 
@@ -125,8 +121,6 @@ _act = partial(jax.jit, static_argnums=0)(act)
 
 @partial(jax.jit, static_argnums=0)
 def _values(settings: Settings, weights: Weights, obs: Float[Array, "B D"]) -> tuple[Array, Array | None]:
-    phi = hidden(weights.q, scaled(settings.network, obs))
-    w = None
-    if weights.head is not None and isinstance(settings.variance, LastLayer):
-        w = head_values(settings.variance, weights.head, head_input(settings, settings.variance, obs, phi))
-    return output(weights.q, phi), w
+    phi = settings.network.features(weights.q, obs)
+    w = None if weights.head is None else settings.variance.variances(settings, weights.head, obs, phi)
+    return settings.network.values(weights.q, phi), w

@@ -14,10 +14,11 @@ from typing import Any
 
 from urbe import checks
 from urbe.deep.agent import Agent
-from urbe.deep.natures import Average, Nature, Soft, Worst
-from urbe.deep.settings import Settings
-from urbe.deep.variances import LastLayer, NoVariance, Variance
-from urbe.deep.world import Uncertain, World, make_trainer, require_set
+from urbe.deep.core.last_layer import LastLayer
+from urbe.deep.core.natures import Average, Nature, Soft, Worst
+from urbe.deep.core.settings import Settings
+from urbe.deep.core.variances import NoVariance, Variance
+from urbe.deep.loops.make import Environment, Uncertain, make_trainer, require_set
 from urbe.simulators import Schedule
 
 DEFAULT = Settings()
@@ -25,7 +26,7 @@ LOG_EVERY = 1_000
 
 
 def dqn(
-    env: World,
+    env: Environment,
     *,
     seed: int,
     settings: Settings = DEFAULT,
@@ -52,7 +53,7 @@ def dqn(
 
 
 def robust_dqn(
-    env: World,
+    env: Environment,
     uncertainty_set: Uncertain,
     *,
     seed: int,
@@ -74,7 +75,7 @@ def robust_dqn(
 
 
 def soft_robust_dqn(
-    env: World,
+    env: Environment,
     uncertainty_set: Uncertain,
     shares: Sequence[float] | None = None,
     *,
@@ -105,7 +106,7 @@ def soft_robust_dqn(
 
 
 def dqn_ube(
-    env: World,
+    env: Environment,
     *,
     seed: int,
     settings: Settings = DEFAULT,
@@ -118,7 +119,7 @@ def dqn_ube(
 
 
 def dqn_urbe(
-    env: World,
+    env: Environment,
     uncertainty_set: Uncertain,
     *,
     seed: int,
@@ -129,7 +130,7 @@ def dqn_urbe(
 ) -> Agent:
     """DQN-URBE [Derman2019]: robust targets, and exploration by the variance of robust Q-values.
 
-    All arguments as for `robust_dqn`. `variance=calibrated()` gives the noise a scale, see `urbe.deep.variances`.
+    All arguments as for `robust_dqn`. `variance=calibrated()` gives the noise a scale, see `urbe.deep.calibrated`.
 
     >>> from urbe.simulators import CartPole, UncertaintySet
     >>> poles = UncertaintySet.grid(CartPole(), half_length=(0.25, 1.0))
@@ -143,14 +144,14 @@ def dqn_urbe(
     )
 
 
-def _head(settings: Settings) -> LastLayer:
+def _head(settings: Settings) -> Variance:
     """The head of the settings, or the published one where they have none."""
-    return settings.variance if isinstance(settings.variance, LastLayer) else LastLayer()
+    return LastLayer() if settings.variance == NoVariance() else settings.variance
 
 
 def _agent(
     name: str,
-    env: World,
+    env: Environment,
     uncertain: Uncertain | None,
     nature: Nature,
     variance: Variance,
@@ -160,5 +161,6 @@ def _agent(
     log_every: int,
     changes: dict[str, Any],
 ) -> Agent:
-    chosen = replace(settings, **({"nature": nature, "variance": variance} | changes))
+    parts: dict[str, Any] = {"nature": nature, "variance": variance}
+    chosen = replace(settings, **(parts | changes))
     return Agent(name, make_trainer(env, uncertain, chosen, schedule, seed, log_every), seed, log_every)

@@ -18,7 +18,7 @@ import numpy as np
 
 from urbe.deep.callbacks import Row
 from urbe.deep.history import History
-from urbe.deep.moments import Moment
+from urbe.deep.recording import Recorded
 
 _MISSING = "TensorBoard output needs tensorboardX; install it with `pip install 'urbe[tensorboard]'`."
 
@@ -52,14 +52,14 @@ class Events:
             for i in np.flatnonzero(table["step"] > done):
                 self._row(name, {column: float(values[i]) for column, values in table.items()})
 
-    def write(self, moment: Moment) -> None:
+    def write(self, recorded: Recorded) -> None:
         """Adds what was recorded at a step: a row of the log, its episodes, and what callbacks measured."""
-        columns = {name: column.tolist() for name, column in (moment.episodes or {"step": np.zeros(0)}).items()}
+        columns = {name: column.tolist() for name, column in (recorded.episodes or {"step": np.zeros(0)}).items()}
         for i, step in enumerate(columns.pop("step")):
             self._scalars(step, {f"episode/{name}": column[i] for name, column in columns.items()})
-        if moment.row is not None:
-            self._row("train", moment.row)
-        for name, row in moment.measured.items():
+        if recorded.row is not None:
+            self._row("train", recorded.row)
+        for name, row in recorded.measured.items():
             self._row(name, row)
 
     def sync(self) -> None:

@@ -1,4 +1,4 @@
-"""Training in a folder: killed at any moment and started again, a run ends with the bytes of one that never stopped.
+"""Training in a folder: killed at any recorded and started again, a run ends with the bytes of one that never stopped.
 
     log.csv         a row per `log_every` steps, columns `urbe.deep.history.LOG`
     episodes.csv    a row per episode, columns `urbe.deep.history.EPISODES`
@@ -21,10 +21,10 @@ from urbe import checks
 from urbe.deep.agent import Agent
 from urbe.deep.best import keep_best, settle_best
 from urbe.deep.callbacks import AnyCallback, watchers
-from urbe.deep.moments import Moment, moments
 from urbe.deep.progress import learning
+from urbe.deep.recording import Recorded, learn_and_record
 from urbe.deep.tensorboard import Events
-from urbe.deep.upgrade import as_begun
+from urbe.deep.upgrade import as_begun, renamed
 from urbe.runs.directory import RunDirectory
 from urbe.runs.row_log import RowLog
 
@@ -93,7 +93,7 @@ def train(
     with RunDirectory(folder, config, keep=keep) as run:
         newest = run.latest()
         if newest is not None:
-            agent.load_tensors(newest.tensors, run.path)
+            agent.load_tensors(renamed(newest.about, newest.tensors), run.path)
             watchers(callbacks, agent)  # the tables of the history that was loaded
         logs = _open_logs(run, agent, new=newest is None)
         saved = None if newest is None else agent.step
@@ -116,14 +116,14 @@ def train(
         ):
             while agent.step < end and agent.stopped is None:
                 until = min((agent.step // checkpoint_every + 1) * checkpoint_every, end)
-                for moment in moments(agent, until, watched.measuring):
-                    _write(moment, logs)
+                for recorded in learn_and_record(agent, until, watched.measuring):
+                    _write(recorded, logs)
                     if events is not None:
-                        events.write(moment)
-                    watched.give(*moment.rows())
-                    show(moment.rows())
-                    agent.stopped = moment.stop
-                    for best in moment.best:
+                        events.write(recorded)
+                    watched.give(*recorded.rows())
+                    show(recorded.rows())
+                    agent.stopped = recorded.stop
+                    for best in recorded.best:
                         save(events)  # before the copy: a run that is resumed here knows of it, and makes it again
                         keep_best(agent, run.path, best)
                 save(events)
@@ -144,11 +144,11 @@ def _open_logs(run: RunDirectory, agent: Agent, *, new: bool) -> dict[str, RowLo
     return logs
 
 
-def _write(moment: Moment, logs: dict[str, RowLog]) -> None:
-    if moment.row is not None and moment.episodes is not None:
-        logs["log.csv"].append(moment.row)
-        logs["episodes.csv"].extend(moment.episodes)
-    for name, row in moment.measured.items():
+def _write(recorded: Recorded, logs: dict[str, RowLog]) -> None:
+    if recorded.row is not None and recorded.episodes is not None:
+        logs["log.csv"].append(recorded.row)
+        logs["episodes.csv"].extend(recorded.episodes)
+    for name, row in recorded.measured.items():
         logs[f"{name}.csv"].append(row)
 
 

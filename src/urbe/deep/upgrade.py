@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from urbe.runs.directory import CONFIG, read_config
 from urbe.runs.errors import CheckpointError
 
@@ -21,19 +23,34 @@ _ADDED: dict[int, dict[str, Any]] = {
         "copy": {"tau": 1.0},
         "clip_norm": None,
         "decay": {"kind": "Decay", "last": 1.0, "steps": 100_000, "cosine": False},
-    }
+    },
+    2: {},
 }
 """By version: the settings that the next one added, with what they were in effect before."""
 
 
+_SEGMENTS = {"trouble": "finite", "gathered": "episode_return", "moments": "optimiser"}
+"""Parts of names of tensors up to version 2, and what they are called today."""
+
+
 def upgraded(about: Mapping[str, Any]) -> dict[str, Any]:
-    """What `Agent.about` would tell today of an agent that an older version told `about` of."""
+    """What `Agent.about` would return today for an agent that an older version described by `about`."""
     version, settings = about["version"], about["settings"]
     for old, added in _ADDED.items():
         if version == old:
             version = old + 1
             settings = settings if "why" in settings else _filled(settings, added)
     return {**about, "version": version, "settings": settings}
+
+
+def renamed(about: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The tensors of an agent that `about` is of, by today's names."""
+    if about.get("version") not in _ADDED:
+        return dict(tensors)
+    return {
+        "/".join(_SEGMENTS.get(part, part) for part in name.split("/")) if name.startswith("trainer/") else name: array
+        for name, array in tensors.items()
+    }
 
 
 def as_begun(folder: str | os.PathLike[str], about: dict[str, Any]) -> dict[str, Any]:

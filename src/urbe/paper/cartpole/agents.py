@@ -17,9 +17,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int32
 
 from urbe import checks
-from urbe.deep import Agent, Network, Settings, calibrated, dqn, dqn_ube, dqn_urbe, robust_dqn
+from urbe.deep import Agent, LastLayer, Network, Settings, calibrated, dqn, dqn_ube, dqn_urbe, robust_dqn
 from urbe.deep.paper import CARTPOLE, cartpole, cartpole_set
-from urbe.deep.variances import LastLayer
 from urbe.evaluation.policies import Rule, Traceable
 from urbe.overrides import override
 from urbe.paper.cartpole.cells import EPSILON, SCALE, CartPoleCell

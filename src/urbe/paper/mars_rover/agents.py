@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from urbe.deep import calibrated
 from urbe.deep.agent import Agent
 from urbe.deep.paper import MARS_ROVER, MEMBERS
 from urbe.deep.presets import dqn, dqn_ube, dqn_urbe, robust_dqn
 from urbe.deep.settings import Settings
-from urbe.deep.variances import calibrated
 from urbe.overrides import override
 from urbe.paper.choice import load_own
 from urbe.paper.mars_rover.cells import EPSILON, NOMINAL, WIDE, World

@@ -16,8 +16,8 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
+from urbe.deep import LastLayer
 from urbe.deep.policy import Policy
-from urbe.deep.variances import LastLayer
 from urbe.simulators import MarsRover
 from urbe.types import FloatArray, IntArray
 

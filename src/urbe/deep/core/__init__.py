@@ -1,0 +1,1 @@
+"""The learning core: what an agent keeps, and what one more transition does to it."""

@@ -1,0 +1,66 @@
+"""The one TD loss, and one gradient step on it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from urbe.deep.core.optimisers import optimise
+from urbe.deep.core.replay import Replay
+from urbe.deep.core.settings import Settings
+from urbe.deep.core.targets import at, keeps_targets, member_targets, update_targets
+
+
+class QStep(NamedTuple):
+    """What a gradient step changed, and what it saw."""
+
+    q: Any
+    optimiser: Any
+    head: Any
+    replay: Replay
+    loss: Float[Array, ""]
+    td_error: Float[Array, ""]
+
+
+def q_loss(
+    settings: Settings, q: Any, obs: Float[Array, "B D"], action: Int[Array, " B"], wanted: Float[Array, " B"]
+) -> tuple[Float[Array, ""], Float[Array, " B"]]:
+    """mean (y - Q(s, a))^2, linear beyond `huber`; and the TD errors y - Q(s, a)."""
+    values = settings.network.training_values(q, obs)
+    taken = jax.nn.one_hot(action, values.shape[-1], dtype=values.dtype)
+    td = jax.lax.stop_gradient(wanted) - (values * taken).sum(axis=-1)
+    if settings.huber is None:
+        return (td * td).mean(), td
+    limit = jnp.float32(settings.huber)
+    size = jnp.abs(td)
+    return jnp.where(size <= limit, td * td, limit * (2.0 * size - limit)).mean(), td
+
+
+def q_step(
+    settings: Settings,
+    q: Any,
+    target: Any,
+    optimiser: Any,
+    head: Any,
+    replay: Replay,
+    version: Int[Array, ""],
+    places: Int[Array, " B"],
+    rate: Float[Array, ""],
+) -> QStep:
+    """One step of the optimiser on the transitions at `places`, towards nature's mixture of the members' targets."""
+    if not keeps_targets(settings):
+        values = member_targets(settings, target, q, at(replay.successors, places))
+    else:
+        replay = update_targets(settings, replay, target, version, places)
+        values = replay.target[places]
+    wanted = (settings.nature.weights(values) * values).sum(axis=-1)
+    obs, action = replay.obs[places], replay.action[places]
+    (loss, td), gradient = jax.value_and_grad(
+        lambda layers: q_loss(settings, layers, obs, action, wanted), has_aux=True
+    )(q)
+    q, optimiser = optimise(settings.optimiser, rate, q, optimiser, gradient, settings.clip_norm)
+    head = settings.variance.track(head, action, td)
+    return QStep(q, optimiser, head, replay, loss, jnp.abs(td).mean())

@@ -1,0 +1,87 @@
+"""Everything that can be chosen about an agent of the family, as values.
+
+What an agent does when acting and learning is fixed by these fields, the environment, the set and the seed. Fields the
+paper leaves open say so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from urbe import checks
+from urbe.deep.core.natures import Average, Nature
+from urbe.deep.core.networks import Network, QNetwork
+from urbe.deep.core.optimisers import Adam, Optimiser
+from urbe.deep.core.schedules import CopyEvery as CopyEvery
+from urbe.deep.core.schedules import Decay as Decay
+from urbe.deep.core.schedules import Epsilon as Epsilon
+from urbe.deep.core.variances import NoVariance, Variance
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One agent of the family: DQN, robust DQN, DQN-UBE, DQN-URBE, soft-robust DQN and what lies between.
+
+    Args:
+      nature: how the members' targets become one.
+      variance: what the agent knows of its uncertainty, and how it explores with it.
+      network: the Q-network.
+      double: choose the next action with the weights and value it with the target network [Hasselt2016].
+      discount: gamma.
+      learning_rate: of the Q-network.
+      batch: transitions per gradient step.
+      capacity: transitions kept for replay. Not in the paper.
+      warm_up: transitions before the first gradient step. Not in the paper.
+      train_every: transitions between rounds of gradient steps. Not in the paper; one.
+      gradient_steps: in each round. Not in the paper; one.
+      copy: how the target network follows the weights.
+      epsilon: random actions.
+      huber: the TD error beyond which the loss grows linearly; None is the squared loss. Not in the paper.
+      optimiser: how weights follow gradients, for both heads.
+      clip_norm: the largest Euclidean norm of a network's gradient, all its layers together; a longer one is scaled
+        down to it. None never clips. Not in the paper.
+      decay: what the learning rates of both heads are multiplied by in the course of time. Not in the paper; constant.
+    """
+
+    nature: Nature = field(default_factory=Average)
+    variance: Variance = field(default_factory=NoVariance)
+    network: QNetwork = field(default_factory=Network)
+    double: bool = False
+    discount: float = 0.9
+    learning_rate: float = 1e-4
+    batch: int = 256
+    capacity: int = 50_000
+    warm_up: int = 1_000
+    train_every: int = 1
+    gradient_steps: int = 1
+    copy: CopyEvery = field(default_factory=lambda: CopyEvery(episodes=10))
+    epsilon: Epsilon = field(default_factory=Epsilon)
+    huber: float | None = None
+    optimiser: Optimiser = field(default_factory=Adam)
+    clip_norm: float | None = 10.0
+    decay: Decay = field(default_factory=Decay)
+
+    def __post_init__(self) -> None:
+        for name, kind, such in (
+            ("nature", Nature, "one such as Worst()"),
+            ("variance", Variance, "NoVariance() or LastLayer(...)"),
+            ("network", QNetwork, "a Network(...)"),
+            ("copy", CopyEvery, "a CopyEvery(...)"),
+            ("epsilon", Epsilon, "an Epsilon(...)"),
+            ("optimiser", Optimiser, "an Adam(...)"),
+            ("decay", Decay, "a Decay(...)"),
+        ):
+            value = getattr(self, name)
+            if isinstance(value, type) or not isinstance(value, kind):
+                raise ValueError(f"{name} is {value!r}, expected {such}.")
+        checks.discount(self.discount)
+        checks.positive("learning_rate", self.learning_rate)
+        for name in ("batch", "capacity", "warm_up", "train_every", "gradient_steps"):
+            checks.whole_number(name, getattr(self, name), 1)
+        if self.warm_up > self.capacity:
+            raise ValueError(
+                f"warm_up is {self.warm_up}, expected at most capacity, {self.capacity}: learning would never begin."
+            )
+        for name in ("huber", "clip_norm"):
+            if getattr(self, name) is not None:
+                checks.positive(name, getattr(self, name))

@@ -1,0 +1,94 @@
+"""What steers XLA's compiler for a CPU, and nothing else: every function here could be replaced by the obvious one.
+
+`python -m benchmarks.deep_tricks` measures what each gains; what gains less than 3 % is deleted. Values are those of
+the obvious code, to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+Carry = TypeVar("Carry")
+
+FEW = 8
+"""Inputs or outputs of a layer up to which its gradient is computed in a way of its own."""
+
+LARGE = 3e38
+"""Times any positive activation it is above 1, but for denormal numbers."""
+
+
+def written(x: Array) -> Array:
+    """x, written to memory once: not computed again for each entry of a product, and not read transposed by it."""
+    laid_out: Array = jax.lax.optimization_barrier(x)  # type: ignore[no-untyped-call]
+    return laid_out
+
+
+def map_rows(function: Callable[..., Array], *rows: Array) -> Array:
+    """function of each row; one row alone is not batched, so that the compiler sees where its products recur."""
+    return function(*(each[0] for each in rows))[None] if len(rows[0]) == 1 else jax.vmap(function)(*rows)
+
+
+def run_if(wanted: Array, body: Callable[[Array, Carry], Carry], carry: Carry) -> Carry:
+    """body(turn, carry) as often as wanted, mostly never: a loop, whose buffers stay in place, and not a condition."""
+    done: Carry = jax.lax.fori_loop(0, wanted.astype(jnp.int32), body, carry)
+    return done
+
+
+def in_turn(mask: Array, turn: Array, turns: Array) -> Array:
+    """mask, within turn `turn` of a loop: what follows from it is not computed before the loop, for no turn at all."""
+    return mask & (turn < turns)
+
+
+def after(value: Array, earlier: Array) -> Array:
+    """value, known only once the number `earlier` (if whole, at least 0) is: what `earlier` was computed from may then
+    be overwritten in place."""
+    if jnp.issubdtype(earlier.dtype, jnp.floating):
+        return value + 0.0 * earlier
+    return jnp.where(earlier >= 0, value, 0)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def dense_columns(
+    rectified: bool, x: Float[Array, "I B"], weight: Float[Array, "I O"], bias: Float[Array, " O"]
+) -> Float[Array, "O B"]:
+    """max(W' x + b, 0), or without the maximum, of a minibatch in columns: no large matrix is ever transposed.
+
+    A product on a CPU is slow where its first factor is transposed, so XLA writes that factor out first. With a
+    minibatch in rows it is the activations; in columns, the weights alone, which are smaller, and the gradient of the
+    first layer. A test holds the gradient against JAX's own.
+
+                       rows (B, I)      columns (I, B)
+        values         x W              W' x
+        to the input   dy W'            W dy
+        to the weights x' dy            x dy'
+    """
+    y = written(weight.T) @ x + bias[:, None]
+    return jax.nn.relu(y) if rectified else y
+
+
+def _forward(rectified: bool, x: Array, weight: Array, bias: Array) -> tuple[Array, tuple[Array, ...]]:
+    y = dense_columns(rectified, x, weight, bias)
+    return y, (x, weight, y)
+
+
+def _backward(rectified: bool, kept: tuple[Array, ...], dy: Array) -> tuple[Array, Array, Array]:
+    x, weight, y = kept
+    if rectified:  # no selection: it becomes a branch for each entry, mispredicted every other time
+        dy = dy * jnp.minimum(y * LARGE, 1.0)
+    n_in, n_out = weight.shape
+    if n_out <= FEW:
+        gradient = x @ written(dy.T)
+    elif n_in <= FEW:
+        gradient = written(dy @ written(x.T)).T
+    else:
+        gradient = jax.lax.dot_general(x, dy, (((1,), (1,)), ((), ())))
+    return weight @ dy, gradient, dy.sum(axis=1)
+
+
+dense_columns.defvjp(_forward, _backward)

@@ -1,0 +1,128 @@
+"""What an agent knows of its own uncertainty: the protocol, and knowing nothing.
+
+A variance keeps a head, which is any tree of arrays, and is asked at four places of the learning step:
+
+    perturbed   before anything is learned, to choose the next action
+    learn       once per transition, before the Q-network learns
+    track       after each gradient step of the Q-network, with its TD errors
+    refresh     at the end of the step
+
+No gradient of a head reaches the Q-network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Float64, Int
+
+from urbe.deep.core.replay import Replay
+
+if TYPE_CHECKING:
+    from urbe.deep.core.settings import Settings
+
+
+class Visits(NamedTuple):
+    """m steps as a head sees them: what follows is whatever was observed and done next."""
+
+    obs: Float[Array, "m D"]
+    phi: Float[Array, "m F"]
+    action: Int[Array, " m"]
+    last: Bool[Array, " m"]
+    next_obs: Float[Array, "m D"]
+    next_phi: Float[Array, "m F"]
+    next_action: Int[Array, " m"]
+
+
+Remembered = Callable[[int], Visits]
+"""So many steps drawn from the replay, with the features of today."""
+
+
+@runtime_checkable
+class Variance(Protocol):
+    """How uncertain Q-values are, and how that perturbs actions. Values that can be hashed; see `check_variance`.
+
+    All methods are traceable and pure. A head has the same shapes and types at all times.
+    """
+
+    def init(self, settings: Settings, key: jax.Array, obs_size: int, n_actions: int) -> Any:
+        """A head that has seen nothing; None where nothing is kept. The key is consumed."""
+
+    def acting(self, head: Any) -> Any:
+        """The part of a head that acting needs; None where acting is never perturbed."""
+
+    def variances(
+        self, settings: Settings, weights: Any, obs: Float[Array, "n D"], phi: Float[Array, "n F"]
+    ) -> Float[Array, "n A"] | None:
+        """w(s, .), by what `acting` gave; None where there is none."""
+
+    def perturbed(
+        self,
+        settings: Settings,
+        weights: Any,
+        noise: Float[Array, "n A"],
+        obs: Float[Array, "n D"],
+        phi: Float[Array, "n F"],
+        q: Float[Array, "n A"],
+    ) -> tuple[Float[Array, "n A"], Float[Array, "n A"]]:
+        """What to maximise in place of Q, which without noise is Q itself; and w."""
+
+    def learn(
+        self, settings: Settings, head: Any, visits: Visits, remembered: Remembered, step: Int[Array, ""]
+    ) -> tuple[Any, Float64[Array, ""]]:
+        """The head after new steps, and the mean uncertainty nu about each of them alone."""
+
+    def track(self, head: Any, action: Int[Array, " B"], td: Float[Array, " B"]) -> Any:
+        """The head after a minibatch of the Q-network had these TD errors."""
+
+    def refresh(
+        self, settings: Settings, head: Any, q: Any, replay: Replay, before: Int[Array, ""], step: Int[Array, ""]
+    ) -> Any:
+        """The head after what is due between two counts of steps: q are the weights of the Q-network."""
+
+
+@dataclass(frozen=True)
+class NoVariance:
+    """No uncertainty head: the agent explores by epsilon alone."""
+
+    def init(self, settings: Settings, key: jax.Array, obs_size: int, n_actions: int) -> None:
+        """Nothing."""
+
+    def acting(self, head: None) -> None:
+        """Nothing."""
+
+    def variances(self, settings: Settings, weights: None, obs: Array, phi: Array) -> None:
+        """None."""
+
+    def perturbed(
+        self,
+        settings: Settings,  # noqa: ARG002
+        weights: None,  # noqa: ARG002
+        noise: Array,  # noqa: ARG002
+        obs: Array,  # noqa: ARG002
+        phi: Array,  # noqa: ARG002
+        q: Float[Array, "n A"],
+    ) -> tuple[Float[Array, "n A"], Float[Array, "n A"]]:
+        """Q, and zero."""
+        return q, jnp.zeros_like(q)
+
+    def learn(
+        self,
+        settings: Settings,  # noqa: ARG002
+        head: None,  # noqa: ARG002
+        visits: Visits,  # noqa: ARG002
+        remembered: Remembered,  # noqa: ARG002
+        step: Array,  # noqa: ARG002
+    ) -> tuple[None, Float64[Array, ""]]:
+        """Nothing, and zero."""
+        return None, jnp.float64(0.0)
+
+    def track(self, head: None, action: Array, td: Array) -> None:
+        """Nothing."""
+
+    def refresh(self, settings: Settings, head: None, q: Any, replay: Replay, before: Array, step: Array) -> None:
+        """Nothing."""

@@ -1,0 +1,243 @@
+"""The compiled path: a simulator of ours and the learner inside one loop, with nothing in between.
+
+The loop runs for as many steps as it is asked to and stops where a number is not finite; progress, logs and
+checkpoints happen between calls. How a run is cut into calls does not change one bit of it.
+
+The members of the uncertainty set are an argument of every call, so they may change between two calls without anything
+being compiled again. What the replay holds was computed for the members of then; a run that keeps the states of its
+transitions beside the replay has it computed anew for the members of now (`relabelled`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int32
+
+from urbe.deep.core.finite import FiniteCheck, check_finite, init_finite_check
+from urbe.deep.core.learner import Learner, begin, init_learner, observe
+from urbe.deep.core.replay import Successors, Transition
+from urbe.deep.core.settings import Settings
+from urbe.deep.loops.meters import Episodes, Meters, add, init_episodes, init_meters, record
+from urbe.simulators.base import Arrival, Params, Simulator, State, members, observation_size, step
+from urbe.simulators.schedules import Constant, Schedule
+
+_WORLD, _LEARNER = range(2)
+_STEP, _START, _SCHEDULE = range(3)  # streams of the world
+
+
+class EnvState(NamedTuple):
+    """Where the simulator stands, and what will be done next."""
+
+    state: State
+    schedule: Any
+    elapsed: Int32[Array, ""]
+    episode_return: Float[Array, ""]
+    action: Int32[Array, ""]
+    key: jax.Array
+
+
+class Run(NamedTuple):
+    """Everything there is to a run: saved and restored, it goes on bit for bit."""
+
+    learner: Learner
+    world: EnvState
+    meters: Meters
+    episodes: Episodes
+    finite: FiniteCheck
+    states: State | None = None  # from where the transitions of the replay began, in its order; None if not kept
+
+
+Loop = Callable[[Run, Params | None, Array], Run]
+Begin = Callable[[jax.Array, Params | None], Run]
+
+
+def init_run(
+    settings: Settings,
+    simulator: Simulator,
+    uncertain: Params | None,
+    schedule: Schedule,
+    key: jax.Array,
+    buffer: int,
+    keep_states: bool = False,
+) -> Run:
+    """A run before its first step. The key is consumed.
+
+    Args:
+      settings: what kind of agent learns.
+      simulator: what it acts in.
+      uncertain: `(K,)` parameters of the members its targets are of, or None for what is observed.
+      schedule: how the simulator's parameters change from episode to episode.
+      key: all random numbers of the run follow from it.
+      buffer: the most steps between two looks at what happened.
+      keep_states: whether members will change: states are then kept beside the replay.
+    """
+    world_key = jax.random.fold_in(key, _WORLD)
+    plan = schedule.begin(jax.random.fold_in(jax.random.fold_in(world_key, _SCHEDULE), 0))
+    state = simulator.start(jax.random.fold_in(jax.random.fold_in(world_key, _START), 0), schedule.params(plan))
+    k, j = 1, 1
+    if uncertain is not None:
+        found = jax.eval_shape(lambda: simulator.outcomes(state, jnp.int32(0), schedule.params(plan)))
+        k, j = members(uncertain), found.probability.shape[0]
+    learner = init_learner(
+        settings, jax.random.fold_in(key, _LEARNER), observation_size(simulator), simulator.n_actions, k, j
+    )
+    action = begin(settings, learner, simulator.observe(state)[None])[0]
+    world = EnvState(state, plan, jnp.int32(0), jnp.float32(0.0), action, world_key)
+    states = None
+    if keep_states:
+        states = jax.tree.map(lambda leaf: jnp.zeros((settings.capacity, *jnp.shape(leaf)), leaf.dtype), state)
+    return Run(learner, world, init_meters(), init_episodes(buffer), init_finite_check(), states)
+
+
+def make_begin(
+    settings: Settings, simulator: Simulator, schedule: Schedule | None, buffer: int, keep_states: bool = False
+) -> Begin:
+    """The compiled `init_run`: `(key, uncertain) -> run`. Shared like the loop: see `make_advance`."""
+    try:
+        return _shared_begin(settings, simulator, schedule, buffer, keep_states)  # type: ignore[arg-type]
+    except TypeError:
+        return _make_begin(settings, simulator, schedule, buffer, keep_states)
+
+
+def make_advance(settings: Settings, simulator: Simulator, schedule: Schedule | None) -> Loop:
+    """The compiled loop: `(run, uncertain, steps) -> run`; it consumes the run it is given.
+
+    Agents that differ in their seeds or members alone share it: it is compiled once. A schedule of None keeps the
+    nominal parameters.
+    """
+    try:
+        return _shared_loop(settings, simulator, schedule)  # type: ignore[arg-type]
+    except TypeError:  # a simulator of the user's own that cannot be hashed
+        return _make_loop(settings, simulator, schedule)
+
+
+def relabelled(settings: Settings, simulator: Simulator, run: Run, uncertain: Params) -> Run:
+    """The run with the successors of its replay computed anew, from the states it keeps, for as many other members.
+
+    Targets that are kept become stale. Where a member is the one in force, its successor is the one it simulates: what
+    was observed then, up to rounding.
+    """
+    assert run.states is not None
+    replay = run.learner.replay
+    successors = jax.lax.map(
+        lambda pair: _simulated(settings, simulator, uncertain, *pair), (run.states, replay.action), batch_size=256
+    )
+    fresh = replay._replace(successors=successors, stamp=jnp.full_like(replay.stamp, -1))
+    return run._replace(learner=run.learner._replace(replay=fresh))
+
+
+def _make_begin(
+    settings: Settings, simulator: Simulator, given: Schedule | None, buffer: int, keep_states: bool
+) -> Begin:
+    schedule = _schedule(simulator, given)
+    return jax.jit(lambda key, uncertain: init_run(settings, simulator, uncertain, schedule, key, buffer, keep_states))
+
+
+def _make_loop(settings: Settings, simulator: Simulator, given: Schedule | None) -> Loop:
+    schedule = _schedule(simulator, given)
+
+    def one(run: Run, uncertain: Params | None) -> Run:
+        world, now = run.world, run.learner.step
+        params = schedule.params(world.schedule)
+        arrival = step(simulator, _key(world, _STEP, now), world.state, world.action, params)
+        elapsed, episode_return = world.elapsed + 1, world.episode_return + arrival.reward
+        last = arrival.terminated | (elapsed >= simulator.time_limit)
+        successors = _observed(settings, simulator, arrival)
+        if uncertain is not None:
+            simulated = _simulated(settings, simulator, uncertain, world.state, world.action)
+            successors = _as_observed(simulated, successors, uncertain, params)
+        state, plan = _next_episode(simulator, schedule, world, last, arrival.state, now)
+        transition = Transition(simulator.observe(world.state)[None], world.action[None], _one(successors), last[None])
+        acting_obs = simulator.observe(state)[None]
+        states = None if run.states is None else _put(run.states, world.state, run.learner.replay.inserted)
+        learner, action, progress = observe(settings, run.learner, transition, acting_obs)
+        return Run(
+            learner,
+            EnvState(
+                state,
+                plan,
+                jnp.where(last, 0, elapsed),
+                jnp.where(last, jnp.float32(0.0), episode_return),
+                action[0],
+                world.key,
+            ),
+            add(run.meters, progress),
+            record(run.episodes, last, learner.step, episode_return, elapsed),
+            check_finite(run.finite, learner.step, acting_obs, arrival.reward, successors, progress.loss, progress.w),
+            states,
+        )
+
+    @partial(jax.jit, donate_argnums=0)
+    def advance(run: Run, uncertain: Params | None, steps: Int32[Array, ""]) -> Run:
+        until = run.learner.step + steps
+        return jax.lax.while_loop(
+            lambda r: (r.learner.step < until) & (r.finite.kind == 0), lambda r: one(r, uncertain), run
+        )
+
+    return advance
+
+
+_shared_begin, _shared_loop = lru_cache(maxsize=32)(_make_begin), lru_cache(maxsize=32)(_make_loop)
+
+
+def _schedule(simulator: Simulator, given: Schedule | None) -> Schedule:
+    return Constant(simulator.nominal()) if given is None else given
+
+
+def _observed(settings: Settings, simulator: Simulator, arrival: Arrival) -> Successors:
+    """What happened, as the one member with one outcome."""
+    weight = jnp.where(arrival.terminated, jnp.float32(0.0), jnp.float32(settings.discount))
+    return Successors(arrival.reward[None], weight[None, None], simulator.observe(arrival.state)[None, None])
+
+
+def _simulated(
+    settings: Settings, simulator: Simulator, uncertain: Params, state: State, action: Int32[Array, ""]
+) -> Successors:
+    """What would have happened under every member, each with all its outcomes."""
+    found = jax.vmap(lambda params: simulator.outcomes(state, action, params))(uncertain)
+    gain = (found.probability * found.reward).sum(axis=-1)
+    weight = jnp.float32(settings.discount) * found.probability * jnp.where(found.terminated, 0.0, jnp.float32(1.0))
+    return Successors(gain, weight, jax.vmap(jax.vmap(simulator.observe))(found.state))
+
+
+def _as_observed(simulated: Successors, observed: Successors, uncertain: Params, params: Params) -> Successors:
+    """Where nothing is random, the member in force led to what was observed: to the last bit, not only to rounding."""
+    if simulated.weight.shape[-1] > 1:
+        return simulated
+    in_force = jnp.stack([member == now for member, now in zip(uncertain, params, strict=True)]).all(axis=0)
+
+    def pick(of_members: Array, seen: Array) -> Array:
+        return jnp.where(in_force.reshape(-1, *[1] * (of_members.ndim - 1)), seen, of_members)
+
+    return Successors(*(pick(*pair) for pair in zip(simulated, observed, strict=True)))
+
+
+def _next_episode(
+    simulator: Simulator, schedule: Schedule, world: EnvState, last: Array, state: State, now: Array
+) -> tuple[State, Any]:
+    """The state to act from, and the schedule: those of a new episode after a last step."""
+    plan = schedule.next(world.schedule, _key(world, _SCHEDULE, now + 1))
+    first = simulator.start(_key(world, _START, now + 1), schedule.params(plan))
+    chosen: tuple[State, Any] = jax.tree.map(partial(jnp.where, last), (first, plan), (state, world.schedule))
+    return chosen
+
+
+def _put(states: State, state: State, inserted: Int32[Array, ""]) -> State:
+    """Where the replay puts the transition, too."""
+    put: State = jax.tree.map(
+        lambda ring, leaf: jax.lax.dynamic_update_index_in_dim(ring, leaf, inserted % len(ring), 0), states, state
+    )
+    return put
+
+
+def _key(world: EnvState, name: int, index: Array) -> jax.Array:
+    return jax.random.fold_in(jax.random.fold_in(world.key, name), index)
+
+
+def _one(tree: Successors) -> Successors:
+    return Successors(*(leaf[None] for leaf in tree))

@@ -1,0 +1,138 @@
+"""Training on a simulator of ours, everything compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from urbe.deep.core.finite import raise_not_finite
+from urbe.deep.core.keys import key_data, root_key, with_keys
+from urbe.deep.core.learner import Learner
+from urbe.deep.core.precision import double
+from urbe.deep.core.settings import Settings
+from urbe.deep.loops.compiled import Run, make_advance, make_begin, relabelled
+from urbe.deep.loops.meters import Episodes, init_meters, means
+from urbe.deep.loops.spaces import Spaces
+from urbe.deep.loops.trainer import Record
+from urbe.simulators import Constant, Schedule, Simulator, UncertaintySet
+from urbe.simulators.base import observation_size
+
+
+class CompiledTrainer:
+    """A learner and a simulator in one compiled loop.
+
+    Args:
+      settings: what kind of agent learns.
+      simulator: what it acts in.
+      uncertain: the set its targets are of; None learns from what is observed.
+      schedule: how the simulator's parameters change; None keeps the nominal ones.
+      seed: all random numbers follow from it.
+      record_every: the most steps between two calls of `collect`.
+      keep_states: whether `set_members` will be called: states are then kept beside the replay.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        simulator: Simulator,
+        uncertain: UncertaintySet | None,
+        schedule: Schedule | None,
+        seed: int,
+        record_every: int,
+        keep_states: bool = False,
+    ) -> None:
+        self.settings, self.simulator, self.uncertain = settings, simulator, uncertain
+        self.schedule = Constant(simulator.nominal()) if schedule is None else schedule
+        self._given_schedule = schedule
+        self.spaces = Spaces.flat(observation_size(simulator), simulator.n_actions)
+        params = None if uncertain is None else uncertain.params
+        with double():
+            begin = make_begin(settings, simulator, schedule, record_every, keep_states)
+            self._run: Run = begin(root_key(seed), params)
+            self._advance = make_advance(settings, simulator, schedule)
+
+    @property
+    def learner(self) -> Learner:
+        """What has been learned."""
+        return self._run.learner
+
+    @property
+    def step(self) -> int:
+        """Transitions seen."""
+        return int(self._run.learner.step)
+
+    def advance(self, steps: int) -> None:
+        """Acts and learns for so many steps.
+
+        Raises:
+          NotFinite: a number was not finite; nothing after that step was done.
+        """
+        with double():
+            params = None if self.uncertain is None else self.uncertain.params
+            self._run = self._advance(self._run, params, jnp.int32(steps))
+            finite = jax.device_get(self._run.finite)
+        raise_not_finite(finite, self.uncertain is None)
+
+    def set_members(self, uncertain: UncertaintySet) -> None:
+        """Goes on with other members; what the replay holds is computed anew for them. Nothing is compiled again.
+
+        Raises:
+          ValueError: there were none, there are more or fewer than before, or states were not kept.
+        """
+        if self.uncertain is None or self._run.states is None:
+            lacking = "an uncertainty set" if self.uncertain is None else "keep_states=True"
+            raise ValueError(f"The trainer was made without {lacking}, expected one whose members may change.")
+        if len(uncertain) != len(self.uncertain) or uncertain.names != self.uncertain.names:
+            raise ValueError(
+                f"uncertain has {len(uncertain)} members with the parameters {', '.join(uncertain.names)}, expected "
+                f"{len(self.uncertain)} with {', '.join(self.uncertain.names)}: the replay has room for so many."
+            )
+        with double():
+            self._run = jax.jit(lambda run, params: relabelled(self.settings, self.simulator, run, params))(
+                self._run, uncertain.params
+            )
+        self.uncertain = uncertain
+
+    def collect(self) -> Record:
+        """What happened since the last call."""
+        meters, episodes = jax.device_get((self._run.meters, self._run.episodes))
+        with double():
+            self._run = self._run._replace(
+                meters=init_meters(), episodes=self._run.episodes._replace(ended=jnp.int32(0))
+            )
+        return Record(means(meters), _finished(episodes))
+
+    def state(self) -> Any:
+        """Everything needed to go on bit for bit, as nested containers of NumPy arrays."""
+        return jax.device_get(key_data(self._run))
+
+    def load(self, state: Any) -> None:
+        """Goes on from what `state` gave."""
+        with double():
+            self._run = with_keys(jax.tree.map(jnp.asarray, state), self._run)
+
+    def acts_in(self, env: gymnasium.Env[Any, Any]) -> bool:  # noqa: ARG002
+        """Whether it steps this environment; it steps none."""
+        return False
+
+    def describe(self) -> dict[str, Any]:
+        """What it is trained on; the simulator and its schedule as they are."""
+        return {
+            "kind": "simulator",
+            "simulator": self.simulator,
+            "schedule": self._given_schedule,
+            "uncertain": None if self.uncertain is None else self.uncertain.describe(),
+        }
+
+
+def _finished(episodes: Episodes) -> dict[str, np.ndarray]:
+    n = int(episodes.ended)
+    return {
+        "step": np.array(episodes.step[:n]),
+        "return": np.array(episodes.episode_return[:n], np.float64),
+        "length": np.array(episodes.length[:n]),
+    }

@@ -1,0 +1,230 @@
+"""Gymnasium environments, single or in vectors, in one form: n rows that act together and tell what truly happened.
+
+How episodes follow each other differs between them, and so does where the last observation of an episode is to be
+found. Here it is settled once:
+
+    single environment   step returns it; reset is called at once
+    DISABLED             step returns it; those that ended are reset at once
+    SAME_STEP            in infos["final_obs"]; step returns the first one of the next episode
+    NEXT_STEP            step returns it; the next step resets instead of acting, and is no transition
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector.utils import batch_space, iterate
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
+from jaxtyping import Float
+
+from urbe import checks
+
+Env = gymnasium.Env[Any, Any]
+AnyEnv = gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]
+
+
+def innermost(env: Env) -> Any:
+    """The environment without its wrappers, of whatever class it is."""
+    return env.unwrapped
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Observations as rows of float32 numbers: boxes flattened, one of many as a one in its place, parts in order.
+
+    Args:
+      space: of one environment.
+
+    >>> Observations(gymnasium.spaces.Discrete(3, start=5)).row(6)
+    array([0., 1., 0.], dtype=float32)
+    """
+
+    space: gymnasium.Space[Any]
+
+    def __post_init__(self) -> None:
+        if not _is_fixed(self.space):
+            raise ValueError(
+                f"The observation space is {self.space}, expected one with a fixed number of numbers: Box, Discrete, "
+                "MultiBinary, MultiDiscrete, or a Dict or Tuple of them. Wrap the environment in "
+                "gymnasium.wrappers.TransformObservation."
+            )
+
+    @property
+    def size(self) -> int:
+        """D, numbers in a row."""
+        return int(gymnasium.spaces.flatdim(self.space))
+
+    def rows(self, batch: Any, count: int) -> Float[np.ndarray, "n D"]:
+        """Of `count` observations side by side, as a vector of environments gives them."""
+        if isinstance(self.space, gymnasium.spaces.Discrete):
+            numbers = np.asarray(batch).reshape(count, 1) - self.space.start
+            one: np.ndarray = (numbers == np.arange(self.space.n)).astype(np.float32)
+            return one
+        if isinstance(self.space, (gymnasium.spaces.Box, gymnasium.spaces.MultiBinary)):
+            return np.array(batch, np.float32).reshape(count, -1)  # a copy: some environments use one array for ever
+        return np.stack([self.row(each) for each in iterate(batch_space(self.space, count), batch)])
+
+    def row(self, obs: Any) -> Float[np.ndarray, " D"]:
+        """Of one observation."""
+        if isinstance(self.space, (gymnasium.spaces.Box, gymnasium.spaces.MultiBinary, gymnasium.spaces.Discrete)):
+            first: np.ndarray = self.rows(obs, 1)[0]
+            return first
+        return np.array(gymnasium.spaces.flatten(self.space, obs), np.float32)
+
+
+def _is_fixed(space: gymnasium.Space[Any]) -> bool:
+    """Whether every observation has as many numbers as any other, and is of a kind that can be written in a file."""
+    kinds = gymnasium.spaces
+    if isinstance(space, kinds.Dict):
+        return all(isinstance(key, str) and _is_fixed(inner) for key, inner in space.spaces.items())
+    if isinstance(space, kinds.Tuple):
+        return all(map(_is_fixed, space.spaces))
+    return isinstance(space, (kinds.Box, kinds.Discrete, kinds.MultiBinary, kinds.MultiDiscrete))
+
+
+class Happened(NamedTuple):
+    """What a row's action led to.
+
+    Attributes:
+      reached: what was seen there.
+      first: what to act from: the same, or the first observation of the next episode; None when the next step tells it.
+    """
+
+    reward: float
+    terminated: bool
+    truncated: bool
+    reached: Float[np.ndarray, " D"]
+    first: Float[np.ndarray, " D"] | None
+
+
+class Began(NamedTuple):
+    """A row that was reset and did not act: the first observation of its episode."""
+
+    first: Float[np.ndarray, " D"]
+
+
+class HostEnv(Protocol):
+    """n environments that act together."""
+
+    env: AnyEnv
+    count: int
+    observations: Observations
+    n_actions: int
+    start: int
+
+    def reset(self, seeds: list[int]) -> Float[np.ndarray, "n D"]:
+        """Begins an episode in all of them."""
+
+    def step(self, actions: list[int], waiting: list[bool]) -> list[Happened | Began]:
+        """Acts, actions numbered from 0; `waiting` rows have ended and their next episode is not known yet."""
+
+    def behind(self) -> list[Env] | None:
+        """The environments behind the rows, where they can be reached from here."""
+
+
+def host_env(env: AnyEnv) -> HostEnv:
+    """An environment in the form the host loop uses.
+
+    Raises:
+      ValueError: its spaces or its way of resetting are not supported; says what to do.
+    """
+    return _Vector(env) if isinstance(env, VectorEnv) else _Single(env)
+
+
+class _Single:
+    """One environment."""
+
+    def __init__(self, env: Env) -> None:
+        self.env: AnyEnv = env
+        self._one, self.count = env, 1
+        self.observations = Observations(env.observation_space)
+        self.n_actions, self.start = _actions(env.action_space, env)
+
+    def reset(self, seeds: list[int]) -> Float[np.ndarray, "1 D"]:
+        return self.observations.row(self._one.reset(seed=seeds[0])[0])[None]
+
+    def step(self, actions: list[int], waiting: list[bool]) -> list[Happened | Began]:  # noqa: ARG002
+        obs, reward, terminated, truncated, _ = self._one.step(np.int64(actions[0] + self.start))
+        reached = first = self.observations.row(obs)
+        if terminated or truncated:
+            first = self.observations.row(self._one.reset()[0])
+        return [Happened(float(reward), bool(terminated), bool(truncated), reached, first)]
+
+    def behind(self) -> list[Env] | None:
+        return [self._one]
+
+
+class _Vector:
+    """A vector of environments, in any mode of resetting."""
+
+    def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
+        self.env: AnyEnv = env
+        self._vector, self.count = env, int(env.num_envs)
+        self.observations = Observations(env.single_observation_space)
+        self.n_actions, self.start = _actions(env.single_action_space, env)
+        self._mode = autoreset_mode(env)
+
+    def reset(self, seeds: list[int]) -> Float[np.ndarray, "n D"]:
+        return self._rows(self._vector.reset(seed=seeds)[0])  # type: ignore[arg-type]
+
+    def step(self, actions: list[int], waiting: list[bool]) -> list[Happened | Began]:
+        obs, rewards, terminated, truncated, infos = self._vector.step(np.array(actions, np.int64) + self.start)
+        reached = self._rows(obs)
+        ended = (np.asarray(terminated, bool) | np.asarray(truncated, bool)) & ~np.array(waiting)
+        first: list[np.ndarray | None] = list(reached)
+        if ended.any():
+            if self._mode == AutoresetMode.DISABLED:
+                fresh, _ = self._vector.reset(options={"reset_mask": ended.copy()})
+                first = [new if end else old for new, old, end in zip(self._rows(fresh), reached, ended, strict=True)]
+            for i in np.flatnonzero(ended).tolist():
+                if self._mode == AutoresetMode.NEXT_STEP:
+                    first[i] = None
+                elif self._mode == AutoresetMode.SAME_STEP:
+                    reached[i], first[i] = self.observations.row(infos["final_obs"][i]), reached[i].copy()
+        steps: list[Happened | Began] = []
+        for i, reward in enumerate(np.asarray(rewards, np.float64).tolist()):
+            if waiting[i]:
+                steps.append(Began(reached[i]))
+            else:
+                steps.append(Happened(reward, bool(terminated[i]), bool(truncated[i]), reached[i], first[i]))
+        return steps
+
+    def _rows(self, batch: Any) -> Float[np.ndarray, "n D"]:
+        return self.observations.rows(batch, self.count)
+
+    def behind(self) -> list[Env] | None:
+        inner = self._vector
+        while isinstance(inner, RecordEpisodeStatistics):
+            inner = inner.env
+        return list(inner.envs) if isinstance(inner, SyncVectorEnv) else None
+
+
+def autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
+    """How a vector begins new episodes; raises ValueError when it does not say."""
+    mode = env.metadata.get("autoreset_mode")
+    try:
+        return mode if isinstance(mode, AutoresetMode) else AutoresetMode(mode)
+    except ValueError:
+        modes = ", ".join(each.name for each in AutoresetMode)
+        raise ValueError(
+            f'env.metadata["autoreset_mode"] is {mode!r}, expected one of gymnasium.vector.AutoresetMode: {modes}. '
+            "Without it, nobody knows which of its steps are transitions."
+        ) from None
+
+
+def _actions(space: gymnasium.Space[Any], env: AnyEnv) -> tuple[int, int]:
+    """How many actions there are, and the number of the first."""
+    if not isinstance(space, gymnasium.spaces.Discrete):
+        advice = (
+            "Choose some of its actions: urbe.deep.DiscreteActions(env, values) with one row of values per action."
+            if isinstance(space, gymnasium.spaces.Box)
+            else "Wrap it so that each combination is one action, see gymnasium.ActionWrapper."
+        )
+        raise ValueError(
+            f"{env} has the action space {space}, expected Discrete: a Q-network has one output per action. {advice}"
+        )
+    return checks.whole_number("n", int(space.n), 1), int(space.start)

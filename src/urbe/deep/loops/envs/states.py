@@ -1,0 +1,92 @@
+"""Environments whose whole state can be kept and taken up again, so that a run goes on as if never stopped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import jax
+import numpy as np
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from jaxtyping import UInt64
+
+from urbe.deep.loops.envs.adapters import Adapter, adapter_of, keeps_state, wrappers
+from urbe.deep.loops.envs.rows import Env, HostEnv, autoreset_mode, innermost
+
+_WORD = 2**64 - 1
+
+
+class EnvStates:
+    """Keeps the states of n environments; `None` in its place when that cannot be done, see `env_states`.
+
+    Args:
+      env: in the form of the host loop, in an episode.
+      adapters: one per environment.
+    """
+
+    def __init__(self, env: HostEnv, adapters: list[Adapter]) -> None:
+        self._env, self._adapters, self._envs = env, adapters, env.behind() or []
+        # what stands in the place of an environment that has ended and waits for its reset
+        self._nothing = [jax.tree.map(np.zeros_like, a.get_state(e)) for a, e in zip(adapters, self._envs, strict=True)]
+
+    def get(self, waiting: list[bool]) -> list[dict[str, Any]]:
+        """The state of each: where it stands, its generator, and its time limits' clocks."""
+        return [
+            {
+                "state": self._nothing[i] if waiting[i] else self._adapters[i].get_state(env),
+                "generator": _words(env),
+                "elapsed": np.array([limit._elapsed_steps for limit in _limits(env)], np.int64),
+            }
+            for i, env in enumerate(self._envs)
+        ]
+
+    def set(self, states: list[dict[str, Any]], waiting: list[bool]) -> None:
+        """Goes on from what `get` gave."""
+        for i, (env, kept) in enumerate(zip(self._envs, states, strict=True)):
+            if not waiting[i]:
+                self._adapters[i].set_state(env, kept["state"])
+            _set_words(env, kept["generator"])
+            for limit, elapsed in zip(_limits(env), kept["elapsed"].tolist(), strict=True):
+                limit._elapsed_steps = elapsed
+        vector = getattr(self._env.env, "unwrapped", None)
+        if isinstance(vector, SyncVectorEnv) and autoreset_mode(vector) == AutoresetMode.NEXT_STEP:
+            vector._autoreset_envs = np.array(waiting)
+
+
+def env_states(env: HostEnv) -> EnvStates | None:
+    """The keeper of an environment's states, or None where they cannot be got whole: no adapter, a wrapper with a
+    memory of its own, another generator than Gymnasium's, another process."""
+    envs = env.behind()
+    if envs is None:
+        return None
+    adapters = [adapter_of(each) for each in envs]
+    known = [adapter for adapter in adapters if adapter is not None]
+    if len(known) < len(envs) or any(keeps_state(each, across_episodes=True) for each in envs):
+        return None
+    if any(type(innermost(each).np_random.bit_generator) is not np.random.PCG64 for each in envs):
+        return None
+    return EnvStates(env, known)
+
+
+def _limits(env: Env) -> list[gymnasium.wrappers.TimeLimit[Any, Any]]:
+    return [each for each in wrappers(env) if isinstance(each, gymnasium.wrappers.TimeLimit)]
+
+
+def _words(env: Env) -> UInt64[np.ndarray, " 6"]:
+    """Where an environment's generator stands."""
+    generator = innermost(env).np_random.bit_generator.state
+    state, step = generator["state"]["state"], generator["state"]["inc"]
+    return np.array(
+        [state >> 64, state & _WORD, step >> 64, step & _WORD, generator["has_uint32"], generator["uinteger"]],
+        np.uint64,
+    )
+
+
+def _set_words(env: Env, words: UInt64[np.ndarray, " 6"]) -> None:
+    a, b, c, d, has, integer = (int(word) for word in words)
+    innermost(env).np_random.bit_generator.state = {
+        "bit_generator": "PCG64",
+        "state": {"state": (a << 64) | b, "inc": (c << 64) | d},
+        "has_uint32": has,
+        "uinteger": integer,
+    }

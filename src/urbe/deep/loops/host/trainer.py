@@ -1,0 +1,299 @@
+"""Training on any Gymnasium environment: it acts here, while a program on the device learns and chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from gymnasium.vector import VectorEnv
+from jaxtyping import Float
+
+from urbe.deep.core.finite import raise_not_finite
+from urbe.deep.core.keys import key_data, root_key, with_keys
+from urbe.deep.core.learner import Learner
+from urbe.deep.core.precision import double
+from urbe.deep.core.settings import Settings
+from urbe.deep.loops.envs.adapters import adapter_of
+from urbe.deep.loops.envs.rows import AnyEnv, Env, Happened, autoreset_mode, host_env, innermost
+from urbe.deep.loops.envs.states import env_states
+from urbe.deep.loops.host.callback import CallbackSession
+from urbe.deep.loops.host.program import NO_ACTION, Carry, CarryTree, Columns, Shape, make_feed, make_first, make_start
+from urbe.deep.loops.members.base import NOBODY, MemberOutcomes, Members
+from urbe.deep.loops.members.nominal_check import check_nominal, spare
+from urbe.deep.loops.meters import init_meters, means
+from urbe.deep.loops.spaces import Spaces
+from urbe.deep.loops.trainer import Record
+from urbe.rng import stream
+
+RESTARTED_STEPS = 1_000
+"""Steps for which the program is started anew for every transition, after a reply came too late."""
+
+
+class Rows(NamedTuple):
+    """Where n environments stand between calls.
+
+    Attributes:
+      rows: what happened, in the form of `urbe.deep.loops.host.program`.
+      ready: the row is complete and not learned from yet.
+      waiting: the row's episode has ended, and its next one is not known yet.
+      obs, action: what each sees, and what it will do.
+      episode_return, length: of the episode so far.
+    """
+
+    rows: np.ndarray
+    ready: np.ndarray
+    waiting: np.ndarray
+    obs: np.ndarray
+    action: np.ndarray
+    episode_return: np.ndarray
+    length: np.ndarray
+
+
+class Ended(NamedTuple):
+    """Episodes that ended since the last look: the first `found` entries."""
+
+    step: np.ndarray
+    episode_return: np.ndarray
+    length: np.ndarray
+    found: np.ndarray
+
+
+class HostTrainer:
+    """A learner on the device and a Gymnasium environment on the host.
+
+    The environment is the trainer's alone from here on: it is reset now and stepped by `advance`.
+
+    Args:
+      settings: what kind of agent learns.
+      env: a single environment, or a vector in any mode of resetting.
+      members: what its robust targets are of; None learns from what is observed.
+      seed: all random numbers follow from it, the environment's too.
+      record_every: the most steps between two calls of `collect`.
+
+    Raises:
+      ValueError: the nominal member does not do what the environment does, in a short trial on a copy of it.
+    """
+
+    def __init__(self, settings: Settings, env: AnyEnv, members: Members | None, seed: int, record_every: int) -> None:
+        self.settings, self.members, self.seed = settings, members, seed
+        self._env = host_env(env)
+        self.spaces = Spaces(self._env.observations.space, self._env.n_actions, self._env.start)
+        self.shape = Shape(
+            self._env.observations.size,
+            self._env.n_actions,
+            1 if members is None else len(members),
+            1 if members is None else members.outcomes,
+        )
+        self._tree, self._feed = CarryTree(settings, self.shape), make_feed(settings, self.shape)
+        with double():
+            self._leaves = make_start(settings, self.shape)(root_key(seed))
+        self._columns = Columns(self.shape, self._env.count)
+        self._columns.present[:] = 1.0
+        self._ended = Ended(
+            np.zeros(record_every, np.int64),
+            np.zeros(record_every, np.float64),
+            np.zeros(record_every, np.int64),
+            np.zeros(1, np.int64),
+        )
+        self._step = self._restart_until = 0
+        if members is not None and (behind := self._env.behind()):
+            check_nominal(spare(behind[0]), members, stream(seed, "nominal member"))
+        self._begin()
+        self._states = env_states(self._env)
+
+    def acts_in(self, env: Env) -> bool:
+        """Whether it steps this environment, or one that shares its state."""
+        return any(innermost(env) is innermost(each) for each in self._env.behind() or [])
+
+    @property
+    def learner(self) -> Learner:
+        """What has been learned."""
+        return self._carry().learner
+
+    @property
+    def step(self) -> int:
+        """Transitions seen."""
+        return self._step
+
+    def advance(self, steps: int) -> None:
+        """Acts and learns for so many steps, counted over all environments.
+
+        Raises:
+          NotFinite: a number was not finite; nothing after that step was learned.
+        """
+        end = self._step + steps
+        while self._step < end:
+            while not any(self._ready):
+                self._act()
+            self._learn(end)
+
+    def _act(self) -> None:
+        """All environments act; what happened is ready to be learned from once it is known where to act from next."""
+        all_outcomes = self._all_outcomes()
+        for i, result in enumerate(self._env.step(self._action, self._waiting)):
+            if isinstance(result, Happened):
+                self._put(i, result, all_outcomes[i])
+            if result.first is not None:
+                self._columns.acting_obs[i] = result.first
+            self._ready[i], self._waiting[i] = result.first is not None, result.first is None
+
+    def _put(self, i: int, result: Happened, outcomes: MemberOutcomes | None) -> None:
+        """What happened in a row, but for where it acts from next."""
+        c = self._columns
+        c.reward[i], c.last[i], c.action[i] = result.reward, result.terminated or result.truncated, self._action[i]
+        c.obs[i] = self._obs[i]
+        in_force = 0
+        if outcomes is not None:
+            c.gain[i] = (outcomes.probability * outcomes.reward).sum(axis=-1, dtype=np.float32)
+            c.weight[i] = np.float32(self.settings.discount) * outcomes.probability * ~outcomes.terminated
+            c.reached[i] = outcomes.obs
+            in_force = outcomes.in_force
+        if in_force != NOBODY:
+            c.gain[i, in_force], c.reached[i, in_force, 0] = result.reward, result.reached
+            c.weight[i, in_force, 0] = 0.0 if result.terminated else self.settings.discount
+        self._episode_return[i] += result.reward
+        self._length[i] += 1
+
+    def _all_outcomes(self) -> list[MemberOutcomes | None]:
+        """What the members would lead to from where the environments stand, before they act."""
+        if self.members is None:
+            return [None] * self._env.count
+        behind: Sequence[Env | None] = self._env.behind() or [None] * self._env.count
+        return [
+            None if waits else self.members.successors(env, self._obs[i], action + self._env.start)
+            for i, (env, action, waits) in enumerate(zip(behind, self._action, self._waiting, strict=True))
+        ]
+
+    def _learn(self, end: int) -> None:
+        """Has the program learn from what is ready, and goes on acting for as long as it asks."""
+        with CallbackSession() as program:
+            with double():
+                self._leaves = self._feed(self._leaves, self._hand_out(end), program.ticket)
+            try:
+                while (bad := self._take_back(program.wait_for_request(self._has_ended))) is None:
+                    if not self._restart_until <= self._step < end:
+                        break
+                    while not any(self._ready):
+                        self._act()
+                    if not program.reply(self._hand_out(end)):
+                        break
+            except BaseException:  # what the program has learned by now is not forgotten here
+                program.reply(None)
+                jax.block_until_ready(self._leaves)  # type: ignore[no-untyped-call]
+                if (late := program.wait_for_request(lambda: True)) is not None:
+                    self._take_back(late)
+                raise
+        if program.timed_out:
+            self._restart_until = self._step + RESTARTED_STEPS
+        if bad is not None:
+            raise_not_finite(jax.device_get(self._carry().finite), self.members is None, bad)
+            raise RuntimeError(
+                "The learning program ended without asking for more. Load the last checkpoint and go on."
+            )
+
+    def _has_ended(self) -> bool:
+        return bool(self._leaves[0].is_ready())  # type: ignore[attr-defined]
+
+    def _hand_out(self, end: int) -> Float[np.ndarray, "n W"]:
+        """The rows that are ready, in their order and first, no more than there are steps left."""
+        self._handed_out = [i for i, ready in enumerate(self._ready) if ready][: end - self._step]
+        rows = self._columns.rows
+        if len(self._handed_out) < len(rows):
+            rows = np.zeros_like(rows)
+            rows[: len(self._handed_out)] = self._columns.rows[self._handed_out]
+        return rows
+
+    def _take_back(self, chosen: list[int] | None) -> int | None:
+        """What to do next in the rows that were learned from; the one with a number that is not finite, if any."""
+        if chosen is None:  # there was one before
+            return self._handed_out[0]
+        for i, action in zip(self._handed_out, chosen, strict=False):
+            if action == NO_ACTION:
+                return i
+            self._step += 1
+            self._ready[i], self._action[i], self._obs[i] = False, action, self._columns.acting_obs[i]
+            if self._columns.last[i]:
+                self._note(i, self._step)
+        return None
+
+    def _note(self, row: int, step: int) -> None:
+        """An episode has ended."""
+        at, e = int(self._ended.found[0]), self._ended
+        e.step[at], e.episode_return[at], e.length[at] = step, self._episode_return[row], self._length[row]
+        e.found[0] = at + 1
+        self._episode_return[row], self._length[row] = 0.0, 0
+
+    def _begin(self, *again: int) -> None:
+        """An episode begins everywhere; what was not learned from yet is forgotten."""
+        seeds = [int(stream(self.seed, "environment", i, *again).integers(2**31)) for i in range(self._env.count)]
+        self._obs = self._env.reset(seeds)
+        with double():
+            chosen = make_first(self.settings)(self.learner, self._obs)
+        n = self._env.count
+        self._action: list[int] = np.asarray(chosen).tolist()
+        self._ready, self._waiting = [False] * n, [False] * n
+        self._episode_return, self._length = [0.0] * n, [0] * n
+
+    def collect(self) -> Record:
+        """What happened since the last call."""
+        carry, ended = self._carry(), self._ended
+        with double():
+            averages = means(jax.device_get(carry.meters))
+            self._leaves = self._tree.flatten(carry._replace(meters=init_meters()))
+        n = int(ended.found[0])
+        ended.found[0] = 0
+        columns = {"step": ended.step, "return": ended.episode_return, "length": ended.length}
+        return Record(averages, {name: column[:n].copy() for name, column in columns.items()})
+
+    def state(self) -> Any:
+        """Everything needed to go on, bit for bit where the environment's state can be got, as NumPy arrays."""
+        rows = Rows(
+            np.array(self._columns.rows),
+            np.array(self._ready),
+            np.array(self._waiting),
+            np.array(self._obs),
+            np.array(self._action, np.int64),
+            np.array(self._episode_return),
+            np.array(self._length, np.int64),
+        )
+        kept: dict[str, Any] = jax.device_get(key_data(self._carry()))._asdict()
+        kept |= {"rows": rows, "ended": jax.tree.map(np.array, self._ended)}
+        return kept | {"env": None if self._states is None else self._states.get(self._waiting)}
+
+    def load(self, state: Any) -> None:
+        """Goes on from what `state` gave; in a new episode where the environment's state could not be got."""
+        parts = Carry(*(state[name] for name in Carry._fields))
+        with double():
+            self._leaves = self._tree.flatten(with_keys(jax.tree.map(jnp.asarray, parts), self._carry()))
+        self._step = int(parts.learner.step)
+        self._ended = Ended(*map(np.array, state["ended"]))
+        if self._states is None:
+            self._begin(self._step)
+            return
+        rows = Rows(*state["rows"])
+        self._columns.rows[:], self._obs = rows.rows, np.array(rows.obs)
+        self._ready, self._waiting, self._action = rows.ready.tolist(), rows.waiting.tolist(), rows.action.tolist()
+        self._episode_return, self._length = rows.episode_return.tolist(), rows.length.tolist()
+        self._states.set(state["env"], self._waiting)
+
+    def describe(self) -> dict[str, Any]:
+        """What it is trained on, in plain data."""
+        env, behind = self._env.env, self._env.behind()
+        adapter = None if behind is None else adapter_of(behind[0])
+        return {
+            "kind": "gymnasium",
+            "environment": str(env) if behind is None else str(behind[0]),
+            "parameters": None if adapter is None or behind is None else adapter.get_params(behind[0]),
+            "count": self._env.count if isinstance(env, VectorEnv) else None,
+            "autoreset": autoreset_mode(env).name if isinstance(env, VectorEnv) else None,
+            "resumes": "with a new episode" if self._states is None else "exactly",
+            "uncertain": None if self.members is None else self.members.describe(),
+            "shape": self.shape._asdict(),
+        }
+
+    def _carry(self) -> Carry:
+        with double():
+            return self._tree.unflatten(self._leaves)

@@ -1,0 +1,200 @@
+"""Members of an uncertainty set, seen from a Gymnasium environment: where each would have led instead.
+
+A robust target needs, for the state the environment is in and the action it is about to take, what every member of the
+set would lead to. Copies of the environment can tell (`urbe.deep.loops.members.copies`), a simulator of ours, or a
+function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import jax
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from urbe import checks
+from urbe.deep.loops.envs.rows import Env, innermost
+from urbe.simulators import Simulator, SimulatorEnv, UncertaintySet
+from urbe.simulators.base import Params, State
+from urbe.simulators.limits import param_dict
+
+NOBODY = -1
+"""No member is known to be the one in force."""
+
+
+class MemberOutcomes(NamedTuple):
+    """What an action leads to under each of K members, with J outcomes each.
+
+    Attributes:
+      in_force: the member that the environment itself is, where that is known and nothing is random: for it, what is
+        observed is taken, to the last bit.
+    """
+
+    probability: Float[np.ndarray, "K J"]
+    obs: Float[np.ndarray, "K J D"]
+    reward: Float[np.ndarray, "K J"]
+    terminated: Bool[np.ndarray, "K J"]
+    in_force: int = NOBODY
+
+
+@runtime_checkable
+class Members(Protocol):
+    """K ways in which an environment may behave.
+
+    Attributes:
+      nominal: the place of the member that is the environment as it is, or None where none is said to be.
+    """
+
+    nominal: int | None
+
+    def in_force(self, env: Env) -> int | None:
+        """The place of the member with the environment's parameters as they are now, None where none is known."""
+
+    @property
+    def outcomes(self) -> int:
+        """J, how many outcomes each member lists; 1 where it acts and sees."""
+
+    def successors(self, env: Env | None, obs: Float[np.ndarray, " D"], action: int) -> MemberOutcomes:
+        """What each leads to.
+
+        Args:
+          env: the environment, about to take the action; None where it runs out of reach, in another process.
+          obs: what is seen of it, as a row of numbers.
+          action: as the environment counts.
+        """
+
+    def only(self, places: Sequence[int]) -> Members:
+        """Some of the members, in the order given."""
+
+    def describe(self) -> dict[str, Any]:
+        """What they are, in plain data."""
+
+    def __len__(self) -> int: ...
+
+
+Function = Callable[[Float[np.ndarray, " D"], int], tuple[Any, Any, Any]]
+
+
+class FunctionMembers:
+    """Members by a function `(obs (D,), action) -> (obs (K, D), reward (K,), terminated (K,))`.
+
+    For environments whose state is what is seen of it, or whose dynamics are known in another way.
+
+    Args:
+      function: takes an observation as a row of numbers and an action as the environment counts it.
+      count: K.
+      nominal: the place of the member that is the environment as it is, where one is; it is then tested to be.
+    """
+
+    def __init__(self, function: Function, count: int, nominal: int | None = None) -> None:
+        self.function, self.count = function, checks.whole_number("count", count, 1)
+        if nominal is not None and not 0 <= nominal < count:
+            raise ValueError(f"nominal is {nominal}, expected the place of a member, from 0 to {count - 1}, or None.")
+        self.nominal = nominal
+        self._places = list(range(count))
+
+    def in_force(self, env: Env) -> int | None:  # noqa: ARG002
+        """The one said to be nominal."""
+        return self.nominal
+
+    @property
+    def outcomes(self) -> int:
+        """One each."""
+        return 1
+
+    def successors(self, env: Env | None, obs: Float[np.ndarray, " D"], action: int) -> MemberOutcomes:  # noqa: ARG002
+        """What the function says."""
+        parts = self.function(np.array(obs), action)
+        found = []
+        for name, part, shape in zip(
+            ("obs", "reward", "terminated"), parts, ((self.count, len(obs)), (self.count,), (self.count,)), strict=True
+        ):
+            array = np.asarray(part)
+            if array.shape != shape:
+                raise ValueError(f"function gave {name} of shape {array.shape}, expected {shape}.")
+            found.append(array[self._places])
+        reached, reward, terminated = found
+        return MemberOutcomes(
+            np.ones((len(self), 1), np.float32),
+            reached.astype(np.float32)[:, None],
+            reward.astype(np.float32)[:, None],
+            terminated.astype(bool)[:, None],
+        )
+
+    def only(self, places: Sequence[int]) -> FunctionMembers:
+        """Some of them; the function still computes all."""
+        some = FunctionMembers(self.function, self.count)
+        some._places = [self._places[k] for k in places]
+        some.nominal = next((k for k, place in enumerate(places) if place == self.nominal), None)
+        return some
+
+    def describe(self) -> dict[str, Any]:
+        """The function's name."""
+        name = getattr(self.function, "__qualname__", type(self.function).__qualname__)
+        return {"kind": "function", "function": name, "members": self._places}
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+class SimulatorMembers:
+    """Members of one of our simulators behind Gymnasium's interface: all outcomes of each, by `jax.vmap`.
+
+    Args:
+      simulator: of the environment.
+      uncertainty: its parameters.
+    """
+
+    def __init__(self, simulator: Simulator, uncertainty: UncertaintySet) -> None:
+        expected = simulator.nominal()._fields
+        if uncertainty.names != expected:
+            raise ValueError(
+                f"The uncertainty set has the parameters {', '.join(uncertainty.names)}, expected those of "
+                f"{type(simulator).__name__}: {', '.join(expected)}."
+            )
+        self.simulator, self.uncertainty, self.nominal = simulator, uncertainty, uncertainty.nominal
+        self._place = {tuple(param_dict(each).values()): k for k, each in enumerate(uncertainty.members())}
+        state = jax.eval_shape(simulator.start, jax.random.key(0), simulator.nominal())
+        found = jax.eval_shape(simulator.outcomes, state, np.int32(0), simulator.nominal())
+        self._outcomes = int(found.probability.shape[0])
+
+    def in_force(self, env: Env) -> int | None:
+        """By its parameters."""
+        return self._place.get(tuple(innermost(env).get_params().values()))
+
+    @property
+    def outcomes(self) -> int:
+        """As many as the simulator has."""
+        return self._outcomes
+
+    def successors(self, env: Env | None, obs: Float[np.ndarray, " D"], action: int) -> MemberOutcomes:  # noqa: ARG002
+        """From the environment's own state."""
+        assert env is not None
+        inner = innermost(env)
+        assert isinstance(inner, SimulatorEnv)
+        found = _member_outcomes(self.simulator, self.uncertainty.params, inner.get_state(), np.int32(action))
+        probability, seen, reward, terminated = jax.device_get(found)
+        now = self.in_force(env) if self._outcomes == 1 else None
+        return MemberOutcomes(probability, seen, reward, terminated, NOBODY if now is None else now)
+
+    def only(self, places: Sequence[int]) -> SimulatorMembers:
+        """Some of them."""
+        return SimulatorMembers(self.simulator, self.uncertainty.only(list(places)))
+
+    def describe(self) -> dict[str, Any]:
+        """Their parameters."""
+        return {"kind": "simulator", **self.uncertainty.describe()}
+
+    def __len__(self) -> int:
+        return len(self.uncertainty)
+
+
+@partial(jax.jit, static_argnums=0)
+def _member_outcomes(
+    simulator: Simulator, params: Params, state: State, action: Int[Array, ""]
+) -> tuple[Array, Array, Array, Array]:
+    found = jax.vmap(lambda one: simulator.outcomes(state, action, one))(params)
+    return found.probability, jax.vmap(jax.vmap(simulator.observe))(found.state), found.reward, found.terminated

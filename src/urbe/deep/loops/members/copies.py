@@ -1,0 +1,216 @@
+"""Members as copies of the environment, each with parameters of its own, brought to where the environment stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy as shallow_copy
+from copy import deepcopy
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from urbe import checks
+from urbe.deep.loops.envs.adapters import Adapter, adapter_of, keeps_state, no_members
+from urbe.deep.loops.envs.rows import AnyEnv, Env, Observations, host_env, innermost
+from urbe.deep.loops.members.base import MemberOutcomes
+
+
+class Where(NamedTuple):
+    """Where an environment stands: its state, as its adapter gives it, and that of its generator."""
+
+    state: Any
+    generator: Any
+
+
+class EnvMembers:
+    """Copies of a Gymnasium environment that take its action from its state, under other parameters.
+
+    Before the environment acts, each copy is brought to its state, with its random numbers where they come from
+    Gymnasium's generator (`env.unwrapped.np_random`) or a simulator of ours, and acts: two members differ by their
+    parameters, not by chance. The environment itself is never touched. A copy with the environment's own parameters
+    must do exactly what the environment does; `check_members` tests it, and so does a robust agent when it is made.
+
+    Args:
+      env: the environment, with its wrappers; of a SyncVectorEnv, its first one.
+      params: parameters that differ from the environment's own, by name, for each member.
+      include_nominal: whether the environment's own parameters, as they are now, are a member, the first.
+      adapter: how its state and parameters are set; None for those known: Gymnasium's CartPole, Acrobot,
+        MountainCar and MuJoCo environments, and simulators of ours.
+      make: makes a copy, wrappers included; None copies `env` itself.
+      shared_noise: whether copies draw the random numbers of the environment. False is for one whose generator cannot
+        be kept: each copy then draws its own, and whether copies do what the environment does is not tested.
+
+    Attributes:
+      copies: one environment per member, in the wrappers of the environment they are copies of.
+      nominal: the place of the environment's own parameters, or None when they are no member.
+
+    Raises:
+      ValueError: no adapter is known, a wrapper remembers what a copy cannot, or two members are the same.
+
+    >>> import gymnasium
+    >>> members = EnvMembers(gymnasium.make("CartPole-v1"), [{"length": 0.25}, {"length": 1.0, "masspole": 0.2}])
+    >>> len(members), members.describe()["parameters"]["length"]
+    (3, [0.5, 0.25, 1.0])
+    """
+
+    def __init__(
+        self,
+        env: AnyEnv,
+        params: Sequence[Mapping[str, float]],
+        *,
+        include_nominal: bool = True,
+        adapter: Adapter | None = None,
+        make: Callable[[], Env] | None = None,
+        shared_noise: bool = True,
+    ) -> None:
+        model, self.adapter = _model(env, adapter)
+        self.nominal: int | None = 0 if include_nominal else None
+        self.shared_noise = shared_noise
+        points: list[Mapping[str, float]] = [{}, *params] if include_nominal else list(params)
+        if not points:
+            raise ValueError("There are no parameters and the nominal ones are not included, expected a member.")
+        own, copies = self.adapter.get_params(model), []
+        for k, point in enumerate(points):
+            copies.append(_copy(model, make))
+            try:
+                # all of them: a copy's reset may change parameters, and so may what else `make` does
+                self.adapter.set_params(copies[-1], {**own, **point})
+            except ValueError as error:
+                raise ValueError(f"params[{k - include_nominal}]: {error}") from None
+        self.copies: tuple[Env, ...] = tuple(copies)
+        self._refuse_duplicates()
+
+    def _refuse_duplicates(self) -> None:
+        params = self._params()
+        for k, own in enumerate(params):
+            if (first := params.index(own)) < k:
+                raise ValueError(
+                    f"Members {first}{' (nominal)' if first == self.nominal else ''} and {k} have the same "
+                    f"parameters ({checks.listing([f'{name} {value}' for name, value in own.items()])}), expected "
+                    "every two to differ; leave one out."
+                )
+
+    @staticmethod
+    def of(env: AnyEnv, params: Sequence[Mapping[str, float]], **named: Any) -> EnvMembers:
+        """The same as `EnvMembers(env, params, ...)`."""
+        return EnvMembers(env, params, **named)
+
+    @staticmethod
+    def grid(
+        env: AnyEnv,
+        *,
+        include_nominal: bool = True,
+        adapter: Adapter | None = None,
+        make: Callable[[], Env] | None = None,
+        shared_noise: bool = True,
+        **values: Sequence[float],
+    ) -> EnvMembers:
+        """Every combination of the values given for each parameter; the others are the environment's own.
+
+        Args:
+          env: as for `EnvMembers`.
+          include_nominal: whether the environment's own parameters are a member, the first; then not repeated later.
+          adapter, make, shared_noise: as for `EnvMembers`.
+          values: for each parameter that varies, by name, its values. The last name varies fastest.
+        """
+        if not values:
+            raise ValueError("No parameter varies, expected at least one by name with its values.")
+        lists = [checks.float_array(name, each, ndim=1).tolist() for name, each in values.items()]
+        points = [dict(zip(values, point, strict=True)) for point in product(*lists)]
+        model, found = _model(env, adapter)
+        own = found.get_params(model)
+        if include_nominal:
+            points = [point for point in points if any(own.get(name) != value for name, value in point.items())]
+        return EnvMembers(
+            env, points, include_nominal=include_nominal, adapter=adapter, make=make, shared_noise=shared_noise
+        )
+
+    def in_force(self, env: Env) -> int | None:
+        """By its parameters."""
+        now, params = self.adapter.get_params(env), self._params()
+        return params.index(now) if now in params else None
+
+    @property
+    def outcomes(self) -> int:
+        """One each: what the copy did."""
+        return 1
+
+    def where(self, env: Env) -> Where:
+        """Where an environment stands."""
+        return Where(self.adapter.get_state(env), innermost(env).np_random.bit_generator.state)
+
+    def bring(self, copy: Env, to: Where) -> None:
+        """Brings a copy there."""
+        self.adapter.set_state(copy, to.state)
+        innermost(copy).np_random.bit_generator.state = to.generator
+
+    def successors(self, env: Env | None, obs: Float[np.ndarray, " D"], action: int) -> MemberOutcomes:
+        """Where the copies get to from the state of `env`."""
+        if env is None:
+            raise ValueError("The environments are out of reach, expected them in this process: use SyncVectorEnv.")
+        count = len(self)
+        reached = np.empty((count, 1, len(obs)), np.float32)
+        reward, terminated = np.empty((count, 1), np.float32), np.empty((count, 1), bool)
+        here, seen_as = self.where(env), Observations(self.copies[0].observation_space)
+        for k, copy in enumerate(self.copies):
+            self.bring(copy, here)
+            seen, reward[k, 0], terminated[k, 0], _, _ = copy.step(action)
+            reached[k, 0] = seen_as.row(seen)
+        return MemberOutcomes(np.ones((count, 1), np.float32), reached, reward, terminated)
+
+    def only(self, places: Sequence[int]) -> EnvMembers:
+        """Some of them, the copies themselves."""
+        some = shallow_copy(self)
+        some.copies = tuple(self.copies[k] for k in places)
+        some.nominal = next((k for k, place in enumerate(places) if place == self.nominal), None)
+        return some
+
+    def describe(self) -> dict[str, Any]:
+        """The parameters of all."""
+        params = self._params()
+        return {
+            "kind": "copies",
+            "environment": str(self.copies[0]),
+            "parameters": {name: [own[name] for own in params] for name in params[0]},
+            "nominal": self.nominal,
+        }
+
+    def _params(self) -> list[dict[str, float]]:
+        return [self.adapter.get_params(copy) for copy in self.copies]
+
+    def __len__(self) -> int:
+        return len(self.copies)
+
+
+def _model(env: AnyEnv, adapter: Adapter | None) -> tuple[Env, Adapter]:
+    """The environment that copies are made of, and how it is set."""
+    behind = host_env(env).behind()
+    if behind is None:
+        raise ValueError(
+            f"{env} keeps its environments out of reach, expected gymnasium.vector.SyncVectorEnv or a single one: "
+            "copies must be brought to their state at every step. Or give FunctionMembers."
+        )
+    model = behind[0]
+    if adapter is not None:
+        return model, adapter
+    if (known := adapter_of(model)) is None:
+        raise ValueError(no_members(env))
+    if wrapper := keeps_state(model, across_episodes=False):
+        raise ValueError(
+            f"{model} has the wrapper {wrapper}, which may remember what its copies do not, expected wrappers that "
+            "look at one step alone. Leave it out, or give adapter= one that gets and sets its state too."
+        )
+    return model, known
+
+
+def _copy(env: Env, make: Callable[[], Env] | None) -> Env:
+    try:
+        copy: Env = deepcopy(env) if make is None else make()
+    except Exception as error:
+        raise ValueError(
+            f"{env} cannot be copied ({error}); give make=, a function that makes another one with the same wrappers."
+        ) from error
+    copy.reset(seed=0)
+    return copy

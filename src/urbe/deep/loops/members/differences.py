@@ -1,0 +1,65 @@
+"""What differs between two states, or between two environments that should stand in the same place."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from itertools import zip_longest
+from typing import Any
+
+import jax
+import numpy as np
+
+from urbe.deep.loops.envs.adapters import HARMLESS, wrappers
+from urbe.deep.loops.envs.rows import Env, innermost
+
+_NUMBERS = (bool, int, float, str, np.generic, np.ndarray, jax.Array)
+_IGNORED = ("_np_random_seed", "spec")  # say how an environment was made, not where it stands
+
+
+def first_difference(a: Any, b: Any, path: str = "") -> str:
+    """Where two nested containers first differ, as `['x'][3] is 0.1 and 0.2`; empty when they are the same.
+
+    Generators are compared by their states. Objects of other kinds are not looked into.
+
+    >>> first_difference({"x": [1, 2]}, {"x": [1, 3]})
+    "['x'][1] is 2 and 3"
+    """
+    if isinstance(a, np.random.Generator) and isinstance(b, np.random.Generator):
+        a, b = a.bit_generator.state, b.bit_generator.state
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        pairs = [(f"[{key!r}]", a.get(key), b.get(key)) for key in {**a, **b}]
+    elif isinstance(a, (list, tuple, deque)) and isinstance(b, (list, tuple, deque)):
+        pairs = [(f"[{i}]", x, y) for i, (x, y) in enumerate(zip_longest(a, b))]
+    else:
+        return _leaf_difference(a, b, path)
+    return next((found for at, x, y in pairs if (found := first_difference(x, y, path + at))), "")
+
+
+def _leaf_difference(a: Any, b: Any, path: str) -> str:
+    if (a is None) != (b is None):
+        return f"{path} is {a} and {b}"
+    if not isinstance(a, _NUMBERS) or not isinstance(b, _NUMBERS):
+        return ""
+    x, y = np.asarray(a), np.asarray(b)
+    if x.shape != y.shape:
+        return f"{path} has shape {x.shape} and {y.shape}"
+    apart = np.atleast_1d((x != y) & ((x == x) | (y == y)))  # NaN is like NaN
+    if not apart.any():
+        return ""
+    at = tuple(int(i) for i in np.unravel_index(int(np.argmax(apart)), apart.shape))
+    if not x.ndim:
+        return f"{path} is {a} and {b}"
+    return f"{path}[{', '.join(map(str, at))}] is {x[at]} and {y[at]}"
+
+
+def differing_attributes(env: Env, copy: Env) -> list[str]:
+    """Names of the attributes in which two environments differ, and their wrappers but for those without a memory."""
+    found = []
+    for one, other in zip([*wrappers(env), innermost(env)], [*wrappers(copy), innermost(copy)], strict=False):
+        if isinstance(one, HARMLESS):
+            continue
+        mine, others = vars(one), vars(other)
+        names = [name for name in mine if name not in _IGNORED and first_difference(mine[name], others.get(name))]
+        found += [f"{type(one).__name__}.{name}" for name in names]
+    return found

@@ -1,0 +1,276 @@
+"""Whether the nominal member does what the environment does.
+
+Robust targets compare what the members lead to from one state of the environment. If the copies do not reach that
+state, because an adapter forgets a variable or a wrapper has a memory of its own, the targets are wrong and nothing
+else notices. So the environment walks through episodes by random actions, and beside it walks a copy with the same
+parameters:
+
+    for each step:   copy <- state of the environment,   copy.step(a) == env.step(a),   to the last bit
+
+In between, the copy is sometimes sent elsewhere (reset and a few actions), so that nothing agrees by having lived
+through the same, and sometimes left alone, so that it has to stay with the environment by itself.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from urbe import checks
+from urbe.deep.loops.envs.adapters import keeps_state, wrappers
+from urbe.deep.loops.envs.rows import Env, Happened, host_env
+from urbe.deep.loops.members.base import Members
+from urbe.deep.loops.members.copies import EnvMembers
+from urbe.deep.loops.members.differences import differing_attributes, first_difference
+from urbe.simulators import ChangingParams
+
+STEPS = 128
+"""How many steps are compared where training starts."""
+
+EPISODES = 4
+"""At least so many begin: one that lasts longer than its share of the steps is cut."""
+
+ROUNDING = 1e-5
+"""What members other than copies may differ by, relative to one or to the number: they are computed in another way."""
+
+_APART, _SYNCED, _ALONE = range(3)  # what a copy did before a compared step
+_AWAY = 3  # the most actions of a copy that is sent elsewhere
+
+
+class _Step(NamedTuple):
+    """What one action led to."""
+
+    obs: Float[np.ndarray, " D"]
+    reward: float
+    terminated: bool
+
+
+def check_nominal(env: Env, members: Members, rng: np.random.Generator, *, steps: int = STEPS) -> int:
+    """Steps an environment and its nominal member side by side, through whole episodes and resets.
+
+    Without a nominal member, copies are still tried: one of them is given the environment's parameters meanwhile.
+    Members of other kinds are compared where one of them is nominal, while the environment has that member's
+    parameters; of several outcomes that it lists, one must be what is observed.
+
+    Args:
+      env: a single environment, which is reset and acted in; give one that nobody is using.
+      members: of it.
+      rng: of the random actions.
+      steps: how many to compare; an episode is cut after a fourth of them.
+
+    Returns:
+      how many steps were compared: 0 where there is nothing to compare.
+
+    Raises:
+      ValueError: naming the first entry that differs, and what to do.
+    """
+    checks.whole_number("steps", steps, 1)
+    if isinstance(members, EnvMembers):
+        if not members.shared_noise:
+            return 0
+        with _Alongside(env, members, rng) as twin:
+            return _walk(env, twin, rng, steps)
+    if members.nominal is None:
+        return 0
+    return _walk(env, _Listed(env, members), rng, steps)
+
+
+def _walk(env: Env, other: _Alongside | _Listed, rng: np.random.Generator, steps: int) -> int:
+    one, longest = host_env(env), max(steps // EPISODES, 1)
+    obs = one.reset([int(rng.integers(2**31))])[0]
+    episode = at = 0
+    for _ in range(steps):
+        action = int(rng.integers(one.n_actions))
+        other.act(obs, action + one.start, first=at == 0)
+        step = one.step([action], [False])[0]
+        assert isinstance(step, Happened)
+        assert step.first is not None  # a single environment always knows
+        other.compare(_Step(step.reached, step.reward, step.terminated), f"episode {episode}, step {at}")
+        obs, at = step.first, at + 1
+        if step.terminated or step.truncated:
+            episode, at = episode + 1, 0
+        elif at >= longest:
+            obs, episode, at = one.reset([int(rng.integers(2**31))])[0], episode + 1, 0
+    return steps
+
+
+class _Listed:
+    """Members that say what would happen: the outcomes of the one whose parameters the environment has."""
+
+    def __init__(self, env: Env, members: Members) -> None:
+        self._env, self._members = env, members
+
+    def act(self, obs: Float[np.ndarray, " D"], action: int, first: bool) -> None:  # noqa: ARG002
+        """Asks the members, before the environment acts."""
+        self._place, self._found = self._members.in_force(self._env), self._members.successors(self._env, obs, action)
+
+    def compare(self, expected: _Step, where: str) -> None:
+        """Raises when no outcome of that member is what happened."""
+        k, found = self._place, self._found
+        if k is None:
+            return
+        outcomes = [
+            _Step(found.obs[k, j], float(found.reward[k, j]), bool(found.terminated[k, j]))
+            for j in np.flatnonzero(found.probability[k] > 0.0)
+        ]
+        differences = [_difference(outcome, expected, ROUNDING) for outcome in outcomes]
+        if None in differences:
+            return
+        wrong = differences[0] if len(outcomes) == 1 else f"none of its {len(outcomes)} outcomes is what happened"
+        raise ValueError(
+            f"Member {k} has the environment's parameters, but does not do what it does: {where}: {wrong}. Correct "
+            "the dynamics of that member, or name another one, or none (None), as nominal."
+        )
+
+
+class _Alongside:
+    """A copy with the environment's parameters, brought to its state before it acts."""
+
+    def __init__(self, env: Env, members: EnvMembers, rng: np.random.Generator) -> None:
+        self._env, self._members, self._adapter, self._rng = env, members, members.adapter, rng
+        self._copy, self._host, self._how = members.copies[members.nominal or 0], host_env(env), _SYNCED
+        self._own = self._adapter.get_params(self._copy)
+
+    def __enter__(self) -> _Alongside:
+        changing = any(isinstance(each, ChangingParams) for each in wrappers(self._env))
+        if self._members.nominal is not None and not changing:
+            _same_params(self._adapter.get_params(self._env), self._own, self._members.nominal)
+        self._adapter.set_params(self._copy, self._own)
+        _same_after_set(self._own, self._adapter.get_params(self._copy))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._set_params(self._own)
+
+    def act(self, obs: Float[np.ndarray, " D"], action: int, first: bool) -> None:  # noqa: ARG002
+        """Has the copy act, before the environment does."""
+        self._how = int(self._rng.integers(2 if first else 3))
+        if self._how == _APART:
+            self._send_away()
+        if self._how == _ALONE:
+            self._found = self._step(action)
+            return
+        self._set_params(self._adapter.get_params(self._env))
+        self._found = self._sync_and_step(action)
+
+    def compare(self, expected: _Step, where: str) -> None:
+        """Raises when the copy did something else than the environment."""
+        wrong = _difference(self._found, expected, 0.0)
+        if wrong is not None:
+            raise ValueError(
+                f"The copies do not do what the environment does: {where}, {_HOW[self._how]}: {wrong}. "
+                f"{self._what_to_do()}"
+            )
+
+    def _set_params(self, params: dict[str, float]) -> None:
+        if self._adapter.get_params(self._copy) != params:
+            self._adapter.set_params(self._copy, params)
+
+    def _sync_and_step(self, action: int) -> _Step:
+        here = self._members.where(self._env)
+        kept = deepcopy(here.state)
+        self._members.bring(self._copy, here)
+        if at := first_difference(kept, self._adapter.get_state(self._copy)):
+            raise ValueError(
+                f"set_state does not set all that get_state gives: state{at}, in the environment and in a copy that "
+                "was brought to its state, expected the same."
+            )
+        step = self._step(action)
+        if at := first_difference(kept, self._adapter.get_state(self._env)):
+            raise ValueError(
+                f"A step of a copy changed the environment: its state{at}, before and after. get_state gives the "
+                "environment's own array or set_state keeps the one it is given, expected copies: use np.array(...)."
+            )
+        if at := first_difference(kept, here.state):
+            raise ValueError(
+                f"A step of a copy changed the state it was brought to: state{at}, before and after; the next copy "
+                "would start from there. set_state keeps the array it is given, expected a copy: use np.array(...)."
+            )
+        return step
+
+    def _step(self, action: int) -> _Step:
+        obs, reward, terminated, _, _ = self._copy.step(action)
+        return _Step(self._host.observations.row(obs), float(reward), bool(terminated))
+
+    def _send_away(self) -> None:
+        """Somewhere else, with other random numbers: what the adapter forgets then differs."""
+        self._copy.reset(seed=int(self._rng.integers(2**31)))
+        for _ in range(int(self._rng.integers(1, _AWAY + 1))):
+            action = int(self._rng.integers(self._host.n_actions)) + self._host.start
+            _, _, terminated, truncated, _ = self._copy.step(action)
+            if terminated or truncated:
+                return
+
+    def _what_to_do(self) -> str:
+        """Looks for the cause: an attribute that was not set, a wrapper, chance."""
+        self._host.reset([int(self._rng.integers(2**31))])
+        self._send_away()
+        self._members.bring(self._copy, self._members.where(self._env))
+        left = differing_attributes(self._env, self._copy)
+        forgotten = f" After set_state, {checks.listing(left)} of a copy and of the environment differ." if left else ""
+        memory = keeps_state(self._env, across_episodes=False)
+        if memory is not None:
+            return (
+                f"The wrapper {memory} may have a memory: get and set it in the adapter, or leave the wrapper out."
+                f"{forgotten}"
+            )
+        if left:
+            return f"Get and set in the adapter everything that a step depends on.{forgotten}"
+        return (
+            "No attribute of the environment explains it. Either it draws random numbers from a generator other than "
+            "env.unwrapped.np_random: get and set that one's state in the adapter; if it cannot be done, "
+            "EnvMembers(env, params, shared_noise=False) lets each copy draw numbers of its own, unchecked. Or "
+            "something else that a step depends on is out of the adapter's reach: get and set that too."
+        )
+
+
+_HOW = {
+    _APART: "the copy having been elsewhere before it was brought to the environment's state",
+    _SYNCED: "the copy having been brought to the environment's state",
+    _ALONE: "the copy having walked beside the environment from where it was brought to its state",
+}
+
+
+def _same_params(expected: dict[str, float], found: dict[str, float], nominal: int) -> None:
+    for name, value in expected.items():
+        if found.get(name) != value:
+            raise ValueError(
+                f"Member {nominal} is nominal, but its {name} is {found.get(name)}, expected {value} as in the "
+                "environment. Either set_params does not set what it is given, or the environment was changed after "
+                "the members were made: make them anew."
+            )
+
+
+def _same_after_set(expected: dict[str, float], found: dict[str, float]) -> None:
+    for name, value in expected.items():
+        if found.get(name) != value:
+            raise ValueError(
+                f"set_params was given {name} {value}, and get_params then gives {found.get(name)}, expected the same."
+            )
+
+
+def _difference(found: _Step, expected: _Step, rounding: float) -> str | None:
+    """The first entry that differs, in words; None when all are the same."""
+    if found.obs.shape != expected.obs.shape:
+        return f"the observation has {found.obs.size} numbers, expected {expected.obs.size}"
+    wrong = ~np.isclose(found.obs, expected.obs, rtol=rounding, atol=rounding, equal_nan=True)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        differ = checks.some(int(wrong.sum()), wrong.size, "entry", "entries")
+        return f"observation[{i}] is {found.obs[i]}, expected {expected.obs[i]} ({differ} different)"
+    if not np.isclose(found.reward, expected.reward, rtol=rounding, atol=rounding, equal_nan=True):
+        return f"the reward is {found.reward}, expected {expected.reward}"
+    if found.terminated != expected.terminated:
+        return f"terminated is {found.terminated}, expected {expected.terminated}"
+    return None
+
+
+def spare(env: Env) -> Env:
+    """A copy of an environment to walk through; itself where it cannot be copied."""
+    try:
+        return deepcopy(env)
+    except Exception:  # whatever an environment's parts raise when they cannot be copied
+        return env

@@ -1,0 +1,76 @@
+"""What the loops record for the log: means over the steps since its last row, and the episodes that ended."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Float64, Int, Int32
+
+from urbe.deep.core.learner import Progress
+
+PER_STEP = ("epsilon", "flipped", "nu", "w", "negative_w", "feature_norm")
+PER_UPDATE = ("loss", "td_error")
+COLUMNS = ("step", "updates", "episodes", "episode_return", "episode_length", *PER_UPDATE, *PER_STEP)
+
+
+class Meters(NamedTuple):
+    """Sums since the last row of the log."""
+
+    steps: Int32[Array, ""]
+    updates: Int32[Array, ""]
+    sums: Float64[Array, " M"]
+
+
+def init_meters() -> Meters:
+    """Nothing yet."""
+    return Meters(jnp.int32(0), jnp.int32(0), jnp.zeros(len(PER_UPDATE) + len(PER_STEP), jnp.float64))
+
+
+def add(meters: Meters, progress: Progress) -> Meters:
+    """One call of `observe` more."""
+    of_updates = [getattr(progress, name) * progress.updates for name in PER_UPDATE]
+    of_steps = [getattr(progress, name) for name in PER_STEP]
+    new = jnp.stack([jnp.asarray(x, jnp.float64) for x in (*of_updates, *of_steps)])
+    return Meters(meters.steps + 1, meters.updates + progress.updates, meters.sums + new)
+
+
+def means(meters: Meters) -> dict[str, float]:
+    """Plain numbers for the log; NaN where there was nothing to average."""
+    counts = [int(meters.updates)] * len(PER_UPDATE) + [int(meters.steps)] * len(PER_STEP)
+    names = (*PER_UPDATE, *PER_STEP)
+    return {
+        name: float(total) / count if count else float("nan")
+        for name, total, count in zip(names, meters.sums, counts, strict=True)
+    }
+
+
+class Episodes(NamedTuple):
+    """The first `ended` entries are those since the last look; room for one per step."""
+
+    step: Int32[Array, " E"]
+    episode_return: Float[Array, " E"]
+    length: Int32[Array, " E"]
+    ended: Int32[Array, ""]
+
+
+def init_episodes(room: int) -> Episodes:
+    """None yet."""
+    return Episodes(jnp.zeros(room, jnp.int32), jnp.zeros(room, jnp.float32), jnp.zeros(room, jnp.int32), jnp.int32(0))
+
+
+def record(
+    episodes: Episodes,
+    now: Bool[Array, ""],
+    step: Int[Array, ""],
+    episode_return: Float[Array, ""],
+    length: Int[Array, ""],
+) -> Episodes:
+    """Notes an episode if one ended: its undiscounted return and its length."""
+    at = episodes.ended  # written in any case, kept when counted
+    return Episodes(
+        episodes.step.at[at].set(step),
+        episodes.episode_return.at[at].set(episode_return),
+        episodes.length.at[at].set(length),
+        at + now.astype(jnp.int32),
+    )

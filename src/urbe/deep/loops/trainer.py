@@ -1,0 +1,116 @@
+"""What an agent needs of a way to train, and the way without an environment, which only holds what was learned."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from urbe.deep.core.keys import key_data, root_key, with_keys
+from urbe.deep.core.learner import Learner, init_learner
+from urbe.deep.core.precision import double
+from urbe.deep.core.settings import Settings
+from urbe.deep.loops.spaces import Spaces
+
+
+class Record(NamedTuple):
+    """Means of what was measured, by name, and the episodes that ended: columns step, return, length."""
+
+    means: dict[str, float]
+    episodes: dict[str, np.ndarray]
+
+
+class Trainer(Protocol):
+    """A learner and what it acts in."""
+
+    settings: Settings
+    spaces: Spaces
+
+    @property
+    def learner(self) -> Learner:
+        """What has been learned."""
+
+    @property
+    def step(self) -> int:
+        """Transitions seen."""
+
+    def advance(self, steps: int) -> None:
+        """Acts and learns for so many steps, raising `NotFinite` where a number is not finite."""
+
+    def collect(self) -> Record:
+        """What happened since the last call."""
+
+    def state(self) -> Any:
+        """Everything needed to go on bit for bit, as nested containers of NumPy arrays."""
+
+    def load(self, state: Any) -> None:
+        """Goes on from what `state` gave."""
+
+    def describe(self) -> dict[str, Any]:
+        """What it is trained on: plain data, but for `simulator` and `schedule`, which are values."""
+
+    def acts_in(self, env: gymnasium.Env[Any, Any]) -> bool:
+        """Whether it steps this environment, or one that shares its state."""
+
+
+class FrozenTrainer:
+    """What was learned in a Gymnasium environment that is not at hand.
+
+    Its state is the learner alone: of what another trainer saved, the part under `learner`.
+
+    Args:
+      settings: what kind of agent learned.
+      seed: of the agent.
+      spaces: what it observed and how it acted.
+      obs_size, n_actions, members, outcomes: sizes, as `describe` of the trainer had them under "shape".
+    """
+
+    def __init__(
+        self, settings: Settings, seed: int, spaces: Spaces, obs_size: int, n_actions: int, members: int, outcomes: int
+    ) -> None:
+        self.settings, self.spaces = settings, spaces
+        self._shape = {"obs_size": obs_size, "n_actions": n_actions, "members": members, "outcomes": outcomes}
+        with double():
+            self._learner: Learner = jax.jit(lambda key: init_learner(settings, key, **self._shape))(root_key(seed))
+
+    @property
+    def learner(self) -> Learner:
+        """What has been learned."""
+        return self._learner
+
+    @property
+    def step(self) -> int:
+        """Transitions seen."""
+        return int(self._learner.step)
+
+    def advance(self, steps: int) -> None:
+        """Raises when there is anything to do."""
+        if steps:
+            raise ValueError(
+                "The agent was loaded without its environment, expected one to learn in. It can predict; to go on "
+                "learning, load it with env=..., made as it was for training."
+            )
+
+    def collect(self) -> Record:
+        """Nothing happens."""
+        return Record({}, {})
+
+    def state(self) -> Any:
+        """The learner, as nested containers of NumPy arrays."""
+        return {"learner": jax.device_get(key_data(self._learner))}
+
+    def load(self, state: Any) -> None:
+        """Takes over what was learned."""
+        with double():
+            self._learner = with_keys(jax.tree.map(jnp.asarray, state["learner"]), self._learner)
+
+    def acts_in(self, env: gymnasium.Env[Any, Any]) -> bool:  # noqa: ARG002
+        """Whether it steps this environment; it steps none."""
+        return False
+
+    def describe(self) -> dict[str, Any]:
+        """That there is no world."""
+        return {"kind": "none", "shape": dict(self._shape)}

@@ -1,0 +1,231 @@
+"""The contracts of the open parts of deep agents: natures, variances, Q-networks and optimisers.
+
+Each is a frozen dataclass with the methods of its protocol in `urbe.deep`; these functions hold one to all that the
+learner, the loops and saved files rely on.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import Any, NoReturn
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from urbe.deep.core.learner import init_learner, observe
+from urbe.deep.core.natures import Nature
+from urbe.deep.core.networks import QNetwork
+from urbe.deep.core.optimisers import Optimiser
+from urbe.deep.core.precision import double
+from urbe.deep.core.replay import Successors, Transition
+from urbe.deep.core.settings import Settings
+from urbe.deep.core.variances import Variance
+from urbe.deep.describe import build, describe
+
+ROUNDING = 1e-5
+"""How much the same float32 numbers may differ between ways to compute them, relative to 1 + their size."""
+
+_OBS, _ACTIONS, _BATCH = 3, 4, 6
+_SMALL: dict[str, Any] = {"batch": 4, "capacity": 16, "warm_up": 1}
+
+
+def check_nature(nature: Nature, members: tuple[int, ...] = (1, 2, 5)) -> None:
+    """Holds a nature to `urbe.deep.Nature`.
+
+    - It is a value: a frozen dataclass, equal to its copy, that can be hashed, saved and built again.
+    - Weights have the shape and type of the values, are at least 0 and sum to 1.
+    - Each row is weighed by itself: in a batch, alone, compiled or not, to the same weights.
+    - With one member its weight is 1.
+
+    Args:
+      nature: to be checked.
+      members: sizes of uncertainty sets to try; for a nature of a fixed size, that one.
+
+    Raises:
+      AssertionError: with the law that is broken and what was found.
+
+    >>> from urbe.deep import Worst
+    >>> check_nature(Worst())
+    """
+    _check_value("nature", nature, Nature)
+    rng = np.random.default_rng(0)
+    for k in members:
+        values = jnp.asarray(rng.normal(size=(_BATCH, k)).round(1), jnp.float32)  # rounding makes ties common
+        weights = nature.weights(values)
+        _same_form(f"weights of {k} members", weights, values)
+        if (np.asarray(weights) < 0.0).any():
+            _broken(f"weights of {k} members", f"the smallest is {float(weights.min())}", "none below 0")
+        _close(f"the sum of the weights of {k} members", weights.sum(axis=-1), jnp.ones(_BATCH, jnp.float32))
+        _close(f"weights of {k} members, compiled", jax.jit(nature.weights)(values), weights)
+        alone = jnp.stack([nature.weights(row) for row in values])
+        _close(f"weights of {k} members, each row alone", alone, weights)
+
+
+def check_network(network: QNetwork) -> None:
+    """Holds a Q-network to `urbe.deep.QNetwork`.
+
+    - It is a value: a frozen dataclass, equal to its copy, that can be hashed, saved and built again.
+    - Weights are float32 arrays; the same key draws the same ones, another key others.
+    - Shapes: `n_features` features, one value per action, for rows and for batches of them; `sizes` reads them back.
+    - `training_values` are the values, and so are their gradients, which reach some weight.
+
+    Raises:
+      AssertionError: with the law that is broken and what was found.
+
+    >>> from urbe.deep import Network
+    >>> check_network(Network(hidden=(8, 8)))
+    """
+    _check_value("network", network, QNetwork)
+    weights, again, others = (network.init(jax.random.key(seed), _OBS, _ACTIONS) for seed in (0, 0, 1))
+    for leaf in jax.tree.leaves(weights):
+        if leaf.dtype != jnp.float32:
+            _broken("the type of the weights", leaf.dtype, "float32")
+    _same_tree("weights of the same key", again, weights, equal=True)
+    if all(np.array_equal(a, b) for a, b in zip(jax.tree.leaves(weights), jax.tree.leaves(others), strict=True)):
+        _broken("weights of another key", "the same ones", "others")
+    if tuple(network.sizes(weights)) != (_OBS, _ACTIONS):
+        _broken("sizes", network.sizes(weights), (_OBS, _ACTIONS))
+    obs = jnp.asarray(np.random.default_rng(0).normal(size=(2, _BATCH, _OBS)), jnp.float32)
+    phi = network.features(weights, obs)
+    _same_form("features", phi, jnp.zeros((2, _BATCH, network.n_features), jnp.float32))
+    values = network.values(weights, phi)
+    _same_form("values", values, jnp.zeros((2, _BATCH, _ACTIONS), jnp.float32))
+    _close("values of one batch", network.values(weights, network.features(weights, obs[0])), values[0])
+
+    def loss(function: Any) -> Any:
+        return jax.jit(jax.value_and_grad(lambda w: (jnp.tanh(function(w)) ** 2).sum()))(weights)
+
+    plain = loss(lambda w: network.values(w, network.features(w, obs[0])))
+    trained = loss(lambda w: network.training_values(w, obs[0]))
+    _same_tree("training values and their gradients", trained, plain)
+    if not any(np.asarray(leaf).any() for leaf in jax.tree.leaves(plain[1])):
+        _broken("the gradient of the values", "zero everywhere", "some weight that matters")
+
+
+def check_optimiser(optimiser: Optimiser, rate: float = 1e-2) -> None:
+    """Holds an optimiser to `urbe.deep.Optimiser`.
+
+    - It is a value: a frozen dataclass, equal to its copy, that can be hashed, saved and built again.
+    - Changes have the form of the weights, and the state keeps its own: a compiled loop carries it.
+    - A rate of zero changes nothing; a few hundred steps lead down a bowl.
+
+    Args:
+      optimiser: to be checked.
+      rate: at which it goes down.
+
+    Raises:
+      AssertionError: with the law that is broken and what was found.
+
+    >>> from urbe.deep import Adam
+    >>> check_optimiser(Adam())
+    """
+    _check_value("optimiser", optimiser, Optimiser)
+    weights = ({"a": jnp.asarray([1.0, -2.0], jnp.float32)}, jnp.asarray([[0.5]], jnp.float32))
+    state = optimiser.init(weights)
+    step = jax.jit(optimiser.update)
+    still, _ = step(weights, state, weights, jnp.float32(0.0))
+    _same_tree("changes at a rate of zero", still, jax.tree.map(jnp.zeros_like, weights))
+
+    def length(tree: Any) -> float:
+        return float(sum((leaf**2).sum() for leaf in jax.tree.leaves(tree)))
+
+    first, now = length(weights), weights
+    for _ in range(300):
+        changes, after = step(now, state, now, jnp.float32(rate))  # the gradient of half the squared length
+        _same_tree("changes", changes, now, values=False)
+        _same_tree("the state after a step", after, state, values=False)
+        now, state = jax.tree.map(jnp.add, now, changes), after
+    if not length(now) < 0.5 * first:
+        _broken("the squared length after 300 steps down a bowl", length(now), f"less than half of {first:g}")
+
+
+def check_variance(variance: Variance, settings: Settings | None = None) -> None:
+    """Holds a variance to `urbe.deep.Variance`, alone and in the learning step.
+
+    - It is a value: a frozen dataclass, equal to its copy, that can be hashed, saved and built again.
+    - Without noise the values are Q; variances have a number per action, the same ones that come with perturbed values.
+    - The head keeps its form through steps of learning, whose numbers are finite.
+
+    Args:
+      variance: to be checked.
+      settings: of the agent it is a part of; None is a small one.
+
+    Raises:
+      AssertionError: with the law that is broken and what was found.
+
+    >>> from urbe.deep import LastLayer
+    >>> check_variance(LastLayer(hidden=(4,)))
+    """
+    _check_value("variance", variance, Variance)
+    chosen = replace(Settings() if settings is None else settings, **_SMALL, variance=variance)
+    with double():
+        learner = init_learner(chosen, jax.random.key(0), _OBS, _ACTIONS, 1, 1)
+        rng = np.random.default_rng(0)
+        obs = jnp.asarray(rng.normal(size=(_BATCH, _OBS)), jnp.float32)
+        phi = chosen.network.features(learner.q, obs)
+        q, weights = chosen.network.values(learner.q, phi), variance.acting(learner.head)
+        values, w = variance.perturbed(chosen, weights, jnp.zeros_like(q), obs, phi, q)
+        _close("values without noise", values, q)
+        _same_form("variances", w, q)
+        found = variance.variances(chosen, weights, obs, phi)
+        if found is not None:
+            _close("variances beside perturbed values", w, found)
+        if (found is None) != (weights is None):
+            _broken("variances", found, f"None where acting needs nothing, and it gave {weights!r:.60}")
+        learn = jax.jit(lambda now, seen, then: observe(chosen, now, seen, then))
+        for t in range(_BATCH - 1):
+            at = slice(t, t + 1)
+            successors = Successors(
+                jnp.ones((1, 1), jnp.float32), jnp.full((1, 1, 1), 0.9, jnp.float32), obs[None, None, None, t + 1]
+            )
+            seen = Transition(obs[at], jnp.asarray([t % _ACTIONS], jnp.int32), successors, jnp.asarray([t == 2]))
+            after, _, progress = learn(learner, seen, obs[t + 1 : t + 2])
+            _same_tree(f"the head after step {t + 1}", after.head, learner.head, values=False)
+            for name in ("nu", "w", "loss"):
+                if not np.isfinite(getattr(progress, name)):
+                    _broken(f"{name} at step {t + 1}", getattr(progress, name), "a finite number")
+            learner = after
+
+
+def _check_value(name: str, part: Any, protocol: Any) -> None:
+    if isinstance(part, type) or not isinstance(part, protocol):
+        missing = [each for each in dir(protocol) if not each.startswith("_") and not hasattr(part, each)]
+        _broken(name, f"{part!r:.100} without {', '.join(missing) or 'an instance'}", f"a {protocol.__name__}")
+    try:
+        copied = replace(part)
+    except TypeError:
+        _broken(name, f"{part!r:.100}", "a frozen dataclass")
+    if copied != part or hash(copied) != hash(part):
+        _broken(f"a copy of {name}", f"{copied!r:.100}", "equal to it, with the same hash")
+    if build(name, describe(name, part)) != part or part.__class__.__module__ not in sys.modules:
+        _broken(f"{name}, described and built again", build(name, describe(name, part)), part)
+
+
+def _same_form(what: str, found: Any, expected: Any) -> None:
+    if not hasattr(found, "dtype") or (found.shape, found.dtype) != (expected.shape, expected.dtype):
+        shape, kind = getattr(found, "shape", None), getattr(found, "dtype", type(found).__name__)
+        _broken(what, f"shape {shape} and type {kind}", f"{expected.shape} and {expected.dtype}")
+
+
+def _same_tree(what: str, found: Any, expected: Any, *, values: bool = True, equal: bool = False) -> None:
+    if not jax.tree.structure(found) == jax.tree.structure(expected):  # type: ignore[operator]  # noqa: SIM201
+        _broken(what, jax.tree.structure(found), jax.tree.structure(expected))
+    for mine, theirs in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        _same_form(what, mine, theirs)
+        if values:
+            _close(what, mine, theirs, 0.0 if equal else ROUNDING)
+
+
+def _close(what: str, found: Any, expected: Any, rounding: float = ROUNDING) -> None:
+    _same_form(what, found, expected)
+    apart = np.abs(np.asarray(found, np.float64) - np.asarray(expected, np.float64))
+    wrong = ~(apart <= rounding * (1.0 + np.abs(np.asarray(expected, np.float64))))
+    if wrong.any():
+        at = tuple(int(i) for i in np.argwhere(wrong)[0])
+        _broken(f"{what}, entry {at}", np.asarray(found)[at], np.asarray(expected)[at])
+
+
+def _broken(what: str, found: object, expected: object) -> NoReturn:
+    raise AssertionError(f"{what}: found {found}, expected {expected}.")

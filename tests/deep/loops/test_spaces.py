@@ -1,0 +1,262 @@
+"""What environments give and take: rows against Gymnasium's own flattening, actions, errors, files."""
+
+from copy import deepcopy
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces as kinds
+from gymnasium.vector import SyncVectorEnv
+from gymnasium.vector.utils import concatenate, create_empty_array
+
+from urbe.deep.compilation import cache_compilation
+from urbe.deep.core.last_layer import LastLayer
+from urbe.deep.load import load
+from urbe.deep.loops.envs.rows import Observations
+from urbe.deep.loops.spaces import Spaces
+from urbe.deep.presets import dqn, dqn_ube
+from urbe.deep.sb3 import SB3Policy
+from urbe.deep.settings import Epsilon, Network
+from urbe.evaluation.robustness import evaluate
+from urbe.runs.errors import CheckpointError
+from urbe.runs.tensors import load_tensors, save_tensors
+from urbe.simulators import CartPole
+
+TINY = {"network": Network(hidden=(8,)), "batch": 8, "capacity": 60, "warm_up": 10}
+CAMERA = kinds.Box(0, 255, (2, 3, 3), np.uint8)
+SPACES = [
+    kinds.Box(-1.0, 1.0, (3,), np.float32),
+    kinds.Box(-np.inf, np.inf, (2, 2), np.float64),
+    CAMERA,
+    kinds.Box(-3, 3, (), np.int16),
+    kinds.Discrete(4, start=-2),
+    kinds.MultiBinary(3),
+    kinds.MultiBinary((2, 2)),
+    kinds.MultiDiscrete([3, 2], start=[5, 0]),
+    kinds.MultiDiscrete([[3, 2], [2, 2]]),
+    kinds.Tuple([kinds.Discrete(3), CAMERA]),
+    kinds.Dict(camera=CAMERA, door=kinds.Discrete(2, start=1), arm=kinds.Dict(joints=kinds.MultiBinary(2))),
+]
+COMPOSED = SPACES[-1]
+
+
+class Given(gymnasium.Env):
+    """Gives samples of a space; its actions count from 5, and it remembers them."""
+
+    def __init__(self, space=COMPOSED):
+        self.observation_space, self.action_space = deepcopy(space), kinds.Discrete(3, start=5)
+        self.taken, self.time = [], 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        if seed is not None:
+            self.observation_space.seed(seed)
+        self.time = 0
+        return self.observation_space.sample(), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action), action
+        self.taken.append(int(action))
+        self.time += 1
+        return self.observation_space.sample(), float(action == 6), self.time == 7, False, {}
+
+
+@pytest.fixture(scope="module")
+def agent():
+    cache_compilation()
+    return dqn(Given(), seed=0, log_every=20, **TINY).learn(60)
+
+
+@pytest.fixture(params=SPACES, ids=str)
+def space(request):
+    request.param.seed(3)
+    return request.param
+
+
+def batch(space, count):
+    """Samples one by one, and as a vector of environments gives them."""
+    samples = [space.sample() for _ in range(count)]
+    return samples, concatenate(space, samples, create_empty_array(space, count))
+
+
+def test_rows_are_gymnasiums_flattening(space):
+    samples, stacked = batch(space, 4)
+    expected = np.stack([gymnasium.spaces.flatten(space, each).astype(np.float32) for each in samples])
+    spaces = Spaces(space, 2)
+    rows, single = spaces.rows(stacked)
+    assert not single
+    np.testing.assert_array_equal(rows, expected)
+    for sample, row in zip(samples, expected, strict=True):
+        rows, single = spaces.rows(sample)
+        assert single
+        np.testing.assert_array_equal(rows, row[None])
+        np.testing.assert_array_equal(Observations(space).row(sample), row)
+    assert rows.dtype == np.float32
+    assert Observations(space).size == expected.shape[1]
+
+
+def test_spaces_go_through_files(space):
+    told = Spaces(space, 3, 5).describe()
+    again = Spaces.of(told)
+    assert again.describe() == told
+    samples, stacked = batch(space, 3)
+    for given in (*samples, stacked):
+        np.testing.assert_array_equal(again.rows(given)[0], Spaces(space, 3, 5).rows(given)[0])
+
+
+def test_actions_count_from_the_start():
+    spaces = Spaces.flat(2, 3)
+    assert type(spaces.actions(np.array([2]), single=True)) is int
+    assert Spaces(CAMERA, 3, start=5).actions(np.array([2]), single=True) == 7
+    many = Spaces(CAMERA, 3, start=5).actions(np.array([2, 0], np.int32), single=False)
+    assert (many.dtype, many.tolist()) == (np.int64, [7, 5])
+
+
+@pytest.mark.parametrize(
+    ("space", "given", "told"),
+    [
+        (SPACES[0], [0.0, 1.0], r"has shape \(2,\), expected \(3,\) as Box\(\(3,\), float32\) gives, or \(B, 3\)"),
+        (SPACES[0], 1.0, r"observation has shape \(\), expected"),
+        (SPACES[0], np.zeros((2, 2, 3)), r"observation has shape \(2, 2, 3\)"),
+        (SPACES[0], [0.0, np.nan, 0.0], r"observation\[1\] is nan, expected a finite number"),
+        (SPACES[0], ["a", "b", "c"], "observation has type <U1, expected numbers"),
+        (SPACES[0], [[0.0], [1.0, 2.0]], "observation is no array"),
+        (CAMERA, np.full((2, 3, 3), 0.5), r"observation\[0, 0, 0\] is 0.5, expected a whole number, as Box"),
+        (kinds.Discrete(3, start=5), 8, r"observation is 8, expected one of Discrete\(3, start=5\)"),
+        (kinds.Discrete(3, start=5), [5, 4], r"observation\[1\] is 4, expected one of"),
+        (kinds.Discrete(3), 0.5, r"observation is 0.5, expected one of"),
+        (kinds.MultiDiscrete([3, 2]), [2, 2], r"observation\[1\] is 2, expected one of MultiDiscrete"),
+        (COMPOSED, {"camera": 0}, r"observation has the keys \['camera'\], expected a mapping with the keys \['arm', "),
+        (COMPOSED, 3, "observation is 3, expected a mapping"),
+        (SPACES[-2], (1,), r"observation is \(1,\), expected a tuple of 2"),
+        (SPACES[-2], ([1, 2], np.zeros((3, 2, 3, 3), np.uint8)), r"observation\[1\] has shape \(3, 2, 3, 3\)"),
+        (
+            COMPOSED,
+            {"camera": np.zeros((2, 3, 3), np.uint8), "door": 7, "arm": {"joints": [0, 1]}},
+            r"observation\['door'\] is 7, expected one of Discrete\(2, start=1\)",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_no_observation_is_said_in_the_words_of_the_space(space, given, told):
+    with pytest.raises(ValueError, match=told):
+        Spaces(space, 2).rows(given)
+
+
+@pytest.mark.parametrize("space", [kinds.Text(3), kinds.Sequence(kinds.Discrete(2)), kinds.Tuple([kinds.Text(3)])])
+def test_spaces_without_a_fixed_size_are_refused(space):
+    with pytest.raises(ValueError, match="expected one with a fixed number of numbers: Box, Discrete"):
+        dqn(Given(space), seed=0, **TINY)
+
+
+# agents
+
+
+def test_an_agent_takes_what_its_environment_gives_and_gives_what_it_takes(agent):
+    env = Given()
+    obs, _ = env.reset(seed=1)
+    for _ in range(7):
+        obs, *_ = env.step(agent.predict(obs))
+    rng = np.random.default_rng(0)
+    obs, _ = env.reset()
+    for _ in range(7):
+        obs, *_ = env.step(agent.predict(obs, deterministic=False, rng=rng))
+    assert set(env.taken) <= {5, 6, 7}
+    samples, stacked = batch(COMPOSED, 5)
+    assert agent.predict(stacked).tolist() == [agent.predict(each) for each in samples]
+
+
+def test_predicting_is_what_evaluation_does(agent):
+    """Returns of `urbe.evaluate`, which flattens on its own, against a loop with predict."""
+    found = evaluate(agent, [{}], env=lambda _: Given(), episodes=4, seed=2)
+    asked = evaluate(
+        SB3Policy(agent, np.random.default_rng(0)), [{}], env=lambda _: Given(), episodes=4, seed=2, acting="greedy"
+    )
+    np.testing.assert_array_equal(found.greedy.returns, asked.greedy.returns)
+
+
+def test_a_vector_of_environments_is_learned_in_and_predicted_for():
+    vector = SyncVectorEnv([Given] * 3)
+    agent = dqn(vector, seed=0, log_every=20, **TINY).learn(60)
+    obs, _ = vector.reset(seed=0)
+    actions = agent.predict(obs)
+    assert actions.shape == (3,)
+    vector.step(actions)
+
+
+def test_acting_as_in_training_has_random_actions_and_needs_a_generator(agent):
+    _, stacked = batch(COMPOSED, 400)
+    noisy = dqn(Given(), seed=0, log_every=20, **TINY, epsilon=Epsilon(1.0, 0.0, 100)).learn(50)  # half at random
+    greedy = noisy.predict(stacked)
+    acted = noisy.predict(stacked, deterministic=False, rng=np.random.default_rng(1))
+    same = (acted == greedy).mean()
+    assert abs(same - (0.5 + 0.5 / 3)) < 0.12  # five deviations of 400 draws
+    again = noisy.predict(stacked, deterministic=False, rng=np.random.default_rng(1))
+    other = noisy.predict(stacked, deterministic=False, rng=np.random.default_rng(2))
+    assert acted.tolist() == again.tolist() != other.tolist()
+    with pytest.raises(ValueError, match="rng is missing, but acting is not deterministic"):
+        agent.predict(stacked, deterministic=False)
+    with pytest.raises(ValueError, match="rng is given, but acting is deterministic"):
+        agent.predict(stacked, rng=np.random.default_rng(0))
+
+
+def test_acting_as_in_training_is_perturbed_by_the_uncertainty_head():
+    calm = {"epsilon": Epsilon(0.0, 0.0, 1), **TINY}
+    agent = dqn_ube(CartPole(), seed=0, log_every=20, variance=LastLayer(beta=50.0), **calm).learn(40)
+    obs = np.random.default_rng(0).normal(size=(100, 4))
+    noisy = agent.predict(obs, deterministic=False, rng=np.random.default_rng(3))
+    assert noisy.tolist() == agent.policy.predict(obs, np.random.default_rng(3)).tolist()
+    assert noisy.tolist() != agent.predict(obs).tolist()
+
+
+def test_a_loaded_agent_predicts_from_the_same_observations(agent, tmp_path):
+    agent.save(tmp_path / "agent")
+    samples, stacked = batch(COMPOSED, 6)
+    frozen = load(tmp_path / "agent")
+    frozen.save(tmp_path / "again")
+    for other in (frozen, load(tmp_path / "agent", env=Given()), load(tmp_path / "again")):
+        assert other.predict(stacked).tolist() == agent.predict(stacked).tolist()
+        assert other.predict(samples[0]) == agent.predict(samples[0])
+
+
+def test_files_of_before_there_were_spaces_predict_from_rows(agent, tmp_path):
+    _, stacked = batch(COMPOSED, 6)
+    rows, _ = agent.trainer.spaces.rows(stacked)
+    save_tensors(tmp_path / "old", agent.tensors(), agent.about())
+    assert (load(tmp_path / "old").predict(rows) + 5).tolist() == agent.predict(stacked).tolist()
+
+
+@pytest.mark.parametrize(
+    "spaces",
+    [
+        3,
+        {},
+        {"observation": {"kind": "Secret"}, "n_actions": 3, "start": 5},
+        {"observation": {"kind": "Box", "shape": [2], "dtype": "float32"}, "n_actions": 3, "start": 5},
+        {"observation": {"kind": "Box", "shape": "x", "dtype": "float32"}, "n_actions": 3, "start": 5},
+        {"observation": {"kind": "Discrete", "n": -1, "start": 0}, "n_actions": 3, "start": 5},
+    ],
+)
+def test_spaces_that_cannot_be_are_refused(agent, tmp_path, spaces):
+    save_tensors(tmp_path / "bad", agent.tensors(), {**agent.saved_about(), "spaces": spaces})
+    with pytest.raises(CheckpointError):
+        load(tmp_path / "bad")
+    assert "spaces" in load_tensors(tmp_path / "bad")[1]
+
+
+# Stable-Baselines3
+
+
+def test_tools_of_stable_baselines_find_the_predict_they_know(agent):
+    model = SB3Policy(agent, np.random.default_rng(4))
+    _, stacked = batch(COMPOSED, 6)
+    state, starts = None, np.ones(6, bool)
+    actions, state = model.predict(stacked, state=state, episode_start=starts, deterministic=True)  # as evaluate_policy
+    assert actions.tolist() == agent.predict(stacked).tolist()
+    assert state is None
+    drawn, _ = model.predict(stacked)
+    expected = agent.predict(stacked, deterministic=False, rng=np.random.default_rng(4))
+    assert drawn.tolist() == expected.tolist()
+    one, _ = model.predict(COMPOSED.sample(), deterministic=True)
+    assert one.shape == ()
+    with pytest.raises(ValueError, match="expected None: the policy has no memory"):
+        model.predict(stacked, state=(1,))
