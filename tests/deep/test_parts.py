@@ -8,7 +8,6 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import pytest
-from urbe.cli.overrides import override
 
 from fixtures import deep_parts as theirs
 from urbe.deep import load, robust_dqn, train
@@ -16,6 +15,7 @@ from urbe.deep.core.last_layer import LastLayer, calibrated
 from urbe.deep.core.natures import Average, CVaR, Soft, Worst
 from urbe.deep.core.variances import NoVariance
 from urbe.deep.settings import Adam, Network, Settings, Transformation, named_part
+from urbe.overrides import override
 from urbe.runs.errors import CheckpointError
 from urbe.simulators import CartPole, UncertaintySet
 from urbe.testing import check_nature, check_network, check_optimiser, check_variance
