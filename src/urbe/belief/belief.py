@@ -1,0 +1,147 @@
+"""A belief over members that follows a stream of observations, for whoever owns the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from urbe import checks
+from urbe.belief.credible import credible_set
+from urbe.belief.likelihoods import Evidence, endings, known_outcomes, residuals, tolerance
+from urbe.belief.state import BeliefState, Watch, begin, new_episode, observe, used
+from urbe.belief.switching import Switching, of_hazards, of_members
+from urbe.types import BoolArray, FloatArray
+
+
+class Belief:
+    """Which member of a finite set the world is, as far as the observations tell.
+
+    Args:
+      n_members: K, at least 1.
+      switching: how the true member may change.
+      watch: when to admit that no member explains what happens.
+
+    >>> belief = Belief(2, Switching(hazard=0.05, per="episode"))
+    >>> for outcome in (0, 0, 1):
+    ...     belief.observe_outcome([[0.9, 0.1], [0.5, 0.5]], outcome)
+    >>> belief.probability.round(2)
+    array([0.39, 0.61])
+    >>> belief.credible(alpha=0.1)
+    array([ True,  True])
+    """
+
+    def __init__(self, n_members: int, switching: Switching | None = None, watch: Watch | None = None) -> None:
+        self.n_members = checks.whole_number("n_members", n_members, 1)
+        self.switching = Switching() if switching is None else switching
+        self.watch = Watch() if watch is None else watch
+        self.state = begin(self.switching, n_members)
+        self.last_surprise = 0.0
+        """Nats by which the last observation was less likely than expected."""
+
+    @property
+    def filtered(self) -> FloatArray:
+        """`(K,)` the filter's probabilities."""
+        return np.asarray(of_members(self.state.log_b))
+
+    @property
+    def probability(self) -> FloatArray:
+        """`(K,)` what to base decisions on: the filter's probabilities, widened towards the prior by `outside`."""
+        return np.asarray(used(self.switching, self.watch, self.state))
+
+    @property
+    def hazard(self) -> float:
+        """The expected probability of a jump."""
+        return float(of_hazards(self.state.log_b) @ self.switching.hazards)
+
+    @property
+    def surprise(self) -> float:
+        """Nats per observation, on average over the last ones, that the members do not explain; about 0 if they do."""
+        return float(self.state.surprise)
+
+    @property
+    def outside(self) -> float:
+        """In [0, 1]: how far decisions are based on the prior, because no member explains what happens."""
+        return float(np.clip((self.surprise - self.watch.limit) / self.watch.limit, 0.0, 1.0))
+
+    def credible(self, alpha: float) -> BoolArray:
+        """`(K,)` the fewest members that hold a belief of at least 1 - alpha."""
+        return np.asarray(credible_set(self.probability, checks.number("alpha", alpha, 0.0, 1.0)))
+
+    def new_episode(self) -> None:
+        """An episode has ended; the next one may be of another member."""
+        self.state = new_episode(self.switching, self.state)
+
+    def observe(self, evidence: Evidence) -> None:
+        """Takes in any evidence."""
+        self.state, surprise = observe(self.switching, self.watch, self.state, evidence)
+        self.last_surprise = float(surprise)
+
+    def observe_outcome(self, probability: Any, outcome: int) -> None:
+        """Takes in one of J outcomes.
+
+        Args:
+          probability: `(K, J)` of each outcome under each member.
+          outcome: which of them happened.
+        """
+        table = checks.float_array("probability", probability, 2)
+        if table.shape[0] != self.n_members:
+            raise ValueError(
+                f"probability has {table.shape[0]} rows, expected {self.n_members}, one per member of the set."
+            )
+        if not 0 <= checks.whole_number("outcome", outcome, 0) < table.shape[1]:
+            raise ValueError(f"outcome is {outcome}, expected one of the {table.shape[1]} columns of probability.")
+        self.observe(known_outcomes(table, np.asarray(outcome)))
+
+    def observe_prediction(
+        self,
+        predicted: Any,
+        observed: Any,
+        *,
+        ended_predicted: Any = None,
+        ended: bool = False,
+        parameters: int = 1,
+        floor: Any = 1e-6,
+        flip: float = 0.05,
+    ) -> None:
+        """Takes in what followed, where members predict it without probabilities.
+
+        Args:
+          predicted: `(K, D)` what each member predicts.
+          observed: `(D,)` what happened.
+          ended_predicted, ended: `(K,)` whether each member says that the episode ended, and whether it did.
+          parameters: how many parameters vary from member to member.
+          floor: `(D,)` or a number above 0: errors of this size say nothing.
+          flip: the probability that a member is wrong about the end of an episode.
+        """
+        each = checks.float_array("predicted", predicted, 2)
+        seen = checks.float_array("observed", observed, 1)
+        if each.shape != (self.n_members, len(seen)):
+            raise ValueError(
+                f"predicted has shape {each.shape}, expected {(self.n_members, len(seen))}: a row per member, and a "
+                "column per entry of observed."
+            )
+        tolerated = tolerance(each, self.n_members ** (1.0 / parameters), floor)
+        if len(self.state.noise) != len(seen):
+            self.state = self.state._replace(noise=np.zeros(len(seen)))
+        evidence = residuals(each, seen, tolerated, self.state.noise)
+        if ended_predicted is not None:
+            ends = endings(np.asarray(ended_predicted, np.bool_), ended, flip)
+            evidence = evidence._replace(log_likelihood=evidence.log_likelihood + ends)
+        square = (each - seen) ** 2
+        self.state, surprise = observe(self.switching, self.watch, self.state, evidence, square)
+        self.last_surprise = float(surprise)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything needed to go on, by name."""
+        return {name: np.asarray(array) for name, array in self.state._asdict().items()}
+
+    def load_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Goes on from what `arrays` gave."""
+        if set(arrays) != set(BeliefState._fields) or arrays["log_b"].shape != self.state.log_b.shape:
+            raise ValueError(
+                f"arrays has {checks.listing(sorted(arrays))}, expected {checks.listing(list(BeliefState._fields))} of "
+                f"a belief over {self.n_members} members and {len(self.switching.hazards)} hazards."
+            )
+        self.state = BeliefState(**{name: np.array(array) for name, array in arrays.items()})

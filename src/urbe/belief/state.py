@@ -1,0 +1,106 @@
+"""What a belief remembers between observations, and how it goes on: pure functions, for NumPy and JAX alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from urbe import checks
+from urbe.belief.arrays import namespace
+from urbe.belief.likelihoods import Evidence
+from urbe.belief.switching import Switching, of_members
+
+
+class BeliefState(NamedTuple):
+    """A belief in the course of time; arrays may have leading axes, one belief each.
+
+    Attributes:
+      log_b: `(..., H, K)` logarithms of the filter's probabilities.
+      noise: `(..., D)` running mean square of what no member predicts; D is 0 where likelihoods are known.
+      count: `(...)` observations so far.
+      surprise: `(...)` running mean of what falls short of what the belief expects, in nats.
+    """
+
+    log_b: Any
+    noise: Any
+    count: Any
+    surprise: Any
+
+
+@dataclass(frozen=True)
+class Watch:
+    """When a belief admits that no member explains what happens.
+
+        used = (1 - u) b + u prior,   u = (surprise - limit) / limit, within [0, 1]
+
+    The filter itself goes on undisturbed; what is widened is the belief that decisions are based on.
+
+    Args:
+      limit: nats of mean surprise above which the belief is widened; twice that, and decisions are based on the prior.
+      memory: observations over which surprise and noise are averaged.
+    """
+
+    limit: float = 3.0
+    memory: int = 20
+
+    def __post_init__(self) -> None:
+        checks.positive("limit", self.limit)
+        checks.whole_number("memory", self.memory, 1)
+
+
+def begin(switching: Switching, n_members: int, n_entries: int = 0) -> BeliefState:
+    """Before anything has been seen, as NumPy arrays.
+
+    Args:
+      switching: what is assumed.
+      n_members: K.
+      n_entries: D, entries of a prediction whose noise is learned.
+    """
+    return BeliefState(switching.begin(n_members), np.zeros(n_entries), np.zeros((), np.int32), np.zeros(()))
+
+
+def new_episode(switching: Switching, state: BeliefState) -> BeliefState:
+    """After an episode has ended: the member may have changed."""
+    return state._replace(log_b=switching.jump(state.log_b)) if switching.per == "episode" else state
+
+
+def observe(
+    switching: Switching, watch: Watch, state: BeliefState, evidence: Evidence, square: Any = None
+) -> tuple[BeliefState, Any]:
+    """Takes in one observation.
+
+    Args:
+      switching: what is assumed.
+      watch: over how many observations to average.
+      state: the belief before the step.
+      evidence: what the step said.
+      square: `(..., K, D)` squared residuals of the members' predictions, to learn the noise from.
+
+    Returns:
+      the belief after it, and the surprise of this step: nats short of what was expected.
+    """
+    xp = namespace(state.log_b)
+    before = switching.jump(state.log_b) if switching.per == "step" else state.log_b
+    log_b, log_evidence = switching.update(before, evidence.log_likelihood)
+    b = of_members(log_b)
+    # what every member rules out is as surprising as can be said, and stays a number
+    finite = xp.where(xp.isfinite(evidence.surprise), evidence.surprise, 100.0)
+    surprise = xp.where(log_evidence > -xp.inf, xp.sum(b * finite, axis=-1), 100.0)
+    count = state.count + 1
+    rate = xp.maximum(1.0 / count, 1.0 / watch.memory)
+    noise = state.noise
+    if square is not None:
+        noise = noise + rate[..., None] * (xp.sum(b[..., None] * square, axis=-2) - noise)
+    mean = state.surprise + rate * (surprise - state.surprise)
+    return BeliefState(log_b, noise, count, mean), surprise
+
+
+def used(switching: Switching, watch: Watch, state: BeliefState) -> Any:
+    """`(..., K)` the belief that decisions are based on: the filter's, widened where nothing explains what happens."""
+    xp = namespace(state.log_b)
+    b = of_members(state.log_b)
+    prior = xp.exp(xp.asarray(switching.log_prior(b.shape[-1]), dtype=b.dtype))
+    share = xp.clip((state.surprise - watch.limit) / watch.limit, 0.0, 1.0)[..., None]
+    return (1.0 - share) * b + share * prior
