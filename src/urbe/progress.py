@@ -102,7 +102,6 @@ class Lines:
             self._print(f"{self._count()}.")
 
     def __call__(self, done: float, note: str = "", *, total: float | None = None, left: float | None = None) -> None:
-        """See `Show`."""
         now, first = self._clock(), self._total is None
         if first:
             self._start = done

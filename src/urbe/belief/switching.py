@@ -77,12 +77,12 @@ class Switching:
             return np.full(n_members, -np.log(n_members))
         if len(self.prior) != n_members:
             raise ValueError(f"prior has {len(self.prior)} entries, expected {n_members}, one per member of the set.")
-        return np.asarray(logarithm(np.asarray(self.prior)))
+        logs: FloatArray = logarithm(np.asarray(self.prior))
+        return logs
 
     def begin(self, n_members: int) -> FloatArray:
         """`(H, K)` logarithms of the belief before anything has been seen."""
-        logs: FloatArray = logarithm(np.asarray(self.prior))
-        return logs
+        return np.tile(self.log_prior(n_members), (len(self.hazards), 1)) - np.log(len(self.hazards))
 
     def jump(self, log_b: Any) -> Any:
         """`(..., H, K)` the belief after a time at which the member may have changed."""

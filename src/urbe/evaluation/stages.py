@@ -56,15 +56,13 @@ class CompiledStage:
 
     @property
     def most(self) -> int:
-        """See `Stage`."""
         return MOST
 
     def enter(self, point: Point) -> None:
-        """See `Stage`."""
         self._params = with_params(self._simulator, self._simulator.nominal(), point)
 
     def play(self, way: Acting, drawn: Draws, count: int) -> Outcome:
-        """See `Stage`; the others are played too, as the shape of the computation is fixed."""
+        """Episodes that have ended are played too, as the shape of the computation is fixed."""
         noisy = way == "noisy"
         return roll_out(self._policy, self._simulator, self._params, drawn, self._limit, noisy=noisy).first(count)
 
@@ -98,14 +96,11 @@ class SteppedStage:
 
     @property
     def most(self) -> int:
-        """See `Stage`."""
         return self._world.lanes if isinstance(self._world, GymWorld) else MOST
 
     def enter(self, point: Point) -> None:
-        """See `Stage`."""
         self._world.enter(point)
 
     def play(self, way: Acting, drawn: Draws, count: int) -> Outcome:
-        """See `Stage`."""
         asked = self._noisy if way == "noisy" else self._greedy
         return play(self._world, asked.choose(drawn), drawn, count, self._limit, None).first(count)

@@ -76,17 +76,15 @@ class SimulatorWorld:
         self._elapsed = 0
 
     def enter(self, point: Point) -> None:
-        """See `World`."""
         self._params = with_params(self.simulator, self.simulator.nominal(), point)
 
     def reset(self, drawn: Draws) -> Observations:
-        """See `World`."""
         self._words, self._elapsed = drawn.world, 0
         self.state, seen = _begin(self.simulator, drawn.world, self._params)
         return np.asarray(seen)
 
     def step(self, actions: Any, alive: BoolArray) -> Moved:
-        """See `World`; states of episodes that have ended stay as they are."""
+        """States of episodes that have ended stay as they are."""
         numbers = _action_numbers(actions, alive, self.simulator.n_actions)
         arrived, seen = _advance(
             self.simulator, self._words, np.int32(self._elapsed), self.state, numbers, self._params, alive
@@ -96,16 +94,13 @@ class SimulatorWorld:
         return Moved(np.asarray(seen), rewards, terminated, np.zeros(len(alive), np.bool_))
 
     def rows(self, observations: Observations) -> Float[np.ndarray, "B D"]:
-        """See `World`."""
         return np.asarray(observations)
 
     def fit(self, obs_size: int, n_actions: int) -> None:
-        """See `World`."""
         same_sizes(type(self.simulator).__name__, observation_size(self.simulator), self.simulator.n_actions, obs_size,
                    n_actions)  # fmt: skip
 
     def actions(self, numbers: IntArray) -> Any:
-        """See `World`."""
         return numbers
 
 

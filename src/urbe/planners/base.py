@@ -17,7 +17,7 @@ class Solve(Protocol):
     """Solves a model against a set, from values to start with if there are any."""
 
     def __call__(self, mdp: MDP, nature: AmbiguitySet, *, start: FloatArray | None = None) -> Solution:
-        """See `urbe.solve`."""
+        """The solution; `start` is `(S,)`."""
 
 
 class Task(NamedTuple):

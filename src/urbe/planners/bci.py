@@ -34,7 +34,6 @@ class BCI:
     optimised: bool = False
 
     def answer(self, task: Task) -> Answer:
-        """See `PlanningMethod`."""
         centre, radius = self._balls(task)
         model, ball = ball_around(task.posterior, centre, radius)
         return Answer(model, ball, task.solve(model, ball))
@@ -51,5 +50,4 @@ class BCI:
         return posterior.probability, credible_l1(posterior, level, task.rng, draws=draws, union=False)
 
     def promise(self, confidence: float) -> str:
-        """See `PlanningMethod`."""
         return in_every_state(confidence)

@@ -27,7 +27,7 @@ class HoeffdingSets:
     """
 
     def answer(self, task: Task) -> Answer:
-        """See `PlanningMethod`; no draws are used."""
+        """No draws are used."""
         posterior, rows = task.posterior, task.posterior.model.rows
         seen = np.maximum(posterior.seen, 0.0)[rows.entry_row]
         counts = posterior.concentration - posterior.prior
@@ -36,7 +36,6 @@ class HoeffdingSets:
         return Answer(model, ball, task.solve(model, ball))
 
     def promise(self, confidence: float) -> str:
-        """See `PlanningMethod`."""
         return (
             f"Whatever the true model, in a share {confidence:g} or more of the data sets it could give, the policy is "
             "worth at least this in every state at once."

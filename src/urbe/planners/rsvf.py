@@ -58,7 +58,6 @@ class RSVF:
         checks.whole_number("rounds", self.rounds, 1)
 
     def answer(self, task: Task) -> Answer:
-        """See `PlanningMethod`."""
         posterior, rows = task.posterior, task.posterior.model.rows
         n_uncertain = uncertain_rows(posterior)
         n_draws = number_of_draws(task.draws, n_uncertain, task.delta)
@@ -88,7 +87,6 @@ class RSVF:
         )
 
     def promise(self, confidence: float) -> str:
-        """See `PlanningMethod`."""
         return in_every_state(confidence)
 
     def _unsafe(self, model: MDP, ball: L1Ball, v: FloatArray, drawn: FloatArray, rank: int) -> dict[int, Cut]:

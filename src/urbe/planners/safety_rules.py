@@ -62,7 +62,7 @@ class Hyperplane:
     """The ball reaches {q : q . z <= g}: the least that is safe. A single z is safe with radius 0."""
 
     def program(self, cuts: Sequence[Cut]) -> Program:
-        """See `SafetyRule`; inequalities are scaled so that z spans [0, 1]."""
+        """Inequalities are scaled so that z spans [0, 1]."""
         size = len(cuts[0].z)
         matrix, bound = [np.empty((0, size + 1))], [np.empty(0)]
         for cut in cuts:
@@ -76,7 +76,7 @@ class Hyperplane:
         return Program(np.vstack(matrix), np.concatenate(bound))
 
     def radius(self, centre: FloatArray, cut: Cut) -> float:
-        """See `SafetyRule`: psi = max_tau 2 (sum_j theta_j min(z_j, tau) - g) / (tau - min z)."""
+        """psi = max_tau 2 (sum_j theta_j min(z_j, tau) - g) / (tau - min z)."""
         tau = np.unique(cut.z)[1:]
         over = np.minimum(cut.z, tau[:, None]) @ centre - cut.bound
         return float((2.0 * over / (tau - cut.z.min())).max(initial=0.0))
@@ -87,7 +87,7 @@ class QuantileDraw:
     """The ball contains the draw at the quantile: simpler, and larger."""
 
     def program(self, cuts: Sequence[Cut]) -> Program:
-        """See `SafetyRule`; `others` are u >= theta - draw, whose sum is half of ||theta - draw||_1."""
+        """`others` are u >= theta - draw, whose sum is half of ||theta - draw||_1."""
         size, n_cuts = len(cuts[0].z), len(cuts)
         others = np.eye(n_cuts * size)
         above = np.column_stack((np.tile(np.eye(size), (n_cuts, 1)), np.zeros(n_cuts * size), -others))
@@ -98,7 +98,6 @@ class QuantileDraw:
         return Program(np.vstack((above, within)), np.concatenate((draws, np.zeros(n_cuts))))
 
     def radius(self, centre: FloatArray, cut: Cut) -> float:
-        """See `SafetyRule`."""
         return float(np.abs(centre - cut.draw).sum())
 
 

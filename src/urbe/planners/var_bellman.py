@@ -36,7 +36,6 @@ class VaRBellman:
     union: bool = True
 
     def answer(self, task: Task) -> Answer:
-        """See `PlanningMethod`."""
         n_rows = uncertain_rows(task.posterior) if self.union else 1
         draws = number_of_draws(task.draws, n_rows, task.delta)
         level = quantile_rank(n_rows, task.delta, draws) / draws
@@ -45,7 +44,6 @@ class VaRBellman:
         return Answer(model, nature, task.solve(model, nature))
 
     def promise(self, confidence: float) -> str:
-        """See `PlanningMethod`."""
         if not self.union:
             return (
                 f"No guarantee: each row alone holds with posterior probability {confidence:g}, not all of them "

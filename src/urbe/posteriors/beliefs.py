@@ -79,7 +79,6 @@ class Stationary:
     """The world does not change: every transition counts the same, for ever."""
 
     def start(self, prior: Posterior, replicates: int, layers: int = 1) -> Counts:
-        """See `BeliefKind`."""
         return Counts(prior, replicates, layers, np.ones(replicates))
 
 
@@ -94,7 +93,6 @@ class Forgetting:
     factor: ArrayLike
 
     def start(self, prior: Posterior, replicates: int, layers: int = 1) -> Counts:
-        """See `BeliefKind`."""
         return Counts(prior, replicates, layers, checks.per_replicate("factor", self.factor, replicates, 0.0, 1.0))
 
 
@@ -109,7 +107,6 @@ class Window:
     episodes: ArrayLike
 
     def start(self, prior: Posterior, replicates: int, layers: int = 1) -> SlidingCounts:
-        """See `BeliefKind`."""
         length = checks.per_replicate("episodes", self.episodes, replicates, 1.0, 2.0**31)
         if (length % 1.0).any():
             raise ValueError(f"episodes is {length[np.argmax(length % 1.0 > 0.0)]:g}, expected whole numbers.")
@@ -129,7 +126,6 @@ class Counts:
         self._fading = np.flatnonzero(factor < 1.0)
 
     def observe(self, visit: Visit) -> None:
-        """See `Belief`."""
         self.add(visit, 1.0)
 
     def add(self, visit: Visit, amount: float) -> None:
@@ -140,18 +136,15 @@ class Counts:
         self.touched[b, row] = True
 
     def end_episode(self) -> None:
-        """See `Belief`."""
         if len(self._fading):
             _fade(self._fading, self._factor, self.prior.concentration, self._seen, self.alpha)
             _fade(self._fading, self._factor, self.prior.total, self._visits, self.total)
             self.touched[self._fading] = True
 
     def state(self) -> dict[str, Any]:
-        """See `Belief`."""
         return {name.lstrip("_"): getattr(self, name).copy() for name in _KEPT}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """See `Belief`."""
         for name in _KEPT:
             getattr(self, name)[:] = state[name.lstrip("_")]
 
@@ -160,8 +153,6 @@ _KEPT = ("alpha", "total", "touched", "_seen", "_visits")
 
 
 class SlidingCounts:
-    """See `Window`."""
-
     def __init__(self, prior: Posterior, replicates: int, layers: int, length: IntArray) -> None:
         self._counts = Counts(prior, replicates, layers, np.ones(replicates))
         self.prior = prior
@@ -170,12 +161,10 @@ class SlidingCounts:
         self._episodes: deque[list[Visit]] = deque([[]])
 
     def observe(self, visit: Visit) -> None:
-        """See `Belief`."""
         self._episodes[-1].append(visit)
         self._counts.add(visit, 1.0)
 
     def end_episode(self) -> None:
-        """See `Belief`."""
         for length in np.unique(self._length):  # replicates of a shorter window forget earlier
             if len(self._episodes) > length:
                 for visit in self._episodes[-int(length) - 1]:
@@ -186,7 +175,6 @@ class SlidingCounts:
         self._episodes.append([])
 
     def state(self) -> dict[str, Any]:
-        """See `Belief`."""
         visits = [visit for episode in self._episodes for visit in episode]
         columns = {
             name: np.concatenate([getattr(visit, name) for visit in visits] or [np.zeros(0, dtype=np.int64)])
@@ -200,7 +188,6 @@ class SlidingCounts:
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """See `Belief`."""
         self._counts.load(state["counts"])
         cuts = np.cumsum(state["sizes"])[:-1]
         columns = [np.split(np.asarray(state[name]), cuts) for name in Visit._fields]

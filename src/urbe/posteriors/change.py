@@ -45,14 +45,13 @@ class ChangePoint:
     hypotheses: int = 20
 
     def start(self, prior: Posterior, replicates: int, layers: int = 1) -> RunLengths:
-        """See `BeliefKind`."""
         hazard = checks.per_replicate("hazard", self.hazard, replicates, 0.0, 1.0)
         n = checks.whole_number("hypotheses", self.hypotheses, 3)
         return RunLengths(prior, replicates, layers, hazard, n, together=self.together)
 
 
 class RunLengths:
-    """See `ChangePoint`; a `Belief`.
+    """Beliefs over how long ago each row jumped.
 
     Rows of all layers are numbered one after another. A group is what jumps together: a row, or all of them.
     """
@@ -84,7 +83,6 @@ class RunLengths:
         self._prior = np.tile(prior.concentration, layers)
 
     def observe(self, visit: Visit) -> None:
-        """See `Belief`."""
         rows = self.prior.model.rows
         layer = np.minimum(visit.step, self.alpha.shape[1] - 1)
         _observe(
@@ -96,7 +94,6 @@ class RunLengths:
         self.touched[visit.replicate, visit.row] = True
 
     def end_episode(self) -> None:
-        """See `Belief`."""
         _tick(
             self._hazard, self._start, self._group_start, self._prior, self._weight, self._seen, self._counts,
             *self._flat(),
@@ -104,11 +101,9 @@ class RunLengths:
         self.touched[self._hazard > 0.0] = True
 
     def state(self) -> dict[str, Any]:
-        """See `Belief`."""
         return {name.lstrip("_"): getattr(self, name).copy() for name in _KEPT}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """See `Belief`."""
         for name in _KEPT:
             setattr(self, name, np.array(state[name.lstrip("_")]))
 

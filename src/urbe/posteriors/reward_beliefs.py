@@ -39,7 +39,6 @@ class RewardBelief:
 
     @property
     def variance(self) -> FloatArray | None:
-        """See the class."""
         if self.known:
             return None
         out: FloatArray = self._rate / (self._weight * (self._shape - 1.0))

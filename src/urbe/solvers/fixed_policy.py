@@ -27,7 +27,6 @@ class FixedPolicy:
 
     @property
     def mdp(self) -> MDP:
-        """See `Iterated`."""
         return self.operator.mdp
 
     @cached_property
@@ -41,16 +40,15 @@ class FixedPolicy:
         workers: Workers = SERIAL,
         out: FloatArray | None = None,  # noqa: ARG002
     ) -> Improvement[None]:
-        """See `Iterated`."""
         value, memory = self._following.apply(v, memory, workers)
         return Improvement(value, None, self.policy, memory)
 
     def against(self, policy: Policy, memory: Memory = None) -> tuple[PolicyOperator, Memory]:  # noqa: ARG002
-        """See `Iterated`; there is only one."""
+        """The policy itself: there is no other."""
         return self._following, memory
 
     def error(self, v: FloatArray) -> float:
-        """See `Iterated`: a weighted mean of rows adds one more sum."""
+        """A weighted mean of rows adds one more sum."""
         n_actions = 0 if self.policy.probability is None else self.mdp.n_actions
         size = self.mdp.rows.largest_reward + float(np.abs(v).max(initial=0.0))
         return self.operator.error(v) + 2.0 * n_actions * ROUNDING * size

@@ -57,7 +57,6 @@ class PartialPolicyIteration:
         checks.one_of("linear", self.linear, ("auto", "always", "never"))
 
     def evaluation(self) -> Evaluation:
-        """See `Method`."""
         if self.linear == "never":
             return fixed_sweeps(MOST_SWEEPS)
         return adaptive() if self.linear == "auto" else newton()
@@ -86,7 +85,6 @@ class ModifiedPolicyIteration:
         checks.one_of("rule", self.rule, ("span", "residual"))
 
     def evaluation(self) -> Evaluation:
-        """See `Method`."""
         return fixed_sweeps(self.sweeps)
 
 
@@ -110,7 +108,6 @@ class ValueIteration:
         checks.one_of("rule", self.rule, ("span", "residual"))
 
     def evaluation(self) -> Evaluation:
-        """See `Method`."""
         return fixed_sweeps(0)
 
 

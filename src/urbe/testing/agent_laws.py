@@ -71,7 +71,6 @@ class Watched:
     episode: int = 0
 
     def start(self, task: Task, streams: Streams) -> Watched:
-        """See `AgentKind`."""
         self._task, self._streams = task, Streams(self.seed, streams.replicates)
         self._agent: Agent = self.case.kind.start(task, self._streams)
         self.returns: FloatArray = np.zeros((len(streams.replicates), self.episodes))
@@ -79,7 +78,6 @@ class Watched:
         return self
 
     def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:
-        """See `Agent`."""
         if self.swap is not None and (self.episode, step) == self.swap:
             self._swap()
         given = {"replicate": replicate, "state": state}
@@ -93,23 +91,19 @@ class Watched:
         return action
 
     def observe(self, steps: Steps, step: int) -> None:
-        """See `Agent`."""
         before = deepcopy(steps._asdict())
         self._agent.observe(steps, step)
         self._untouched("observe", before, steps._asdict())
         self.returns[steps.replicate, self.episode] += self.case.probe.model.discount**step * steps.reward
 
     def end_episode(self) -> None:
-        """See `Agent`."""
         self._agent.end_episode()
         self.episode += 1
 
     def state(self) -> dict[str, Any]:
-        """See `Agent`."""
         return self._agent.state()
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """See `Agent`."""
         self._agent.load(state)
 
     def check_copies(self) -> None:

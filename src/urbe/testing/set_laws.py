@@ -71,7 +71,6 @@ class _SmallBlocks:
     """Workers that run single rows on two threads, whatever the size of the model, last row first."""
 
     def run(self, entry_start: IntArray, task: Callable[[int, int], object]) -> None:
-        """See `Workers`."""
         with ThreadPoolExecutor(2) as pool:
             for done in [pool.submit(task, row, row + 1) for row in reversed(range(len(entry_start) - 1))]:
                 done.result()

@@ -94,7 +94,6 @@ class Calibrated:
     """
 
     def bind(self, problem: Problem) -> LocalTerm:
-        """See `Local`."""
         weight = 1.0 / (problem.posterior.total + 1.0)
         reward = problem.reward_variance
         return lambda step: weight * step.scatter + reward
@@ -118,7 +117,6 @@ class Count:
             raise ValueError("n0 is 0, expected a positive number: rows never visited would have infinite variance.")
 
     def bind(self, problem: Problem) -> LocalTerm:
-        """See `Local`."""
         posterior = problem.posterior
         n = posterior.total if self.n0 is None else np.maximum(posterior.seen, self.n0)
         nu = self.beta**2 / n
@@ -139,7 +137,6 @@ class DirichletForm:
         checks.number("beta", self.beta, 0.0, np.inf, closed=False)
 
     def bind(self, problem: Problem) -> LocalTerm:
-        """See `Local`."""
         nu = self.beta**2 * relative_variance(problem.posterior)
         return lambda step: nu  # noqa: ARG005
 
@@ -156,7 +153,6 @@ class Bound:
     """
 
     def bind(self, problem: Problem) -> LocalTerm:
-        """See `Local`."""
         nu = problem.largest_value**2 * relative_variance(problem.posterior) + problem.reward_variance
         return lambda step: nu  # noqa: ARG005
 

@@ -37,7 +37,6 @@ class MonteCarlo:
     centres: ArrayLike
 
     def bind(self, problem: Problem) -> LocalTerm:
-        """See `Local`."""
         walk = _walk(problem, _draws(problem, self.centres))
         scale, reward = problem.largest_value**2, problem.reward_variance
         n_states, n_rows = problem.centre.n_states, problem.centre.n_rows
@@ -73,7 +72,6 @@ class ExactUBE:
     centres: ArrayLike
 
     def bind(self, problem: Problem) -> LocalTerm:
-        """See `Local`."""
         if not problem.operator.singleton:
             raise ValueError(
                 f"local=ExactUBE(...) is for a nature without a choice, but nature is {problem.set}. Give nature=None, "

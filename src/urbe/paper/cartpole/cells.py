@@ -87,12 +87,10 @@ class CartPoleCell:
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """See `Job.also`."""
         return own_modules(self.agent)
 
     @property
     def name(self) -> str:
-        """See `Cell`."""
         return f"{self.inputs}-{file_name(self.agent)}-{self.training}-{self.unit}-seed-{self.seed}"
 
     @property

@@ -143,17 +143,15 @@ class MarsCell:
 
     @property
     def name(self) -> str:
-        """See `Cell`."""
         return f"{self.world}-{self.members}-{file_name(self.agent)}-{self.steps}-seed{self.seed}"
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """See `Job.also`."""
         return own_modules(self.agent)
 
     @property
     def cost(self) -> float:
-        """See `urbe.paper.chapter`: seconds, about."""
+        """An estimate, in seconds."""
         if self.agent in (OPTIMUM, EXACT_ROBUST):
             return 1.0
         per_step = {"none": 5.5e-5, "wide": 7.5e-5, "small": 1.3e-4}[self.members]

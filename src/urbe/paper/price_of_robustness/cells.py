@@ -32,7 +32,7 @@ class PriceCell:
 
     @property
     def cost(self) -> float:
-        """See `urbe.paper.chapter`: seconds, about."""
+        """An estimate, in seconds."""
         return 0.03
 
 

@@ -60,7 +60,7 @@ class SafeCell:
 
     @property
     def cost(self) -> float:
-        """See `urbe.paper.chapter`: seconds, about."""
+        """An estimate, in seconds."""
         return 2.5
 
 

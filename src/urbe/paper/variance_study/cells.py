@@ -100,7 +100,7 @@ class VarianceCell:
 
     @property
     def cost(self) -> float:
-        """See `urbe.paper.chapter`: seconds, about."""
+        """An estimate, in seconds."""
         return 0.3
 
 
