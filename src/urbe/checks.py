@@ -146,8 +146,8 @@ def same_length(arrays: dict[str, Any]) -> int:
     """The common length of named 1-D arrays; raises when they differ."""
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        raise ValueError(f"The columns differ in length: {told}; expected one entry per transition in each.")
+        listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise ValueError(f"The columns differ in length: {listed}; expected one entry per transition in each.")
     return next(iter(lengths.values()))
 
 

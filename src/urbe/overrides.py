@@ -70,9 +70,9 @@ def override(config: T, assignments: Sequence[str]) -> T:
     for assignment in assignments:
         name, equals, text = assignment.partition("=")
         if not equals or name not in known:
-            told = checks.listing([f"{each}={show(field.value)}" for each, field in known.items()], len(known))
+            choices = checks.listing([f"{each}={show(field.value)}" for each, field in known.items()], len(known))
             whole = f"; or NAME=MODULE:ATTRIBUTE with one of: {', '.join(parts)}" if parts else ""
-            raise ValueError(f"--set {assignment} names no field, expected NAME=VALUE with one of: {told}{whole}.")
+            raise ValueError(f"--set {assignment} names no field, expected NAME=VALUE with one of: {choices}{whole}.")
         read, expected = known[name].reader
         try:
             values[name] = read(text)

@@ -82,7 +82,7 @@ class Switching:
 
     def begin(self, n_members: int) -> FloatArray:
         """`(H, K)` logarithms of the belief before anything has been seen."""
-        return np.tile(self.log_prior(n_members), (len(self.hazards), 1)) - np.log(len(self.hazards))
+        return np.tile(self.log_prior(n_members) - np.log(len(self.hazards)), (len(self.hazards), 1))
 
     def jump(self, log_b: Any) -> Any:
         """`(..., H, K)` the belief after a time at which the member may have changed."""

@@ -24,7 +24,7 @@ every combination:
 Without --over the nominal dynamics are tried.
 
 Agents act greedily, and those with an uncertainty head also by its noise, as in training but without random actions;
-the two are different policies and are told apart. --greedy or --noisy plays one of them alone.
+the two are different policies and are reported separately. --greedy or --noisy plays one of them alone.
 
 Episodes begin alike for all parameters and all agents that are given the same --seed. The table tells of each parameter
   mean, low, high    of the returns, and Student's interval for it
@@ -62,7 +62,7 @@ def add_parser(commands: Any) -> None:
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument("--greedy", action="store_const", dest="acting", const="greedy", help="act greedily alone")
     ways.add_argument("--noisy", action="store_const", dest="acting", const="noisy", help="act noisily alone")
-    group = parser.add_argument_group("what is told")
+    group = parser.add_argument_group("what is reported")
     group.add_argument("--confidence", type=float, default=0.95, metavar="C", help="of intervals (0.95)")
     group.add_argument("--cvar", type=float, default=0.1, metavar="S", help="share of the lowest returns (0.1)")
     group.add_argument("--csv", metavar="FILE", help="write the table (.csv or .parquet)")
@@ -135,11 +135,11 @@ def _worst(found: Any) -> str:
     if len(found.points) < 2:
         return ""
     rows = [found.worst(way) for way in found.played]
-    told = "; ".join(
+    where = "; ".join(
         f"{row['acting']}, {row['mean']:.4g} at {', '.join(f'{name} {row[name]:g}' for name in found.varied)}"
         for row in rows
     )
-    return f"Lowest mean: {told}.\n"
+    return f"Lowest mean: {where}.\n"
 
 
 def _together(tables: dict[str, Any], names: dict[str, str]) -> dict[str, np.ndarray]:

@@ -156,8 +156,8 @@ def _bar() -> Iterator[Watch]:
 
 
 def _doing(status: dict[str, Any]) -> str:
-    told = [
+    parts = [
         cell["cell"] + ("" if cell["fraction"] is None else f" {cell['fraction']:.0%}") for cell in status["cells"][:2]
     ]
     more = f" and {status['running'] - 2} more" if status["running"] > 2 else ""
-    return ", ".join(told) + more if told else {"running": "running", "done": "drawing"}.get(status["state"], "")
+    return ", ".join(parts) + more if parts else {"running": "running", "done": "drawing"}.get(status["state"], "")

@@ -131,5 +131,5 @@ def _print_table(mdp: MDP, solution: Solution, seconds: float) -> None:
     start = solution.value_at_start()
     if start is not None:
         console.print(f"Value at the start: {start:.8g}", highlight=False)
-    told = f"{solution.steps} sweeps, {seconds:.2g} s."
-    console.print(f"{solution.status} {told}", highlight=False, soft_wrap=True)
+    effort = f"{solution.steps} sweeps, {seconds:.2g} s."
+    console.print(f"{solution.status} {effort}", highlight=False, soft_wrap=True)

@@ -234,7 +234,7 @@ def _was_stopped(folder: str) -> bool:
 
 @contextmanager
 def _warnings_in_words() -> Iterator[None]:
-    """Damaged logs are told in a line of their own."""
+    """Damaged logs are reported in a line of their own."""
     from urbe.runs.directory import LogDamaged
 
     with warnings.catch_warnings():
@@ -245,14 +245,15 @@ def _warnings_in_words() -> Iterator[None]:
 
 def _summary(options: argparse.Namespace, agent: Any, seconds: float) -> str:
     returns = agent.history.episodes["return"]
-    told = f"{agent.step} steps, {len(returns)} episodes"
+    summary = f"{agent.step} steps, {len(returns)} episodes"
     if len(returns):
         last = returns[-LAST_EPISODES:]
-        told += f", mean return of the last {len(last)}: {np.mean(last):.4g}"
+        summary += f", mean return of the last {len(last)}: {np.mean(last):.4g}"
     over = f" --over {worlds.JUDGED_OVER[options.env]}" if options.env in worlds.JUDGED_OVER else ""
     names = [name for name in WRITTEN if Path(options.out, name).exists()]
     stopped = "" if agent.stopped is None else f"\nStopped: {agent.stopped} Another --stop-at or --patience goes on."
     judged = f"{options.out}/best" if "best" in names else options.out
     return (
-        f"{told}. {seconds:.3g} s.{stopped}\nIn {options.out}: {', '.join(names)}.\nNext: urbe evaluate {judged}{over}"
+        f"{summary}. {seconds:.3g} s.{stopped}\n"
+        f"In {options.out}: {', '.join(names)}.\nNext: urbe evaluate {judged}{over}"
     )

@@ -48,12 +48,12 @@ class Screen:
           alive: whether somebody works on it.
           counts: cells on the page, and all.
         """
-        told = headline(status, alive)
+        line = headline(status, alive)
         if self._live is not None:
-            self._live.update(layout(told, status, alive, self._page, counts), refresh=True)
-        elif told != self._last:
-            print(told, file=self._console.file, flush=True)
-        self._last = told
+            self._live.update(layout(line, status, alive, self._page, counts), refresh=True)
+        elif line != self._last:
+            print(line, file=self._console.file, flush=True)
+        self._last = line
 
 
 def headline(status: dict[str, Any] | None, alive: bool) -> str:
@@ -69,12 +69,12 @@ def headline(status: dict[str, Any] | None, alive: bool) -> str:
         return "waiting for a run to begin"
     total = status["done"] + status["failed"] + status["running"] + status["waiting"]
     running, left = (status["running"], status["left"]) if alive else (0, None)
-    told = state_text(State(status["done"], total, running, status["failed"], left))
-    return told if alive or status["state"] == "done" else f"{told}; the run is not under way"
+    line = state_text(State(status["done"], total, running, status["failed"], left))
+    return line if alive or status["state"] == "done" else f"{line}; the run is not under way"
 
 
-def layout(told: str, status: dict[str, Any] | None, alive: bool, page: Path, counts: tuple[int, int]) -> Group:
-    lines: list[Any] = [Text(told, style="bold")]
+def layout(line: str, status: dict[str, Any] | None, alive: bool, page: Path, counts: tuple[int, int]) -> Group:
+    lines: list[Any] = [Text(line, style="bold")]
     if status is not None:
         total = status["done"] + status["failed"] + status["running"] + status["waiting"]
         lines += [ProgressBar(total=max(total, 1), completed=status["done"]), _experiments(status)]

@@ -118,15 +118,15 @@ def grid_of(over: Sequence[str], option: str = "--over") -> Any:
 
 
 def _values(text: str, option: str) -> tuple[str, tuple[float, ...]]:
-    name, equals, told = text.partition("=")
+    name, equals, right = text.partition("=")
     try:
         if not equals or not name:
             raise ValueError("it has no name and '='")
-        if ":" not in told:
-            return name, tuple(map(float, told.split(",")))
-        if told.count(":") != 2:
-            raise ValueError(f"it has {told.count(':')} of two ':'")
-        low, high, count = told.split(":")
+        if ":" not in right:
+            return name, tuple(map(float, right.split(",")))
+        if right.count(":") != 2:
+            raise ValueError(f"it has {right.count(':')} of two ':'")
+        low, high, count = right.split(":")
         return name, tuple(np.linspace(float(low), float(high), checks.whole_number("count", int(count), 1)).tolist())
     except ValueError as error:
         raise ValueError(
@@ -142,8 +142,8 @@ def maker(name: str, option: str) -> Any:
         try:
             return gymnasium.make(name, **params)
         except (gymnasium.error.Error, TypeError) as error:
-            told = ", ".join(f"{key}={value:g}" for key, value in params.items())
-            raise ValueError(f"{option} {name} cannot be made{' with ' if told else ''}{told}: {error}") from None
+            chosen = ", ".join(f"{key}={value:g}" for key, value in params.items())
+            raise ValueError(f"{option} {name} cannot be made{' with ' if chosen else ''}{chosen}: {error}") from None
 
     return make
 
@@ -156,8 +156,8 @@ def _part(text: str) -> tuple[str, Any]:
         "uniform": (Uniform, (2,)),
         "loguniform": (LogUniform, (2,)),
     }
-    name, equals, told = text.partition("=")
-    first, *rest = told.split(":")
+    name, equals, right = text.partition("=")
+    first, *rest = right.split(":")
     try:
         if not equals:
             raise ValueError("it has no '='")

@@ -20,7 +20,7 @@ Choose = Callable[[Observations, BoolArray, int], Any]
 """Actions of B episodes from what is seen in each, which of them are alive, and the number of the step."""
 
 OnStep = Callable[[Any, Moved, BoolArray], None]
-"""Is told the actions, what they led to, and which episodes took part."""
+"""Receives the actions, what they led to, and which episodes took part."""
 
 
 class Player(NamedTuple):
@@ -62,7 +62,7 @@ def play(world: World, choose: Choose, drawn: Draws, count: int, limit: int | No
       drawn: of all episodes of the block.
       count: how many of them are wanted; the others are not played.
       limit: steps after which an episode is cut off.
-      on_step: told of every step.
+      on_step: called after every step.
     """
     seen = world.reset(drawn)
     n = len(seen)

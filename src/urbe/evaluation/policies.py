@@ -106,7 +106,7 @@ def ways_of(policy: Traceable | Predicts, acting: object) -> tuple[Acting, ...]:
 def asker(policy: Predicts) -> Ask:
     """What asks a policy for its greedy action.
 
-    Stable-Baselines3's `predict` explores unless told `deterministic=True`; whoever has that argument is told so.
+    Stable-Baselines3's `predict` explores by default: one that has the argument is called with `deterministic=True`.
     """
     predict = policy.predict
     try:

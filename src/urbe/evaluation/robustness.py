@@ -3,7 +3,7 @@
     return(e, theta) = sum_t r_t   of test episode e under parameters theta
 
 for many parameters and many episodes; nothing is learned meanwhile, and no action is random except through the noise of
-an uncertainty head, which is told apart.
+an uncertainty head, which is reported separately.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def evaluate(
 
     Args:
       policy: an agent of `urbe.deep` or its policy, or anything with `predict(obs)` that returns an action or
-        Stable-Baselines3's `(action, None)`; told `deterministic=True` if it knows that argument.
+        Stable-Baselines3's `(action, None)`; called with `deterministic=True` if it has that argument.
       grid: an `UncertaintySet`; or values by name, of which all combinations are meant; or a list of parameters.
         Parameters that are not named are nominal.
       env: a simulator; by default the one the agent was trained on. Or a Gymnasium environment with
@@ -62,7 +62,7 @@ def evaluate(
         policy has such a head.
       time_limit: steps after which an episode is cut off; by default the simulator's or environment's own.
       confidence: of the intervals of means, in (0, 1).
-      cvar: share of the lowest returns whose mean is told, above 0 and at most 1.
+      cvar: share of the lowest returns whose mean is reported, above 0 and at most 1.
       progress: show how far it has come: a bar on a terminal, else a line on standard error now and then.
 
     Raises:
@@ -150,9 +150,9 @@ def _play(
 def _must_be_finite(outcome: Outcome, points: Points, k: int, begin: int) -> None:
     bad = np.flatnonzero(outcome.trouble != FINE)
     if len(bad):
-        at, told = bad[0], ", ".join(f"{name} {value:g}" for name, value in points.points[k].items())
+        at, text = bad[0], ", ".join(f"{name} {value:g}" for name, value in points.points[k].items())
         what = "A reward" if outcome.trouble[at] == BAD_REWARD else "An observation"
         raise ValueError(
             f"{what} is not finite in episode {begin + at}, step {outcome.length[at]}, under the parameters "
-            f"{told or 'as they are'}; expected finite numbers. Take parameters for which the dynamics stay finite."
+            f"{text or 'as they are'}; expected finite numbers. Take parameters for which the dynamics stay finite."
         )

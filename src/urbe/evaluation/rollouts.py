@@ -95,15 +95,15 @@ def _roll_out(
 
     def one(block: _Block) -> _Block:
         action = rule(weights, block.obs, normal(noise, block.step, simulator.n_actions) if noisy else None)
-        told, alive = block.outcome, block.alive
+        so_far, alive = block.outcome, block.alive
         arrived = advance(simulator, world, block.step, block.state, action, params, alive)
         obs = jax.vmap(simulator.observe)(arrived.state)
         trouble = _trouble(obs, arrived.reward)
         outcome = Outcome(
-            told.gathered + jnp.where(alive, arrived.reward.astype(jnp.float64), 0.0),
-            told.length + alive.astype(jnp.int32),
-            told.terminated | (alive & arrived.terminated),
-            jnp.where(alive, trouble, told.trouble),
+            so_far.gathered + jnp.where(alive, arrived.reward.astype(jnp.float64), 0.0),
+            so_far.length + alive.astype(jnp.int32),
+            so_far.terminated | (alive & arrived.terminated),
+            jnp.where(alive, trouble, so_far.trouble),
         )
         goes = alive & ~arrived.terminated & (trouble == FINE)
         return _Block(arrived.state, obs, goes, outcome, block.step + 1)

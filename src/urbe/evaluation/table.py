@@ -18,7 +18,7 @@ SHOWN = 60
 """Rows that are printed."""
 
 NUMBERS = ("mean", "low", "high", "worst", "cvar", "median", "std", "mean_length", "terminated")
-"""What is told of the episodes of a row."""
+"""What is reported of the episodes of a row."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,7 +32,7 @@ class Evaluation:
       noisy: likewise, acting by the noise of an uncertainty head.
       seed: of the episodes; evaluations with the same seed and E can be compared in pairs.
       confidence: of the intervals of means.
-      cvar: share of the lowest returns whose mean is told.
+      cvar: share of the lowest returns whose mean is reported.
     """
 
     points: tuple[Point, ...]

@@ -125,7 +125,7 @@ def _traces(
         part, count = drawn.part(begin, end), min(end, episodes) - begin
         kept = _Recorder(world, world.reset(part))
         outcome = play(world, asked.choose(part), part, count, limit, kept.add)
-        yield kept.told(outcome, count)
+        yield kept.taken(outcome, count)
 
 
 class _Recorder:
@@ -147,7 +147,7 @@ class _Recorder:
         self._rewards.append(np.where(alive, moved.rewards, 0.0).astype(np.float32))
         self._alive.append(alive)
 
-    def told(self, outcome: Outcome, count: int) -> Trace:
+    def taken(self, outcome: Outcome, count: int) -> Trace:
         def stacked(parts: list[np.ndarray]) -> np.ndarray:
             return np.stack(parts, axis=1)[:count]
 

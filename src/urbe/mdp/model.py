@@ -229,5 +229,5 @@ class MDP:
 
     def __repr__(self) -> str:
         ends = int(self.terminal.sum())
-        told = f"{self.n_states} states" + (f" ({ends} terminal)" if ends else "")
-        return f"MDP({told}, {self.n_rows} rows, {self.rows.n_entries} entries, discount {self.discount:g})"
+        counted = f"{self.n_states} states" + (f" ({ends} terminal)" if ends else "")
+        return f"MDP({counted}, {self.n_rows} rows, {self.rows.n_entries} entries, discount {self.discount:g})"

@@ -142,9 +142,9 @@ def column_names(given: Sequence[str]) -> dict[str, str]:
             found[name] = matches[0]
     missing = [name for name in NEEDED if name not in found]
     if missing:
-        told = "; ".join(f"{name} (or {', '.join(SYNONYMS[name])})" for name in missing)
+        listed = "; ".join(f"{name} (or {', '.join(SYNONYMS[name])})" for name in missing)
         shown = checks.listing([str(name)[:40] for name in given], 10) or "none at all"
-        raise ValueError(f"found the columns {shown}, missing {told}.")
+        raise ValueError(f"found the columns {shown}, missing {listed}.")
     return found
 
 

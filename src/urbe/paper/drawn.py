@@ -65,12 +65,12 @@ def draw(output: Path, plan: Plan, chapter: Chapter, kept: int) -> Drawn:
 
     state, digest = state_of(output, plan, chapter.name), code_digest(chapter.module)
     finished = load_finished(output, chapter.name, chapter.row, _digests(chapter, plan, digest))
-    told = f"{len(finished.cells)}, with {len(finished.rows())} rows"
-    told += f"; {kept} of them kept from an earlier run" if kept else ""
-    told += f"; {len(finished.missing)} more are not finished" if finished.missing else ""
-    told += f"; {len(finished.other_code)} of other code than today's" if finished.other_code else ""
+    text = f"{len(finished.cells)}, with {len(finished.rows())} rows"
+    text += f"; {kept} of them kept from an earlier run" if kept else ""
+    text += f"; {len(finished.missing)} more are not finished" if finished.missing else ""
+    text += f"; {len(finished.other_code)} of other code than today's" if finished.other_code else ""
     facts = (
-        ("Cells", told),
+        ("Cells", text),
         ("Computing", f"{duration(seconds(finished))} in all, one thread per cell, compilation included"),
         ("Commit", commits_text(finished.cells)),
     )

@@ -86,7 +86,7 @@ MODELS: dict[str, Demo] = {
     "grid_world": Demo(
         title="Grid world",
         story="A walk on a slippery 4 by 6 grid from the top left to the bottom right; a step costs 1 and leaves the "
-        "told direction with probability 0.2.",
+        "intended direction with probability 0.2.",
         build=lambda: library.grid_world(4, 6, 0.2, discount=0.95),
         start="in the top left cell, where the walk starts",
         actions=("up", "right", "down", "left"),

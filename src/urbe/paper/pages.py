@@ -137,8 +137,8 @@ def write_report(
 def _files(folder: Path) -> set[str]:
     """What the page that is there brought with it: drawings and rows; nothing of anybody else's."""
     try:
-        told = json.loads((folder / "manifest.json").read_text())["files"]
-        found = {PurePosixPath(path) for path in told}
+        listed = json.loads((folder / "manifest.json").read_text())["files"]
+        found = {PurePosixPath(path) for path in listed}
     except (OSError, ValueError, TypeError, KeyError):
         return set()
     return {str(path) for path in found if str(path.parent) in ("figures", "rows") and path.suffix[1:] in FORMATS}
@@ -232,8 +232,8 @@ def _facts(report: _Report) -> Facts:
     )
 
 
-def _machine(told: dict[str, str]) -> str:
-    return f"{told['processor']}, {told['cores']} cores, {told['system']}, Python {told['python']}"
+def _machine(facts: dict[str, str]) -> str:
+    return f"{facts['processor']}, {facts['cores']} cores, {facts['system']}, Python {facts['python']}"
 
 
 def _named(versions: dict[str, str]) -> str:

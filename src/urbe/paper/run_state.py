@@ -15,7 +15,7 @@ SILENCE = 60.0
 """Seconds after which a status that is not renewed means that nobody works there."""
 
 _MOST = 5
-"""Failures told."""
+"""Failures that are listed."""
 
 
 def is_alive(status: Status | None) -> bool:

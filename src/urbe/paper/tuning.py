@@ -53,7 +53,7 @@ class World(NamedTuple):
     """Where a contest takes place.
 
     Attributes:
-      env, task: the environment and what agents are told of it.
+      env, task: the environment and what agents know of it.
       belief: how the posterior follows the data, the same for all.
       episodes: how many.
       seed: of everything random.

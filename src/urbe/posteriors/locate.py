@@ -33,26 +33,26 @@ def locate(model: MDP, transitions: Transitions) -> IntArray:
 def _refuse(model: MDP, transitions: Transitions, at: int) -> NoReturn:
     state, action = int(transitions.state[at]), int(transitions.action[at])
     successor = int(transitions.next_state[at])
-    told = f"Transition {at} leads from state {state} by action {action} to state {successor}"
+    step = f"Transition {at} leads from state {state} by action {action} to state {successor}"
     n = model.n_states
     if max(state, successor) >= n:
-        raise ValueError(f"{told}, expected states below {n}, the number the model has.")
+        raise ValueError(f"{step}, expected states below {n}, the number the model has.")
     first, last = int(model.row_start[state]), int(model.row_start[state + 1])
     if first == last:
         raise ValueError(
-            f"{told} with reward {transitions.reward[at]:g}, but state {state} is terminal; expected nothing but a "
+            f"{step} with reward {transitions.reward[at]:g}, but state {state} is terminal; expected nothing but a "
             "self-loop of reward 0. Cut the log where the process ends, or give the state actions."
         )
     actions = model.action[first:last].tolist()
     if action not in actions:
         raise ValueError(
-            f"{told}, but state {state} has the actions {checks.listing(actions)}. Correct the log, or use a model "
+            f"{step}, but state {state} has the actions {checks.listing(actions)}. Correct the log, or use a model "
             "that has the pair."
         )
     row = first + actions.index(action)
     listed = model.rows.successor[model.rows.entry_start[row] : model.rows.entry_start[row + 1]].tolist()
     raise ValueError(
-        f"{told}, but the successors {checks.listing(listed)} alone are feasible there. Correct the log, or use a "
+        f"{step}, but the successors {checks.listing(listed)} alone are feasible there. Correct the log, or use a "
         "model that lists the successor too (probability 0 will do), or fit the whole log without a model."
     )
 

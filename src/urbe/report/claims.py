@@ -44,11 +44,11 @@ def judge(claim: str, tests: Sequence[Test], *, source: str = "") -> list[Verdic
 def _evidence(found: Judgement, test: Test) -> str:
     if not found.answers:
         return f"What it is about was not run. {test.note}".rstrip()
-    told = [_sentence(answer) for answer in found.answers]
+    sentences = [_sentence(answer) for answer in found.answers]
     if found.supposed not in (None, "holds"):
         word = f"is {found.supposed}" if found.supposed != "does not hold" else found.supposed
-        told += [f"What it takes for granted {word}:", *(_sentence(answer) for answer in found.premises)]
-    return " ".join([*told, *([test.note] if test.note else [])])
+        sentences += [f"What it takes for granted {word}:", *(_sentence(answer) for answer in found.premises)]
+    return " ".join([*sentences, *([test.note] if test.note else [])])
 
 
 def _sentence(answer: Answer) -> str:

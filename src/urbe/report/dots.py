@@ -39,8 +39,8 @@ def draw_dots(axes: Axes, categories: Sequence[str], groups: Mapping[str, Sequen
     """
     for name, look, height, interval in _places(axes, categories, groups):
         if interval is not None:
-            told = interval_text(interval, decimals([interval]))
-            values.note(axes, values.point(name, interval.estimate, height, told))
+            text = interval_text(interval, decimals([interval]))
+            values.note(axes, values.point(name, interval.estimate, height, text))
             axes.plot([interval.low, interval.high], [height, height], color=look.colour, linewidth=1.6)
             axes.plot([interval.estimate], [height], color=look.colour, marker=look.marker, markersize=5.5)
 

@@ -1,4 +1,4 @@
-"""Grids of cells coloured by level, few levels that can be told apart, with marked places."""
+"""Grids of cells coloured by level, few enough levels to distinguish, with marked places."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Series(NamedTuple):
     Attributes:
       name: of the line, the row or the group.
       at: `(n, 2)` places, in the data's coordinates.
-      where: for each point what is told on the horizontal axis; empty strings where the name says it all.
+      where: for each point what is shown on the horizontal axis; empty strings where the name says it all.
       value: for each point the number, with its interval when there is one.
     """
 

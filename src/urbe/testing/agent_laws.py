@@ -33,9 +33,9 @@ class AgentCase:
     probe: Probe
     seed: int
 
-    def fail(self, law: str, told: str) -> NoReturn:
+    def fail(self, law: str, problem: str) -> NoReturn:
         """Raises, naming the law and the probe."""
-        raise AssertionError(f"{law}: on {self.name}: {told}")
+        raise AssertionError(f"{law}: on {self.name}: {problem}")
 
     def run(
         self, replicates: IntArray, episodes: int, *, agent_seed: int | None = None, swap: tuple[int, int] | None = None
@@ -132,8 +132,8 @@ class Watched:
     def _check_actions(self, state: IntArray, action: IntArray) -> None:
         law, model = "act gives an available action for each replicate", self.case.probe.model
         if not isinstance(action, np.ndarray) or action.shape != state.shape or action.dtype.kind not in "iu":
-            told = f"{action.dtype} of {action.shape}" if isinstance(action, np.ndarray) else type(action).__name__
-            self.case.fail(law, f"found {told}, expected whole numbers of shape {state.shape}.")
+            problem = f"{action.dtype} of {action.shape}" if isinstance(action, np.ndarray) else type(action).__name__
+            self.case.fail(law, f"found {problem}, expected whole numbers of shape {state.shape}.")
         for s, a in zip(state, action, strict=True):
             listed = model.action[model.row_start[s] : model.row_start[s + 1]].tolist()
             if int(a) not in listed:
@@ -176,8 +176,10 @@ def check_skill(case: AgentCase, episodes: int, replicates: int, share: float) -
     random, best = case.probe.random, case.probe.best
     least = random + share * (best - random)
     if not returns.mean() >= least:
-        told = f"found a mean return of {returns.mean():.3f} in the last {episodes // 3} of {episodes} episodes"
-        case.fail("the agent learns", f"{told}, expected at least {least:.3f}; random: {random:.3f}, best: {best:.3f}.")
+        problem = f"found a mean return of {returns.mean():.3f} in the last {episodes // 3} of {episodes} episodes"
+        case.fail(
+            "the agent learns", f"{problem}, expected at least {least:.3f}; random: {random:.3f}, best: {best:.3f}."
+        )
 
 
 def _same_done(case: AgentCase, law: str, expected: Watched, found: Watched, numbers: IntArray) -> None:
@@ -185,8 +187,8 @@ def _same_done(case: AgentCase, law: str, expected: Watched, found: Watched, num
         for a, b in zip(expected.done[number], found.done[number], strict=False):
             if a != b:
                 (episode, step, state, action), other = a, b[3]
-                told = f"action {other} in state {b[2]}, expected action {action} in state {state}"
-                case.fail(law, f"replicate {number}, episode {episode}, step {step}: found {told}.")
+                problem = f"action {other} in state {b[2]}, expected action {action} in state {state}"
+                case.fail(law, f"replicate {number}, episode {episode}, step {step}: found {problem}.")
 
 
 def _arrays(task: Task) -> dict[str, Any]:
@@ -201,8 +203,8 @@ def unlike(a: Any, b: Any, path: str = "") -> str:
     if isinstance(a, Mapping):
         if a.keys() != b.keys():
             return path or "the keys"
-        told = (unlike(a[key], b[key], f"{path}.{key}" if path else str(key)) for key in a)
-        return next((where for where in told if where), "")
+        problem = (unlike(a[key], b[key], f"{path}.{key}" if path else str(key)) for key in a)
+        return next((where for where in problem if where), "")
     if isinstance(a, np.ndarray):
         same = a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
     else:
@@ -216,7 +218,7 @@ def strange(state: Any, path: str = "state") -> str:
         wrong = [key for key in state if not isinstance(key, str)]
         if wrong:
             return f"{path} has the key {wrong[0]!r}, expected a text."
-        return next((told for told in (strange(v, f"{path}.{k}") for k, v in state.items()) if told), "")
+        return next((problem for problem in (strange(v, f"{path}.{k}") for k, v in state.items()) if problem), "")
     if isinstance(state, np.ndarray):
         return f"{path} is an array of {state.dtype}, expected numbers or texts." if state.dtype.hasobject else ""
     plain = state is None or isinstance(state, (bool, int, float, str, np.generic))

@@ -47,10 +47,10 @@ class Case:
         table[rows.entry_row, rows.successor] = rows.entry_reward
         return table
 
-    def fail(self, law: str, row: int | None, told: str) -> NoReturn:
+    def fail(self, law: str, row: int | None, problem: str) -> NoReturn:
         """Raises, naming the law, the model and the row."""
         where = "" if row is None else f", {self.mdp.row_name(row)}"
-        raise AssertionError(f"{law}: on {self.name}{where}: {told}")
+        raise AssertionError(f"{law}: on {self.name}{where}: {problem}")
 
     def equal(self, law: str, found: FloatArray, expected: FloatArray, tolerance: float) -> None:
         """Fails when a row's number is not as expected."""
@@ -63,8 +63,8 @@ class Case:
         wrong = ~(amount <= tolerance)
         if wrong.any():
             row = int(np.argmax(wrong))
-            told = f"found {found[row]:.17g}, expected {expected[row]:.17g}, off by {amount[row]:.3g}"
-            self.fail(law, row, f"{told} where {tolerance:.3g} is allowed.")
+            problem = f"found {found[row]:.17g}, expected {expected[row]:.17g}, off by {amount[row]:.3g}"
+            self.fail(law, row, f"{problem} where {tolerance:.3g} is allowed.")
 
 
 class _SmallBlocks:
@@ -110,8 +110,8 @@ def check_inputs_untouched(case: Case, v: FloatArray) -> None:
         if not np.array_equal(array, before[name]):
             case.fail("inputs stay untouched", None, f"{name} was changed in place.")
     if not isinstance(q, np.ndarray) or q.shape != (case.mdp.n_rows,) or q.dtype != np.float64:
-        told = f"{q.dtype} of shape {q.shape}" if isinstance(q, np.ndarray) else type(q).__name__
-        case.fail("values has one number per row", None, f"found {told}, expected float64 of ({case.mdp.n_rows},).")
+        problem = f"{q.dtype} of shape {q.shape}" if isinstance(q, np.ndarray) else type(q).__name__
+        case.fail("values has one number per row", None, f"found {problem}, expected float64 of ({case.mdp.n_rows},).")
     if not np.isfinite(q).all():
         case.fail("values are finite", int(np.argmin(np.isfinite(q))), f"found {q[~np.isfinite(q)][0]}.")
 
@@ -145,8 +145,8 @@ def check_worst_case(case: Case, v: FloatArray) -> WorstCase:
     own = np.repeat(kernel.row_reward, kernel.length) if kernel.entry_reward is None else kernel.entry_reward
     if not np.array_equal(own, rewards):
         at = int(np.argmin(own == rewards))
-        told = f"successor {kernel.successor[at]} has {own[at]}, expected {rewards[at]}."
-        case.fail("worst_case(v).rows carries the model's rewards", int(kernel.entry_row[at]), told)
+        problem = f"successor {kernel.successor[at]} has {own[at]}, expected {rewards[at]}."
+        case.fail("worst_case(v).rows carries the model's rewards", int(kernel.entry_row[at]), problem)
     attained = kernel.row_sums(kernel.probability * (rewards + case.mdp.discount * v[kernel.successor]))
     case.equal("the worst-case kernel attains the value", attained, worst.value, tolerance)
     excess = case.nature.excess(kernel)
@@ -264,8 +264,8 @@ def check_excess_sees_outside(case: Case, v: FloatArray) -> None:
     missed = outside & ~(excess > 0.0)
     if missed.any():
         row = int(np.argmax(missed))
-        told = f"point mass of value {reached[row]:.6g}, beyond Q = {q[row]:.6g}, has excess {excess[row]:.3g}."
-        case.fail("excess is positive outside the set", row, told)
+        problem = f"point mass of value {reached[row]:.6g}, beyond Q = {q[row]:.6g}, has excess {excess[row]:.3g}."
+        case.fail("excess is positive outside the set", row, problem)
 
 
 def check_oracle(
@@ -296,9 +296,9 @@ def check_sensitivity(case: Case, v: FloatArray, worst: WorstCase, rng: np.rando
     on_rows = np.zeros((rows.n_rows, rows.n_states))
     on_rows[rows.entry_row, rows.successor] = direction
     inner = case.nature.rows
-    told = inner.row_sums(worst.sensitivity * on_rows[inner.entry_row, inner.successor])
-    off = np.where(smooth, np.abs(told - (ahead + behind) / 2.0), 0.0)
-    case.at_most("sensitivity is the derivative by the centre", off, tolerance, told, (ahead + behind) / 2.0)
+    problem = inner.row_sums(worst.sensitivity * on_rows[inner.entry_row, inner.successor])
+    off = np.where(smooth, np.abs(problem - (ahead + behind) / 2.0), 0.0)
+    case.at_most("sensitivity is the derivative by the centre", off, tolerance, problem, (ahead + behind) / 2.0)
     return bool(smooth.any())
 
 

@@ -108,8 +108,8 @@ def _seen(simulator: Simulator, states: State, keys: Key, params: Params) -> _Se
 class _Case:
     simulator: Simulator
 
-    def fail(self, law: str, told: str) -> NoReturn:
-        raise AssertionError(f"{law}: {type(self.simulator).__name__}: {told}.")
+    def fail(self, law: str, problem: str) -> NoReturn:
+        raise AssertionError(f"{law}: {type(self.simulator).__name__}: {problem}.")
 
     def check_choices(self) -> None:
         for name in ("n_actions", "time_limit"):
@@ -191,23 +191,23 @@ class _Case:
         wrong = (np.nan_to_num(p, nan=-1.0) < 0.0).any(axis=-1) | ~(np.abs(p.sum(axis=-1) - 1.0) <= ROUNDING)
         if wrong.any():
             k, s, a = np.argwhere(wrong)[0]
-            told = f"they are {p[k, s, a].tolist()} for action {a} and parameters {labels[k]}"
-            self.fail("chances are a distribution", f"{told}, expected numbers of at least 0 that sum to 1")
+            problem = f"they are {p[k, s, a].tolist()} for action {a} and parameters {labels[k]}"
+            self.fail("chances are a distribution", f"{problem}, expected numbers of at least 0 that sum to 1")
         for name, array in (("reward", np.asarray(batch.outcomes.reward)), ("observation", observation)):
             if not np.isfinite(array).all():
                 at = np.argwhere(~np.isfinite(array))[0]
-                told = (
+                problem = (
                     f"{name} is {array[tuple(at)]} for action {at[2]}, outcome {at[3]} and parameters {labels[at[0]]}"
                 )
-                self.fail("numbers are finite", f"{told}, expected a finite number, whatever its chance")
+                self.fail("numbers are finite", f"{problem}, expected a finite number, whatever its chance")
         if isinstance(self.simulator, Bounded):
             low, high = self.simulator.observation_bounds()
             outside = (observation < low) | (observation > high)
             if outside.any():
                 at = tuple(np.argwhere(outside)[0])
                 interval = f"[{low[at[-1]]:g}, {high[at[-1]]:g}]"
-                told = f"observation[{at[-1]}] is {observation[at]:g} for parameters {labels[at[0]]}"
-                self.fail("stated limits hold", f"{told}, expected a number in {interval}")
+                problem = f"observation[{at[-1]}] is {observation[at]:g} for parameters {labels[at[0]]}"
+                self.fail("stated limits hold", f"{problem}, expected a number in {interval}")
 
     def check_same(self, law: str, found: PyTree, expected: PyTree) -> None:
         path, gap = _difference(found, expected)

@@ -36,8 +36,8 @@ def read_budget(path: Path, mdp: MDP) -> FloatArray:
     if len(row) < mdp.n_rows:
         missing = np.setdiff1d(np.arange(mdp.n_rows), row)
         names = [mdp.row_name(int(at)) for at in missing[:5]]
-        told = "; ".join(names) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
-        raise ModelFileError(path, f"has no budget for {told}; expected one for every pair of the model.")
+        listed = "; ".join(names) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+        raise ModelFileError(path, f"has no budget for {listed}; expected one for every pair of the model.")
     out = np.empty(mdp.n_rows)
     out[row] = budget
     return out

@@ -29,7 +29,7 @@ _LARGEST_COUNT = 2**53  # beyond it text read as floating point would lose digit
 
 
 def read_log(path: str | os.PathLike[str]) -> Transitions:
-    """A log from a CSV or Parquet file, told by the suffix.
+    """A log from a CSV or Parquet file, by the suffix.
 
     `terminated` may read true and false or 1 and 0; ids start at 0. Parquet needs `pip install urbe[logs]`.
 
@@ -48,7 +48,7 @@ def read_log(path: str | os.PathLike[str]) -> Transitions:
 
 
 def write_log(path: str | os.PathLike[str], transitions: Transitions) -> None:
-    """Writes a log as CSV or Parquet, told by the suffix, whole or not at all; it reads back exactly."""
+    """Writes a log as CSV or Parquet, by the suffix, whole or not at all; it reads back exactly."""
     columns = transitions.columns()
     if format_of(path) == "csv":
         plain = [column.astype(np.int8) if column.dtype == bool else column for column in columns.values()]

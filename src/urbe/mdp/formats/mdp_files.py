@@ -44,7 +44,7 @@ def read_mdp(path: str | os.PathLike[str], *, discount: float | None = None, for
     Args:
       path: the file; of a PRISM model, the `.tra` file.
       discount: in [0, 1]; needed for every format but npz, where it replaces the stored one.
-      format: one of `FORMATS`, by default told by the suffix.
+      format: one of `FORMATS`, by default that of the suffix.
 
     Raises:
       ModelFileError: a ValueError that names the file, the line and what was expected.
@@ -71,7 +71,7 @@ def read_mdp(path: str | os.PathLike[str], *, discount: float | None = None, for
 def write_mdp(mdp: MDP, path: str | os.PathLike[str], *, format: str | None = None) -> None:
     """Writes a model to a file, whole or not at all.
 
-    Numbers are written so that they read back exactly; what each format does not hold is told at `read_mdp`.
+    Numbers are written so that they read back exactly; `read_mdp` says what each format cannot hold.
     A CSV file mentions terminal states that no transition leads to as successors of probability zero. A PRISM file
     refuses a first state that is not uniform over some states, and PRISM itself refuses intervals that start at 0. A
     bmdp-tool file refuses rewards other than 1 for entering a terminal state.
@@ -79,7 +79,7 @@ def write_mdp(mdp: MDP, path: str | os.PathLike[str], *, format: str | None = No
     Args:
       mdp: the model.
       path: the file; of a PRISM model, the `.tra` file, the others are written beside it.
-      format: one of `FORMATS`, by default told by the suffix.
+      format: one of `FORMATS`, by default that of the suffix.
     """
     FORMATS[_format(path, format)].write(mdp, path)
 

@@ -134,16 +134,16 @@ def _read_array(path: Path, archive: zipfile.ZipFile, name: str, archive_size: i
             raise ModelFileError(path, f"{name}.npy does not start as an .npy file of version 1.0.")
         header = member.read(int.from_bytes(start[8:10], "little"))
         data = member.read()
-    told = _HEADER.match(header)
+    header_match = _HEADER.match(header)
     types, ndim = _MEMBERS[name]
-    if told is None or told[1].decode() not in types:
-        found = "an unreadable header" if told is None else f"type {told[1].decode()}"
+    if header_match is None or header_match[1].decode() not in types:
+        found = "an unreadable header" if header_match is None else f"type {header_match[1].decode()}"
         raise ModelFileError(path, f"{name}.npy has {found}, expected {' or '.join(types)}.")
-    dtype = np.dtype(told[1].decode())
-    shape = _SHAPES[ndim].fullmatch(told[2].decode())
+    dtype = np.dtype(header_match[1].decode())
+    shape = _SHAPES[ndim].fullmatch(header_match[2].decode())
     if shape is None:
         raise ModelFileError(
-            path, f"{name}.npy has shape ({told[2].decode()}), expected {('a number', 'one dimension')[ndim]}."
+            path, f"{name}.npy has shape ({header_match[2].decode()}), expected {('a number', 'one dimension')[ndim]}."
         )
     length = int(shape[1] or 1)
     if length * dtype.itemsize != len(data):

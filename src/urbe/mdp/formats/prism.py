@@ -7,7 +7,7 @@
     .trew  states choices rewards           then  state choice successor reward      added to it
 
 A probability may be an interval `[lower,upper]`; the nominal model is then the centre of the intervals. A state
-without choices is terminal. Columns are told apart by position, and the header decides between a chain and a decision
+without choices is terminal. Columns are identified by position, and the header decides between a chain and a decision
 process, so a name may be any word without blanks: `east`, `0`, `(1,2)`. IntervalMDP.jl writes numbers there, in recent
 versions the position of the choice in the whole file. Names are therefore labels, and actions are the choices of a
 state, numbered as the file does. The exception are names `a0`, `a1`, ... on every transition that distinguish the

@@ -107,15 +107,15 @@ def read_initial(path: Path, n_states: int) -> FloatArray | None:
     names = dict(re.findall(r'(\d+)="([^"]*)"', text))
     starts: set[int] = set()
     for line, text in lines:
-        told = _LABELLED.fullmatch(text)
-        if told is None or int(told[1]) >= n_states:
+        match = _LABELLED.fullmatch(text)
+        if match is None or int(match[1]) >= n_states:
             raise ModelFileError(file, f"found {shown(text)}, expected a state below {n_states}: its labels.", line)
-        labels = told[2].split()
+        labels = match[2].split()
         unknown = [label for label in labels if label not in names]
         if unknown:
             raise ModelFileError(file, f"found the label {unknown[0]}, which the first line does not name.", line)
         if any(names[label] == "init" for label in labels):
-            starts.add(int(told[1]))
+            starts.add(int(match[1]))
     if not starts:
         return None
     initial = np.zeros(n_states)
@@ -143,15 +143,15 @@ def _state_rewards(file: pathlib.Path, n_states: int, s: IntArray) -> FloatArray
 
 def _read_list(file: pathlib.Path, names: tuple[str, ...], header: list[int]) -> Table:
     """A table of rewards whose header repeats the sizes of the model and counts the rows."""
-    told = "states " + ("choices " if len(header) == 2 else "") + "rewards"
-    line, counts = read_counts(file, (len(header) + 1,), told)
+    match = "states " + ("choices " if len(header) == 2 else "") + "rewards"
+    line, counts = read_counts(file, (len(header) + 1,), match)
     row = BLANK + GAP.join([f"({NUMBER})"] * len(names)) + BLANK
     template = " ".join(rf"\g<{i + 1}>" for i in range(len(names)))
     table = read_table(file, Grammar(names, row, template, explain_fields(names), plain=" "), skip=1)
     if counts != [*header, len(table)]:
         expected = " ".join(map(str, (*header, len(table))))
         raise ModelFileError(
-            file, f"its header is {' '.join(map(str, counts))}, expected {expected} ({told}) for this model.", line
+            file, f"its header is {' '.join(map(str, counts))}, expected {expected} ({match}) for this model.", line
         )
     return table
 

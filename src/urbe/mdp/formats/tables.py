@@ -16,7 +16,7 @@ from urbe.mdp.formats.logs import arrow_part, format_of
 
 
 def write_table(path: str | os.PathLike[str], columns: Mapping[str, np.ndarray]) -> None:
-    """Writes a table as CSV or Parquet, told by the suffix, whole or not at all.
+    """Writes a table as CSV or Parquet, by the suffix, whole or not at all.
 
     In CSV floats are the shortest texts that read back to the same bits, booleans 1 and 0, and words are quoted where
     they must be. Parquet needs `pip install urbe[logs]`.

@@ -96,14 +96,14 @@ def grid_world(
 ) -> MDP:
     """A walk on a slippery rectangle to a goal.
 
-    State s is the cell (s // columns, s % columns). Actions 0, 1, 2, 3 go up, right, down, left: as told with
+    State s is the cell (s // columns, s % columns). Actions 0, 1, 2, 3 go up, right, down, left: in that direction with
     probability 1 - slip, to each side with slip / 2; a step against the border stays. Every step costs `step_cost`
     until the goal, which is terminal. The walk starts in the top left cell. The dynamics are those of
     [RussellNorvig2020] Sec. 17.1 without walls. Information travels one cell a step: large grids mix slowly.
 
     Args:
       rows, columns: size, at least two cells together.
-      slip: probability of leaving the told direction, in [0, 1].
+      slip: probability of leaving that direction, in [0, 1].
       step_cost: cost of each step, at least 0.
       goal: (row, column) of the goal; by default the bottom right cell.
       discount: in [0, 1].

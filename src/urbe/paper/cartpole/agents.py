@@ -41,8 +41,8 @@ def make(cell: CartPoleCell) -> Agent:
 def settings(cell: CartPoleCell) -> Settings:
     """The published ones, with the inputs and sizes of the cell; controls never stop exploring."""
     scale = SCALE if cell.inputs == "scaled" else (1.0,)
-    told = override(replace(CARTPOLE, network=Network(cell.hidden, scale), batch=cell.batch), cell.settings)
-    return replace(told, epsilon=replace(told.epsilon, last=EPSILON)) if explores(cell.agent) else told
+    chosen = override(replace(CARTPOLE, network=Network(cell.hidden, scale), batch=cell.batch), cell.settings)
+    return replace(chosen, epsilon=replace(chosen.epsilon, last=EPSILON)) if explores(cell.agent) else chosen
 
 
 def explores(agent: str) -> bool:
@@ -61,30 +61,30 @@ def changed(half_length: float) -> Constant:
     return Constant(cartpole().nominal()._replace(half_length=half_length))
 
 
-def _dqn(told: Settings, seed: int) -> Agent:
-    return dqn(cartpole(), seed=seed, settings=told, log_every=LOG_EVERY)
+def _dqn(chosen: Settings, seed: int) -> Agent:
+    return dqn(cartpole(), seed=seed, settings=chosen, log_every=LOG_EVERY)
 
 
-def _robust(told: Settings, seed: int) -> Agent:
-    return robust_dqn(cartpole(), cartpole_set(seed), seed=seed, settings=told, log_every=LOG_EVERY)
+def _robust(chosen: Settings, seed: int) -> Agent:
+    return robust_dqn(cartpole(), cartpole_set(seed), seed=seed, settings=chosen, log_every=LOG_EVERY)
 
 
-def _ube(told: Settings, seed: int) -> Agent:
-    return dqn_ube(cartpole(), seed=seed, settings=told, log_every=LOG_EVERY)
+def _ube(chosen: Settings, seed: int) -> Agent:
+    return dqn_ube(cartpole(), seed=seed, settings=chosen, log_every=LOG_EVERY)
 
 
-def _urbe(told: Settings, seed: int) -> Agent:
-    return dqn_urbe(cartpole(), cartpole_set(seed), seed=seed, settings=told, log_every=LOG_EVERY)
+def _urbe(chosen: Settings, seed: int) -> Agent:
+    return dqn_urbe(cartpole(), cartpole_set(seed), seed=seed, settings=chosen, log_every=LOG_EVERY)
 
 
-def _forgetting(told: Settings, seed: int) -> Agent:
-    head = told.variance
+def _forgetting(chosen: Settings, seed: int) -> Agent:
+    head = chosen.variance
     assert isinstance(head, LastLayer)
-    return _urbe(replace(told, variance=replace(head, forget=FORGET, refresh_every=REFRESH_EVERY)), seed)
+    return _urbe(replace(chosen, variance=replace(head, forget=FORGET, refresh_every=REFRESH_EVERY)), seed)
 
 
-def _calibrated(told: Settings, seed: int) -> Agent:
-    return _urbe(replace(told, variance=calibrated(forget=FORGET)), seed)
+def _calibrated(chosen: Settings, seed: int) -> Agent:
+    return _urbe(replace(chosen, variance=calibrated(forget=FORGET)), seed)
 
 
 _MAKERS: dict[str, Callable[[Settings, int], Agent]] = {

@@ -93,14 +93,14 @@ def _counted(found: Results) -> str:
 
 
 def _trained(found: Results) -> str:
-    told = []
+    lengths = []
     for inputs in inputs_of(found):
         ranges = []
         for metric in ("steps", "ended"):
             of = [n for agent in agents_of(found, inputs) for n in by_seed(found, inputs, agent, metric).values()]
             ranges.append(f"{min(of):,.0f}" + (f" to {max(of):,.0f}" if max(of) > min(of) else ""))
-        told.append(f"{inputs} inputs: {ranges[0]} steps, {ranges[1]} episodes")
-    return "; ".join(told) + f"; the paper has {EPISODES:,} episodes, and {AFTER:,} after a change"
+        lengths.append(f"{inputs} inputs: {ranges[0]} steps, {ranges[1]} episodes")
+    return "; ".join(lengths) + f"; the paper has {EPISODES:,} episodes, and {AFTER:,} after a change"
 
 
 def _split(found: Results, inputs: str) -> list[list[str]]:
@@ -112,10 +112,10 @@ def _split(found: Results, inputs: str) -> list[list[str]]:
 
 
 def _lengths(found: Results, inputs: str) -> Section:
-    told = ways(found, inputs)
+    played = ways(found, inputs)
     groups = _split(found, inputs)
-    figure, axes = panels(len(told), len(groups), height=2.7, right=1.75, top=0.6)
-    for acting, row in zip(told, axes, strict=True):
+    figure, axes = panels(len(played), len(groups), height=2.7, right=1.75, top=0.6)
+    for acting, row in zip(played, axes, strict=True):
         for name, agents, panel in zip(NAMES, groups, row, strict=False):
             panel.set_title(f"{name}, {acting}", pad=18.0)
             panel.set_xlabel("half length of the pole")
@@ -129,13 +129,13 @@ def _lengths(found: Results, inputs: str) -> Section:
         f"each agent, {inputs} inputs; one row of panels for each way of acting. The table has the numbers.",
         f"Means over seeds with 95 % intervals, point by point.{SIDES if len(groups) > 1 else ''} The rule marks the "
         "pole of training.",
-        tuple(returns_table(found, inputs, acting) for acting in told),
+        tuple(returns_table(found, inputs, acting) for acting in played),
     )
     return Section(
         f"Test returns over pole lengths, {inputs} inputs",
         (f"The paper's Fig. 5, with {inputs} inputs.",),
         (exhibit,),
-        tuple(lengths_table(found, inputs, acting) for acting in told),
+        tuple(lengths_table(found, inputs, acting) for acting in played),
     )
 
 
@@ -216,12 +216,12 @@ def _exhibit(found: Results, inputs: str) -> Exhibit:
     for k, (agent, acting) in enumerate(shown):
         visits = visits_of(found, inputs, agent, acting)
         seed = median_seed(by_seed(found, inputs, agent, "span", acting))
-        for row, told, of in (
+        for row, what, of in (
             (axes[0], f"seed {seed}", visits.get(seed, [])),
             (axes[1], f"all seeds ({len(visits)})", [one for each in visits.values() for one in each]),
         ):
             panel = row[k]
-            panel.set_title(f"{agent}, {acting}: {told}", fontsize=10.0)
+            panel.set_title(f"{agent}, {acting}: {what}", fontsize=10.0)
             panel.set_xlabel("position x, m")
             panel.set_ylabel("angle, degrees")
             draw_cloud(panel, grid(of), (TRACK, LEAN), tuple(PUSHES.values()))

@@ -70,7 +70,7 @@ def trained(agent: Agent, folder: Path, cell: CartPoleCell, begun: int, tell_of:
 
     Args:
       agent: as it was before; `begun` steps old.
-      folder: of the run, in that of the cell, which is told how far it has come.
+      folder: of the run, in that of the cell, which records its progress.
       cell: says how long.
       begun: 0 for the training at the nominal pole.
       tell_of: steps or episodes of the cell before these.
@@ -144,9 +144,9 @@ def recovery(before: float, since: FloatArray, earned: FloatArray) -> float:
 
 def _after_change(cell: CartPoleCell, agent: Agent, change: int, length: float) -> list[Row]:
     episodes = agent.history.episodes
-    told, since, earned = windows(episodes["step"], episodes["return"], change, agent.step)
-    told["recovery"] = recovery(told["before"], since, earned)
-    rows = [_row(cell, length, "training", metric, 0.0, value) for metric, value in told.items()]
+    measured, since, earned = windows(episodes["step"], episodes["return"], change, agent.step)
+    measured["recovery"] = recovery(measured["before"], since, earned)
+    rows = [_row(cell, length, "training", metric, 0.0, value) for metric, value in measured.items()]
     rows += [_row(cell, length, "training", "curve", x, y) for x, y in curve(since, earned, agent.step - change)]
     most = cell.after if cell.unit == "episodes" else cell.after // cartpole().time_limit
     size = max(most // GROUPS, 1)

@@ -102,10 +102,10 @@ def change_table(found: Results, inputs: str, change: float) -> Table:
         for metric in ("before", "early", "late")
     }
     columns["late: IQM"] = [iqm_of(scores(found, inputs, a, "late", seeds=seeds[a], change=change)) for a in agents]
-    told = table(f"Training, {NOMINAL:g} to {change:g}: mean returns over seeds, 95 % intervals", agents, columns)
+    means = table(f"Training, {NOMINAL:g} to {change:g}: mean returns over seeds, 95 % intervals", agents, columns)
     recoveries = [_recovery(by_seed(found, inputs, a, "recovery", change=change)) for a in agents]
-    rows = tuple((*row, text) for row, text in zip(told.rows, recoveries, strict=True))
-    return Table(told.title, (*told.head, "steps to 90 %"), rows)
+    rows = tuple((*row, text) for row, text in zip(means.rows, recoveries, strict=True))
+    return Table(means.title, (*means.head, "steps to 90 %"), rows)
 
 
 def changed_tests_table(found: Results, inputs: str, change: float) -> Table:
@@ -130,5 +130,5 @@ def _recovery(of_seeds: dict[int, float]) -> str:
     values = np.array(list(of_seeds.values()))
     never = int(np.isinf(values).sum())
     middle = float(np.median(values)) if never * 2 < len(values) else np.inf
-    told = f"{middle:,.0f}" if np.isfinite(middle) else "never"
-    return told + (f" ({never} of {len(values)} never)" if never else "")
+    text = f"{middle:,.0f}" if np.isfinite(middle) else "never"
+    return text + (f" ({never} of {len(values)} never)" if never else "")

@@ -2,7 +2,7 @@
 
 Agents learn at a failure probability of 0.005, with the paper's networks and hyper-parameters, and are tested at
 others. Their test returns, chances and visits are computed, not played: the model has 101 states, and every test policy
-is a table of probabilities (`policies`). Greedy, noisy and epsilon-greedy test policies are told apart. Beside
+is a table of probabilities (`policies`). Greedy, noisy and epsilon-greedy test policies are distinguished. Beside
 them stand 200 played episodes of the noisy ones, as in the paper, and what exact planning says that nothing can beat.
 """
 

@@ -28,16 +28,16 @@ def _exploring(settings: Settings) -> Settings:
 
 
 _MAKERS: dict[str, Callable[[MarsRover, UncertaintySet, int, Settings], Agent]] = {
-    "dqn": lambda rover, _, seed, told: dqn(rover, seed=seed, settings=told),
-    "dqn-ube": lambda rover, _, seed, told: dqn_ube(rover, seed=seed, settings=told),
-    "robust-dqn": lambda rover, members, seed, told: robust_dqn(rover, members, seed=seed, settings=told),
-    "dqn-urbe": lambda rover, members, seed, told: dqn_urbe(rover, members, seed=seed, settings=told),
-    "dqn-epsilon": lambda rover, _, seed, told: dqn(rover, seed=seed, settings=_exploring(told)),
-    "robust-dqn-epsilon": lambda rover, members, seed, told: robust_dqn(
-        rover, members, seed=seed, settings=_exploring(told)
+    "dqn": lambda rover, _, seed, chosen: dqn(rover, seed=seed, settings=chosen),
+    "dqn-ube": lambda rover, _, seed, chosen: dqn_ube(rover, seed=seed, settings=chosen),
+    "robust-dqn": lambda rover, members, seed, chosen: robust_dqn(rover, members, seed=seed, settings=chosen),
+    "dqn-urbe": lambda rover, members, seed, chosen: dqn_urbe(rover, members, seed=seed, settings=chosen),
+    "dqn-epsilon": lambda rover, _, seed, chosen: dqn(rover, seed=seed, settings=_exploring(chosen)),
+    "robust-dqn-epsilon": lambda rover, members, seed, chosen: robust_dqn(
+        rover, members, seed=seed, settings=_exploring(chosen)
     ),
-    "calibrated-dqn-urbe": lambda rover, members, seed, told: dqn_urbe(
-        rover, members, seed=seed, settings=told, variance=CALIBRATED
+    "calibrated-dqn-urbe": lambda rover, members, seed, chosen: dqn_urbe(
+        rover, members, seed=seed, settings=chosen, variance=CALIBRATED
     ),
 }
 
@@ -63,8 +63,8 @@ def make(agent: str, world: World, members: str, seed: int, settings: Sequence[s
       world, members, seed: where it learns.
       settings: `field=value`, where they are not the paper's.
     """
-    told, rover, drawn = override(MARS_ROVER, settings), rover_of(world), members_of(world, members, seed)
+    chosen, rover, drawn = override(MARS_ROVER, settings), rover_of(world), members_of(world, members, seed)
     if agent in _MAKERS:
-        return _MAKERS[agent](rover, drawn, seed, told)
-    own: Agent = load_own(agent)(rover, drawn, seed=seed, settings=told)
+        return _MAKERS[agent](rover, drawn, seed, chosen)
+    own: Agent = load_own(agent)(rover, drawn, seed=seed, settings=chosen)
     return own

@@ -59,7 +59,7 @@ class World:
         return f"failing costs {-self.rewards[1]:g}" + ("" if self.risk == "any" else ", safe lines")
 
     @property
-    def told(self) -> str:
+    def title(self) -> str:
         """The reading in words."""
         rewards = "rewards ({:g}, {:g}, {:g})".format(*self.rewards)
         return rewards if self.risk == "any" else f"{rewards}, moves in line with the goal are safe"
@@ -93,7 +93,7 @@ REPORTED_SEEDS = tuple(range(110, 120))
 """Of the larger scales."""
 
 
-def set_told(world: World, members: str) -> str:
+def set_title(world: World, members: str) -> str:
     """The law of a set's members."""
     return {WIDE: "set (0, 1)", SMALL: f"set (0, {world.small_end:g})", NO_SET: "no set"}[members]
 

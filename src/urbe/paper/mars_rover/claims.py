@@ -84,7 +84,7 @@ def _never(results: Results) -> list[Verdict]:
         exact = find(results, reading.world, reading.members, EXACT_ROBUST, "greedy")
         note = f"Exact robust planning has {goals(exact, NOMINAL).mean():.3f}." if exact else ""
         asked = Question("Its probability of the goal", Mean(goals(robust, NOMINAL), PROBABILITY), NEVER, "below")
-        tests.append(Test([asked], reading=reading.told, note=note))
+        tests.append(Test([asked], reading=reading.title, note=note))
     return judge("Robust DQN never reaches the goal, even on the nominal model.", tests, source="Fig. 3")
 
 
@@ -95,7 +95,7 @@ def _stable(results: Results) -> list[Verdict]:
         scale = _best(results, reading.world) - waiting(reading.world)
         fall = (returns(robust, NOMINAL) - over_grid(robust, "return").min(axis=1)) / scale
         asked = Question("The share by which it falls", Mean(fall, (0.0, float("inf"))), NEVER, "below")
-        tests.append(Test([asked], reading=reading.told))
+        tests.append(Test([asked], reading=reading.title))
     return judge("The return of robust DQN is stable over failure probabilities.", tests, source="Fig. 3")
 
 
@@ -105,7 +105,7 @@ def _good(results: Results, agent: str, ways: Sequence[str]) -> list[Verdict]:
         (mine,) = get(results, reading, agent)
         best = _best(results, reading.world)
         asked = Question("Its share of the optimum", Mean(returns(mine, NOMINAL) / best), GOOD)
-        tests.append(Test([asked], reading=reading.told, note=f"Exact optimum: {best:.4f}."))
+        tests.append(Test([asked], reading=reading.title, note=f"Exact optimum: {best:.4f}."))
     return judge(f"{NAMES[agent]} performs well on the nominal model.", tests, source="Fig. 3")
 
 
@@ -115,7 +115,7 @@ def _high(results: Results, agent: str, source: str) -> list[Verdict]:
         (mine,) = get(results, reading, agent)
         note = f"It returns {_mean(returns(mine, NOMINAL)):.3f}; no policy returns more than "
         note += f"{_best(results, reading.world):.4f}."
-        tests.append(Test([_is_high(results, mine, reading)], reading=reading.told, note=note))
+        tests.append(Test([_is_high(results, mine, reading)], reading=reading.title, note=note))
     return judge(f"{NAMES[agent]} reaches a high return on the nominal model.", tests, source=source)
 
 
@@ -128,7 +128,7 @@ def _less_conservative(results: Results) -> list[Verdict]:
     tests = []
     for reading in readings_of(results, ["dqn-urbe", "robust-dqn"], SETS, BOTH):
         both = get(results, reading, "dqn-urbe", "robust-dqn")
-        tests.append(Test([_difference(both)], reading=reading.told))
+        tests.append(Test([_difference(both)], reading=reading.title))
     claim = "DQN-URBE is less conservative than robust DQN: it returns more on the nominal model."
     return judge(claim, tests, source="Fig. 3")
 
@@ -143,7 +143,7 @@ def _less_sensitive(results: Results, other: str) -> list[Verdict]:
         ]
         note = f"It loses {_mean(lost[0]):.3f}, {NAMES[other]} {_mean(lost[1]):.3f}."
         asked = Question("What it loses less", Mean(lost[1] - lost[0]))
-        tests.append(Test([asked], [_is_high(results, ours, reading)], reading.told, note))
+        tests.append(Test([asked], [_is_high(results, ours, reading)], reading.title, note))
     claim = f"DQN-URBE is less sensitive to increasing failure probabilities than {NAMES[other]}."
     return judge(claim, tests, source="Fig. 3")
 
@@ -156,7 +156,7 @@ def _crossing(results: Results) -> list[Verdict]:
             Question(f"DQN-UBE minus robust DQN at {BELOW:g}", Mean(returns(ours, BELOW) - returns(robust, BELOW))),
             Question(f"Robust DQN minus DQN-UBE at {ABOVE:g}", Mean(returns(robust, ABOVE) - returns(ours, ABOVE))),
         ]
-        tests.append(Test(questions, reading=reading.told))
+        tests.append(Test(questions, reading=reading.title))
     claim = "DQN-UBE returns more than robust DQN at low failure probabilities and less above about 0.2."
     return judge(claim, tests, source="Fig. 3")
 
@@ -167,7 +167,7 @@ def _most_episodes(results: Results) -> list[Verdict]:
         (mine,) = get(results, reading, "dqn-urbe")
         note = f"No policy has more than {_ceiling(results, reading.world):.3f}."
         asked = Question("Its probability of the goal", Mean(goals(mine, NOMINAL), PROBABILITY), 0.5)
-        tests.append(Test([asked], reading=reading.told, note=note))
+        tests.append(Test([asked], reading=reading.title, note=note))
     return judge("On the nominal model DQN-URBE reaches the goal in most episodes.", tests, source="Fig. 4")
 
 
@@ -179,7 +179,7 @@ def _more_often(results: Results) -> list[Verdict]:
         name = f"The difference of their probabilities ({ours.mean():.4f} and {theirs.mean():.4f})"
         asked = Question(name, Mean(ours - theirs, (-1.0, 1.0)))
         note = f"No policy has more than {ceiling:.4f}."
-        tests.append(Test([asked], reading=reading.told, note=note))
+        tests.append(Test([asked], reading=reading.title, note=note))
     claim = f"At a failure probability of {CHANGED:g} DQN-URBE reaches the goal more often than DQN-UBE."
     return judge(claim, tests, source="Fig. 4")
 
@@ -191,7 +191,7 @@ def _control(results: Results) -> list[Verdict]:
         (ours,) = get(results, reading, "dqn-urbe")
         other = find(results, reading.world, reading.members, "robust-dqn-epsilon", "epsilon")
         if other:
-            tests.append(Test([_difference(common_seeds(ours, other))], reading=reading.told))
+            tests.append(Test([_difference(common_seeds(ours, other))], reading=reading.title))
     return judge("DQN-URBE returns more on the nominal model than robust DQN with a tenth of random actions.", tests)
 
 

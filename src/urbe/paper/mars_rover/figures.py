@@ -22,7 +22,7 @@ from urbe.paper.mars_rover.cells import (
     TUNING_SEEDS,
     WIDE,
     WORLDS,
-    set_told,
+    set_title,
 )
 from urbe.paper.mars_rover.claims import RULES, verdicts
 from urbe.paper.mars_rover.maps import map_exhibits
@@ -75,8 +75,8 @@ def _verdicts(found: Results) -> Section:
         "for 200 steps, whatever is done to explore. The small sets are those for which exact robust planning still "
         f"travels: up to {harsh.small_end:g} with a failure of {harsh.rewards[1]:g}, up to "
         f"{WORLDS['mild'].small_end:g} with one of {WORLDS['mild'].rewards[1]:g}.",
-        "Test policies are told apart: greedy; noisy, by the uncertainty head as in training; and, for agents without "
-        f"a head, greedy but for random actions with probability {EPSILON:g}. dqn-epsilon and robust-dqn-epsilon are "
+        "Test policies are of three kinds: greedy; noisy, by the uncertainty head as in training; for agents without a "
+        f"head, greedy but for random actions with probability {EPSILON:g}. dqn-epsilon and robust-dqn-epsilon are "
         f"controls whose share of random actions ends at {EPSILON:g} in training too, instead of the paper's 0.001. "
         "calibrated-dqn-urbe has an uncertainty head with a scale (one posterior standard deviation of noise) and "
         "memory that fades. All expectations are computed from the agents' weights, without playing.",
@@ -131,7 +131,7 @@ def _played(found: Results) -> str:
 def _world(found: Results, world: str) -> Section:
     here = found.where(world=world)
     sets = [members for members in (WIDE, SMALL) if members in here.unique("members")]
-    told = WORLDS[world].told
+    heading = WORLDS[world].title
     best = optimum(found, world)
     text = (
         f"Waiting returns {waiting(world):.3f}. At {NOMINAL:g} no policy returns more than "
@@ -142,7 +142,7 @@ def _world(found: Results, world: str) -> Section:
     curves = Exhibit(
         f"returns-{world}",
         _returns(here, world, sets),
-        f"Test return over the failure probability, from 0 to 0.5, of every agent; {told}. " + _words(here, sets),
+        f"Test return over the failure probability, from 0 to 0.5, of every agent; {heading}. " + _words(here, sets),
         "The paper's Fig. 3: expected return of a test episode, mean over seeds with its band. Left, acting greedily; "
         "right, by noise. Training was at 0.005. Lines that coincide hide each other; the numbers are below. Optimum: "
         "what no policy can beat at that probability. Exact robust: the policy of exact robust planning over the "
@@ -151,12 +151,12 @@ def _world(found: Results, world: str) -> Section:
     nominal = Exhibit(
         f"nominal-{world}",
         _nominal(here, world, sets, best),
-        f"Test return at {NOMINAL:g} of every agent, acting greedily and by noise; {told}. The table below has it.",
+        f"Test return at {NOMINAL:g} of every agent, acting greedily and by noise; {heading}. The table below has it.",
         f"Expected return on the nominal model, mean over seeds and its interval, as above; right, heads act by their "
         f"noise, all others with {EPSILON:g} of random actions. Rules: waiting, and the optimum.",
     )
     maps = [exhibit for members in sets for exhibit in map_exhibits(here, world, members)]
-    return Section(f"{told[0].upper()}{told[1:]}", text, (curves, nominal, *maps), (_table(here, world),))
+    return Section(f"{heading[0].upper()}{heading[1:]}", text, (curves, nominal, *maps), (_table(here, world),))
 
 
 def _words(here: Results, sets: Sequence[str]) -> str:
@@ -164,7 +164,7 @@ def _words(here: Results, sets: Sequence[str]) -> str:
     parts = []
     chosen = here.where(agent=GREEDY, acting="greedy", members=(*sets, NO_SET))
     for (world, members, agent), result in chosen.groups("world", "members", "agent"):
-        of = "" if members == NO_SET else f" ({set_told(WORLDS[world], members)})"
+        of = "" if members == NO_SET else f" ({set_title(WORLDS[world], members)})"
         nominal, changed = returns(result, NOMINAL).mean(), returns(result, CHANGED).mean()
         parts.append(f"{agent}{of} {nominal:.2f} at {NOMINAL:g} and {changed:.2f} at {CHANGED:g}")
     return "Greedily: " + "; ".join(parts) + "."
@@ -178,7 +178,7 @@ def _returns(here: Results, world: str, sets: Sequence[str]) -> Figure:
         noisy = [find(here, world, members, agent, acting) for agent, acting in NOISY]
         noisy += [find(here, world, members, agent, acting) for agent in own for acting in ("noisy", "epsilon")]
         noisy.append(find(here, world, members, OPTIMUM, "greedy"))
-        name = set_told(WORLDS[world], members)
+        name = set_title(WORLDS[world], members)
         for panel, what, results in ((left, "greedy", greedy), (right, "noisy and epsilon", noisy)):
             panel.set_title(f"{name}, {what}", pad=22.0)
             panel.set_xlabel("failure probability")
@@ -189,7 +189,7 @@ def _returns(here: Results, world: str, sets: Sequence[str]) -> Figure:
 
 
 def _nominal(here: Results, world: str, sets: Sequence[str], best: Results) -> Figure:
-    """Where curves cannot be told apart, dots can."""
+    """Where curves coincide, dots can be distinguished."""
     agents = [agent for agent in here.unique("agent") if agent not in (OPTIMUM, EXACT_ROBUST)]
     figure, axes = panels(len(sets), 2, height=ROW * (len(agents) + 1), left=1.7, right=0.6, top=0.7)
     ends = (waiting(world), float(returns(best, NOMINAL)[0]))
@@ -198,7 +198,7 @@ def _nominal(here: Results, world: str, sets: Sequence[str], best: Results) -> F
         for panel, what in zip(row, ("greedy", "noisy and epsilon"), strict=True):
             ways = ("greedy",) if what == "greedy" else ("noisy", "epsilon")
             found[panel] = {a: r for a in agents for w in ways if (r := find(here, world, members, a, w))}
-            panel.set_title(f"{set_told(WORLDS[world], members)}, {what}", pad=22.0)
+            panel.set_title(f"{set_title(WORLDS[world], members)}, {what}", pad=22.0)
             panel.set_xlabel(f"test return at {NOMINAL:g}")
     dots = {panel: {a: at_nominal(r) for a, r in shown.items()} for panel, shown in found.items()}
     everything = [end for shown in dots.values() for dot in shown.values() for end in dot] + list(ends)
@@ -246,7 +246,7 @@ def _table(here: Results, world: str) -> Table:
     head = ("agent", "set", "test policy", f"return at {NOMINAL:g}", f"at {CHANGED:g}", f"goal at {NOMINAL:g}",
             f"at {CHANGED:g}", "not greedy", "training episodes")  # fmt: skip
     rows = tuple(
-        (agent, set_told(WORLDS[world], members), acting, *(column[i] for column in columns))
+        (agent, set_title(WORLDS[world], members), acting, *(column[i] for column in columns))
         for i, ((agent, members, acting), _) in enumerate(learned)
     )
     title = (

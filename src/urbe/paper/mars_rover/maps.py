@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from urbe.paper.mars_rover.cells import CHANGED, NOMINAL, WORLDS, set_told
+from urbe.paper.mars_rover.cells import CHANGED, NOMINAL, WORLDS, set_title
 from urbe.paper.mars_rover.results import HEADS, find, visits
 from urbe.paper.results import Results
 from urbe.report.content import Exhibit
@@ -35,13 +35,13 @@ def map_exhibits(found: Results, world: str, members: str) -> list[Exhibit]:
         shown = [(result, p) for result, p in chosen if result.where(metric="visits")]
         if not any(result.one("members") == members for result, _ in shown):  # nothing here that depends on the set
             continue
-        told = f"{WORLDS[world].told}, {set_told(WORLDS[world], members)}, {acting} test policy"
+        title = f"{WORLDS[world].title}, {set_title(WORLDS[world], members)}, {acting} test policy"
         ends = "; ".join(f"{result.one('agent')} at {p:g} {_ending(result, p)}" for result, p in shown)
         exhibits.append(
             Exhibit(
                 f"visits-{world}-{members}-{acting}",
                 _draw(shown, acting == "greedy" and len(shown) == 8),
-                f"Grids of ten by ten cells, coloured by how often each is visited; {told}. How episodes end: {ends}.",
+                f"Grids of ten by ten cells, coloured by how often each is visited; {title}. How episodes end: {ends}.",
                 "Expected share of an episode's visits in each cell, exact, mean over seeds. "
                 + ("The first four are the paper's Fig. 4 a to d. " if acting == "greedy" and len(shown) == 8 else "")
                 + "Above each grid, how episodes end.",

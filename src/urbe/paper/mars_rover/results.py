@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from urbe.paper.mars_rover.cells import NO_SET, OPTIMUM, WORLDS, set_told
+from urbe.paper.mars_rover.cells import NO_SET, OPTIMUM, WORLDS, set_title
 from urbe.paper.results import Results, common_seeds
 from urbe.types import FloatArray
 
@@ -26,12 +26,12 @@ class Reading(NamedTuple):
     acting: str
 
     @property
-    def told(self) -> str:
+    def title(self) -> str:
         """The reading in a few words."""
         world = WORLDS[self.world]
         parts = [world.short]
         if self.members != NO_SET:
-            parts.append(set_told(world, self.members))
+            parts.append(set_title(world, self.members))
         return ", ".join([*parts, self.acting])
 
 

@@ -59,14 +59,14 @@ def _summary(outcomes: Sequence[Planned]) -> Section:
 
 def _model(model: str, outcomes: Sequence[Planned]) -> Section:
     demo = MODELS[model]
-    told = " ".join(_sentence(each) for each in outcomes)
+    summary = " ".join(_sentence(each) for each in outcomes)
     values = Exhibit(
         f"{model}-values",
         _values_figure(outcomes),
-        f"Line charts of {demo.title}: guaranteed and true value of each planner against the length of the log. {told}",
+        f"Line charts of {demo.title}: guaranteed and true value of each planner against the log's length. {summary}",
         f"Values {demo.start}, means over data sets with their 95 % intervals. Left: what is guaranteed (by the "
         "nominal policy: stated). Right: what the policy is worth under the true model; the oracle knows that model. "
-        + told,
+        + summary,
         tuple(_values_table(each) for each in outcomes),
     )
     failures = Exhibit(

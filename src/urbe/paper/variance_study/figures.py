@@ -51,19 +51,19 @@ def _summary(table: Sequence[Comparison]) -> Section:
 
 
 def _calibrated(table: Sequence[Comparison]) -> Section:
-    told = " ".join(_sentence(table, form) for form in WANTED)
+    summary = " ".join(_sentence(table, form) for form in WANTED)
     by_set = Exhibit(
         "calibrated-by-set",
         _strips(table, ("jensen", "sharp"), "linear"),
-        f"Strips: ratio of calibrated variances to the truth for every set. {told}",
+        f"Strips: ratio of calibrated variances to the truth for every set. {summary}",
         f"What the calibrated equations say over the truth, from {ENOUGH} observations on, all radii together: median, "
-        f"middle half, and 5 % to 95 %. {told}",
+        f"middle half, and 5 % to 95 %. {summary}",
         (_quantile_table(table, ("jensen", "sharp")),),
     )
     over_data = Exhibit(
         "calibrated-over-data",
         _over_data(table, ("jensen", "sharp")),
-        "Lines: median ratio against observations of a row, at small and at large radii. " + told,
+        "Lines: median ratio against observations of a row, at small and at large radii. " + summary,
         "Median and middle half of the pairs of all sets, against the pseudo-observations of a row. At few "
         "observations draws reach kinks of the worst case, which no derivative at the mean knows of.",
         (_data_table(table, ("jensen", "sharp")),),
@@ -99,13 +99,13 @@ def _published(table: Sequence[Comparison]) -> Section:
             for name, share in zip(names, shares, strict=True)
         )
     )
-    told = f"Most often, for {worst[0]:.0%} of the pairs, with {worst[1]} at the {worst[2]}."
+    summary = f"Most often, for {worst[0]:.0%} of the pairs, with {worst[1]} at the {worst[2]}."
     exceeded = Exhibit(
         "local-bound",
         figure,
-        f"Dots with intervals: share of pairs whose local term exceeds its bound, by set and radius. {told}",
+        f"Dots with intervals: share of pairs whose local term exceeds its bound, by set and radius. {summary}",
         f"Qmax^2 sum var / E of worst-case rows against the bound Qmax^2 K / N, from {ENOUGH} observations on. A worst "
-        f"case can leave a successor a tiny mean and a variance not as tiny. {told}",
+        f"case can leave a successor a tiny mean and a variance not as tiny. {summary}",
         (
             Table(
                 "Share of pairs above the bound",
