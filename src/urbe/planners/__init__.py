@@ -4,6 +4,8 @@ from urbe.planners.base import Answer as Answer
 from urbe.planners.base import PlanningMethod as PlanningMethod
 from urbe.planners.base import Task as Task
 from urbe.planners.bci import BCI as BCI
+from urbe.planners.belief_mdp import BeliefPlan as BeliefPlan
+from urbe.planners.belief_mdp import solve_belief as solve_belief
 from urbe.planners.held_out import HeldOut as HeldOut
 from urbe.planners.hoeffding import HoeffdingSets as HoeffdingSets
 from urbe.planners.plan import plan as plan
