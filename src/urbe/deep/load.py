@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import gymnasium
 import jax
 import numpy as np
 
@@ -27,11 +26,12 @@ from urbe.deep.core.settings import Settings
 from urbe.deep.describe import build
 from urbe.deep.loops.compiled import init_run
 from urbe.deep.loops.compiled_trainer import CompiledTrainer
-from urbe.deep.loops.envs.rows import Observations
 from urbe.deep.loops.make import Environment, Uncertain, make_trainer
-from urbe.deep.loops.spaces import Spaces
 from urbe.deep.loops.trainer import FrozenTrainer, Trainer
 from urbe.deep.upgrade import renamed, upgraded
+from urbe.gym.kinds import KINDS
+from urbe.gym.rows import Observations
+from urbe.gym.spaces import Spaces
 from urbe.runs.directory import CONFIG, LogDamaged, read_checkpoint
 from urbe.runs.errors import CheckpointError
 from urbe.runs.row_log import difference
@@ -207,7 +207,7 @@ def _given(
     saved: Saved, settings: Settings, env: Any, uncertain: Uncertain | None, schedule: Schedule | None
 ) -> Trainer:
     """With the environment that was given, if it fits."""
-    found = "gymnasium" if isinstance(env, (gymnasium.Env, gymnasium.vector.VectorEnv)) else "simulator"
+    found = "gymnasium" if isinstance(env, KINDS) else "simulator"
     if found != saved.world["kind"]:
         words = {"gymnasium": "a Gymnasium environment", "simulator": "a simulator", "none": "none"}
         raise ValueError(
