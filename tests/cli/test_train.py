@@ -95,9 +95,9 @@ def test_evaluation_keeps_the_best_and_stops_and_says_so(capsys, tmp_path):
     why = read_finished(tmp_path / "run")["stopped"]
     assert why.startswith("The worst return of evaluation was ")
     assert f"Stopped: {why} Another --stop-at or --patience goes on." in out
-    assert f"In {tmp_path}/run: log.csv, episodes.csv, evaluation.csv, checkpoints, best." in out
-    assert f"Next: urbe evaluate {tmp_path}/run/best --over" in out
-    assert load(tmp_path / "run" / "best").step == 40
+    assert f"In {tmp_path}/run: log.csv, episodes.csv, evaluation.csv, checkpoints, best.safetensors." in out
+    assert f"Next: urbe evaluate {tmp_path}/run/best.safetensors --over" in out
+    assert load(tmp_path / "run" / "best.safetensors").step == 40
 
     code, out, err = run(capsys, *command, *stop, "--steps", 150)
     assert (code, err) == (0, "")

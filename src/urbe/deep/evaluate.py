@@ -50,7 +50,8 @@ class Evaluate:
       by: "mean" or "worst": what the best agent has the highest of, and what stops learning.
       stop_at: learning stops when an evaluation reaches this return; None never.
       patience: learning stops when so many evaluations in a row were not better than the best before; None never.
-      keep: the folder, within that of a run, in which `train` keeps the best agent; None keeps none.
+      keep: the file, within the folder of a run, in which `train` keeps the best agent, without its ending
+        `.safetensors`; None keeps none.
       name: of the table, and of the file in the folder of a run.
 
     >>> from urbe.deep.presets import dqn
