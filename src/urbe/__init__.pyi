@@ -2,6 +2,7 @@
 from urbe import agents as agents
 from urbe import deep as deep
 from urbe import envs as envs
+from urbe import gym as gym
 from urbe import simulators as simulators
 from urbe.ambiguity import AmbiguitySet as AmbiguitySet
 from urbe.ambiguity import Chi2Ball as Chi2Ball

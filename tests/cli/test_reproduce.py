@@ -63,7 +63,7 @@ def test_a_failed_cell_is_named_and_the_exit_code_says_so(figures, tmp_path, cap
     assert out == ""
     assert "loud/dot-2: ValueError: dot-2 does not feel like it" in err
     assert not (output / "index.html").exists()
-    assert len(list((output / "cells").rglob("rows.npz"))) == 3
+    assert len(list((output / "cells").rglob("rows.safetensors"))) == 3
 
 
 def test_list_runs_nothing(figures, tmp_path, monkeypatch, capsys):

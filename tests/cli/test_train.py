@@ -95,9 +95,9 @@ def test_evaluation_keeps_the_best_and_stops_and_says_so(capsys, tmp_path):
     why = read_finished(tmp_path / "run")["stopped"]
     assert why.startswith("The worst return of evaluation was ")
     assert f"Stopped: {why} Another --stop-at or --patience goes on." in out
-    assert f"In {tmp_path}/run: log.csv, episodes.csv, evaluation.csv, checkpoints, best." in out
-    assert f"Next: urbe evaluate {tmp_path}/run/best --over" in out
-    assert load(tmp_path / "run" / "best").step == 40
+    assert f"In {tmp_path}/run: log.csv, episodes.csv, evaluation.csv, checkpoints, best.safetensors." in out
+    assert f"Next: urbe evaluate {tmp_path}/run/best.safetensors --over" in out
+    assert load(tmp_path / "run" / "best.safetensors").step == 40
 
     code, out, err = run(capsys, *command, *stop, "--steps", 150)
     assert (code, err) == (0, "")
@@ -106,10 +106,13 @@ def test_evaluation_keeps_the_best_and_stops_and_says_so(capsys, tmp_path):
     assert saved_steps(tmp_path / "run")[-1] == 40
 
     log = tmp_path / "run" / "evaluation.csv"
-    log.write_bytes(log.read_bytes().replace(b"40,", b"41,"))
+    sound = log.read_bytes()
+    log.write_bytes(sound.replace(b"40,", b"41,"))
     code, out, err = run(capsys, *command, "--keep-best", "worst", "--steps", 150)
-    assert code == 0
-    assert err.startswith(f"urbe: {log}: line 2 is b'41,")
+    assert code == 2
+    assert f"{log}: is damaged: its first {len(sound)} bytes have the SHA-256 " in err
+    log.write_bytes(sound)
+    assert run(capsys, *command, "--keep-best", "worst", "--steps", 150)[0] == 0
     assert read_finished(tmp_path / "run") == {"step": 150}
     assert read_rows(log)["step"].tolist() == [40, 80, 120]
     code, _, err = run(capsys, *command, "--keep-best", "mean", "--steps", 150)

@@ -8,10 +8,11 @@ import pytest
 
 import urbe
 import urbe.deep
-import urbe.simulators
+import urbe.gym
 from fixtures.swing import Swing, SwingAdapter
 from urbe.deep import EnvMembers, FunctionMembers, Members, dqn, robust_dqn
-from urbe.simulators import CartPole, Constant, SimulatorEnv, UncertaintySet
+from urbe.gym import SimulatorEnv
+from urbe.simulators import CartPole, Constant, UncertaintySet
 
 
 def function(obs, action):  # noqa: ARG001
@@ -73,7 +74,7 @@ def test_simulators():
     wrapped = gymnasium.wrappers.TransformReward(SimulatorEnv(CartPole()), lambda reward: 2 * reward)
     assert len(advised(lambda: robust_dqn(wrapped, POLES, seed=0), wrapped, r"EnvMembers.grid")) == 2
     env = gymnasium.make("urbe/CartPole-v0")
-    changing = advised(lambda: dqn(env, seed=0, schedule=NAMES["schedule"]), env, r"urbe.simulators")
+    changing = advised(lambda: dqn(env, seed=0, schedule=NAMES["schedule"]), env, r"urbe.gym")
     assert changing.unwrapped is env.unwrapped
 
 

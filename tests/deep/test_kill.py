@@ -62,8 +62,8 @@ def left(folder):
     """All files by name; the bytes of all but the lock, and of what tells the time a checkpoint was made; curves."""
     events = folder / "tensorboard"
     files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and path.parent != events)
-    contents = [(folder / path).read_bytes() for path in files if path.name not in ("lock", "manifest.json")]
-    tensors, _ = load_tensors(folder / "checkpoints" / f"{STEPS:012d}")
+    contents = [(folder / path).read_bytes() for path in files if path.name != "lock"]
+    tensors, _ = load_tensors(folder / "checkpoints" / f"{STEPS:012d}.safetensors")
     return (
         files,
         contents,
@@ -79,7 +79,7 @@ def whole_run(folder):
     await_learning(process, folder / "whole")
     learning = time.perf_counter() - begun
     assert "a new run" in finished(process)
-    assert (folder / "whole" / "best" / "manifest.json").exists()
+    assert (folder / "whole" / "best.safetensors").exists()
     return left(folder / "whole"), learning, time.perf_counter() - begun
 
 
@@ -115,9 +115,7 @@ def _wait(process, run, draws, learning, life, *, anywhere):
 
 def _death(run, out):
     """How far the process had come, and whether it died within saving."""
-    folders = list((run / "checkpoints").glob("*")) if run.exists() else []
-    torn = any(not (path / "manifest.json").exists() for path in folders) or any(run.rglob("*.tmp"))
-    return {"step": newest(run), "spoke": bool(out), "torn": torn}
+    return {"step": newest(run), "spoke": bool(out), "torn": any(run.rglob("*.tmp"))}
 
 
 def check(folder, kills):

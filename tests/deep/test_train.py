@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from oracles.event_files import shown
+from urbe import atomic
 from urbe.deep import tensorboard
 from urbe.deep.compilation import cache_compilation, default_folder
 from urbe.deep.core.finite import NotFinite
@@ -75,7 +76,7 @@ def whole(agent, start, tmp_path_factory):
 def left(folder):
     """Everything that must not depend on interruptions: bytes of the logs, of the mark, and of every tensor."""
     files = {name: (folder / name).read_bytes() for name in (*CSV, "finished.json", "config.json")}
-    tensors, _ = tensors_module.load_tensors(folder / "checkpoints" / f"{STEPS:012d}")
+    tensors, _ = tensors_module.load_tensors(folder / "checkpoints" / f"{STEPS:012d}.safetensors")
     return files | {name: (str(array.dtype), array.shape, array.tobytes()) for name, array in tensors.items()}
 
 
@@ -147,7 +148,7 @@ def test_interrupted_anywhere_it_ends_as_if_nothing_had_been(whole, fresh, tmp_p
         if where == "after a row":
             patch.setattr(RowLog, "extend", interrupting(RowLog.extend, late=True))
         elif where == "while saving":
-            patch.setattr(tensors_module, "write_sealed", interrupting(tensors_module.write_sealed, late=False))
+            patch.setattr(tensors_module, "replace_files", interrupting(tensors_module.replace_files, late=False))
         else:
             late = where == "after saving"
             patch.setattr(RunDirectory, "save", interrupting(RunDirectory.save, late=late))
@@ -188,13 +189,16 @@ def test_an_agent_that_learned_elsewhere_brings_its_log(whole, fresh, tmp_path):
 def test_runs_can_be_loaded_newest_or_any(whole, fresh, tmp_path):
     folder = tmp_path / "run"
     train(fresh, folder, STEPS, checkpoint_every=300)
-    newest, earlier = load(folder), load(folder / "checkpoints" / "000000000300")
+    newest, earlier = load(folder), load(folder / "checkpoints" / "000000000300.safetensors")
     assert newest.step == STEPS
     assert earlier.learn(100).step == STEPS
     for agent in (newest, earlier):
-        assert {name: array.tobytes() for name, array in agent.tensors().items()} == {
+        assert {name: array.tobytes() for name, array in agent.trainer_tensors().items()} == {
             name: value[2] for name, value in whole.items() if isinstance(value, tuple)
         }
+        for name, rows in agent.history.files().items():
+            found = read_rows(folder / name)
+            assert all(np.array_equal(found[column], values, equal_nan=True) for column, values in rows.items())
     assert newest.about() == fresh.about()
 
 
@@ -231,16 +235,16 @@ def test_no_room_for_a_checkpoint_leaves_the_one_before(whole, fresh, tmp_path, 
     written = []
 
     def half(path, writer):
-        written.append(path)
+        written.extend([path] if "safetensors" in path.name else [])
         if len(written) == 4:
             path.write_bytes(b"half of it")
             raise OSError(errno.ENOSPC, "No space left on device", str(path))
         real(path, writer)
 
-    real = tensors_module.write_new
+    real = atomic.write_new
     with monkeypatch.context() as patch:
-        patch.setattr(tensors_module, "write_new", half)
-        with pytest.raises(OSError, match="Saving the checkpoint failed") as error:
+        patch.setattr(atomic, "write_new", half)
+        with pytest.raises(OSError, match="Saving failed") as error:
             train(fresh, tmp_path / "run", STEPS, checkpoint_every=100)
     assert error.value.errno == errno.ENOSPC
     assert saved_steps(tmp_path / "run") == [100, 200]

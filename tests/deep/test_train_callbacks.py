@@ -16,8 +16,8 @@ from urbe.deep.settings import Network
 from urbe.deep.train import train
 from urbe.evaluation.robustness import evaluate
 from urbe.runs import tensors as tensors_module
-from urbe.runs.directory import LogDamaged, RunDirectory, read_finished, saved_steps
-from urbe.runs.errors import CheckpointError
+from urbe.runs.directory import RunDirectory, read_finished, saved_steps
+from urbe.runs.errors import CheckpointError, LogDamaged
 from urbe.runs.row_log import read_rows
 from urbe.simulators import CartPole
 
@@ -71,11 +71,15 @@ def tensors(path):
     return {name: array.tobytes() for name, array in tensors_module.load_tensors(path)[0].items()}
 
 
+def last_of(path):
+    return path / "checkpoints" / f"{STEPS:012d}.safetensors"
+
+
 def left(path):
     """Everything that must not depend on interruptions, the names of all files included."""
     files = {name: (path / name).read_bytes() for name in (*LOGS, "finished.json", "config.json")}
     names = sorted(str(each.relative_to(path)) for each in path.rglob("*"))
-    return files | {"names": names, "best": tensors(path / "best"), "last": tensors(path / f"checkpoints/{STEPS:012d}")}
+    return files | {"names": names, "best": tensors(path / "best.safetensors"), "last": tensors(last_of(path))}
 
 
 def test_what_is_measured_is_what_evaluate_finds(folder, fresh):
@@ -90,21 +94,22 @@ def test_what_is_measured_is_what_evaluate_finds(folder, fresh):
 
 
 def test_training_is_the_same_bits_without_it(whole, fresh):
-    mine = {name: array.tobytes() for name, array in fresh.learn(STEPS).tensors().items()}
-    theirs = {name: data for name, data in whole["last"].items() if not name.startswith("history/measured/")}
-    assert mine == theirs
-    assert len(whole["last"]) == len(mine) + 3
+    assert {name: array.tobytes() for name, array in fresh.learn(STEPS).trainer_tensors().items()} == whole["last"]
+    assert not any(name.startswith("history/") for name in whole["last"])  # in the logs, and nowhere else
 
 
 def test_the_best_agent_is_kept_and_goes_on(folder, whole):
     rows = read_rows(folder / "evaluation.csv")
-    best = load(folder / "best")
+    best = load(folder / "best.safetensors")
     assert best.step == rows["step"][rows["worst"].argmax()]
     assert best.step < STEPS
     found = evaluate(best, POLES, episodes=3, seed=1, time_limit=60).greedy.returns.mean(axis=1)
     assert found.min() == rows["worst"].max()
     best.learn(STEPS - best.step, callbacks=[poles()])
-    assert {name: array.tobytes() for name, array in best.tensors().items()} == whole["last"]
+    assert {name: array.tobytes() for name, array in best.trainer_tensors().items()} == whole["last"]
+    for name, rows in best.history.files().items():
+        found = read_rows(folder / name)
+        assert all(np.array_equal(found[column], values, equal_nan=True) for column, values in rows.items())
 
 
 @pytest.mark.parametrize("calls", [1, 2, 4])
@@ -136,9 +141,8 @@ def test_interrupted_anywhere_it_ends_as_if_nothing_had_been(whole, fresh, tmp_p
     }
     with monkeypatch.context() as patch:
         if where == "half kept":
-            real = tensors_module.write_sealed
-            patch.setattr(tensors_module, "write_sealed", interrupting(real, late=False, only=is_best))
-            patch.setattr(tensors_module, "sweep", lambda *_: None)  # a kill leaves what was written
+            real = tensors_module.replace_files
+            patch.setattr(tensors_module, "replace_files", interrupting(real, late=False, only=is_best))
         else:
             owner, name, late = places[where]
             patch.setattr(owner, name, interrupting(getattr(owner, name), late=late))
@@ -148,6 +152,8 @@ def test_interrupted_anywhere_it_ends_as_if_nothing_had_been(whole, fresh, tmp_p
             assert not (tmp_path / "run" / "finished.json").exists()
         else:
             assert calls > len(set(np.maximum.accumulate(fresh.history.measured["evaluation"]["worst"]).tolist()))
+    if where == "half kept":
+        (tmp_path / "run" / ".best.safetensors.0123456789abcdef.tmp").write_bytes(b"what a kill leaves")
     fresh.learn(17)  # whatever the agent knows when it comes back
     train(fresh, tmp_path / "run", STEPS, callbacks=[poles()], checkpoint_every=70)
     assert left(tmp_path / "run") == whole
@@ -218,8 +224,12 @@ def test_other_measurements_than_the_runs_are_refused(fresh, folder, callbacks, 
 
 def test_another_agent_in_the_place_of_the_best_is_refused(fresh, tmp_path):
     train(fresh, tmp_path / "run", EVERY + 5, callbacks=[poles()])
-    tensors_module.save_tensors(tmp_path / "run" / "best", fresh.tensors(), {**fresh.saved_about(), "step": 3})
-    with pytest.raises(CheckpointError, match="best: holds the agent of step 3, expected that of step 40, the best"):
+    tensors_module.save_tensors(
+        tmp_path / "run" / "best.safetensors", fresh.tensors(), {**fresh.saved_about(), "step": 3}
+    )
+    with pytest.raises(
+        CheckpointError, match=r"best\.safetensors: holds the agent of step 3, expected that of step 40, the best"
+    ):
         train(fresh, tmp_path / "run", EVERY + 6, callbacks=[poles()])
 
 
@@ -232,7 +242,7 @@ def test_an_agent_that_was_evaluated_elsewhere_can_begin_a_run(fresh, tmp_path):
 # damaged logs
 
 
-def test_damaged_logs_are_repaired_from_the_checkpoint_when_a_run_goes_on(fresh, whole, tmp_path):
+def test_damaged_logs_are_refused_when_a_run_goes_on(fresh, whole, tmp_path):
     train(fresh, tmp_path / "run", 230, callbacks=[poles()], checkpoint_every=70)
     rng = np.random.default_rng(0)
     for name in LOGS:
@@ -242,23 +252,26 @@ def test_damaged_logs_are_repaired_from_the_checkpoint_when_a_run_goes_on(fresh,
             damaged = bytearray(data)
             damaged[at] ^= 1 << int(rng.integers(8))
             file.write_bytes(damaged)
-            with pytest.warns(LogDamaged, match=rf"{name}: .* Repaired from the newest checkpoint"):
+            with pytest.raises(CheckpointError, match=f"{name}: is damaged"):
                 train(fresh, tmp_path / "run", 230, callbacks=[poles()], checkpoint_every=70)
-            assert file.read_bytes() == data
-    (tmp_path / "run" / "evaluation.csv").unlink()
-    with pytest.warns(LogDamaged, match=r"evaluation\.csv: is missing\. Repaired"):
-        train(fresh, tmp_path / "run", STEPS, callbacks=[poles()], checkpoint_every=70)
+            assert file.read_bytes() == damaged
+        file.write_bytes(data + b"1,2")  # what a kill leaves is no damage
+    train(fresh, tmp_path / "run", STEPS, callbacks=[poles()], checkpoint_every=70)
     assert left(tmp_path / "run") == whole
 
 
 def test_loading_a_run_says_which_log_is_damaged_and_touches_nothing(fresh, tmp_path):
     train(fresh, tmp_path / "run", 60, callbacks=[poles()])
+    (one,) = (tmp_path / "run" / "checkpoints").glob("*60.safetensors")
+    for path in (tmp_path / "run", one):
+        assert load(path).history.log["step"].tolist() == [50]
     file = tmp_path / "run" / "log.csv"
     damaged = file.read_bytes().replace(b"50,", b"51,", 1)
     file.write_bytes(damaged)
-    with pytest.warns(LogDamaged, match=r"log\.csv: line 2 is b'51,.*The agent is whole"):
-        again = load(tmp_path / "run")
-    assert again.history.log["step"].tolist() == [50]
+    for path in (tmp_path / "run", one):
+        with pytest.warns(LogDamaged, match=r"log\.csv: is damaged.*The agent is whole, but its history is left out"):
+            again = load(path)
+        assert (again.step, len(again.history.log["step"])) == (60, 0)
     assert file.read_bytes() == damaged
 
 

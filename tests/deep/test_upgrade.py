@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from fixtures.old_files import write_folder_checkpoint
 from urbe.deep.agent import VERSION
 from urbe.deep.compilation import cache_compilation
 from urbe.deep.load import load
@@ -49,7 +50,7 @@ def same(one, other):
 
 def test_an_old_agent_loads_and_goes_on_without_clipping(tmp_path):
     then = pole(clip_norm=None).learn(80)
-    save_tensors(tmp_path / "agent", then.tensors(), FIRST)
+    write_folder_checkpoint(tmp_path / "agent", then.tensors(), FIRST)
     again = load(tmp_path / "agent")
     assert again.trainer.settings == replace(Settings(**TINY), clip_norm=None)
     assert again.about() == then.about()
@@ -62,7 +63,11 @@ def test_an_old_run_goes_on_when_it_is_started_as_it_was(tmp_path):
         then.learn(100)
         for name, rows in then.history.files().items():
             run.log(name, list(rows)).extend(rows)
-        run.save(100, then.tensors(), FIRST)
+    lengths = {name: (tmp_path / "run" / name).stat().st_size for name in then.history.files()}
+    told = {"step": 100, "logs": lengths, "about": FIRST}
+    write_folder_checkpoint(tmp_path / "run" / "checkpoints" / f"{100:012d}", then.tensors(), told)
+    assert same(load(tmp_path / "run"), then)
+    assert same(load(tmp_path / "run" / "checkpoints" / f"{100:012d}"), then)
     again = train(pole(clip_norm=None), tmp_path / "run", 160)
     assert again.step == 160
     assert same(again, then.learn(60))

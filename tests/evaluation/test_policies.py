@@ -9,7 +9,8 @@ import pytest
 from fixtures.policies import linear
 from urbe.evaluation.policies import asker, policy_of, takes_rows
 from urbe.evaluation.robustness import evaluate
-from urbe.simulators import CartPole, MarsRover, SimulatorEnv
+from urbe.gym import SimulatorEnv
+from urbe.simulators import CartPole, MarsRover
 
 POLE = CartPole(time_limit=100)
 FALLS = linear([[0.0, 0.0], [0.0, 0.0], [1.0, -1.0], [0.0, 0.0]])

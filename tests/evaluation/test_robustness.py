@@ -18,7 +18,8 @@ from urbe.deep.settings import Network
 from urbe.evaluation.episodes import draws, normal
 from urbe.evaluation.robustness import evaluate
 from urbe.evaluation.rollouts import blocks
-from urbe.simulators import CartPole, MarsRover, MarsRoverParams, Outcomes, SimulatorEnv, UncertaintySet, performance
+from urbe.gym import SimulatorEnv
+from urbe.simulators import CartPole, MarsRover, MarsRoverParams, Outcomes, UncertaintySet, performance
 from urbe.simulators.mars_rover import one_hot
 
 ROVER = MarsRover(size=5, start_zone=(2, 2), encoding=one_hot, time_limit=40)

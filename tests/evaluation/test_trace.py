@@ -8,7 +8,8 @@ import pytest
 from fixtures.policies import linear, table
 from urbe.evaluation.robustness import evaluate
 from urbe.evaluation.trace import trace, visits
-from urbe.simulators import CartPole, MarsRover, MarsRoverParams, SimulatorEnv, performance
+from urbe.gym import SimulatorEnv
+from urbe.simulators import CartPole, MarsRover, MarsRoverParams, performance
 from urbe.simulators.mars_rover import one_hot
 
 POLE = CartPole(time_limit=100)

@@ -71,14 +71,14 @@ def kept(output):
     folders = (output / "cells" / "dots").glob("*-*")
     found = [(path.name.rpartition("-")[0], {inner.name.split("-")[0] for inner in path.iterdir()}) for path in folders]
     return (
-        {name for name, inner in found if "rows.npz" in inner},
+        {name for name, inner in found if "rows.safetensors" in inner},
         {name for name, inner in found if "work" in inner},
     )
 
 
 def dot(output, radius):
     """Rows of a cell."""
-    (path,) = (output / "cells" / "dots").glob(f"dot-{radius:g}-*/rows.npz")
+    (path,) = (output / "cells" / "dots").glob(f"dot-{radius:g}-*/rows.safetensors")
     return path
 
 
@@ -90,7 +90,7 @@ def test_writes_page_rows_manifest_and_cells(tmp_path, log):
     assert found == rows | {"index.html", "claims.md", "manifest.json", "status.json", "sweep.json", "sweep.lock"}
     assert kept(page.parent) == ({"dot-0", "dot-0.5", "dot-1", "dot-1.5"}, set())
     directory = dot(page.parent, 0.5).parent
-    assert {path.name for path in directory.iterdir()} == {"rows.npz", "record.json", "lock"}
+    assert {path.name for path in directory.iterdir()} == {"rows.safetensors", "record.json", "lock"}
 
 
 def test_finished_cells_are_not_run_again_and_damaged_or_missing_ones_alone_are(output, log):

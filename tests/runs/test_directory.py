@@ -11,8 +11,8 @@ import sys
 import numpy as np
 import pytest
 
-from urbe.runs import directory as runs_module
-from urbe.runs.directory import LogDamaged, RunDirectory, read_checkpoint, read_config, read_finished, saved_steps
+from fixtures.old_files import write_folder_checkpoint
+from urbe.runs.directory import RunDirectory, read_checkpoint, read_config, read_finished, read_logs, saved_steps
 from urbe.runs.errors import CheckpointError
 from urbe.runs.lock import RunLocked
 from urbe.runs.row_log import read_rows
@@ -58,7 +58,7 @@ def test_old_checkpoints_go(keep, every, left, tmp_path):
             run.save(step, state(step))
     assert saved_steps(tmp_path) == left
     assert [read_checkpoint(tmp_path, step).tensors["w"][0] for step in left] == left
-    assert sorted(os.listdir(tmp_path / "checkpoints")) == [f"{step:012d}" for step in left]
+    assert sorted(os.listdir(tmp_path / "checkpoints")) == [f"{step:012d}.safetensors" for step in left]
 
 
 def test_the_same_step_replaces_and_earlier_ones_are_refused(tmp_path):
@@ -237,20 +237,18 @@ def test_logs_have_plain_names(name, tmp_path):
 def test_what_a_crash_left_is_ignored_and_cleared_away(tmp_path):
     with RunDirectory(tmp_path, CONFIG) as run:
         run.save(1, state(1))
-    saved = tmp_path / "checkpoints" / f"{1:012d}"
-    half = tmp_path / "checkpoints" / f"{2:012d}"
+    half = tmp_path / "checkpoints" / f"{2:012d}"  # as urbe 0.1.0 left it
     half.mkdir()
     (half / f"tensors-{'0' * 64}.safetensors").write_bytes(b"x")
     (half / f".manifest.json.{'0' * 16}.tmp").write_bytes(b"x")
-    (saved / f".tensors.{'0' * 16}.tmp").write_bytes(b"x")
+    (tmp_path / "checkpoints" / f".{2:012d}.safetensors.{'0' * 16}.tmp").write_bytes(b"x")
     (tmp_path / f".finished.json.{'0' * 16}.tmp").write_bytes(b"x")
     (tmp_path / "notes.txt").write_text("mine")
     assert saved_steps(tmp_path) == [1]
     assert read_checkpoint(tmp_path).step == 1
     with RunDirectory(tmp_path, CONFIG) as run:
         assert run.latest().step == 1
-        assert not half.exists()
-        assert len(os.listdir(saved)) == 2
+        assert os.listdir(tmp_path / "checkpoints") == [f"{1:012d}.safetensors"]
         assert sorted(os.listdir(tmp_path)) == ["checkpoints", "config.json", "lock", "notes.txt"]
 
 
@@ -267,19 +265,17 @@ def test_a_damaged_checkpoint_is_not_passed_over_in_silence(tmp_path):
         for step in (1, 2):
             log.append({"x": step})
             run.save(step, state(step))
-    folder = tmp_path / "checkpoints" / f"{2:012d}"
-    (file,) = folder.glob("*.safetensors")
+    file = tmp_path / "checkpoints" / f"{2:012d}.safetensors"
     data = file.read_bytes()
     file.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     with RunDirectory(tmp_path, CONFIG) as run:
-        message = f"is damaged: 'w' has the SHA-256 .* Delete {folder} to go on from step 1."
+        message = f"is damaged: its arrays have the SHA-256 .* Delete {file} to go on from step 1."
         with pytest.raises(CheckpointError, match=message):
             run.latest()
-    (folder / "manifest.json").write_text("{")
-    with pytest.raises(CheckpointError, match=r"manifest.json: is truncated, damaged or not JSON"):
+    file.write_text("{")
+    with pytest.raises(CheckpointError, match=r"is truncated, damaged or not safetensors"):
         RunDirectory(tmp_path, CONFIG)
-    for path in (*folder.iterdir(), folder):
-        path.rmdir() if path.is_dir() else path.unlink()
+    file.unlink()
     with RunDirectory(tmp_path, CONFIG) as run:  # as the message said
         assert run.latest().step == 1
         run.log("log.csv", ["x"])
@@ -288,7 +284,7 @@ def test_a_damaged_checkpoint_is_not_passed_over_in_silence(tmp_path):
 
 def test_checkpoints_of_others_in_the_folder_are_refused(tmp_path):
     RunDirectory(tmp_path, CONFIG).close()
-    folder = tmp_path / "checkpoints" / f"{3:012d}"
+    folder = tmp_path / "checkpoints" / f"{3:012d}.safetensors"
     told = {"step": 3, "logs": {}, "about": {}}
     for about, message in [
         ({}, "is not the checkpoint of step 3 of a run"),
@@ -314,7 +310,7 @@ def test_a_reader_follows_a_run_that_goes_on(tmp_path, monkeypatch):
         load = runs.load_tensors
 
         def overtaken(folder):
-            if folder.name.endswith("1"):
+            if folder.stem.endswith("1"):
                 run.save(2, state(2))
             return load(folder)
 
@@ -347,29 +343,50 @@ def test_every_flipped_byte_of_a_log_is_refused(memory):
         run.log("log.csv", ["x", "y"])
 
 
-def test_a_log_is_repaired_from_rows_that_are_kept_elsewhere(memory):
+def test_a_damaged_log_is_not_cut(memory):
     data = logged(memory / "run")
-    (memory / "run" / "log.csv").write_bytes(data.replace(b"0.25", b"0.35") + b"3,4.0\n")
-    (memory / "run" / ".log.csv.0123456789abcdef.tmp").write_bytes(b"half")  # of a repair that was killed
-    rows = {"x": np.array([1, 2]), "y": np.array([0.5, 0.25])}
-    told = r"log.csv: line 3 is b'2,0.35', expected b'2,0.25'. Repaired from the newest checkpoint."
-    with RunDirectory(memory / "run", CONFIG) as run:
-        with pytest.warns(LogDamaged, match=re.escape(told)):
-            log = run.log("log.csv", ["x", "y"], rows)
-        assert (memory / "run" / "log.csv").read_bytes() == data
-        log.append({"x": 3, "y": 1.5})
-        run.save(2, {})
-    with RunDirectory(memory / "run", CONFIG) as run:
+    damaged = data.replace(b"0.25", b"0.35") + b"3,4.0\n"
+    (memory / "run" / "log.csv").write_bytes(damaged)
+    with RunDirectory(memory / "run", CONFIG) as run, pytest.raises(CheckpointError, match="is damaged: its first"):
         run.log("log.csv", ["x", "y"])
-    assert (memory / "run" / "log.csv").read_bytes() == data + b"3,1.5\n"
-    assert not list((memory / "run").glob(".*"))
+    assert (memory / "run" / "log.csv").read_bytes() == damaged
+    with pytest.raises(CheckpointError, match="is damaged: its first"):
+        read_logs(memory / "run", read_checkpoint(memory / "run"))
 
 
-def test_checkpoints_of_before_there_were_digests_are_read(memory, monkeypatch):
-    def without(folder, tensors, about):
-        save_tensors(folder, tensors, {name: value for name, value in about.items() if name != "sha256"})
-
-    monkeypatch.setattr(runs_module, "save_tensors", without)
+def test_the_rows_of_a_checkpoint_are_read_from_a_log_that_goes_on(memory):
     data = logged(memory / "run")
-    with RunDirectory(memory / "run", CONFIG) as run:
-        assert run.log("log.csv", ["x", "y"]).position() == len(data)
+    (memory / "run" / "log.csv").write_bytes(data + b"3,4.0\n4,")
+    rows = read_logs(memory / "run", read_checkpoint(memory / "run"))
+    assert {name: column.tolist() for name, column in rows["log.csv"].items()} == {"x": [1, 2], "y": [0.5, 0.25]}
+    (memory / "run" / "log.csv").write_bytes(data[:-1])
+    with pytest.raises(CheckpointError, match="lines are lost"):
+        read_logs(memory / "run", read_checkpoint(memory / "run"))
+
+
+def test_a_run_of_an_older_version_goes_on(memory):
+    """Its checkpoints are folders, and know no hashes of logs."""
+    path = memory / "run"
+    with RunDirectory(path, CONFIG) as run:
+        run.log("log.csv", ["x"]).extend({"x": [1, 2, 3]})
+    told = {"step": 1, "logs": {"log.csv": len("x\n1\n")}, "about": {"k": 1}}
+    write_folder_checkpoint(path / "checkpoints" / f"{1:012d}", state(1), told)
+    told = {"step": 2, "logs": {"log.csv": len("x\n1\n2\n")}, "about": {"k": 2}}
+    write_folder_checkpoint(path / "checkpoints" / f"{2:012d}", state(2), told)
+    assert saved_steps(path) == [1, 2]
+    found = read_checkpoint(path)
+    assert (found.step, found.about, found.tensors["w"].tolist()) == (2, {"k": 2}, [2, 2, 2])
+    with RunDirectory(path, CONFIG) as run:
+        assert run.latest().step == 2
+        run.log("log.csv", ["x"]).append({"x": 5})
+        run.save(2, state(20))
+        assert run.latest().tensors["w"][0] == 20
+        run.save(3, state(3))
+    assert sorted(os.listdir(path / "checkpoints")) == [f"{step:012d}.safetensors" for step in (2, 3)]
+    assert read_rows(path / "log.csv")["x"].tolist() == [1, 2, 5]
+    (half,) = [path / "checkpoints" / f"{4:012d}"]
+    write_folder_checkpoint(half, state(4), told)
+    (file,) = half.glob("*.safetensors")
+    file.write_bytes(file.read_bytes()[:-1] + b"?")
+    with pytest.raises(CheckpointError, match="is damaged: 'w' has another SHA-256"):
+        read_checkpoint(path, 4)

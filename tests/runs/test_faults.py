@@ -138,17 +138,22 @@ def save(folder, k):
     save_tensors(folder, arrays(k), {"k": k})
 
 
+def leftovers(file):
+    """Half-written files that were to become this one."""
+    return [each.name for each in file.parent.glob(f".{file.name}.*")]
+
+
 @pytest.mark.parametrize("how", WAYS)
 def test_saving_over_a_checkpoint(how, memory):
     save(memory / "trial", 1)
     calls = count(memory, lambda: save(memory / "trial", 2))
-    assert {"open", "write", "fsync", "replace", "unlink"} <= set(calls)
+    assert {"open", "write", "fsync", "replace"} <= set(calls)
     found = set()
     for at in range(len(calls)):
         folder = memory / f"{at}"
         save(folder, 1)
         error = None
-        with failing(at, how, folder):
+        with failing(at, how, memory):
             try:
                 save(folder, 2)
             except OSError as caught:
@@ -160,15 +165,11 @@ def test_saving_over_a_checkpoint(how, memory):
         elif error is not None:
             assert error.errno == errno.ENOSPC
             assert str(folder) in str(error)
-            assert "No space left on device. Saving the checkpoint failed" in str(error)
+            assert "No space left on device. Saving failed" in str(error)
             assert "Make room or repair the disk, then resume" in str(error)
-            # the new one is there but perhaps not for good: the arrays before stay, should power bring their name back
-            assert len(os.listdir(folder)) == (2 if k == 1 else 3)
-        else:
-            assert (k, calls[at]) == (2, "unlink")
+            assert leftovers(folder) == []
         save(folder, 3)
         assert loaded(folder) == 3
-        assert len(os.listdir(folder)) == 2
     assert found == {1, 2}
 
 
@@ -179,22 +180,21 @@ def test_saving_the_first_checkpoint(how, memory):
     for at in range(len(calls)):
         folder = memory / f"{at}"
         error = None
-        with failing(at, how, folder):
+        with failing(at, how, memory):
             try:
                 save(folder, 2)
             except OSError as caught:
                 error = caught
-        there = (folder / "manifest.json").exists()
+        there = folder.exists()
         complete.add(there)
         if there:
             assert loaded(folder) == 2
         else:
             with pytest.raises(CheckpointError):
                 load_tensors(folder)
-            assert error is None or not folder.exists()
+            assert error is None or leftovers(folder) == []
         save(folder, 3)
         assert loaded(folder) == 3
-        assert len(os.listdir(folder)) == 2
     assert complete == {True, False}
 
 
@@ -222,7 +222,7 @@ def test_runs_go_on_as_if_nothing_had_happened(how, keep, memory):
     train(memory / "whole", 6, keep)
     expected = content(memory / "whole")
     calls = count(memory, lambda: train(memory / "trial", 6, keep))
-    assert {"mkdir", "rmdir"} <= set(calls)
+    assert {"mkdir", "unlink"} <= set(calls)
     stages = set()
     for at in range(len(calls)):
         path = memory / f"{at}"
@@ -237,12 +237,12 @@ def test_runs_go_on_as_if_nothing_had_happened(how, keep, memory):
         assert saved_steps(path) == [4, 6][-keep:]
         assert read_finished(path) == {"steps": 6}
         left = sorted(str(name.relative_to(path)) for name in path.rglob("*") if name.is_file())
-        assert len(left) == 5 + 2 * keep
+        assert len(left) == 5 + keep
     assert stages == {0, 2, 4, 6}
 
 
 def loaded_run(path, step):
-    tensors, about = load_tensors(path / "checkpoints" / f"{step:012d}")
+    tensors, about = load_tensors(path / "checkpoints" / f"{step:012d}.safetensors")
     assert {name: array.tobytes() for name, array in tensors.items()} == {
         name: array.tobytes() for name, array in arrays(step).items()
     }
@@ -268,28 +268,23 @@ def test_names_change_only_after_what_they_stand_for_is_on_the_disk(memory, monk
     events = []
     fsync, replace, unlink = os.fsync, os.replace, os.unlink
 
-    def kind(path):
-        return "manifest" if "manifest" in Path(path).name else "tensors"
-
     def noted_fsync(descriptor):
         events.append("sync folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "sync file")
         fsync(descriptor)
 
     def noted_replace(source, target):
-        events.append(f"name {kind(target)}")
+        events.append("name")
         replace(source, target)
 
     def noted_unlink(path):
-        events.append(f"delete {kind(path)}")
+        events.append("delete")
         unlink(path)
 
     monkeypatch.setattr(os, "fsync", noted_fsync)
     monkeypatch.setattr(os, "replace", noted_replace)
     monkeypatch.setattr(os, "unlink", noted_unlink)
     save(memory / "c", 2)
-    assert events == [
-        "sync file", "name tensors", "sync folder", "sync file", "name manifest", "sync folder", "delete tensors",
-    ]  # fmt: skip
+    assert events == ["sync file", "name", "sync folder"]
 
 
 @pytest.fixture
@@ -319,7 +314,7 @@ def test_logs_are_on_the_disk_before_the_checkpoint_that_knows_them(memory, sync
 
 def test_new_folders_are_on_the_disk(memory, synced):
     save(memory / "c", 1)
-    assert synced[0] == memory
+    assert synced[-1] == memory
     synced.clear()
     RunDirectory(memory / "run", {}).close()
     assert synced[0] == memory
@@ -344,7 +339,7 @@ with RunDirectory(f"{folder}/run", {}) as run:
             run.save(step, {"w": np.full(5000, float(step))})
             outcomes.append(step)
         except OSError as error:
-            assert error.errno == errno.ENOSPC and "Saving the checkpoint failed" in str(error), error
+            assert error.errno == errno.ENOSPC and "Saving failed" in str(error), error
             assert (before, files) == (saved_steps(run.path), sorted(map(str, run.path.rglob("*"))))
             outcomes.append(None)
         os.unlink(held)

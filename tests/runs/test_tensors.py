@@ -1,4 +1,4 @@
-"""Checkpoints come back bit for bit, are plain safetensors, and anything else is refused."""
+"""Tensors come back bit for bit, are plain safetensors, and anything else is refused."""
 
 import copy
 import hashlib
@@ -18,9 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from urbe.runs.errors import CheckpointError
-from urbe.runs.sealed import require_plain, write_sealed
-from urbe.runs.tensor_file import CODES
-from urbe.runs.tensors import delete_checkpoint, load_tensors, read_manifest, save_tensors
+from urbe.runs.sealed import require_plain
+from urbe.runs.tensors import CODES, load_tensors, parse_tensors, read_header, save_tensors, tensor_bytes
 
 ABOUT = {
     "step": 7,
@@ -35,8 +34,8 @@ SMALL = {"a/w": np.arange(6, dtype=np.float32).reshape(2, 3), "n": np.array(3), 
 
 
 def same(a, b):
-    """Equal bit for bit, names in the same order, types and shapes included."""
-    return list(a) == list(b) and all(
+    """Equal bit for bit, types and shapes included."""
+    return a.keys() == b.keys() and all(
         a[name].dtype == b[name].dtype and a[name].shape == b[name].shape and a[name].tobytes() == b[name].tobytes()
         for name in a
     )
@@ -44,11 +43,6 @@ def same(a, b):
 
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
-
-
-def tensor_file(folder):
-    (file,) = folder.glob("*.safetensors")
-    return file
 
 
 shapes = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
@@ -59,27 +53,32 @@ trees = st.dictionaries(texts, arrays, max_size=6)
 
 @given(tensors=trees)
 def test_arrays_come_back_bit_for_bit_and_the_library_reads_them(tensors, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("checkpoint")
+    file = tmp_path_factory.mktemp("checkpoint") / "c"
     before = {name: array.copy() for name, array in tensors.items()}
-    save_tensors(folder, tensors, ABOUT)
-    back, about = load_tensors(folder)
+    save_tensors(file, tensors, ABOUT)
+    back, about = load_tensors(file)
     assert same(back, before)
     assert same(tensors, before)
     assert about == ABOUT
     assert [type(value) for value in about.values()] == [type(value) for value in ABOUT.values()]
     assert all(array.flags.writeable and array.flags.c_contiguous and array.flags.aligned for array in back.values())
-    library = safetensors.numpy.load_file(tensor_file(folder))
-    assert same({name: library[name] for name in tensors}, before)
+    assert same(safetensors.numpy.load_file(file), before)
+    with safetensors.safe_open(file, "np") as opened:
+        assert json.loads(opened.metadata()["about"]) == ABOUT
+    assert same(parse_tensors("c", tensor_bytes(tensors, ABOUT))[0], before)
+    assert tensor_bytes(tensors, ABOUT) == file.read_bytes()
 
 
 @given(tensors=trees)
 def test_every_array_is_aligned_for_whoever_maps_the_file(tensors, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("checkpoint")
-    save_tensors(folder, tensors, {})
-    data = tensor_file(folder).read_bytes()
+    file = tmp_path_factory.mktemp("checkpoint") / "c"
+    save_tensors(file, tensors, {})
+    data = file.read_bytes()
     length = int.from_bytes(data[:8], "little")
     assert length % 8 == 0
-    for name, entry in json.loads(data[8 : 8 + length]).items():
+    entries = json.loads(data[8 : 8 + length])
+    del entries["__metadata__"]
+    for name, entry in entries.items():
         start, stop = entry["data_offsets"]
         assert start % tensors[name].itemsize == 0
         assert data[8 + length + start : 8 + length + stop] == tensors[name].tobytes()
@@ -108,35 +107,41 @@ def test_bits_of_nan_and_minus_zero_come_back(tmp_path):
 def test_nothing_at_all_is_a_checkpoint(tmp_path):
     save_tensors(tmp_path / "c", {}, {})
     assert load_tensors(tmp_path / "c") == ({}, {})
-    assert safetensors.numpy.load_file(tensor_file(tmp_path / "c")) == {}
+    assert safetensors.numpy.load_file(tmp_path / "c") == {}
 
 
-def test_saving_again_replaces_and_leaves_two_files(tmp_path):
+def test_saving_again_replaces_and_leaves_one_file(tmp_path):
     for k in range(3):
         save_tensors(tmp_path / "c", {"x": np.full(3, k)}, {"k": k})
         back, about = load_tensors(tmp_path / "c")
         assert (back["x"].tolist(), about) == ([k] * 3, {"k": k})
-        assert len(names(tmp_path / "c")) == 2
-    file = tensor_file(tmp_path / "c")
-    save_tensors(tmp_path / "c", {"x": np.full(3, 2)}, {"k": 9})  # same arrays, so the same file
-    assert tensor_file(tmp_path / "c") == file
-    assert load_tensors(tmp_path / "c")[1] == {"k": 9}
+        assert names(tmp_path) == ["c"]
 
 
-def test_the_manifest_tells_what_another_program_needs(tmp_path):
+def test_what_is_loaded_can_be_changed_and_the_file_is_as_it_was(tmp_path):
+    save_tensors(tmp_path / "c", SMALL, {})
+    before = (tmp_path / "c").read_bytes()
+    back, _ = load_tensors(tmp_path / "c")
+    back["a/w"][:] = -1.0
+    save_tensors(tmp_path / "c", {"other": np.ones(1)}, {})
+    assert (back["a/w"] == -1.0).all()  # another file has its name now
+    assert back["n"] == 3
+    (tmp_path / "c").write_bytes(before)
+    assert same(load_tensors(tmp_path / "c")[0], SMALL)
+
+
+def test_the_metadata_tell_what_another_program_needs(tmp_path):
     save_tensors(tmp_path / "c", SMALL, {"step": 7})
-    text = (tmp_path / "c" / "manifest.json").read_bytes()
-    manifest = json.loads(text)
-    assert manifest["sha256"] == hashlib.sha256(text.split(b"\n", 1)[1]).hexdigest()
-    assert (manifest["format"], manifest["version"], manifest["about"]) == ("urbe checkpoint", 1, {"step": 7})
-    assert {"time", "python", "urbe", "numpy", "jax", "safetensors"} == manifest["made"].keys()
-    assert manifest["made"]["numpy"] == np.__version__
-    entry = manifest["tensors"]["a/w"]
-    assert entry == {"dtype": "float32", "shape": [2, 3], "sha256": hashlib.sha256(SMALL["a/w"].tobytes()).hexdigest()}
-    data = (tmp_path / "c" / manifest["file"]).read_bytes()
+    data = (tmp_path / "c").read_bytes()
     length = 8 + int.from_bytes(data[:8], "little")
-    hashes = [hashlib.sha256(SMALL[name].tobytes()).digest() for name in ("n", "a/w", "none")]
-    assert manifest["file"] == f"tensors-{hashlib.sha256(data[:length] + b''.join(hashes)).hexdigest()}.safetensors"
+    metadata = json.loads(data[8:length])["__metadata__"]
+    assert metadata["format"] == "urbe tensors 1"
+    assert metadata["sha256"] == hashlib.sha256(data[length:]).hexdigest()
+    zeros = data[:length].replace(metadata["header_sha256"].encode(), b"0" * 64)
+    assert metadata["header_sha256"] == hashlib.sha256(zeros).hexdigest()
+    assert f"numpy {np.__version__}" in metadata["made"]
+    header = read_header(tmp_path / "c")
+    assert (header.about, list(header.kinds)) == ({"step": 7}, ["n", "a/w", "none"])
 
 
 @pytest.mark.parametrize(
@@ -173,196 +178,126 @@ def test_plain_values_pass():
 
 
 def test_not_one_bit_may_change_and_no_byte_may_be_missing(memory):
-    """Every bit of both files flipped alone, every truncation, every file one byte longer."""
-    folder = memory / "c"
-    save_tensors(folder, SMALL, {"step": 7})
-    for file in list(folder.iterdir()):
-        sound = file.read_bytes()
-        damaged = [
-            sound[:at] + bytes([sound[at] ^ 1 << bit]) + sound[at + 1 :] for at in range(len(sound)) for bit in range(8)
-        ]
-        damaged += [sound[:at] for at in range(len(sound))] + [sound + b"\0", sound[1:]]
-        for data in damaged:
-            file.write_bytes(data)
+    """Every bit flipped alone, every truncation, one byte more; the header is checked without the arrays."""
+    file = memory / "c"
+    save_tensors(file, SMALL, {"step": 7})
+    sound, length = file.read_bytes(), read_header(file).length
+    damaged = [
+        sound[:at] + bytes([sound[at] ^ 1 << bit]) + sound[at + 1 :] for at in range(len(sound)) for bit in range(8)
+    ]
+    damaged += [sound[:at] for at in range(len(sound))] + [sound + b"\0", sound[1:]]
+    for data in damaged:
+        file.write_bytes(data)
+        with pytest.raises(CheckpointError):
+            load_tensors(file)
+        if data[:length] != sound[:length] or len(data) != len(sound):
             with pytest.raises(CheckpointError):
-                load_tensors(folder)
-        file.write_bytes(sound)
-    assert same(load_tensors(folder)[0], SMALL)
+                read_header(file)
+    file.write_bytes(sound)
+    assert same(load_tensors(file)[0], SMALL)
 
 
 @given(data=st.data())
 def test_only_checkpoint_errors_come_out_of_random_damage(data, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("checkpoint")
-    save_tensors(folder, SMALL, {"step": 7})
-    file = data.draw(st.sampled_from(sorted(folder.iterdir())))
+    file = tmp_path_factory.mktemp("checkpoint") / "c"
+    save_tensors(file, SMALL, {"step": 7})
     sound = file.read_bytes()
     start, stop = sorted(data.draw(st.tuples(*[st.integers(0, len(sound))] * 2)))
     file.write_bytes(sound[:start] + data.draw(st.binary(max_size=40)) + sound[stop:])
     changed = file.read_bytes() != sound
-    with pytest.raises(CheckpointError, match=re.escape(str(folder))) if changed else nullcontext():
-        load_tensors(folder)
+    with pytest.raises(CheckpointError, match=re.escape(str(file))) if changed else nullcontext():
+        load_tensors(file)
 
 
-values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**70), 2**70)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
+def doctored(change):
+    """The bytes of SMALL with a header that was changed and has a hash that fits."""
+    data = tensor_bytes(SMALL, {"step": 7})
+    length = 8 + int.from_bytes(data[:8], "little")
+    entries = json.loads(data[8:length])
+    change(entries)
+    entries["__metadata__"]["header_sha256"] = "0" * 64
+    text = json.dumps(entries, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    head = len(text).to_bytes(8, "little") + text
+    return head.replace(b"0" * 64, hashlib.sha256(head).hexdigest().encode(), 1) + data[length:]
 
 
-@given(data=st.data())
-def test_only_checkpoint_errors_come_out_of_doctored_manifests(data, tmp_path_factory):
-    """A manifest whose hash fits, but not what it says."""
-    folder = tmp_path_factory.mktemp("checkpoint")
-    save_tensors(folder, SMALL, {"step": 7})
-    content = json.loads((folder / "manifest.json").read_bytes())
-    for key in ("sha256", "format", "version"):
-        del content[key]
-    place, key = content, data.draw(st.sampled_from(["file", "tensors", "about", "made"]))
-    while type(place[key]) is dict and place[key] and data.draw(st.integers(0, 3)):
-        place = place[key]
-        key = data.draw(st.sampled_from(sorted(place)))
-    if data.draw(st.booleans()):
-        place[key] = data.draw(values)
-    else:
-        del place[key]
-    write_sealed(folder / "manifest.json", "urbe checkpoint", 1, content)
-    try:
-        back, about = load_tensors(folder)
-    except CheckpointError:
-        return
-    assert same(back, SMALL)
-    assert about == content["about"]
-
-
-def doctored(folder, **changes):
-    content = json.loads((folder / "manifest.json").read_bytes()) | changes
-    form, version = content.pop("format"), content.pop("version")
-    del content["sha256"]
-    write_sealed(folder / "manifest.json", form, version, {k: v for k, v in content.items() if v is not None})
-
-
-def entries(**changes):
-    entry = {"dtype": "float32", "shape": [2], "sha256": "0" * 64} | changes
-    return {"x": entry}
+def changed(name, **values):
+    return lambda entries: entries[name].update(values)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": "letters"}, "manifest.json: has format 'letters', expected 'urbe checkpoint'."),
-        ({"version": 2}, "manifest.json: has format version 2, expected at most 1; read it with a newer urbe."),
-        ({"version": 0}, "has format version 0"),
-        ({"version": True}, "has format version True"),
-        ({"file": "../../etc/passwd"}, "names the file '../../etc/passwd', expected tensors-<64 hex digits>"),
-        ({"file": f"tensors-{'0' * 64}.safetensors\n"}, "names the file"),
+        (changed("__metadata__", format="letters 1"), "has format 'letters 1', expected 'urbe tensors 1'"),
         (
-            {"file": f"tensors-{'0' * 64}.safetensors"},
-            f"tensors-{'0' * 64}.safetensors: is missing, though manifest.json",
+            changed("__metadata__", format="urbe tensors 2"),
+            "has format version 2, expected 1; read it with",
         ),
-        ({"file": None}, "manifest.json: has no file"),
-        ({"about": None}, "manifest.json: has no about"),
-        ({"tensors": [1]}, "manifest.json: has no tensors, expected one of type dict"),
-        ({"tensors": entries(dtype="object")}, "tells of 'x' {'dtype': 'object'"),
-        ({"tensors": entries(shape=[-1])}, "tells of 'x'"),
-        ({"tensors": entries(shape=[True])}, "tells of 'x'"),
-        ({"tensors": entries(sha256="0" * 63)}, "tells of 'x'"),
-        ({"tensors": entries(shape=[10**30])}, "has a name that does not fit"),
+        (changed("__metadata__", sha256="0" * 64), "is damaged: its arrays have the SHA-256 "),
+        (changed("__metadata__", about="[]"), "is damaged or rewritten"),
+        (changed("__metadata__", about="{"), "its header cannot be read (JSONDecodeError"),
+        (lambda entries: entries.pop("__metadata__"), None),
+        (changed("n", dtype="F128"), "its header cannot be read (KeyError"),
+        (changed("n", shape=[-1]), "its header cannot be read (ValueError: a shape is [-1]"),
+        (changed("n", shape=[True]), "its header cannot be read (ValueError: a shape is [True]"),
+        (changed("n", shape=[2]), "'n' is said to be at [0, 8], expected [0, 16], without gaps and overlaps"),
+        (changed("a/w", data_offsets=[0, 24]), "'a/w' is said to be at [0, 24], expected [8, 32], without gaps"),
+        (changed("a/w", data_offsets=[16, 40]), "'a/w' is said to be at [16, 40], expected [8, 32]"),
+        (changed("a/w", shape=[10**30]), "'a/w' is said to be at"),
+        (changed("none", shape=[0, 10**30]), "has 'none' with shape"),
+        (changed("none", shape=[0] * 100), "has 'none' with shape"),
+        (lambda entries: entries.update(more=entries["none"]), "is damaged or rewritten: its header has another hash"),
     ],
 )
-def test_doctored_manifests_are_refused_in_words(change, message, tmp_path):
-    save_tensors(tmp_path / "c", SMALL, {})
-    doctored(tmp_path / "c", **change)
+def test_doctored_headers_are_refused_in_words(change, message, tmp_path):
+    if message is None:
+        (tmp_path / "c").write_bytes(safetensors.numpy.save(SMALL))
+        message = "is damaged or not saved by urbe: its header cannot be read (KeyError: '__metadata__')"
+    else:
+        (tmp_path / "c").write_bytes(doctored(change))
     with pytest.raises(CheckpointError) as failure:
         load_tensors(tmp_path / "c")
     assert message in str(failure.value)
 
 
-def with_other_arrays(folder, tensors):
-    """The manifest of SMALL over a sound file of other arrays."""
-    save_tensors(folder, SMALL, {})
-    tensor_file(folder).write_bytes(safetensors.numpy.save(tensors))
-
-
-@pytest.mark.parametrize(
-    ("tensors", "message"),
-    [
-        ({"n": SMALL["n"], "none": SMALL["none"]}, "lacks 'a/w', which the manifest lists"),
-        ({**SMALL, "more": np.ones(2)}, "holds 'more', which the manifest does not list"),
-        ({**SMALL, "n": np.array(3, np.uint64)}, "holds 'n' as U64 of shape [], expected I64 of shape [] as in"),
-        ({**SMALL, "n": np.array([3])}, "holds 'n' as I64 of shape [1], expected I64 of shape []"),
-        ({**SMALL, "n": np.array(4)}, "is damaged: 'n' has the SHA-256 "),
-    ],
-)
-def test_other_arrays_are_refused_in_words(tensors, message, tmp_path):
-    with_other_arrays(tmp_path / "c", tensors)
-    with pytest.raises(CheckpointError) as failure:
-        load_tensors(tmp_path / "c")
-    assert message in str(failure.value)
+def test_doctoring_changes_nothing_else(tmp_path):
+    (tmp_path / "c").write_bytes(doctored(lambda _: None))
+    assert same(load_tensors(tmp_path / "c")[0], SMALL)
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "truncated, damaged or not a safetensors file"),
-        (b"\xff" * 100, "truncated, damaged or not a safetensors file"),
-        ((40).to_bytes(8, "little") + b"[" * 40, "not a safetensors file: its header cannot be read"),
-        ((10**5).to_bytes(8, "little") + b"[" * 10**5, "not a safetensors file: its header cannot be read"),
-        ((2).to_bytes(8, "little") + b"[]", "not a safetensors file: its header cannot be read"),
-        ((8).to_bytes(8, "little") + b'{"n": 3}', "not a safetensors file: its header cannot be read"),
-        ((8).to_bytes(8, "little") + b"\xff" * 8, "not a safetensors file: its header cannot be read"),
+        (b"", "is truncated, damaged or not safetensors: it has 0 bytes"),
+        (b"\xff" * 100, "is truncated, damaged or not safetensors"),
+        ((40).to_bytes(8, "little") + b"[" * 40, "its header cannot be read"),
+        ((10**5).to_bytes(8, "little") + b"[" * 10**5, "its header cannot be read"),
+        ((2).to_bytes(8, "little") + b"[]", "its header cannot be read"),
+        ((8).to_bytes(8, "little") + b'{"n": 3}', "its header cannot be read"),
+        ((8).to_bytes(8, "little") + b"\xff" * 8, "its header cannot be read"),
     ],
 )
 def test_other_files_are_refused_in_words(data, message, tmp_path):
-    save_tensors(tmp_path / "c", SMALL, {})
-    tensor_file(tmp_path / "c").write_bytes(data)
+    (tmp_path / "c").write_bytes(data)
     with pytest.raises(CheckpointError, match=message):
         load_tensors(tmp_path / "c")
 
 
-def test_a_header_that_says_the_same_in_other_words_is_refused(tmp_path):
-    save_tensors(tmp_path / "c", SMALL, {})
-    file = tensor_file(tmp_path / "c")
-    file.write_bytes(safetensors.numpy.save(SMALL, metadata={"by": "me"}))
-    with pytest.raises(CheckpointError, match="damaged or rewritten: its header differs"):
-        load_tensors(tmp_path / "c")
-
-
-@pytest.mark.parametrize("data", [b"", b"{", b"\xff\xfe", b"[" * 10**5, b"9" * 5000, b'{"format": "urbe'])
-def test_manifests_that_are_not_json_are_refused_in_words(data, tmp_path):
-    save_tensors(tmp_path / "c", SMALL, {})
-    (tmp_path / "c" / "manifest.json").write_bytes(data)
-    with pytest.raises(CheckpointError, match="is truncated, damaged or not JSON"):
-        load_tensors(tmp_path / "c")
-
-
-def test_places_without_a_checkpoint_are_named(tmp_path):
-    with pytest.raises(CheckpointError, match="nowhere: is no folder, expected one that holds a checkpoint"):
+def test_places_without_a_file_are_named(tmp_path):
+    with pytest.raises(CheckpointError, match="nowhere: is missing"):
         load_tensors(tmp_path / "nowhere")
-    with pytest.raises(CheckpointError, match=r"has no manifest.json: it is no checkpoint, or was never completed"):
+    with pytest.raises(CheckpointError, match="cannot be read: Is a directory"):
         load_tensors(tmp_path)
-    (tmp_path / "manifest.json").mkdir()
-    with pytest.raises(CheckpointError, match=r"manifest.json: cannot be read: Is a directory"):
-        load_tensors(tmp_path)
-    save_tensors(tmp_path / "c", SMALL, {})
-    file = tensor_file(tmp_path / "c")
-    file.unlink()
-    file.mkdir()
-    with pytest.raises(CheckpointError, match=r"safetensors: cannot be read: Is a directory"):
-        load_tensors(tmp_path / "c")
 
 
 def test_folders_that_cannot_be_are_os_errors(tmp_path):
-    with pytest.raises(FileNotFoundError, match="Saving the checkpoint failed"):
+    with pytest.raises(FileNotFoundError, match="Saving failed"):
         save_tensors(tmp_path / "no" / "c", SMALL, {})
-    (tmp_path / "file").write_text("")
-    with pytest.raises(NotADirectoryError, match="Saving the checkpoint failed"):
-        save_tensors(tmp_path / "file", SMALL, {})
-    assert names(tmp_path) == ["file"]
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError, match="Saving failed"):
+        save_tensors(tmp_path / "folder", SMALL, {})
+    assert names(tmp_path) == ["folder"]
 
 
 def test_errors_can_be_copied_as_between_processes():
@@ -370,37 +305,8 @@ def test_errors_can_be_copied_as_between_processes():
     assert (str(error), error.path, error.message) == ("c: is missing.", "c", "is missing.")
 
 
-def test_a_deleted_checkpoint_leaves_only_what_is_not_its_own(tmp_path):
-    save_tensors(tmp_path / "c", SMALL, {})
-    delete_checkpoint(tmp_path / "c")
-    assert names(tmp_path) == []
-    save_tensors(tmp_path / "c", SMALL, {})
-    (tmp_path / "c" / "notes.txt").write_text("mine")
-    delete_checkpoint(tmp_path / "c")
-    assert names(tmp_path / "c") == ["notes.txt"]
-
-
-def test_a_reader_finds_the_new_arrays_when_the_old_ones_go_away_under_it(tmp_path, monkeypatch):
-    from urbe.runs import tensors as module
-
-    save_tensors(tmp_path / "c", {"x": np.zeros(3)}, {"k": 0})
-    told = []
-
-    def read_then_replaced(folder):
-        manifest = read_manifest(folder)
-        told.append(manifest.about["k"])
-        if len(told) < 3:
-            save_tensors(folder, {"x": np.full(3, len(told))}, {"k": len(told)})
-        return manifest
-
-    monkeypatch.setattr(module, "read_manifest", read_then_replaced)
-    back, about = load_tensors(tmp_path / "c")
-    assert told == [0, 1, 2]
-    assert (back["x"].tolist(), about) == ([2, 2, 2], {"k": 2})
-
-
 def test_memory_is_bounded(tmp_path):
-    """Saving contiguous arrays takes next to nothing, others one copy of one; loading the arrays themselves."""
+    """Saving contiguous arrays takes next to nothing, others one copy of one; loading maps the file."""
     plain = {str(i): np.full(1 << 20, i, np.float32) for i in range(8)}  # 4 MB each
     strided = {name: np.full(1 << 21, 1.0, np.float32)[::2] for name in plain}
     most = []
@@ -415,7 +321,7 @@ def test_memory_is_bounded(tmp_path):
     tracemalloc.stop()
     assert most[0] < 1 << 20
     assert most[1] < 6 << 20
-    assert most[2] < 34 << 20
+    assert most[2] < 1 << 20
 
 
 def test_no_library_is_imported_for_it():

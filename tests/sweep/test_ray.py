@@ -51,7 +51,7 @@ def test_a_machine_that_does_not_see_the_store_sends_the_finished_cell_back(tmp_
     content, text = ray_launcher._task(job, tmp_path / "token", "secret")
     assert text is None
     assert not job.folder.exists()
-    assert not list(elsewhere.rglob("rows.npz"))
+    assert not list(elsewhere.rglob("rows.safetensors"))
     store.put(job.rows, content)
     assert store.load(job.rows, dots.Row, job.identity).rows == dots.run(job.cell, tmp_path)
 

@@ -133,7 +133,7 @@ def test_a_launcher_that_lies_is_found_out(tmp_path):
             for job in jobs:
                 yield Event("done", job)
 
-    with pytest.raises(OSError, match=r"rows\.npz was changed by another program"):
+    with pytest.raises(OSError, match=r"rows\.safetensors was changed by another program"):
         sweep(tmp_path / "results", make(tmp_path, (None,)), Liar())
 
 

@@ -72,7 +72,7 @@ def test_an_interrupted_cell_finds_its_folder_and_loses_it_when_done(make):
     assert {path.name for path in job.work.iterdir()} == {"step-0", "step-1"}
     work.perform(job)
     assert rows(job) == [(2,)]
-    assert {path.name for path in job.folder.iterdir()} == {"rows.npz", "record.json", "lock"}
+    assert {path.name for path in job.folder.iterdir()} == {"rows.safetensors", "record.json", "lock"}
 
 
 def test_other_code_never_meets_what_was_left_and_it_is_deleted_in_the_end(make):

@@ -14,7 +14,6 @@ from urbe.agents.certain import CertaintyEquivalent as CertaintyEquivalent
 from urbe.agents.certain import Robust as Robust
 from urbe.agents.choose import Noise as Noise
 from urbe.agents.decay import Decay as Decay
-from urbe.agents.gym_task import gym_task as gym_task
 from urbe.agents.olrm import OLRM as OLRM
 from urbe.agents.psrl import PSRL as PSRL
 from urbe.agents.q_learning import ContaminationQ as ContaminationQ

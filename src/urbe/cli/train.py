@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,8 @@ from urbe.cli.jax_setup import set_up_jax
 AGENTS = ("dqn", "robust-dqn", "soft-robust-dqn", "dqn-ube", "dqn-urbe")
 ROBUST, EXPLORING = ("robust-dqn", "soft-robust-dqn", "dqn-urbe"), ("dqn-ube", "dqn-urbe")
 LAST_EPISODES = 100
-WRITTEN = ("log.csv", "episodes.csv", "evaluation.csv", "checkpoints", "best", "tensorboard")
+BEST = "best.safetensors"
+WRITTEN = ("log.csv", "episodes.csv", "evaluation.csv", "checkpoints", BEST, "tensorboard")
 
 HELP = f"""\
 agents
@@ -44,7 +43,8 @@ DIR/best holds the best agent, by its mean or its worst case (--keep-best); urbe
 and --patience end the run by the same measure; started again it stays ended, until they allow more. Training is the
 same, bit for bit, with and without evaluation. On a Gymnasium id the parameters are arguments of gymnasium.make.
 
-written into DIR: log.csv (a row per --log-every steps), episodes.csv, evaluation.csv, checkpoints, best, finished.json.
+written into DIR: log.csv (a row per --log-every steps), episodes.csv, evaluation.csv, checkpoints, best.safetensors,
+finished.json.
 Where there is no terminal, a line of progress is written about every 30 seconds. The same command again goes on from
 the newest checkpoint, and ends with the bytes of a run that never stopped; more --steps extend it. Ctrl-C loses what
 follows the last checkpoint. One process at a time works in DIR. XLA runs on one thread unless NPROC and XLA_FLAGS say
@@ -122,16 +122,15 @@ def run(options: argparse.Namespace) -> int:
         say(f"{options.out}: {options.agent} on {options.env}, seed {options.seed}, a new run.")
     began = time.perf_counter()
     try:
-        with _warnings_in_words():
-            train(
-                agent,
-                options.out,
-                options.steps,
-                callbacks=callbacks,
-                checkpoint_every=options.checkpoint_every,
-                progress=not options.quiet,
-                tensorboard=options.tensorboard,
-            )
+        train(
+            agent,
+            options.out,
+            options.steps,
+            callbacks=callbacks,
+            checkpoint_every=options.checkpoint_every,
+            progress=not options.quiet,
+            tensorboard=options.tensorboard,
+        )
     except NotFinite as error:
         print(f"urbe: {error} See {options.out}/log.csv for what led there.", file=sys.stderr)
         return 1
@@ -232,17 +231,6 @@ def _was_stopped(folder: str) -> bool:
     return "stopped" in (read_finished(folder) or {})
 
 
-@contextmanager
-def _warnings_in_words() -> Iterator[None]:
-    """Damaged logs are reported in a line of their own."""
-    from urbe.runs.directory import LogDamaged
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", LogDamaged)
-        warnings.showwarning = lambda message, *_, **__: print(f"urbe: {message}", file=sys.stderr)
-        yield
-
-
 def _summary(options: argparse.Namespace, agent: Any, seconds: float) -> str:
     returns = agent.history.episodes["return"]
     summary = f"{agent.step} steps, {len(returns)} episodes"
@@ -252,7 +240,7 @@ def _summary(options: argparse.Namespace, agent: Any, seconds: float) -> str:
     over = f" --over {worlds.JUDGED_OVER[options.env]}" if options.env in worlds.JUDGED_OVER else ""
     names = [name for name in WRITTEN if Path(options.out, name).exists()]
     stopped = "" if agent.stopped is None else f"\nStopped: {agent.stopped} Another --stop-at or --patience goes on."
-    judged = f"{options.out}/best" if "best" in names else options.out
+    judged = f"{options.out}/{BEST}" if BEST in names else options.out
     return (
         f"{summary}. {seconds:.3g} s.{stopped}\n"
         f"In {options.out}: {', '.join(names)}.\nNext: urbe evaluate {judged}{over}"

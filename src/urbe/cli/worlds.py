@@ -41,19 +41,13 @@ def world(name: str, paper: bool) -> Any:
         "seven-states": simulators.SevenStates,
         "deep-sea": simulators.DeepSea,
     }
-    return known[name]() if name in known else _gymnasium(name)
-
-
-def _gymnasium(name: str) -> Any:
-    import gymnasium
-
+    if name in known:
+        return known[name]()
     try:
-        return gymnasium.make(name)
-    except gymnasium.error.Error as error:
-        raise ValueError(
-            f"ENV is {name!r}, expected one of {', '.join(SIMULATORS)}, or an environment that Gymnasium can make: "
-            f"{error}"
-        ) from None
+        return maker(name, "ENV")({})
+    except ValueError as error:
+        expected = f"one of {', '.join(SIMULATORS)}, or an environment that Gymnasium can make"
+        raise ValueError(f"ENV is {name!r}, expected {expected}: {error}") from None
 
 
 def uncertainty_set(name: str, env: Any, over: Sequence[str], members: int, seed: int) -> Any:
@@ -136,14 +130,13 @@ def _values(text: str, option: str) -> tuple[str, tuple[float, ...]]:
 
 def maker(name: str, option: str) -> Any:
     """A function from parameters to the Gymnasium environment of that name, made with them as arguments."""
-    import gymnasium
+    from urbe.gym import registration
 
     def make(params: dict[str, Any]) -> Any:
         try:
-            return gymnasium.make(name, **params)
-        except (gymnasium.error.Error, TypeError) as error:
-            chosen = ", ".join(f"{key}={value:g}" for key, value in params.items())
-            raise ValueError(f"{option} {name} cannot be made{' with ' if chosen else ''}{chosen}: {error}") from None
+            return registration.make(name, **params)
+        except ValueError as error:
+            raise ValueError(f"{option} {error}") from None
 
     return make
 

@@ -19,12 +19,6 @@ from urbe.deep.core.natures import Worst as Worst
 from urbe.deep.core.variances import NoVariance as NoVariance
 from urbe.deep.evaluate import Evaluate as Evaluate
 from urbe.deep.load import load as load
-from urbe.deep.loops.envs.adapters import Adapter as Adapter
-from urbe.deep.loops.envs.discrete_actions import DiscreteActions as DiscreteActions
-from urbe.deep.loops.members.base import FunctionMembers as FunctionMembers
-from urbe.deep.loops.members.base import Members as Members
-from urbe.deep.loops.members.check import check_members as check_members
-from urbe.deep.loops.members.copies import EnvMembers as EnvMembers
 from urbe.deep.policy import Policy as Policy
 from urbe.deep.presets import dqn as dqn
 from urbe.deep.presets import dqn_ube as dqn_ube
@@ -43,3 +37,9 @@ from urbe.deep.settings import Settings as Settings
 from urbe.deep.settings import Transformation as Transformation
 from urbe.deep.settings import Variance as Variance
 from urbe.deep.train import train as train
+from urbe.gym.adapters import Adapter as Adapter
+from urbe.gym.discrete_actions import DiscreteActions as DiscreteActions
+from urbe.gym.members.base import FunctionMembers as FunctionMembers
+from urbe.gym.members.base import Members as Members
+from urbe.gym.members.check import check_members as check_members
+from urbe.gym.members.copies import EnvMembers as EnvMembers

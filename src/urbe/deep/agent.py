@@ -139,10 +139,16 @@ class Agent:
 
     def tensors(self) -> dict[str, np.ndarray]:
         """Everything needed to go on bit for bit, by name."""
-        return flatten({"trainer": self.trainer.state(), "history": self.history.state()})
+        return self.trainer_tensors() | flatten({"history": self.history.state()})
 
-    def load_tensors(self, tensors: Mapping[str, np.ndarray], source: str | os.PathLike[str]) -> None:
-        """Goes on from what `tensors` gave; as it was when they do not fit.
+    def trainer_tensors(self) -> dict[str, np.ndarray]:
+        """The same without what it has lived through, for those who keep that in logs."""
+        return flatten({"trainer": self.trainer.state()})
+
+    def load_tensors(
+        self, tensors: Mapping[str, np.ndarray], source: str | os.PathLike[str], history: History | None = None
+    ) -> None:
+        """Goes on from what `tensors` gave, or `trainer_tensors` with the history; as it was when they do not fit.
 
         Raises:
           CheckpointError: they are of another agent.
@@ -152,12 +158,12 @@ class Agent:
         if len(mine) + len(past) != len(tensors):
             strange = next(name for name in tensors if not name.startswith(("trainer/", "history/")))
             raise CheckpointError(source, f"holds {strange!r}, which is no part of an agent.")
-        history = History.of(past, source)
+        lived = History.of(past, source) if history is None else history
         self.trainer.load(unflatten(mine, {"trainer": self.trainer.state()}, source)["trainer"])
-        self.history = history
+        self.history = lived
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Saves all of it, replay and random numbers included, into a folder; see `urbe.deep.load`.
+        """Saves all of it, replay and random numbers included, into a file; see `urbe.deep.load`.
 
         Whoever reads there meanwhile, or after a crash, finds the old agent or the new one, whole.
         """

@@ -58,7 +58,7 @@ class Callback(Protocol):
 
     @property
     def keep(self) -> str | None:
-        """The folder, within that of a run, in which `train` keeps the best agent; None keeps none."""
+        """The file in the folder of a run in which `train` keeps the best agent, without `.safetensors`; or None."""
 
     def describe(self, agent: Agent) -> dict[str, Any]:
         """What it measures, in plain data: a run is resumed only with the same.

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-import gymnasium
 import numpy as np
 
 from urbe import checks
@@ -20,6 +19,7 @@ from urbe.deep.callbacks import Verdict
 from urbe.evaluation.grids import Grid, points_of
 from urbe.evaluation.gym_world import EnvSource
 from urbe.evaluation.robustness import evaluate
+from urbe.gym.kinds import KINDS
 from urbe.simulators import Simulator
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ class Evaluate:
       by: "mean" or "worst": what the best agent has the highest of, and what stops learning.
       stop_at: learning stops when an evaluation reaches this return; None never.
       patience: learning stops when so many evaluations in a row were not better than the best before; None never.
-      keep: the folder, within that of a run, in which `train` keeps the best agent; None keeps none.
+      keep: the file, within the folder of a run, in which `train` keeps the best agent, without its ending
+        `.safetensors`; None keeps none.
       name: of the table, and of the file in the folder of a run.
 
     >>> from urbe.deep.presets import dqn
@@ -100,7 +101,7 @@ class Evaluate:
                 "Evaluate.env is missing: the agent does not learn in a simulator of urbe; expected a Gymnasium "
                 "environment other than the one it learns in, or a function that makes environments."
             )
-        if isinstance(where, gymnasium.Env) and agent.trainer.acts_in(where):
+        if isinstance(where, KINDS) and agent.trainer.acts_in(where):
             raise ValueError(
                 f"Evaluate.env is {where}, which the agent learns in; expected another one, as test episodes would "
                 "disturb those of training. Give a function that makes environments: env=lambda: gymnasium.make(...)."

@@ -104,6 +104,16 @@ class History:
         return {"log": self.log, "episodes": self.episodes, **measured}
 
     @staticmethod
+    def of_files(tables: Mapping[str, Mapping[str, np.ndarray]], source: str | os.PathLike[str]) -> History:
+        """The history that `files` gave, by the names of the files."""
+        flat: dict[str, np.ndarray] = {}
+        for file, columns in tables.items():
+            table = file.removesuffix(".csv")
+            place = table if table in ("log", "episodes") else f"{_MEASURED}/{table}"
+            flat |= {f"{place}/{name}": np.asarray(column, np.float64) for name, column in columns.items()}
+        return History.of(flat, source)
+
+    @staticmethod
     def of(tables: Mapping[str, np.ndarray], source: str | os.PathLike[str]) -> History:
         """The history that `state` gave, as `log/step` and so on."""
         history = History()

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import gymnasium
 import jax
 import numpy as np
 
@@ -25,16 +24,18 @@ from urbe.deep.core.learner import Learner, init_learner
 from urbe.deep.core.precision import double
 from urbe.deep.core.settings import Settings
 from urbe.deep.describe import build
+from urbe.deep.history import History
 from urbe.deep.loops.compiled import init_run
 from urbe.deep.loops.compiled_trainer import CompiledTrainer
-from urbe.deep.loops.envs.rows import Observations
 from urbe.deep.loops.make import Environment, Uncertain, make_trainer
-from urbe.deep.loops.spaces import Spaces
 from urbe.deep.loops.trainer import FrozenTrainer, Trainer
 from urbe.deep.upgrade import renamed, upgraded
-from urbe.runs.directory import CONFIG, LogDamaged, read_checkpoint
-from urbe.runs.errors import CheckpointError
-from urbe.runs.row_log import difference
+from urbe.gym.kinds import KINDS
+from urbe.gym.rows import Observations
+from urbe.gym.spaces import Spaces
+from urbe.runs import upgrade
+from urbe.runs.directory import CHECKPOINTS, CONFIG, Checkpoint, read_checkpoint, read_checkpoint_file, read_logs
+from urbe.runs.errors import CheckpointError, LogDamaged
 from urbe.runs.tensors import load_tensors
 from urbe.runs.tree import unflatten
 from urbe.simulators import Constant, Schedule, Simulator, UncertaintySet
@@ -93,19 +94,28 @@ def load(
         trainer = _frozen(saved, chosen)
         tensors = {name: array for name, array in tensors.items() if name.startswith(("history/", LEARNER))}
     agent = Agent(saved.name, trainer, saved.seed, saved.log_every)
-    agent.load_tensors(tensors, path)
-    if os.path.lexists(Path(path) / CONFIG):
-        _compare_logs(agent, Path(path))
+    agent.load_tensors(tensors, path, saved.history)
     return agent
 
 
-def _compare_logs(agent: Agent, folder: Path) -> None:
-    """Warns when a log of a run is not what its newest checkpoint knows; whoever holds the lock may repair it."""
-    for name, rows in agent.history.files().items():
-        found = difference(folder / name, list(rows), rows) if (folder / name).exists() else None
-        if found is not None:
-            message = f"{folder / name}: {found} The agent is whole; to repair the file, go on with the run by `train`."
-            warnings.warn(message, LogDamaged, stacklevel=3)
+def past(folder: Path, checkpoint: Checkpoint) -> History | None:
+    """The history of an agent at a checkpoint of a run, from its logs; None where urbe 0.1.0 kept it with the agent.
+
+    Raises:
+      CheckpointError: a log is missing or damaged.
+    """
+    if any(name.startswith("history/") for name in checkpoint.tensors):
+        return None
+    return History.of_files(read_logs(folder, checkpoint), folder)
+
+
+def _past_or_nothing(folder: Path, checkpoint: Checkpoint) -> History | None:
+    """The same; empty, with a warning, where a log is lost: the agent is whole without it."""
+    try:
+        return past(folder, checkpoint)
+    except CheckpointError as error:
+        warnings.warn(f"{error} The agent is whole, but its history is left out.", LogDamaged, stacklevel=4)
+        return History()
 
 
 class Saved(NamedTuple):
@@ -113,6 +123,7 @@ class Saved(NamedTuple):
 
     path: Path_
     tensors: dict[str, np.ndarray]
+    history: History | None
     spaces: dict[str, Any] | None
     name: str
     seed: int
@@ -131,13 +142,7 @@ class Sizes(NamedTuple):
 
 
 def _read(path: Path_) -> Saved:
-    if os.path.lexists(Path(path) / CONFIG):
-        newest = read_checkpoint(path)
-        tensors, about = newest.tensors, newest.about
-    else:
-        tensors, about = load_tensors(path)
-        if about.keys() >= {"step", "logs", "about"} and type(about["about"]) is dict:  # one checkpoint of a run
-            about = about["about"]
+    tensors, about, run = _read_any(Path(path))
     version = about.get("version")
     if type(version) is not int or version < 1 or not about.keys() >= _PARTS.keys():
         raise CheckpointError(path, f"is not of an agent: it tells {checks.listing(sorted(about)) or 'nothing'}.")
@@ -159,7 +164,20 @@ def _read(path: Path_) -> Saved:
     if spaces is not None and type(spaces) is not dict:
         raise CheckpointError(path, f"has the spaces {spaces!r:.100}, expected one of type dict.")
     tensors, about = renamed(about, tensors), upgraded(about)
-    return Saved(path, tensors, spaces, *(about[part] for part in _PARTS))
+    history = None if run is None else _past_or_nothing(*run)
+    return Saved(path, tensors, history, spaces, *(about[part] for part in _PARTS))
+
+
+def _read_any(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any], tuple[Path, Checkpoint] | None]:
+    """What a run's folder, a checkpoint of a run, or a saved agent holds; and the run, if it is of one."""
+    if os.path.lexists(path / CONFIG):
+        newest = read_checkpoint(path)
+        return newest.tensors, newest.about, (path, newest)
+    if os.path.lexists(path.parent.parent / CONFIG) and path.parent.name == CHECKPOINTS:
+        one = read_checkpoint_file(path)
+        return one.tensors, one.about, (path.parent.parent, one)
+    tensors, about = upgrade.read_folder_checkpoint(path) if path.is_dir() else load_tensors(path)
+    return tensors, about, None
 
 
 def _settings(saved: Saved) -> Settings:
@@ -207,7 +225,7 @@ def _given(
     saved: Saved, settings: Settings, env: Any, uncertain: Uncertain | None, schedule: Schedule | None
 ) -> Trainer:
     """With the environment that was given, if it fits."""
-    found = "gymnasium" if isinstance(env, (gymnasium.Env, gymnasium.vector.VectorEnv)) else "simulator"
+    found = "gymnasium" if isinstance(env, KINDS) else "simulator"
     if found != saved.world["kind"]:
         words = {"gymnasium": "a Gymnasium environment", "simulator": "a simulator", "none": "none"}
         raise ValueError(

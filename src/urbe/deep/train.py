@@ -1,13 +1,14 @@
-"""Training in a folder: killed at any recorded and started again, a run ends with the bytes of one that never stopped.
+"""Training in a folder: killed at any moment and started again, a run ends with the bytes of one that never stopped.
 
-    log.csv         a row per `log_every` steps, columns `urbe.deep.history.LOG`
-    episodes.csv    a row per episode, columns `urbe.deep.history.EPISODES`
-    evaluation.csv  a row per measurement of a callback, in a file of its name
-    checkpoints/    the whole agent, every so many steps, whenever it is the best so far, and at the end
-    best/           the best agent by a callback's measure, as `Agent.save` writes it
-    finished.json   the step at which the run was done, and why if a callback stopped it
+    log.csv           a row per `log_every` steps, columns `urbe.deep.history.LOG`
+    episodes.csv      a row per episode, columns `urbe.deep.history.EPISODES`
+    evaluation.csv    a row per measurement of a callback, in a file of its name
+    checkpoints/      the agent, every so many steps, whenever it is the best so far, and at the end
+    best.safetensors  the best agent by a callback's measure, as `Agent.save` writes it
+    finished.json     the step at which the run was done, and why if a callback stopped it
 
-Everything else about the folder is in `urbe.runs.directory`.
+What the agent has lived through is in the logs alone; a checkpoint knows how much of each belongs to it. Everything
+else about the folder is in `urbe.runs.directory`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from urbe import checks
 from urbe.deep.agent import Agent
 from urbe.deep.best import keep_best, settle_best
 from urbe.deep.callbacks import AnyCallback, watchers
+from urbe.deep.load import past
 from urbe.deep.progress import learning
 from urbe.deep.recording import Recorded, learn_and_record
 from urbe.deep.tensorboard import Events
@@ -48,7 +50,7 @@ def train(
     The same call starts a run, goes on with it after an interruption, and returns at once when it is done; more steps
     extend it. Weights and logs do not depend on interruptions or on `checkpoint_every`, not in one bit. The folder's
     newest checkpoint is the truth: the agent given becomes the one saved there, whatever it knew. A log that differs
-    from what the checkpoint knows of it is written again, with the warning `urbe.runs.directory.LogDamaged`.
+    from what the checkpoint knows of it is refused.
 
     A run that a callback has stopped returns at once, and `agent.stopped` says why; it goes on when the callback is
     given another rule, a higher `stop_at` for instance. What callbacks measure must be as it was when the run began.
@@ -59,7 +61,7 @@ def train(
       agent: a new one, made as the run's was.
       folder: new, empty, or of the same run.
       steps: of experience in all.
-      callbacks: see `Agent.learn`. The best agent by a callback's measure is kept in the folder `best`, to be loaded
+      callbacks: see `Agent.learn`. The best agent by a callback's measure is kept in `best.safetensors`, to be loaded
         from there. After a kill, functions receive the rows since the newest checkpoint once more.
       checkpoint_every: steps between checkpoints.
       keep: how many of the newest checkpoints stay.
@@ -93,9 +95,12 @@ def train(
     with RunDirectory(folder, config, keep=keep) as run:
         newest = run.latest()
         if newest is not None:
-            agent.load_tensors(renamed(newest.about, newest.tensors), run.path)
+            agent.load_tensors(renamed(newest.about, newest.tensors), run.path, past(run.path, newest))
             watchers(callbacks, agent)  # the tables of the history that was loaded
-        logs = _open_logs(run, agent, new=newest is None)
+        logs = {name: run.log(name, list(rows)) for name, rows in agent.history.files().items()}
+        if newest is None:
+            for name, rows in agent.history.files().items():
+                logs[name].extend(rows)  # what it learned elsewhere, usually nothing
         saved = None if newest is None else agent.step
 
         def save(events: Events | None = None) -> None:
@@ -103,7 +108,7 @@ def train(
             if events is not None:
                 events.sync()  # a run that is resumed from this checkpoint does not write them again
             if saved != agent.step:
-                run.save(agent.step, agent.tensors(), agent.saved_about())
+                run.save(agent.step, agent.trainer_tensors(), agent.saved_about())
                 saved = agent.step
 
         save()
@@ -131,17 +136,6 @@ def train(
         if run.finished() != done:
             run.finish(done)
     return agent
-
-
-def _open_logs(run: RunDirectory, agent: Agent, *, new: bool) -> dict[str, RowLog]:
-    """A log for each table of the agent's history, by its file."""
-    tables = agent.history.files()
-    if not new:
-        return {name: run.log(name, list(rows), rows) for name, rows in tables.items()}
-    logs = {name: run.log(name, list(rows)) for name, rows in tables.items()}
-    for name, log in logs.items():
-        log.extend(tables[name])  # what it learned elsewhere, usually nothing
-    return logs
 
 
 def _write(recorded: Recorded, logs: dict[str, RowLog]) -> None:

@@ -92,7 +92,6 @@ class FiniteEnv:
         return int(np.searchsorted(self.changes, episode, side="right"))
 
     def start(self, generators: list[np.random.Generator]) -> FiniteReplicates:
-        """See `EnvKind`."""
         return FiniteReplicates(self, generators)
 
 
@@ -107,7 +106,6 @@ class FiniteReplicates:
         self._phase = 0
 
     def begin(self, episode: int) -> IntArray:
-        """See `Env`."""
         self._phase = self._env.phase_of(episode)
         draws = self._draws.need(1)
         x = draws.values[self._everyone, draws.at]
@@ -115,7 +113,6 @@ class FiniteReplicates:
         return self._world[self._phase].initial.searchsorted(x, side="right")
 
     def step(self, replicate: IntArray, state: IntArray, action: IntArray) -> Arrival:
-        """See `Env`."""
         world, draws, k = self._world[self._phase], self._draws.need(1), len(replicate)
         next_state, reward, terminated = np.empty(k, dtype=np.int64), np.empty(k), np.empty(k, dtype=np.bool_)
         bad = _step(
@@ -127,11 +124,9 @@ class FiniteReplicates:
         return Arrival(next_state, reward, terminated)
 
     def state(self) -> dict[str, Any]:
-        """See `Env`."""
         return {"draws": self._draws.state()}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """See `Env`."""
         self._draws.load(state["draws"])
 
 

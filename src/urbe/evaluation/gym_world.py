@@ -6,17 +6,17 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import gymnasium
 import numpy as np
 from jaxtyping import Float
 
 from urbe.evaluation.episodes import Draws
 from urbe.evaluation.grids import Point
 from urbe.evaluation.worlds import Moved, Observations, action_number, same_sizes
-from urbe.simulators import SimulatorEnv
+from urbe.gym.kinds import SINGLE, Env, numbered
+from urbe.gym.rows import Observations as Rows
+from urbe.gym.simulator_env import SimulatorEnv
 from urbe.types import BoolArray, IntArray
 
-Env = gymnasium.Env[Any, Any]
 EnvSource = Env | Callable[..., Env]
 
 
@@ -29,14 +29,14 @@ class GymWorld:
     """
 
     def __init__(self, env: EnvSource) -> None:
-        if not isinstance(env, gymnasium.Env) and not callable(env):
+        if not isinstance(env, SINGLE) and not callable(env):
             raise ValueError(
                 f"env is of type {type(env).__name__}, expected a simulator, a Gymnasium environment with set_params, "
                 "or a function that makes environments."
             )
-        self._given = env if isinstance(env, gymnasium.Env) else None
+        self._given = env if isinstance(env, SINGLE) else None
         self._make = _maker(env)
-        self._fresh = not isinstance(env, gymnasium.Env) and _takes_params(env)
+        self._fresh = not isinstance(env, SINGLE) and _takes_params(env)
         self._point: Point = {}
         self._envs: list[Env] = []
         self.before: Mapping[str, float] | None = None
@@ -45,7 +45,7 @@ class GymWorld:
             self.before = _params(self._envs[0])
 
     def enter(self, point: Point) -> None:
-        """See `World`; makes environments anew where that is how they get their parameters."""
+        """Makes environments anew where that is how they get their parameters."""
         if self._fresh and (not self._envs or point != self._point):
             count = max(len(self._envs), 1)
             self.close()
@@ -74,44 +74,37 @@ class GymWorld:
 
     @property
     def action_shape(self) -> tuple[int, ...]:
-        """See `World`."""
         return tuple(self._envs[0].action_space.shape or ())
 
     def reset(self, drawn: Draws) -> Observations:
-        """See `World`."""
         return [env.reset(seed=int(seed))[0] for env, seed in zip(self._envs, drawn.seeds, strict=False)]
 
     def step(self, actions: Any, alive: BoolArray) -> Moved:
-        """See `World`."""
         n = len(alive)
         moved = Moved([None] * n, np.zeros(n), np.zeros(n, np.bool_), np.zeros(n, np.bool_))
         for lane in np.flatnonzero(alive):
             env = self._envs[lane]
             action = actions[lane]
-            if isinstance(env.action_space, gymnasium.spaces.Discrete):
-                action = action_number(action, int(env.action_space.n), int(env.action_space.start))
+            if (discrete := numbered(env.action_space)) is not None:
+                action = action_number(action, *discrete)
             seen, reward, terminated, truncated, _ = env.step(action)
             moved.observations[lane] = seen
             moved.rewards[lane], moved.terminated[lane], moved.truncated[lane] = reward, terminated, truncated
         return moved
 
     def rows(self, observations: Observations) -> Float[np.ndarray, "B D"]:
-        """See `World`."""
-        space = self._envs[0].observation_space
-        return np.stack([np.asarray(gymnasium.spaces.flatten(space, seen), np.float32) for seen in observations])
+        of = Rows(self._envs[0].observation_space)
+        return np.stack([of.row(seen) for seen in observations])
 
     def fit(self, obs_size: int, n_actions: int) -> None:
-        """See `World`."""
         env = self._envs[0]
-        if not isinstance(env.action_space, gymnasium.spaces.Discrete):
+        if (discrete := numbered(env.action_space)) is None:
             raise ValueError(
                 f"env has the actions {env.action_space}, expected {n_actions} discrete ones, as the policy."
             )
-        here = gymnasium.spaces.flatdim(env.observation_space)
-        same_sizes(str(env), here, int(env.action_space.n), obs_size, n_actions)
+        same_sizes(str(env), Rows(env.observation_space).size, discrete[0], obs_size, n_actions)
 
     def actions(self, numbers: IntArray) -> Any:
-        """See `World`."""
         space: Any = self._envs[0].action_space
         return numbers + int(space.start)
 
@@ -126,7 +119,7 @@ class GymWorld:
 
     def _made(self, point: Point) -> Env:
         env = self._make(dict(point))
-        if not isinstance(env, gymnasium.Env):
+        if not isinstance(env, SINGLE):
             raise ValueError(f"env gave a {type(env).__name__}, expected a function that makes a gymnasium.Env.")
         return env
 
@@ -142,7 +135,7 @@ class GymWorld:
 
 
 def _maker(env: EnvSource) -> Callable[[Point], Env]:
-    if isinstance(env, gymnasium.Env):
+    if isinstance(env, SINGLE):
         return lambda _: env
     return env if _takes_params(env) else lambda _: env()
 

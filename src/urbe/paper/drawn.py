@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from urbe.paper.chapter import Chapter
 from urbe.paper.results import Results
+from urbe.sweep.cells import ROWS
 from urbe.sweep.finished import CELLS, Finished, Plan, load_finished
 from urbe.sweep.sources import code_digest
+from urbe.sweep.store import file_of
 
 if TYPE_CHECKING:
     from urbe.report import content
@@ -45,7 +47,7 @@ def state_of(output: Path, plan: Plan, name: str) -> State:
     found = []
     for directory in plan.cells[name]:
         try:
-            found.append((directory, (output / CELLS / name / directory / "rows.npz").stat().st_mtime_ns))
+            found.append((directory, file_of(output / CELLS / name / directory / ROWS).stat().st_mtime_ns))
         except OSError:
             continue
     return tuple(found)

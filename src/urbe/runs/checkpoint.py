@@ -1,31 +1,26 @@
 """Agents and runs in files, to go on from bit for bit: arrays without pickles, and nothing that could run.
 
-The file is a plain zip of .npy members, readable by `numpy.load`, and of `manifest.json`: the shape of the state, its
-plain values, and what the agent is made of. The zip's comment is the SHA-256 of all bytes before it, so that not one
-bit can change unnoticed. A file is complete or not there (`urbe.atomic`).
+The file holds tensors (`urbe.runs.tensors`), and tells of the shape of the state, its plain values, and what the agent
+is made of. Files of urbe 0.1.0 are read too.
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
+import math
 import os
-import zipfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from urbe import checks
-from urbe.atomic import replace_files
-from urbe.mdp.formats.npz import add_array
+from urbe.runs import upgrade
+from urbe.runs.errors import CheckpointError
 from urbe.runs.fingerprint import fingerprint
+from urbe.runs.tensors import load_tensors, save_tensors
 
-FORMAT, VERSION = "urbe agent", 1
-_MANIFEST = "manifest.json"
-_HASH = 64
+VERSION = 1
+"""Of what is told about an agent's tensors."""
 
 
 class AgentFileError(ValueError):
@@ -64,28 +59,14 @@ def save_agent(path: str | os.PathLike[str], agent: Resumable) -> None:
     >>> agent, again = Single(QLearning(), task, seed=0), Single(QLearning(), task, seed=0)
     >>> agent.observe(0, 1, 0.0, 1)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_agent(f"{folder}/agent.npz", agent)
-    ...     load_agent(f"{folder}/agent.npz", again)
+    ...     save_agent(f"{folder}/agent.safetensors", agent)
+    ...     load_agent(f"{folder}/agent.safetensors", again)
     >>> again.step
     1
     """
     arrays: dict[str, np.ndarray] = {}
-    manifest = {
-        "format": FORMAT,
-        "version": VERSION,
-        "parts": _all_parts(agent),
-        "state": _pack("state", agent.state(), arrays),
-    }
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        for name, array in arrays.items():
-            add_array(archive, name, array)
-        member = zipfile.ZipInfo(_MANIFEST, date_time=(1980, 1, 1, 0, 0, 0))
-        archive.writestr(member, json.dumps(manifest))
-        archive.comment = b"0" * _HASH
-    body = buffer.getbuffer()[:-_HASH]
-    comment = hashlib.sha256(body).hexdigest().encode()
-    replace_files({path: lambda file: file.writelines((body, comment))})
+    state = _pack("state", agent.state(), arrays)
+    save_tensors(path, arrays, {"agent": VERSION, "parts": _all_parts(agent), "state": state})
 
 
 def load_agent(path: str | os.PathLike[str], agent: Resumable) -> None:
@@ -94,13 +75,13 @@ def load_agent(path: str | os.PathLike[str], agent: Resumable) -> None:
     Raises:
       AgentFileError: the file is damaged, or of another agent; `agent` is as it was.
     """
-    manifest, arrays = _read(path)
-    saved = manifest["parts"]
+    arrays, about = _read(path)
+    saved = about["parts"]
     # a parameter that is None and that the file does not know of has been added since
     here = {name: part for name, part in _all_parts(agent).items() if name in saved or part != "None"}
     if saved != here:
         raise AgentFileError(path, _difference(saved, here))
-    agent.load(_unpack(manifest["state"], arrays))
+    agent.load(_unpack(about["state"], arrays))
 
 
 def _all_parts(agent: Resumable) -> dict[str, str]:
@@ -128,12 +109,16 @@ def _pack(path: str, value: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any
         if wrong:
             raise TypeError(f"{path} has the key {wrong[0]!r}, expected text without '/'.")
         return {"dict": {key: _pack(f"{path}/{key}", item, arrays) for key, item in value.items()}}
+    if type(value) is float and not math.isfinite(value):
+        return {"float": repr(value)}
     if value is None or isinstance(value, (bool, int, str)) or type(value) is float:
         return {"plain": value}
     array = np.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else None
     if array is None or array.dtype.hasobject or array.dtype.fields:
         told = type(value).__name__ if array is None else f"an array of {array.dtype}"
         raise TypeError(f"{path} is {told}, expected a dict, an array of numbers or text, or a plain value.")
+    if array.dtype.kind == "U":
+        return {"text": array.tolist(), "dtype": array.dtype.str}
     arrays[path] = array
     return {"array": path}
 
@@ -141,31 +126,24 @@ def _pack(path: str, value: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any
 def _unpack(packed: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
     if "dict" in packed:
         return {key: _unpack(item, arrays) for key, item in packed["dict"].items()}
+    if "text" in packed:
+        return np.array(packed["text"], dtype=packed["dtype"])
+    if "float" in packed:
+        return float(packed["float"])
     return arrays[packed["array"]] if "array" in packed else packed["plain"]
 
 
-def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    data = Path(path).read_bytes()
-    body, told = data[:-_HASH], data[-_HASH:].decode("ascii", "replace")
-    found = hashlib.sha256(body).hexdigest()
-    if found != told:
+def _read(path: str | os.PathLike[str]) -> upgrade.Read:
+    try:
+        if upgrade.is_zip(path):
+            return upgrade.read_zip_agent(path)
+        arrays, about = load_tensors(path)
+    except CheckpointError as error:
+        raise AgentFileError(path, f"{error.message} Take an earlier copy.") from None
+    if about.get("agent") != VERSION or not about.keys() >= {"parts", "state"}:
+        found = about.get("agent", "none")
         raise AgentFileError(
             path,
-            f"is damaged, or not a saved agent: its content has the SHA-256 {found[:16]}..., expected {told[:16]!r}... "
-            "as it says at its end. Take an earlier copy.",
+            f"is of the agents' version {found!r:.100}, expected {VERSION}: it holds something else, or is newer.",
         )
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        names = archive.namelist()
-        manifest = json.loads(archive.read(_MANIFEST)) if _MANIFEST in names else {}
-        if manifest.get("format") != FORMAT:
-            raise AgentFileError(path, f"has format {manifest.get('format')!r}, expected {FORMAT!r}.")
-        if manifest["version"] != VERSION:
-            raise AgentFileError(
-                path, f"has format version {manifest['version']}, expected {VERSION}; read it with a newer urbe."
-            )
-        arrays = {
-            name.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)
-            for name in names
-            if name != _MANIFEST
-        }
-    return manifest, arrays
+    return arrays, about

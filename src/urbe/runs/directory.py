@@ -1,14 +1,14 @@
 """Run directories: what a run is, its checkpoints, its logs and whether it is done; one process writes at a time.
 
-    config.json               what the run is; never changes
-    lock                      who works here
-    checkpoints/000000000200  the last few checkpoints, by step (`urbe.runs.tensors`)
-    log.csv ...               logs (`urbe.runs.row_log`)
-    finished.json             the run is done
+    config.json                           what the run is; never changes
+    lock                                  who works here
+    checkpoints/000000000200.safetensors  the last few checkpoints, by step (`urbe.runs.tensors`)
+    log.csv ...                           logs (`urbe.runs.row_log`)
+    finished.json                         the run is done
 
 A checkpoint knows the length and the SHA-256 of each log. Opened again, a run goes on from its newest checkpoint: logs
 are cut to what they were then, so that a run interrupted at any moment leaves the bytes of one that never was. A log
-with other bytes than the checkpoint knew is refused, or repaired from rows that the caller has kept elsewhere.
+with other bytes than the checkpoint knew is refused. Runs that urbe 0.1.0 began, whose checkpoints are folders, go on.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -24,34 +23,37 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.atomic import sync_folder
-from urbe.runs import lock
+from urbe.runs import lock, upgrade
 from urbe.runs.errors import CheckpointError
-from urbe.runs.row_log import RowLog, repair
+from urbe.runs.row_log import RowLog, read_rows
 from urbe.runs.sealed import read_sealed, require_plain, write_sealed
-from urbe.runs.tensors import delete_checkpoint, is_complete, load_tensors, read_manifest, save_tensors, sweep
+from urbe.runs.tensors import SUFFIX, load_tensors, read_header, save_tensors
 
 VERSION = 1
 CONFIG, FINISHED, LOCK, CHECKPOINTS = "config.json", "finished.json", "lock", "checkpoints"
 _DIGITS = 12
-_STEP = re.compile(rf"[0-9]{{{_DIGITS}}}")
+_STEP = re.compile(rf"[0-9]{{{_DIGITS}}}(?:{re.escape(SUFFIX)})?")
 _LOG = re.compile(r"[A-Za-z0-9_-]+\.csv")
-_TEMPORARY = re.compile(rf"\.(config\.json|finished\.json|{_LOG.pattern})\.[0-9a-f]{{16}}\.tmp")
+_TEMPORARY = re.compile(r"\..*\.[0-9a-f]{16}\.tmp")
 
 
-class LogDamaged(UserWarning):
-    """A log is not what the newest checkpoint knows; says what was found, and what became of it."""
+class LogPart(NamedTuple):
+    """What a checkpoint knows of a log: its length in bytes and its SHA-256, None in those of urbe 0.1.0."""
+
+    length: int
+    sha256: str | None
 
 
 class Checkpoint(NamedTuple):
-    """A run at a step: arrays by name, and what was told about them."""
+    """A run at a step: arrays by name, what was told about them, and what was known of each log then."""
 
     step: int
     tensors: dict[str, np.ndarray]
     about: dict[str, Any]
+    logs: dict[str, LogPart]
 
 
 class RunDirectory:
@@ -98,9 +100,8 @@ class RunDirectory:
             (self.path / CHECKPOINTS).mkdir(exist_ok=True)
             sync_folder(self.path)
             self._clean()
-            steps = saved_steps(self.path)
-            self._positions = _saved_positions(self.path, steps[-1]) if steps else {}
-            self._digests = _saved_digests(self.path, steps[-1]) if steps else {}
+            saved = _checkpoints(self.path)
+            self._parts = _log_parts(saved[max(saved)], _told(saved[max(saved)])) if saved else {}
         except BaseException:
             self.close()
             raise
@@ -121,36 +122,22 @@ class RunDirectory:
             lock.release(self._lock)
             self._lock = None
 
-    def log(self, name: str, columns: Sequence[str], rows: Mapping[str, ArrayLike] | None = None) -> RowLog:
+    def log(self, name: str, columns: Sequence[str]) -> RowLog:
         """Opens a log: as the newest checkpoint knew it, or empty if it did not.
 
         Args:
           name: of the file.
           columns: names of the columns.
-          rows: what the newest checkpoint itself holds of this log, `(N,)` numbers for each column. A file that does
-            not begin with them is written again, with the warning `LogDamaged`.
 
         Raises:
-          CheckpointError: without `rows`, the file is missing or damaged.
+          CheckpointError: the file is missing or damaged.
         """
         self._require_open()
         if not _LOG.fullmatch(name):
             raise ValueError(f"name is {name!r}, expected letters, digits, '_' and '-', then '.csv'.")
         if name in self._logs:
             raise ValueError(f"name is {name!r}, which is open already; keep what the first call returned.")
-        position = self._positions.get(name)
-        if rows is not None:
-            position, found = repair(self.path / name, columns, rows)
-            if found is not None:
-                message = f"{self.path / name}: {found} Repaired from the newest checkpoint."
-                warnings.warn(message, LogDamaged, stacklevel=2)
-        log = self._logs[name] = RowLog(self.path / name, columns, position)
-        if rows is None and log.digest() != self._digests.get(name, log.digest()):
-            raise CheckpointError(
-                self.path / name,
-                f"is damaged: its first {position} bytes have the SHA-256 {log.digest()}, expected "
-                f"{self._digests[name]}, as the newest checkpoint knew it. Put it back, or start the run anew.",
-            )
+        log = self._logs[name] = RowLog(self.path / name, columns, *self._parts.get(name, (None, None)))
         return log
 
     def save(self, step: int, tensors: Mapping[str, np.ndarray], about: Mapping[str, Any] | None = None) -> None:
@@ -171,11 +158,15 @@ class RunDirectory:
         require_plain("about", dict(about or {}))
         for log in self._logs.values():
             log.sync()  # a checkpoint never knows of lines that are not on the disk
-        positions = {**self._positions, **{name: log.position() for name, log in self._logs.items()}}
-        digests = {**self._digests, **{name: log.digest() for name, log in self._logs.items()}}
-        told = {"step": step, "logs": positions, "sha256": digests, "about": dict(about or {})}
-        save_tensors(_folder(self.path, step), tensors, told)
-        self._positions, self._digests = positions, digests
+        parts = self._parts | {name: LogPart(log.position(), log.digest()) for name, log in self._logs.items()}
+        told = {
+            "step": step,
+            "logs": {name: part.length for name, part in parts.items()},
+            "sha256": {name: part.sha256 for name, part in parts.items() if part.sha256 is not None},
+            "about": dict(about or {}),
+        }
+        save_tensors(_file(self.path, step), tensors, told)
+        self._parts = parts
         self._rotate()
 
     def latest(self) -> Checkpoint | None:
@@ -217,23 +208,33 @@ class RunDirectory:
 
     def _clean(self) -> None:
         """Deletes what a crash left behind."""
-        for name in filter(_TEMPORARY.fullmatch, os.listdir(self.path)):
-            with suppress(OSError):
-                os.unlink(self.path / name)
-        for folder in _folders(self.path):
-            sweep(folder) if is_complete(folder) else delete_checkpoint(folder)
+        for folder in (self.path, self.path / CHECKPOINTS):
+            for name in filter(_TEMPORARY.fullmatch, os.listdir(folder)):
+                with suppress(OSError):
+                    os.unlink(folder / name)
+        self._keep_only(set(_checkpoints(self.path).values()))
 
     def _rotate(self) -> None:
         steps, every = saved_steps(self.path), self._keep_every
         kept = {*steps[-self._keep :], *(step for step in steps if every and step % every == 0)}
-        for folder in _folders(self.path):
-            if int(folder.name) not in kept:
-                delete_checkpoint(folder)
+        self._keep_only({path for step, path in _checkpoints(self.path).items() if step in kept})
+
+    def _keep_only(self, kept: set[Path]) -> None:
+        """Deletes all other checkpoints; what cannot be deleted now is found again the next time."""
+        parent = self.path / CHECKPOINTS
+        for path in (parent / name for name in os.listdir(parent) if _STEP.fullmatch(name)):
+            if path in kept:
+                continue
+            if path.is_dir():
+                upgrade.delete_folder_checkpoint(path)
+            else:
+                with suppress(OSError):
+                    os.unlink(path)
 
 
 def saved_steps(path: str | os.PathLike[str]) -> list[int]:
     """The steps of a run's complete checkpoints, ascending."""
-    return [int(folder.name) for folder in _folders(Path(path)) if is_complete(folder)]
+    return sorted(_checkpoints(Path(path)))
 
 
 def read_checkpoint(path: str | os.PathLike[str], step: int | None = None) -> Checkpoint:
@@ -242,21 +243,40 @@ def read_checkpoint(path: str | os.PathLike[str], step: int | None = None) -> Ch
     Raises:
       CheckpointError: there is none, or it is damaged.
     """
-    steps = saved_steps(path)
+    saved = _checkpoints(Path(path))
+    steps = sorted(saved)
     if not steps or (step is not None and step not in steps):
         told = f"checkpoints of the steps {checks.listing(steps)}" if steps else "no checkpoint"
         raise CheckpointError(path, f"has {told}, expected {'one' if step is None else f'one of step {step}'}.")
     at = steps[-1] if step is None else step
-    folder = _folder(Path(path), at)
     try:
-        tensors, about = load_tensors(folder)
+        return read_checkpoint_file(saved[at])
     except CheckpointError as error:
         if step is None and saved_steps(path)[-1:] not in ([at], []):
             return read_checkpoint(path)  # another has taken its place meanwhile
         before = steps[steps.index(at) - 1] if steps.index(at) else None
-        advice = f"Delete {folder} to go on from step {before}." if before is not None else "No other is left."
+        advice = f"Delete {saved[at]} to go on from step {before}." if before is not None else "No other is left."
         raise CheckpointError(error.path, f"{error.message} {advice}") from None
-    return Checkpoint(at, tensors, _run_part(folder, about, "about"))
+
+
+def read_checkpoint_file(path: str | os.PathLike[str]) -> Checkpoint:
+    """A checkpoint of a run, by the name of its file.
+
+    Raises:
+      CheckpointError: it is missing, damaged, or not of a run.
+    """
+    path = Path(path)
+    tensors, told = upgrade.read_folder_checkpoint(path) if path.is_dir() else load_tensors(path)
+    return Checkpoint(_step(path, told), tensors, _dict(path, told, "about"), _log_parts(path, told))
+
+
+def read_logs(path: str | os.PathLike[str], checkpoint: Checkpoint) -> dict[str, dict[str, np.ndarray]]:
+    """The rows of each log of a run that a checkpoint knew, by name of the file and of the column.
+
+    Raises:
+      CheckpointError: a log is missing or damaged.
+    """
+    return {name: read_rows(Path(path) / name, *part) for name, part in checkpoint.logs.items()}
 
 
 def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -283,36 +303,37 @@ def _make_folder(path: Path) -> None:
     sync_folder(path.absolute().parent)
 
 
-def _folder(path: Path, step: int) -> Path:
-    return path / CHECKPOINTS / f"{step:0{_DIGITS}d}"
+def _file(path: Path, step: int) -> Path:
+    return path / CHECKPOINTS / f"{step:0{_DIGITS}d}{SUFFIX}"
 
 
-def _folders(path: Path) -> list[Path]:
-    """Folders of checkpoints, complete or not, by step."""
+def _checkpoints(path: Path) -> dict[int, Path]:
+    """Complete checkpoints by step, where there are both, a file rather than a folder of urbe 0.1.0."""
     parent = path / CHECKPOINTS
-    return [parent / name for name in sorted(os.listdir(parent)) if _STEP.fullmatch(name)] if parent.is_dir() else []
+    names = [name for name in sorted(os.listdir(parent)) if _STEP.fullmatch(name)] if parent.is_dir() else []
+    complete = [parent / name for name in names if name.endswith(SUFFIX) or upgrade.is_folder_checkpoint(parent / name)]
+    return {int(each.name[:_DIGITS]): each for each in complete}
 
 
-def _saved_positions(path: Path, step: int) -> dict[str, int]:
-    folder = _folder(path, step)
-    positions = _run_part(folder, read_manifest(folder).about, "logs")
-    for name, position in positions.items():
-        if not _LOG.fullmatch(name) or type(position) is not int or position < 0:
-            raise CheckpointError(folder, f"gives the log {name!r} the length {position!r}, expected bytes of a .csv.")
-    return positions
+def _told(path: Path) -> dict[str, Any]:
+    """What a checkpoint says of itself; its arrays are not read."""
+    return _dict(path, upgrade.read_folder_manifest(path), "about") if path.is_dir() else read_header(path).about
 
 
-def _saved_digests(path: Path, step: int) -> dict[str, str]:
-    """By name of the log; empty in checkpoints of before there were any."""
-    folder = _folder(path, step)
-    about = read_manifest(folder).about
-    return _dict(folder, about, "sha256") if "sha256" in about else {}
+def _step(path: Path, told: Mapping[str, Any]) -> int:
+    step = told.get("step")
+    if not {"step", "logs", "about"} <= told.keys() or path.name[:_DIGITS] != f"{step:0{_DIGITS}}":
+        raise CheckpointError(path, f"is not the checkpoint of step {path.name[:_DIGITS].lstrip('0') or 0} of a run.")
+    return int(told["step"])
 
 
-def _run_part(folder: Path, about: dict[str, Any], name: str) -> dict[str, Any]:
-    if not {"step", "logs", "about"} <= about.keys() or about["step"] != int(folder.name):
-        raise CheckpointError(folder, f"is not the checkpoint of step {int(folder.name)} of a run.")
-    return _dict(folder, about, name)
+def _log_parts(path: Path, told: Mapping[str, Any]) -> dict[str, LogPart]:
+    _step(path, told)
+    lengths, digests = _dict(path, told, "logs"), _dict(path, told, "sha256") if "sha256" in told else {}
+    for name, length in lengths.items():
+        if not _LOG.fullmatch(name) or type(length) is not int or length < 0:
+            raise CheckpointError(path, f"gives the log {name!r} the length {length!r}, expected bytes of a .csv.")
+    return {name: LogPart(length, digests.get(name)) for name, length in lengths.items()}
 
 
 def _dict(path: Path, content: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -1,14 +1,18 @@
-"""The error of runs and checkpoints that cannot be taken up."""
+"""Runs and checkpoints that cannot be taken up, and logs that cannot be read."""
 
 from __future__ import annotations
 
 import os
 
 
+class LogDamaged(UserWarning):
+    """A log of a run is not what its checkpoint knows; says what was found, and what follows."""
+
+
 class CheckpointError(ValueError):
     """A checkpoint, or a file of a run, is missing, damaged or not what was expected; says which and why.
 
-    `str(error)` reads `runs/7/checkpoints/000000000200: has no manifest.json, ...`
+    `str(error)` reads `runs/7/checkpoints/000000000200.safetensors: is missing.`
 
     Args:
       path: the file or folder.

@@ -5,8 +5,7 @@ Floats are written as Python's `repr` does, the shortest text that reads back to
 floats, so that types come back too. A resumed run cuts its logs to where its checkpoint found them; what follows is
 then what would have followed without interruption, byte for byte.
 
-A line of digits with one digit changed is a line of digits. `RowLog.digest` detects such damage, and `repair` undoes it
-for whoever has the rows elsewhere.
+A line of digits with one digit changed is a line of digits: whoever knows the length of a log knows its SHA-256 too.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks
-from urbe.atomic import replace_files, sync_folder, text_writer
+from urbe.atomic import sync_folder
 from urbe.runs.errors import CheckpointError
 from urbe.runs.sealed import read_bytes
 
@@ -38,12 +37,20 @@ class RowLog:
       path: the file.
       columns: names of the columns.
       position: None begins anew, whatever the file holds; a length, as `position` gave it, goes on from there.
+      digest: of that many bytes, as `digest` gave it; None does not look.
 
     Raises:
-      CheckpointError: `position` is given, and the file is missing, shorter, or has other columns.
+      CheckpointError: `position` is given, and the file is missing, shorter, damaged, or has other columns; it is as
+        it was.
     """
 
-    def __init__(self, path: str | os.PathLike[str], columns: Sequence[str], position: int | None = None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        columns: Sequence[str],
+        position: int | None = None,
+        digest: str | None = None,
+    ) -> None:
         self.path, self.columns = path, _names(columns)
         self._header = _header(self.columns)
         fresh = os.O_CREAT | os.O_TRUNC if position is None else 0
@@ -61,7 +68,7 @@ class RowLog:
                 sync_folder(os.path.dirname(os.path.abspath(path)))
             else:
                 self._length = os.fstat(self._file).st_size
-                self.truncate(position)
+                self.truncate(position, digest)
         except BaseException:
             self.close()
             raise
@@ -86,11 +93,11 @@ class RowLog:
         """The SHA-256 of all bytes up to `position()`, in hexadecimal."""
         return self._hash.hexdigest()
 
-    def truncate(self, position: int) -> None:
+    def truncate(self, position: int, digest: str | None = None) -> None:
         """Cuts what was added after `position`, which must be the end of a line.
 
         Raises:
-          CheckpointError: the file is shorter, has other columns, or no line ends there.
+          CheckpointError: the file is shorter, has other columns or another digest, or no line ends there.
         """
         header = os.pread(self._file, len(self._header), 0)
         if header != self._header:
@@ -98,15 +105,13 @@ class RowLog:
             raise CheckpointError(self.path, f"begins with {found!r}, expected {self._header[:-1]!r}: other columns.")
         length = os.fstat(self._file).st_size
         if length < position:
-            raise CheckpointError(
-                self.path,
-                f"has {length} bytes, expected at least {position}: lines are lost. Put them back, or start the run "
-                "anew.",
-            )
+            raise CheckpointError(self.path, _lost(length, position))
         if position < len(self._header) or os.pread(self._file, 1, position - 1) != b"\n":
             raise CheckpointError(self.path, f"has no line that ends at byte {position}: it is not the same log.")
+        found = self._hashed(position)
+        _require_digest(self.path, position, found.hexdigest(), digest)
         os.ftruncate(self._file, position)
-        self._length, self._hash = position, self._hashed(position)
+        self._length, self._hash = position, found
 
     def sync(self) -> None:
         """Returns when all rows are on the disk."""
@@ -147,64 +152,29 @@ class RowLog:
         return found
 
 
-class Repair(NamedTuple):
-    """What `repair` did.
-
-    Attributes:
-      position: the length of the log in bytes, up to the last of its rows.
-      found: what was wrong with the file, a sentence without its subject; None when nothing was.
-    """
-
-    position: int
-    found: str | None
-
-
-def repair(path: str | os.PathLike[str], columns: Sequence[str], rows: Mapping[str, ArrayLike]) -> Repair:
-    """Makes a log begin with these rows, byte for byte; one that does so already is not touched.
-
-    Args:
-      path: the file; a missing one is written.
-      columns: names of the columns.
-      rows: `(N,)` numbers for each column. Lines that follow them in a sound file stay.
-    """
-    found, expected = difference(path, columns, rows), rendered(columns, rows)
-    if found is not None:
-        replace_files({path: text_writer([expected.decode()])})
-    return Repair(len(expected), found)
-
-
-def difference(path: str | os.PathLike[str], columns: Sequence[str], rows: Mapping[str, ArrayLike]) -> str | None:
-    """Where a log first differs from these rows, a sentence without its subject; None when it begins with them."""
-    expected = rendered(columns, rows)
-    try:
-        data = read_bytes(path)
-    except CheckpointError as error:
-        return error.message
-    if data.startswith(expected):
-        return None
-    lines = enumerate(zip(data.split(b"\n"), expected.split(b"\n"), strict=False), 1)
-    for number, (found, right) in lines:
-        if found != right and right:
-            return f"line {number} is {found[:200]!r}, expected {right[:200]!r}."
-    return f"has {len(data)} bytes, expected at least {len(expected)}: lines are lost."
-
-
-def rendered(columns: Sequence[str], rows: Mapping[str, ArrayLike]) -> bytes:
-    """The bytes of a log with these columns and rows."""
-    names = _names(columns)
-    return _header(names) + _lines(names, rows)
-
-
-def read_rows(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+def read_rows(
+    path: str | os.PathLike[str], position: int | None = None, digest: str | None = None
+) -> dict[str, np.ndarray]:
     """The columns of a log, `(N,)` int64 if all of a column's numbers were integers, float64 otherwise.
 
     A last line without an end, as a killed process may leave it, is not counted.
 
+    Args:
+      path: the file.
+      position: how many bytes count, as `RowLog.position` gave it; None for all.
+      digest: of these, as `RowLog.digest` gave it; None does not look.
+
     Raises:
-      CheckpointError: the file is missing, or a line is not a row of numbers.
+      CheckpointError: the file is missing, shorter or damaged, or a line is not a row of numbers.
     """
+    data = read_bytes(path)
+    if position is not None:
+        if len(data) < position:
+            raise CheckpointError(path, _lost(len(data), position))
+        data = data[:position]
+        _require_digest(path, position, hashlib.sha256(data).hexdigest(), digest)
     try:
-        lines = read_bytes(path).decode().split("\n")[:-1]
+        lines = data.decode().split("\n")[:-1]
     except UnicodeDecodeError as error:
         raise CheckpointError(path, f"is not text: {error}.") from None
     if not lines:
@@ -218,6 +188,19 @@ def read_rows(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
         if len(row) != len(names):
             raise CheckpointError(path, f"line {number}: found {len(row)} fields, expected {len(names)}.")
     return {name: _numbers(path, name, [row[i] for row in rows]) for i, name in enumerate(names)}
+
+
+def _lost(length: int, position: int) -> str:
+    return f"has {length} bytes, expected at least {position}: lines are lost. Put them back, or start the run anew."
+
+
+def _require_digest(path: str | os.PathLike[str], position: int, found: str, expected: str | None) -> None:
+    if expected not in (None, found):
+        raise CheckpointError(
+            path,
+            f"is damaged: its first {position} bytes have the SHA-256 {found}, expected {expected}, as the checkpoint "
+            "knew it. Put it back, or start the run anew.",
+        )
 
 
 def _numbers(path: str | os.PathLike[str], name: str, texts: list[str]) -> np.ndarray:

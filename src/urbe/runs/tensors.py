@@ -1,233 +1,312 @@
-"""Checkpoints: a folder of named arrays and of what is told about them, whole or not there.
+"""Named arrays and what is told about them, in one file that is whole or not there.
 
-    manifest.json                  what there is: plain values, and type, shape and SHA-256 of each array
-    tensors-<digest>.safetensors   the arrays
+The file is safetensors, readable by every library for it:
 
-The arrays are on the disk before `manifest.json`, which names their file, takes the place of the one before; only then
-is the file of the old arrays deleted. Whoever reads meanwhile, or after a crash at any point, finds the old checkpoint
-or the new one. Reading runs no code and believes nothing: `urbe.runs.sealed` and `urbe.runs.tensor_file` say how.
+    8 bytes   N, little-endian
+    N bytes   JSON {"__metadata__": {...}, "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...},
+              padded with blanks to a multiple of 8
+    the rest  the arrays, C order, little-endian, without gaps
+
+Arrays stand by size of a number, largest first, then by name, so that each is aligned. The metadata are texts:
+
+    header_sha256  of the first 8 + N bytes, with zeros in the place of these 64 digits
+    sha256         of the rest
+    format         `urbe tensors 1`
+    made           versions of what wrote it
+    about          JSON of plain values
+
+Names, types, shapes and metadata determine the header, and reading compares its bytes with those: what overlaps, leaves
+gaps, is listed twice or changed by one bit is refused. Reading maps the file into memory and runs nothing in it.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
+import math
+import mmap
 import os
 import platform
-import re
-import secrets
 from collections.abc import Mapping
-from contextlib import suppress
-from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from urbe.atomic import sync_folder, write_new
+from urbe.atomic import replace_files
 from urbe.runs.errors import CheckpointError
-from urbe.runs.sealed import read_sealed, require_plain, write_sealed
-from urbe.runs.tensor_file import CODES, Kind, kinds_of, read_tensors, write_tensors
+from urbe.runs.sealed import require_plain
 
-FORMAT, VERSION = "urbe checkpoint", 1
-MANIFEST = "manifest.json"
-_TENSORS = re.compile(r"tensors-([0-9a-f]{64})\.safetensors")
-_FAILED = (
-    "Saving the checkpoint failed: the one before, or this one, is there and whole. Make room or repair the disk, then "
-    "resume"
-)
-_HASH = re.compile(r"[0-9a-f]{64}")
-_OURS = re.compile(rf"{_TENSORS.pattern}|\.(tensors|manifest\.json)\.[0-9a-f]{{16}}\.tmp")
+CODES = {
+    "bool": "BOOL", "int8": "I8", "uint8": "U8", "int16": "I16", "uint16": "U16", "int32": "I32", "uint32": "U32",
+    "int64": "I64", "uint64": "U64", "float16": "F16", "float32": "F32", "float64": "F64",
+}  # fmt: skip
+"""Types an array may have, and what safetensors calls them."""
+
+SUFFIX = ".safetensors"
+_DTYPES = {code: dtype for dtype, code in CODES.items()}
+_FORMAT, _VERSION = "urbe tensors", 1
+_ZEROS = "0" * 64
+_CHUNK = 1 << 20  # bytes that are hashed, then written: small enough to be in the cache for both
+_LONGEST_HEADER = 100_000_000  # what the safetensors library accepts
+_FAILED = "Saving failed: the file before, or this one, is there and whole. Make room or repair the disk, then resume."
+
+Path_ = str | os.PathLike[str]
 
 
-class Manifest(NamedTuple):
-    """What a checkpoint says of itself, without its arrays."""
+class Kind(NamedTuple):
+    """What an array is, its numbers apart: the name of its type and its shape."""
 
-    file: str
+    dtype: str
+    shape: tuple[int, ...]
+
+    @property
+    def n_bytes(self) -> int:
+        """How long it is in the file."""
+        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+
+
+class Header(NamedTuple):
+    """What a file says of itself, checked but for the numbers of its arrays.
+
+    Attributes:
+      kinds: of the arrays, in their order in the file.
+      about: what was told about them.
+      sha256: of the arrays' bytes.
+      length: where these begin.
+    """
+
     kinds: dict[str, Kind]
-    hashes: dict[str, str]
     about: dict[str, Any]
-    made: dict[str, Any]
+    sha256: str
+    length: int
 
 
-def save_tensors(folder: str | os.PathLike[str], tensors: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> None:
-    """Writes a checkpoint, or another one over it; when that fails, the one before is as it was.
+def save_tensors(path: Path_, tensors: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> None:
+    """Writes a file, in place of the one before: whoever reads meanwhile, or after a crash, finds one of them, whole.
 
-    One process may write at a time; any number may read. Besides the arrays given, memory for one copy of one array is
-    taken, if it is not contiguous.
+    At most one array is copied at a time, and only if it is not contiguous.
 
     Args:
-      folder: where; its parent must be there.
+      path: the file; its folder must be there.
       tensors: arrays of truth values, integers or floats of 16, 32 or 64 bits, any shape, by name.
       about: what else there is to keep, as JSON has it: counters, names, positions of generators.
 
     Raises:
-      OSError: the disk is full, for instance; what is in the folder is whole, and nothing half is left.
+      OSError: the disk is full, for instance; nothing half is left.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as here:
-    ...     save_tensors(f"{here}/last", {"w": np.ones(2, np.float32)}, {"step": 7})
-    ...     load_tensors(f"{here}/last")
+    ...     save_tensors(f"{here}/last.safetensors", {"w": np.ones(2, np.float32)}, {"step": 7})
+    ...     load_tensors(f"{here}/last.safetensors")
     ({'w': array([1., 1.], dtype=float32)}, {'step': 7})
     """
-    folder = Path(folder)
-    kinds = kinds_of(tensors)
-    require_plain("about", dict(about))
-    before, new = _manifest_bytes(folder), not folder.exists()
+    kinds, told = _kinds_of(tensors), _about_text(about)
     try:
-        if new:
-            os.mkdir(folder)
-            sync_folder(folder.parent)
-        file, hashes = _write_tensor_file(folder, tensors)
-        entries = {
-            name: {"dtype": kind.dtype, "shape": list(kind.shape), "sha256": hashes[name]}
-            for name, kind in kinds.items()
-        }
-        content = {"file": file, "made": _made(), "about": dict(about), "tensors": entries}
-        write_sealed(folder / MANIFEST, FORMAT, VERSION, content)
-    except BaseException as error:
-        sweep(folder, before)
-        if new:
-            _remove_empty(folder)
-        if isinstance(error, OSError):
-            raise OSError(error.errno, f"{error.strerror or error}. {_FAILED}", str(folder)) from error
-        raise
-    sweep(folder)
+        replace_files({path: lambda file: _write(file, tensors, kinds, told)})
+    except OSError as error:
+        raise OSError(error.errno, f"{error.strerror or error}. {_FAILED}", os.fspath(path)) from error
 
 
-def load_tensors(folder: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def tensor_bytes(tensors: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> bytes:
+    """The bytes of such a file."""
+    file = io.BytesIO()
+    _write(file, tensors, _kinds_of(tensors), _about_text(about))
+    return file.getvalue()
+
+
+def load_tensors(path: Path_) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays and what was told about them, bit for bit as saved.
 
+    The arrays may be written to; the file never changes.
+
     Raises:
-      CheckpointError: there is no checkpoint, or it is damaged, of something else, or of a newer version.
+      CheckpointError: there is no such file, or it is damaged, of something else, or of a newer version.
     """
-    folder = Path(folder)
-    manifest = read_manifest(folder)
-    while True:
-        path = folder / manifest.file
-        try:
-            with path.open("rb") as file:
-                digest = _TENSORS.sub(r"\1", manifest.file)
-                return read_tensors(path, file, manifest.kinds, manifest.hashes, digest), manifest.about
-        except FileNotFoundError:
-            newer = read_manifest(folder)
-            if newer.file == manifest.file:
-                raise CheckpointError(path, f"is missing, though {MANIFEST} names it; take another copy.") from None
-            manifest = newer  # saved anew while we were reading
-        except OSError as error:
-            raise CheckpointError(path, f"cannot be read: {error.strerror}.") from error
+    with _opened(path) as file:
+        header = _read_header(path, file)
+        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    return _arrays(path, header, data), header.about
 
 
-def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
-    """What a checkpoint says of itself; its arrays are neither read nor checked."""
-    path = Path(folder) / MANIFEST
-    if not Path(folder).is_dir():
-        raise CheckpointError(folder, "is no folder, expected one that holds a checkpoint.")
-    if not is_complete(folder):
-        raise CheckpointError(folder, f"has no {MANIFEST}: it is no checkpoint, or was never completed.")
-    content = read_sealed(path, FORMAT, VERSION)
-    for name, kind in {"file": str, "about": dict, "made": dict, "tensors": dict}.items():
-        if type(content.get(name)) is not kind:
-            raise CheckpointError(path, f"has no {name}, expected one of type {kind.__name__}.")
-    if not _TENSORS.fullmatch(content["file"]):
+def parse_tensors(name: str, data: bytes) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The same of bytes that `tensor_bytes` gave, which messages call `name`."""
+    header = _read_header(name, io.BytesIO(data))
+    return _arrays(name, header, bytearray(data)), header.about
+
+
+def read_header(path: Path_) -> Header:
+    """What a file says of itself; its arrays are neither read nor checked."""
+    with _opened(path) as file:
+        return _read_header(path, file)
+
+
+def _write(file: BinaryIO, tensors: Mapping[str, np.ndarray], kinds: dict[str, Kind], told: str) -> None:
+    """The header first with zeros in place of the hash, then the arrays, then the header with their hash."""
+    start, sha = file.tell(), hashlib.sha256()
+    file.write(_header_bytes(kinds, told, _ZEROS, _made()))
+    for name in kinds:
+        _write_array(file, tensors[name], sha)
+    file.seek(start)
+    file.write(_header_bytes(kinds, told, sha.hexdigest(), _made()))
+
+
+def _write_array(file: BinaryIO, array: np.ndarray, sha: Any) -> None:
+    data = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8).data
+    for at in range(0, len(data), _CHUNK):
+        sha.update(data[at : at + _CHUNK])
+        file.write(data[at : at + _CHUNK])
+
+
+def _header_bytes(kinds: Mapping[str, Kind], told: str, sha256: str, made: str) -> bytes:
+    metadata = {
+        "header_sha256": _ZEROS,
+        "sha256": sha256,
+        "format": f"{_FORMAT} {_VERSION}",
+        "made": made,
+        "about": told,
+    }
+    entries: dict[str, Any] = {"__metadata__": metadata}
+    end = 0
+    for name, kind in kinds.items():
+        start, end = end, end + kind.n_bytes
+        entries[name] = {"dtype": CODES[kind.dtype], "shape": list(kind.shape), "data_offsets": [start, end]}
+    text = json.dumps(entries, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    if len(text) > _LONGEST_HEADER:
+        raise ValueError(f"tensors and about take {len(text)} bytes of header, expected at most {_LONGEST_HEADER}.")
+    head = len(text).to_bytes(8, "little") + text
+    return head.replace(_ZEROS.encode(), hashlib.sha256(head).hexdigest().encode(), 1)
+
+
+def _opened(path: Path_) -> Any:
+    try:
+        return open(path, "rb")
+    except FileNotFoundError:
+        raise CheckpointError(path, "is missing.") from None
+    except OSError as error:
+        raise CheckpointError(path, f"cannot be read: {error.strerror}.") from error
+
+
+def _read_header(path: Path_, file: BinaryIO) -> Header:
+    """The header of a file, whose bytes must be those that its own content leads to."""
+    size = file.seek(0, io.SEEK_END)
+    file.seek(0)
+    start = file.read(8)
+    length = int.from_bytes(start, "little")
+    if len(start) < 8 or length > min(size - 8, _LONGEST_HEADER):
         raise CheckpointError(
-            path, f"names the file {content['file']!r}, expected tensors-<64 hex digits>.safetensors beside it."
+            path, f"is truncated, damaged or not safetensors: it has {size} bytes, of which {length} would be a header."
         )
-    kinds, hashes = {}, {}
-    for name, entry in content["tensors"].items():
-        kinds[name], hashes[name] = _entry(path, name, entry)
-    return Manifest(content["file"], kinds, hashes, content["about"], content["made"])
+    found = file.read(length)
+    try:
+        entries = json.loads(found.decode())
+        metadata = entries.pop("__metadata__")
+        form, _, number = metadata["format"].rpartition(" ")
+        if form != _FORMAT:
+            raise CheckpointError(path, f"has format {metadata['format']!r:.100}, expected '{_FORMAT} {_VERSION}'.")
+        if number != str(_VERSION):
+            raise CheckpointError(
+                path, f"has format version {number:.100}, expected {_VERSION}; read it with a newer urbe."
+            )
+        kinds = {name: _kind(entry) for name, entry in entries.items()}
+        about = json.loads(metadata["about"])
+        expected = _header_bytes(_ordered(kinds), metadata["about"], metadata["sha256"], metadata["made"])
+        misplaced = _misplaced(entries, kinds)
+    except CheckpointError:
+        raise
+    except (ValueError, RecursionError, AttributeError, KeyError, TypeError, OverflowError) as error:
+        cause = f"{type(error).__name__}: {error!s:.100}"
+        raise CheckpointError(path, f"is damaged or not saved by urbe: its header cannot be read ({cause}).") from None
+    if start + found != expected or type(about) is not dict:
+        raise CheckpointError(path, f"is damaged or rewritten: {misplaced or 'its header has another hash'}.")
+    needed = len(expected) + sum(kind.n_bytes for kind in kinds.values())
+    if size != needed:
+        what = "truncated" if size < needed else "longer than it should be"
+        raise CheckpointError(path, f"is {what}: it has {size} bytes, expected {needed}.")
+    return Header(kinds, about, metadata["sha256"], len(expected))
 
 
-def is_complete(folder: str | os.PathLike[str]) -> bool:
-    """Whether a checkpoint was written to its end; says nothing about later damage."""
-    return os.path.lexists(Path(folder) / MANIFEST)
+def _kind(entry: Mapping[str, Any]) -> Kind:
+    shape = entry["shape"]
+    if not all(type(size) is int and size >= 0 for size in shape):
+        raise ValueError(f"a shape is {shape}")
+    return Kind(_DTYPES[entry["dtype"]], tuple(shape))
 
 
-def delete_checkpoint(folder: str | os.PathLike[str]) -> None:
-    """Deletes a checkpoint, complete or not; stopped half-way, it is one that is not complete.
-
-    Files that are not part of a checkpoint stay, and so does then the folder.
-    """
-    folder = Path(folder)
-    with suppress(OSError):
-        if is_complete(folder):
-            os.unlink(folder / MANIFEST)
-            sync_folder(folder)
-    sweep(folder)
-    _remove_empty(folder)
+def _misplaced(entries: Mapping[str, Any], kinds: dict[str, Kind]) -> str | None:
+    """The first array that is not where those before it end, in words."""
+    end = 0
+    for name, kind in _ordered(kinds).items():
+        start, end = end, end + kind.n_bytes
+        if entries[name]["data_offsets"] != [start, end]:
+            found = entries[name]["data_offsets"]
+            return f"{name!r} is said to be at {found!r:.100}, expected {[start, end]}, without gaps and overlaps"
+    return None
 
 
-def sweep(folder: str | os.PathLike[str], spared: bytes = b"") -> None:
-    """Deletes the files of a checkpoint's folder that its manifest does not name.
-
-    What cannot be deleted now is found again the next time.
-
-    Args:
-      folder: of the checkpoint.
-      spared: an earlier manifest, whose file stays too.
-    """
-    folder = Path(folder)
-    with suppress(OSError):
-        named = _manifest_bytes(folder) + spared
-        for name in os.listdir(folder):
-            if _OURS.fullmatch(name) and name.encode() not in named:
-                with suppress(OSError):
-                    os.unlink(folder / name)
-
-
-def _manifest_bytes(folder: Path) -> bytes:
-    return (folder / MANIFEST).read_bytes() if is_complete(folder) else b""
+def _arrays(path: Path_, header: Header, data: Any) -> dict[str, np.ndarray]:
+    sha, view = hashlib.sha256(), memoryview(data)
+    for at in range(header.length, len(view), _CHUNK):
+        sha.update(view[at : at + _CHUNK])
+    if sha.hexdigest() != header.sha256:
+        raise CheckpointError(
+            path, f"is damaged: its arrays have the SHA-256 {sha.hexdigest()}, expected {header.sha256} as it says."
+        )
+    tensors, at = {}, header.length
+    for name, kind in header.kinds.items():
+        try:
+            array: np.ndarray = np.ndarray(kind.shape, np.dtype(kind.dtype).newbyteorder("<"), data, at)
+        except (ValueError, OverflowError) as error:  # more dimensions than NumPy has, or empty and yet too large
+            raise CheckpointError(path, f"has {name!r} with shape {kind.shape}: {error}.") from None
+        tensors[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
+        at += kind.n_bytes
+    return tensors
 
 
-def _remove_empty(folder: Path) -> None:
-    if not is_complete(folder):
-        with suppress(OSError):
-            os.rmdir(folder)
+def _kinds_of(tensors: Mapping[str, np.ndarray]) -> dict[str, Kind]:
+    """Types and shapes by name, in the order of the file; raises for what has no place there."""
+    kinds = {}
+    for name, array in tensors.items():
+        if type(name) is not str or not name or name == "__metadata__" or not _is_unicode(name):
+            raise ValueError(f"tensors has the name {name!r}, expected a text, not empty and not '__metadata__'.")
+        if type(array) not in (np.ndarray, np.memmap):
+            raise TypeError(f"tensors[{name!r}] is of type {type(array).__name__}, expected a NumPy array.")
+        if array.dtype.name not in CODES:
+            raise TypeError(
+                f"tensors[{name!r}] has type {array.dtype}, expected one of {', '.join(CODES)}; convert it, or view "
+                "its bits as one of these."
+            )
+        kinds[name] = Kind(array.dtype.name, array.shape)
+    return _ordered(kinds)
 
 
-def _write_tensor_file(folder: Path, tensors: Mapping[str, np.ndarray]) -> tuple[str, dict[str, str]]:
-    """Writes the arrays' file under a name of its own, which no manifest names yet unless it holds the same."""
-    digest = ""
-    hashes: dict[str, str] = {}
-
-    def write(file: BinaryIO) -> None:
-        nonlocal digest, hashes
-        digest, hashes = write_tensors(file, tensors)
-
-    temporary = folder / f".tensors.{secrets.token_hex(8)}.tmp"
-    write_new(temporary, write)
-    name = f"tensors-{digest}.safetensors"
-    os.replace(temporary, folder / name)
-    sync_folder(folder)
-    return name, hashes
+def _ordered(kinds: dict[str, Kind]) -> dict[str, Kind]:
+    return dict(sorted(kinds.items(), key=lambda item: (-np.dtype(item[1].dtype).itemsize, item[0])))
 
 
-def _entry(path: Path, name: str, entry: Any) -> tuple[Kind, str]:
-    entry = entry if type(entry) is dict else {}
-    dtype, shape, sha = entry.get("dtype"), entry.get("shape"), entry.get("sha256")
-    if (
-        type(shape) is list
-        and all(type(size) is int and size >= 0 for size in shape)
-        and type(dtype) is str
-        and dtype in CODES
-        and type(sha) is str
-        and _HASH.fullmatch(sha)
-    ):
-        return Kind(dtype, tuple(shape)), sha
-    raise CheckpointError(path, f"tells of {name!r} {entry!r:.200}, expected a dtype, a shape and a sha256.")
+def _about_text(about: Mapping[str, Any]) -> str:
+    require_plain("about", dict(about))
+    return json.dumps(dict(about), allow_nan=False)
 
 
-def _made() -> dict[str, Any]:
-    return {"time": datetime.now(UTC).isoformat(timespec="seconds"), **_versions()}
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @cache
-def _versions() -> dict[str, str | None]:
-    found: dict[str, str | None] = {"python": platform.python_version()}
-    for name in ("urbe", "numpy", "jax", "safetensors"):
+def _made() -> str:
+    """Versions of what is installed here."""
+    found = [f"python {platform.python_version()}"]
+    for name in ("urbe", "numpy", "jax"):
         try:
-            found[name] = version(name)
+            found.append(f"{name} {version(name)}")
         except PackageNotFoundError:
-            found[name] = None
-    return found
+            continue
+    return ", ".join(found)

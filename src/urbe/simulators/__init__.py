@@ -26,12 +26,10 @@ from urbe.simulators.finite import FiniteSimulator as FiniteSimulator
 from urbe.simulators.finite import RobustModel as RobustModel
 from urbe.simulators.finite import scenarios as scenarios
 from urbe.simulators.finite import to_mdp as to_mdp
-from urbe.simulators.gym_env import SimulatorEnv as SimulatorEnv
 from urbe.simulators.mars_rover import MarsRover as MarsRover
 from urbe.simulators.mars_rover import MarsRoverParams as MarsRoverParams
 from urbe.simulators.mountain_car import MountainCar as MountainCar
 from urbe.simulators.mountain_car import MountainCarParams as MountainCarParams
-from urbe.simulators.register import register as _register
 from urbe.simulators.schedules import Constant as Constant
 from urbe.simulators.schedules import Cyclic as Cyclic
 from urbe.simulators.schedules import Drift as Drift
@@ -40,11 +38,8 @@ from urbe.simulators.schedules import Redrawn as Redrawn
 from urbe.simulators.schedules import Saw as Saw
 from urbe.simulators.schedules import Schedule as Schedule
 from urbe.simulators.schedules import StepChange as StepChange
-from urbe.simulators.schedules_gym import ChangingParams as ChangingParams
 from urbe.simulators.seven_states import SevenStates as SevenStates
 from urbe.simulators.seven_states import SevenStatesParams as SevenStatesParams
 from urbe.simulators.uncertainty import UncertaintySet as UncertaintySet
 from urbe.simulators.uncertainty_check import SetReport as SetReport
 from urbe.simulators.uncertainty_check import check_uncertainty_set as check_uncertainty_set
-
-_register()

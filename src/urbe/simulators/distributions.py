@@ -33,7 +33,6 @@ class Uniform:
         ordered(self.low, self.high)
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Float[Array, ...]:
-        """See `Distribution`."""
         return between(jax.random.uniform(key, shape, jnp.float32), self.low, self.high)
 
 
@@ -49,7 +48,6 @@ class LogUniform:
         ordered(self.low, self.high)
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Float[Array, ...]:
-        """See `Distribution`."""
         exponent = between(jax.random.uniform(key, shape, jnp.float32), math.log(self.low), math.log(self.high))
         return jnp.clip(jnp.exp(exponent), jnp.float32(self.low), jnp.float32(self.high))
 
@@ -82,7 +80,7 @@ class Normal:
             )
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Float[Array, ...]:
-        """See `Distribution`; by inversion, which gives the same law."""
+        """By inversion, which gives the same law."""
         left, right = (jnp.float32(x) for x in self._standard())
         draw = jax.random.truncated_normal(key, left, right, shape, jnp.float32)
         kept = jnp.float32(self.mean) + jnp.float32(self.deviation) * draw

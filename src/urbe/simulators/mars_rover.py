@@ -159,18 +159,17 @@ class MarsRover:
         checks.number("failure", params["failure"], 0.0, 1.0)
 
     def available(self) -> BoolArray:
-        """See `FiniteSimulator`."""
         return np.ones((self.n_states, self.n_actions), dtype=np.bool_)
 
     def start_distribution(self, params: MarsRoverParams) -> Float[Array, " S"]:
-        """See `FiniteSimulator`: uniform over the zone."""
+        """Uniform over the zone."""
         rows, columns = self.start_zone
         state = np.arange(self.n_states)
         inside = (state // self.size < rows) & (state % self.size < columns)
         return jnp.asarray(inside / inside.sum(), jnp.result_type(params.failure, jnp.float32))
 
     def start(self, key: Key, params: MarsRoverParams) -> Int[Array, ""]:
-        """See `Simulator`. The key is consumed."""
+        """The key is consumed."""
         rows, columns = self.start_zone
         drawn = jax.random.randint(key, (), 0, rows * columns, dtype=jnp.int32)
         return drawn // columns * self.size + drawn % columns
@@ -198,7 +197,6 @@ class MarsRover:
         )
 
     def observe(self, state: Int[Array, ""]) -> Float[Array, " D"]:
-        """See `Simulator`."""
         return self.encoding(state, self.size)
 
     def _cell(self, state: Int[Array, ""]) -> Cell:

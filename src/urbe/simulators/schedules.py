@@ -58,11 +58,9 @@ class OfEpisode(Schedule, Protocol):
         """The parameters of an episode, float32."""
 
     def begin(self, key: Key) -> Carry:
-        """See `Schedule`."""
         return Carry(jnp.int32(0), self.at(jnp.int32(0)))
 
     def next(self, carry: Carry, key: Key) -> Carry:
-        """See `Schedule`."""
         episode = carry.episode + 1
         return Carry(episode, self.at(episode))
 
@@ -74,7 +72,6 @@ class Constant(OfEpisode):
     base: Params
 
     def at(self, episode: Int[Array, ""]) -> Params:
-        """See `OfEpisode`."""
         return _float32(self.base)
 
 
@@ -110,7 +107,6 @@ class StepChange(OfEpisode):
                 )
 
     def at(self, episode: Int[Array, ""]) -> Params:
-        """See `OfEpisode`."""
         until = np.cumsum([episodes for episodes, _ in self.phases])
         within = episode % int(until[-1]) if self.repeat else episode
         phase = jnp.sum(within >= jnp.asarray(until[:-1], jnp.int32))
@@ -138,7 +134,6 @@ class Drift(OfEpisode):
         checks.whole_number("episodes", self.episodes, 1)
 
     def at(self, episode: Int[Array, ""]) -> Params:
-        """See `OfEpisode`."""
         share = jnp.minimum(episode, self.episodes).astype(jnp.float32) / jnp.float32(self.episodes)
         return _share(self.base, self.bounds, share)
 
@@ -162,7 +157,6 @@ class Cyclic(OfEpisode):
         checks.whole_number("period", self.period, 2)
 
     def at(self, episode: Int[Array, ""]) -> Params:
-        """See `OfEpisode`."""
         turn = (episode % self.period).astype(jnp.float32) / jnp.float32(self.period)
         return _share(self.base, self.bounds, 0.5 * (1 - jnp.cos(jnp.float32(2 * np.pi) * turn)))
 
@@ -186,7 +180,6 @@ class Saw(OfEpisode):
         checks.whole_number("period", self.period, 2)
 
     def at(self, episode: Int[Array, ""]) -> Params:
-        """See `OfEpisode`."""
         share = (episode % self.period).astype(jnp.float32) / jnp.float32(self.period - 1)
         return _share(self.base, self.bounds, share)
 
@@ -224,11 +217,9 @@ class RandomWalk(Schedule):
             checks.number(f"base.{name}", at, least, most)
 
     def begin(self, key: Key) -> Carry:
-        """See `Schedule`."""
         return Carry(jnp.int32(0), _float32(self.base))
 
     def next(self, carry: Carry, key: Key) -> Carry:
-        """See `Schedule`."""
         now, moved = carry.params._asdict(), {}
         for name, (low, high) in self.bounds.items():
             z = jax.random.normal(_key_of(name, self.base, key), (), jnp.float32)
@@ -256,11 +247,9 @@ class Redrawn(Schedule):
                 raise ValueError(f"distributions[{name!r}] is {law!r}, expected one such as Uniform(low, high).")
 
     def begin(self, key: Key) -> Carry:
-        """See `Schedule`."""
         return Carry(jnp.int32(0), self._draw(key))
 
     def next(self, carry: Carry, key: Key) -> Carry:
-        """See `Schedule`."""
         return Carry(carry.episode + 1, self._draw(key))
 
     def _draw(self, key: Key) -> Params:

@@ -101,13 +101,12 @@ class SevenStates:
         return np.zeros(7, dtype=np.float32), np.ones(7, dtype=np.float32)
 
     def available(self) -> BoolArray:
-        """See `FiniteSimulator`: only state 0 has a choice."""
+        """Only state 0 has a choice."""
         actions = np.zeros((7, 4), dtype=np.bool_)
         actions[0], actions[:, 0] = True, True
         return actions
 
     def start_distribution(self, params: SevenStatesParams) -> Float[Array, " S"]:
-        """See `FiniteSimulator`."""
         return jnp.zeros(7, jnp.result_type(*params, jnp.float32)).at[0].set(1)
 
     def start(self, key: Key, params: SevenStatesParams) -> Int[Array, ""]:

@@ -1,7 +1,7 @@
 """What is run: cells, frozen configurations with a stable hash and a directory of their own.
 
     <cells>/<experiment>/<name>-<hash of the configuration>/
-        rows.npz            the rows and the record of how they came about (`urbe.sweep.store`); present means finished
+        rows.safetensors    the rows and the record of how they came about (`urbe.sweep.store`); present means finished
         record.json         the record once more, for people
         running.json        who works here, for how long (`urbe.sweep.work`)
         lock                held while a process works here
@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, Protocol, get_type_hints
 
 from urbe.sweep.sources import code_digest
 
+ROWS = "rows.safetensors"
 COLUMNS = (str, int, float)
 """The types a field of a row may have."""
 
@@ -78,7 +79,7 @@ class Job:
     @property
     def rows(self) -> Path:
         """The file of a finished cell."""
-        return self.folder / "rows.npz"
+        return self.folder / ROWS
 
     @property
     def work(self) -> Path:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from urbe import checks
 from urbe.atomic import replace_files, text_writer
-from urbe.sweep.cells import Job
+from urbe.sweep.cells import ROWS, Job
 from urbe.sweep.store import Stored, load
 
 CELLS, PLAN = "cells", "sweep.json"
@@ -113,7 +113,7 @@ def load_finished(output: Path, experiment: str, row: type[Any], codes: Collecti
     found: list[Stored] = []
     missing: list[str] = []
     for directory in plan.cells[experiment]:
-        stored = load(output / CELLS / experiment / directory / "rows.npz", row)
+        stored = load(output / CELLS / experiment / directory / ROWS, row)
         if stored is None:
             missing.append(directory)
         else:

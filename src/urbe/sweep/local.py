@@ -52,7 +52,6 @@ class Local:
         return f"{n} process{'es' if n > 1 else ''} of this machine"
 
     def launch(self, jobs: Sequence[Job]) -> Iterator[Event]:
-        """See `urbe.sweep.launcher.Launcher`."""
         waiting = list(reversed(jobs))
         crew = _Crew(Losses(self.retries))
         try:

@@ -66,7 +66,6 @@ class Ray:
         return "a Ray cluster on this machine" if self.address is None else f"the Ray cluster at {self.address}"
 
     def launch(self, jobs: Sequence[Job]) -> Iterator[Event]:
-        """See `urbe.sweep.launcher.Launcher`."""
         if not jobs:
             return  # a cluster takes long to start
         import ray

@@ -1,31 +1,31 @@
 """Finished cells on disk: one compact file each, so that a run continues where the last one stopped.
 
-A file is a zip of columns, readable by `numpy.load`: `float` and `int` fields are arrays, `str` fields arrays of
-indices into the words of the header. All bits come back, those of NaN and minus zero too. The header also holds the
-record: which cell it was, by which code, at which commit, on what machine, when and for how long. A file counts only
-if it says what it should, whole; anything else is computed again and overwritten.
+A file holds the columns as tensors (`urbe.runs.tensors`): `float` and `int` fields as they are, `str` fields as indices
+into words that are told beside them. All bits come back, those of NaN and minus zero too. Also told is the record:
+which cell it was, by which code, at which commit, on what machine, when and for how long. A file counts only if it says
+what it should, whole; anything else is computed again and overwritten. Files of urbe 0.1.0, `rows.npz`, are read.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import io
 import json
 import math
-import struct
-import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from urbe.atomic import replace_files, text_writer
+from urbe.runs import upgrade
+from urbe.runs.errors import CheckpointError
+from urbe.runs.tensors import load_tensors, parse_tensors, tensor_bytes
 from urbe.sweep.cells import columns
+
+OLD_ROWS = "rows.npz"
+"""What urbe 0.1.0 called the file of a finished cell."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,8 @@ class Stored(NamedTuple):
     record: Record
 
 
-_DTYPES = {float: "<f8", int: "<i8", str: "<i4"}
-
-# what numpy and zipfile raise over damaged bytes, and what a file of another shape leads to
-_DAMAGE = (
-    zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, OverflowError, ValueError,
-    NotImplementedError, KeyError, IndexError, TypeError, AttributeError,
-)  # fmt: skip
+_KINDS = {float: "f", int: "i", str: "i"}
+_OTHER = (CheckpointError, KeyError, IndexError, TypeError, ValueError, AttributeError)  # what other files lead to
 
 
 def save(path: Path, row: type[Any], stored: Stored) -> None:
@@ -87,34 +82,33 @@ def save(path: Path, row: type[Any], stored: Stored) -> None:
 
 def put(path: Path, content: bytes) -> None:
     """Writes what `encode` gave."""
-    record = _header(_arrays(io.BytesIO(content)))["record"]
-
-    def write(file: BinaryIO) -> None:
-        file.write(content)
-
+    record = parse_tensors(str(path), content)[1]["record"]
     path.parent.mkdir(parents=True, exist_ok=True)
     told = text_writer([json.dumps(record, indent=1), "\n"])
-    replace_files({path: write, path.with_name("record.json"): told})
+    replace_files({path: lambda file: file.writelines([content]), path.with_name("record.json"): told})
+    path.with_name(OLD_ROWS).unlink(missing_ok=True)
+
+
+def file_of(path: Path) -> Path:
+    """The file of a finished cell, or what urbe 0.1.0 left in its place."""
+    old = path.with_name(OLD_ROWS)
+    return old if old.exists() and not path.exists() else path
 
 
 def encode(row: type[Any], stored: Stored) -> bytes:
     """The bytes of a finished cell."""
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, np.ndarray] = {}
     words: dict[str, list[str]] = {}
     values = zip(*stored.rows, strict=True) if stored.rows else iter([()] * len(row._fields))
     for (name, kind), column in zip(columns(row).items(), values, strict=True):
         _check_column(name, kind, column)
         index = {word: i for i, word in enumerate(dict.fromkeys(column))} if kind is str else {}
         if kind is str:
-            words[name] = list(index)
+            words[name] = list(map(str, index))
         told = [index[word] for word in column] if kind is str else column
-        arrays[f"column_{name}"] = np.array(told, dtype=_DTYPES[kind])
-    header = json.dumps({"record": dataclasses.asdict(stored.record), "words": words}, allow_nan=False).encode()
-    arrays["header"] = np.frombuffer(header, dtype=np.uint8)
-    arrays["sha256"] = np.frombuffer(_digest(arrays), dtype=np.uint8)
-    file = io.BytesIO()
-    np.savez_compressed(file, allow_pickle=False, **arrays)
-    return file.getvalue()
+        arrays[name] = np.array(told, np.float64) if kind is float else _narrow(np.array(told, np.int64))
+    record = json.loads(json.dumps(dataclasses.asdict(stored.record), allow_nan=False))  # tuples as lists
+    return tensor_bytes(arrays, {"record": record, "words": words})
 
 
 def load(path: Path, row: type[Any], identity: str | None = None) -> Stored | None:
@@ -126,20 +120,20 @@ def load(path: Path, row: type[Any], identity: str | None = None) -> Stored | No
       identity: of the cell and its code; None takes the rows whatever code computed them.
     """
     try:
-        arrays, header, record = _read(path)
+        arrays, words, record = _read(path)
         if identity is not None and record.identity != identity:
             return None
-        if {name for name in arrays if name.startswith("column_")} != {f"column_{name}" for name in row._fields}:
+        if set(arrays) != set(row._fields):
             return None
         read = []
         for name, kind in columns(row).items():
-            column = arrays[f"column_{name}"]
-            if column.dtype != _DTYPES[kind]:
+            column = arrays[name]
+            if column.dtype.kind != _KINDS[kind]:
                 return None
             told = column.tolist()
-            read.append([header["words"][name][i] for i in told] if kind is str else told)
+            read.append([words[name][i] for i in told] if kind is str else told)
         return Stored(list(map(row._make, zip(*read, strict=True))), record)
-    except _DAMAGE:
+    except _OTHER:
         return None
 
 
@@ -147,32 +141,24 @@ def load_record(path: Path, identity: str) -> Record | None:
     """The record of a finished cell; None when the file is missing, damaged, or of another identity."""
     try:
         record = _read(path)[2]
-    except _DAMAGE:
+    except _OTHER:
         return None
     return record if record.identity == identity else None
 
 
-def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any], Record]:
-    with path.open("rb") as file:
-        arrays = _arrays(file)
-    header = _header(arrays)
-    record = Record(**header["record"])
+def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]], Record]:
+    found = file_of(path)
+    arrays, about = upgrade.read_zip_cell(found) if found.name == OLD_ROWS else load_tensors(found)
+    record = Record(**about["record"])
     if not math.isfinite(record.seconds):
         raise ValueError("The seconds are no number.")
-    return arrays, header, record
+    return arrays, about["words"], record
 
 
-def _arrays(file: Any) -> dict[str, NDArray[Any]]:
-    with np.load(file, allow_pickle=False) as opened:
-        arrays = {name: opened[name] for name in opened.files}
-    if arrays.pop("sha256").tobytes() != _digest(arrays):
-        raise ValueError("The hash of the content is another.")
-    return arrays
-
-
-def _header(arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-    header: dict[str, Any] = json.loads(arrays["header"].tobytes())
-    return header
+def _narrow(column: np.ndarray) -> np.ndarray:
+    """Whole numbers in the smallest type that holds them all."""
+    ends = (int(column.min()), int(column.max())) if column.size else (0, 0)
+    return column.astype(np.result_type(*(np.min_scalar_type(end if end < 0 else -end - 1) for end in ends)))
 
 
 def _check_column(name: str, kind: type, column: Sequence[Any]) -> None:
@@ -187,12 +173,3 @@ def _check_column(name: str, kind: type, column: Sequence[Any]) -> None:
         )
     if kind is int and column and not -(2**63) <= min(column) <= max(column) < 2**63:
         raise ValueError(f"{name} holds {max(column, key=abs)}, expected whole numbers of 64 bits.")
-
-
-def _digest(arrays: dict[str, NDArray[Any]]) -> bytes:
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        digest.update(f"\0{name} {array.dtype.str} {array.shape}\0".encode())
-        digest.update(array.data)
-    return digest.digest()

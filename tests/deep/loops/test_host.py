@@ -14,19 +14,20 @@ from urbe.deep.core.finite import NotFinite
 from urbe.deep.core.keys import key_data, root_key
 from urbe.deep.core.precision import double
 from urbe.deep.loops.compiled_trainer import CompiledTrainer
-from urbe.deep.loops.envs.discrete_actions import DiscreteActions
-from urbe.deep.loops.envs.rows import host_env
-from urbe.deep.loops.envs.states import env_states
 from urbe.deep.loops.host.callback import CallbackSession
 from urbe.deep.loops.host.program import CarryTree, Columns, Shape, make_feed, make_start
 from urbe.deep.loops.host.trainer import HostTrainer
-from urbe.deep.loops.members.base import FunctionMembers
-from urbe.deep.loops.members.copies import EnvMembers
 from urbe.deep.loops.trainer import FrozenTrainer
 from urbe.deep.policy import Policy
 from urbe.deep.presets import dqn, dqn_urbe, robust_dqn, soft_robust_dqn
+from urbe.gym import SimulatorEnv
+from urbe.gym.discrete_actions import DiscreteActions
+from urbe.gym.members.base import FunctionMembers
+from urbe.gym.members.copies import EnvMembers
+from urbe.gym.rows import host_env
+from urbe.gym.states import env_states
 from urbe.runs.tree import flatten, unflatten
-from urbe.simulators import Acrobot, CartPole, Constant, SimulatorEnv, UncertaintySet
+from urbe.simulators import Acrobot, CartPole, Constant, UncertaintySet
 
 POLES = UncertaintySet.grid(CartPole(), half_length=(0.25, 1.0))
 

@@ -8,8 +8,8 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from fixtures.host_envs import SMALL, Clock
 from urbe.deep.core.keys import key_data
-from urbe.deep.loops.envs.rows import Observations, host_env
 from urbe.deep.loops.host.trainer import HostTrainer
+from urbe.gym.rows import Observations, host_env
 from urbe.rng import stream
 
 STEPS = 90

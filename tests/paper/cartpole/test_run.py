@@ -8,6 +8,7 @@ import pytest
 from urbe.deep import load
 from urbe.deep.paper import cartpole, cartpole_set
 from urbe.evaluation.episodes import draws
+from urbe.gym import SimulatorEnv
 from urbe.paper.cartpole import run as cartpole_run
 from urbe.paper.cartpole.agents import changed, explores, in_tests, make, settings
 from urbe.paper.cartpole.cells import (
@@ -23,7 +24,6 @@ from urbe.paper.cartpole.cells import (
 )
 from urbe.paper.cartpole.run import run
 from urbe.runs.directory import RunDirectory
-from urbe.simulators import SimulatorEnv
 
 TINY = CartPoleCell("raw", "dqn", 3, 3_000, 2_000, "steps", (3.0,), test_episodes=4, hidden=(8,), batch=8)
 

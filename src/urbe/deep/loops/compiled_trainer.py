@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,8 +15,9 @@ from urbe.deep.core.precision import double
 from urbe.deep.core.settings import Settings
 from urbe.deep.loops.compiled import Run, make_advance, make_begin, relabelled
 from urbe.deep.loops.meters import Episodes, init_meters, means
-from urbe.deep.loops.spaces import Spaces
 from urbe.deep.loops.trainer import Record
+from urbe.gym.kinds import Env
+from urbe.gym.spaces import Spaces
 from urbe.simulators import Constant, Schedule, Simulator, UncertaintySet
 from urbe.simulators.base import observation_size
 
@@ -115,7 +115,7 @@ class CompiledTrainer:
         with double():
             self._run = with_keys(jax.tree.map(jnp.asarray, state), self._run)
 
-    def acts_in(self, env: gymnasium.Env[Any, Any]) -> bool:  # noqa: ARG002
+    def acts_in(self, env: Env) -> bool:  # noqa: ARG002
         """Whether it steps this environment; it steps none."""
         return False
 

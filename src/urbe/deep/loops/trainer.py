@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
-import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +12,8 @@ from urbe.deep.core.keys import key_data, root_key, with_keys
 from urbe.deep.core.learner import Learner, init_learner
 from urbe.deep.core.precision import double
 from urbe.deep.core.settings import Settings
-from urbe.deep.loops.spaces import Spaces
+from urbe.gym.kinds import Env
+from urbe.gym.spaces import Spaces
 
 
 class Record(NamedTuple):
@@ -52,7 +52,7 @@ class Trainer(Protocol):
     def describe(self) -> dict[str, Any]:
         """What it is trained on: plain data, but for `simulator` and `schedule`, which are values."""
 
-    def acts_in(self, env: gymnasium.Env[Any, Any]) -> bool:
+    def acts_in(self, env: Env) -> bool:
         """Whether it steps this environment, or one that shares its state."""
 
 
@@ -107,7 +107,7 @@ class FrozenTrainer:
         with double():
             self._learner = with_keys(jax.tree.map(jnp.asarray, state["learner"]), self._learner)
 
-    def acts_in(self, env: gymnasium.Env[Any, Any]) -> bool:  # noqa: ARG002
+    def acts_in(self, env: Env) -> bool:  # noqa: ARG002
         """Whether it steps this environment; it steps none."""
         return False
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gymnasium.vector import VectorEnv
 from jaxtyping import Float
 
 from urbe.deep.core.finite import raise_not_finite
@@ -16,16 +15,17 @@ from urbe.deep.core.keys import key_data, root_key, with_keys
 from urbe.deep.core.learner import Learner
 from urbe.deep.core.precision import double
 from urbe.deep.core.settings import Settings
-from urbe.deep.loops.envs.adapters import adapter_of
-from urbe.deep.loops.envs.rows import AnyEnv, Env, Happened, autoreset_mode, host_env, innermost
-from urbe.deep.loops.envs.states import env_states
 from urbe.deep.loops.host.callback import CallbackSession
 from urbe.deep.loops.host.program import NO_ACTION, Carry, CarryTree, Columns, Shape, make_feed, make_first, make_start
-from urbe.deep.loops.members.base import NOBODY, MemberOutcomes, Members
-from urbe.deep.loops.members.nominal_check import check_nominal, spare
 from urbe.deep.loops.meters import init_meters, means
-from urbe.deep.loops.spaces import Spaces
 from urbe.deep.loops.trainer import Record
+from urbe.gym.adapters import adapter_of
+from urbe.gym.kinds import AnyEnv, Env, innermost
+from urbe.gym.members.base import NOBODY, MemberOutcomes, Members
+from urbe.gym.members.nominal_check import check_nominal, spare
+from urbe.gym.rows import Happened, host_env
+from urbe.gym.spaces import Spaces
+from urbe.gym.states import env_states
 from urbe.rng import stream
 
 RESTARTED_STEPS = 1_000
@@ -287,8 +287,8 @@ class HostTrainer:
             "kind": "gymnasium",
             "environment": str(env) if behind is None else str(behind[0]),
             "parameters": None if adapter is None or behind is None else adapter.get_params(behind[0]),
-            "count": self._env.count if isinstance(env, VectorEnv) else None,
-            "autoreset": autoreset_mode(env).name if isinstance(env, VectorEnv) else None,
+            "count": None if self._env.mode is None else self._env.count,
+            "autoreset": None if self._env.mode is None else self._env.mode.name,
             "resumes": "with a new episode" if self._states is None else "exactly",
             "uncertain": None if self.members is None else self.members.describe(),
             "shape": self.shape._asdict(),

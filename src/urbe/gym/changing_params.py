@@ -30,7 +30,8 @@ class ChangingParams(gymnasium.Wrapper[Any, Any, Any, Any]):
       schedule: of the parameters that `get_params` names; hashable, as frozen dataclasses are.
       seed: of the schedule, a whole number of at least 0.
 
-    >>> import gymnasium, urbe.simulators
+    >>> import gymnasium
+    >>> from urbe.gym import ChangingParams
     >>> from urbe.simulators import CartPole, Drift
     >>> drift = Drift(CartPole().nominal(), {"half_length": (0.5, 1.0)}, episodes=2)
     >>> env = ChangingParams(gymnasium.make("urbe/CartPole-v0"), drift, seed=0)
@@ -46,7 +47,7 @@ class ChangingParams(gymnasium.Wrapper[Any, Any, Any, Any]):
         if not env.has_wrapper_attr("get_params"):
             raise ValueError(
                 f"env is {env}, which has no get_params(), expected an environment with named parameters, such as "
-                "urbe.simulators.SimulatorEnv."
+                "urbe.gym.SimulatorEnv."
             )
         scheduled = jax.eval_shape(schedule.begin, _key(np.zeros(2, dtype=np.uint32)))
         self._names = schedule.params(scheduled)._fields

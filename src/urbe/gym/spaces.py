@@ -15,7 +15,7 @@ from gymnasium import spaces as kinds
 from jaxtyping import Float
 
 from urbe import checks
-from urbe.deep.loops.envs.rows import Observations
+from urbe.gym.rows import Observations
 
 Space = gymnasium.Space[Any]
 

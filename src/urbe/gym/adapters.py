@@ -11,10 +11,11 @@ import numpy as np
 from gymnasium.envs.classic_control import AcrobotEnv, CartPoleEnv, MountainCarEnv
 
 from urbe import checks
-from urbe.deep.loops.envs.discrete_actions import DiscreteActions
-from urbe.deep.loops.envs.mujoco import MujocoAdapter
-from urbe.deep.loops.envs.rows import Env, innermost
-from urbe.simulators import ChangingParams, SimulatorEnv
+from urbe.gym.changing_params import ChangingParams
+from urbe.gym.discrete_actions import DiscreteActions
+from urbe.gym.kinds import Env, innermost
+from urbe.gym.mujoco import MujocoAdapter
+from urbe.gym.simulator_env import SimulatorEnv
 
 
 class Adapter(Protocol):
@@ -117,11 +118,15 @@ _EXACT: dict[type[Any], Adapter] = {
     SimulatorEnv: SimulatorAdapter(),
 }
 
-HARMLESS = (
+_WATCHING = (
     gymnasium.wrappers.TimeLimit,  # its clock is kept apart
     gymnasium.wrappers.OrderEnforcing,
     gymnasium.wrappers.PassiveEnvChecker,
-    gymnasium.wrappers.RecordEpisodeStatistics,  # tells, but changes nothing
+    gymnasium.wrappers.RecordEpisodeStatistics,
+)  # they change nothing that is seen or done
+
+HARMLESS = (
+    *_WATCHING,
     gymnasium.wrappers.TransformObservation,
     gymnasium.wrappers.TransformReward,
     gymnasium.wrappers.TransformAction,
@@ -159,6 +164,12 @@ def keeps_state(env: Env, *, across_episodes: bool) -> str | None:
     """
     harmless = HARMLESS if across_episodes else (*HARMLESS, *_PER_EPISODE)
     kept = (each for each in wrappers(env) if not isinstance(each, harmless) or isinstance(each, _BOUND))
+    return next((type(each).__name__ for each in kept), None)
+
+
+def transforming(env: Env) -> str | None:
+    """The name of a wrapper that changes what is seen, done or gained, or None."""
+    kept = (each for each in wrappers(env) if not isinstance(each, (*_WATCHING, *_PER_EPISODE)))
     return next((type(each).__name__ for each in kept), None)
 
 

@@ -13,7 +13,7 @@ from gymnasium.wrappers import TimeLimit
 
 import urbe
 from urbe import MDP, Posterior
-from urbe.envs.gym import record
+from urbe.gym.logs import record
 from urbe.posteriors import weissman
 
 

@@ -6,9 +6,10 @@ import numpy as np
 from jaxtyping import Float
 
 from urbe import checks
-from urbe.deep.loops.envs.rows import Env, host_env
-from urbe.deep.loops.members.base import Members
-from urbe.deep.loops.members.nominal_check import check_nominal
+from urbe.gym.kinds import Env
+from urbe.gym.members.base import Members
+from urbe.gym.members.nominal_check import check_nominal
+from urbe.gym.rows import host_env
 
 
 def check_members(
@@ -17,7 +18,7 @@ def check_members(
     """Tests that the nominal member does what the environment does, and that every two members differ.
 
     First the environment and a copy with its parameters act side by side through whole episodes, wrappers and resets
-    included, see `urbe.deep.loops.members.nominal_check`; a robust agent does this too when it is made. Then every two
+    included, see `urbe.gym.members.nominal_check`; a robust agent does this too when it is made. Then every two
     members must lead to something else from some state.
 
     Args:

@@ -12,12 +12,12 @@ from gymnasium.vector.utils import concatenate, create_empty_array
 from urbe.deep.compilation import cache_compilation
 from urbe.deep.core.last_layer import LastLayer
 from urbe.deep.load import load
-from urbe.deep.loops.envs.rows import Observations
-from urbe.deep.loops.spaces import Spaces
 from urbe.deep.presets import dqn, dqn_ube
 from urbe.deep.sb3 import SB3Policy
 from urbe.deep.settings import Epsilon, Network
 from urbe.evaluation.robustness import evaluate
+from urbe.gym.rows import Observations
+from urbe.gym.spaces import Spaces
 from urbe.runs.errors import CheckpointError
 from urbe.runs.tensors import load_tensors, save_tensors
 from urbe.simulators import CartPole

@@ -20,12 +20,13 @@ import numpy as np
 from jaxtyping import Float
 
 from urbe import checks
-from urbe.deep.loops.envs.adapters import keeps_state, wrappers
-from urbe.deep.loops.envs.rows import Env, Happened, host_env
-from urbe.deep.loops.members.base import Members
-from urbe.deep.loops.members.copies import EnvMembers
-from urbe.deep.loops.members.differences import differing_attributes, first_difference
-from urbe.simulators import ChangingParams
+from urbe.gym.adapters import keeps_state, wrappers
+from urbe.gym.changing_params import ChangingParams
+from urbe.gym.kinds import Env
+from urbe.gym.members.base import Members
+from urbe.gym.members.copies import EnvMembers
+from urbe.gym.members.differences import differing_attributes, first_difference
+from urbe.gym.rows import Happened, host_env
 
 STEPS = 128
 """How many steps are compared where training starts."""

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from fixtures.host_envs import Clock, Remembering
-from urbe.deep.loops.envs.adapters import CartPoleAdapter, adapter_of
-from urbe.deep.loops.envs.discrete_actions import DiscreteActions
-from urbe.deep.loops.members.base import FunctionMembers, Members, SimulatorMembers
-from urbe.deep.loops.members.check import check_members
-from urbe.deep.loops.members.copies import EnvMembers
 from urbe.deep.presets import robust_dqn
 from urbe.deep.settings import CopyEvery, Epsilon, Network, Settings
-from urbe.simulators import CartPole, ChangingParams, Constant, DeepSea, SimulatorEnv, UncertaintySet
+from urbe.gym import ChangingParams, SimulatorEnv
+from urbe.gym.adapters import CartPoleAdapter, adapter_of
+from urbe.gym.discrete_actions import DiscreteActions
+from urbe.gym.members.base import FunctionMembers, Members, SimulatorMembers
+from urbe.gym.members.check import check_members
+from urbe.gym.members.copies import EnvMembers
+from urbe.simulators import CartPole, Constant, DeepSea, UncertaintySet
 
 
 def pendulum(**named):

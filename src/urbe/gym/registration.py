@@ -1,6 +1,8 @@
-"""The simulators' names in Gymnasium's registry."""
+"""Environments by their names in Gymnasium's registry, where our simulators have names too."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import gymnasium
 
@@ -21,7 +23,20 @@ def register() -> None:
         if name not in gymnasium.registry:
             gymnasium.register(
                 name,
-                entry_point="urbe.simulators.gym_env:make",
+                entry_point="urbe.gym.simulator_env:make",
                 max_episode_steps=steps,
                 kwargs={"simulator": simulator},
             )
+
+
+def make(name: str, **params: Any) -> Any:
+    """The environment that `gymnasium.make` makes.
+
+    Raises:
+      ValueError: there is none of that name, or it does not take these parameters.
+    """
+    try:
+        return gymnasium.make(name, **params)
+    except (gymnasium.error.Error, TypeError) as error:
+        given = ", ".join(f"{key}={value:g}" for key, value in params.items())
+        raise ValueError(f"{name} cannot be made{' with ' if given else ''}{given}: {error}") from None

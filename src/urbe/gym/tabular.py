@@ -13,10 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from urbe.agents.base import Task
 from urbe.envs.base import Arrival
-from urbe.envs.gym import discrete, has_table
+from urbe.gym.logs import discrete, has_table
 from urbe.mdp.build import from_transitions
 from urbe.mdp.model import MDP
+from urbe.posteriors.dirichlet import Posterior
+from urbe.posteriors.rewards import NormalGamma
 from urbe.rng import go_to, positions
 from urbe.types import IntArray
 
@@ -87,12 +90,40 @@ class GymEnv:
         )
 
     def start(self, generators: list[np.random.Generator]) -> GymReplicates:
-        """See `EnvKind`."""
         return GymReplicates([self.make() for _ in generators], self.numbers, generators)
 
 
+def gym_task(
+    env: GymEnv,
+    *,
+    discount: float,
+    horizon: int,
+    concentration: float = 1.0,
+    rewards: NormalGamma | None = None,
+) -> Task:
+    """The task of an environment: its pairs and what may follow them, with a prior about how likely that is.
+
+    Where the environment has a table `P`, feasible successors and rewards are read from it, but no probabilities.
+    Without a table every state may follow, and rewards are to be learnt.
+
+    Args:
+      env: what will be acted in.
+      discount: in [0, 1].
+      horizon: steps after which episodes are cut off.
+      concentration: Dirichlet prior of each feasible successor, positive.
+      rewards: prior of rewards, read where there is no table; None is `NormalGamma()`.
+
+    >>> import gymnasium
+    >>> lake = GymEnv(lambda: gymnasium.make("FrozenLake-v1"))
+    >>> gym_task(lake, discount=0.99, horizon=100).prior
+    Posterior(44 rows, 128 feasible successors, 0 transitions seen)
+    """
+    learnt = None if env.numbers.known else (rewards or NormalGamma())
+    return Task(Posterior.before(env.feasible(discount), concentration, learnt), horizon)
+
+
 class GymReplicates:
-    """See `GymEnv`; an `Env`."""
+    """An `Env`."""
 
     def __init__(self, envs: list[Any], numbers: Numbers, generators: list[np.random.Generator]) -> None:
         self._envs, self._numbers, self._generators = envs, numbers, generators
@@ -100,7 +131,6 @@ class GymReplicates:
         self._cut = np.zeros(len(envs), dtype=np.bool_)
 
     def begin(self, episode: int) -> IntArray:  # noqa: ARG002
-        """See `Env`."""
         self._steps[:], self._cut[:] = 0, False
         seeds = [int(generator.integers(2**31)) for generator in self._generators]
         first = [int(env.reset(seed=seed)[0]) for env, seed in zip(self._envs, seeds, strict=True)]
@@ -108,7 +138,7 @@ class GymReplicates:
         return states
 
     def step(self, replicate: IntArray, state: IntArray, action: IntArray) -> Arrival:  # noqa: ARG002
-        """See `Env`; the environments know their states."""
+        """The environments know their states."""
         k, numbers = len(replicate), self._numbers
         next_state, reward, terminated = np.empty(k, dtype=np.int64), np.empty(k), np.empty(k, dtype=np.bool_)
         for i, b in enumerate(replicate):
@@ -124,9 +154,8 @@ class GymReplicates:
         return Arrival(next_state, reward, terminated)
 
     def state(self) -> dict[str, Any]:
-        """See `Env`; between episodes the generators are all there is."""
+        """Between episodes the generators are all there is."""
         return {"generators": positions(self._generators)}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """See `Env`."""
         go_to(self._generators, state["generators"])

@@ -12,9 +12,10 @@ import numpy as np
 from jaxtyping import Float
 
 from urbe import checks
-from urbe.deep.loops.envs.adapters import Adapter, adapter_of, keeps_state, no_members
-from urbe.deep.loops.envs.rows import AnyEnv, Env, Observations, host_env, innermost
-from urbe.deep.loops.members.base import MemberOutcomes
+from urbe.gym.adapters import Adapter, adapter_of, keeps_state, no_members
+from urbe.gym.kinds import AnyEnv, Env, innermost
+from urbe.gym.members.base import MemberOutcomes
+from urbe.gym.rows import Observations, host_env
 
 
 class Where(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from urbe import checks
-from urbe.deep.loops.envs.rows import Env, innermost
+from urbe.gym.kinds import Env, innermost
 
 _DERIVED = (
     "qacc",

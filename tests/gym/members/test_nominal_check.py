@@ -3,7 +3,7 @@
 import gymnasium
 import numpy as np
 import pytest
-from tests.deep.loops.test_members import NOMINAL
+from tests.gym.members.test_members import NOMINAL
 
 from fixtures import swing
 from fixtures.box2d import LanderAdapter, lunar_lander
@@ -11,10 +11,11 @@ from fixtures.host_envs import ROBUST
 from fixtures.swing import Swing, SwingAdapter
 from fixtures.toy_text import TOYS
 from urbe.deep import EnvMembers, FunctionMembers, check_members, robust_dqn
-from urbe.deep.loops.members.base import SimulatorMembers
-from urbe.deep.loops.members.differences import first_difference
-from urbe.deep.loops.members.nominal_check import check_nominal
-from urbe.simulators import CartPole, ChangingParams, DeepSea, Redrawn, SimulatorEnv, UncertaintySet, Uniform
+from urbe.gym import ChangingParams, SimulatorEnv
+from urbe.gym.members.base import SimulatorMembers
+from urbe.gym.members.differences import first_difference
+from urbe.gym.members.nominal_check import check_nominal
+from urbe.simulators import CartPole, DeepSea, Redrawn, UncertaintySet, Uniform
 
 WHERE = r"episode \d+, step \d+, the copy .*"
 

@@ -10,8 +10,9 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from jaxtyping import UInt64
 
-from urbe.deep.loops.envs.adapters import Adapter, adapter_of, keeps_state, wrappers
-from urbe.deep.loops.envs.rows import Env, HostEnv, autoreset_mode, innermost
+from urbe.gym.adapters import Adapter, adapter_of, keeps_state, wrappers
+from urbe.gym.kinds import Env, innermost
+from urbe.gym.rows import HostEnv, autoreset_mode
 
 _WORD = 2**64 - 1
 

@@ -6,9 +6,9 @@ import pytest
 
 import urbe
 from urbe import MDP
-from urbe.agents import PSRL, RLSVI, BayesianQ, Decay, QLearning, Run, gym_task, run
+from urbe.agents import PSRL, RLSVI, BayesianQ, Decay, QLearning, Run, run
 from urbe.envs.finite import FiniteEnv
-from urbe.envs.gym_tabular import GymEnv
+from urbe.gym.tabular import GymEnv, gym_task
 from urbe.rng import streams
 
 MAKERS = {

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from urbe.simulators import DeepSea, DeepSeaParams, MountainCar, SimulatorEnv, step
-from urbe.simulators.register import ENVIRONMENTS, register
+from urbe.gym import SimulatorEnv
+from urbe.gym.registration import ENVIRONMENTS, register
+from urbe.simulators import DeepSea, DeepSeaParams, MountainCar, step
 
 NAMES = sorted(ENVIRONMENTS)
 
@@ -173,7 +174,7 @@ def test_found_by_module_and_name_and_only_when_asked_for():
     code = (
         "import sys, urbe.testing, gymnasium\n"
         "print('jax' in sys.modules)\n"
-        "env = gymnasium.make('urbe.simulators:urbe/CartPole-v0', half_length=1.25)\n"
+        "env = gymnasium.make('urbe.gym:urbe/CartPole-v0', half_length=1.25)\n"
         "print(env.reset(seed=0)[1]['params']['half_length'])\n"
         "import jax\n"
         "print(jax.config.jax_enable_x64, env.step(0)[0].dtype, 'urbe.testing.simulators' in sys.modules)\n"

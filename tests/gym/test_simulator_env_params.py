@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from urbe.simulators import CartPole, DeepSea, Outcomes, SimulatorEnv
+from urbe.gym import SimulatorEnv
+from urbe.simulators import CartPole, DeepSea, Outcomes
 
 
 def gym_pole(length):

@@ -1,7 +1,7 @@
 """Members of an uncertainty set, seen from a Gymnasium environment: where each would have led instead.
 
 A robust target needs, for the state the environment is in and the action it is about to take, what every member of the
-set would lead to. Copies of the environment can tell (`urbe.deep.loops.members.copies`), a simulator of ours, or a
+set would lead to. Copies of the environment can tell (`urbe.gym.members.copies`), a simulator of ours, or a
 function.
 """
 
@@ -16,8 +16,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from urbe import checks
-from urbe.deep.loops.envs.rows import Env, innermost
-from urbe.simulators import Simulator, SimulatorEnv, UncertaintySet
+from urbe.gym.kinds import Env, innermost
+from urbe.gym.simulator_env import SimulatorEnv
+from urbe.simulators import Simulator, UncertaintySet
 from urbe.simulators.base import Params, State
 from urbe.simulators.limits import param_dict
 

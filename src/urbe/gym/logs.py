@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks
+from urbe.gym.kinds import numbered
 from urbe.mdp.model import MDP
 from urbe.mdp.transitions import Transitions
 from urbe.rng import stream
@@ -85,14 +86,12 @@ def record(
 
 def discrete(name: str, space: Any) -> tuple[int, int]:
     """Size and first value of a discrete space."""
-    from gymnasium.spaces import Discrete
-
-    if not isinstance(space, Discrete):
+    if (found := numbered(space)) is None:
         raise ValueError(
             f"{name} is {space}, expected Discrete(n): a log of finitely many states and actions. Wrap the environment "
             "so that each state and each action is a whole number."
         )
-    return int(space.n), int(space.start)
+    return found
 
 
 def has_table(env: Any) -> bool:

@@ -22,14 +22,7 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics
 from jaxtyping import Float
 
 from urbe import checks
-
-Env = gymnasium.Env[Any, Any]
-AnyEnv = gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]
-
-
-def innermost(env: Env) -> Any:
-    """The environment without its wrappers, of whatever class it is."""
-    return env.unwrapped
+from urbe.gym.kinds import AnyEnv, Env, numbered
 
 
 @dataclass(frozen=True)
@@ -115,6 +108,7 @@ class HostEnv(Protocol):
     observations: Observations
     n_actions: int
     start: int
+    mode: AutoresetMode | None  # None of a single environment
 
     def reset(self, seeds: list[int]) -> Float[np.ndarray, "n D"]:
         """Begins an episode in all of them."""
@@ -141,6 +135,7 @@ class _Single:
     def __init__(self, env: Env) -> None:
         self.env: AnyEnv = env
         self._one, self.count = env, 1
+        self.mode: AutoresetMode | None = None
         self.observations = Observations(env.observation_space)
         self.n_actions, self.start = _actions(env.action_space, env)
 
@@ -166,7 +161,7 @@ class _Vector:
         self._vector, self.count = env, int(env.num_envs)
         self.observations = Observations(env.single_observation_space)
         self.n_actions, self.start = _actions(env.single_action_space, env)
-        self._mode = autoreset_mode(env)
+        self.mode: AutoresetMode | None = autoreset_mode(env)
 
     def reset(self, seeds: list[int]) -> Float[np.ndarray, "n D"]:
         return self._rows(self._vector.reset(seed=seeds)[0])  # type: ignore[arg-type]
@@ -177,13 +172,13 @@ class _Vector:
         ended = (np.asarray(terminated, bool) | np.asarray(truncated, bool)) & ~np.array(waiting)
         first: list[np.ndarray | None] = list(reached)
         if ended.any():
-            if self._mode == AutoresetMode.DISABLED:
+            if self.mode == AutoresetMode.DISABLED:
                 fresh, _ = self._vector.reset(options={"reset_mask": ended.copy()})
                 first = [new if end else old for new, old, end in zip(self._rows(fresh), reached, ended, strict=True)]
             for i in np.flatnonzero(ended).tolist():
-                if self._mode == AutoresetMode.NEXT_STEP:
+                if self.mode == AutoresetMode.NEXT_STEP:
                     first[i] = None
-                elif self._mode == AutoresetMode.SAME_STEP:
+                elif self.mode == AutoresetMode.SAME_STEP:
                     reached[i], first[i] = self.observations.row(infos["final_obs"][i]), reached[i].copy()
         steps: list[Happened | Began] = []
         for i, reward in enumerate(np.asarray(rewards, np.float64).tolist()):
@@ -218,7 +213,7 @@ def autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
 
 def _actions(space: gymnasium.Space[Any], env: AnyEnv) -> tuple[int, int]:
     """How many actions there are, and the number of the first."""
-    if not isinstance(space, gymnasium.spaces.Discrete):
+    if (found := numbered(space)) is None:
         advice = (
             "Choose some of its actions: urbe.deep.DiscreteActions(env, values) with one row of values per action."
             if isinstance(space, gymnasium.spaces.Box)
@@ -227,4 +222,4 @@ def _actions(space: gymnasium.Space[Any], env: AnyEnv) -> tuple[int, int]:
         raise ValueError(
             f"{env} has the action space {space}, expected Discrete: a Q-network has one output per action. {advice}"
         )
-    return checks.whole_number("n", int(space.n), 1), int(space.start)
+    return checks.whole_number("n", found[0], 1), found[1]

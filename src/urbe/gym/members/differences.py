@@ -10,8 +10,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from urbe.deep.loops.envs.adapters import HARMLESS, wrappers
-from urbe.deep.loops.envs.rows import Env, innermost
+from urbe.gym.adapters import HARMLESS, wrappers
+from urbe.gym.kinds import Env, innermost
 
 _NUMBERS = (bool, int, float, str, np.generic, np.ndarray, jax.Array)
 _IGNORED = ("_np_random_seed", "spec")  # say how an environment was made, not where it stands

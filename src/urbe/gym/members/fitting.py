@@ -1,0 +1,44 @@
+"""Members that fit an environment: those of an uncertainty set of our simulators, or what to give in place of it."""
+
+from __future__ import annotations
+
+from urbe.gym.adapters import adapter_of, no_members, transforming
+from urbe.gym.kinds import AnyEnv, innermost
+from urbe.gym.members.base import Members, SimulatorMembers
+from urbe.gym.rows import host_env
+from urbe.gym.simulator_env import SimulatorEnv
+from urbe.simulators import UncertaintySet
+
+
+def fitting_members(env: AnyEnv, uncertain: UncertaintySet | Members) -> Members:
+    """Members as they were given, or those of a set, for an environment that is made from a simulator of ours.
+
+    Raises:
+      ValueError: a set is given with another environment, or with one whose wrappers the simulator does not know of.
+    """
+    if not isinstance(uncertain, UncertaintySet):
+        return uncertain
+    behind = host_env(env).behind() or []
+    inner = [innermost(each) for each in behind]
+    if not inner or not all(isinstance(each, SimulatorEnv) for each in inner):
+        raise ValueError(
+            "uncertainty_set is an UncertaintySet, which holds parameters of a simulator of ours, expected members of "
+            f"this environment. {what_to_give(env)}"
+        )
+    for each in behind:
+        if wrapper := transforming(each):
+            raise ValueError(
+                f"env has the wrapper {wrapper}, which the simulator behind it does not know of; give "
+                "EnvMembers.grid(env, ...), copies of the environment with its wrappers, as uncertainty_set."
+            )
+    return SimulatorMembers(inner[0].simulator, uncertain)
+
+
+def what_to_give(env: AnyEnv) -> str:
+    """What to give a robust agent on an environment, in words."""
+    behind = host_env(env).behind()
+    adapter = None if behind is None else adapter_of(behind[0])
+    if behind is None or adapter is None:
+        return no_members(env)
+    names = ", ".join(list(adapter.get_params(behind[0]))[:6])
+    return f"Give EnvMembers.grid(env, name=values, ...) with some of its parameters: {names}."

@@ -1,0 +1,134 @@
+"""Files of urbe 0.1.0, in today's terms: arrays by name, and what is told about them.
+
+    a checkpoint    a folder of `manifest.json`, with the hash of each array, and of `tensors-<digest>.safetensors`
+    a tabular agent a zip of .npy members and `manifest.json`; the zip's comment is the SHA-256 of all before it
+    a finished cell a zip of .npy members, of which `sha256` is the hash of the others
+
+They are read and deleted, never written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from urbe.atomic import sync_folder
+from urbe.runs.errors import CheckpointError
+from urbe.runs.sealed import read_bytes, read_sealed
+
+MANIFEST = "manifest.json"
+Read = tuple[dict[str, np.ndarray], dict[str, Any]]
+
+# what zipfile, numpy and missing entries lead to
+_DAMAGE = (
+    zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, OverflowError, ValueError,
+    NotImplementedError, KeyError, IndexError, TypeError, AttributeError,
+)  # fmt: skip
+
+
+def is_folder_checkpoint(path: Path) -> bool:
+    """Whether there is a checkpoint in a folder of its own, written to its end."""
+    return os.path.lexists(path / MANIFEST)
+
+
+def read_folder_checkpoint(path: Path) -> Read:
+    """A checkpoint in a folder."""
+    content = read_folder_manifest(path)
+    with _damaged(path):
+        file = path / Path(content["file"]).name
+        data = read_bytes(file)
+        start = 8 + int.from_bytes(data[:8], "little")
+        header = json.loads(data[8:start].decode())
+        tensors = {}
+        for name, entry in content["tensors"].items():
+            first, last = header[name]["data_offsets"]
+            part = data[start + first : start + last]
+            if hashlib.sha256(part).hexdigest() != entry["sha256"]:
+                raise CheckpointError(file, f"is damaged: {name!r} has another SHA-256 than {MANIFEST} says.")
+            little = np.frombuffer(part, np.dtype(entry["dtype"]).newbyteorder("<")).reshape(entry["shape"])
+            tensors[name] = little.astype(entry["dtype"])
+        return tensors, dict(content["about"])
+
+
+def read_folder_manifest(path: Path) -> dict[str, Any]:
+    """What such a checkpoint says of itself."""
+    return read_sealed(path / MANIFEST, "urbe checkpoint", 1)
+
+
+def delete_folder_checkpoint(path: Path) -> None:
+    """Deletes a checkpoint in a folder, complete or not; files that are not part of one stay, and the folder then."""
+    with suppress(OSError):
+        if is_folder_checkpoint(path):
+            os.unlink(path / MANIFEST)
+            sync_folder(path)
+        for name in os.listdir(path):
+            if name.startswith(("tensors-", ".tensors.", f".{MANIFEST}.")):
+                os.unlink(path / name)
+        os.rmdir(path)
+
+
+def is_zip(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a zip, as agents and cells were."""
+    with suppress(OSError), open(path, "rb") as file:
+        return file.read(4) == b"PK\3\4"
+    return False
+
+
+def read_zip_agent(path: str | os.PathLike[str]) -> Read:
+    """A tabular agent: what is told has the keys `parts` and `state`."""
+    data = read_bytes(path)
+    if hashlib.sha256(data[:-64]).hexdigest() != data[-64:].decode("ascii", "replace"):
+        raise CheckpointError(path, "is damaged, or not a saved agent: its bytes have another SHA-256 than it says.")
+    with _damaged(path), zipfile.ZipFile(io.BytesIO(data)) as archive:
+        manifest = json.loads(archive.read(MANIFEST))
+        if (manifest["format"], manifest["version"]) != ("urbe agent", 1):
+            told = f"{manifest['format']!r} of version {manifest['version']}"
+            raise CheckpointError(path, f"has format {told}, expected 'urbe agent' of version 1.")
+        names = [name for name in archive.namelist() if name != MANIFEST]
+        read = {name.removesuffix(".npy"): _npy(archive.read(name)) for name in names}
+        return read, {"parts": manifest["parts"], "state": manifest["state"]}
+
+
+def read_zip_cell(path: str | os.PathLike[str]) -> Read:
+    """A finished cell: columns by name, and `record` and `words`."""
+    with _damaged(path), np.load(io.BytesIO(read_bytes(path)), allow_pickle=False) as opened:
+        arrays = {name: opened[name] for name in opened.files}
+        if arrays.pop("sha256").tobytes() != _cell_digest(arrays):
+            raise CheckpointError(path, "is damaged: its content has another SHA-256 than it says.")
+        about = json.loads(arrays.pop("header").tobytes())
+        return {name.removeprefix("column_"): array for name, array in arrays.items()}, about
+
+
+def _npy(data: bytes) -> np.ndarray:
+    array: np.ndarray = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+    return array
+
+
+def _cell_digest(arrays: Mapping[str, np.ndarray]) -> bytes:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"\0{name} {array.dtype.str} {array.shape}\0".encode())
+        digest.update(array.data)
+    return digest.digest()
+
+
+@contextmanager
+def _damaged(path: str | os.PathLike[str]) -> Iterator[None]:
+    try:
+        yield
+    except CheckpointError:
+        raise
+    except _DAMAGE as error:
+        raise CheckpointError(path, f"is damaged or not of urbe 0.1.0: {type(error).__name__}: {error}.") from None
