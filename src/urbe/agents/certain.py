@@ -10,7 +10,7 @@ from urbe.agents.base import Streams, Task
 from urbe.agents.choose import Noise
 from urbe.agents.learner import Learner
 from urbe.agents.robust_plans import Replan
-from urbe.agents.urbe import RADIUS, URBE
+from urbe.agents.urbe import RADIUS, URBE, SetOfRadius
 from urbe.ambiguity.operator import AmbiguitySet
 from urbe.posteriors.beliefs import BeliefKind, Stationary
 
@@ -27,7 +27,7 @@ class Robust:
     belief: BeliefKind = field(default_factory=Stationary)
     replan: Replan = Replan.EPISODE
     per_step: bool = False
-    set: AmbiguitySet | None = None
+    set: AmbiguitySet | SetOfRadius | None = None
 
     def start(self, task: Task, streams: Streams) -> Learner:
         """See `AgentKind`."""

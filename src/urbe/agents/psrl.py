@@ -12,7 +12,7 @@ from urbe.agents.choose import Noise
 from urbe.agents.learner import Learner
 from urbe.agents.robust_plans import Centre
 from urbe.agents.urbe import RADIUS, URBE
-from urbe.ambiguity.operator import AmbiguitySet
+from urbe.ambiguity.operator import AmbiguitySet, check_set
 from urbe.posteriors.beliefs import BeliefKind, Stationary
 
 
@@ -32,6 +32,8 @@ class PSRL:
 
     def start(self, task: Task, streams: Streams) -> Learner:
         """See `AgentKind`."""
+        if self.set is not None:
+            check_set("set", self.set)
         radius = 0.0 if self.set is None else RADIUS
         same = URBE(
             radius, 0.0, belief=self.belief, noise=Noise.NONE, per_step=self.per_step, centre=Centre.SAMPLE,

@@ -1,18 +1,19 @@
 """Robust plans from a posterior, with their variances: the strategy of URBE and of all its special cases.
 
-Each plan is the recursion of `urbe.agents.set_plan` around the posterior mean, or around a model drawn from it; for L1
-balls, the default, that of `urbe.agents.l1_plan`.
+Each plan is the recursion of `urbe.agents.set_plan` around the posterior mean, or around a model drawn from it. Balls
+have compiled loops over all replicates: `urbe.agents.l1_plan` for L1, the default, and `urbe.agents.ball_plan`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from urbe import rng
+from urbe.agents.ball_plan import balls_of, plan_with_balls
 from urbe.agents.base import Streams, Task
 from urbe.agents.l1_plan import CALIBRATED, COUNT, DIRICHLET, Local, Plan
 from urbe.agents.learner import Knowledge
@@ -56,7 +57,7 @@ class RobustPlans:
     Args:
       task: what is known beforehand.
       streams: of the agent; drawn from only when `centre` says so.
-      nature: what nature may do; `(B,)` radii of L1 balls, or a set.
+      nature: what nature may do; `(B,)` radii of L1 balls, or a set for each replicate.
       scale: `(B,)` of the local uncertainty.
       form, replan, centre: see there.
     """
@@ -65,7 +66,7 @@ class RobustPlans:
         self,
         task: Task,
         streams: Streams,
-        nature: FloatArray | AmbiguitySet,
+        nature: FloatArray | Sequence[AmbiguitySet],
         scale: FloatArray,
         form: Form = Form.CALIBRATED,
         replan: Replan = Replan.EPISODE,
@@ -77,8 +78,10 @@ class RobustPlans:
             self._plan = Plan(model, task.horizon, len(scale))
             self._radius = np.repeat(nature[:, None], model.n_rows, axis=1)
         else:
-            nature.operator(model)  # a set that does not fit the model is refused before the first episode
-            self._plan, self._set = SetPlan(model, task.horizon, len(scale)), nature
+            for each in {id(each): each for each in nature}.values():
+                each.operator(model)  # a set that does not fit the model is refused before the first episode
+            self._plan, self._sets = SetPlan(model, task.horizon, len(scale)), nature
+            self._balls = balls_of(nature, model)
         self._form, self._scale, self._replan = form, scale, replan
         self._drawn = centre is Centre.SAMPLE
         if self._drawn:
@@ -121,8 +124,10 @@ class RobustPlans:
         local = Local(self._form.value, self._scale, rewards.variance) if self._scale.any() else None
         if isinstance(self._plan, Plan):
             self._plan.update(which, alpha, belief.total, mean, self._radius, touched, local=local)
-        else:
-            self._plan.update(which, alpha, belief.total, mean, lambda _: self._set, local=local)
+            return
+        if self._balls is not None:
+            which = plan_with_balls(self._plan, self._balls, which, alpha, belief.total, mean, local)
+        self._plan.update(which, alpha, belief.total, mean, lambda b: self._sets[b], local=local)
 
     def observe(self, visit: Visit) -> None:
         """See `Strategy`; the beliefs know all."""

@@ -11,7 +11,7 @@ from urbe.agents.choose import Noise
 from urbe.agents.learner import Learner
 from urbe.agents.robust_plans import Form, Replan
 from urbe.agents.urbe import RADIUS, URBE
-from urbe.ambiguity.operator import AmbiguitySet
+from urbe.ambiguity.operator import AmbiguitySet, check_set
 from urbe.posteriors.beliefs import BeliefKind, Stationary
 
 
@@ -34,6 +34,8 @@ class UBE:
 
     def start(self, task: Task, streams: Streams) -> Learner:
         """See `AgentKind`."""
+        if self.set is not None:
+            check_set("set", self.set)
         radius = 0.0 if self.set is None else RADIUS
         same = URBE(radius, self.scale, self.form, self.belief, self.noise, self.replan, self.per_step, set=self.set)
         return same.start(task, streams)
