@@ -8,7 +8,7 @@ from oracles.plans import random_model, random_problem
 from urbe import Chi2Ball, KLBall, L1Ball
 from urbe.agents import PSRL, UBE, URBE, Robust, Single, Streams, Task, run
 from urbe.agents.ball_plan import balls_of, plan_with_balls
-from urbe.agents.l1_plan import CALIBRATED, COUNT, DIRICHLET, Local
+from urbe.agents.l1_plan import CALIBRATED, COUNT, DIRICHLET, LocalUncertainty
 from urbe.agents.set_plan import SetPlan
 from urbe.agents.urbe import chosen_set
 from urbe.envs import FiniteEnv, Phase
@@ -53,7 +53,7 @@ def test_it_is_the_general_plan(ball, kind, form, layers):
         reward = rng.normal(size=(REPLICATES, model.n_rows))
         sets = [BALLS[ball](problem.radius) for problem in problems]
         noise = rng.random(reward.shape) if layers == 1 else None
-        local = None if FORMS[form] is None else Local(FORMS[form], rng.random(REPLICATES), noise)
+        local = None if FORMS[form] is None else LocalUncertainty(FORMS[form], rng.random(REPLICATES), noise)
         general, compiled, left = both_plans(model, sets, alpha, reward, local)
         assert len(left) == 0
         for name in EVERY:
@@ -69,7 +69,7 @@ def test_a_plan_has_the_same_bits_in_every_company(ball):
     total = np.add.reduceat(alpha, model.rows.entry_start[:-1], axis=-1)
     reward, radius = rng.normal(size=(REPLICATES, model.n_rows)), rng.random(REPLICATES)
     balls = balls_of([BALLS[ball](each) for each in radius], model)
-    local = Local(CALIBRATED, np.ones(REPLICATES))
+    local = LocalUncertainty(CALIBRATED, np.ones(REPLICATES))
     plans = []
     for companies in ([[0, 1, 2, 3]], [[3, 0], [2, 1]], [[2], [0], [3], [1]]):
         plans.append(SetPlan(model, HORIZON, REPLICATES))
@@ -88,7 +88,9 @@ def test_what_needs_care_is_left_to_the_general_plan(ball):
     alpha[1, 0, 1] = 0.0
     reward = rng.normal(size=(3, model.n_rows))
     reward[2] *= 1e-40
-    general, compiled, left = both_plans(model, [BALLS[ball](0.1)] * 3, alpha, reward, Local(CALIBRATED, np.ones(3)))
+    general, compiled, left = both_plans(
+        model, [BALLS[ball](0.1)] * 3, alpha, reward, LocalUncertainty(CALIBRATED, np.ones(3))
+    )
     assert left.tolist() == [1, 2]
     np.testing.assert_allclose(compiled.q[0], general.q[0], rtol=1e-11)
 

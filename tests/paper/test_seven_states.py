@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from urbe.agents.run import Record
+from urbe.agents.run import RunRecord
 from urbe.paper.results import Results
 from urbe.paper.seven_states import figures
 from urbe.paper.seven_states.cells import BELIEFS, CELLS, CONTENDERS, WORLDS, Row, SevenCell
@@ -65,7 +65,7 @@ def test_phase_means_add_up():
     env = environment("direct", "long adverse")
     reward = np.repeat([[1.0, 2.0, 3.0, 4.0]], 2, axis=0)
     earned = np.repeat(reward, [450, 150, 450, 150], axis=1)
-    record = Record(earned, np.ones((2, 1200), dtype=int), np.zeros((2, 1200)))
+    record = RunRecord(earned, np.ones((2, 1200), dtype=int), np.zeros((2, 1200)))
     np.testing.assert_array_equal(phase_means(record, env), reward)
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from urbe.agents.l1_plan import CALIBRATED, COUNT, DIRICHLET, Local
+from urbe.agents.l1_plan import CALIBRATED, COUNT, DIRICHLET, LocalUncertainty
 from urbe.agents.set_plan import SetPlan
 from urbe.ambiguity import chi2, kl
 from urbe.ambiguity.operator import AmbiguitySet
@@ -52,7 +52,7 @@ def plan_with_balls(
     alpha: FloatArray,
     total: FloatArray,
     reward: FloatArray,
-    local: Local | None = None,
+    local: LocalUncertainty | None = None,
 ) -> IntArray:
     """Plans again for the replicates `which`; arguments as in `SetPlan.update`.
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.agents.base import Steps, Streams, Task
-from urbe.agents.bayes_q_rules import Choice, Moments, QSampling, Update
+from urbe.agents.bayes_q_rules import ActionChoice, Moments, QSampling, Update
 from urbe.agents.choose import Chooser, Noise
 from urbe.agents.locate import Locator
 from urbe.posteriors.rewards import RewardPosterior
@@ -38,7 +38,7 @@ class BayesianQ:
     shape: ArrayLike = 2.0
     rate: ArrayLike = 1.0
     update: Update = field(default_factory=Moments)
-    choice: Choice = field(default_factory=QSampling)
+    choice: ActionChoice = field(default_factory=QSampling)
 
     def start(self, task: Task, streams: Streams) -> ReturnBeliefs:
         """See `AgentKind`."""
@@ -58,7 +58,7 @@ class ReturnBeliefs:
       belief: `(4, B, R)` mean, weight, shape and rate of each pair.
     """
 
-    def __init__(self, task: Task, streams: Streams, prior: FloatArray, update: Update, choice: Choice) -> None:
+    def __init__(self, task: Task, streams: Streams, prior: FloatArray, update: Update, choice: ActionChoice) -> None:
         self._model = task.prior.model
         self._locate = Locator(self._model)
         self._choose = Chooser(self._model, Noise.NONE, streams)

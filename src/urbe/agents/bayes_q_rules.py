@@ -35,7 +35,7 @@ class Update(Protocol):
         """The beliefs `pair` after r + gamma R'; everything `(K,)`, and gamma is 0 where the process ended."""
 
 
-class Choice(Protocol):
+class ActionChoice(Protocol):
     """A value that says which action looks best."""
 
     def __call__(self, belief: RewardPosterior, listed: BoolArray, uniform: FloatArray) -> FloatArray:
@@ -111,7 +111,7 @@ class QSampling:
     """An action is taken as often as it is believed to be the best: mu of each is drawn, the largest wins."""
 
     def __call__(self, belief: RewardPosterior, listed: BoolArray, uniform: FloatArray) -> FloatArray:  # noqa: ARG002
-        """See `Choice`."""
+        """See `ActionChoice`."""
         drawn: FloatArray = belief.mean + _scale(belief) * special.stdtrit(2.0 * belief.shape, uniform)
         return drawn
 
@@ -120,12 +120,12 @@ class QSampling:
 class ValueOfInformation:
     """The action of the largest E mu + VPI, the myopic value of perfect information.
 
-    VPI(a) is what it would be worth to be told mu_a: for the best action E (mean_2 - mu_1)_+, as it might turn out
+    VPI(a) is what it would be worth to learn mu_a: for the best action E (mean_2 - mu_1)_+, as it might turn out
     worse than the second best; for any other E (mu_a - mean_1)_+.
     """
 
     def __call__(self, belief: RewardPosterior, listed: BoolArray, uniform: FloatArray) -> FloatArray:  # noqa: ARG002
-        """See `Choice`."""
+        """See `ActionChoice`."""
         scores: FloatArray = belief.mean + value_of_information(belief, listed)
         return scores
 

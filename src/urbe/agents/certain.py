@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from urbe.agents.base import Streams, Task
 from urbe.agents.choose import Noise
-from urbe.agents.learner import Learner
+from urbe.agents.learner import ModelBasedAgent
 from urbe.agents.robust_plans import Replan
 from urbe.agents.urbe import RADIUS, URBE, SetOfRadius
 from urbe.ambiguity.operator import AmbiguitySet
@@ -29,7 +29,7 @@ class Robust:
     per_step: bool = False
     set: AmbiguitySet | SetOfRadius | None = None
 
-    def start(self, task: Task, streams: Streams) -> Learner:
+    def start(self, task: Task, streams: Streams) -> ModelBasedAgent:
         """See `AgentKind`."""
         same = URBE(
             self.radius, 0.0, belief=self.belief, noise=Noise.NONE, replan=self.replan, per_step=self.per_step,
@@ -50,6 +50,6 @@ class CertaintyEquivalent:
     replan: Replan = Replan.EPISODE
     per_step: bool = False
 
-    def start(self, task: Task, streams: Streams) -> Learner:
+    def start(self, task: Task, streams: Streams) -> ModelBasedAgent:
         """See `AgentKind`."""
         return Robust(0.0, self.belief, self.replan, self.per_step).start(task, streams)

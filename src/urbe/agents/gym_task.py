@@ -1,4 +1,4 @@
-"""What an agent is told of a Gymnasium environment beforehand."""
+"""What an agent knows of a Gymnasium environment beforehand."""
 
 from __future__ import annotations
 

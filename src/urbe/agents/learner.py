@@ -61,8 +61,8 @@ class Strategy(Protocol):
         """Goes on from what `state` gave."""
 
 
-class Learner:
-    """See the module; an `Agent`."""
+class ModelBasedAgent:
+    """An `Agent` with a belief about the model, which acts by the plans of a strategy and noise."""
 
     def __init__(
         self, task: Task, streams: Streams, belief: BeliefKind, strategy: Strategy, noise: Noise, layers: int = 1

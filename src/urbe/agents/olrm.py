@@ -33,8 +33,8 @@ from urbe.agents.base import Streams, Task
 from urbe.agents.choose import Noise
 from urbe.agents.disappointment import disappointment
 from urbe.agents.epochs import Epochs
-from urbe.agents.l1_plan import Plan
-from urbe.agents.learner import Knowledge, Learner
+from urbe.agents.l1_plan import L1Plan
+from urbe.agents.learner import Knowledge, ModelBasedAgent
 from urbe.agents.set_plan import SetPlan, centred
 from urbe.ambiguity.exact import Exact
 from urbe.ambiguity.nature import Nature
@@ -66,13 +66,13 @@ class OLRM:
     delta: float = 0.05
     sets: tuple[RectangularSet, ...] | None = None
 
-    def start(self, task: Task, streams: Streams) -> Learner:
+    def start(self, task: Task, streams: Streams) -> ModelBasedAgent:
         """See `AgentKind`."""
-        return Learner(task, streams, self.belief, MixedPlans(self, task, streams), Noise.NONE)
+        return ModelBasedAgent(task, streams, self.belief, MixedPlans(self, task, streams), Noise.NONE)
 
 
 class MixedPlans:
-    """See the module; a `Strategy`.
+    """The `Strategy` of OLRM: pairs that disappointed are planned for robustly, all others optimistically.
 
     Attributes:
       epochs: of the replicates.
@@ -96,7 +96,7 @@ class MixedPlans:
         self.epochs = Epochs(model, streams)
         self._sets = None if kind.sets is None else (Exact(), *kind.sets)
         self._levels = len(kind.radii if kind.sets is None else kind.sets)
-        self._plan: Plan | SetPlan = Plan(model, horizon, n) if self._sets is None else SetPlan(model, horizon, n)
+        self._plan: L1Plan | SetPlan = L1Plan(model, horizon, n) if self._sets is None else SetPlan(model, horizon, n)
         self._natures: dict[tuple[int, int], Nature] = {}  # of replicates and levels, since the epoch began
         if self._sets is not None:
             PerRow(self._sets, 0).operator(model)  # sets that do not fit are refused before the first episode
@@ -134,7 +134,7 @@ class MixedPlans:
             width = self._reach * np.sqrt(2.0 / epochs.visits * log)
         bonus = np.where((self.level > 0) | (self._bonus_scale == 0.0), 0.0, self._bonus_scale * width)
         frequencies = which, epochs.alpha, epochs.total, known.rewards.mean
-        if isinstance(self._plan, Plan):
+        if isinstance(self._plan, L1Plan):
             every = np.ones(self.level.shape, dtype=np.bool_)
             self._plan.update(*frequencies, self._radii[self.level], every, bonus=bonus, cap=self._cap)
         else:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from urbe.agents.base import Streams, Task
 from urbe.agents.choose import Noise
-from urbe.agents.learner import Learner
+from urbe.agents.learner import ModelBasedAgent
 from urbe.agents.robust_plans import Centre
 from urbe.agents.urbe import RADIUS, URBE
 from urbe.ambiguity.operator import AmbiguitySet, check_set
@@ -30,7 +30,7 @@ class PSRL:
     per_step: bool = False
     set: AmbiguitySet | None = None
 
-    def start(self, task: Task, streams: Streams) -> Learner:
+    def start(self, task: Task, streams: Streams) -> ModelBasedAgent:
         """See `AgentKind`."""
         if self.set is not None:
             check_set("set", self.set)

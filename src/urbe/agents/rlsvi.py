@@ -63,7 +63,7 @@ class RLSVI:
 
 
 class RandomValues:
-    """See the module; an `Agent`.
+    """An `Agent` that acts greedily on values drawn from the posterior of a regression.
 
     Attributes:
       q: `(B, H, R)` the values drawn for the current episode.

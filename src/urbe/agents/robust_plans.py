@@ -15,7 +15,7 @@ import numpy as np
 from urbe import rng
 from urbe.agents.ball_plan import balls_of, plan_with_balls
 from urbe.agents.base import Streams, Task
-from urbe.agents.l1_plan import CALIBRATED, COUNT, DIRICHLET, Local, Plan
+from urbe.agents.l1_plan import CALIBRATED, COUNT, DIRICHLET, L1Plan, LocalUncertainty
 from urbe.agents.learner import Knowledge
 from urbe.agents.set_plan import SetPlan
 from urbe.ambiguity.operator import AmbiguitySet
@@ -52,7 +52,7 @@ class Centre(Enum):
 
 
 class RobustPlans:
-    """See the module; a `Strategy`.
+    """The `Strategy` of URBE: plans against the worst case of a set around a centre.
 
     Args:
       task: what is known beforehand.
@@ -73,9 +73,9 @@ class RobustPlans:
         centre: Centre = Centre.MEAN,
     ) -> None:
         model = task.prior.mean()  # uncertain rewards are those of pairs there, whatever the model says
-        self._plan: Plan | SetPlan
+        self._plan: L1Plan | SetPlan
         if isinstance(nature, np.ndarray):
-            self._plan = Plan(model, task.horizon, len(scale))
+            self._plan = L1Plan(model, task.horizon, len(scale))
             self._radius = np.repeat(nature[:, None], model.n_rows, axis=1)
         else:
             for each in {id(each): each for each in nature}.values():
@@ -121,8 +121,8 @@ class RobustPlans:
             alpha, touched, mean = np.empty_like(alpha), self._all, rewards.draw(self._rewards, which)
             n = belief.total[which][:, :, self._plan.model.rows.entry_row]
             alpha[which] = n * self._transitions.draw(which, belief.alpha)
-        local = Local(self._form.value, self._scale, rewards.variance) if self._scale.any() else None
-        if isinstance(self._plan, Plan):
+        local = LocalUncertainty(self._form.value, self._scale, rewards.variance) if self._scale.any() else None
+        if isinstance(self._plan, L1Plan):
             self._plan.update(which, alpha, belief.total, mean, self._radius, touched, local=local)
             return
         if self._balls is not None:

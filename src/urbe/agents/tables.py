@@ -55,7 +55,7 @@ class Oracle:
         return TableAgent(task, streams, tables, self.env.phase_of)
 
 
-class Table(NamedTuple):
+class QTable(NamedTuple):
     """`(H, R)` values of a policy's rows, and the probability with which it takes each."""
 
     q: FloatArray
@@ -72,10 +72,10 @@ class TableAgent:
       table_of: the table of an episode.
     """
 
-    def __init__(self, task: Task, streams: Streams, tables: list[Table], table_of: Callable[[int], int]) -> None:
+    def __init__(self, task: Task, streams: Streams, tables: list[QTable], table_of: Callable[[int], int]) -> None:
         self._model = task.prior.model
         n = len(streams.replicates)
-        self._tables = [Table(*(np.tile(part, (n, 1, 1)) for part in table)) for table in tables]
+        self._tables = [QTable(*(np.tile(part, (n, 1, 1)) for part in table)) for table in tables]
         self._table_of = table_of
         self._choose = Chooser(self._model, Noise.NONE, streams)
         self._episode = 0
@@ -102,11 +102,11 @@ class TableAgent:
         self._choose.load(state["choose"])
 
 
-def _table(model: MDP, nature: AmbiguitySet | None, task: Task) -> Table:
+def _table(model: MDP, nature: AmbiguitySet | None, task: Task) -> QTable:
     """The optimal robust policy and its values."""
     known = task.prior.model
     if not (np.array_equal(model.row_start, known.row_start) and np.array_equal(model.action, known.action)):
         raise ValueError(f"The agent plans for {model}, but the task has other states or actions: {known}.")
     solution = solve(model, nature, BackwardInduction(task.horizon))
     share = np.array([policy.weights(model.n_rows) for policy in solution.policies])
-    return Table(solution.q[:, model.row_state, model.action], share)
+    return QTable(solution.q[:, model.row_state, model.action], share)

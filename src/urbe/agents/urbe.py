@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from urbe import checks
 from urbe.agents.base import Streams, Task
 from urbe.agents.choose import Noise
-from urbe.agents.learner import Learner
+from urbe.agents.learner import ModelBasedAgent
 from urbe.agents.robust_plans import Centre, Form, Replan, RobustPlans
 from urbe.ambiguity.operator import AmbiguitySet, check_set
 from urbe.posteriors.beliefs import BeliefKind, Stationary
@@ -69,13 +69,13 @@ class URBE:
     centre: Centre = Centre.MEAN
     set: AmbiguitySet | SetOfRadius | None = None
 
-    def start(self, task: Task, streams: Streams) -> Learner:
+    def start(self, task: Task, streams: Streams) -> ModelBasedAgent:
         """See `AgentKind`."""
         n = len(streams.replicates)
         nature = chosen_set(self.radius, self.set, n)
         scale = checks.per_replicate("scale", self.scale, n, 0.0, np.inf)
         strategy = RobustPlans(task, streams, nature, scale, self.form, self.replan, self.centre)
-        return Learner(task, streams, self.belief, strategy, self.noise, task.horizon if self.per_step else 1)
+        return ModelBasedAgent(task, streams, self.belief, strategy, self.noise, task.horizon if self.per_step else 1)
 
 
 def chosen_set(

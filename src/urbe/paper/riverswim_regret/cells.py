@@ -77,7 +77,7 @@ CONTENDERS: dict[str, Contender] = {
         ("bonus_scale",),
         _values(0.003, 0.01, 0.03, 0.1, 0.3, 1.0),
         lambda x, belief, _: OLRM(bonus_scale=x["bonus_scale"], check_scale=0.2, belief=belief),
-        told_rewards=True,
+        knows_rewards=True,
     ),
     "RLSVI": Contender(
         ("noise",),
