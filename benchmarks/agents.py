@@ -10,7 +10,7 @@ from benchmarks.measures import Line
 from benchmarks.timing import Task, best_of, task
 from urbe.agents import URBE, Form, run
 from urbe.agents import Task as Told
-from urbe.agents.l1_plan import CALIBRATED, COUNT, Local, Plan
+from urbe.agents.l1_plan import CALIBRATED, COUNT, L1Plan, LocalUncertainty
 from urbe.envs import FiniteEnv
 
 HORIZON, RADIUS, SCALE, REPLICATES = 200, 0.3, 0.1, 100
@@ -34,11 +34,11 @@ def _plans(successors: int, repeats: int) -> list[Line]:
     every, seen = np.ones((1, mdp.n_rows), dtype=bool), np.zeros((1, mdp.n_rows), dtype=bool)
     rows = rng.choice(mdp.n_rows, 25, replace=False)
     seen[0, rows] = True
-    plan, one = Plan(mdp, HORIZON, 1), np.zeros(1, dtype=int)
+    plan, one = L1Plan(mdp, HORIZON, 1), np.zeros(1, dtype=int)
 
     def update(touched: np.ndarray, form: int | None) -> None:
         total = mdp.rows.row_sums(alpha[0, 0])[None, None]
-        local = None if form is None else Local(form, np.full(1, SCALE))
+        local = None if form is None else LocalUncertainty(form, np.full(1, SCALE))
         plan.update(one, alpha, total, mdp.rows.reward[None], spread, touched, local=local)
 
     def anew() -> None:

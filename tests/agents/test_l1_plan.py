@@ -5,7 +5,7 @@ import pytest
 
 import urbe
 from oracles.plans import Problem, random_model, random_problem, slow_plan
-from urbe.agents.l1_plan import CALIBRATED, COUNT, DIRICHLET, Local, Plan
+from urbe.agents.l1_plan import CALIBRATED, COUNT, DIRICHLET, L1Plan, LocalUncertainty
 from urbe.agents.l1_rows import sort_down
 from urbe.mdp.rows import Rows
 
@@ -24,7 +24,7 @@ kinds = pytest.mark.parametrize("kind", KINDS)
 
 def fresh(problems, horizon, **options):
     """A full plan of several replicates of one model."""
-    plan = Plan(problems[0].model, horizon, len(problems))
+    plan = L1Plan(problems[0].model, horizon, len(problems))
     update(plan, problems, np.ones((len(problems), problems[0].model.n_rows), dtype=bool), **options)
     return plan
 
@@ -66,7 +66,7 @@ def test_everything_against_a_slow_recursion(kind, form, seed):
     bonus, variance = rng.random(model.n_rows), rng.random(model.n_rows)
     cap = np.array([4.0, 3.0, 2.0, 1.0]) if seed == 1 else None
     slow = slow_plan(problem, horizon, form, scale, variance, bonus, cap, optimistic=seed == 0)
-    local = Local(FORMS[form], np.array([scale]), variance[None])
+    local = LocalUncertainty(FORMS[form], np.array([scale]), variance[None])
     plan = fresh([problem], horizon, local=local, bonus=bonus[None], cap=cap, optimistic=seed == 0)
     for name in ("q", "u", "v", "w"):
         np.testing.assert_allclose(getattr(plan, name)[0], getattr(slow, name), rtol=1e-11, atol=1e-11, err_msg=name)
@@ -96,7 +96,7 @@ def test_incremental_plans_are_fresh_plans_bit_for_bit(kind, whole, layers):
     rng = np.random.default_rng([layers, whole])
     model, replicates, horizon = random_model(rng, **KINDS[kind]), 3, 6
     problems = [random_problem(rng, model, layers, whole=whole) for _ in range(replicates)]
-    local = Local(CALIBRATED, np.array([1.0, 0.5, 2.0]))
+    local = LocalUncertainty(CALIBRATED, np.array([1.0, 0.5, 2.0]))
     plan = fresh(problems, horizon, local=local)
     for _ in range(12):
         touched = rng.random((replicates, model.n_rows)) < rng.choice([0.0, 0.1, 0.5])
@@ -119,10 +119,10 @@ def test_replicates_do_not_see_each_other(kind, whole):
     rng = np.random.default_rng(11)
     model, horizon = random_model(rng, **KINDS[kind]), 5
     problems = [random_problem(rng, model, whole=whole) for _ in range(5)]
-    together = fresh(problems, horizon, local=Local(CALIBRATED, np.ones(5)))
-    backwards = fresh(problems[::-1], horizon, local=Local(CALIBRATED, np.ones(5)))
+    together = fresh(problems, horizon, local=LocalUncertainty(CALIBRATED, np.ones(5)))
+    backwards = fresh(problems[::-1], horizon, local=LocalUncertainty(CALIBRATED, np.ones(5)))
     for b, problem in enumerate(problems):
-        alone = fresh([problem], horizon, local=Local(CALIBRATED, np.ones(1)))
+        alone = fresh([problem], horizon, local=LocalUncertainty(CALIBRATED, np.ones(1)))
         for name in ("q", "u", "v", "w"):
             assert np.array_equal(getattr(together, name)[b], getattr(alone, name)[0])
             assert np.array_equal(getattr(backwards, name)[4 - b], getattr(alone, name)[0])
@@ -144,7 +144,7 @@ def test_a_single_row_and_several_replicates():
     """Where the absence of a bonus could be mistaken for one."""
     model = urbe.MDP.from_dense([[[1.0]]], [[1.0]], discount=1.0)
     problems = [Problem(model, np.ones((1, 1)), np.full(1, float(b)), np.zeros(1)) for b in range(40)]
-    plan = fresh(problems, 3, local=Local(COUNT, np.full(40, 2.0)))
+    plan = fresh(problems, 3, local=LocalUncertainty(COUNT, np.full(40, 2.0)))
     assert plan.v[:, 0, 0].tolist() == [3.0 * b for b in range(40)]
     assert (plan.u == 4.0 * np.array([3.0, 2.0, 1.0])[None, :, None]).all()
 
@@ -155,10 +155,10 @@ def test_variance_of_a_chain_by_hand():
     chain = np.roll(np.eye(3), 1, axis=1)[:, None]
     model = urbe.MDP.from_dense(chain, np.zeros((3, 1)), discount=gamma)
     problem = Problem(model, np.full((1, 3), 4.0), np.zeros(3), np.full(3, 0.5))
-    plan = fresh([problem], horizon, local=Local(COUNT, np.array([2.0])))
+    plan = fresh([problem], horizon, local=LocalUncertainty(COUNT, np.array([2.0])))
     np.testing.assert_allclose(plan.w[0, 0], sum(gamma ** (2 * i) for i in range(horizon)))
-    assert not fresh([problem], horizon, local=Local(CALIBRATED, np.array([2.0]))).w.any()
-    assert not fresh([problem], horizon, local=Local(DIRICHLET, np.array([2.0]))).w.any()
+    assert not fresh([problem], horizon, local=LocalUncertainty(CALIBRATED, np.array([2.0]))).w.any()
+    assert not fresh([problem], horizon, local=LocalUncertainty(DIRICHLET, np.array([2.0]))).w.any()
 
 
 @kinds
@@ -168,12 +168,12 @@ def test_laws(kind):
     model = random_model(rng, **KINDS[kind])
     problem = random_problem(rng, model)
     wider = problem._replace(radius=np.minimum(problem.radius + 0.2, 2.0))
-    one, two = (fresh([x], 4, local=Local(COUNT, np.ones(1))) for x in (problem, wider))
+    one, two = (fresh([x], 4, local=LocalUncertainty(COUNT, np.ones(1))) for x in (problem, wider))
     assert (two.v <= one.v + 1e-12).all()
     assert (fresh([problem], 4, optimistic=True).v >= one.v - 1e-12).all()
-    three = fresh([problem], 4, local=Local(COUNT, np.full(1, 3.0)))
+    three = fresh([problem], 4, local=LocalUncertainty(COUNT, np.full(1, 3.0)))
     np.testing.assert_allclose(three.u, 9.0 * one.u)
-    more = fresh([problem._replace(alpha=2.0 * problem.alpha)], 4, local=Local(COUNT, np.ones(1)))
+    more = fresh([problem._replace(alpha=2.0 * problem.alpha)], 4, local=LocalUncertainty(COUNT, np.ones(1)))
     assert (more.u <= one.u + 1e-12).all()
     assert np.array_equal(more.q, one.q)  # a power of two changes no mean
     assert (one.u >= 1.0 / problem.total).all()
@@ -194,7 +194,9 @@ def test_among_equals_mass_leaves_the_first_and_goes_to_the_first(listed):
     start = np.array([0.2] * 5 if listed == 5 else [0.25] * 4)
     alpha[: len(start)] = start
     radius = np.array([0.6, 0.0, 0.0, 0.0, 0.0])
-    plan = fresh([Problem(model, alpha[None], rows.reward.copy(), radius)], 2, local=Local(COUNT, np.ones(1)))
+    plan = fresh(
+        [Problem(model, alpha[None], rows.reward.copy(), radius)], 2, local=LocalUncertainty(COUNT, np.ones(1))
+    )
     w = np.array([1.0, 1.0, 0.5, 0.25, 0.125])  # at the last step: 1 / N
     moved = np.zeros(5)
     if listed == 5:  # state 0 is worth nothing too, and comes first
@@ -220,7 +222,7 @@ def test_dense_and_sparse_rows_agree_where_masses_meet_radii(seed):
     alpha = np.concatenate([rng.multinomial(8, np.full(n, 1.0 / n)) for _ in range(dense.n_rows)]).astype(float)
     radius = rng.choice([0.0, 0.25, 0.5, 1.0, 2.0], dense.n_rows)
     one, two = (
-        fresh([Problem(x, alpha[None], rows.reward, radius)], 6, local=Local(CALIBRATED, np.ones(1)))
+        fresh([Problem(x, alpha[None], rows.reward, radius)], 6, local=LocalUncertainty(CALIBRATED, np.ones(1)))
         for x in (dense, sparse)
     )
     for name in ("q", "u"):
@@ -240,10 +242,13 @@ def test_state_is_taken_up():
     rng = np.random.default_rng(2)
     model = random_model(rng)
     problems = [random_problem(rng, model) for _ in range(3)]
-    plan, nobody = fresh(problems, 4, local=Local(COUNT, np.ones(3))), np.zeros((3, model.n_rows), dtype=bool)
-    other = Plan(model, 4, 3)
+    plan, nobody = (
+        fresh(problems, 4, local=LocalUncertainty(COUNT, np.ones(3))),
+        np.zeros((3, model.n_rows), dtype=bool),
+    )
+    other = L1Plan(model, 4, 3)
     other.load(plan.state())
-    update(other, problems, nobody, local=Local(COUNT, np.ones(3)))
+    update(other, problems, nobody, local=LocalUncertainty(COUNT, np.ones(3)))
     assert same_bits(plan, other)
     saved = plan.state()
     plan.q[:] = 0.0

@@ -22,7 +22,7 @@ from urbe.agents import (
     Task,
     run,
 )
-from urbe.agents.l1_plan import CALIBRATED, COUNT, DIRICHLET, Local, Plan
+from urbe.agents.l1_plan import CALIBRATED, COUNT, DIRICHLET, L1Plan, LocalUncertainty
 from urbe.agents.set_plan import SetPlan, centred
 from urbe.envs import FiniteEnv, Phase
 from urbe.posteriors.beliefs import Visit
@@ -56,8 +56,8 @@ def test_with_l1_balls_it_is_the_compiled_plan(kind, form, layers):
     model, horizon = random_model(rng, **KINDS[kind]).with_discount(0.9), 4
     problem = random_problem(rng, model, layers)._replace(reward=rng.normal(size=model.n_rows))  # without ties
     arrays = problem.alpha[None], problem.total[None], problem.reward[None]
-    local = Local(FORMS[form], np.array([0.7]), rng.random((1, model.n_rows)))
-    fast, general = Plan(model, horizon, 1), SetPlan(model, horizon, 1)
+    local = LocalUncertainty(FORMS[form], np.array([0.7]), rng.random((1, model.n_rows)))
+    fast, general = L1Plan(model, horizon, 1), SetPlan(model, horizon, 1)
     fast.update(ONE, *arrays, problem.radius[None], np.ones((1, model.n_rows), dtype=bool), local=local)
     general.update(ONE, *arrays, lambda _: L1Ball(problem.radius), local=local)
     for name in ("q", "v"):
@@ -74,7 +74,7 @@ def test_values_and_variances_are_those_of_value_variance(name):
     model, horizon = posterior.mean(), 4
     plan = SetPlan(model, horizon, 1)
     arrays = posterior.concentration[None, None], posterior.total[None, None], model.rows.reward[None]
-    plan.update(ONE, *arrays, lambda _: SETS[name], local=Local(CALIBRATED, np.ones(1)))
+    plan.update(ONE, *arrays, lambda _: SETS[name], local=LocalUncertainty(CALIBRATED, np.ones(1)))
     expected = urbe.value_variance(posterior, SETS[name], horizon=horizon)
     for ours, theirs in (("q", "q"), ("u", "variance"), ("v", "value"), ("w", "value_variance")):
         np.testing.assert_allclose(getattr(plan, ours)[0], getattr(expected, theirs), rtol=1e-9, atol=1e-12)

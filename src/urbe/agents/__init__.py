@@ -24,8 +24,8 @@ from urbe.agents.rlsvi import RLSVI as RLSVI
 from urbe.agents.robust_plans import Centre as Centre
 from urbe.agents.robust_plans import Form as Form
 from urbe.agents.robust_plans import Replan as Replan
-from urbe.agents.run import Record as Record
 from urbe.agents.run import Run as Run
+from urbe.agents.run import RunRecord as RunRecord
 from urbe.agents.run import run as run
 from urbe.agents.single import Single as Single
 from urbe.agents.tables import Minimax as Minimax

@@ -19,7 +19,7 @@ from urbe.types import BoolArray, FloatArray, IntArray
 
 
 class Task(NamedTuple):
-    """What an agent is told beforehand.
+    """What an agent knows beforehand.
 
     Attributes:
       prior: pairs, feasible successors, rewards (known, or their prior), discount.

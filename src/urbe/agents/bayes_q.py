@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.agents.base import Steps, Streams, Task
-from urbe.agents.bayes_q_rules import Choice, Moments, QSampling, Update
+from urbe.agents.bayes_q_rules import ActionChoice, Moments, QSampling, Update
 from urbe.agents.choose import Chooser, Noise
 from urbe.agents.locate import Locator
 from urbe.posteriors.rewards import RewardPosterior
@@ -38,10 +38,9 @@ class BayesianQ:
     shape: ArrayLike = 2.0
     rate: ArrayLike = 1.0
     update: Update = field(default_factory=Moments)
-    choice: Choice = field(default_factory=QSampling)
+    choice: ActionChoice = field(default_factory=QSampling)
 
     def start(self, task: Task, streams: Streams) -> ReturnBeliefs:
-        """See `AgentKind`."""
         n = len(streams.replicates)
         mean = checks.per_replicate("mean", self.mean, n, -np.inf, np.inf)
         rest = [
@@ -52,13 +51,13 @@ class BayesianQ:
 
 
 class ReturnBeliefs:
-    """See `BayesianQ`; an `Agent`.
+    """An `Agent`.
 
     Attributes:
       belief: `(4, B, R)` mean, weight, shape and rate of each pair.
     """
 
-    def __init__(self, task: Task, streams: Streams, prior: FloatArray, update: Update, choice: Choice) -> None:
+    def __init__(self, task: Task, streams: Streams, prior: FloatArray, update: Update, choice: ActionChoice) -> None:
         self._model = task.prior.model
         self._locate = Locator(self._model)
         self._choose = Chooser(self._model, Noise.NONE, streams)
@@ -69,7 +68,6 @@ class ReturnBeliefs:
         self._score: FloatArray = np.zeros((len(streams.replicates), 1, self._model.n_rows))
 
     def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:  # noqa: ARG002
-        """See `Agent`."""
         rows, listed = self._menu(state)
         draws, who = self._uniform.need(self._most), replicate[:, None]
         uniform = draws.values[who, draws.at[who] + np.arange(self._most)]
@@ -81,7 +79,6 @@ class ReturnBeliefs:
         return actions
 
     def observe(self, steps: Steps, step: int) -> None:  # noqa: ARG002
-        """See `Agent`."""
         pair = self._locate.rows(steps)
         rows, listed = self._menu(steps.next_state)
         who, each = steps.replicate, np.arange(len(pair))
@@ -92,14 +89,12 @@ class ReturnBeliefs:
         self.belief[:, who, pair] = after.mean, after.weight, after.shape, after.rate
 
     def end_episode(self) -> None:
-        """See `Agent`; every step was learnt from when it came."""
+        """Every step was learnt from when it came."""
 
     def state(self) -> dict[str, Any]:
-        """See `Agent`."""
         return {"belief": self.belief.copy(), "choose": self._choose.state(), "uniform": self._uniform.state()}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """See `Agent`."""
         self.belief = np.array(state["belief"])
         self._choose.load(state["choose"])
         self._uniform.load(state["uniform"])

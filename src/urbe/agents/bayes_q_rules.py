@@ -35,7 +35,7 @@ class Update(Protocol):
         """The beliefs `pair` after r + gamma R'; everything `(K,)`, and gamma is 0 where the process ended."""
 
 
-class Choice(Protocol):
+class ActionChoice(Protocol):
     """A value that says which action looks best."""
 
     def __call__(self, belief: RewardPosterior, listed: BoolArray, uniform: FloatArray) -> FloatArray:
@@ -52,7 +52,6 @@ class Moments:
     def __call__(
         self, pair: RewardPosterior, reward: FloatArray, gamma: FloatArray, ahead: RewardPosterior
     ) -> RewardPosterior:
-        """See `Update`."""
         variance = (ahead.weight + 1.0) / ahead.weight * ahead.rate / (ahead.shape - 1.0)
         return pair.after(np.ones_like(reward), reward + gamma * ahead.mean, gamma**2 * variance)
 
@@ -75,7 +74,6 @@ class Mixture:
     def __call__(
         self, pair: RewardPosterior, reward: FloatArray, gamma: FloatArray, ahead: RewardPosterior
     ) -> RewardPosterior:
-        """See `Update`."""
         middle = (np.arange(self.nodes) + 0.5) / self.nodes
         scale = np.sqrt((ahead.weight + 1.0) * ahead.rate / (ahead.weight * ahead.shape))
         returns = ahead.mean[:, None] + scale[:, None] * special.stdtrit(2.0 * ahead.shape[:, None], middle)
@@ -111,7 +109,6 @@ class QSampling:
     """An action is taken as often as it is believed to be the best: mu of each is drawn, the largest wins."""
 
     def __call__(self, belief: RewardPosterior, listed: BoolArray, uniform: FloatArray) -> FloatArray:  # noqa: ARG002
-        """See `Choice`."""
         drawn: FloatArray = belief.mean + _scale(belief) * special.stdtrit(2.0 * belief.shape, uniform)
         return drawn
 
@@ -120,12 +117,11 @@ class QSampling:
 class ValueOfInformation:
     """The action of the largest E mu + VPI, the myopic value of perfect information.
 
-    VPI(a) is what it would be worth to be told mu_a: for the best action E (mean_2 - mu_1)_+, as it might turn out
+    VPI(a) is what it would be worth to learn mu_a: for the best action E (mean_2 - mu_1)_+, as it might turn out
     worse than the second best; for any other E (mu_a - mean_1)_+.
     """
 
     def __call__(self, belief: RewardPosterior, listed: BoolArray, uniform: FloatArray) -> FloatArray:  # noqa: ARG002
-        """See `Choice`."""
         scores: FloatArray = belief.mean + value_of_information(belief, listed)
         return scores
 

@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 
 from urbe.agents.base import Streams, Task
 from urbe.agents.choose import Noise
-from urbe.agents.learner import Learner
+from urbe.agents.learner import ModelBasedAgent
 from urbe.agents.robust_plans import Replan
-from urbe.agents.urbe import RADIUS, URBE
+from urbe.agents.urbe import RADIUS, URBE, SetOfRadius
 from urbe.ambiguity.operator import AmbiguitySet
 from urbe.posteriors.beliefs import BeliefKind, Stationary
 
@@ -27,10 +27,9 @@ class Robust:
     belief: BeliefKind = field(default_factory=Stationary)
     replan: Replan = Replan.EPISODE
     per_step: bool = False
-    set: AmbiguitySet | None = None
+    set: AmbiguitySet | SetOfRadius | None = None
 
-    def start(self, task: Task, streams: Streams) -> Learner:
-        """See `AgentKind`."""
+    def start(self, task: Task, streams: Streams) -> ModelBasedAgent:
         same = URBE(
             self.radius, 0.0, belief=self.belief, noise=Noise.NONE, replan=self.replan, per_step=self.per_step,
             set=self.set,
@@ -50,6 +49,5 @@ class CertaintyEquivalent:
     replan: Replan = Replan.EPISODE
     per_step: bool = False
 
-    def start(self, task: Task, streams: Streams) -> Learner:
-        """See `AgentKind`."""
+    def start(self, task: Task, streams: Streams) -> ModelBasedAgent:
         return Robust(0.0, self.belief, self.replan, self.per_step).start(task, streams)

@@ -52,5 +52,5 @@ def as_decay(rate: ArrayLike | Decay) -> Decay:
 
 @njit(cache=True, nogil=True)
 def rate_after(times, decay):
-    """See `Decay`; `decay` is one replicate's line of `for_replicates`."""
+    """`decay` is one replicate's line of `for_replicates`."""
     return max(decay[3], decay[0] * (1.0 + times / decay[2]) ** -decay[1])

@@ -34,7 +34,7 @@ COUNT, DIRICHLET, CALIBRATED = 0, 1, 2
 NOTHING = np.zeros((0, 0))
 
 
-class Local(NamedTuple):
+class LocalUncertainty(NamedTuple):
     """The local uncertainty nu of a row.
 
     Attributes:
@@ -49,7 +49,7 @@ class Local(NamedTuple):
     reward: FloatArray | None = None
 
 
-class Plan:
+class L1Plan:
     """Values and variances of B replicates, kept from one plan to the next.
 
     Args:
@@ -82,7 +82,7 @@ class Plan:
         radius: FloatArray,
         touched: BoolArray,
         *,
-        local: Local | None = None,
+        local: LocalUncertainty | None = None,
         bonus: FloatArray | None = None,
         cap: FloatArray | None = None,
         optimistic: bool = False,

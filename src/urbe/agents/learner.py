@@ -61,8 +61,8 @@ class Strategy(Protocol):
         """Goes on from what `state` gave."""
 
 
-class Learner:
-    """See the module; an `Agent`."""
+class ModelBasedAgent:
+    """An `Agent` with a belief about the model, which acts by the plans of a strategy and noise."""
 
     def __init__(
         self, task: Task, streams: Streams, belief: BeliefKind, strategy: Strategy, noise: Noise, layers: int = 1
@@ -75,7 +75,6 @@ class Learner:
         self._choose = Chooser(self._model, noise, streams)
 
     def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:
-        """See `Agent`."""
         due = self.strategy.due(self.known, replicate, step)
         if due.any():
             which = replicate[due]
@@ -87,7 +86,6 @@ class Learner:
         return self._model.action[rows]
 
     def observe(self, steps: Steps, step: int) -> None:
-        """See `Agent`."""
         row, entry = self._locate(steps)
         visit = Visit(steps.replicate, row, entry, np.full(len(row), step))
         self.known.transitions.observe(visit)
@@ -95,11 +93,9 @@ class Learner:
         self.strategy.observe(visit)
 
     def end_episode(self) -> None:
-        """See `Agent`."""
         self.known.transitions.end_episode()
 
     def state(self) -> dict[str, Any]:
-        """See `Agent`."""
         return {
             "transitions": self.known.transitions.state(),
             "rewards": self.known.rewards.state(),
@@ -108,7 +104,6 @@ class Learner:
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """See `Agent`."""
         self.known.transitions.load(state["transitions"])
         self.known.rewards.load(state["rewards"])
         self.strategy.load(state["strategy"])

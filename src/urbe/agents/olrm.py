@@ -33,8 +33,8 @@ from urbe.agents.base import Streams, Task
 from urbe.agents.choose import Noise
 from urbe.agents.disappointment import disappointment
 from urbe.agents.epochs import Epochs
-from urbe.agents.l1_plan import Plan
-from urbe.agents.learner import Knowledge, Learner
+from urbe.agents.l1_plan import L1Plan
+from urbe.agents.learner import Knowledge, ModelBasedAgent
 from urbe.agents.set_plan import SetPlan, centred
 from urbe.ambiguity.exact import Exact
 from urbe.ambiguity.nature import Nature
@@ -66,13 +66,12 @@ class OLRM:
     delta: float = 0.05
     sets: tuple[RectangularSet, ...] | None = None
 
-    def start(self, task: Task, streams: Streams) -> Learner:
-        """See `AgentKind`."""
-        return Learner(task, streams, self.belief, MixedPlans(self, task, streams), Noise.NONE)
+    def start(self, task: Task, streams: Streams) -> ModelBasedAgent:
+        return ModelBasedAgent(task, streams, self.belief, MixedPlans(self, task, streams), Noise.NONE)
 
 
 class MixedPlans:
-    """See the module; a `Strategy`.
+    """The `Strategy` of OLRM: pairs that disappointed are planned for robustly, all others optimistically.
 
     Attributes:
       epochs: of the replicates.
@@ -96,7 +95,7 @@ class MixedPlans:
         self.epochs = Epochs(model, streams)
         self._sets = None if kind.sets is None else (Exact(), *kind.sets)
         self._levels = len(kind.radii if kind.sets is None else kind.sets)
-        self._plan: Plan | SetPlan = Plan(model, horizon, n) if self._sets is None else SetPlan(model, horizon, n)
+        self._plan: L1Plan | SetPlan = L1Plan(model, horizon, n) if self._sets is None else SetPlan(model, horizon, n)
         self._natures: dict[tuple[int, int], Nature] = {}  # of replicates and levels, since the epoch began
         if self._sets is not None:
             PerRow(self._sets, 0).operator(model)  # sets that do not fit are refused before the first episode
@@ -106,25 +105,22 @@ class MixedPlans:
 
     @property
     def q(self) -> FloatArray:
-        """See `Strategy`."""
         return self._plan.q
 
     @property
     def u(self) -> FloatArray:
-        """See `Strategy`; not read, as there is no noise."""
+        """Not read, as there is no noise."""
         return self._plan.u
 
     @property
     def share(self) -> FloatArray | None:
-        """See `Strategy`; the greedy policy is never random."""
+        """The greedy policy is never random."""
         return None
 
     def due(self, known: Knowledge, replicate: IntArray, step: int) -> BoolArray:  # noqa: ARG002
-        """See `Strategy`."""
         return self.epochs.over[replicate]
 
     def plan(self, known: Knowledge, which: IntArray) -> None:
-        """See `Strategy`."""
         epochs = self.epochs
         epochs.begin(which, known.transitions)
         planned = set(which.tolist())
@@ -134,14 +130,14 @@ class MixedPlans:
             width = self._reach * np.sqrt(2.0 / epochs.visits * log)
         bonus = np.where((self.level > 0) | (self._bonus_scale == 0.0), 0.0, self._bonus_scale * width)
         frequencies = which, epochs.alpha, epochs.total, known.rewards.mean
-        if isinstance(self._plan, Plan):
+        if isinstance(self._plan, L1Plan):
             every = np.ones(self.level.shape, dtype=np.bool_)
             self._plan.update(*frequencies, self._radii[self.level], every, bonus=bonus, cap=self._cap)
         else:
             self._plan.update(*frequencies, self._nature, bonus=bonus, cap=self._cap)
 
     def observe(self, visit: Visit) -> None:
-        """See `Strategy`; the values compared with are those the action was chosen by."""
+        """The values compared with are those the action was chosen by."""
         b, row, model = visit.replicate, visit.row, self._plan.model
         self.epochs.visit(b, row)
         level = self.level[b, row]
@@ -187,12 +183,10 @@ class MixedPlans:
         return self._natures[b, level]
 
     def state(self) -> dict[str, Any]:
-        """See `Strategy`."""
         numbers = {"level": self.level.copy(), "gap": self._gap.copy(), "checks": self._checks.copy()}
         return {"epochs": self.epochs.state(), "plan": self._plan.state(), **numbers}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """See `Strategy`."""
         self.epochs.load(state["epochs"])
         self._plan.load(state["plan"])
         self._natures = {}

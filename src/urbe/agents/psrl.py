@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 from urbe.agents.base import Streams, Task
 from urbe.agents.choose import Noise
-from urbe.agents.learner import Learner
+from urbe.agents.learner import ModelBasedAgent
 from urbe.agents.robust_plans import Centre
 from urbe.agents.urbe import RADIUS, URBE
-from urbe.ambiguity.operator import AmbiguitySet
+from urbe.ambiguity.operator import AmbiguitySet, check_set
 from urbe.posteriors.beliefs import BeliefKind, Stationary
 
 
@@ -30,8 +30,9 @@ class PSRL:
     per_step: bool = False
     set: AmbiguitySet | None = None
 
-    def start(self, task: Task, streams: Streams) -> Learner:
-        """See `AgentKind`."""
+    def start(self, task: Task, streams: Streams) -> ModelBasedAgent:
+        if self.set is not None:
+            check_set("set", self.set)
         radius = 0.0 if self.set is None else RADIUS
         same = URBE(
             radius, 0.0, belief=self.belief, noise=Noise.NONE, per_step=self.per_step, centre=Centre.SAMPLE,

@@ -48,7 +48,6 @@ class QLearning:
     initial: ArrayLike = 0.0
 
     def start(self, task: Task, streams: Streams) -> QLearner:
-        """See `AgentKind`."""
         size = np.zeros(len(streams.replicates))
         return QLearner(task, streams, NONE, size, self.rate, self.exploration, self.initial)
 
@@ -71,7 +70,6 @@ class ContaminationQ:
     initial: ArrayLike = 0.0
 
     def start(self, task: Task, streams: Streams) -> QLearner:
-        """See `AgentKind`."""
         size = checks.per_replicate("fraction", self.fraction, len(streams.replicates), 0.0, 1.0)
         return QLearner(task, streams, CONTAMINATION, size, self.rate, self.exploration, self.initial)
 
@@ -111,6 +109,5 @@ class MismatchQ:
     initial: ArrayLike = 0.0
 
     def start(self, task: Task, streams: Streams) -> QLearner:
-        """See `AgentKind`."""
         size = checks.per_replicate("radius", self.radius, len(streams.replicates), 0.0, np.inf)
         return QLearner(task, streams, self.shape.value, size, self.rate, self.exploration, self.initial)

@@ -54,7 +54,6 @@ class RLSVI:
     per_step: bool = True
 
     def start(self, task: Task, streams: Streams) -> RandomValues:
-        """See `AgentKind`."""
         n = len(streams.replicates)
         noise = checks.per_replicate("noise", self.noise, n, 0.0, np.inf)
         precision = checks.per_replicate("precision", self.precision, n, 0.0, np.inf, above=True)
@@ -63,7 +62,7 @@ class RLSVI:
 
 
 class RandomValues:
-    """See the module; an `Agent`.
+    """An `Agent` that acts greedily on values drawn from the posterior of a regression.
 
     Attributes:
       q: `(B, H, R)` the values drawn for the current episode.
@@ -86,7 +85,7 @@ class RandomValues:
         self.led: FloatArray = np.zeros((b, layers, model.rows.n_entries))
 
     def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:
-        """See `Agent`; new values are drawn when an episode begins."""
+        """New values are drawn when an episode begins."""
         if step == 0:
             model, rows, draws = self._model, self._model.rows, self._normal.need(self.q[0].size)
             _draw_values(
@@ -97,7 +96,6 @@ class RandomValues:
         return actions
 
     def observe(self, steps: Steps, step: int) -> None:
-        """See `Agent`."""
         row, entry = self._locate(steps)
         layer = min(step, self.n.shape[1] - 1)
         self.n[steps.replicate, layer, row] += 1.0
@@ -105,18 +103,15 @@ class RandomValues:
         self.led[steps.replicate, layer, entry] += ~steps.terminated
 
     def end_episode(self) -> None:
-        """See `Agent`."""
         if (self._forget < 1.0).any():
             for sums in (self.n, self.reward, self.led):
                 sums *= self._forget[:, None, None]
 
     def state(self) -> dict[str, Any]:
-        """See `Agent`."""
         sums = {name: getattr(self, name).copy() for name in ("q", "n", "reward", "led")}
         return {**sums, "choose": self._choose.state(), "normal": self._normal.state()}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """See `Agent`."""
         for name in ("q", "n", "reward", "led"):
             setattr(self, name, np.array(state[name]))
         self._choose.load(state["choose"])

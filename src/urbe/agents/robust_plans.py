@@ -1,20 +1,21 @@
 """Robust plans from a posterior, with their variances: the strategy of URBE and of all its special cases.
 
-Each plan is the recursion of `urbe.agents.set_plan` around the posterior mean, or around a model drawn from it; for L1
-balls, the default, that of `urbe.agents.l1_plan`.
+Each plan is the recursion of `urbe.agents.set_plan` around the posterior mean, or around a model drawn from it. Balls
+have compiled loops over all replicates: `urbe.agents.l1_plan` for L1, the default, and `urbe.agents.ball_plan`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from urbe import rng
+from urbe.agents.ball_plan import balls_of, plan_with_balls
 from urbe.agents.base import Streams, Task
-from urbe.agents.l1_plan import CALIBRATED, COUNT, DIRICHLET, Local, Plan
+from urbe.agents.l1_plan import CALIBRATED, COUNT, DIRICHLET, L1Plan, LocalUncertainty
 from urbe.agents.learner import Knowledge
 from urbe.agents.set_plan import SetPlan
 from urbe.ambiguity.operator import AmbiguitySet
@@ -51,12 +52,12 @@ class Centre(Enum):
 
 
 class RobustPlans:
-    """See the module; a `Strategy`.
+    """The `Strategy` of URBE: plans against the worst case of a set around a centre.
 
     Args:
       task: what is known beforehand.
       streams: of the agent; drawn from only when `centre` says so.
-      nature: what nature may do; `(B,)` radii of L1 balls, or a set.
+      nature: what nature may do; `(B,)` radii of L1 balls, or a set for each replicate.
       scale: `(B,)` of the local uncertainty.
       form, replan, centre: see there.
     """
@@ -65,20 +66,22 @@ class RobustPlans:
         self,
         task: Task,
         streams: Streams,
-        nature: FloatArray | AmbiguitySet,
+        nature: FloatArray | Sequence[AmbiguitySet],
         scale: FloatArray,
         form: Form = Form.CALIBRATED,
         replan: Replan = Replan.EPISODE,
         centre: Centre = Centre.MEAN,
     ) -> None:
         model = task.prior.mean()  # uncertain rewards are those of pairs there, whatever the model says
-        self._plan: Plan | SetPlan
+        self._plan: L1Plan | SetPlan
         if isinstance(nature, np.ndarray):
-            self._plan = Plan(model, task.horizon, len(scale))
+            self._plan = L1Plan(model, task.horizon, len(scale))
             self._radius = np.repeat(nature[:, None], model.n_rows, axis=1)
         else:
-            nature.operator(model)  # a set that does not fit the model is refused before the first episode
-            self._plan, self._set = SetPlan(model, task.horizon, len(scale)), nature
+            for each in {id(each): each for each in nature}.values():
+                each.operator(model)  # a set that does not fit the model is refused before the first episode
+            self._plan, self._sets = SetPlan(model, task.horizon, len(scale)), nature
+            self._balls = balls_of(nature, model)
         self._form, self._scale, self._replan = form, scale, replan
         self._drawn = centre is Centre.SAMPLE
         if self._drawn:
@@ -89,21 +92,18 @@ class RobustPlans:
 
     @property
     def q(self) -> FloatArray:
-        """See `Strategy`."""
         return self._plan.q
 
     @property
     def u(self) -> FloatArray:
-        """See `Strategy`."""
         return self._plan.u
 
     @property
     def share(self) -> FloatArray | None:
-        """See `Strategy`."""
         return self._plan.share
 
     def due(self, known: Knowledge, replicate: IntArray, step: int) -> BoolArray:
-        """See `Strategy`; a plan whose posterior has not moved is still good, unless it is drawn."""
+        """A plan whose posterior has not moved is still good, unless it is drawn."""
         if step > 0 and self._replan is Replan.EPISODE:
             return np.zeros(len(replicate), dtype=np.bool_)
         if self._drawn:
@@ -111,31 +111,30 @@ class RobustPlans:
         return np.asarray(known.transitions.touched[replicate].any(axis=1))
 
     def plan(self, known: Knowledge, which: IntArray) -> None:
-        """See `Strategy`."""
         belief, rewards = known
         alpha, mean, touched = belief.alpha, rewards.mean, belief.touched
         if self._drawn:
             alpha, touched, mean = np.empty_like(alpha), self._all, rewards.draw(self._rewards, which)
             n = belief.total[which][:, :, self._plan.model.rows.entry_row]
             alpha[which] = n * self._transitions.draw(which, belief.alpha)
-        local = Local(self._form.value, self._scale, rewards.variance) if self._scale.any() else None
-        if isinstance(self._plan, Plan):
+        local = LocalUncertainty(self._form.value, self._scale, rewards.variance) if self._scale.any() else None
+        if isinstance(self._plan, L1Plan):
             self._plan.update(which, alpha, belief.total, mean, self._radius, touched, local=local)
-        else:
-            self._plan.update(which, alpha, belief.total, mean, lambda _: self._set, local=local)
+            return
+        if self._balls is not None:
+            which = plan_with_balls(self._plan, self._balls, which, alpha, belief.total, mean, local)
+        self._plan.update(which, alpha, belief.total, mean, lambda b: self._sets[b], local=local)
 
     def observe(self, visit: Visit) -> None:
-        """See `Strategy`; the beliefs know all."""
+        """The beliefs know all."""
 
     def state(self) -> dict[str, Any]:
-        """See `Strategy`."""
         if not self._drawn:
             return {"plan": self._plan.state()}
         drawn = {"transitions": self._transitions.state(), "rewards": rng.positions(self._rewards)}
         return {"plan": self._plan.state(), **drawn}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """See `Strategy`."""
         self._plan.load(state["plan"])
         if self._drawn:
             self._transitions.load(state["transitions"])

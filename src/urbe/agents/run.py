@@ -20,7 +20,7 @@ from urbe.types import FloatArray, IntArray
 Progress = Callable[[int, int], None]
 
 
-class Record(NamedTuple):
+class RunRecord(NamedTuple):
     """What happened.
 
     Attributes:
@@ -44,13 +44,13 @@ def run(
     replicates: int | IntArray = 1,
     gaps: FloatArray | None = None,
     progress: Progress | None = None,
-) -> Record:
+) -> RunRecord:
     """Runs replicates of an agent for a number of episodes.
 
     Args:
       agent: what learns.
       env: what it acts in.
-      task: what it is told beforehand.
+      task: what it knows beforehand.
       episodes: how many.
       seed: of everything random; replicate k does the same whatever the number of replicates.
       replicates: how many independent learners, each in a world of its own; or their numbers, `(B,)`.
@@ -58,7 +58,7 @@ def run(
       progress: called as `progress(done, episodes)`.
 
     Returns:
-      a `Record`.
+      a `RunRecord`.
     """
     given = np.arange(checks.whole_number("replicates", replicates, 1)) if np.ndim(replicates) == 0 else replicates
     numbers = checks.int_array("replicates", given, 0, meaning="number of a replicate")
@@ -101,7 +101,7 @@ class Run:
         checks.whole_number("seed", seed, 0)
         self.at = 0
         shape = (len(replicates), episodes)
-        self.record = Record(np.zeros(shape), np.zeros(shape, dtype=int), np.zeros(shape))
+        self.record = RunRecord(np.zeros(shape), np.zeros(shape, dtype=int), np.zeros(shape))
         self.agent = agent.start(task, Streams(seed, replicates))
         self._env = env.start(streams(seed, "environment", replicates))
         self._horizon = task.horizon
@@ -157,6 +157,6 @@ class Run:
     def load(self, state: Mapping[str, Any]) -> None:
         """Goes on from what `state` gave, bit for bit."""
         self.at = int(state["at"])
-        self.record = Record(*(np.array(state[name]) for name in Record._fields))
+        self.record = RunRecord(*(np.array(state[name]) for name in RunRecord._fields))
         self.agent.load(state["agent"])
         self._env.load(state["env"])

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from urbe.agents.l1_plan import CALIBRATED, COUNT, DIRICHLET, Local
+from urbe.agents.l1_plan import CALIBRATED, COUNT, DIRICHLET, LocalUncertainty
 from urbe.ambiguity.operator import AmbiguitySet, Moments, greedy
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
@@ -53,11 +53,11 @@ class SetPlan:
         reward: FloatArray,
         set_of: Callable[[int], AmbiguitySet],
         *,
-        local: Local | None = None,
+        local: LocalUncertainty | None = None,
         bonus: FloatArray | None = None,
         cap: FloatArray | None = None,
     ) -> None:
-        """Plans again for the replicates `which`; arguments as in `urbe.agents.l1_plan.Plan.update`.
+        """Plans again for the replicates `which`; arguments as in `urbe.agents.l1_plan.L1Plan.update`.
 
         Args:
           which: `(K,)` replicates.
@@ -107,7 +107,9 @@ def centred(model: MDP, alpha: FloatArray, total: FloatArray, reward: FloatArray
     return model.with_rows(Rows(rows.n_states, rows.entry_start, rows.successor, probability, pays))
 
 
-def _nu(local: Local, b: int, found: Moments, alpha: FloatArray, total: FloatArray, centre: MDP) -> FloatArray:
+def _nu(
+    local: LocalUncertainty, b: int, found: Moments, alpha: FloatArray, total: FloatArray, centre: MDP
+) -> FloatArray:
     """`(R,)` the local uncertainty of one step."""
     if local.form == COUNT:
         nu = 1.0 / total

@@ -16,7 +16,7 @@ class Single:
 
     Args:
       kind: the agent's parameters.
-      task: what it is told beforehand.
+      task: what it knows beforehand.
       seed: of its random numbers.
 
     Attributes:

@@ -35,7 +35,6 @@ class Minimax:
     nature: AmbiguitySet | None
 
     def start(self, task: Task, streams: Streams) -> TableAgent:
-        """See `AgentKind`."""
         return TableAgent(task, streams, [_table(self.model, self.nature, task)], lambda _: 0)
 
 
@@ -50,12 +49,11 @@ class Oracle:
     env: FiniteEnv
 
     def start(self, task: Task, streams: Streams) -> TableAgent:
-        """See `AgentKind`."""
         tables = [_table(phase.model, None, task) for phase in self.env.phases]
         return TableAgent(task, streams, tables, self.env.phase_of)
 
 
-class Table(NamedTuple):
+class QTable(NamedTuple):
     """`(H, R)` values of a policy's rows, and the probability with which it takes each."""
 
     q: FloatArray
@@ -72,41 +70,37 @@ class TableAgent:
       table_of: the table of an episode.
     """
 
-    def __init__(self, task: Task, streams: Streams, tables: list[Table], table_of: Callable[[int], int]) -> None:
+    def __init__(self, task: Task, streams: Streams, tables: list[QTable], table_of: Callable[[int], int]) -> None:
         self._model = task.prior.model
         n = len(streams.replicates)
-        self._tables = [Table(*(np.tile(part, (n, 1, 1)) for part in table)) for table in tables]
+        self._tables = [QTable(*(np.tile(part, (n, 1, 1)) for part in table)) for table in tables]
         self._table_of = table_of
         self._choose = Chooser(self._model, Noise.NONE, streams)
         self._episode = 0
 
     def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:
-        """See `Agent`."""
         q, share = self._tables[self._table_of(self._episode)]
         return self._model.action[self._choose(replicate, state, q, q, step, share)]
 
     def observe(self, steps: Steps, step: int) -> None:
-        """See `Agent`; there is nothing to learn."""
+        """There is nothing to learn."""
 
     def end_episode(self) -> None:
-        """See `Agent`."""
         self._episode += 1
 
     def state(self) -> dict[str, Any]:
-        """See `Agent`."""
         return {"episode": self._episode, "choose": self._choose.state()}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """See `Agent`."""
         self._episode = int(state["episode"])
         self._choose.load(state["choose"])
 
 
-def _table(model: MDP, nature: AmbiguitySet | None, task: Task) -> Table:
+def _table(model: MDP, nature: AmbiguitySet | None, task: Task) -> QTable:
     """The optimal robust policy and its values."""
     known = task.prior.model
     if not (np.array_equal(model.row_start, known.row_start) and np.array_equal(model.action, known.action)):
         raise ValueError(f"The agent plans for {model}, but the task has other states or actions: {known}.")
     solution = solve(model, nature, BackwardInduction(task.horizon))
     share = np.array([policy.weights(model.n_rows) for policy in solution.policies])
-    return Table(solution.q[:, model.row_state, model.action], share)
+    return QTable(solution.q[:, model.row_state, model.action], share)

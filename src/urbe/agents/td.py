@@ -76,7 +76,7 @@ class QLearner:
         self.tried: FloatArray = np.zeros((n, model.n_rows))
 
     def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:  # noqa: ARG002
-        """See `Agent`; the values serve all steps."""
+        """The values serve all steps."""
         rows = self._choose(replicate, state, self.q, self.q, 0)
         draws = self._uniform.need(2)
         start, decay = self._model.row_start, self._exploration
@@ -85,7 +85,6 @@ class QLearner:
         return actions
 
     def observe(self, steps: Steps, step: int) -> None:  # noqa: ARG002
-        """See `Agent`."""
         model, row = self._model, self._locate.rows(steps)
         _learn(
             steps.replicate, steps.state, row, steps.reward, steps.next_state, steps.terminated, model.row_start,
@@ -93,15 +92,13 @@ class QLearner:
         )  # fmt: skip
 
     def end_episode(self) -> None:
-        """See `Agent`; every step was learnt from when it came."""
+        """Every step was learnt from when it came."""
 
     def state(self) -> dict[str, Any]:
-        """See `Agent`."""
         arrays = {"q": self.q.copy(), "v": self.v.copy(), "tried": self.tried.copy()}
         return {**arrays, "choose": self._choose.state(), "exploration": self._uniform.state()}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """See `Agent`."""
         self.q, self.v, self.tried = (np.array(state[name]) for name in ("q", "v", "tried"))
         self._choose.load(state["choose"])
         self._uniform.load(state["exploration"])

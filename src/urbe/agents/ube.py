@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike
 
 from urbe.agents.base import Streams, Task
 from urbe.agents.choose import Noise
-from urbe.agents.learner import Learner
+from urbe.agents.learner import ModelBasedAgent
 from urbe.agents.robust_plans import Form, Replan
 from urbe.agents.urbe import RADIUS, URBE
-from urbe.ambiguity.operator import AmbiguitySet
+from urbe.ambiguity.operator import AmbiguitySet, check_set
 from urbe.posteriors.beliefs import BeliefKind, Stationary
 
 
@@ -32,8 +32,9 @@ class UBE:
     per_step: bool = False
     set: AmbiguitySet | None = None
 
-    def start(self, task: Task, streams: Streams) -> Learner:
-        """See `AgentKind`."""
+    def start(self, task: Task, streams: Streams) -> ModelBasedAgent:
+        if self.set is not None:
+            check_set("set", self.set)
         radius = 0.0 if self.set is None else RADIUS
         same = URBE(radius, self.scale, self.form, self.belief, self.noise, self.replan, self.per_step, set=self.set)
         return same.start(task, streams)

@@ -29,8 +29,8 @@ from urbe.agents.base import Streams, Task
 from urbe.agents.choose import Noise
 from urbe.agents.epochs import Epochs
 from urbe.agents.extended import best_gain, extended_value_iteration
-from urbe.agents.l1_plan import Plan
-from urbe.agents.learner import Knowledge, Learner
+from urbe.agents.l1_plan import L1Plan
+from urbe.agents.learner import Knowledge, ModelBasedAgent
 from urbe.agents.set_plan import SetPlan, centred
 from urbe.ambiguity.operator import check_set
 from urbe.ambiguity.optimistic import Optimistic
@@ -47,7 +47,7 @@ class Criterion(Enum):
     EPISODE = "episode"
 
 
-class Visits(NamedTuple):
+class PairVisits(NamedTuple):
     """What the size of a confidence set may depend on.
 
     Attributes:
@@ -74,8 +74,8 @@ class UCRL2:
       criterion: what is maximised.
       delta: failure probability, in (0, 1).
       span: largest minus least reward; not read where rewards are known.
-      set: in the place of the L1 balls, what is plausible around the frequencies: a function of `Visits`, or one set
-        for all times. `scale` is then that of rewards alone.
+      set: in the place of the L1 balls, what is plausible around the frequencies: a function of `PairVisits`, or one
+        set for all times. `scale` is then that of rewards alone.
     """
 
     scale: ArrayLike = 1.0
@@ -83,15 +83,14 @@ class UCRL2:
     criterion: Criterion = Criterion.AVERAGE
     delta: float = 0.05
     span: float = 1.0
-    set: RectangularSet | Callable[[Visits], RectangularSet] | None = None
+    set: RectangularSet | Callable[[PairVisits], RectangularSet] | None = None
 
-    def start(self, task: Task, streams: Streams) -> Learner:
-        """See `AgentKind`."""
-        return Learner(task, streams, self.belief, OptimisticPlans(self, task, streams), Noise.NONE)
+    def start(self, task: Task, streams: Streams) -> ModelBasedAgent:
+        return ModelBasedAgent(task, streams, self.belief, OptimisticPlans(self, task, streams), Noise.NONE)
 
 
 class OptimisticPlans:
-    """See the module; a `Strategy`.
+    """The `Strategy` of UCRL2: at the beginning of an epoch, the best policy of the best plausible model.
 
     Attributes:
       epochs: of the replicates.
@@ -111,7 +110,7 @@ class OptimisticPlans:
             )
         self.epochs = Epochs(self._model, streams)
         self._set = _as_function(kind.set, self._model, self._delta)
-        plan = Plan if self._set is None else SetPlan
+        plan = L1Plan if self._set is None else SetPlan
         self._plan = None if average else plan(self._model, task.horizon, n)
         self._q = np.zeros((n, 1, self._model.n_rows))
         self._values = np.zeros((n, self._model.n_states))
@@ -120,25 +119,22 @@ class OptimisticPlans:
 
     @property
     def q(self) -> FloatArray:
-        """See `Strategy`."""
         return self._q if self._plan is None else self._plan.q
 
     @property
     def u(self) -> FloatArray:
-        """See `Strategy`; not read, as there is no noise."""
+        """Not read, as there is no noise."""
         return self.q
 
     @property
     def share(self) -> FloatArray | None:
-        """See `Strategy`; the greedy policy is never random."""
+        """The greedy policy is never random."""
         return None
 
     def due(self, known: Knowledge, replicate: IntArray, step: int) -> BoolArray:  # noqa: ARG002
-        """See `Strategy`."""
         return self.epochs.over[replicate]
 
     def plan(self, known: Knowledge, which: IntArray) -> None:
-        """See `Strategy`."""
         epochs, model, time = self.epochs, self._model, self._time[:, None]
         epochs.begin(which, known.transitions)
         n, pairs = np.maximum(epochs.visits, 1.0), model.n_states * model.n_actions
@@ -154,17 +150,19 @@ class OptimisticPlans:
                 model, which, epochs.alpha, epochs.total, reward, radius, 1.0 / np.sqrt(self._time), self._values,
                 self._q[:, 0], self.gain,
             )  # fmt: skip
-        elif isinstance(self._plan, Plan):
+        elif isinstance(self._plan, L1Plan):
             every = np.ones(radius.shape, dtype=np.bool_)
             self._plan.update(which, epochs.alpha, epochs.total, reward, radius, every, optimistic=True)
 
-    def _plan_over_sets(self, which: IntArray, reward: FloatArray, set_of: Callable[[Visits], RectangularSet]) -> None:
+    def _plan_over_sets(
+        self, which: IntArray, reward: FloatArray, set_of: Callable[[PairVisits], RectangularSet]
+    ) -> None:
         """The best policy of the best model of each replicate's set."""
         epochs, model = self.epochs, self._model
 
         def optimistic(b: int) -> Optimistic:
             pairs = model.n_states, model.n_actions
-            return Optimistic(set_of(Visits(epochs.visits[b], float(self._time[b]), *pairs, self._delta)))
+            return Optimistic(set_of(PairVisits(epochs.visits[b], float(self._time[b]), *pairs, self._delta)))
 
         if isinstance(self._plan, SetPlan):
             self._plan.update(which, epochs.alpha, epochs.total, reward, optimistic)
@@ -176,18 +174,15 @@ class OptimisticPlans:
             )
 
     def observe(self, visit: Visit) -> None:
-        """See `Strategy`."""
         self._time[visit.replicate] += 1.0
         self.epochs.visit(visit.replicate, visit.row)
 
     def state(self) -> dict[str, Any]:
-        """See `Strategy`."""
         plan = {"q": self._q.copy()} if self._plan is None else self._plan.state()
         numbers = {"values": self._values.copy(), "gain": self.gain.copy(), "time": self._time.copy()}
         return {"epochs": self.epochs.state(), "plan": plan, **numbers}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """See `Strategy`."""
         self.epochs.load(state["epochs"])
         if self._plan is None:
             self._q[:] = state["plan"]["q"]
@@ -197,13 +192,13 @@ class OptimisticPlans:
         self._time = np.array(state["time"])
 
 
-def _as_function(given: Any, model: MDP, delta: float) -> Callable[[Visits], RectangularSet] | None:
+def _as_function(given: Any, model: MDP, delta: float) -> Callable[[PairVisits], RectangularSet] | None:
     """From visits to a set; a set that is given is always the same one."""
     if given is None:
         return None
     if not callable(given):
         check_set("set", given)
-    made: Callable[[Visits], RectangularSet] = given if callable(given) else lambda _: given
-    first = Visits(np.zeros(model.n_rows), 1.0, model.n_states, model.n_actions, delta)
+    made: Callable[[PairVisits], RectangularSet] = given if callable(given) else lambda _: given
+    first = PairVisits(np.zeros(model.n_rows), 1.0, model.n_states, model.n_actions, delta)
     Optimistic(made(first)).operator(model)  # refused before the first episode rather than in it
     return made

@@ -1,7 +1,8 @@
 """The uncertainty robust Bellman equation as an agent: robust plans, and noise of the posterior's size.
 
 Before each episode the robust Q of an ambiguity set around the posterior mean and its variance u are planned
-(`urbe.agents.set_plan`; L1 balls, the paper's, by `urbe.agents.l1_plan`). Each step takes
+(`urbe.agents.set_plan`; L1 balls, the paper's, by `urbe.agents.l1_plan`, KL and chi-square balls by
+`urbe.agents.ball_plan`). Each step takes
 argmax_a Q_h(s, a) + zeta sqrt(u_h(s, a)) with zeta ~ Normal(0, 1) [Derman2019] Algorithm 1.
 
 Departure: the listing plans before each step and the text before each episode; the text is the default. The listing's
@@ -10,7 +11,9 @@ Departure: the listing plans before each step and the text before each episode; 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,14 +21,17 @@ from numpy.typing import ArrayLike
 from urbe import checks
 from urbe.agents.base import Streams, Task
 from urbe.agents.choose import Noise
-from urbe.agents.learner import Learner
+from urbe.agents.learner import ModelBasedAgent
 from urbe.agents.robust_plans import Centre, Form, Replan, RobustPlans
 from urbe.ambiguity.operator import AmbiguitySet, check_set
 from urbe.posteriors.beliefs import BeliefKind, Stationary
 from urbe.types import FloatArray
 
 RADIUS = 0.3
-"""Of L1 balls, unless told otherwise."""
+"""The default."""
+
+SetOfRadius = Callable[[float], AmbiguitySet]
+"""From a radius to a set, such as `KLBall`."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,7 @@ class URBE:
     """The agent's parameters; numbers may be given one per replicate.
 
     Args:
-      radius: psi of every L1 ball, in [0, 2]; not read when `set` is given.
+      radius: psi of every ball: at most 2 for L1 balls; not read when `set` is one set.
       scale: beta of the paper, or the number of posterior standard deviations (`Form.CALIBRATED`).
       form: local uncertainty.
       belief: how the posterior follows the data.
@@ -41,7 +47,8 @@ class URBE:
       replan: when plans are made.
       per_step: whether every step of an episode has transition counts of its own.
       centre: what sets are put around.
-      set: what nature may do around the centre, such as `KLBall(0.05)`, in the place of L1 balls.
+      set: what nature may do around the centre, in the place of L1 balls: a set such as `KLBall(0.05)`, or a function
+        from `radius` to one, such as `KLBall`.
 
     >>> import urbe
     >>> from urbe.agents import Task, run
@@ -60,22 +67,32 @@ class URBE:
     replan: Replan = Replan.EPISODE
     per_step: bool = False
     centre: Centre = Centre.MEAN
-    set: AmbiguitySet | None = None
+    set: AmbiguitySet | SetOfRadius | None = None
 
-    def start(self, task: Task, streams: Streams) -> Learner:
-        """See `AgentKind`."""
+    def start(self, task: Task, streams: Streams) -> ModelBasedAgent:
         n = len(streams.replicates)
         nature = chosen_set(self.radius, self.set, n)
         scale = checks.per_replicate("scale", self.scale, n, 0.0, np.inf)
         strategy = RobustPlans(task, streams, nature, scale, self.form, self.replan, self.centre)
-        return Learner(task, streams, self.belief, strategy, self.noise, task.horizon if self.per_step else 1)
+        return ModelBasedAgent(task, streams, self.belief, strategy, self.noise, task.horizon if self.per_step else 1)
 
 
-def chosen_set(radius: ArrayLike, set_: AmbiguitySet | None, replicates: int) -> FloatArray | AmbiguitySet:
-    """`(B,)` radii of L1 balls, or the set that was given instead."""
+def chosen_set(
+    radius: ArrayLike, set_: AmbiguitySet | SetOfRadius | None, replicates: int
+) -> FloatArray | list[AmbiguitySet]:
+    """`(B,)` radii of L1 balls, or the set of each replicate."""
     if set_ is None:
         return checks.per_replicate("radius", radius, replicates, 0.0, 2.0)
+    if isinstance(set_, type) or (callable(set_) and not hasattr(set_, "operator")):
+        radii = checks.per_replicate("radius", radius, replicates, 0.0, np.inf)
+        made = {each: set_(each) for each in radii.tolist()}
+        for each, ball in made.items():
+            check_set(f"set({each:g})", ball)
+        return [made[each] for each in radii.tolist()]
     check_set("set", set_)
     if np.ndim(radius) or radius != RADIUS:
-        raise ValueError(f"radius is {radius!r} and set is {checks.shown(set_)}: give one; radius is for L1 balls.")
-    return set_
+        raise ValueError(
+            f"radius is {radius!r} and set is {checks.shown(set_)}: give one, or a set for every radius, such as "
+            "the class itself (set=KLBall)."
+        )
+    return [cast("AmbiguitySet", set_)] * replicates

@@ -25,6 +25,7 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,14 +51,20 @@ Without options of its own a function takes over those of its caller.
 """
 
 
-def when_called(make: Callable[..., Callable[..., Any]]) -> Callable[..., Callable[..., Any]]:
+@dataclass(frozen=True)
+class WhenCalled:
+    """A compiled loop that is made when it is first called; `compiled` makes it, for other compiled code to call."""
+
+    compiled: Callable[[], Callable[..., Any]]
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Calls the loop."""
+        return self.compiled()(*arguments)
+
+
+def when_called(make: Callable[..., Callable[..., Any]]) -> Callable[..., WhenCalled]:
     """Puts off making a compiled loop until it is first called: importing a set then costs nothing."""
-
-    def put_off(*functions: RowFunction) -> Callable[..., Any]:
-        made = cache(lambda: make(*functions))
-        return lambda *arguments: made()(*arguments)
-
-    return put_off
+    return lambda *functions: WhenCalled(cache(lambda: make(*functions)))
 
 
 class RowProblem(NamedTuple):

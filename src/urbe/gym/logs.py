@@ -31,7 +31,7 @@ def record(
     """Plays some episodes and logs every transition.
 
     States are numbered as in `MDP.from_gymnasium`: an episode that terminates in a state which is elsewhere passed
-    through (Taxi) ends in one extra state, the last. Whether there is one is told by the environment's table `P`, or,
+    through (Taxi) ends in one extra state, the last. The environment's table `P` says whether there is one, or,
     without a table, by what the log shows. An episode that is truncated just stops: its last transition is not marked
     `terminated`.
 

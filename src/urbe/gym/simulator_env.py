@@ -106,10 +106,10 @@ class SimulatorEnv(gymnasium.Env[np.ndarray, np.integer[Any]]):
         if not self.action_space.contains(action):
             raise ValueError(f"action is {action!r}, expected one of {self.simulator.n_actions} from 0.")
         self._count += 1
-        arrived, told = _step(
+        arrived, packed = _step(
             self.simulator, self._words, np.uint32(self._count), self._state, np.int32(action), self._params
         )
-        numbers = np.array(told)
+        numbers = np.array(packed)
         reward, terminated, sound = numbers[-3:].tolist()
         if not (sound and np.isfinite(numbers).all()):
             self._fail(numbers, int(action))
@@ -228,8 +228,8 @@ def _step(
     chances = simulator.outcomes(state, action, params).probability  # the compiler computes them once
     sound = jnp.all(chances >= 0.0) & (jnp.abs(jnp.sum(chances) - 1.0) <= ROUNDING)
     arrival = base.step(simulator, _key(words, count), state, action, params)
-    told = jnp.stack([arrival.reward, arrival.terminated.astype(jnp.float32), sound.astype(jnp.float32)])
-    return arrival.state, jnp.concatenate([simulator.observe(arrival.state), told])
+    packed = jnp.stack([arrival.reward, arrival.terminated.astype(jnp.float32), sound.astype(jnp.float32)])
+    return arrival.state, jnp.concatenate([simulator.observe(arrival.state), packed])
 
 
 def _cpu() -> jax.Device:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from urbe.agents.base import AgentKind, Task
-from urbe.agents.run import Record, run
+from urbe.agents.run import RunRecord, run
 from urbe.envs.finite import FiniteEnv
 from urbe.posteriors.beliefs import BeliefKind
 from urbe.types import FloatArray, IntArray
@@ -21,7 +21,7 @@ Setting = tuple[float, ...]
 
 Maker = Callable[[dict[str, FloatArray], BeliefKind, FiniteEnv], AgentKind]
 
-Score = Callable[[Record], FloatArray]
+Score = Callable[[RunRecord], FloatArray]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Contender:
       settings: values of the parameters, setting by setting; at least one, empty where there is nothing to choose.
       make: from values, `(B,)` each, a belief and the world to an agent.
       learns: whether it holds a belief about the dynamics.
-      told_rewards: whether it must know the rewards beforehand.
+      knows_rewards: whether it must know the rewards beforehand.
       discount: what the agent's values discount by; below 1 for those that do not know when an episode is cut off.
     """
 
@@ -41,16 +41,16 @@ class Contender:
     settings: tuple[Setting, ...]
     make: Maker
     learns: bool = True
-    told_rewards: bool = False
+    knows_rewards: bool = False
     discount: float = 1.0
 
-    def told(self, setting: Setting) -> str:
+    def text_of(self, setting: Setting) -> str:
         """`radius 0.2, scale 0.5`."""
         return ", ".join(f"{name} {value:g}" for name, value in zip(self.parameters, setting, strict=True))
 
 
 class World(NamedTuple):
-    """Where a contest takes place.
+    """Where agents are compared.
 
     Attributes:
       env, task: the environment and what agents know of it.
@@ -81,7 +81,7 @@ class Outcome(NamedTuple):
     tuning: tuple[float, ...]
     setting: Setting
     seeds: IntArray
-    record: Record
+    record: RunRecord
 
 
 def compete(contender: Contender, world: World, score: Score, tuning_seeds: int, reported_seeds: int) -> Outcome:
@@ -109,7 +109,7 @@ def _tune(contender: Contender, world: World, score: Score, seeds: int) -> tuple
     return tuple(means.tolist()), int(left[0])
 
 
-def _run(contender: Contender, world: World, settings: Sequence[Setting], seeds: IntArray) -> Record:
+def _run(contender: Contender, world: World, settings: Sequence[Setting], seeds: IntArray) -> RunRecord:
     columns = np.array(settings, dtype=np.float64).reshape(len(settings), len(contender.parameters)).T
     values = dict(zip(contender.parameters, columns, strict=True))
     agent = contender.make(values, world.belief, world.env)

@@ -114,7 +114,7 @@ class Window:
 
 
 class Counts:
-    """See `Stationary` and `Forgetting`. What was seen is kept apart from the prior, so that it goes without trace."""
+    """Concentrations of `Stationary` and `Forgetting`. What was seen is kept apart from the prior, so that it goes without trace."""
 
     def __init__(self, prior: Posterior, replicates: int, layers: int, factor: FloatArray) -> None:
         self.prior = prior

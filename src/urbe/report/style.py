@@ -67,6 +67,8 @@ METHODS = {
     "oracle": Look(INK, DOTTED, "D"),
     "calibrated URBE": Look(VIOLET, SOLID, "^"),
     "URBE": Look(VIOLET, DASHED, "^"),
+    "URBE (KL)": Look(INK, SOLID, "o"),
+    "URBE (chi-square)": Look(ROBUST, DASHED, "D"),
     "calibrated UBE": Look(GREEN, SOLID, "v"),
     "UBE": Look(GREEN, DASHED, "v"),
     "certainty equivalent": Look(INK, DASHED, "8"),

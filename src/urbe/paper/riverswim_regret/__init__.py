@@ -3,7 +3,7 @@
     regret(t) = sum over the first t episodes of sum_h [V*_h(s_h) - Q*_h(s_h, a_h)]
 
 which has the same expectation as what the best policy earns more, without the noise of the rewards. The world does not
-change. Agents know neither which states may follow nor the rewards: told what is feasible, they would need no
+change. Agents know neither which states may follow nor the rewards: knowing what is feasible, they would need no
 exploration, since swimming right looks good to whoever expects the unknown to be even. Settings are chosen on tuning
 seeds by their regret and reported on fresh ones.
 """

@@ -1,4 +1,7 @@
-"""The cells of the RiverSwim comparison: to add an agent to the chart, add a line to `CONTENDERS`."""
+"""The cells of the RiverSwim comparison: to add an agent to the chart, add a line to `CONTENDERS`.
+
+URBE with KL or chi-square balls differs from URBE in its balls alone; radii correspond as in the seven states.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,10 @@ from urbe.agents import (
     QLearning,
     Robust,
 )
+from urbe.ambiguity.chi2 import Chi2Ball
+from urbe.ambiguity.kl import KLBall
 from urbe.paper.chapter import Scale, everywhere
-from urbe.paper.choice import Choice, check_agents, load_own, own_modules, with_settings
+from urbe.paper.choice import Choice, check_agents, file_name, load_own, own_modules, with_settings
 from urbe.paper.tuning import Contender
 
 
@@ -41,6 +46,16 @@ CONTENDERS: dict[str, Contender] = {
         ("radius", "scale"),
         tuple(product((0.02, 0.1), (0.1, 0.3, 1.0))),
         lambda x, belief, _: URBE(x["radius"], x["scale"], Form.COUNT, belief),
+    ),
+    "URBE (KL)": Contender(
+        ("radius", "scale"),
+        tuple(product((0.0002, 0.005), (0.1, 0.3, 1.0))),
+        lambda x, belief, _: URBE(x["radius"], x["scale"], Form.COUNT, belief, set=KLBall),
+    ),
+    "URBE (chi-square)": Contender(
+        ("radius", "scale"),
+        tuple(product((0.0004, 0.01), (0.1, 0.3, 1.0))),
+        lambda x, belief, _: URBE(x["radius"], x["scale"], Form.COUNT, belief, set=Chi2Ball),
     ),
     "calibrated UBE": Contender(
         ("scale",),
@@ -62,7 +77,7 @@ CONTENDERS: dict[str, Contender] = {
         ("bonus_scale",),
         _values(0.003, 0.01, 0.03, 0.1, 0.3, 1.0),
         lambda x, belief, _: OLRM(bonus_scale=x["bonus_scale"], check_scale=0.2, belief=belief),
-        told_rewards=True,
+        knows_rewards=True,
     ),
     "RLSVI": Contender(
         ("noise",),
@@ -123,17 +138,15 @@ class RegretCell:
 
     @property
     def name(self) -> str:
-        """See `Cell`."""
-        return self.agent.replace(" ", "_").replace(":", "-")
+        return file_name(self.agent.replace(" ", "_"))
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """See `Job.also`."""
         return own_modules(self.agent)
 
     @property
     def cost(self) -> float:
-        """See `urbe.paper.chapter`: seconds, about."""
+        """An estimate, in seconds."""
         return 3.0
 
 

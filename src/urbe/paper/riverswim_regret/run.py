@@ -25,22 +25,22 @@ POINTS = 60
 def run(cell: RegretCell, _: Path) -> list[Row]:
     """Chooses a setting on the tuning seeds, then reports the regret of fresh ones."""
     model, contender = riverswim(6, discount=1.0), contender_of(cell.agent)
-    task = Task(ignorance(model.with_discount(contender.discount), contender.told_rewards), HORIZON)
+    task = Task(ignorance(model.with_discount(contender.discount), contender.knows_rewards), HORIZON)
     gaps = optimality_gaps(model, HORIZON)
     world = World(FiniteEnv.of(model), task, Stationary(), cell.episodes, cell.seed, gaps)
     outcome = compete(contender, world, lambda r: -r.regret.sum(axis=1), cell.tuning_seeds, cell.reported_seeds)
     regret = np.cumsum(outcome.record.regret, axis=1)
-    told = contender.told(outcome.setting)
+    setting = contender.text_of(outcome.setting)
     at = np.unique(np.linspace(1, cell.episodes, min(POINTS, cell.episodes)).astype(int)).tolist()
     return [
-        Row(cell.agent, told, seed, episode, float(curve[episode - 1]))
+        Row(cell.agent, setting, seed, episode, float(curve[episode - 1]))
         for seed, curve in zip(outcome.seeds.tolist(), regret, strict=True)
         for episode in at
     ]
 
 
-def ignorance(model: MDP, told_rewards: bool) -> Posterior:
-    """The prior of an agent that knows states and actions alone; rewards are uncertain unless told."""
+def ignorance(model: MDP, knows_rewards: bool) -> Posterior:
+    """The prior of an agent that knows states and actions alone; rewards are uncertain unless it knows them."""
     transition, reward = model.to_dense()
     anything = from_dense(transition, reward, discount=model.discount, keep_zeros=True)
-    return Posterior.before(anything, 1.0 / model.n_states, None if told_rewards else NormalGamma())
+    return Posterior.before(anything, 1.0 / model.n_states, None if knows_rewards else NormalGamma())

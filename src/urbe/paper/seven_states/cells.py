@@ -3,7 +3,8 @@
 To add an agent to the chart, add a line to `CONTENDERS`. A setting is a value for each parameter that matters; what an
 agent calls `scale` is the size of its exploration. Every tuned agent has twelve settings; agents without parameters
 (posterior sampling, the fixed robust policy, the oracle) have one. A scale of zero is among the settings of all that
-add noise: not to explore must be a choice.
+add noise: not to explore must be a choice. URBE with KL or chi-square balls differs from URBE in its balls alone: to an
+L1 radius psi correspond psi^2 / 2 and psi^2, whose balls lie inside the L1 ball (Pinsker's and Cauchy's inequalities).
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from itertools import product
 from typing import NamedTuple
 
 from urbe.agents import OLRM, PSRL, UBE, UCRL2, URBE, Criterion, Form, Minimax, Oracle
+from urbe.ambiguity.chi2 import Chi2Ball
+from urbe.ambiguity.kl import KLBall
 from urbe.ambiguity.l1 import L1Ball
 from urbe.mdp.library.seven_states import Reading
 from urbe.paper.chapter import Scale, everywhere
-from urbe.paper.choice import Choice, check_agents, load_own, own_modules, with_settings
+from urbe.paper.choice import Choice, check_agents, file_name, load_own, own_modules, with_settings
 from urbe.paper.tuning import Contender
 from urbe.posteriors.beliefs import BeliefKind, Forgetting, Stationary, Window
 from urbe.posteriors.change import ChangePoint
@@ -40,6 +43,16 @@ CONTENDERS: dict[str, Contender] = {
         ("radius", "scale"),
         tuple(product((0.05, 0.1, 0.25, 0.4), (0.0, 0.03, 0.2))),
         lambda x, belief, _: URBE(x["radius"], x["scale"], Form.COUNT, belief),
+    ),
+    "URBE (KL)": Contender(
+        ("radius", "scale"),
+        tuple(product((0.00125, 0.005, 0.03125, 0.08), (0.0, 0.03, 0.2))),
+        lambda x, belief, _: URBE(x["radius"], x["scale"], Form.COUNT, belief, set=KLBall),
+    ),
+    "URBE (chi-square)": Contender(
+        ("radius", "scale"),
+        tuple(product((0.0025, 0.01, 0.0625, 0.16), (0.0, 0.03, 0.2))),
+        lambda x, belief, _: URBE(x["radius"], x["scale"], Form.COUNT, belief, set=Chi2Ball),
     ),
     "calibrated UBE": Contender(
         ("scale",),
@@ -100,17 +113,15 @@ class SevenCell:
 
     @property
     def name(self) -> str:
-        """See `Cell`."""
-        return "-".join((self.reading, self.schedule, self.belief, self.agent)).replace(" ", "_").replace(":", "-")
+        return file_name("-".join((self.reading, self.schedule, self.belief, self.agent)).replace(" ", "_"))
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """See `Job.also`."""
         return own_modules(self.agent)
 
     @property
     def cost(self) -> float:
-        """See `urbe.paper.chapter`: seconds, about."""
+        """An estimate, in seconds."""
         return 0.9
 
 

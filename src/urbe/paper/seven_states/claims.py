@@ -28,7 +28,7 @@ def verdicts(results: Results) -> list[Verdict]:
     name = f"{OURS[0].upper()}{OURS[1:]}"
     worlds = results.groups("reading", "schedule")
     same_belief = [_more(*world, belief, "UBE") for world in worlds for belief in beliefs_of(world[1])]
-    best_belief = [_best_more(*world) for world in worlds]
+    best_belief = [_best_more(*world, "URBE", "UBE") for world in worlds]
     robust = [_more(*world, belief, ROBUST) for world in worlds for belief in beliefs_of(world[1])]
     return [
         *judge("URBE earns more than UBE.", same_belief + best_belief, source="Fig. 2b"),
@@ -45,7 +45,14 @@ def verdicts(results: Results) -> list[Verdict]:
             f"No other learner earns {NEAR:g} more than {OURS}, each with its best belief: direct reading.",
             [_near(world, here) for world, here in worlds if world[0] == "direct"],
         ),
+        *(verdict for ball in ("KL", "chi-square") for verdict in _other_ball(ball, worlds)),
     ]
+
+
+def _other_ball(ball: str, worlds: list[tuple[tuple[str, ...], Results]]) -> list[Verdict]:
+    """Whether URBE is at most `NEAR` worse with another ball than L1."""
+    claim = f"URBE earns at most {NEAR:g} less with {ball} balls than with L1 balls, each with its best belief."
+    return judge(claim, [_best_more(*world, f"URBE ({ball})", "URBE", -NEAR) for world in worlds])
 
 
 def _more(world: tuple[str, ...], here: Results, belief: str, other: str) -> Test:
@@ -54,19 +61,19 @@ def _more(world: tuple[str, ...], here: Results, belief: str, other: str) -> Tes
     return _difference(reading, select(here, belief, "URBE"), select(here, belief, other))
 
 
-def _best_more(world: tuple[str, ...], here: Results) -> Test:
+def _best_more(world: tuple[str, ...], here: Results, agent: str, other: str, above: float = 0.0) -> Test:
     """Each with the belief that suits it."""
     reading = f"{world[0]} reading, {world[1]} schedule, each its best belief"
-    ours, theirs = (here.where(agent=agent) for agent in ("URBE", "UBE"))
-    return _difference(reading, best(ours) if ours else ours, best(theirs) if theirs else theirs)
+    ours, theirs = (here.where(agent=name) for name in (agent, other))
+    return _difference(reading, best(ours) if ours else ours, best(theirs) if theirs else theirs, above)
 
 
-def _difference(reading: str, ours: Results, theirs: Results) -> Test:
+def _difference(reading: str, ours: Results, theirs: Results, above: float = 0.0) -> Test:
     if not (ours and theirs):
         return Test([], reading=reading)
     first, second = _totals(ours, theirs)
     name = f"The difference of their totals ({first.mean():.3f} and {second.mean():.3f})"
-    return Test([Question(name, Mean(first - second))], reading=reading)
+    return Test([Question(name, Mean(first - second), above)], reading=reading)
 
 
 def _adverse(direct: Results, belief: str) -> Test:

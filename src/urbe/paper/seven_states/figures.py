@@ -38,6 +38,9 @@ def _opening(results: Results) -> Section:
         f"{TUNING_SEEDS} tuning seeds (a quarter for all settings, the rest for the best quarter of them), and is "
         f"reported on {seeds} fresh ones. All share the prior, the belief about the dynamics and, seed by seed, the "
         "same environment; differences are paired by seed. Intervals in figures and tables are Student's, at 95 %.",
+        "URBE plans against L1 balls, as in the paper. URBE (KL) and URBE (chi-square) differ from it in the balls "
+        "alone: to each radius psi among its settings correspond psi^2 / 2 and psi^2 among theirs, whose balls lie "
+        "inside the L1 ball and are the narrower, the surer a transition is.",
     )
     facts = (("Replicates", f"{seeds} seeds for each agent, belief, reading and schedule"),)
     return Section("Verdicts", text, verdicts=tuple(verdicts(results)), facts=facts)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from urbe.agents.base import Task
-from urbe.agents.run import Record
+from urbe.agents.run import RunRecord
 from urbe.envs.finite import FiniteEnv, Phase
 from urbe.mdp.library.seven_states import Reading, seven_states
 from urbe.paper.seven_states.cells import BELIEFS, HORIZON, ODDS, SCHEDULES, Row, SevenCell, contender_of
@@ -37,22 +37,22 @@ def run(cell: SevenCell, _: Path) -> list[Row]:
         contender, world, lambda record: record.reward.mean(axis=1), cell.tuning_seeds, cell.reported_seeds
     )
     rows = [
-        _row(cell, contender.told(setting), "tuning", -1, k, total)
+        _row(cell, contender.text_of(setting), "tuning", -1, k, total)
         for k, (setting, total) in enumerate(zip(contender.settings, outcome.tuning, strict=False))
     ]
-    told = contender.told(outcome.setting)
+    setting = contender.text_of(outcome.setting)
     for seed, means in zip(outcome.seeds.tolist(), phase_means(outcome.record, env).tolist(), strict=True):
-        rows += [_row(cell, told, "phase", seed, k, mean) for k, mean in enumerate(means)]
+        rows += [_row(cell, setting, "phase", seed, k, mean) for k, mean in enumerate(means)]
     cumulated = np.cumsum(outcome.record.reward, axis=1)
     for at in np.unique(np.linspace(1, cumulated.shape[1], POINTS).astype(int)).tolist():
         here = cumulated[:, at - 1]
         low, high = np.quantile(here, (0.1, 0.9)).tolist()
         for metric, value in (("mean", float(here.mean())), ("low", low), ("high", high)):
-            rows.append(_row(cell, told, metric, -1, at, value))
+            rows.append(_row(cell, setting, metric, -1, at, value))
     return rows
 
 
-def phase_means(record: Record, env: FiniteEnv) -> FloatArray:
+def phase_means(record: RunRecord, env: FiniteEnv) -> FloatArray:
     """`(B, phases)` mean reward per episode."""
     edges = np.cumsum([0, *(phase.episodes for phase in env.phases)])
     return np.stack([record.reward[:, a:b].mean(axis=1) for a, b in pairwise(edges)], axis=1)
