@@ -17,7 +17,7 @@ from benchmarks.learning.problems import PROBLEMS
 from benchmarks.learning.training import EPISODES
 from urbe.statistics.aggregates import iqm
 from urbe.statistics.bootstrap import stratified_bootstrap
-from urbe.statistics.estimates import Interval
+from urbe.statistics.estimates import ConfidenceInterval
 from urbe.types import FloatArray
 
 HEADING = "## How well DQN learns"
@@ -103,7 +103,7 @@ def _median(found: Found, environment: str, learner: str, name: str) -> float:
     return float(np.median([each[name] for cell, each in found.items() if cell[:2] == (environment, learner)]))
 
 
-def _bootstrap(scores: FloatArray, peer: FloatArray | None = None) -> Interval:
+def _bootstrap(scores: FloatArray, peer: FloatArray | None = None) -> ConfidenceInterval:
     """The IQM, or what it exceeds the peer's by; each group of seeds is drawn anew by itself."""
     if peer is None:
         return stratified_bootstrap(iqm, [scores], np.random.default_rng(0))
@@ -112,7 +112,7 @@ def _bootstrap(scores: FloatArray, peer: FloatArray | None = None) -> Interval:
     )
 
 
-def _interval(found: Interval) -> list[str]:
+def _interval(found: ConfidenceInterval) -> list[str]:
     estimate, low, high = (f"{number:.1f}" for number in found)
     return [estimate, f"{low} to {high}"]
 

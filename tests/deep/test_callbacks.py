@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from urbe.deep.agent import Agent
-from urbe.deep.callbacks import Callback, Verdict
+from urbe.deep.callbacks import Callback, Decision
 from urbe.deep.evaluate import Evaluate
 from urbe.deep.history import LOG, History
 from urbe.deep.loops.meters import PER_STEP, PER_UPDATE
-from urbe.deep.loops.trainer import Record
+from urbe.deep.loops.trainer import TrainingRecord
 from urbe.runs.errors import CheckpointError
 from urbe.runs.tree import flatten
 
@@ -32,7 +32,7 @@ class Counter:
     def collect(self):
         none = np.zeros(0)
         means = dict.fromkeys((*PER_STEP, *PER_UPDATE), 0.0)
-        return Record(means, {"step": none, "return": none, "length": none})
+        return TrainingRecord(means, {"step": none, "return": none, "length": none})
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Wave:
 
     def verdict(self, rows):
         n = len(rows["height"])
-        return Verdict(int(rows["height"].argmax()) if n else None, "enough" if n >= self.stop else None)
+        return Decision(int(rows["height"].argmax()) if n else None, "enough" if n >= self.stop else None)
 
 
 def agent(log_every=4):

@@ -8,7 +8,7 @@ import pytest
 from urbe.deep.agent import Agent
 from urbe.deep.history import EPISODES, LOG, History
 from urbe.deep.loops.meters import PER_STEP, PER_UPDATE
-from urbe.deep.loops.trainer import Record
+from urbe.deep.loops.trainer import TrainingRecord
 from urbe.runs.errors import CheckpointError
 
 
@@ -31,7 +31,7 @@ class Clock:
         ended = ended[ended % 3 == 0]
         means = {name: float(self.step) for name in (*PER_STEP, *PER_UPDATE)}
         self._since = self.step
-        return Record(means, {"step": ended, "return": ended.astype(float), "length": np.full(len(ended), 3)})
+        return TrainingRecord(means, {"step": ended, "return": ended.astype(float), "length": np.full(len(ended), 3)})
 
 
 def agent(log_every=4):

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 import pytest
 
 from urbe.paper import CHAPTERS, reproduce
-from urbe.paper.choice import Choice
+from urbe.paper.choice import Selection
 from urbe.sweep.cells import Code, configuration, directory, jobs, later
-from urbe.sweep.local import Local
+from urbe.sweep.local import LocalProcesses
 
 BY_NAME = {chapter.name: chapter for chapter in CHAPTERS}
 OWN = """
@@ -29,12 +29,12 @@ def own(tmp_path, monkeypatch):
 
 
 def chosen(chapter, scale="quick", **choice):
-    return BY_NAME[chapter].chosen(scale, Choice(**choice))
+    return BY_NAME[chapter].chosen(scale, Selection(**choice))
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.name)
 def test_no_choice_is_the_whole_chapter(chapter):
-    assert chapter.chosen("quick", Choice()) is chapter.cells["quick"]
+    assert chapter.chosen("quick", Selection()) is chapter.cells["quick"]
 
 
 @pytest.mark.parametrize("name", ["seven_states", "riverswim_regret", "mars_rover", "cartpole"])
@@ -104,9 +104,9 @@ def test_an_attribute_of_another_kind_is_refused(own):
 
 def test_an_agent_of_ones_own_is_run_beside_another_and_again_when_its_module_changes(own, tmp_path):
     river = BY_NAME["riverswim_regret"]
-    choice = Choice(("PSRL", f"{own}:sampler"), 3, ("episodes=5",))
+    choice = Selection(("PSRL", f"{own}:sampler"), 3, ("episodes=5",))
     seen = []
-    page = reproduce(tmp_path / "out", seen.append, chapters=(river,), choice=choice, launcher=Local(1))
+    page = reproduce(tmp_path / "out", seen.append, chapters=(river,), choice=choice, launcher=LocalProcesses(1))
     rows = (tmp_path / "out" / "rows" / "riverswim_regret.csv").read_text().splitlines()[1:]
     mine, theirs = ([row.partition(",")[2] for row in rows if row.startswith(name)] for name in (own, "PSRL"))
     assert mine == theirs != []  # the same agent under another name
@@ -125,7 +125,7 @@ def test_an_agent_of_ones_own_is_run_beside_another_and_again_when_its_module_ch
 
 def test_a_choice_is_about_one_chapter(tmp_path):
     with pytest.raises(ValueError, match="--seeds 3 is about one chapter, expected one instead of 2"):
-        reproduce(tmp_path, chapters=CHAPTERS[:2], choice=Choice(seeds=3))
+        reproduce(tmp_path, chapters=CHAPTERS[:2], choice=Selection(seeds=3))
 
 
 def test_fields_that_came_later_leave_finished_cells_where_they_are():

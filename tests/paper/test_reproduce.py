@@ -26,7 +26,7 @@ from urbe.paper.price_of_robustness.cells import CELLS, N_RADII, PriceCell, Row
 from urbe.paper.price_of_robustness.run import run
 from urbe.paper.reproduce import reproduce as reproduce_function
 from urbe.sweep import provenance
-from urbe.sweep.local import Local
+from urbe.sweep.local import LocalProcesses
 
 RADII = (0.0, 0.5, 1.0, 1.5)
 
@@ -95,7 +95,7 @@ def test_writes_page_rows_manifest_and_cells(tmp_path, log):
 
 def test_finished_cells_are_not_run_again_and_damaged_or_missing_ones_alone_are(output, log):
     experiment = Dots(log)
-    reproduce(output, chapters=(experiment,), launcher=Local(1))
+    reproduce(output, chapters=(experiment,), launcher=LocalProcesses(1))
     assert experiment.ran() == ["dot-0", "dot-0.5", "dot-1", "dot-1.5"]
     before = files(output)
 
@@ -108,7 +108,7 @@ def test_finished_cells_are_not_run_again_and_damaged_or_missing_ones_alone_are(
 
     dot(output, 1.0).write_bytes(b"PK")
     dot(output, 0.0).unlink()
-    reproduce(output, chapters=(experiment,), launcher=Local(1))
+    reproduce(output, chapters=(experiment,), launcher=LocalProcesses(1))
     assert experiment.ran() == ["dot-0", "dot-1"]
     assert files(output)["rows/dots.csv"] == before["rows/dots.csv"]
 
@@ -116,7 +116,7 @@ def test_finished_cells_are_not_run_again_and_damaged_or_missing_ones_alone_are(
 def test_rows_do_not_depend_on_the_number_of_processes_and_each_has_one_thread(tmp_path, log, monkeypatch):
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "7")
     for processes in (1, 3):
-        reproduce(tmp_path / str(processes), chapters=(Dots(log),), launcher=Local(processes))
+        reproduce(tmp_path / str(processes), chapters=(Dots(log),), launcher=LocalProcesses(processes))
     first, second = ((tmp_path / name / "rows" / "dots.csv").read_bytes() for name in "13")
     assert first == second
     with (tmp_path / "1" / "rows" / "dots.csv").open(newline="") as file:
@@ -130,7 +130,7 @@ def test_rows_do_not_depend_on_the_number_of_processes_and_each_has_one_thread(t
 def test_cells_that_raise_or_crash_are_named_and_cost_no_other(output, log):
     experiment = Dots(log, {0.0: "raise", 0.5: "kill", 1.5: "exit"}, radii=(*RADII, 2.0))
     with pytest.raises(CellsFailed) as failed:
-        reproduce(output, chapters=(experiment,), launcher=Local(2, retries=1))
+        reproduce(output, chapters=(experiment,), launcher=LocalProcesses(2, retries=1))
     assert kept(output) == ({"dot-1", "dot-2"}, {"dot-0", "dot-0.5", "dot-1.5"})
     assert not (output / "index.html").exists()
     assert Counter(experiment.ran()) == {"dot-0": 1, "dot-0.5": 2, "dot-1": 1, "dot-1.5": 2, "dot-2": 1}
@@ -148,7 +148,7 @@ def test_cells_that_raise_or_crash_are_named_and_cost_no_other(output, log):
     assert status["failures"][0]["text"] == "ValueError: dot-0 does not feel like it"
 
     experiment.behave()
-    reproduce(output, chapters=(experiment,), launcher=Local(1))
+    reproduce(output, chapters=(experiment,), launcher=LocalProcesses(1))
     assert experiment.ran() == ["dot-0", "dot-0.5", "dot-1.5"]
 
 
@@ -165,14 +165,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from fixtures import dots
 from urbe.paper import reproduce
-from urbe.sweep.local import Local
+from urbe.sweep.local import LocalProcesses
 from urbe.paper.chapter import everywhere
 
 if __name__ == "__main__":
     cells = tuple(dots.Dot(r, sys.argv[1], "wait" if r == 1.0 else "listen") for r in (0.0, 0.5, 1.0))
     try:
         experiment = dots.chapter(cells)
-        reproduce(Path(sys.argv[2]), chapters=(experiment,), launcher=Local(2))
+        reproduce(Path(sys.argv[2]), chapters=(experiment,), launcher=LocalProcesses(2))
     except KeyboardInterrupt:
         sys.exit(130)
 """
@@ -232,7 +232,9 @@ def test_an_interrupt_leaves_no_process_and_no_half_file_behind(output, log):
 
     begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        reproduce(output, interrupt, chapters=(Dots(log, {0.5: "write"}, radii=(0.0, 0.5)),), launcher=Local(2))
+        reproduce(
+            output, interrupt, chapters=(Dots(log, {0.5: "write"}, radii=(0.0, 0.5)),), launcher=LocalProcesses(2)
+        )
     pids = {path.name.rsplit(".", 3)[1] for path in log.glob("*.ran")}
     assert pids
     assert all(_is_gone_process(int(pid)) for pid in pids)
@@ -257,7 +259,7 @@ def test_those_who_watch_are_told_the_beginning_and_the_end(output, log):
     told = []
     experiment = Dots(log, radii=RADII[:2])
     for _ in range(2):
-        reproduce(output, told.append, chapters=(experiment,), launcher=Local(1))
+        reproduce(output, told.append, chapters=(experiment,), launcher=LocalProcesses(1))
         assert json.loads((output / "status.json").read_text()) == told[-1]
     ends = [(s["state"], s["waiting"], s["done"], s["experiments"]["dots"]["kept"], s["left"]) for s in told]
     assert ends[0] == ("running", 2, 0, 0, None)
@@ -284,7 +286,7 @@ def test_output_that_is_a_file_is_named(tmp_path, log):
 @pytest.mark.parametrize("processes", [0, -1, 1.5])
 def test_a_senseless_number_of_processes_is_refused(processes):
     with pytest.raises(ValueError, match="processes"):
-        Local(processes)
+        LocalProcesses(processes)
 
 
 def test_an_unknown_scale_is_named(output, log):
@@ -299,7 +301,7 @@ def coarse(tmp_path_factory):
     folder = tmp_path_factory.mktemp("coarse")
     cells = tuple(cell for i, cell in enumerate(CELLS["quick"]) if i % N_RADII % 10 == 0)
     experiment = replace(CHAPTER, cells=everywhere(cells))
-    return reproduce(folder, chapters=(experiment, Dots(folder / "log")), launcher=Local(1))
+    return reproduce(folder, chapters=(experiment, Dots(folder / "log")), launcher=LocalProcesses(1))
 
 
 def test_the_page_is_well_formed_and_refers_to_nothing_outside(coarse):
@@ -373,7 +375,7 @@ def test_floats_of_the_csv_are_those_of_the_run(coarse):
 def test_a_large_model_whose_policy_never_changes_is_drawn_whole(tmp_path):
     cells = tuple(PriceCell("garnet", "L1", radius) for radius in (0.0, 1e-3, 2e-3))
     experiment = replace(CHAPTER, cells=everywhere(cells))
-    page = Page(reproduce(tmp_path, chapters=(experiment,), launcher=Local(1)).read_text())
+    page = Page(reproduce(tmp_path, chapters=(experiment,), launcher=LocalProcesses(1)).read_text())
     values, policies = page.text["figcaption"]
     assert "the nominal policy is robust at every radius shown" in values
     assert "never changes" in policies

@@ -14,7 +14,7 @@ from urbe.paper.seven_states.cells import BELIEFS, CELLS, CONTENDERS, WORLDS, Ro
 from urbe.paper.seven_states.results import phases, total
 from urbe.paper.seven_states.run import environment, phase_means, run
 from urbe.report.claims import claims
-from urbe.report.content import Chapter
+from urbe.report.content import PageChapter
 from urbe.statistics.estimates import paired_difference
 
 SMALL = {"tuning_seeds": 2, "reported_seeds": 3}
@@ -100,7 +100,7 @@ def test_verdicts_follow_the_numbers():
 
 def test_the_paper_s_claims_are_tested_under_every_reading_with_wider_intervals():
     made_up = results(URBE=0.48, UBE=0.46)
-    found = claims([Chapter("seven_states", "Seven", tuple(figures.sections(made_up)))])
+    found = claims([PageChapter("seven_states", "Seven", tuple(figures.sections(made_up)))])
     assert [(c.source, c.text, c.conclusion) for c in found] == [
         ("Fig. 2b", "URBE earns more than UBE.", "holds"),
         ("Fig. 2b", "URBE earns more than the robust policy.", "holds"),

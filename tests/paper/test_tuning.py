@@ -7,11 +7,11 @@ import numpy as np
 import urbe
 from urbe.agents import QLearning, Task
 from urbe.envs.finite import FiniteEnv
-from urbe.paper.tuning import Contender, World, compete
+from urbe.paper.tuning import Contender, TuningWorld, compete
 from urbe.posteriors.beliefs import Stationary
 
 MODEL = urbe.library.riverswim(3, discount=0.9)
-WORLD = World(FiniteEnv.of(MODEL), Task(urbe.Posterior.before(MODEL), 4), Stationary(), episodes=2, seed=0)
+WORLD = TuningWorld(FiniteEnv.of(MODEL), Task(urbe.Posterior.before(MODEL), 4), Stationary(), episodes=2, seed=0)
 
 
 @dataclass

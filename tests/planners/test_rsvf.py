@@ -6,7 +6,7 @@ import pytest
 import urbe
 from fixtures.data_sets import after
 from oracles.worst_case import l1
-from urbe.planners import RSVF, QuantileDraw, Task, VaRBellman
+from urbe.planners import RSVF, PlanningTask, QuantileDraw, VaRBellman
 
 MODELS = {
     "riverswim": urbe.library.riverswim(6, discount=0.95),
@@ -17,7 +17,7 @@ DELTA, DRAWS = 0.1, 1500
 
 
 def answer(method, posterior, seed=1):
-    return method.answer(Task(posterior, DELTA, DRAWS, np.random.default_rng(seed), urbe.solve))
+    return method.answer(PlanningTask(posterior, DELTA, DRAWS, np.random.default_rng(seed), urbe.solve))
 
 
 @pytest.mark.parametrize("rule", [RSVF(), RSVF(QuantileDraw())], ids=["hyperplane", "draw"])

@@ -6,7 +6,7 @@ import pytest
 
 from fixtures.html_page import Page
 from urbe.report.claims import AS_STATED, claims, combine
-from urbe.report.content import Chapter, Section, Verdict
+from urbe.report.content import PageChapter, Section, Verdict
 from urbe.report.page import render
 
 OUTCOMES = ("holds", "does not hold", "undecided", "not testable")
@@ -45,7 +45,7 @@ def test_no_verdicts_are_refused():
 
 
 def chapter(name, *verdicts):
-    return Chapter(name, name.title(), (Section("Verdicts", verdicts=verdicts),))
+    return PageChapter(name, name.title(), (Section("Verdicts", verdicts=verdicts),))
 
 
 def two_chapters():

@@ -2,11 +2,11 @@
 
 from urbe.report.claims import RULE
 from urbe.report.claims_text import markdown
-from urbe.report.content import Chapter, Section, Verdict
+from urbe.report.content import PageChapter, Section, Verdict
 
 
 def book(*verdicts):
-    return [Chapter("c", "C", (Section("", (), verdicts=verdicts),))]
+    return [PageChapter("c", "C", (Section("", (), verdicts=verdicts),))]
 
 
 def test_a_claim_is_a_row_with_the_readings_it_holds_under():

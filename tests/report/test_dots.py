@@ -7,7 +7,7 @@ from urbe.report import style
 from urbe.report.dots import draw_dots, draw_strips, rows_of
 from urbe.report.figures import styled
 from urbe.report.panels import panels
-from urbe.statistics.estimates import Interval
+from urbe.statistics.estimates import ConfidenceInterval
 
 AGENTS = ("URBE", "UBE", "PSRL")
 
@@ -21,7 +21,7 @@ def axes_of(draw, *arguments, scale="linear"):
 
 
 def test_one_group_is_coloured_by_category():
-    intervals = [Interval(float(i), i - 0.5, i + 1.0) for i in range(3)]
+    intervals = [ConfidenceInterval(float(i), i - 0.5, i + 1.0) for i in range(3)]
     axes = axes_of(draw_dots, AGENTS, {"": intervals})
     bars, dots = axes.lines[::2], axes.lines[1::2]
     assert [list(bar.get_xdata()) for bar in bars] == [[i - 0.5, i + 1.0] for i in range(3)]
@@ -35,7 +35,7 @@ def test_one_group_is_coloured_by_category():
 
 
 def test_groups_are_coloured_by_group_and_named_above():
-    interval = Interval(1.0, 0.0, 2.0)
+    interval = ConfidenceInterval(1.0, 0.0, 2.0)
     groups = {"RSVF": [interval, interval], "BCI": [interval, None]}
     axes = axes_of(draw_dots, ("river", "machine"), groups)
     assert [line.get_color() for line in axes.lines[1::2]] == [

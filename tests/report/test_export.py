@@ -10,7 +10,7 @@ import pytest
 
 from fixtures import book
 from fixtures.html_page import Page
-from urbe.report.content import Chapter, Exhibit, Section
+from urbe.report.content import Exhibit, PageChapter, Section
 from urbe.report.export import DPI, FORMATS, figure_files
 from urbe.report.page import render
 from urbe.report.panels import WIDTH, panels
@@ -69,7 +69,7 @@ def test_the_same_figure_gives_the_same_bytes(bytes_of):
 
 def test_names_that_would_share_a_file_are_refused():
     def chapter(name, exhibit):
-        return Chapter(name, name, (Section("", (), (Exhibit(exhibit, panels()[0], "", ""),)),))
+        return PageChapter(name, name, (Section("", (), (Exhibit(exhibit, panels()[0], "", ""),)),))
 
     with pytest.raises(ValueError, match=r"Two figures would be written to figures/a-b-c\.png"):
         figure_files([chapter("a-b", "c"), chapter("a", "b-c")])

@@ -7,7 +7,7 @@ import pytest
 
 from fixtures.html_page import Page
 from urbe.report import style
-from urbe.report.content import Chapter, Exhibit, Section, Table, Verdict
+from urbe.report.content import Exhibit, PageChapter, Section, Table, Verdict
 from urbe.report.figures import Figure, Line, draw_lines, styled
 from urbe.report.page import render
 
@@ -23,7 +23,7 @@ def small_page():
         exhibits.append(Exhibit(name, figure, 'what "it" shows <here>', "See & tell", (table,)))
     section = Section("One <thing>", ("A & B",), tuple(exhibits))
     return render(
-        "Title <b> & more", ("Lead",), (("Fact", "1 < 2"),), (Chapter("chapter", "All <there> is", (section,)),)
+        "Title <b> & more", ("Lead",), (("Fact", "1 < 2"),), (PageChapter("chapter", "All <there> is", (section,)),)
     )
 
 
@@ -94,7 +94,9 @@ def book():
         Section("", ("Opening.",), facts=(("Replicates", "20"),)),
         Section("Curves", (), (Exhibit("curves", figure, "words", "See."),), verdicts=verdicts),
     )
-    return render("T", (), (), [Chapter(name, name.title(), sections, (("Commit", "abc"),)) for name in ("one", "two")])
+    return render(
+        "T", (), (), [PageChapter(name, name.title(), sections, (("Commit", "abc"),)) for name in ("one", "two")]
+    )
 
 
 def test_chapters_may_use_the_same_names():
@@ -133,18 +135,18 @@ def test_an_exhibit_without_tables_folds_nothing():
 def test_numbers_with_intervals_are_numbers():
     cells = ("1", "-2.5e-05", "1.00 [\u20079.00, 10.00]", "-1.0 [-2.0, 0.0]", "inf", "-")
     table = Table("T", ("row", "value"), tuple(("a", cell) for cell in cells))
-    page = Page(render("T", (), (), [Chapter("c", "C", (Section("S", tables=(table,)),))]))
+    page = Page(render("T", (), (), [PageChapter("c", "C", (Section("S", tables=(table,)),))]))
     assert all(td.get("class") is None for td in page.all("td"))
     words = Table("T", ("row", "value"), (("a", "1"), ("b", "never")))
-    page = Page(render("T", (), (), [Chapter("c", "C", (Section("S", tables=(words,)),))]))
+    page = Page(render("T", (), (), [PageChapter("c", "C", (Section("S", tables=(words,)),))]))
     assert all(td.get("class") == "words" for td in page.all("td"))
 
 
 @pytest.mark.parametrize(
     ("chapters", "told"),
     [
-        ([Chapter("c", "C", ()), Chapter("c", "D", ())], "c"),
-        ([Chapter("c", "C", (Section("The same"), Section("the same!")))], "c-the-same"),
+        ([PageChapter("c", "C", ()), PageChapter("c", "D", ())], "c"),
+        ([PageChapter("c", "C", (Section("The same"), Section("the same!")))], "c-the-same"),
     ],
 )
 def test_names_that_occur_twice_are_refused(chapters, told):

@@ -11,7 +11,7 @@ from urbe.statistics.estimates import mean_interval
 from urbe.statistics.verdicts import (
     OUTCOMES,
     PROBABILITY,
-    Exact,
+    ExactNumber,
     Mean,
     Question,
     Ratio,
@@ -104,7 +104,7 @@ def test_each_of_k_intervals_has_its_share_of_the_error():
 def test_premises_count_as_intervals_and_exact_or_missing_numbers_do_not():
     alone = RULE.judge([asked(1.0, 2.0, 4.0)])[0].answers[0].interval
     question = asked(1.0, 2.0, 4.0).questions[0]
-    with_exact = Test([question, Question("e", Exact(3.0)), Question("m", Mean(np.array([1.0])))])
+    with_exact = Test([question, Question("e", ExactNumber(3.0)), Question("m", Mean(np.array([1.0])))])
     assert RULE.judge([with_exact])[0].answers[0].interval == alone
     with_premise = Test([question], [question])
     assert RULE.judge([with_premise])[0].answers[0].interval.low < alone.low
@@ -125,7 +125,7 @@ def test_the_interval_decides(side):
 @pytest.mark.parametrize("value", [0.0, 0.1, -3.3])
 def test_the_number_itself_is_not_on_the_claimed_side(side, value):
     assert outcomes(asked(*[value] * 10, number=value, side=side)) == ["does not hold"]
-    assert outcomes(Test([Question("x", Exact(value), value, side)])) == ["does not hold"]
+    assert outcomes(Test([Question("x", ExactNumber(value), value, side)])) == ["does not hold"]
 
 
 def test_agents_that_are_equal_in_every_replicate_have_an_interval_without_width():
@@ -147,7 +147,8 @@ def test_without_two_replicates_nothing_is_testable():
 
 
 HOLDS, FAILS, OPEN, NEVER = (
-    Question("x", quantity) for quantity in (Exact(1.0), Exact(-1.0), Mean(np.array([-1.0, 1.0])), Exact(np.nan))
+    Question("x", quantity)
+    for quantity in (ExactNumber(1.0), ExactNumber(-1.0), Mean(np.array([-1.0, 1.0])), ExactNumber(np.nan))
 )
 KINDS = dict(zip((HOLDS, FAILS, OPEN, NEVER), OUTCOMES, strict=True))
 
@@ -198,7 +199,7 @@ def test_the_text_is_that_of_the_rule_that_judges():
 
 
 def test_the_text_names_every_kind_of_interval():
-    for kind in (Mean, Ratio, Share, Exact):
+    for kind in (Mean, Ratio, Share, ExactNumber):
         assert kind.text in RULE.text
 
 

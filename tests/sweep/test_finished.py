@@ -9,7 +9,7 @@ from fixtures.deep_cells import Small
 from urbe.sweep import store
 from urbe.sweep.cells import Code, jobs
 from urbe.sweep.finished import load_finished, read_plan, write_plan
-from urbe.sweep.store import Record, Stored
+from urbe.sweep.store import CellRecord, Stored
 
 
 class Row(NamedTuple):
@@ -28,7 +28,7 @@ def planned(tmp_path):
     others = jobs(code._replace(experiment="g"), [Small(7, "log")], tmp_path / "cells")
     write_plan(tmp_path, "medium", {"f": mine, "g": others})
     for job, digest in ((mine[2], "new"), (mine[0], "old")):
-        record = Record("f", job.cell.name, {}, job.identity, digest, None, {}, {}, "", 1.0, 1)
+        record = CellRecord("f", job.cell.name, {}, job.identity, digest, None, {}, {}, "", 1.0, 1)
         store.save(job.rows, Row, Stored([Row(float(job.cell.seed))], record))
     return tmp_path
 

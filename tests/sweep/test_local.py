@@ -22,13 +22,13 @@ print("the script is run", flush=True)
 
 from fixtures import dots
 from urbe.sweep import cells
-from urbe.sweep.local import Local
+from urbe.sweep.local import LocalProcesses
 from urbe.sweep.run import sweep
 from urbe.sweep.sources import code_digest
 
 code = cells.Code(dots.__name__, "dots", dots.Row, code_digest(dots.__name__))
 wanted = [dots.Dot(radius, sys.argv[1]) for radius in (0.0, 0.5, 1.0)]
-sweep(Path(sys.argv[2]), {"dots": cells.jobs(code, wanted, Path(sys.argv[2], "cells"))}, Local(2))
+sweep(Path(sys.argv[2]), {"dots": cells.jobs(code, wanted, Path(sys.argv[2], "cells"))}, LocalProcesses(2))
 """
 
 OWN = """\
@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from urbe.sweep import cells
-from urbe.sweep.local import Local
+from urbe.sweep.local import LocalProcesses
 from urbe.sweep.run import sweep
 from urbe.sweep.sources import code_digest
 
@@ -63,7 +63,7 @@ def run(cell, folder):
 def main():
     code = cells.Code("__main__", "own", Row, code_digest("__main__"))
     jobs = cells.jobs(code, [Cell(1), Cell(2)], Path(sys.argv[2], "cells"))
-    sweep(Path(sys.argv[2]), {"own": jobs}, Local(1))
+    sweep(Path(sys.argv[2]), {"own": jobs}, LocalProcesses(1))
 
 
 """
@@ -96,7 +96,7 @@ def test_an_experiment_may_be_defined_in_the_script(tmp_path):
 def test_a_sweep_started_by_the_import_of_a_script_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(worker, "_running_script", True)
     with pytest.raises(RuntimeError, match="started a sweep while a worker of that sweep imported it"):
-        sweep(tmp_path, {}, local.Local(1))
+        sweep(tmp_path, {}, local.LocalProcesses(1))
 
 
 def test_a_script_with_an_experiment_that_sweeps_when_imported_is_told_so(tmp_path):
@@ -121,7 +121,7 @@ def test_processes_that_do_not_start_stop_the_sweep_and_show_why(tmp_path, monke
     monkeypatch.setattr(worker, "_COMMAND", "raise ImportError('half of the package is missing')")
     jobs = dot_jobs(tmp_path, 50)
     with pytest.raises(launcher.WorkersDoNotStart) as stopped:
-        sweep(tmp_path / "results", jobs, local.Local(1))
+        sweep(tmp_path / "results", jobs, local.LocalProcesses(1))
     assert len(started) == 3
     message = str(stopped.value)
     assert message.startswith("3 processes in a row died before they could run a cell; the last one ended with code 1.")
@@ -145,7 +145,7 @@ def test_a_process_that_starts_forgives_those_that_did_not(tmp_path, monkeypatch
     jobs = dot_jobs(tmp_path, 4, "exit")
     (tmp_path / "log" / "deeds").touch()
     with pytest.raises(launcher.CellsFailed, match="4 of 4 cells failed"):
-        sweep(tmp_path / "results", jobs, local.Local(1, retries=0))
+        sweep(tmp_path / "results", jobs, local.LocalProcesses(1, retries=0))
     assert len(started) == 8
     assert read_status(tmp_path / "results")["lost"] == 4  # by the starts: a cell lost its only attempt each
     assert [store.load(job.rows, dots.Row, job.identity) for job in jobs["dots"]] == [None] * 4

@@ -16,7 +16,7 @@ import urbe.sweep.ray as ray_launcher
 from fixtures import dots
 from fixtures.sweep_kills import AGENTS, SUMS, Sweep, is_gone, until
 from urbe.sweep import cells, store
-from urbe.sweep.local import Local
+from urbe.sweep.local import LocalProcesses
 from urbe.sweep.ray import Ray
 from urbe.sweep.run import sweep
 from urbe.sweep.sources import code_digest
@@ -136,7 +136,7 @@ def test_a_cluster_by_address_computes_the_same_rows_with_one_thread_and_tells_t
     monkeypatch.setenv("HOME", home)
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "7")
     found = []
-    for name, launcher in (("ray", Ray(address, retries=1)), ("local", Local(2, retries=1))):
+    for name, launcher in (("ray", Ray(address, retries=1)), ("local", LocalProcesses(2, retries=1))):
         jobs = dot_jobs(tmp_path / name, {0.5: "raise", 1.0: "kill"})
         with pytest.raises(RuntimeError) as failed:
             sweep(tmp_path / name / "results", jobs, launcher)

@@ -13,7 +13,7 @@ from fixtures.old_files import write_zip_cell
 from urbe.paper.chapter import Chapter, check_chapters, everywhere
 from urbe.runs.tensors import load_tensors, save_tensors
 from urbe.sweep.cells import Code, columns, directory, identity
-from urbe.sweep.store import Record, Stored, load, load_record, save
+from urbe.sweep.store import CellRecord, Stored, load, load_record, save
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def record(**changes):
         "versions": {"numpy": "2"}, "machine": {"cores": "1"}, "finished": "2026-01-31T12:00:00+00:00", "seconds": 1.5,
         "attempts": 1,
     }  # fmt: skip
-    return Record(**{**told, **changes})
+    return CellRecord(**{**told, **changes})
 
 
 STORED = Stored(ROWS, record())

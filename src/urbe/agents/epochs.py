@@ -10,7 +10,7 @@ from numba import njit
 
 from urbe.agents.base import Streams
 from urbe.mdp.model import MDP
-from urbe.posteriors.beliefs import Belief
+from urbe.posteriors.beliefs import OnlinePosterior
 from urbe.types import IntArray
 
 
@@ -40,7 +40,7 @@ class Epochs:
         self.alpha, self.total = np.zeros((n, 1, rows.n_entries)), np.zeros((n, 1, rows.n_rows))
         self.visits, self._since = np.zeros((n, rows.n_rows)), np.zeros((n, rows.n_rows))
 
-    def begin(self, which: IntArray, belief: Belief) -> None:
+    def begin(self, which: IntArray, belief: OnlinePosterior) -> None:
         """A new epoch for the replicates `which`."""
         _frequencies(
             which, self._entry_start, belief.prior.concentration, belief.alpha, self.alpha, self.total, self.visits

@@ -14,7 +14,7 @@ import numpy as np
 from urbe.agents.base import Steps, Streams, Task
 from urbe.agents.choose import Chooser, Noise
 from urbe.agents.locate import Locator
-from urbe.posteriors.beliefs import Belief, BeliefKind, Visit
+from urbe.posteriors.beliefs import BeliefKind, OnlinePosterior, Visit
 from urbe.posteriors.reward_beliefs import RewardBelief
 from urbe.types import BoolArray, FloatArray, IntArray
 
@@ -22,7 +22,7 @@ from urbe.types import BoolArray, FloatArray, IntArray
 class Knowledge(NamedTuple):
     """What the replicates have learnt."""
 
-    transitions: Belief
+    transitions: OnlinePosterior
     rewards: RewardBelief
 
 

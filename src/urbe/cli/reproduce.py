@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urbe.progress import progress
 
 if TYPE_CHECKING:
-    from urbe.paper.choice import Choice
+    from urbe.paper.choice import Selection
     from urbe.sweep.launcher import Launcher
     from urbe.sweep.run import Watch
 
@@ -119,11 +119,11 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _choice(options: argparse.Namespace, chapters: int) -> Choice:
-    from urbe.paper.choice import Choice, is_own
+def _choice(options: argparse.Namespace, chapters: int) -> Selection:
+    from urbe.paper.choice import Selection, is_own
 
     agents = tuple(name.strip() for name in (options.agents or "").split(",") if name.strip())
-    choice = Choice(agents, options.seeds, tuple(options.set or ()))
+    choice = Selection(agents, options.seeds, tuple(options.set or ()))
     if choice.options and chapters != 1:
         raise ValueError(f"{choice.options} is about one chapter; name it with --only.")
     if any(map(is_own, agents)) and os.getcwd() not in sys.path:
@@ -132,14 +132,14 @@ def _choice(options: argparse.Namespace, chapters: int) -> Choice:
 
 
 def _launcher(options: argparse.Namespace) -> Launcher:
-    from urbe.sweep.local import Local
+    from urbe.sweep.local import LocalProcesses
     from urbe.sweep.ray import Ray
 
     if options.launcher == "ray":
         return Ray(options.address, at_once=options.processes)
     if options.address is not None:
         raise ValueError(f"--address {options.address} is of a Ray cluster; add --launcher ray.")
-    return Local(options.processes)
+    return LocalProcesses(options.processes)
 
 
 @contextmanager

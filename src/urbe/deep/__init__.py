@@ -7,13 +7,13 @@ _need("Deep agents", "jax", "jaxtyping")
 from urbe.deep import paper as paper
 from urbe.deep.agent import Agent as Agent
 from urbe.deep.callbacks import Callback as Callback
-from urbe.deep.callbacks import Verdict as Verdict
+from urbe.deep.callbacks import Decision as Decision
 from urbe.deep.core.finite import NotFinite as NotFinite
 from urbe.deep.core.last_layer import LastLayer as LastLayer
 from urbe.deep.core.last_layer import calibrated as calibrated
 from urbe.deep.core.natures import Average as Average
 from urbe.deep.core.natures import CVaR as CVaR
-from urbe.deep.core.natures import Nature as Nature
+from urbe.deep.core.natures import MemberNature as MemberNature
 from urbe.deep.core.natures import Soft as Soft
 from urbe.deep.core.natures import Worst as Worst
 from urbe.deep.core.variances import NoVariance as NoVariance

@@ -28,7 +28,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _TAKEN = ("log", "episodes", "checkpoints", "tensorboard")  # names of other things in a run's folder
 
 
-class Verdict(NamedTuple):
+class Decision(NamedTuple):
     """What follows from the rows a callback has measured.
 
     Attributes:
@@ -70,7 +70,7 @@ class Callback(Protocol):
     def measure(self, agent: Agent) -> Mapping[str, float]:
         """A number for each column. Changes nothing, and depends on nothing but the agent."""
 
-    def verdict(self, rows: Mapping[str, np.ndarray]) -> Verdict:
+    def verdict(self, rows: Mapping[str, np.ndarray]) -> Decision:
         """What follows from all rows so far: `step` and its columns, `(N,)` each."""
 
 

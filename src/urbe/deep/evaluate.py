@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from urbe import checks
-from urbe.deep.callbacks import Verdict
+from urbe.deep.callbacks import Decision
 from urbe.evaluation.grids import Grid, points_of
 from urbe.evaluation.gym_world import EnvSource
 from urbe.evaluation.robustness import evaluate
@@ -133,13 +133,13 @@ class Evaluate:
         returns = found.greedy.returns.mean(axis=1)
         return {"mean": float(returns.mean()), "worst": float(returns.min())}
 
-    def verdict(self, rows: Mapping[str, np.ndarray]) -> Verdict:
+    def verdict(self, rows: Mapping[str, np.ndarray]) -> Decision:
         """The first of the best evaluations, and whether to stop."""
         values, steps = rows[self.by], rows["step"]
         if not len(values):
-            return Verdict()
+            return Decision()
         best = int(values.argmax())
-        return Verdict(best, self._reached(values, steps) or self._exhausted(values, steps, best))
+        return Decision(best, self._reached(values, steps) or self._exhausted(values, steps, best))
 
     def _reached(self, values: np.ndarray, steps: np.ndarray) -> str | None:
         if self.stop_at is None or values.max() < self.stop_at:

@@ -20,7 +20,7 @@ import numpy as np
 from urbe import checks
 from urbe.deep.agent import VERSION, Agent
 from urbe.deep.core.keys import key_data, root_key
-from urbe.deep.core.learner import Learner, init_learner
+from urbe.deep.core.learner import LearnerState, init_learner
 from urbe.deep.core.precision import double
 from urbe.deep.core.settings import Settings
 from urbe.deep.describe import build
@@ -309,7 +309,7 @@ def _sizes(saved: Saved) -> Sizes:
     return Sizes(obs_size, n_actions, members, outcomes)
 
 
-def _sizes_of(settings: Settings, learner: Learner) -> Sizes:
+def _sizes_of(settings: Settings, learner: LearnerState) -> Sizes:
     _, members, outcomes = learner.replay.successors.weight.shape
     return Sizes(*settings.network.sizes(learner.q), members, outcomes)
 

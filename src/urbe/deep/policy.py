@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int32
 from numpy.typing import ArrayLike
 
 from urbe import checks
-from urbe.deep.core.learner import Learner
+from urbe.deep.core.learner import LearnerState
 from urbe.deep.core.settings import Settings
 
 
@@ -32,7 +32,7 @@ class Values(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rule:
+class NetworkRule:
     """How weights become actions, as a value that compiled functions are cached by; see `act`."""
 
     settings: Settings
@@ -56,14 +56,14 @@ class Policy:
         self.settings, self.weights = settings, weights
 
     @staticmethod
-    def of(settings: Settings, learner: Learner) -> Policy:
+    def of(settings: Settings, learner: LearnerState) -> Policy:
         """By what a learner knows now."""
         return Policy(settings, Weights(learner.q, settings.variance.acting(learner.head)))
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> NetworkRule:
         """How it acts, traceable: `rule(weights, obs, noise)`."""
-        return Rule(self.settings)
+        return NetworkRule(self.settings)
 
     @property
     def is_noisy(self) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 from urbe import checks
 from urbe.deep.agent import Agent
 from urbe.deep.core.last_layer import LastLayer
-from urbe.deep.core.natures import Average, Nature, Soft, Worst
+from urbe.deep.core.natures import Average, MemberNature, Soft, Worst
 from urbe.deep.core.settings import Settings
 from urbe.deep.core.variances import NoVariance, Variance
 from urbe.deep.loops.make import Environment, Uncertain, make_trainer, require_set
@@ -92,7 +92,7 @@ def soft_robust_dqn(
       uncertainty_set: see there.
       shares: the weight of each member, summing to one; None weighs all alike.
     """
-    nature: Nature = Average()
+    nature: MemberNature = Average()
     require_set(env, uncertainty_set)
     if shares is not None:
         checks.distribution("shares", shares, len(uncertainty_set))
@@ -153,7 +153,7 @@ def _agent(
     name: str,
     env: Environment,
     uncertain: Uncertain | None,
-    nature: Nature,
+    nature: MemberNature,
     variance: Variance,
     seed: int,
     settings: Settings,

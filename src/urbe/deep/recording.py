@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from urbe.deep.callbacks import Callback, Row, Verdict
+from urbe.deep.callbacks import Callback, Decision, Row
 
 if TYPE_CHECKING:
     from urbe.deep.agent import Agent
@@ -57,7 +57,7 @@ def learn_and_record(agent: Agent, end: int, measuring: Sequence[Callback]) -> I
         agent.trainer.advance(min(logged, end, *due) - agent.step)
         row, episodes = agent.history.add(agent.trainer) if agent.step >= logged else (None, None)
         measured: dict[str, Row] = {}
-        verdicts: list[tuple[Callback, Verdict]] = []
+        verdicts: list[tuple[Callback, Decision]] = []
         for each, at in zip(measuring, due, strict=True):
             if agent.step >= at:
                 measured[each.name] = agent.history.add_measured(each.name, agent.step, each.measure(agent))

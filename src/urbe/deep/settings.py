@@ -11,7 +11,7 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from urbe import checks
-from urbe.deep.core.natures import Nature as Nature
+from urbe.deep.core.natures import MemberNature as MemberNature
 from urbe.deep.core.networks import Network as Network
 from urbe.deep.core.networks import QNetwork as QNetwork
 from urbe.deep.core.optimisers import Adam as Adam
@@ -23,7 +23,12 @@ from urbe.deep.core.schedules import Epsilon as Epsilon
 from urbe.deep.core.settings import Settings as Settings
 from urbe.deep.core.variances import Variance as Variance
 
-PARTS: dict[str, type[Any]] = {"nature": Nature, "variance": Variance, "network": QNetwork, "optimiser": Optimiser}
+PARTS: dict[str, type[Any]] = {
+    "nature": MemberNature,
+    "variance": Variance,
+    "network": QNetwork,
+    "optimiser": Optimiser,
+}
 """The open fields of `Settings`, with their protocols."""
 
 

@@ -35,26 +35,26 @@ class Episodes(NamedTuple):
     terminated: BoolArray
 
 
-class Draws(NamedTuple):
+class EpisodeDraws(NamedTuple):
     """Of E episodes: seeds of their environments, and keys of the simulator and of the policy's noise."""
 
     seeds: IntArray
     world: Words
     noise: Words
 
-    def part(self, begin: int, end: int) -> Draws:
+    def part(self, begin: int, end: int) -> EpisodeDraws:
         """Of the episodes from `begin` to before `end`."""
-        return Draws(*(each[begin:end] for each in self))
+        return EpisodeDraws(*(each[begin:end] for each in self))
 
 
-def draws(seed: int, episodes: int) -> Draws:
+def draws(seed: int, episodes: int) -> EpisodeDraws:
     """The seeds and keys of the first episodes; more of them begin like fewer."""
     seeds = stream(seed, "evaluation").integers(2**31, size=episodes)
     # as Gymnasium makes generators of seeds, and SimulatorEnv keys of generators
     generators = [np.random.Generator(np.random.PCG64(np.random.SeedSequence(int(each)))) for each in seeds]
     world = np.stack([rng.integers(2**32, size=2, dtype=np.uint32) for rng in generators])
     noise = stream(seed, "evaluation", "noise").integers(2**32, size=(episodes, 2), dtype=np.uint32)
-    return Draws(seeds, world, noise)
+    return EpisodeDraws(seeds, world, noise)
 
 
 def keys(words: UInt32[Array, "B 2"], index: Int[Array, ""] | int) -> Any:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from urbe.evaluation.episodes import Draws
+from urbe.evaluation.episodes import EpisodeDraws
 from urbe.evaluation.grids import Point
-from urbe.evaluation.worlds import Moved, Observations, action_number, same_sizes
+from urbe.evaluation.worlds import Observations, StepResult, action_number, same_sizes
 from urbe.gym.kinds import SINGLE, Env, numbered
 from urbe.gym.rows import Observations as Rows
 from urbe.gym.simulator_env import SimulatorEnv
@@ -76,12 +76,12 @@ class GymWorld:
     def action_shape(self) -> tuple[int, ...]:
         return tuple(self._envs[0].action_space.shape or ())
 
-    def reset(self, drawn: Draws) -> Observations:
+    def reset(self, drawn: EpisodeDraws) -> Observations:
         return [env.reset(seed=int(seed))[0] for env, seed in zip(self._envs, drawn.seeds, strict=False)]
 
-    def step(self, actions: Any, alive: BoolArray) -> Moved:
+    def step(self, actions: Any, alive: BoolArray) -> StepResult:
         n = len(alive)
-        moved = Moved([None] * n, np.zeros(n), np.zeros(n, np.bool_), np.zeros(n, np.bool_))
+        moved = StepResult([None] * n, np.zeros(n), np.zeros(n, np.bool_), np.zeros(n, np.bool_))
         for lane in np.flatnonzero(alive):
             env = self._envs[lane]
             action = actions[lane]

@@ -10,16 +10,16 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Int32, UInt32
 
-from urbe.evaluation.episodes import Draws, normal
-from urbe.evaluation.policies import Ask, Predicts, Rule, Traceable, asker, takes_rows
-from urbe.evaluation.rollouts import BAD_OBSERVATION, BAD_REWARD, FINE, Outcome
-from urbe.evaluation.worlds import Moved, Observations, World
+from urbe.evaluation.episodes import EpisodeDraws, normal
+from urbe.evaluation.policies import ActingRule, Ask, Predicts, Traceable, asker, takes_rows
+from urbe.evaluation.rollouts import BAD_OBSERVATION, BAD_REWARD, FINE, RolloutOutcome
+from urbe.evaluation.worlds import Observations, StepResult, World
 from urbe.types import BoolArray, FloatArray, IntArray
 
 Choose = Callable[[Observations, BoolArray, int], Any]
 """Actions of B episodes from what is seen in each, which of them are alive, and the number of the step."""
 
-OnStep = Callable[[Any, Moved, BoolArray], None]
+OnStep = Callable[[Any, StepResult, BoolArray], None]
 """Receives the actions, what they led to, and which episodes took part."""
 
 
@@ -32,7 +32,7 @@ class Player(NamedTuple):
     """
 
     rows: bool
-    choose: Callable[[Draws], Choose]
+    choose: Callable[[EpisodeDraws], Choose]
 
 
 def player(policy: Traceable | Predicts, world: World, first: Any, *, noisy: bool) -> Player:
@@ -53,7 +53,9 @@ def player(policy: Traceable | Predicts, world: World, first: Any, *, noisy: boo
     return Player(rows, lambda _: choose)
 
 
-def play(world: World, choose: Choose, drawn: Draws, count: int, limit: int | None, on_step: OnStep | None) -> Outcome:
+def play(
+    world: World, choose: Choose, drawn: EpisodeDraws, count: int, limit: int | None, on_step: OnStep | None
+) -> RolloutOutcome:
     """Plays a block of episodes until all have ended, or something is not finite.
 
     Args:
@@ -67,7 +69,7 @@ def play(world: World, choose: Choose, drawn: Draws, count: int, limit: int | No
     seen = world.reset(drawn)
     n = len(seen)
     alive = np.arange(n) < count
-    outcome = Outcome(np.zeros(n), np.zeros(n, np.int32), np.zeros(n, np.bool_), np.full(n, FINE, np.int32))
+    outcome = RolloutOutcome(np.zeros(n), np.zeros(n, np.int32), np.zeros(n, np.bool_), np.full(n, FINE, np.int32))
     step = 0
     while alive.any() and (limit is None or step < limit):
         actions = choose(seen, alive, step)
@@ -106,7 +108,7 @@ def _is_finite(seen: Any) -> bool:
     return not numbers or bool(np.isfinite(seen).all())
 
 
-def _traced(policy: Traceable, world: World, drawn: Draws, noisy: bool) -> Choose:
+def _traced(policy: Traceable, world: World, drawn: EpisodeDraws, noisy: bool) -> Choose:
     rule, weights, words = policy.rule, policy.weights, drawn.noise if noisy else None
 
     def choose(seen: Observations, _alive: BoolArray, step: int) -> Any:
@@ -131,7 +133,7 @@ def _one_by_one(ask: Ask) -> Choose:
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _act(
-    rule: Rule,
+    rule: ActingRule,
     n_actions: int,
     weights: Any,
     obs: Float[Array, "B D"],

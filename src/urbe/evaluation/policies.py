@@ -24,7 +24,7 @@ Ask = Callable[[np.ndarray], Any]
 """An action for an observation, or one for each row."""
 
 
-class Rule(Protocol):
+class ActingRule(Protocol):
     """How weights become actions: traceable, and hashable, so that equal rules are compiled once."""
 
     def __call__(self, weights: Any, obs: Float[Array, "B D"], noise: Float[Array, "B A"] | None) -> Int32[Array, " B"]:
@@ -36,7 +36,7 @@ class Traceable(Protocol):
     """A policy that can be compiled together with a simulator, such as `urbe.deep.policy.Policy`."""
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> ActingRule:
         """How it acts."""
 
     @property

@@ -19,7 +19,7 @@ from urbe.evaluation.episodes import Episodes, draws
 from urbe.evaluation.grids import Grid, Points, points_of
 from urbe.evaluation.gym_world import EnvSource, GymWorld
 from urbe.evaluation.policies import Acting, Predicts, Traceable, Trained, policy_of, ways_of
-from urbe.evaluation.rollouts import BAD_REWARD, FINE, MOST, Outcome, blocks
+from urbe.evaluation.rollouts import BAD_REWARD, FINE, MOST, RolloutOutcome, blocks
 from urbe.evaluation.stages import CompiledStage, Stage, SteppedStage
 from urbe.evaluation.table import Evaluation
 from urbe.evaluation.worlds import SimulatorWorld
@@ -147,7 +147,7 @@ def _play(
     return played
 
 
-def _must_be_finite(outcome: Outcome, points: Points, k: int, begin: int) -> None:
+def _must_be_finite(outcome: RolloutOutcome, points: Points, k: int, begin: int) -> None:
     bad = np.flatnonzero(outcome.trouble != FINE)
     if len(bad):
         at, text = bad[0], ", ".join(f"{name} {value:g}" for name, value in points.points[k].items())

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int32, UInt32
 
-from urbe.evaluation.episodes import Draws, keys, normal
-from urbe.evaluation.policies import Rule, Traceable
+from urbe.evaluation.episodes import EpisodeDraws, keys, normal
+from urbe.evaluation.policies import ActingRule, Traceable
 from urbe.simulators import Arrival, Simulator, step
 from urbe.simulators.base import Params, State
 
@@ -26,7 +26,7 @@ MOST = 256
 FINE, BAD_REWARD, BAD_OBSERVATION = range(3)
 
 
-class Outcome(NamedTuple):
+class RolloutOutcome(NamedTuple):
     """What came of a block of B episodes: JAX's arrays while it is computed, NumPy's afterwards.
 
     Attributes:
@@ -41,16 +41,16 @@ class Outcome(NamedTuple):
     terminated: Any
     trouble: Any
 
-    def first(self, count: int) -> Outcome:
+    def first(self, count: int) -> RolloutOutcome:
         """Of the first episodes."""
-        return Outcome(*(part[:count] for part in self))
+        return RolloutOutcome(*(part[:count] for part in self))
 
 
 class _Block(NamedTuple):
     state: State
     obs: Float[Array, "B D"]
     alive: Bool[Array, " B"]
-    outcome: Outcome
+    outcome: RolloutOutcome
     step: Int32[Array, ""]
 
 
@@ -66,11 +66,11 @@ def blocks(episodes: int, most: int = MOST) -> Iterator[tuple[int, int]]:
 
 
 def roll_out(
-    policy: Traceable, simulator: Simulator, params: Params, drawn: Draws, time_limit: int, *, noisy: bool
-) -> Outcome:
+    policy: Traceable, simulator: Simulator, params: Params, drawn: EpisodeDraws, time_limit: int, *, noisy: bool
+) -> RolloutOutcome:
     """Plays a block of episodes; gives NumPy arrays."""
     with jax.enable_x64(True):  # returns are summed in float64; everything else says what it is
-        found: Outcome = jax.device_get(
+        found: RolloutOutcome = jax.device_get(
             _roll_out(policy.rule, simulator, noisy, policy.weights, params, drawn.world, drawn.noise,
                       np.int32(time_limit))
         )  # fmt: skip
@@ -79,7 +79,7 @@ def roll_out(
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
 def _roll_out(
-    rule: Rule,
+    rule: ActingRule,
     simulator: Simulator,
     noisy: bool,
     weights: Any,
@@ -87,7 +87,7 @@ def _roll_out(
     world: UInt32[Array, "B 2"],
     noise: UInt32[Array, "B 2"],
     time_limit: Int32[Array, ""],
-) -> Outcome:
+) -> RolloutOutcome:
     size = world.shape[0]
 
     def goes_on(block: _Block) -> Bool[Array, ""]:
@@ -99,7 +99,7 @@ def _roll_out(
         arrived = advance(simulator, world, block.step, block.state, action, params, alive)
         obs = jax.vmap(simulator.observe)(arrived.state)
         trouble = _trouble(obs, arrived.reward)
-        outcome = Outcome(
+        outcome = RolloutOutcome(
             so_far.gathered + jnp.where(alive, arrived.reward.astype(jnp.float64), 0.0),
             so_far.length + alive.astype(jnp.int32),
             so_far.terminated | (alive & arrived.terminated),
@@ -109,7 +109,9 @@ def _roll_out(
         return _Block(arrived.state, obs, goes, outcome, block.step + 1)
 
     no = jnp.zeros(size, jnp.bool_)
-    nothing = Outcome(jnp.zeros(size, jnp.float64), jnp.zeros(size, jnp.int32), no, jnp.full(size, FINE, jnp.int32))
+    nothing = RolloutOutcome(
+        jnp.zeros(size, jnp.float64), jnp.zeros(size, jnp.int32), no, jnp.full(size, FINE, jnp.int32)
+    )
     state = begin(simulator, world, params)
     first = _Block(state, jax.vmap(simulator.observe)(state), ~no, nothing, jnp.int32(0))
     return jax.lax.while_loop(goes_on, one, first).outcome

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from urbe.evaluation.episodes import Draws
+from urbe.evaluation.episodes import EpisodeDraws
 from urbe.evaluation.grids import Point
 from urbe.evaluation.gym_world import GymWorld
 from urbe.evaluation.host import Player, play, player
 from urbe.evaluation.policies import Acting, Predicts, Traceable
-from urbe.evaluation.rollouts import MOST, Outcome, roll_out
+from urbe.evaluation.rollouts import MOST, RolloutOutcome, roll_out
 from urbe.evaluation.worlds import SimulatorWorld, same_sizes
 from urbe.simulators import Simulator
 from urbe.simulators.base import observation_size
@@ -29,7 +29,7 @@ class Stage(Protocol):
     def enter(self, point: Point) -> None:
         """Takes parameters over."""
 
-    def play(self, way: Acting, drawn: Draws, count: int) -> Outcome:
+    def play(self, way: Acting, drawn: EpisodeDraws, count: int) -> RolloutOutcome:
         """Plays the first `count` of the episodes drawn."""
 
 
@@ -61,7 +61,7 @@ class CompiledStage:
     def enter(self, point: Point) -> None:
         self._params = with_params(self._simulator, self._simulator.nominal(), point)
 
-    def play(self, way: Acting, drawn: Draws, count: int) -> Outcome:
+    def play(self, way: Acting, drawn: EpisodeDraws, count: int) -> RolloutOutcome:
         """Episodes that have ended are played too, as the shape of the computation is fixed."""
         noisy = way == "noisy"
         return roll_out(self._policy, self._simulator, self._params, drawn, self._limit, noisy=noisy).first(count)
@@ -82,7 +82,7 @@ class SteppedStage:
         policy: Traceable | Predicts,
         world: SimulatorWorld | GymWorld,
         time_limit: int | None,
-        drawn: Draws,
+        drawn: EpisodeDraws,
     ) -> None:
         self._world = world
         self._limit = world.time_limit if time_limit is None else time_limit
@@ -101,6 +101,6 @@ class SteppedStage:
     def enter(self, point: Point) -> None:
         self._world.enter(point)
 
-    def play(self, way: Acting, drawn: Draws, count: int) -> Outcome:
+    def play(self, way: Acting, drawn: EpisodeDraws, count: int) -> RolloutOutcome:
         asked = self._noisy if way == "noisy" else self._greedy
         return play(self._world, asked.choose(drawn), drawn, count, self._limit, None).first(count)

@@ -14,8 +14,8 @@ from urbe.evaluation.episodes import draws
 from urbe.evaluation.grids import points_of
 from urbe.evaluation.host import play, player
 from urbe.evaluation.policies import Acting, policy_of, ways_of
-from urbe.evaluation.rollouts import MOST, Outcome, blocks
-from urbe.evaluation.worlds import Moved, SimulatorWorld
+from urbe.evaluation.rollouts import MOST, RolloutOutcome, blocks
+from urbe.evaluation.worlds import SimulatorWorld, StepResult
 from urbe.simulators import FiniteSimulator, Simulator
 from urbe.types import BoolArray, FloatArray
 
@@ -138,7 +138,7 @@ class _Recorder:
         self._rewards: list[np.ndarray] = []
         self._alive: list[np.ndarray] = []
 
-    def add(self, actions: Any, moved: Moved, alive: BoolArray) -> None:
+    def add(self, actions: Any, moved: StepResult, alive: BoolArray) -> None:
         self._seen.append(np.asarray(moved.observations))
         self._states.append(jax.device_get(self._world.state))
         self._actions.append(
@@ -147,7 +147,7 @@ class _Recorder:
         self._rewards.append(np.where(alive, moved.rewards, 0.0).astype(np.float32))
         self._alive.append(alive)
 
-    def taken(self, outcome: Outcome, count: int) -> Trace:
+    def taken(self, outcome: RolloutOutcome, count: int) -> Trace:
         def stacked(parts: list[np.ndarray]) -> np.ndarray:
             return np.stack(parts, axis=1)[:count]
 

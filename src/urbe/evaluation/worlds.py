@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Int32, UInt32
 
-from urbe.evaluation.episodes import Draws
+from urbe.evaluation.episodes import EpisodeDraws
 from urbe.evaluation.grids import Point
 from urbe.evaluation.rollouts import advance, begin
 from urbe.simulators import Simulator
@@ -21,7 +21,7 @@ Observations = Any
 """A sequence of what is seen in each of B episodes, as it is given to `predict`."""
 
 
-class Moved(NamedTuple):
+class StepResult(NamedTuple):
     """What a step of B episodes led to; entries of episodes that have ended mean nothing."""
 
     observations: Observations
@@ -44,10 +44,10 @@ class World(Protocol):
     def enter(self, point: Point) -> None:
         """Takes parameters over."""
 
-    def reset(self, drawn: Draws) -> Observations:
+    def reset(self, drawn: EpisodeDraws) -> Observations:
         """Begins as many episodes as draws are given, and tells what is seen in each."""
 
-    def step(self, actions: Any, alive: BoolArray) -> Moved:
+    def step(self, actions: Any, alive: BoolArray) -> StepResult:
         """Acts in the episodes that are `alive`."""
 
     def rows(self, observations: Observations) -> Float[np.ndarray, "B D"]:
@@ -78,12 +78,12 @@ class SimulatorWorld:
     def enter(self, point: Point) -> None:
         self._params = with_params(self.simulator, self.simulator.nominal(), point)
 
-    def reset(self, drawn: Draws) -> Observations:
+    def reset(self, drawn: EpisodeDraws) -> Observations:
         self._words, self._elapsed = drawn.world, 0
         self.state, seen = _begin(self.simulator, drawn.world, self._params)
         return np.asarray(seen)
 
-    def step(self, actions: Any, alive: BoolArray) -> Moved:
+    def step(self, actions: Any, alive: BoolArray) -> StepResult:
         """States of episodes that have ended stay as they are."""
         numbers = _action_numbers(actions, alive, self.simulator.n_actions)
         arrived, seen = _advance(
@@ -91,7 +91,7 @@ class SimulatorWorld:
         )
         self.state, self._elapsed = arrived.state, self._elapsed + 1
         rewards, terminated = np.asarray(arrived.reward, np.float64), np.asarray(arrived.terminated)
-        return Moved(np.asarray(seen), rewards, terminated, np.zeros(len(alive), np.bool_))
+        return StepResult(np.asarray(seen), rewards, terminated, np.zeros(len(alive), np.bool_))
 
     def rows(self, observations: Observations) -> Float[np.ndarray, "B D"]:
         return np.asarray(observations)

@@ -36,7 +36,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from urbe import checks
-from urbe.paper.choice import Choice, with_settings
+from urbe.paper.choice import Selection, with_settings
 from urbe.sweep.cells import Cell, columns
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ class Chapter:
     module: str
     sections: Callable[[Results], list[Section]]
     agents: Sequence[str] = ()
-    choose: Callable[[Scale, Choice], Sequence[Any]] | None = None
+    choose: Callable[[Scale, Selection], Sequence[Any]] | None = None
 
-    def chosen(self, scale: Scale, choice: Choice) -> Sequence[Any]:
+    def chosen(self, scale: Scale, choice: Selection) -> Sequence[Any]:
         """The cells of a choice at a scale.
 
         Raises:

@@ -25,7 +25,7 @@ C = TypeVar("C")
 
 
 @dataclass(frozen=True)
-class Choice:
+class Selection:
     """What is run of a chapter.
 
     Attributes:

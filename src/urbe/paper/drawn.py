@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urbe.paper.chapter import Chapter
 from urbe.paper.results import Results
 from urbe.sweep.cells import ROWS
-from urbe.sweep.finished import CELLS, Finished, Plan, load_finished
+from urbe.sweep.finished import CELLS, Finished, SweepPlan, load_finished
 from urbe.sweep.sources import code_digest
 from urbe.sweep.store import file_of
 
@@ -39,10 +39,10 @@ class Drawn(NamedTuple):
     state: State
     finished: Finished
     digest: str
-    chapter: content.Chapter
+    chapter: content.PageChapter
 
 
-def state_of(output: Path, plan: Plan, name: str) -> State:
+def state_of(output: Path, plan: SweepPlan, name: str) -> State:
     """Which cells of a chapter are finished now; cheap."""
     found = []
     for directory in plan.cells[name]:
@@ -53,7 +53,7 @@ def state_of(output: Path, plan: Plan, name: str) -> State:
     return tuple(found)
 
 
-def draw(output: Path, plan: Plan, chapter: Chapter, kept: int) -> Drawn:
+def draw(output: Path, plan: SweepPlan, chapter: Chapter, kept: int) -> Drawn:
     """Draws a chapter from the cells that are finished.
 
     Args:
@@ -76,11 +76,11 @@ def draw(output: Path, plan: Plan, chapter: Chapter, kept: int) -> Drawn:
         ("Computing", f"{duration(seconds(finished))} in all, one thread per cell, compilation included"),
         ("Commit", commits_text(finished.cells)),
     )
-    shown = content.Chapter(chapter.name, chapter.title, tuple(_sections(chapter, finished)), facts)
+    shown = content.PageChapter(chapter.name, chapter.title, tuple(_sections(chapter, finished)), facts)
     return Drawn(state, finished, digest, shown)
 
 
-def _digests(chapter: Chapter, plan: Plan, digest: str) -> set[str]:
+def _digests(chapter: Chapter, plan: SweepPlan, digest: str) -> set[str]:
     """Of today's code: that of the chapter, and with each agent of one's own that the sweep chose."""
     found = {digest}
     for name in re.findall(r"([\w.]+):\w+", plan.options):

@@ -8,16 +8,16 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from urbe.paper.chapter import SCALES, Chapter, Scale, check_chapters, everywhere
-from urbe.paper.choice import Choice
+from urbe.paper.choice import Selection
 from urbe.paper.pages import write_report
 from urbe.sweep import cells
 from urbe.sweep.finished import CELLS
 from urbe.sweep.launcher import Launcher
-from urbe.sweep.local import Local
+from urbe.sweep.local import LocalProcesses
 from urbe.sweep.run import Watch, sweep
 from urbe.sweep.sources import code_digest
 
-WHOLE = Choice()
+WHOLE = Selection()
 """All of a chapter."""
 
 
@@ -27,7 +27,7 @@ def reproduce(
     *,
     scale: Scale = "quick",
     chapters: Sequence[Chapter] | None = None,
-    choice: Choice = WHOLE,
+    choice: Selection = WHOLE,
     launcher: Launcher | None = None,
 ) -> Path:
     """Runs the cells of chapters and writes the page with their figures.
@@ -41,7 +41,7 @@ def reproduce(
       scale: how much to run, see `urbe.paper.chapter`.
       chapters: by default all, `urbe.paper.CHAPTERS`.
       choice: agents, seeds and settings of the one chapter, where they are not those of the scale.
-      launcher: where cells run; by default `Local()`, a process for each core. Rows do not depend on it.
+      launcher: where cells run; by default `LocalProcesses()`, a process for each core. Rows do not depend on it.
 
     Returns:
       the path of the page.
@@ -69,5 +69,5 @@ def reproduce(
     for chapter in chosen:
         code = cells.Code(chapter.module, chapter.name, chapter.row, code_digest(chapter.module))
         jobs[chapter.name] = cells.jobs(code, chapter.cells[scale], output / CELLS)
-    sweep(output, jobs, launcher or Local(), scale=scale, options=choice.options, watch=watch)
+    sweep(output, jobs, launcher or LocalProcesses(), scale=scale, options=choice.options, watch=watch)
     return write_report(output, chosen)

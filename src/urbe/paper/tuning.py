@@ -49,7 +49,7 @@ class Contender:
         return ", ".join(f"{name} {value:g}" for name, value in zip(self.parameters, setting, strict=True))
 
 
-class World(NamedTuple):
+class TuningWorld(NamedTuple):
     """Where agents are compared.
 
     Attributes:
@@ -68,7 +68,7 @@ class World(NamedTuple):
     gaps: FloatArray | None = None
 
 
-class Outcome(NamedTuple):
+class TuningOutcome(NamedTuple):
     """What came of it.
 
     Attributes:
@@ -84,15 +84,19 @@ class Outcome(NamedTuple):
     record: RunRecord
 
 
-def compete(contender: Contender, world: World, score: Score, tuning_seeds: int, reported_seeds: int) -> Outcome:
+def compete(
+    contender: Contender, world: TuningWorld, score: Score, tuning_seeds: int, reported_seeds: int
+) -> TuningOutcome:
     """Chooses the setting of the best mean `score` on seeds 0, 1, ..., and runs it on those that follow."""
     settings = contender.settings
     tuning, best = _tune(contender, world, score, tuning_seeds) if len(settings) > 1 else ((), 0)
     fresh = tuning_seeds + np.arange(reported_seeds)
-    return Outcome(tuning, settings[best], fresh, _run(contender, world, [settings[best]] * reported_seeds, fresh))
+    return TuningOutcome(
+        tuning, settings[best], fresh, _run(contender, world, [settings[best]] * reported_seeds, fresh)
+    )
 
 
-def _tune(contender: Contender, world: World, score: Score, seeds: int) -> tuple[tuple[float, ...], int]:
+def _tune(contender: Contender, world: TuningWorld, score: Score, seeds: int) -> tuple[tuple[float, ...], int]:
     """Mean score of each setting, and the best one.
 
     A quarter of the seeds goes to all settings, the rest to the best quarter of them: few seeds are enough to tell bad
@@ -109,7 +113,7 @@ def _tune(contender: Contender, world: World, score: Score, seeds: int) -> tuple
     return tuple(means.tolist()), int(left[0])
 
 
-def _run(contender: Contender, world: World, settings: Sequence[Setting], seeds: IntArray) -> RunRecord:
+def _run(contender: Contender, world: TuningWorld, settings: Sequence[Setting], seeds: IntArray) -> RunRecord:
     columns = np.array(settings, dtype=np.float64).reshape(len(settings), len(contender.parameters)).T
     values = dict(zip(contender.parameters, columns, strict=True))
     agent = contender.make(values, world.belief, world.env)

@@ -1,8 +1,8 @@
 """Offline planning: from a posterior to a policy with a guaranteed value."""
 
-from urbe.planners.base import Answer as Answer
+from urbe.planners.base import PlannedSolution as PlannedSolution
 from urbe.planners.base import PlanningMethod as PlanningMethod
-from urbe.planners.base import Task as Task
+from urbe.planners.base import PlanningTask as PlanningTask
 from urbe.planners.bci import BCI as BCI
 from urbe.planners.belief_mdp import BeliefPlan as BeliefPlan
 from urbe.planners.belief_mdp import solve_belief as solve_belief

@@ -20,7 +20,7 @@ class Solve(Protocol):
         """The solution; `start` is `(S,)`."""
 
 
-class Task(NamedTuple):
+class PlanningTask(NamedTuple):
     """What a method is asked for.
 
     Attributes:
@@ -38,7 +38,7 @@ class Task(NamedTuple):
     solve: Solve
 
 
-class Answer(NamedTuple):
+class PlannedSolution(NamedTuple):
     """A set, the model it is bound to, and the policy that is best against it."""
 
     model: MDP
@@ -49,7 +49,7 @@ class Answer(NamedTuple):
 class PlanningMethod(Protocol):
     """A way from a posterior to a policy with a guaranteed value."""
 
-    def answer(self, task: Task) -> Answer:
+    def answer(self, task: PlanningTask) -> PlannedSolution:
         """Builds the set and solves for the policy; `solution.lower` is the guaranteed value."""
 
     def promise(self, confidence: float) -> str:

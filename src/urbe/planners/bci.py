@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from urbe.planners.base import Answer, Task, in_every_state
+from urbe.planners.base import PlannedSolution, PlanningTask, in_every_state
 from urbe.planners.draws import number_of_draws, quantile_rank, uncertain_rows
 from urbe.planners.l1_centre import ball_around
 from urbe.posteriors.centred import credible_l1_centred
@@ -33,12 +33,12 @@ class BCI:
 
     optimised: bool = False
 
-    def answer(self, task: Task) -> Answer:
+    def answer(self, task: PlanningTask) -> PlannedSolution:
         centre, radius = self._balls(task)
         model, ball = ball_around(task.posterior, centre, radius)
-        return Answer(model, ball, task.solve(model, ball))
+        return PlannedSolution(model, ball, task.solve(model, ball))
 
-    def _balls(self, task: Task) -> tuple[FloatArray, FloatArray]:
+    def _balls(self, task: PlanningTask) -> tuple[FloatArray, FloatArray]:
         posterior = task.posterior
         n_rows = uncertain_rows(posterior)
         if n_rows == 0:

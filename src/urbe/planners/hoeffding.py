@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from urbe.planners.base import Answer, Task
+from urbe.planners.base import PlannedSolution, PlanningTask
 from urbe.planners.l1_centre import ball_around
 from urbe.posteriors.radius import weissman
 
@@ -26,14 +26,14 @@ class HoeffdingSets:
     HoeffdingSets()
     """
 
-    def answer(self, task: Task) -> Answer:
+    def answer(self, task: PlanningTask) -> PlannedSolution:
         """No draws are used."""
         posterior, rows = task.posterior, task.posterior.model.rows
         seen = np.maximum(posterior.seen, 0.0)[rows.entry_row]
         counts = posterior.concentration - posterior.prior
         centre = np.where(seen > 0.0, counts / np.where(seen > 0.0, seen, 1.0), posterior.probability)
         model, ball = ball_around(posterior, centre, weissman(posterior, 1.0 - task.delta))
-        return Answer(model, ball, task.solve(model, ball))
+        return PlannedSolution(model, ball, task.solve(model, ball))
 
     def promise(self, confidence: float) -> str:
         return (

@@ -10,7 +10,7 @@ from urbe import checks
 from urbe.ambiguity.operator import AmbiguitySet
 from urbe.mdp.evaluate import start_weights
 from urbe.mdp.model import MDP
-from urbe.planners.base import PlanningMethod, Task
+from urbe.planners.base import PlanningMethod, PlanningTask
 from urbe.planners.bci import BCI
 from urbe.planners.held_out import hold_out
 from urbe.planners.safe_plan import SafePlan
@@ -78,7 +78,7 @@ def plan(
         return solve(mdp, nature, start=start, threads=threads, progress=progress)
 
     lowered, delta = _with_low_rewards(posterior, 1.0 - share)
-    answer = how.answer(Task(lowered, delta, draws, planning, solve_against))
+    answer = how.answer(PlanningTask(lowered, delta, draws, planning, solve_against))
     nominal = solve(posterior.mean(), threads=threads)
     start = start_weights(posterior.model)
     mine, other = hold_out(

@@ -20,7 +20,7 @@ import numpy as np
 from urbe import checks
 from urbe.ambiguity.l1 import L1Ball
 from urbe.mdp.model import MDP
-from urbe.planners.base import Answer, Task, in_every_state
+from urbe.planners.base import PlannedSolution, PlanningTask, in_every_state
 from urbe.planners.draws import drawn_rows, number_of_draws, quantile_rank, uncertain_rows
 from urbe.planners.l1_centre import ball_around
 from urbe.planners.safety_rules import Cut, Hyperplane, SafetyRule, smallest_balls
@@ -57,7 +57,7 @@ class RSVF:
             raise ValueError("tolerance is 0, expected a positive number: rounds end by it.")
         checks.whole_number("rounds", self.rounds, 1)
 
-    def answer(self, task: Task) -> Answer:
+    def answer(self, task: PlanningTask) -> PlannedSolution:
         posterior, rows = task.posterior, task.posterior.model.rows
         n_uncertain = uncertain_rows(posterior)
         n_draws = number_of_draws(task.draws, n_uncertain, task.delta)
@@ -74,7 +74,7 @@ class RSVF:
             v = solution.value
             asked = self._unsafe(model, ball, solution.lower, drawn, rank)
             if not asked:
-                return Answer(model, ball, solution)
+                return PlannedSolution(model, ball, solution)
             for row, cut in asked.items():
                 cuts[row].append(cut)
             entries = [slice(*rows.entry_start[row : row + 2]) for row in asked]

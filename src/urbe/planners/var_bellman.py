@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from urbe.ambiguity.scenarios import ValueAtRisk
-from urbe.planners.base import Answer, Task, in_every_state
+from urbe.planners.base import PlannedSolution, PlanningTask, in_every_state
 from urbe.planners.draws import drawn_rows, number_of_draws, quantile_rank, uncertain_rows
 
 
@@ -35,13 +35,13 @@ class VaRBellman:
 
     union: bool = True
 
-    def answer(self, task: Task) -> Answer:
+    def answer(self, task: PlanningTask) -> PlannedSolution:
         n_rows = uncertain_rows(task.posterior) if self.union else 1
         draws = number_of_draws(task.draws, n_rows, task.delta)
         level = quantile_rank(n_rows, task.delta, draws) / draws
         model = task.posterior.mean()
         nature = ValueAtRisk(drawn_rows(task.posterior, task.rng, draws), level)
-        return Answer(model, nature, task.solve(model, nature))
+        return PlannedSolution(model, nature, task.solve(model, nature))
 
     def promise(self, confidence: float) -> str:
         if not self.union:

@@ -39,7 +39,7 @@ class Visit(NamedTuple):
     step: IntArray
 
 
-class Belief(Protocol):
+class OnlinePosterior(Protocol):
     """Dirichlet concentrations that follow the data.
 
     Attributes:
@@ -70,7 +70,7 @@ class Belief(Protocol):
 class BeliefKind(Protocol):
     """A description of a belief."""
 
-    def start(self, prior: Posterior, replicates: int, layers: int = 1) -> Belief:
+    def start(self, prior: Posterior, replicates: int, layers: int = 1) -> OnlinePosterior:
         """The belief before any data, for `replicates` side by side."""
 
 
@@ -114,7 +114,7 @@ class Window:
 
 
 class Counts:
-    """Concentrations of `Stationary` and `Forgetting`. What was seen is kept apart from the prior, so that it goes without trace."""
+    """Concentrations by counts. What was seen is kept apart from the prior, to be forgotten without trace."""
 
     def __init__(self, prior: Posterior, replicates: int, layers: int, factor: FloatArray) -> None:
         self.prior = prior

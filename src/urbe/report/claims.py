@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from urbe.report.content import Chapter, Verdict
+from urbe.report.content import PageChapter, Verdict
 from urbe.report.numbers import decimals, interval_text, number
-from urbe.statistics.verdicts import Answer, Exact, Judgement, Outcome, Rule, Test
+from urbe.statistics.verdicts import Answer, ExactNumber, Judgement, Outcome, Rule, Test
 
 AS_STATED = "the words as they stand"
 """Names a reading that has no name, beside others."""
@@ -57,7 +57,7 @@ def _sentence(answer: Answer) -> str:
         return f"{question.name}: not testable with {question.quantity.size or 'a number that is missing'}."
     size = f", {question.quantity.size}" if question.quantity.size else ""
     shown = interval_text(interval, min(decimals([interval]), MOST_DECIMALS))
-    if isinstance(question.quantity, Exact):
+    if isinstance(question.quantity, ExactNumber):
         shown = number(interval.estimate, 4)
     usual = question.number == 0.0 and question.side == "above"
     asked = "" if usual else f", claimed to be {question.side} {question.number:g}"
@@ -115,7 +115,7 @@ def combine(verdicts: Sequence[Verdict]) -> tuple[Outcome, tuple[str, ...]]:
     return RULE.conclude(readings)
 
 
-def claims(chapters: Iterable[Chapter]) -> list[Claim]:
+def claims(chapters: Iterable[PageChapter]) -> list[Claim]:
     """The claims with a source, in the order of the sources, then as they come; verdicts grouped by source and claim.
 
     Args:
@@ -132,7 +132,7 @@ def claims(chapters: Iterable[Chapter]) -> list[Claim]:
     return sorted(found, key=lambda claim: _order(claim.source))
 
 
-def sourced(chapter: Chapter) -> list[tuple[Verdict, str]]:
+def sourced(chapter: PageChapter) -> list[tuple[Verdict, str]]:
     """The verdicts of a chapter on claims of the paper, each with its anchor on the page: `name--claim-1`, ..."""
     verdicts = [verdict for section in chapter.sections for verdict in section.verdicts if verdict.source]
     return [(verdict, f"{chapter.name}--claim-{i}") for i, verdict in enumerate(verdicts, start=1)]

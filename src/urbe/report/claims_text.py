@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from urbe.report.claims import RULE, claims
-from urbe.report.content import Chapter
+from urbe.report.content import PageChapter
 
 
-def markdown(chapters: Iterable[Chapter]) -> str:
+def markdown(chapters: Iterable[PageChapter]) -> str:
     """A table of every claim with its verdict, and the rules below it; empty when there are no claims with a source.
 
     >>> from urbe.report.content import Section, Verdict
     >>> verdict = Verdict("URBE earns more than UBE.", "holds", "0.1 [0.0, 0.2]", "Fig. 2b")
-    >>> print(*markdown([Chapter("seven", "Seven", (Section("", verdicts=(verdict,)),))]).splitlines()[:3], sep="\\n")
+    >>> page = PageChapter("seven", "Seven", (Section("", verdicts=(verdict,)),))
+    >>> print(*markdown([page]).splitlines()[:3], sep="\\n")
     | where | claim of the paper | verdict |
     |---|---|---|
     | Fig. 2b | URBE earns more than UBE. | **holds** |

@@ -89,7 +89,7 @@ class Section:
 
 
 @dataclass(frozen=True, eq=False)
-class Chapter:
+class PageChapter:
     """One experiment on the page.
 
     Attributes:

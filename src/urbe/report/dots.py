@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 
 from urbe.report import style, values
 from urbe.report.numbers import decimals, interval_text
-from urbe.statistics.estimates import Interval
+from urbe.statistics.estimates import ConfidenceInterval
 from urbe.types import FloatArray
 
 ROW = 0.27
@@ -26,7 +26,7 @@ def rows_of(n_categories: int, n_groups: int = 1) -> float:
     return n_categories * (n_groups + (_GAP if n_groups > 1 else 0.0))
 
 
-def draw_dots(axes: Axes, categories: Sequence[str], groups: Mapping[str, Sequence[Interval | None]]) -> None:
+def draw_dots(axes: Axes, categories: Sequence[str], groups: Mapping[str, Sequence[ConfidenceInterval | None]]) -> None:
     """A dot and its interval for each category and group.
 
     With one group, the categories are taken as names of methods and decide colour and marker; with several, the groups

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from urbe.atomic import Writer
 from urbe.report import style
-from urbe.report.content import Chapter
+from urbe.report.content import PageChapter
 from urbe.report.page import figure_anchor
 
 FOLDER = "figures"
@@ -29,7 +29,7 @@ _NO_DATES: dict[str, dict[str, None]] = {
 
 
 def figure_files(
-    chapters: Sequence[Chapter], formats: Collection[str] = FORMATS
+    chapters: Sequence[PageChapter], formats: Collection[str] = FORMATS
 ) -> tuple[dict[str, Writer], dict[str, tuple[str, ...]]]:
     """Every figure in every format.
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from urbe.statistics.estimates import Interval
+from urbe.statistics.estimates import ConfidenceInterval
 
 FIGURE_SPACE = "\N{FIGURE SPACE}"
 """As wide as a digit."""
@@ -37,10 +37,10 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600.0:.1f} h" if seconds < 9.95 * 3600.0 else f"{seconds / 3600.0:.0f} h"
 
 
-def decimals(intervals: Sequence[Interval]) -> int:
+def decimals(intervals: Sequence[ConfidenceInterval]) -> int:
     """Decimals that show two digits of a typical half width, and no noise beyond.
 
-    >>> decimals([Interval(12.3456, 12.0, 12.7)])
+    >>> decimals([ConfidenceInterval(12.3456, 12.0, 12.7)])
     2
     """
     widths = [0.5 * (x.high - x.low) for x in intervals]
@@ -50,28 +50,28 @@ def decimals(intervals: Sequence[Interval]) -> int:
     return min(max(1 - math.floor(math.log10(float(np.median(positive)))), 0), 9)
 
 
-def interval_text(interval: Interval, places: int) -> str:
+def interval_text(interval: ConfidenceInterval, places: int) -> str:
     """Estimate and ends with so many decimals.
 
-    >>> interval_text(Interval(0.5, 0.25, 0.75), 2)
+    >>> interval_text(ConfidenceInterval(0.5, 0.25, 0.75), 2)
     '0.50 [0.25, 0.75]'
     """
     return f"{_fixed(interval.estimate, places)} [{_fixed(interval.low, places)}, {_fixed(interval.high, places)}]"
 
 
-def interval_column(intervals: Sequence[Interval | None], most: int = 9) -> tuple[str, ...]:
+def interval_column(intervals: Sequence[ConfidenceInterval | None], most: int = 9) -> tuple[str, ...]:
     """Cells of a table, aligned by padding: the same decimals in all (`most` at most), estimates below estimates.
 
     None is shown as `-`.
 
-    >>> interval_column([Interval(9.5, 9.0, 10.0), Interval(10.5, 10.0, 11.0)])
+    >>> interval_column([ConfidenceInterval(9.5, 9.0, 10.0), ConfidenceInterval(10.5, 10.0, 11.0)])
     ('9.50 [\\u20079.00, 10.00]', '10.50 [10.00, 11.00]')
     """
     present = [interval for interval in intervals if interval is not None]
     places = min(decimals(present), most)
     lows, highs = (max((len(_fixed(x[i], places)) for x in present), default=0) for i in (1, 2))
 
-    def cell(x: Interval) -> str:
+    def cell(x: ConfidenceInterval) -> str:
         low, high = _fixed(x.low, places), _fixed(x.high, places)
         return f"{_fixed(x.estimate, places)} [{low.rjust(lows, FIGURE_SPACE)}, {high.rjust(highs, FIGURE_SPACE)}]"
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 from urbe.report.claims import AS_STATED, RULE, Claim, claims, sourced
-from urbe.report.content import Chapter, Exhibit, Facts, Section, State, Verdict
+from urbe.report.content import Exhibit, Facts, PageChapter, Section, State, Verdict
 from urbe.report.markup import below, fill, links_html, paragraph, read, table_html
 from urbe.report.numbers import duration
 from urbe.report.style import THEMED
@@ -29,7 +29,7 @@ def render(
     title: str,
     lead: Sequence[str],
     facts: Facts,
-    chapters: Sequence[Chapter],
+    chapters: Sequence[PageChapter],
     *,
     files: Mapping[str, Sequence[str]] | None = None,
     state: State | None = None,
@@ -69,7 +69,7 @@ def render(
     )
 
 
-def figure_anchor(chapter: Chapter, exhibit: Exhibit) -> str:
+def figure_anchor(chapter: PageChapter, exhibit: Exhibit) -> str:
     """The name of a figure on the page."""
     return f"{chapter.name}--{exhibit.name}"  # two dashes: no section's anchor has them
 
@@ -139,7 +139,7 @@ def _state(state: State) -> str:
     )
 
 
-def _contents(chapters: Sequence[Chapter], claimed: bool) -> Iterator[str]:
+def _contents(chapters: Sequence[PageChapter], claimed: bool) -> Iterator[str]:
     if claimed:
         yield fill("entry", anchor="claims", title=escape(CLAIMS), below="")
     for chapter in chapters:
@@ -157,7 +157,7 @@ def _facts(facts: Facts) -> str:
     return fill("facts", inner=inner) if facts else ""
 
 
-def _chapter(chapter: Chapter, files: Mapping[str, Sequence[str]]) -> str:
+def _chapter(chapter: PageChapter, files: Mapping[str, Sequence[str]]) -> str:
     anchors = iter([anchor for _, anchor in sourced(chapter)])
     facts = tuple(fact for section in chapter.sections for fact in section.facts) + chapter.facts
     rows = files.get(chapter.name, ())
@@ -171,7 +171,7 @@ def _chapter(chapter: Chapter, files: Mapping[str, Sequence[str]]) -> str:
     )
 
 
-def _section(chapter: Chapter, section: Section, anchors: Iterator[str], files: Mapping[str, Sequence[str]]) -> str:
+def _section(chapter: PageChapter, section: Section, anchors: Iterator[str], files: Mapping[str, Sequence[str]]) -> str:
     named = [(exhibit, figure_anchor(chapter, exhibit)) for exhibit in section.exhibits]
     heading = fill("heading", anchor=_anchor(chapter, section), title=escape(section.title))
     return "\n".join(
@@ -186,7 +186,7 @@ def _section(chapter: Chapter, section: Section, anchors: Iterator[str], files: 
     )
 
 
-def _claims(chapters: Sequence[Chapter]) -> str:
+def _claims(chapters: Sequence[PageChapter]) -> str:
     """The table of all claims of the paper and the rule behind it; empty when there are none."""
     found = claims(chapters)
     if not found:
@@ -264,7 +264,7 @@ def _css_class(outcome: Outcome, under: Sequence[str] = ()) -> str:
     return "depends" if under else outcome.replace(" ", "-")
 
 
-def _check_anchors(chapters: Sequence[Chapter]) -> None:
+def _check_anchors(chapters: Sequence[PageChapter]) -> None:
     anchors = ["claims", "main", "theme", "follow", *(chapter.name for chapter in chapters)]
     for chapter in chapters:
         anchors += [_anchor(chapter, section) for section in chapter.sections if section.title]
@@ -274,5 +274,5 @@ def _check_anchors(chapters: Sequence[Chapter]) -> None:
         raise ValueError(f"{twice[0]} is not unique on the page; give chapters, sections and exhibits their own names.")
 
 
-def _anchor(chapter: Chapter, section: Section) -> str:
+def _anchor(chapter: PageChapter, section: Section) -> str:
     return f"{chapter.name}-{re.sub(r'[^a-z0-9]+', '-', section.title.lower()).strip('-')}"

@@ -13,7 +13,7 @@ import numpy as np
 
 from urbe.ambiguity.operator import LinearSystem, Memory, PolicyOperator
 from urbe.solvers.bounds import spread_of
-from urbe.solvers.linear import Plan, plan, solve_system
+from urbe.solvers.linear import SolvePlan, plan, solve_system
 from urbe.types import BoolArray, FloatArray
 from urbe.workers import Workers
 
@@ -57,14 +57,14 @@ class Setting(NamedTuple):
     workers: Workers
 
 
-class Evaluation(Protocol):
+class PolicyEvaluation(Protocol):
     """A way to move `v` towards the fixed point of T_pi."""
 
     def __call__(self, operator: PolicyOperator, start: Evaluated, target: float, setting: Setting) -> Evaluated:
         """From `start`, whose spread is known, until it is at most `target`."""
 
 
-def fixed_sweeps(sweeps: int) -> Evaluation:
+def fixed_sweeps(sweeps: int) -> PolicyEvaluation:
     """`sweeps` applications of T_pi, whatever they reach (modified policy iteration)."""
 
     def evaluate(operator: PolicyOperator, start: Evaluated, target: float, setting: Setting) -> Evaluated:
@@ -79,7 +79,7 @@ def fixed_sweeps(sweeps: int) -> Evaluation:
     return evaluate
 
 
-def adaptive() -> Evaluation:
+def adaptive() -> PolicyEvaluation:
     """Sweeps while they pay; Newton steps once solving systems is cheaper than the sweeps still expected.
 
     Whether a chain mixes slowly shows only after a while, and is much the same for the next policy: once Newton steps
@@ -88,7 +88,7 @@ def adaptive() -> Evaluation:
     in full. Before a distant reward has propagated all policies are poor, and even full evaluations gain little from
     one improvement to the next: Newton steps are then suspended, with exponential back-off.
     """
-    known: Plan | None = None
+    known: SolvePlan | None = None
     least = math.inf
     stepped, last = False, math.inf  # whether the last evaluation took Newton steps, and the spread before it if so
     pause, longer = 0, 1
@@ -113,7 +113,7 @@ def adaptive() -> Evaluation:
             if reached.spread <= enough or (bold and reached.value is not at.value):
                 return reached
             at = reached
-        how: Plan | None = None
+        how: SolvePlan | None = None
         best, idle = at.spread, 0
         while at.spread > target and at.sweeps < MOST_AT_ONCE and not _rounding_wins(idle, at):
             before, at = at.spread, _sweep(operator, at, setting)
@@ -131,9 +131,9 @@ def adaptive() -> Evaluation:
     return evaluate
 
 
-def newton() -> Evaluation:
+def newton() -> PolicyEvaluation:
     """Newton steps from the start; sweeps only where they do not get there."""
-    known: Plan | None = None
+    known: SolvePlan | None = None
     sweeps = fixed_sweeps(MOST_SWEEPS)
 
     def evaluate(operator: PolicyOperator, start: Evaluated, target: float, setting: Setting) -> Evaluated:
@@ -157,7 +157,7 @@ def _sweep(operator: PolicyOperator, at: Evaluated, setting: Setting) -> Evaluat
 
 
 def _newton(
-    operator: PolicyOperator, at: Evaluated, target: float, setting: Setting, how: Plan, most: int
+    operator: PolicyOperator, at: Evaluated, target: float, setting: Setting, how: SolvePlan, most: int
 ) -> Evaluated:
     live = ~setting.terminal
     # sweeps after each solve, worth about as much: nature's next answer is held fixed at smoother values, and there

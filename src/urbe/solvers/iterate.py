@@ -9,7 +9,7 @@ import numpy as np
 
 from urbe.ambiguity.operator import Improvement, Iterated
 from urbe.solvers.bounds import BoundRule, Bounds
-from urbe.solvers.evaluation import Evaluated, Evaluation, Setting
+from urbe.solvers.evaluation import Evaluated, PolicyEvaluation, Setting
 from urbe.solvers.methods import Method
 from urbe.types import FloatArray
 
@@ -20,7 +20,7 @@ PATIENCE = 12
 """Stop after this many improvements without progress once rounding dominates the gap."""
 
 
-class Outcome(NamedTuple):
+class IterationOutcome(NamedTuple):
     """Where the loop ended.
 
     Attributes:
@@ -44,12 +44,12 @@ class Outcome(NamedTuple):
 def iterate(
     operator: Iterated,
     method: Method,
-    evaluation: Evaluation,
+    evaluation: PolicyEvaluation,
     rule: BoundRule,
     start: FloatArray,
     setting: Setting,
     progress: Progress,
-) -> Outcome:
+) -> IterationOutcome:
     """Runs `method` from `start` until the bounds are within its tolerance, rounding wins, or steps run out."""
     v, sweeps, memory = start, 0, None
     best, since_best = np.inf, 0
@@ -62,7 +62,7 @@ def iterate(
         progress(step, gap)
         if gap <= method.tolerance:
             status = f"Solved: the bounds are within {gap:.3g} of each other in every state."
-            return Outcome(v, improvement, bounds, step, sweeps, status, True)
+            return IterationOutcome(v, improvement, bounds, step, sweeps, status, True)
         since_best = 0 if gap < best else since_best + 1
         best = min(best, gap)
         if since_best >= PATIENCE and gap <= 4.0 * bounds.floor + method.tolerance:
@@ -70,7 +70,7 @@ def iterate(
                 f"Stopped at a gap of {gap:.3g}: rounding in double precision accounts for {bounds.floor:.3g}, "
                 f"so the tolerance {method.tolerance:.3g} cannot be certified. Ask for {4 * gap:.1g} or more."
             )
-            return Outcome(v, improvement, bounds, step, sweeps, status, False)
+            return IterationOutcome(v, improvement, bounds, step, sweeps, status, False)
         at = v
         # a constant changes no spread, but it moves values away from those of terminal states
         v = improvement.value if setting.terminal.any() else bounds.value
@@ -85,4 +85,4 @@ def iterate(
         f"Gave up after {method.max_steps} steps at a gap of {gap:.3g}, wanted {method.tolerance:.3g}. "
         "Raise max_steps, or use PartialPolicyIteration()."
     )
-    return Outcome(at, improvement, bounds, method.max_steps, sweeps, status, False)
+    return IterationOutcome(at, improvement, bounds, method.max_steps, sweeps, status, False)

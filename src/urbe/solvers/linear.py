@@ -26,7 +26,7 @@ BANDED_MEMORY = 1.5e9
 MOST_HUBS = 8
 
 
-class Plan(NamedTuple):
+class SolvePlan(NamedTuple):
     """How to solve systems with one sparsity pattern.
 
     Attributes:
@@ -42,14 +42,14 @@ class Plan(NamedTuple):
     band: int
 
 
-def plan(matrix: csr_array) -> Plan:
+def plan(matrix: csr_array) -> SolvePlan:
     """Chooses the cheapest way for a transition matrix over the live states."""
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
     n = matrix.shape[0]
     everyone = np.arange(n)
     if n <= DENSE_STATES:
-        return Plan("dense", n**3 / 3 + 2e4, everyone, n)
+        return SolvePlan("dense", n**3 / 3 + 2e4, everyone, n)
     hubs = _hubs(matrix)
     pattern = _without_columns(matrix, hubs)
     order = np.asarray(reverse_cuthill_mckee(_symmetric(pattern), symmetric_mode=True))
@@ -58,13 +58,13 @@ def plan(matrix: csr_array) -> Plan:
         order, band = everyone, given
     work = 4.0 * n * (band + 1.0) ** 2 * (1 + len(hubs) / (band + 1.0))
     if work <= BANDED_WORK and 8.0 * n * (3 * band + 1) <= BANDED_MEMORY:
-        return Plan("banded", work, order, band)
+        return SolvePlan("banded", work, order, band)
     if n <= 2000:
-        return Plan("dense", n**3 / 3, everyone, n)
-    return Plan("krylov", 600.0 * (matrix.nnz + 10 * n), everyone, n)
+        return SolvePlan("dense", n**3 / 3, everyone, n)
+    return SolvePlan("krylov", 600.0 * (matrix.nnz + 10 * n), everyone, n)
 
 
-def solve_system(matrix: Any, reward: FloatArray, discount: float, how: Plan) -> FloatArray | None:
+def solve_system(matrix: Any, reward: FloatArray, discount: float, how: SolvePlan) -> FloatArray | None:
     """v with v = reward + discount matrix v, or None when the way chosen does not get there.
 
     The matrix is sparse; the "krylov" way also takes an array.
@@ -83,7 +83,7 @@ def solve_system(matrix: Any, reward: FloatArray, discount: float, how: Plan) ->
     return v if v is not None and np.isfinite(v).all() else None
 
 
-def _banded(matrix: csr_array, reward: FloatArray, discount: float, how: Plan) -> FloatArray | None:
+def _banded(matrix: csr_array, reward: FloatArray, discount: float, how: SolvePlan) -> FloatArray | None:
     from scipy.linalg import solve_banded
 
     n, hubs = len(reward), _hubs(matrix)

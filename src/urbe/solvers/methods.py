@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from urbe import checks
-from urbe.solvers.evaluation import MOST_SWEEPS, Evaluation, adaptive, fixed_sweeps, newton
+from urbe.solvers.evaluation import MOST_SWEEPS, PolicyEvaluation, adaptive, fixed_sweeps, newton
 
 
 class Method(Protocol):
@@ -28,7 +28,7 @@ class Method(Protocol):
     def shrink(self) -> float:
         """An evaluation ends when the spread is this share of the improvement's."""
 
-    def evaluation(self) -> Evaluation:
+    def evaluation(self) -> PolicyEvaluation:
         """How policies are evaluated."""
 
 
@@ -56,7 +56,7 @@ class PartialPolicyIteration:
         _check(self)
         checks.one_of("linear", self.linear, ("auto", "always", "never"))
 
-    def evaluation(self) -> Evaluation:
+    def evaluation(self) -> PolicyEvaluation:
         if self.linear == "never":
             return fixed_sweeps(MOST_SWEEPS)
         return adaptive() if self.linear == "auto" else newton()
@@ -84,7 +84,7 @@ class ModifiedPolicyIteration:
         checks.whole_number("sweeps", self.sweeps, 0)
         checks.one_of("rule", self.rule, ("span", "residual"))
 
-    def evaluation(self) -> Evaluation:
+    def evaluation(self) -> PolicyEvaluation:
         return fixed_sweeps(self.sweeps)
 
 
@@ -107,7 +107,7 @@ class ValueIteration:
         _check(self)
         checks.one_of("rule", self.rule, ("span", "residual"))
 
-    def evaluation(self) -> Evaluation:
+    def evaluation(self) -> PolicyEvaluation:
         return fixed_sweeps(0)
 
 

@@ -16,7 +16,7 @@ from urbe.solvers.bounds import BoundRule, require_finite_values
 from urbe.solvers.duration import longest_duration
 from urbe.solvers.evaluation import Setting
 from urbe.solvers.fixed_policy import FixedPolicy
-from urbe.solvers.iterate import Outcome, Progress, iterate
+from urbe.solvers.iterate import IterationOutcome, Progress, iterate
 from urbe.solvers.methods import BackwardInduction, Method, PartialPolicyIteration
 from urbe.solvers.solution import NotConverged, Solution
 from urbe.solvers.warm_start import reward_alone, warm_start
@@ -133,7 +133,7 @@ def _iterate(
     return solution
 
 
-def _solution(operator: Operator, outcome: Outcome, optimal: bool) -> Solution:
+def _solution(operator: Operator, outcome: IterationOutcome, optimal: bool) -> Solution:
     mdp, bounds, policy = operator.mdp, outcome.bounds, outcome.improvement.policy
     q, memory = outcome.improvement.q, outcome.improvement.memory
     if q is None:  # a policy was evaluated: its actions' values are those of all rows at its value

@@ -11,7 +11,7 @@ import numpy as np
 from urbe.ambiguity.operator import Iterated
 from urbe.mdp.model import MDP
 from urbe.solvers.bounds import spread_of
-from urbe.solvers.evaluation import Evaluated, Evaluation, Setting
+from urbe.solvers.evaluation import Evaluated, PolicyEvaluation, Setting
 from urbe.types import FloatArray
 
 SHRINK = 0.1
@@ -27,7 +27,7 @@ def reward_alone(mdp: MDP) -> FloatArray:
     return v
 
 
-def warm_start(operator: Iterated, nominal: Iterated, evaluation: Evaluation, setting: Setting) -> FloatArray:
+def warm_start(operator: Iterated, nominal: Iterated, evaluation: PolicyEvaluation, setting: Setting) -> FloatArray:
     """`(S,)` the robust value, roughly, of a policy that is nearly optimal for the nominal model."""
     v = reward_alone(operator.mdp)
     improvement = nominal.improve(v, None, setting.workers)

@@ -10,7 +10,7 @@ from urbe.statistics.comparisons import holm as holm
 from urbe.statistics.comparisons import paired_comparisons as paired_comparisons
 from urbe.statistics.comparisons import probability_of_improvement as probability_of_improvement
 from urbe.statistics.estimates import Band as Band
-from urbe.statistics.estimates import Interval as Interval
+from urbe.statistics.estimates import ConfidenceInterval as ConfidenceInterval
 from urbe.statistics.estimates import cvar as cvar
 from urbe.statistics.estimates import frequency_interval as frequency_interval
 from urbe.statistics.estimates import mean_band as mean_band

@@ -23,7 +23,7 @@ from scipy import special
 
 from urbe import checks
 from urbe.statistics.aggregates import by_task
-from urbe.statistics.estimates import Interval
+from urbe.statistics.estimates import ConfidenceInterval
 from urbe.types import FloatArray
 
 RESAMPLES = 10_000
@@ -47,7 +47,7 @@ def stratified_bootstrap(
     resamples: int = RESAMPLES,
     confidence: float = 0.95,
     method: Method = "percentile",
-) -> Interval:
+) -> ConfidenceInterval:
     """A statistic of scores, and its interval over seeds drawn anew within each task.
 
     A resample has, for each task t, n_t of its n_t runs, drawn with replacement. "bca" [Efron1987] takes quantiles at
@@ -83,7 +83,7 @@ def stratified_bootstrap(
     if checks.one_of("method", method, ("percentile", "bca")) == "bca":
         tails = _corrected(tails, float(estimate), drawn, _acceleration(statistic, tasks))
     low, high = np.quantile(drawn, tails)
-    return Interval(float(estimate), float(low), float(high))
+    return ConfidenceInterval(float(estimate), float(low), float(high))
 
 
 def seeds_of(name: str, scores: ArrayLike) -> tuple[FloatArray, ...]:

@@ -16,7 +16,7 @@ from scipy import special
 
 from urbe import checks
 from urbe.statistics.bootstrap import RESAMPLES, resample_shares, seeds_of
-from urbe.statistics.estimates import Interval
+from urbe.statistics.estimates import ConfidenceInterval
 from urbe.types import FloatArray
 
 
@@ -25,10 +25,10 @@ class Comparison(NamedTuple):
 
     first: str
     second: str
-    alone: Interval
+    alone: ConfidenceInterval
     """Student's: right for one comparison that was chosen beforehand."""
 
-    simultaneous: Interval
+    simultaneous: ConfidenceInterval
     """Covers in a share `confidence` of repetitions together with those of all other comparisons."""
 
     p: float
@@ -135,7 +135,7 @@ def probability_of_improvement(
     *,
     resamples: int = RESAMPLES,
     confidence: float = 0.95,
-) -> Interval:
+) -> ConfidenceInterval:
     """How often a run of `first` beats one of `second`, averaged over tasks; stratified percentile bootstrap interval.
 
         1/m sum_t P(X_t > Y_t) + P(X_t = Y_t) / 2,   X_t from the first, Y_t from the second, independent
@@ -168,7 +168,7 @@ def probability_of_improvement(
             drawn[begin : begin + len(share_a)] += np.einsum("ri,ri->r", share_a @ beats, share_b) / len(x)
             begin += len(share_a)
     low, high = np.quantile(drawn, (tail, 1.0 - tail))
-    return Interval(float(estimate), float(low), float(high))
+    return ConfidenceInterval(float(estimate), float(low), float(high))
 
 
 class _Differences(NamedTuple):
@@ -216,8 +216,8 @@ def _largest_t(per_task: list[FloatArray], rng: np.random.Generator, count: int,
     return float(np.quantile(ratio.max(axis=1), level, method="higher"))
 
 
-def _around(mean: float, half: float) -> Interval:
-    return Interval(float(mean), float(mean - half), float(mean + half))
+def _around(mean: float, half: float) -> ConfidenceInterval:
+    return ConfidenceInterval(float(mean), float(mean - half), float(mean + half))
 
 
 def _same_seeds(scores: Mapping[str, ArrayLike]) -> dict[str, tuple[FloatArray, ...]]:

@@ -17,7 +17,7 @@ from urbe import checks
 from urbe.types import FloatArray
 
 
-class Interval(NamedTuple):
+class ConfidenceInterval(NamedTuple):
     """An estimate, and the ends of the interval around it."""
 
     estimate: float
@@ -27,21 +27,21 @@ class Interval(NamedTuple):
     def excludes(self, value: float) -> bool:
         """Whether the value lies outside.
 
-        >>> Interval(1.0, 0.5, 1.5).excludes(0.0)
+        >>> ConfidenceInterval(1.0, 0.5, 1.5).excludes(0.0)
         True
         """
         return not self.low <= value <= self.high
 
 
 class Band(NamedTuple):
-    """An `Interval` at each point of a curve: arrays of one shape."""
+    """An `ConfidenceInterval` at each point of a curve: arrays of one shape."""
 
     estimate: FloatArray
     low: FloatArray
     high: FloatArray
 
 
-def mean_interval(samples: ArrayLike, *, confidence: float = 0.95) -> Interval:
+def mean_interval(samples: ArrayLike, *, confidence: float = 0.95) -> ConfidenceInterval:
     """The mean of independent replicates, and Student's interval for it.
 
         m -+ t s / sqrt(n),   s^2 = sum_i (x_i - m)^2 / (n - 1),   t the (1 + confidence) / 2 quantile, n - 1 degrees
@@ -54,7 +54,7 @@ def mean_interval(samples: ArrayLike, *, confidence: float = 0.95) -> Interval:
     2.333 -1.461 6.128
     """
     band = mean_band(checks.float_array("samples", samples, ndim=1), confidence=confidence)
-    return Interval(*map(float, band))
+    return ConfidenceInterval(*map(float, band))
 
 
 def mean_band(samples: ArrayLike, *, confidence: float = 0.95) -> Band:
@@ -75,7 +75,7 @@ def mean_band(samples: ArrayLike, *, confidence: float = 0.95) -> Band:
     return Band(mean, mean - half, mean + half)
 
 
-def paired_difference(first: ArrayLike, second: ArrayLike, *, confidence: float = 0.95) -> Interval:
+def paired_difference(first: ArrayLike, second: ArrayLike, *, confidence: float = 0.95) -> ConfidenceInterval:
     """The mean of first - second over replicates that share their seed, and Student's interval for it.
 
     What both have in common cancels, so that the interval is narrower than those of the two means suggest.
@@ -93,7 +93,7 @@ def paired_difference(first: ArrayLike, second: ArrayLike, *, confidence: float 
     return mean_interval(a - b, confidence=confidence)
 
 
-def frequency_interval(successes: int, trials: int, *, confidence: float = 0.95) -> Interval:
+def frequency_interval(successes: int, trials: int, *, confidence: float = 0.95) -> ConfidenceInterval:
     """A relative frequency k / n, and Wilson's interval for the probability behind it.
 
         (k + z^2/2 -+ z sqrt(k (n - k) / n + z^2/4)) / (n + z^2),   z the normal (1 + confidence) / 2 quantile
@@ -115,7 +115,7 @@ def frequency_interval(successes: int, trials: int, *, confidence: float = 0.95)
     z = float(special.ndtri(0.5 + 0.5 * checks.confidence(confidence)))
     half = z * np.sqrt(k * (n - k) / n + 0.25 * z * z)
     low, rest = (float((count + 0.5 * z * z - half) / (n + z * z)) for count in (k, n - k))
-    return Interval(k / n, low, 1.0 - rest)  # so that both 0 and 1 are met exactly
+    return ConfidenceInterval(k / n, low, 1.0 - rest)  # so that both 0 and 1 are met exactly
 
 
 def cvar(samples: ArrayLike, share: float) -> FloatArray:

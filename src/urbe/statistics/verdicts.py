@@ -5,7 +5,7 @@ A claim says that a quantity is above a number, or below it. A quantity is estim
     Mean     of numbers, or of paired differences: Student's, cut to the values that are possible
     Ratio    of positive numbers, or of paired ratios: Student's for the mean logarithm, then exponentiated
     Share    k of n: Clopper and Pearson's [ClopperPearson1934]
-    Exact    computed rather than sampled: the number itself
+    ExactNumber    computed rather than sampled: the number itself
 
 and the interval decides. A claim is tested under one or more readings, and under each by one or more questions, which
 must all hold. `Rule` judges all tests of a claim together; `Rule.text` is what it does, in words, for the page.
@@ -26,7 +26,7 @@ import numpy as np
 from scipy import special
 
 from urbe import checks
-from urbe.statistics.estimates import Interval, mean_interval
+from urbe.statistics.estimates import ConfidenceInterval, mean_interval
 from urbe.types import FloatArray
 
 Outcome = Literal["holds", "does not hold", "undecided", "not testable"]
@@ -63,13 +63,13 @@ class Mean:
         "cut to the values that are possible, [0, 1] for a probability"
     )
 
-    def interval(self, confidence: float) -> Interval | None:
+    def interval(self, confidence: float) -> ConfidenceInterval | None:
         """Student's, cut to `within`; None with fewer than two replicates."""
         samples = np.round(np.asarray(self.samples, dtype=np.float64), DECIMALS)
         if len(samples) < LEAST or not np.isfinite(samples).all():
             return None
         estimate, low, high = np.round(mean_interval(samples, confidence=confidence), DECIMALS).tolist()
-        return Interval(estimate, max(low, self.within[0]), min(high, self.within[1]))
+        return ConfidenceInterval(estimate, max(low, self.within[0]), min(high, self.within[1]))
 
     @property
     def size(self) -> str:
@@ -90,10 +90,10 @@ class Ratio:
     of: str = "seeds"
     text: ClassVar[str] = "a ratio has the same for its logarithm"
 
-    def interval(self, confidence: float) -> Interval | None:
+    def interval(self, confidence: float) -> ConfidenceInterval | None:
         """That of the mean logarithm, exponentiated."""
         found = Mean(np.log(self.samples)).interval(confidence)
-        return None if found is None else Interval(*np.exp(found).tolist())
+        return None if found is None else ConfidenceInterval(*np.exp(found).tolist())
 
     @property
     def size(self) -> str:
@@ -123,12 +123,12 @@ class Share:
         if checks.whole_number("successes", self.successes, 0) > self.trials:
             raise ValueError(f"successes is {self.successes}, expected at most the {self.trials} trials.")
 
-    def interval(self, confidence: float = 0.95) -> Interval:
+    def interval(self, confidence: float = 0.95) -> ConfidenceInterval:
         """Covers with at least its confidence, whatever the probability."""
         k, n, tail = self.successes, self.trials, 0.5 - 0.5 * checks.confidence(confidence)
         low = float(special.betaincinv(k, n - k + 1, tail)) if k > 0 else 0.0
         high = float(special.betaincinv(k + 1, n - k, 1.0 - tail)) if k < n else 1.0
-        return Interval(k / n, low, high)
+        return ConfidenceInterval(k / n, low, high)
 
     @property
     def size(self) -> str:
@@ -137,15 +137,15 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Exact:
+class ExactNumber:
     """A number that was computed, not sampled."""
 
     value: float
     text: ClassVar[str] = "a number that was computed rather than sampled is taken as it is"
 
-    def interval(self, confidence: float) -> Interval | None:  # noqa: ARG002, the same for every confidence
+    def interval(self, confidence: float) -> ConfidenceInterval | None:  # noqa: ARG002, the same for every confidence
         """The number; None where it is missing."""
-        return Interval(self.value, self.value, self.value) if np.isfinite(self.value) else None
+        return ConfidenceInterval(self.value, self.value, self.value) if np.isfinite(self.value) else None
 
     @property
     def size(self) -> str:
@@ -153,7 +153,7 @@ class Exact:
         return ""
 
 
-Quantity = Mean | Ratio | Share | Exact
+Quantity = Mean | Ratio | Share | ExactNumber
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +195,7 @@ class Answer(NamedTuple):
     """To a question; without an interval it is not testable."""
 
     question: Question
-    interval: Interval | None
+    interval: ConfidenceInterval | None
     outcome: Outcome
 
 
@@ -237,7 +237,7 @@ class Rule:
     @property
     def text(self) -> str:
         """What the rule does, in words."""
-        kinds = "; ".join(kind.text for kind in (Mean, Ratio, Share, Exact))
+        kinds = "; ".join(kind.text for kind in (Mean, Ratio, Share, ExactNumber))
         error = 1.0 - self.confidence
         return (
             f"A claim says that a quantity is above a number, or below it. {kinds}. All intervals of a claim, over its "
@@ -262,7 +262,7 @@ class Rule:
         sampled = sum(
             question.quantity.interval(self.confidence) is not None
             for question in asked
-            if not isinstance(question.quantity, Exact)
+            if not isinstance(question.quantity, ExactNumber)
         )
         level = 1.0 - (1.0 - self.confidence) / max(sampled, 1)
         return [_judgement(test, level) for test in tests]

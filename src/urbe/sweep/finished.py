@@ -28,7 +28,7 @@ CELLS, PLAN = "cells", "sweep.json"
 VERSION = 1
 
 
-class Plan(NamedTuple):
+class SweepPlan(NamedTuple):
     """What a sweep was to run.
 
     Attributes:
@@ -70,7 +70,7 @@ def write_plan(output: Path, scale: str, jobs: Mapping[str, Sequence[Job]], opti
     replace_files({output / PLAN: text_writer([json.dumps(content, indent=1), "\n"])})
 
 
-def read_plan(output: Path) -> Plan:
+def read_plan(output: Path) -> SweepPlan:
     """Reads `sweep.json`.
 
     Raises:
@@ -83,7 +83,7 @@ def read_plan(output: Path) -> Plan:
         told = content["experiments"]
         if content["version"] != VERSION:
             raise ValueError(f"version is {content['version']}, expected {VERSION}")
-        return Plan(
+        return SweepPlan(
             str(content["scale"]),
             {name: tuple(map(str, part["cells"])) for name, part in told.items()},
             str(content.get("options", "")),

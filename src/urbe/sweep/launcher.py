@@ -1,8 +1,8 @@
 """What a launcher is: it gets jobs, sees that each is performed somewhere, and tells what happens.
 
-`urbe.sweep.local.Local` and `urbe.sweep.ray.Ray` are the two there are. A launcher stores nothing and draws nothing:
-performing a job (`urbe.sweep.work`) leaves its rows in the store. A cell that raises has failed, and would again. A
-cell whose process died is begun again, a few times, from what it left in its folder.
+`urbe.sweep.local.LocalProcesses` and `urbe.sweep.ray.Ray` are the two there are. A launcher stores nothing and draws
+nothing: performing a job (`urbe.sweep.work`) leaves its rows in the store. A cell that raises has failed, and would
+again. A cell whose process died is begun again, a few times, from what it left in its folder.
 """
 
 from __future__ import annotations

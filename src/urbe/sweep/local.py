@@ -31,7 +31,7 @@ STARTS = 3
 
 
 @dataclass(frozen=True)
-class Local:
+class LocalProcesses:
     """Processes of this machine.
 
     Args:

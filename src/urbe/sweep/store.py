@@ -29,7 +29,7 @@ OLD_ROWS = "rows.npz"
 
 
 @dataclass(frozen=True)
-class Record:
+class CellRecord:
     """How the rows of a cell came about.
 
     Attributes:
@@ -62,7 +62,7 @@ class Stored(NamedTuple):
     """The rows of a cell and how they came about."""
 
     rows: list[Any]
-    record: Record
+    record: CellRecord
 
 
 _KINDS = {float: "f", int: "i", str: "i"}
@@ -137,7 +137,7 @@ def load(path: Path, row: type[Any], identity: str | None = None) -> Stored | No
         return None
 
 
-def load_record(path: Path, identity: str) -> Record | None:
+def load_record(path: Path, identity: str) -> CellRecord | None:
     """The record of a finished cell; None when the file is missing, damaged, or of another identity."""
     try:
         record = _read(path)[2]
@@ -146,10 +146,10 @@ def load_record(path: Path, identity: str) -> Record | None:
     return record if record.identity == identity else None
 
 
-def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]], Record]:
+def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]], CellRecord]:
     found = file_of(path)
     arrays, about = upgrade.read_zip_cell(found) if found.name == OLD_ROWS else load_tensors(found)
-    record = Record(**about["record"])
+    record = CellRecord(**about["record"])
     if not math.isfinite(record.seconds):
         raise ValueError("The seconds are no number.")
     return arrays, about["words"], record

@@ -72,8 +72,8 @@ def running_seconds(job: Job) -> float:
     return float(told["seconds"]) if told.get("identity") == job.identity else 0.0
 
 
-def _record(job: Job, seconds: float, attempts: int) -> store.Record:
-    return store.Record(
+def _record(job: Job, seconds: float, attempts: int) -> store.CellRecord:
+    return store.CellRecord(
         experiment=job.experiment,
         cell=job.cell.name,
         config=configuration(job.cell),

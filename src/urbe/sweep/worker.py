@@ -1,4 +1,4 @@
-"""A process that performs one job after the other for `urbe.sweep.local.Local`.
+"""A process that performs one job after the other for `urbe.sweep.local.LocalProcesses`.
 
 A worker is a fresh interpreter that imports this module and nothing else: it does not run the script that started the
 sweep, so a script needs no `if __name__ == "__main__":` guard. The script is run only where a job is defined in it, and

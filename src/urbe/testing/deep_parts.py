@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from urbe.deep.core.learner import init_learner, observe
-from urbe.deep.core.natures import Nature
+from urbe.deep.core.natures import MemberNature
 from urbe.deep.core.networks import QNetwork
 from urbe.deep.core.optimisers import Optimiser
 from urbe.deep.core.precision import double
@@ -31,8 +31,8 @@ _OBS, _ACTIONS, _BATCH = 3, 4, 6
 _SMALL: dict[str, Any] = {"batch": 4, "capacity": 16, "warm_up": 1}
 
 
-def check_nature(nature: Nature, members: tuple[int, ...] = (1, 2, 5)) -> None:
-    """Holds a nature to `urbe.deep.Nature`.
+def check_nature(nature: MemberNature, members: tuple[int, ...] = (1, 2, 5)) -> None:
+    """Holds a nature to `urbe.deep.MemberNature`.
 
     - It is a value: a frozen dataclass, equal to its copy, that can be hashed, saved and built again.
     - Weights have the shape and type of the values, are at least 0 and sum to 1.
@@ -49,7 +49,7 @@ def check_nature(nature: Nature, members: tuple[int, ...] = (1, 2, 5)) -> None:
     >>> from urbe.deep import Worst
     >>> check_nature(Worst())
     """
-    _check_value("nature", nature, Nature)
+    _check_value("nature", nature, MemberNature)
     rng = np.random.default_rng(0)
     for k in members:
         values = jnp.asarray(rng.normal(size=(_BATCH, k)).round(1), jnp.float32)  # rounding makes ties common

@@ -1,4 +1,4 @@
-"""Local uncertainty: what not knowing one row adds to the posterior variance of its value.
+"""LocalForm uncertainty: what not knowing one row adds to the posterior variance of its value.
 
     u(k) = nu(k) + gamma^2 sum_s' q*(s') u(s'),        k = (s, a)
 
@@ -77,7 +77,7 @@ LocalTerm = Callable[[Step], FloatArray]
 """`(R,)` nu of one step."""
 
 
-class Local(Protocol):
+class LocalForm(Protocol):
     """A way to choose nu."""
 
     def bind(self, problem: Problem) -> LocalTerm:

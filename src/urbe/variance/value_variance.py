@@ -14,11 +14,11 @@ from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.posteriors.dirichlet import Posterior, check_posterior
 from urbe.solvers.arguments import check_problem
-from urbe.solvers.linear import DENSE_STATES, Plan, plan, solve_system
+from urbe.solvers.linear import DENSE_STATES, SolvePlan, plan, solve_system
 from urbe.solvers.methods import Method
 from urbe.solvers.solve import evaluate_policy, given_policy, solve
 from urbe.types import FloatArray, IntArray
-from urbe.variance.local import Calibrated, Local, LocalTerm, Problem, Step
+from urbe.variance.local import Calibrated, LocalForm, LocalTerm, Problem, Step
 from urbe.variance.recursion import Ahead, squared_answer, variance_step
 
 
@@ -62,7 +62,7 @@ def value_variance(
     nature: AmbiguitySet | None = None,
     *,
     horizon: int | None = None,
-    local: Local | None = None,
+    local: LocalForm | None = None,
     policy: ArrayLike | None = None,
     sharp: bool = False,
     method: Method | None = None,
@@ -169,7 +169,7 @@ def _of_states(centre: MDP, taken: IntArray, share: FloatArray, answer: Rows, nu
     size = float(np.abs(right).max(initial=0.0))
     if size == 0.0:
         return np.zeros(n_states)
-    cheap = Plan("krylov", 0.0, taken, 0)
+    cheap = SolvePlan("krylov", 0.0, taken, 0)
     if answer.is_dense and np.array_equal(centre.row_state[taken], np.arange(n_states)):  # one row for each state
         u = solve_system(answer.probability.reshape(n_states, n_states), right / size, factor, cheap)
         if u is not None:

@@ -19,7 +19,7 @@ from urbe.deep.core.last_layer import (
 )
 from urbe.deep.core.learner import init_learner
 from urbe.deep.core.loss import q_loss, q_step
-from urbe.deep.core.optimisers import Moments, global_norm, optimise
+from urbe.deep.core.optimisers import AdamMoments, global_norm, optimise
 from urbe.deep.core.precision import double
 from urbe.deep.core.replay import Successors, Transition, insert
 from urbe.deep.core.schedules import rate_at
@@ -176,7 +176,7 @@ def test_adam_is_that_of_the_paper_over_hundreds_of_steps(limit):
         gradient = [tuple(s * rng.normal(size=s.shape) * (t % 50 < 40) for s in pair) for pair in scale]
         mine, moments = step(mine, moments, jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), gradient))
         expected = plain.step(expected, gradient)
-    assert isinstance(moments, Moments)
+    assert isinstance(moments, AdamMoments)
     assert int(moments.steps) == 400
     assert 100 < plain.clipped < 300 or limit is None
     for found, wanted in zip(jax.tree.leaves(mine), jax.tree.leaves(expected), strict=True):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from urbe.deep.core.natures import Average, CVaR, Nature, Soft, Worst
+from urbe.deep.core.natures import Average, CVaR, MemberNature, Soft, Worst
 
 TENTHS = st.integers(-30, 30).map(lambda tenth: tenth / 8)  # ties are common, and float32 has them exactly
 # few lengths: each is compiled anew
@@ -33,7 +33,7 @@ def lowest_mean(values, level):
 def test_weights_are_distributions_and_lie_between_the_extremes(values, level, random):
     shares = [random.random() + 0.01 for _ in values]
     for nature in (Average(), Worst(), CVaR(level), Soft(tuple(s / sum(shares) for s in shares))):
-        assert isinstance(nature, Nature)
+        assert isinstance(nature, MemberNature)
         weights = np.asarray(nature.weights(jnp.asarray(values, jnp.float32)))
         assert weights.dtype == np.float32
         assert (weights >= 0.0).all()

@@ -15,7 +15,7 @@ from urbe.deep.core.keys import key_data, root_key
 from urbe.deep.core.precision import double
 from urbe.deep.loops.compiled_trainer import CompiledTrainer
 from urbe.deep.loops.host.callback import CallbackSession
-from urbe.deep.loops.host.program import CarryTree, Columns, Shape, make_feed, make_start
+from urbe.deep.loops.host.program import CarryTree, Columns, ProgramShape, make_feed, make_start
 from urbe.deep.loops.host.trainer import HostTrainer
 from urbe.deep.loops.trainer import FrozenTrainer
 from urbe.deep.policy import Policy
@@ -50,7 +50,7 @@ def on_cartpole():
 
 def test_both_paths_share_one_update():
     """What the compiled path lived through, given to the host path's update, teaches the same to the last bit."""
-    steps, shape = 120, Shape(4, 2, len(POLES), 1)
+    steps, shape = 120, ProgramShape(4, 2, len(POLES), 1)
     compiled = CompiledTrainer(ROBUST, CartPole(), POLES, None, 0, record_every=1000)
     compiled.advance(steps)
     with double():

@@ -10,7 +10,7 @@ from urbe.paper.cartpole.figures import sections as plot
 from urbe.paper.cartpole.results import around_change, bands, over_lengths
 from urbe.paper.cartpole.tables import iqm_of, mean_of
 from urbe.paper.results import Results
-from urbe.report.content import Chapter
+from urbe.report.content import PageChapter
 from urbe.report.figures import svg
 from urbe.report.page import render
 
@@ -147,7 +147,7 @@ def test_pictures_of_states_are_small_and_pixels_stay_sharp(chapter):
 
 
 def test_the_page_is_light(chapter):
-    page = render("Title", (), (), [Chapter("cartpole", "CartPole", tuple(chapter))])
+    page = render("Title", (), (), [PageChapter("cartpole", "CartPole", tuple(chapter))])
     assert len(page) < 900_000
     assert "NaN" not in page
 
@@ -158,7 +158,7 @@ def test_the_page_is_light(chapter):
 )
 def test_any_part_of_the_results_can_be_drawn(agents, seeds, changes):
     told = plot(found(agents, seeds, changes=changes))
-    render("Title", (), (), [Chapter("cartpole", "CartPole", tuple(told))])
+    render("Title", (), (), [PageChapter("cartpole", "CartPole", tuple(told))])
     assert told[0].verdicts
 
 

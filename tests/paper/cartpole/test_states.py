@@ -6,7 +6,7 @@ import pytest
 
 from urbe.paper.cartpole.agents import EpsilonGreedy, Exploring
 from urbe.paper.cartpole.figures import grid, median_seed
-from urbe.paper.cartpole.results import Visits
+from urbe.paper.cartpole.results import StateVisits
 from urbe.paper.cartpole.states import DRAWN, FINE, LEAN, TRACK, count_states, middles, span
 from urbe.report.clouds import PALEST, cloud
 
@@ -64,7 +64,11 @@ def test_a_rare_excursion_does_not_widen_the_span():
 
 def test_pictures_put_visits_back_where_they_were():
     across, up = middles(DRAWN, TRACK), middles(DRAWN, LEAN)
-    told = [Visits(0, across[3], up[40], 5.0), Visits(1, across[47], up[0], 2.0), Visits(1, across[47], up[0], 1.0)]
+    told = [
+        StateVisits(0, across[3], up[40], 5.0),
+        StateVisits(1, across[47], up[0], 2.0),
+        StateVisits(1, across[47], up[0], 1.0),
+    ]
     counts = grid(told)
     assert counts[0, 3, 40] == 5.0
     assert counts[1, 47, 0] == 3.0

@@ -10,7 +10,7 @@ from urbe.paper.mars_rover import figures as mars_plots
 from urbe.paper.mars_rover import maps as mars_maps
 from urbe.paper.mars_rover.cells import GRID, SMALL, WIDE
 from urbe.paper.mars_rover.results import find, goals, over_grid, returns, training, visits
-from urbe.report.content import Chapter
+from urbe.report.content import PageChapter
 from urbe.report.page import render
 from urbe.report.values import panels_of
 
@@ -139,7 +139,7 @@ def test_shares_are_of_the_visits_to_cells(results):
 
 
 def test_the_page_is_whole(sections):
-    page = render("Mars", (), (), [Chapter("mars_rover", "Mars Rover", tuple(sections))])
+    page = render("Mars", (), (), [PageChapter("mars_rover", "Mars Rover", tuple(sections))])
     assert page.count("<svg") == 12
     assert "3 seeds for each agent and reading: 100, 101, 102" in page
     assert "Seeds 0, 1, 2, 3 were looked at for the number of steps, 100, 101, 102 (the quick scale)" in page

@@ -12,7 +12,7 @@ from urbe.deep.core.schedules import epsilon_at
 from urbe.deep.core.settings import Settings
 
 
-class Choice(NamedTuple):
+class ExploringChoice(NamedTuple):
     """What n environments do next, and why."""
 
     action: Int32[Array, " n"]
@@ -29,7 +29,7 @@ def choose(
     obs: Float[Array, "n D"],
     phi: Float[Array, "n F"],
     q: Float[Array, "n A"],
-) -> Choice:
+) -> ExploringChoice:
     """The actions of n environments. The key is consumed; agents with and without a head use it alike."""
     n, n_actions = q.shape
     noise_key, random_key = jax.random.split(key)
@@ -41,4 +41,4 @@ def choose(
     words = jax.random.bits(random_key, (2, n), jnp.uint32)
     explore = (words[0] >> 8).astype(jnp.float32) * jnp.float32(2.0**-24) < epsilon
     anything = ((words[1].astype(jnp.uint64) * n_actions) >> 32).astype(jnp.int32)
-    return Choice(jnp.where(explore, anything, best), best != greedy, epsilon, w)
+    return ExploringChoice(jnp.where(explore, anything, best), best != greedy, epsilon, w)

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Float64, Int, Int32
 
 from urbe.deep.core import tricks
-from urbe.deep.core.explore import Choice, choose
+from urbe.deep.core.explore import ExploringChoice, choose
 from urbe.deep.core.keys import words
 from urbe.deep.core.loss import q_step
 from urbe.deep.core.replay import Replay, Transition, init_replay, insert, sample
@@ -26,7 +26,7 @@ from urbe.deep.core.targets import member_targets
 from urbe.deep.core.variances import Visits
 
 
-class Learner(NamedTuple):
+class LearnerState(NamedTuple):
     """Everything an agent has learned and needs in order to go on."""
 
     q: Any  # weights of the network
@@ -60,11 +60,11 @@ _WEIGHTS, _HEAD, _BATCH, _ACT, _HEAD_BATCH = range(5)  # streams of random numbe
 
 def init_learner(
     settings: Settings, key: jax.Array, obs_size: int, n_actions: int, members: int, outcomes: int
-) -> Learner:
+) -> LearnerState:
     """A learner that has seen nothing. The key is consumed."""
     q = settings.network.init(jax.random.fold_in(key, _WEIGHTS), obs_size, n_actions)
     zero = jnp.int32(0)
-    return Learner(
+    return LearnerState(
         q=q,
         target=jax.tree.map(jnp.copy, q),
         optimiser=settings.optimiser.init(q),
@@ -78,7 +78,7 @@ def init_learner(
     )
 
 
-def begin(settings: Settings, learner: Learner, obs: Float[Array, "n D"]) -> Int32[Array, " n"]:
+def begin(settings: Settings, learner: LearnerState, obs: Float[Array, "n D"]) -> Int32[Array, " n"]:
     """What to do at the very first observations."""
     phi = settings.network.features(learner.q, obs)
     key = _stream(learner, _ACT, jnp.int32(-1))
@@ -86,8 +86,8 @@ def begin(settings: Settings, learner: Learner, obs: Float[Array, "n D"]) -> Int
 
 
 def observe(
-    settings: Settings, learner: Learner, transition: Transition, acting_obs: Float[Array, "n D"]
-) -> tuple[Learner, Int32[Array, " n"], Progress]:
+    settings: Settings, learner: LearnerState, transition: Transition, acting_obs: Float[Array, "n D"]
+) -> tuple[LearnerState, Int32[Array, " n"], Progress]:
     """Takes in one transition of each of n environments, learns, and chooses what to do next.
 
     As in the paper's listing, the next action is chosen before anything is learned, the head learns before the
@@ -122,7 +122,9 @@ def observe(
     return learner, choice.action, _progress(learner.updates - before.updates, loss, td_error, nu, choice, phi[:n])
 
 
-def _learn_variance(settings: Settings, learner: Learner, visits: Visits) -> tuple[Learner, Float64[Array, ""]]:
+def _learn_variance(
+    settings: Settings, learner: LearnerState, visits: Visits
+) -> tuple[LearnerState, Float64[Array, ""]]:
     def remembered(count: int) -> Visits:
         drawn = words(jax.random.fold_in(learner.key, _HEAD_BATCH), learner.step, count)
         places = sample(learner.replay, drawn)
@@ -138,11 +140,11 @@ def _learn_variance(settings: Settings, learner: Learner, visits: Visits) -> tup
 
 
 def _learn_q(
-    settings: Settings, learner: Learner, before: Learner, choice: Choice
-) -> tuple[Learner, Float[Array, ""], Float[Array, ""]]:
+    settings: Settings, learner: LearnerState, before: LearnerState, choice: ExploringChoice
+) -> tuple[LearnerState, Float[Array, ""], Float[Array, ""]]:
     """As many gradient steps as are due, with their mean loss and absolute TD error."""
 
-    def one(_: Array, carry: tuple[Learner, Array, Array]) -> tuple[Learner, Array, Array]:
+    def one(_: Array, carry: tuple[LearnerState, Array, Array]) -> tuple[LearnerState, Array, Array]:
         learner, loss_sum, error_sum = carry
         drawn = words(jax.random.fold_in(learner.key, _BATCH), learner.updates, settings.batch)
         places = sample(learner.replay, drawn)
@@ -176,7 +178,7 @@ def _learn_q(
     return learner, loss / per, error / per
 
 
-def _follow(learner: Learner, tau: float, wanted: Array) -> Learner:
+def _follow(learner: LearnerState, tau: float, wanted: Array) -> LearnerState:
     """target <- (1 - tau) target + tau weights, where wanted."""
 
     def mix(old: Array, new: Array) -> Array:
@@ -191,7 +193,7 @@ def _follow(learner: Learner, tau: float, wanted: Array) -> Learner:
     return learner._replace(target=target, version=version)
 
 
-def _stream(learner: Learner, name: int, index: Int[Array, ""]) -> jax.Array:
+def _stream(learner: LearnerState, name: int, index: Int[Array, ""]) -> jax.Array:
     return jax.random.fold_in(jax.random.fold_in(learner.key, name), index)
 
 
@@ -200,7 +202,7 @@ def _progress(
     loss: Float[Array, ""],
     td_error: Float[Array, ""],
     nu: Float64[Array, ""],
-    choice: Choice,
+    choice: ExploringChoice,
     phi: Float[Array, "n F"],
 ) -> Progress:
     return Progress(

@@ -1,4 +1,4 @@
-"""Nature: how the values of an action under the members of an uncertainty set become one.
+"""MemberNature: how the values of an action under the members of an uncertainty set become one.
 
     y = sum_k weights(y_1, ..., y_K)_k y_k
 
@@ -19,7 +19,7 @@ from urbe import checks
 
 
 @runtime_checkable
-class Nature(Protocol):
+class MemberNature(Protocol):
     """What an agent believes decides between the members."""
 
     def weights(self, values: Float[Array, "*B K"]) -> Float[Array, "*B K"]:

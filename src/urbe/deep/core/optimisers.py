@@ -33,7 +33,7 @@ class Optimiser(Protocol):
         """What is added to the weights, in containers like theirs, and what is remembered from now on."""
 
 
-class Moments(NamedTuple):
+class AdamMoments(NamedTuple):
     """Running means of gradients and of their squares, shaped like the weights."""
 
     first: Any
@@ -59,11 +59,17 @@ class Adam:
         checks.number("second_decay", self.second_decay, 0.0, 1.0, closed=False)
         checks.positive("offset", self.offset)
 
-    def init(self, weights: Any) -> Moments:
+    def init(self, weights: Any) -> AdamMoments:
         """Zero."""
-        return Moments(jax.tree.map(jnp.zeros_like, weights), jax.tree.map(jnp.zeros_like, weights), jnp.int32(0))
+        return AdamMoments(jax.tree.map(jnp.zeros_like, weights), jax.tree.map(jnp.zeros_like, weights), jnp.int32(0))
 
-    def update(self, gradient: Any, state: Moments, weights: Any, rate: Float[Array, ""]) -> tuple[Any, Moments]:  # noqa: ARG002
+    def update(
+        self,
+        gradient: Any,
+        state: AdamMoments,
+        weights: Any,  # noqa: ARG002
+        rate: Float[Array, ""],
+    ) -> tuple[Any, AdamMoments]:
         """- rate m / (sqrt(v) + offset)."""
         steps = state.steps + 1
         t = steps.astype(jnp.float32)
@@ -74,7 +80,7 @@ class Adam:
         first = jax.tree.map(lambda m, g: b1 * m + (1.0 - b1) * g, state.first, gradient)
         second = jax.tree.map(lambda v, g: b2 * v + (1.0 - b2) * (g * g), state.second, gradient)
         changes = jax.tree.map(lambda m, v: -(size * m / (jnp.sqrt(v) + offset)), first, second)
-        return changes, Moments(first, second, steps)
+        return changes, AdamMoments(first, second, steps)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from urbe import checks
-from urbe.deep.core.natures import Average, Nature
+from urbe.deep.core.natures import Average, MemberNature
 from urbe.deep.core.networks import Network, QNetwork
 from urbe.deep.core.optimisers import Adam, Optimiser
 from urbe.deep.core.schedules import CopyEvery as CopyEvery
@@ -43,7 +43,7 @@ class Settings:
       decay: what the learning rates of both heads are multiplied by in the course of time. Not in the paper; constant.
     """
 
-    nature: Nature = field(default_factory=Average)
+    nature: MemberNature = field(default_factory=Average)
     variance: Variance = field(default_factory=NoVariance)
     network: QNetwork = field(default_factory=Network)
     double: bool = False
@@ -63,7 +63,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name, kind, such in (
-            ("nature", Nature, "one such as Worst()"),
+            ("nature", MemberNature, "one such as Worst()"),
             ("variance", Variance, "NoVariance() or LastLayer(...)"),
             ("network", QNetwork, "a Network(...)"),
             ("copy", CopyEvery, "a CopyEvery(...)"),

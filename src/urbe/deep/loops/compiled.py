@@ -19,10 +19,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int32
 
 from urbe.deep.core.finite import FiniteCheck, check_finite, init_finite_check
-from urbe.deep.core.learner import Learner, begin, init_learner, observe
+from urbe.deep.core.learner import LearnerState, begin, init_learner, observe
 from urbe.deep.core.replay import Successors, Transition
 from urbe.deep.core.settings import Settings
-from urbe.deep.loops.meters import Episodes, Meters, add, init_episodes, init_meters, record
+from urbe.deep.loops.meters import FinishedEpisodes, Meters, add, init_episodes, init_meters, record
 from urbe.simulators.base import Arrival, Params, Simulator, State, members, observation_size, step
 from urbe.simulators.schedules import Constant, Schedule
 
@@ -41,19 +41,19 @@ class EnvState(NamedTuple):
     key: jax.Array
 
 
-class Run(NamedTuple):
+class CompiledRun(NamedTuple):
     """Everything there is to a run: saved and restored, it goes on bit for bit."""
 
-    learner: Learner
+    learner: LearnerState
     world: EnvState
     meters: Meters
-    episodes: Episodes
+    episodes: FinishedEpisodes
     finite: FiniteCheck
     states: State | None = None  # from where the transitions of the replay began, in its order; None if not kept
 
 
-Loop = Callable[[Run, Params | None, Array], Run]
-Begin = Callable[[jax.Array, Params | None], Run]
+Loop = Callable[[CompiledRun, Params | None, Array], CompiledRun]
+Begin = Callable[[jax.Array, Params | None], CompiledRun]
 
 
 def init_run(
@@ -64,7 +64,7 @@ def init_run(
     key: jax.Array,
     buffer: int,
     keep_states: bool = False,
-) -> Run:
+) -> CompiledRun:
     """A run before its first step. The key is consumed.
 
     Args:
@@ -91,7 +91,7 @@ def init_run(
     states = None
     if keep_states:
         states = jax.tree.map(lambda leaf: jnp.zeros((settings.capacity, *jnp.shape(leaf)), leaf.dtype), state)
-    return Run(learner, world, init_meters(), init_episodes(buffer), init_finite_check(), states)
+    return CompiledRun(learner, world, init_meters(), init_episodes(buffer), init_finite_check(), states)
 
 
 def make_begin(
@@ -116,7 +116,7 @@ def make_advance(settings: Settings, simulator: Simulator, schedule: Schedule | 
         return _make_loop(settings, simulator, schedule)
 
 
-def relabelled(settings: Settings, simulator: Simulator, run: Run, uncertain: Params) -> Run:
+def relabelled(settings: Settings, simulator: Simulator, run: CompiledRun, uncertain: Params) -> CompiledRun:
     """The run with the successors of its replay computed anew, from the states it keeps, for as many other members.
 
     Targets that are kept become stale. Where a member is the one in force, its successor is the one it simulates: what
@@ -141,7 +141,7 @@ def _make_begin(
 def _make_loop(settings: Settings, simulator: Simulator, given: Schedule | None) -> Loop:
     schedule = _schedule(simulator, given)
 
-    def one(run: Run, uncertain: Params | None) -> Run:
+    def one(run: CompiledRun, uncertain: Params | None) -> CompiledRun:
         world, now = run.world, run.learner.step
         params = schedule.params(world.schedule)
         arrival = step(simulator, _key(world, _STEP, now), world.state, world.action, params)
@@ -156,7 +156,7 @@ def _make_loop(settings: Settings, simulator: Simulator, given: Schedule | None)
         acting_obs = simulator.observe(state)[None]
         states = None if run.states is None else _put(run.states, world.state, run.learner.replay.inserted)
         learner, action, progress = observe(settings, run.learner, transition, acting_obs)
-        return Run(
+        return CompiledRun(
             learner,
             EnvState(
                 state,
@@ -173,7 +173,7 @@ def _make_loop(settings: Settings, simulator: Simulator, given: Schedule | None)
         )
 
     @partial(jax.jit, donate_argnums=0)
-    def advance(run: Run, uncertain: Params | None, steps: Int32[Array, ""]) -> Run:
+    def advance(run: CompiledRun, uncertain: Params | None, steps: Int32[Array, ""]) -> CompiledRun:
         until = run.learner.step + steps
         return jax.lax.while_loop(
             lambda r: (r.learner.step < until) & (r.finite.kind == 0), lambda r: one(r, uncertain), run

@@ -10,12 +10,12 @@ import numpy as np
 
 from urbe.deep.core.finite import raise_not_finite
 from urbe.deep.core.keys import key_data, root_key, with_keys
-from urbe.deep.core.learner import Learner
+from urbe.deep.core.learner import LearnerState
 from urbe.deep.core.precision import double
 from urbe.deep.core.settings import Settings
-from urbe.deep.loops.compiled import Run, make_advance, make_begin, relabelled
-from urbe.deep.loops.meters import Episodes, init_meters, means
-from urbe.deep.loops.trainer import Record
+from urbe.deep.loops.compiled import CompiledRun, make_advance, make_begin, relabelled
+from urbe.deep.loops.meters import FinishedEpisodes, init_meters, means
+from urbe.deep.loops.trainer import TrainingRecord
 from urbe.gym.kinds import Env
 from urbe.gym.spaces import Spaces
 from urbe.simulators import Constant, Schedule, Simulator, UncertaintySet
@@ -52,11 +52,11 @@ class CompiledTrainer:
         params = None if uncertain is None else uncertain.params
         with double():
             begin = make_begin(settings, simulator, schedule, record_every, keep_states)
-            self._run: Run = begin(root_key(seed), params)
+            self._run: CompiledRun = begin(root_key(seed), params)
             self._advance = make_advance(settings, simulator, schedule)
 
     @property
-    def learner(self) -> Learner:
+    def learner(self) -> LearnerState:
         """What has been learned."""
         return self._run.learner
 
@@ -97,14 +97,14 @@ class CompiledTrainer:
             )
         self.uncertain = uncertain
 
-    def collect(self) -> Record:
+    def collect(self) -> TrainingRecord:
         """What happened since the last call."""
         meters, episodes = jax.device_get((self._run.meters, self._run.episodes))
         with double():
             self._run = self._run._replace(
                 meters=init_meters(), episodes=self._run.episodes._replace(ended=jnp.int32(0))
             )
-        return Record(means(meters), _finished(episodes))
+        return TrainingRecord(means(meters), _finished(episodes))
 
     def state(self) -> Any:
         """Everything needed to go on bit for bit, as nested containers of NumPy arrays."""
@@ -129,7 +129,7 @@ class CompiledTrainer:
         }
 
 
-def _finished(episodes: Episodes) -> dict[str, np.ndarray]:
+def _finished(episodes: FinishedEpisodes) -> dict[str, np.ndarray]:
     n = int(episodes.ended)
     return {
         "step": np.array(episodes.step[:n]),

@@ -45,7 +45,7 @@ def means(meters: Meters) -> dict[str, float]:
     }
 
 
-class Episodes(NamedTuple):
+class FinishedEpisodes(NamedTuple):
     """The first `ended` entries are those since the last look; room for one per step."""
 
     step: Int32[Array, " E"]
@@ -54,21 +54,23 @@ class Episodes(NamedTuple):
     ended: Int32[Array, ""]
 
 
-def init_episodes(room: int) -> Episodes:
+def init_episodes(room: int) -> FinishedEpisodes:
     """None yet."""
-    return Episodes(jnp.zeros(room, jnp.int32), jnp.zeros(room, jnp.float32), jnp.zeros(room, jnp.int32), jnp.int32(0))
+    return FinishedEpisodes(
+        jnp.zeros(room, jnp.int32), jnp.zeros(room, jnp.float32), jnp.zeros(room, jnp.int32), jnp.int32(0)
+    )
 
 
 def record(
-    episodes: Episodes,
+    episodes: FinishedEpisodes,
     now: Bool[Array, ""],
     step: Int[Array, ""],
     episode_return: Float[Array, ""],
     length: Int[Array, ""],
-) -> Episodes:
+) -> FinishedEpisodes:
     """Notes an episode if one ended: its undiscounted return and its length."""
     at = episodes.ended  # written in any case, kept when counted
-    return Episodes(
+    return FinishedEpisodes(
         episodes.step.at[at].set(step),
         episodes.episode_return.at[at].set(episode_return),
         episodes.length.at[at].set(length),

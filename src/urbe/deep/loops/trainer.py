@@ -9,14 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from urbe.deep.core.keys import key_data, root_key, with_keys
-from urbe.deep.core.learner import Learner, init_learner
+from urbe.deep.core.learner import LearnerState, init_learner
 from urbe.deep.core.precision import double
 from urbe.deep.core.settings import Settings
 from urbe.gym.kinds import Env
 from urbe.gym.spaces import Spaces
 
 
-class Record(NamedTuple):
+class TrainingRecord(NamedTuple):
     """Means of what was measured, by name, and the episodes that ended: columns step, return, length."""
 
     means: dict[str, float]
@@ -30,7 +30,7 @@ class Trainer(Protocol):
     spaces: Spaces
 
     @property
-    def learner(self) -> Learner:
+    def learner(self) -> LearnerState:
         """What has been learned."""
 
     @property
@@ -40,7 +40,7 @@ class Trainer(Protocol):
     def advance(self, steps: int) -> None:
         """Acts and learns for so many steps, raising `NotFinite` where a number is not finite."""
 
-    def collect(self) -> Record:
+    def collect(self) -> TrainingRecord:
         """What happened since the last call."""
 
     def state(self) -> Any:
@@ -74,10 +74,12 @@ class FrozenTrainer:
         self.settings, self.spaces = settings, spaces
         self._shape = {"obs_size": obs_size, "n_actions": n_actions, "members": members, "outcomes": outcomes}
         with double():
-            self._learner: Learner = jax.jit(lambda key: init_learner(settings, key, **self._shape))(root_key(seed))
+            self._learner: LearnerState = jax.jit(lambda key: init_learner(settings, key, **self._shape))(
+                root_key(seed)
+            )
 
     @property
-    def learner(self) -> Learner:
+    def learner(self) -> LearnerState:
         """What has been learned."""
         return self._learner
 
@@ -94,9 +96,9 @@ class FrozenTrainer:
                 "learning, load it with env=..., made as it was for training."
             )
 
-    def collect(self) -> Record:
+    def collect(self) -> TrainingRecord:
         """Nothing happens."""
-        return Record({}, {})
+        return TrainingRecord({}, {})
 
     def state(self) -> Any:
         """The learner, as nested containers of NumPy arrays."""

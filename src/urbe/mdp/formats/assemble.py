@@ -6,7 +6,7 @@ import numpy as np
 
 from urbe.mdp.build import from_transitions
 from urbe.mdp.formats.errors import ModelFileError
-from urbe.mdp.formats.text import Path, Table
+from urbe.mdp.formats.text import Path, TextTable
 from urbe.mdp.intervals import PairError
 from urbe.mdp.model import MDP
 from urbe.types import BoolArray, FloatArray, IntArray
@@ -19,7 +19,7 @@ SPARE_STATES = 1_000_000
 
 
 def model(
-    table: Table,
+    table: TextTable,
     s: IntArray,
     a: IntArray,
     t: IntArray,

@@ -19,7 +19,7 @@ from urbe.mdp.formats import assemble
 from urbe.mdp.formats.assemble import ROW_TOLERANCE
 from urbe.mdp.formats.csv_table import csv_text, read_columns
 from urbe.mdp.formats.errors import ModelFileError
-from urbe.mdp.formats.text import Path, Table, line_of
+from urbe.mdp.formats.text import Path, TextTable, line_of
 from urbe.mdp.model import MDP
 from urbe.types import BoolArray, FloatArray, IntArray
 
@@ -112,7 +112,7 @@ def write(mdp: MDP, path: Path) -> None:
     replace_files({path: text_writer(csv_text(names, columns))})
 
 
-def _states(table: Table, s: IntArray, t: IntArray) -> tuple[int, BoolArray]:
+def _states(table: TextTable, s: IntArray, t: IntArray) -> tuple[int, BoolArray]:
     """Number of states and which of them are terminal; every id below the largest must be mentioned."""
     n_states = int(max(s.max(), t.max())) + 1
     if n_states > 2 * len(table):  # ids are missing for certain, and nothing may be allocated
@@ -125,7 +125,7 @@ def _states(table: Table, s: IntArray, t: IntArray) -> tuple[int, BoolArray]:
     return n_states, ~seen[0]
 
 
-def _refuse_gap(table: Table, s: IntArray, t: IntArray) -> NoReturn:
+def _refuse_gap(table: TextTable, s: IntArray, t: IntArray) -> NoReturn:
     ids = np.union1d(s, t)
     gap, last = int(np.argmax(ids != np.arange(len(ids)))), int(ids[-1])
     column, where = ("idstatefrom", s) if (s == last).any() else ("idstateto", t)
@@ -147,7 +147,7 @@ def _groups(*ids: IntArray) -> IntArray:
     return rank
 
 
-def _one_outcome(table: Table, s: IntArray, a: IntArray) -> None:
+def _one_outcome(table: TextTable, s: IntArray, a: IntArray) -> None:
     k = table.ids("idoutcome")
     pair = _groups(s, a)
     low = np.full(int(pair.max()) + 1, np.iinfo(np.int64).max)
@@ -163,7 +163,9 @@ def _one_outcome(table: Table, s: IntArray, a: IntArray) -> None:
         )
 
 
-def _ranked_outcomes(table: Table, s: IntArray, a: IntArray, k: IntArray, pair: IntArray) -> tuple[IntArray, IntArray]:
+def _ranked_outcomes(
+    table: TextTable, s: IntArray, a: IntArray, k: IntArray, pair: IntArray
+) -> tuple[IntArray, IntArray]:
     """Number of outcomes of each pair, and the rank of each row's outcome within its pair."""
     outcome = _groups(pair, k)
     owner = np.zeros(int(outcome.max()) + 1, dtype=np.int64)
@@ -184,7 +186,7 @@ def _ranked_outcomes(table: Table, s: IntArray, a: IntArray, k: IntArray, pair: 
     return n_outcomes, rank
 
 
-def _normal_outcomes(table: Table, s: IntArray, a: IntArray, k: IntArray, p: FloatArray) -> FloatArray:
+def _normal_outcomes(table: TextTable, s: IntArray, a: IntArray, k: IntArray, p: FloatArray) -> FloatArray:
     """`p` with each outcome rescaled to one where it is further from one than rounding."""
     outcome = _groups(s, a, k)
     total, length = np.bincount(outcome, weights=p), np.bincount(outcome)

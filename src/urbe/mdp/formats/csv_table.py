@@ -16,7 +16,7 @@ from urbe.mdp.formats.text import (
     Explain,
     Grammar,
     Path,
-    Table,
+    TextTable,
     head,
     lines_of_numbers,
     read_table,
@@ -36,7 +36,9 @@ def read_header(path: Path, needed: Sequence[str]) -> tuple[int, str, tuple[str,
     return line, text, tuple(name.strip().strip('"').strip() for name in text.split(","))
 
 
-def read_columns(path: Path, needed: Sequence[str], optional: Sequence[str] = (), flags: Sequence[str] = ()) -> Table:
+def read_columns(
+    path: Path, needed: Sequence[str], optional: Sequence[str] = (), flags: Sequence[str] = ()
+) -> TextTable:
     """The named columns of a CSV file; others are ignored, and so is the order. Flags may read true and false."""
     line, text, header = read_header(path, needed)
     missing = [name for name in needed if name not in header]

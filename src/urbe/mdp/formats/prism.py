@@ -34,7 +34,7 @@ from urbe.mdp.formats.text import (
     Explain,
     Grammar,
     Path,
-    Table,
+    TextTable,
     contains,
     head,
     lines_of_numbers,
@@ -115,7 +115,7 @@ def write(mdp: MDP, path: Path) -> None:
     replace_files({file: text_writer(parts) for file, parts in texts.items()})
 
 
-def _read_transitions(path: Path, chain: bool, interval: bool) -> tuple[Table, IntArray | None]:
+def _read_transitions(path: Path, chain: bool, interval: bool) -> tuple[TextTable, IntArray | None]:
     """The table, and the numbers of the actions' names when all have one."""
     lines = head(path, 2)
     if not chain and len(lines) == 2 and _NAMED.search(lines[1][1]):

@@ -14,7 +14,7 @@ from urbe.mdp.formats.text import (
     NUMBER,
     Grammar,
     Path,
-    Table,
+    TextTable,
     content,
     explain_fields,
     head,
@@ -53,7 +53,7 @@ def read_counts(path: Path, lengths: tuple[int, ...], names: str) -> tuple[int, 
 
 
 def read_rewards(
-    path: Path, table: Table, s: IntArray, choice: IntArray, t: IntArray, n_states: int, n_choices: int | None
+    path: Path, table: TextTable, s: IntArray, choice: IntArray, t: IntArray, n_states: int, n_choices: int | None
 ) -> FloatArray:
     """`(N,)` r(s, a, s') of the transitions of `table`: the state's reward plus the transition's own.
 
@@ -141,7 +141,7 @@ def _state_rewards(file: pathlib.Path, n_states: int, s: IntArray) -> FloatArray
     return out
 
 
-def _read_list(file: pathlib.Path, names: tuple[str, ...], header: list[int]) -> Table:
+def _read_list(file: pathlib.Path, names: tuple[str, ...], header: list[int]) -> TextTable:
     """A table of rewards whose header repeats the sizes of the model and counts the rows."""
     match = "states " + ("choices " if len(header) == 2 else "") + "rewards"
     line, counts = read_counts(file, (len(header) + 1,), match)
@@ -156,7 +156,7 @@ def _read_list(file: pathlib.Path, names: tuple[str, ...], header: list[int]) ->
     return table
 
 
-def _refuse_repeats(table: Table, ids: IntArray) -> None:
+def _refuse_repeats(table: TextTable, ids: IntArray) -> None:
     order = np.argsort(ids, kind="stable")
     again = np.flatnonzero(np.diff(ids[order]) == 0)
     if len(again):

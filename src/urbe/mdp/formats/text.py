@@ -80,7 +80,7 @@ class Grammar:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class TextTable:
     """Numbers read from a file, and the way back to the line of each.
 
     Args:
@@ -139,7 +139,7 @@ class Table:
         return np.ascontiguousarray(self.values[:, self.columns.index(column)])
 
 
-def read_table(path: Path, grammar: Grammar, *, skip: int) -> Table:
+def read_table(path: Path, grammar: Grammar, *, skip: int) -> TextTable:
     """All rows of a table that starts after `skip` lines (blank ones and comments apart)."""
     parts = [np.zeros((0, len(grammar.columns)))]
     to_skip = skip
@@ -152,7 +152,7 @@ def read_table(path: Path, grammar: Grammar, *, skip: int) -> Table:
         if numbers is None or len(numbers) != len(rows):
             _refuse(path, grammar, skip, first + len(lines))
         parts.append(numbers)
-    return Table(path, grammar.columns, np.concatenate(parts), skip)
+    return TextTable(path, grammar.columns, np.concatenate(parts), skip)
 
 
 def content(path: Path) -> Iterator[tuple[int, str]]:

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, Int32
 from urbe import checks
 from urbe.deep import Agent, LastLayer, Network, Settings, calibrated, dqn, dqn_ube, dqn_urbe, robust_dqn
 from urbe.deep.paper import CARTPOLE, cartpole, cartpole_set
-from urbe.evaluation.policies import Rule, Traceable
+from urbe.evaluation.policies import ActingRule, Traceable
 from urbe.overrides import override
 from urbe.paper.cartpole.cells import EPSILON, SCALE, CartPoleCell
 from urbe.paper.choice import load_own
@@ -108,7 +108,7 @@ class EpsilonGreedy:
       epsilon: within [0, 1].
     """
 
-    rule: Rule
+    rule: ActingRule
     epsilon: float
 
     def __call__(self, weights: Any, obs: Float[Array, "B D"], noise: Float[Array, "B A"] | None) -> Int32[Array, " B"]:
@@ -134,7 +134,7 @@ class Exploring:
         checks.probability("epsilon", epsilon)
         if policy.n_actions < 2:
             raise ValueError(f"policy has {policy.n_actions} action, expected at least 2: there is nothing to explore.")
-        self.rule: Rule = EpsilonGreedy(policy.rule, epsilon)
+        self.rule: ActingRule = EpsilonGreedy(policy.rule, epsilon)
         self.weights = policy.weights
         self.obs_size, self.n_actions = policy.obs_size, policy.n_actions
         self.is_noisy = True

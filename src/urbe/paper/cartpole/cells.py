@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from urbe.overrides import override
 from urbe.paper.chapter import Scale
-from urbe.paper.choice import Choice, check_agents, file_name, own_modules, split_settings
+from urbe.paper.choice import Selection, check_agents, file_name, own_modules, split_settings
 from urbe.sweep.cells import later
 
 Inputs = Literal["raw", "scaled"]
@@ -166,7 +166,7 @@ On tuning seed 0, the last 100 episodes of training returned on average, with ra
 this learning rate, 160 (DQN) and 121 (robust DQN) at 40,000 steps, 191 and 136 at 50,000, 197 and 150 at 60,000."""
 
 
-def choose(scale: Scale, choice: Choice) -> tuple[CartPoleCell, ...]:
+def choose(scale: Scale, choice: Selection) -> tuple[CartPoleCell, ...]:
     """Cells of some agents, with all changes of the pole that any agent meets at the scale."""
     check_agents(choice.agents, ALL)
     found = []

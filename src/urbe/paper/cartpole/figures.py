@@ -11,7 +11,7 @@ from urbe.paper.cartpole.cells import AFTER, EPISODES, FRESH_SEEDS, LENGTHS, NOM
 from urbe.paper.cartpole.claims import MARGIN, REACHED, verdicts
 from urbe.paper.cartpole.results import (
     Curves,
-    Visits,
+    StateVisits,
     agents_of,
     around_change,
     bands,
@@ -242,7 +242,7 @@ def median_seed(spans: dict[int, float]) -> int:
     return ordered[(len(ordered) - 1) // 2]
 
 
-def grid(visits: Iterable[Visits]) -> FloatArray:
+def grid(visits: Iterable[StateVisits]) -> FloatArray:
     """`(2, DRAWN, DRAWN)` how often each action was taken in each cell."""
     counts = np.zeros((2, DRAWN, DRAWN))
     for action, x, theta, times in visits:

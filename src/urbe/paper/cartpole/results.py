@@ -13,7 +13,7 @@ from urbe.statistics.estimates import Band, mean_band
 from urbe.types import FloatArray
 
 
-class Visits(NamedTuple):
+class StateVisits(NamedTuple):
     """How often an action was taken around a place, in one seed's tests."""
 
     action: int
@@ -94,14 +94,14 @@ def level(
     return mean
 
 
-def visits_of(results: Results, inputs: str, agent: str, acting: str) -> dict[int, list[Visits]]:
+def visits_of(results: Results, inputs: str, agent: str, acting: str) -> dict[int, list[StateVisits]]:
     """The states visited in tests, by seed; empty where they were not kept."""
     mine = results.where(inputs=inputs, agent=agent, acting=acting)
-    found: dict[int, list[Visits]] = {}
+    found: dict[int, list[StateVisits]] = {}
     for action in (0, 1):
         rows = mine.where(metric=f"visits-{action}")
         for seed, *place in zip(*map(rows.column, ("seed", "at", "also", "value")), strict=True):
-            found.setdefault(seed, []).append(Visits(action, *place))
+            found.setdefault(seed, []).append(StateVisits(action, *place))
     return found
 
 

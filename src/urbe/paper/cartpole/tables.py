@@ -23,7 +23,7 @@ from urbe.report.numbers import interval_column
 from urbe.rng import stream
 from urbe.statistics.aggregates import iqm
 from urbe.statistics.bootstrap import stratified_bootstrap
-from urbe.statistics.estimates import Interval, mean_interval
+from urbe.statistics.estimates import ConfidenceInterval, mean_interval
 from urbe.types import FloatArray
 
 SEED = 509002
@@ -33,15 +33,15 @@ RESAMPLES = 2_000
 """Of the bootstrap for interquartile means: the ends of intervals are off by 3 % of the half width."""
 
 
-def mean_of(samples: FloatArray) -> Interval | None:
+def mean_of(samples: FloatArray) -> ConfidenceInterval | None:
     """The mean of what there is with Student's interval; without width for a single seed."""
     here = samples[np.isfinite(samples)]
     if len(here) < 2:
-        return Interval(float(here[0]), float(here[0]), float(here[0])) if len(here) else None
+        return ConfidenceInterval(float(here[0]), float(here[0]), float(here[0])) if len(here) else None
     return mean_interval(here)
 
 
-def iqm_of(samples: FloatArray) -> Interval | None:
+def iqm_of(samples: FloatArray) -> ConfidenceInterval | None:
     """The interquartile mean of what there is, with a bootstrap interval."""
     here = samples[np.isfinite(samples)]
     if len(here) < 2:
@@ -49,7 +49,9 @@ def iqm_of(samples: FloatArray) -> Interval | None:
     return stratified_bootstrap(iqm, here, stream(SEED, "iqm"), resamples=RESAMPLES)
 
 
-def table(title: str, agents: Sequence[str], columns: Mapping[str, Sequence[Interval | None]], most: int = 1) -> Table:
+def table(
+    title: str, agents: Sequence[str], columns: Mapping[str, Sequence[ConfidenceInterval | None]], most: int = 1
+) -> Table:
     """A row for each agent, with at most so many decimals."""
     cells = [interval_column(column, most=most) for column in columns.values()]
     rows = tuple((agent, *(column[i] for column in cells)) for i, agent in enumerate(agents))
@@ -72,7 +74,7 @@ def returns_table(found: Results, inputs: str, acting: str) -> Table:
 def lengths_table(found: Results, inputs: str, acting: str) -> Table:
     """Mean and interquartile mean with the nominal pole and with longer ones."""
     agents = agents_of(found, inputs)
-    columns: dict[str, list[Interval | None]] = {}
+    columns: dict[str, list[ConfidenceInterval | None]] = {}
     for where, lengths in (("nominal", (NOMINAL,)), ("longer", LONGER)):
         values = [level(found, inputs, a, acting, lengths, seeds_of(found, inputs, [a])) for a in agents]
         columns[f"{where}: mean"] = [mean_of(each) for each in values]
@@ -111,7 +113,7 @@ def change_table(found: Results, inputs: str, change: float) -> Table:
 def changed_tests_table(found: Results, inputs: str, change: float) -> Table:
     """Test returns with the new pole, at the end of training with it."""
     agents, seeds = _changed(found, inputs, change)
-    columns: dict[str, list[Interval | None]] = {}
+    columns: dict[str, list[ConfidenceInterval | None]] = {}
     for acting in ways(found, inputs):
         values = [scores(found, inputs, a, "return", acting, seeds=seeds[a], change=change, at=change) for a in agents]
         columns[f"{acting}: mean"] = [mean_of(each) for each in values]

@@ -12,7 +12,7 @@ from urbe.deep.presets import dqn, dqn_ube, dqn_urbe, robust_dqn
 from urbe.deep.settings import Settings
 from urbe.overrides import override
 from urbe.paper.choice import load_own
-from urbe.paper.mars_rover.cells import EPSILON, NOMINAL, WIDE, World
+from urbe.paper.mars_rover.cells import EPSILON, NOMINAL, WIDE, RoverWorld
 from urbe.simulators import MarsRover, MarsRoverParams, UncertaintySet, Uniform
 from urbe.simulators.mars_rover import any_approach, diagonal_approach
 
@@ -42,20 +42,20 @@ _MAKERS: dict[str, Callable[[MarsRover, UncertaintySet, int, Settings], Agent]] 
 }
 
 
-def rover_of(world: World) -> MarsRover:
+def rover_of(world: RoverWorld) -> MarsRover:
     """The simulator of a reading."""
     success, fail, step = world.rewards
     usual = MarsRoverParams(NOMINAL)
     return MarsRover(success=success, fail=fail, step_reward=step, risk=RISKS[world.risk], usual=usual)
 
 
-def members_of(world: World, members: str, seed: int) -> UncertaintySet:
+def members_of(world: RoverWorld, members: str, seed: int) -> UncertaintySet:
     """The nominal probability and 15 drawn ones: the same for all agents of a seed."""
     law = Uniform(0.0, 1.0 if members == WIDE else world.small_end)
     return UncertaintySet.samples(rover_of(world), seed, count=MEMBERS, failure=law)
 
 
-def make(agent: str, world: World, members: str, seed: int, settings: Sequence[str] = ()) -> Agent:
+def make(agent: str, world: RoverWorld, members: str, seed: int, settings: Sequence[str] = ()) -> Agent:
     """A new agent; those without a set ignore it.
 
     Args:

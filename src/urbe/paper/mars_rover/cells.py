@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from urbe.overrides import override
 from urbe.paper.chapter import Scale
-from urbe.paper.choice import Choice, check_agents, file_name, own_modules, split_settings
+from urbe.paper.choice import Selection, check_agents, file_name, own_modules, split_settings
 from urbe.sweep.cells import later
 
 NOMINAL = 0.005
@@ -39,7 +39,7 @@ WIDE, SMALL, NO_SET = "wide", "small", "none"
 
 
 @dataclass(frozen=True)
-class World:
+class RoverWorld:
     """One reading of the domain.
 
     Attributes:
@@ -66,9 +66,9 @@ class World:
 
 
 WORLDS = {
-    "harsh": World((1.0, -1.0, -0.0048), "any", 0.015),
-    "mild": World((1.0, -0.235, -0.001), "any", 0.045),
-    "routes": World((1.0, -1.0, -0.0048), "diagonal", 0.025),
+    "harsh": RoverWorld((1.0, -1.0, -0.0048), "any", 0.015),
+    "mild": RoverWorld((1.0, -0.235, -0.001), "any", 0.045),
+    "routes": RoverWorld((1.0, -1.0, -0.0048), "diagonal", 0.025),
 }
 """In the first two every shortest path is equally risky, and curves cross near 0.2; in the last, routes differ."""
 
@@ -93,7 +93,7 @@ REPORTED_SEEDS = tuple(range(110, 120))
 """Of the larger scales."""
 
 
-def set_title(world: World, members: str) -> str:
+def set_title(world: RoverWorld, members: str) -> str:
     """The law of a set's members."""
     return {WIDE: "set (0, 1)", SMALL: f"set (0, {world.small_end:g})", NO_SET: "no set"}[members]
 
@@ -185,10 +185,10 @@ class Row(NamedTuple):
     value: float
 
 
-WHOLE = Choice()
+WHOLE = Selection()
 
 
-def _cells(scale: Scale, choice: Choice = WHOLE) -> tuple[MarsCell, ...]:
+def _cells(scale: Scale, choice: Selection = WHOLE) -> tuple[MarsCell, ...]:
     seeds = QUICK_SEEDS if scale == "quick" else REPORTED_SEEDS
     if choice.seeds is not None:
         seeds = tuple(range(seeds[0], seeds[0] + choice.seeds))
@@ -202,7 +202,7 @@ def _cells(scale: Scale, choice: Choice = WHOLE) -> tuple[MarsCell, ...]:
 CELLS: dict[Scale, tuple[MarsCell, ...]] = {scale: _cells(scale) for scale in STEPS}
 
 
-def choose(scale: Scale, choice: Choice) -> tuple[MarsCell, ...]:
+def choose(scale: Scale, choice: Selection) -> tuple[MarsCell, ...]:
     """Cells of some agents, and of the exact plans that the figures compare with."""
     check_agents(choice.agents, MAIN | CONTROLS)
     cells = _cells(scale, choice)

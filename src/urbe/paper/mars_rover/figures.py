@@ -36,7 +36,7 @@ from urbe.report.numbers import interval_column
 from urbe.report.panels import panels
 from urbe.rng import stream
 from urbe.statistics.bootstrap import RESAMPLES, resample_shares
-from urbe.statistics.estimates import Band, Interval
+from urbe.statistics.estimates import Band, ConfidenceInterval
 from urbe.statistics.verdicts import PROBABILITY, Mean
 from urbe.types import FloatArray
 
@@ -210,9 +210,9 @@ def _nominal(here: Results, world: str, sets: Sequence[str], best: Results) -> F
     return figure
 
 
-def at_nominal(result: Results) -> Interval:
+def at_nominal(result: Results) -> ConfidenceInterval:
     """The band at the nominal probability."""
-    return Interval(*(float(line[GRID.index(NOMINAL)]) for line in band(result)))
+    return ConfidenceInterval(*(float(line[GRID.index(NOMINAL)]) for line in band(result)))
 
 
 def band(result: Results) -> Band:
@@ -255,5 +255,5 @@ def _table(here: Results, world: str) -> Table:
     return Table(title, head, rows)
 
 
-def _interval(samples: FloatArray, within: tuple[float, float] = (-np.inf, np.inf)) -> Interval | None:
+def _interval(samples: FloatArray, within: tuple[float, float] = (-np.inf, np.inf)) -> ConfidenceInterval | None:
     return Mean(samples, within).interval(0.95)

@@ -28,7 +28,7 @@ from urbe.agents import (
 from urbe.ambiguity.chi2 import Chi2Ball
 from urbe.ambiguity.kl import KLBall
 from urbe.paper.chapter import Scale, everywhere
-from urbe.paper.choice import Choice, check_agents, file_name, load_own, own_modules, with_settings
+from urbe.paper.choice import Selection, check_agents, file_name, load_own, own_modules, with_settings
 from urbe.paper.tuning import Contender
 
 
@@ -171,7 +171,7 @@ def contender_of(agent: str) -> Contender:
     return found
 
 
-def choose(_: Scale, choice: Choice) -> tuple[RegretCell, ...]:
+def choose(_: Scale, choice: Selection) -> tuple[RegretCell, ...]:
     """Cells of some agents."""
     check_agents(choice.agents, CONTENDERS)
     cells = [RegretCell(agent) for agent in choice.agents or CONTENDERS]

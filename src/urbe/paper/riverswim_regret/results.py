@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from urbe.paper.results import Results
-from urbe.statistics.estimates import Interval, mean_interval
+from urbe.statistics.estimates import ConfidenceInterval, mean_interval
 from urbe.types import FloatArray
 
 
@@ -19,6 +19,6 @@ def regret(curve: Results) -> FloatArray:
     return curve.pivot("seed", "episode", value="regret")
 
 
-def last(curve: Results) -> Interval:
+def last(curve: Results) -> ConfidenceInterval:
     """The regret after all episodes, with its 95 % interval."""
     return mean_interval(regret(curve)[:, -1])

@@ -13,7 +13,7 @@ from urbe.mdp.build import from_dense
 from urbe.mdp.library.classic import riverswim
 from urbe.mdp.model import MDP
 from urbe.paper.riverswim_regret.cells import HORIZON, RegretCell, Row, contender_of
-from urbe.paper.tuning import World, compete
+from urbe.paper.tuning import TuningWorld, compete
 from urbe.posteriors.beliefs import Stationary
 from urbe.posteriors.dirichlet import Posterior
 from urbe.posteriors.rewards import NormalGamma
@@ -27,7 +27,7 @@ def run(cell: RegretCell, _: Path) -> list[Row]:
     model, contender = riverswim(6, discount=1.0), contender_of(cell.agent)
     task = Task(ignorance(model.with_discount(contender.discount), contender.knows_rewards), HORIZON)
     gaps = optimality_gaps(model, HORIZON)
-    world = World(FiniteEnv.of(model), task, Stationary(), cell.episodes, cell.seed, gaps)
+    world = TuningWorld(FiniteEnv.of(model), task, Stationary(), cell.episodes, cell.seed, gaps)
     outcome = compete(contender, world, lambda r: -r.regret.sum(axis=1), cell.tuning_seeds, cell.reported_seeds)
     regret = np.cumsum(outcome.record.regret, axis=1)
     setting = contender.text_of(outcome.setting)

@@ -19,7 +19,7 @@ from urbe.report.dots import ROW, draw_dots, rows_of
 from urbe.report.figures import styled
 from urbe.report.numbers import interval_column, number
 from urbe.report.panels import panels
-from urbe.statistics.estimates import Band, Interval
+from urbe.statistics.estimates import Band, ConfidenceInterval
 
 TRUTHS = {"drawn": "true model drawn from the prior", "fixed": "true model fixed"}
 
@@ -129,7 +129,7 @@ def _failures_table(each: Planned) -> Table:
 
 
 def _cells(band: Band) -> tuple[str, ...]:
-    return interval_column([Interval(*map(float, x)) for x in zip(*band, strict=True)])
+    return interval_column([ConfidenceInterval(*map(float, x)) for x in zip(*band, strict=True)])
 
 
 def _sentence(each: Planned) -> str:

@@ -20,7 +20,7 @@ from urbe.ambiguity.kl import KLBall
 from urbe.ambiguity.l1 import L1Ball
 from urbe.mdp.library.seven_states import Reading
 from urbe.paper.chapter import Scale, everywhere
-from urbe.paper.choice import Choice, check_agents, file_name, load_own, own_modules, with_settings
+from urbe.paper.choice import Selection, check_agents, file_name, load_own, own_modules, with_settings
 from urbe.paper.tuning import Contender
 from urbe.posteriors.beliefs import BeliefKind, Forgetting, Stationary, Window
 from urbe.posteriors.change import ChangePoint
@@ -169,7 +169,7 @@ def contender_of(agent: str) -> Contender:
 CELLS = everywhere(_cells(CONTENDERS))
 
 
-def choose(_: Scale, choice: Choice) -> tuple[SevenCell, ...]:
+def choose(_: Scale, choice: Selection) -> tuple[SevenCell, ...]:
     """Cells of some agents, and of the oracle that the figures compare with."""
     check_agents(choice.agents, CONTENDERS)
     agents = dict.fromkeys((*choice.agents, "oracle")) if choice.agents else CONTENDERS

@@ -12,7 +12,7 @@ from urbe.agents.run import RunRecord
 from urbe.envs.finite import FiniteEnv, Phase
 from urbe.mdp.library.seven_states import Reading, seven_states
 from urbe.paper.seven_states.cells import BELIEFS, HORIZON, ODDS, SCHEDULES, Row, SevenCell, contender_of
-from urbe.paper.tuning import World, compete
+from urbe.paper.tuning import TuningWorld, compete
 from urbe.posteriors.dirichlet import Posterior
 from urbe.types import FloatArray
 
@@ -32,7 +32,7 @@ def run(cell: SevenCell, _: Path) -> list[Row]:
     contender, env = contender_of(cell.agent), environment(cell.reading, cell.schedule)
     task = Task(Posterior.before(env.feasible, PRIOR), HORIZON[cell.reading])
     belief = BELIEFS.get(cell.belief, BELIEFS["stationary"])
-    world = World(env, task, belief, sum(SCHEDULES[cell.schedule]), cell.seed)
+    world = TuningWorld(env, task, belief, sum(SCHEDULES[cell.schedule]), cell.seed)
     outcome = compete(
         contender, world, lambda record: record.reward.mean(axis=1), cell.tuning_seeds, cell.reported_seeds
     )

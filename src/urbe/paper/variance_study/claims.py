@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from urbe.paper.variance_study.cells import COUNTS
-from urbe.paper.variance_study.results import ENOUGH, Comparison, share_above
+from urbe.paper.variance_study.results import ENOUGH, FormComparison, share_above
 from urbe.report.claims import judge
 from urbe.report.content import Verdict
-from urbe.statistics.verdicts import Exact, Question, Test
+from urbe.statistics.verdicts import ExactNumber, Question, Test
 
 WANTED = {"jensen": (1.0, 4.0), "sharp": (0.8, 1.5)}
 """Ranges that the median ratios of the calibrated forms should be in."""
@@ -22,7 +22,7 @@ WANTED = {"jensen": (1.0, 4.0), "sharp": (0.8, 1.5)}
 TITLES = {"jensen": "Jensen", "sharp": "sharp", "published": "published", "bound": "at the centre", "counted": "1 / N"}
 
 
-def verdicts(table: Sequence[Comparison]) -> list[Verdict]:
+def verdicts(table: Sequence[FormComparison]) -> list[Verdict]:
     """On the calibrated forms, then on the published one."""
     return [
         *(verdict for form in WANTED for verdict in _within(table, form)),
@@ -32,7 +32,7 @@ def verdicts(table: Sequence[Comparison]) -> list[Verdict]:
     ]
 
 
-def _within(table: Sequence[Comparison], form: str) -> list[Verdict]:
+def _within(table: Sequence[FormComparison], form: str) -> list[Verdict]:
     low, high = WANTED[form]
     medians = {
         f"{each.set} {each.radius:g}, {n} observations": float(np.median(each.ratio[form][each.observations == n]))
@@ -42,8 +42,8 @@ def _within(table: Sequence[Comparison], form: str) -> list[Verdict]:
     }
     least, most = min(medians, key=medians.__getitem__), max(medians, key=medians.__getitem__)
     questions = [
-        Question(f"The least median ({least})", Exact(medians[least]), low),
-        Question(f"The largest ({most})", Exact(medians[most]), high, "below"),
+        Question(f"The least median ({least})", ExactNumber(medians[least]), low),
+        Question(f"The largest ({most})", ExactNumber(medians[most]), high, "below"),
     ]
     claim = (
         f"Calibrated variances, {TITLES[form]}: from {ENOUGH} observations on, the median ratio to the truth is "
@@ -52,25 +52,27 @@ def _within(table: Sequence[Comparison], form: str) -> list[Verdict]:
     return judge(claim, [Test(questions)])
 
 
-def _inequality(table: Sequence[Comparison]) -> list[Verdict]:
+def _inequality(table: Sequence[FormComparison]) -> list[Verdict]:
     ratio = np.concatenate([each.ratio["published"] for each in table])
-    question = Question("The smallest ratio to the truth", Exact(float(ratio.min())), 1.0)
+    question = Question("The smallest ratio to the truth", ExactNumber(float(ratio.min())), 1.0)
     note = f"It is above 1 for {int((ratio > 1.0).sum())} of {len(ratio)} pairs."
     claim = "The theorem's inequality holds: the published equation bounds the posterior variance from above."
     return judge(claim, [Test([question], note=note)])
 
 
-def _local_bound(table: Sequence[Comparison]) -> list[Verdict]:
+def _local_bound(table: Sequence[FormComparison]) -> list[Verdict]:
     sets, nominal = ([each for each in table if (each.radius > 0.0) == robust] for robust in (True, False))
     largest = max(float(each.excess[each.observations >= ENOUGH].max()) for each in sets)
     above, without = share_above(sets), share_above(nominal, 0)
     note = f"{above.size} exceed the bound; without a set, {without.size} do."
-    question = Question(f"From {ENOUGH} observations on, the largest ratio to the bound", Exact(largest), 1.0, "below")
+    question = Question(
+        f"From {ENOUGH} observations on, the largest ratio to the bound", ExactNumber(largest), 1.0, "below"
+    )
     claim = "The published bound of the local term, Qmax^2 K / N, holds for worst-case rows."
     return judge(claim, [Test([question], note=note)])
 
 
-def _loose(table: Sequence[Comparison]) -> list[Verdict]:
+def _loose(table: Sequence[FormComparison]) -> list[Verdict]:
     ratio = np.concatenate([each.ratio["published"] for each in table])
     middle = float(np.median(ratio))
     note = (
@@ -78,4 +80,4 @@ def _loose(table: Sequence[Comparison]) -> list[Verdict]:
         f"{np.sqrt(middle):.0f} times too large."
     )
     claim = "The published equation is of use as an estimate: its median ratio is below 10."
-    return judge(claim, [Test([Question("The median ratio", Exact(middle), 10.0, "below")], note=note)])
+    return judge(claim, [Test([Question("The median ratio", ExactNumber(middle), 10.0, "below")], note=note)])

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from urbe.paper.results import Results
 from urbe.paper.variance_study.cells import COUNTS, DRAWS, MODELS
 from urbe.paper.variance_study.claims import TITLES, WANTED, verdicts
-from urbe.paper.variance_study.results import ENOUGH, Comparison, comparisons, share_above
+from urbe.paper.variance_study.results import ENOUGH, FormComparison, comparisons, share_above
 from urbe.report import style
 from urbe.report.content import Exhibit, Section, Table
 from urbe.report.curves import draw_bands
@@ -29,7 +29,7 @@ def sections(results: Results) -> list[Section]:
         return [_summary(table), _calibrated(table), _published(table)]
 
 
-def _summary(table: Sequence[Comparison]) -> Section:
+def _summary(table: Sequence[FormComparison]) -> Section:
     question = (
         "A robust value computed from data is itself uncertain: another draw from the posterior would give another "
         "centre of the set, and another value. How well do the uncertainty Bellman equations know by how much?"
@@ -50,7 +50,7 @@ def _summary(table: Sequence[Comparison]) -> Section:
     return Section("Summary", (question, text), verdicts=tuple(verdicts(table)), facts=facts)
 
 
-def _calibrated(table: Sequence[Comparison]) -> Section:
+def _calibrated(table: Sequence[FormComparison]) -> Section:
     summary = " ".join(_sentence(table, form) for form in WANTED)
     by_set = Exhibit(
         "calibrated-by-set",
@@ -71,7 +71,7 @@ def _calibrated(table: Sequence[Comparison]) -> Section:
     return Section("Calibrated variances", (), (by_set, over_data))
 
 
-def _published(table: Sequence[Comparison]) -> Section:
+def _published(table: Sequence[FormComparison]) -> Section:
     forms = ("published", "bound", "counted")
     by_set = Exhibit(
         "published-by-set",
@@ -117,7 +117,7 @@ def _published(table: Sequence[Comparison]) -> Section:
     return Section("The published equation", (), (by_set, exceeded))
 
 
-def _strips(table: Sequence[Comparison], forms: Sequence[str], scale: str) -> Figure:
+def _strips(table: Sequence[FormComparison], forms: Sequence[str], scale: str) -> Figure:
     names = list(dict.fromkeys(each.set for each in table))
     height = ROW * (rows_of(len(names), len(forms)) + 1.0)
     figure, axes = panels(1, 1, height=height, left=1.35, right=0.6, top=0.6)
@@ -131,7 +131,7 @@ def _strips(table: Sequence[Comparison], forms: Sequence[str], scale: str) -> Fi
     return figure
 
 
-def _over_data(table: Sequence[Comparison], forms: Sequence[str]) -> Figure:
+def _over_data(table: Sequence[FormComparison], forms: Sequence[str]) -> Figure:
     figure, axes = panels(1, 2, height=2.6, right=1.15)
     for panel, i, title in zip(axes[0], (0, 1), ("Small radii", "Large radii"), strict=True):
         panel.set_title(title)
@@ -147,25 +147,25 @@ def _over_data(table: Sequence[Comparison], forms: Sequence[str]) -> Figure:
     return figure
 
 
-def _with_radius(table: Sequence[Comparison], which: int) -> list[Comparison]:
+def _with_radius(table: Sequence[FormComparison], which: int) -> list[FormComparison]:
     """The smaller (0) or larger (1) radius of every set that has two."""
-    sets: dict[str, list[Comparison]] = {}
+    sets: dict[str, list[FormComparison]] = {}
     for each in table:
         sets.setdefault(each.set, []).append(each)
     return [sorted(group, key=lambda each: each.radius)[which] for group in sets.values() if len(group) > 1]
 
 
-def _band(table: Sequence[Comparison], form: str) -> Band:
+def _band(table: Sequence[FormComparison], form: str) -> Band:
     columns = [np.concatenate([each.ratio[form][each.observations == n] for each in table]) for n in COUNTS]
     middle, low, high = (np.array([np.quantile(x, level) for x in columns]) for level in (0.5, 0.25, 0.75))
     return Band(middle, low, high)
 
 
-def _pooled(table: Sequence[Comparison], name: str, form: str) -> FloatArray:
+def _pooled(table: Sequence[FormComparison], name: str, form: str) -> FloatArray:
     return np.concatenate([each.ratio[form][each.observations >= ENOUGH] for each in table if each.set == name])
 
 
-def _quantile_table(table: Sequence[Comparison], forms: Sequence[str]) -> Table:
+def _quantile_table(table: Sequence[FormComparison], forms: Sequence[str]) -> Table:
     head = ("set", "radius", "equation", "median", "quartiles", "5 % to 95 %", "least", "most")
     rows = []
     for each in table:
@@ -179,7 +179,7 @@ def _quantile_table(table: Sequence[Comparison], forms: Sequence[str]) -> Table:
     return Table(f"Ratio to the truth, from {ENOUGH} observations on", head, tuple(rows))
 
 
-def _data_table(table: Sequence[Comparison], forms: Sequence[str]) -> Table:
+def _data_table(table: Sequence[FormComparison], forms: Sequence[str]) -> Table:
     head = ("set", "radius", "equation", *(f"{n} observations" for n in COUNTS))
     rows = tuple(
         (
@@ -194,13 +194,13 @@ def _data_table(table: Sequence[Comparison], forms: Sequence[str]) -> Table:
     return Table("Median ratio to the truth", head, rows)
 
 
-def _sentence(table: Sequence[Comparison], form: str) -> str:
+def _sentence(table: Sequence[FormComparison], form: str) -> str:
     x = np.concatenate([each.ratio[form][each.observations >= ENOUGH] for each in table])
     low, middle, high = (number(float(y), 3) for y in np.quantile(x, (0.05, 0.5, 0.95)))
     return f"{TITLES[form]}: median {middle}, 90 % of the pairs between {low} and {high}."
 
 
-def _apart(table: Sequence[Comparison]) -> str:
+def _apart(table: Sequence[FormComparison]) -> str:
     """How far apart the ratios of a form are, whatever its scale."""
     parts = []
     for form in ("sharp", "jensen", "counted", "bound"):

@@ -14,7 +14,7 @@ from urbe.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class FormComparison:
     """One set and radius; arrays over all its rows.
 
     Attributes:
@@ -35,7 +35,7 @@ KNOWN = 1e-12
 """Pairs whose value varies by less, relative to the largest one squared, are left out: nature alone decides there."""
 
 
-def comparisons(results: Results) -> list[Comparison]:
+def comparisons(results: Results) -> list[FormComparison]:
     """One for each set and radius, in the order of the rows."""
     found = []
     for (name, radius), rows in results.groups("set", "radius"):
@@ -46,7 +46,7 @@ def comparisons(results: Results) -> list[Comparison]:
         }
         ratio = {form: column[form] / truth[keep] for form in FORMS}
         excess = column["local"] / column["limit"]
-        found.append(Comparison(name, radius, column["observations"], column["model"], ratio, excess))
+        found.append(FormComparison(name, radius, column["observations"], column["model"], ratio, excess))
     return found
 
 
@@ -54,7 +54,7 @@ ENOUGH = 50
 """Observations of a row from which on the calibrated forms are held to their ranges."""
 
 
-def share_above(table: Sequence[Comparison], least: int = ENOUGH) -> Share:
+def share_above(table: Sequence[FormComparison], least: int = ENOUGH) -> Share:
     """Share of the pairs with at least so many observations whose local term exceeds its bound."""
     over = np.concatenate([each.excess[each.observations >= least] > 1.0 for each in table])
     return Share(int(over.sum()), len(over), "pairs")

@@ -21,7 +21,7 @@ from jaxtyping import Array, Bool, Float, Int, Int32
 
 from urbe.deep.core.finite import FiniteCheck, check_finite, init_finite_check
 from urbe.deep.core.keys import as_key, key_data, root_key
-from urbe.deep.core.learner import Learner, begin, init_learner, observe
+from urbe.deep.core.learner import LearnerState, begin, init_learner, observe
 from urbe.deep.core.precision import double
 from urbe.deep.core.replay import Successors, Transition
 from urbe.deep.core.settings import Settings
@@ -34,7 +34,7 @@ NO_ACTION = -1
 """In place of an action where a number was not finite."""
 
 
-class Shape(NamedTuple):
+class ProgramShape(NamedTuple):
     """Sizes: of an observation (D), of the action set, of the uncertainty set (K), of a member's outcomes (J)."""
 
     obs_size: int
@@ -48,10 +48,10 @@ class Shape(NamedTuple):
         return _HEADER + 2 * self.obs_size + self.members * (1 + self.outcomes * (1 + self.obs_size))
 
 
-class Carry(NamedTuple):
+class ProgramCarry(NamedTuple):
     """What stays on the device between calls."""
 
-    learner: Learner
+    learner: LearnerState
     meters: Meters
     finite: FiniteCheck
 
@@ -60,7 +60,7 @@ Leaves = list[Array]
 """A carry taken apart, keys as plain words: a call with a flat list takes a tenth less time than with the tree."""
 
 Feed = Callable[[Leaves, Float[np.ndarray, "n W"], np.int32], Leaves]
-First = Callable[[Learner, Float[np.ndarray, "n D"]], Array]
+First = Callable[[LearnerState, Float[np.ndarray, "n D"]], Array]
 
 
 class CarryTree:
@@ -71,22 +71,22 @@ class CarryTree:
       shape: sizes.
     """
 
-    def __init__(self, settings: Settings, shape: Shape) -> None:
+    def __init__(self, settings: Settings, shape: ProgramShape) -> None:
         with double():
             like = jax.eval_shape(lambda: init_carry(settings, root_key(0), shape))
         leaves, self._tree = jax.tree.flatten(like)
         self._keys = [i for i, leaf in enumerate(leaves) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)]
 
-    def flatten(self, carry: Carry) -> Leaves:
+    def flatten(self, carry: ProgramCarry) -> Leaves:
         """The arrays of a carry."""
         return jax.tree.leaves(key_data(carry))
 
-    def unflatten(self, leaves: Leaves) -> Carry:
+    def unflatten(self, leaves: Leaves) -> ProgramCarry:
         """The carry of these arrays."""
         whole = list(leaves)
         for i in self._keys:
             whole[i] = as_key(whole[i])
-        carry: Carry = jax.tree.unflatten(self._tree, whole)
+        carry: ProgramCarry = jax.tree.unflatten(self._tree, whole)
         return carry
 
 
@@ -98,7 +98,7 @@ class Columns:
       count: n, how many rows.
     """
 
-    def __init__(self, shape: Shape, count: int) -> None:
+    def __init__(self, shape: ProgramShape, count: int) -> None:
         d, k, j = shape.obs_size, shape.members, shape.outcomes
         self.rows = np.zeros((count, shape.width), np.float32)
         cuts = np.cumsum([_HEADER, d, d, k, k * j])
@@ -111,13 +111,13 @@ class Columns:
             assert np.shares_memory(part, self.rows)
 
 
-def init_carry(settings: Settings, key: jax.Array, shape: Shape) -> Carry:
+def init_carry(settings: Settings, key: jax.Array, shape: ProgramShape) -> ProgramCarry:
     """Before anything has happened. The key is consumed."""
-    return Carry(init_learner(settings, key, *shape), init_meters(), init_finite_check())
+    return ProgramCarry(init_learner(settings, key, *shape), init_meters(), init_finite_check())
 
 
 @lru_cache(maxsize=32)
-def make_start(settings: Settings, shape: Shape) -> Callable[[jax.Array], Leaves]:
+def make_start(settings: Settings, shape: ProgramShape) -> Callable[[jax.Array], Leaves]:
     """A carry taken apart, before anything has happened, compiled; the key it is given is consumed."""
     tree = CarryTree(settings, shape)
     return jax.jit(lambda key: tree.flatten(init_carry(settings, key, shape)))
@@ -130,7 +130,7 @@ def make_first(settings: Settings) -> First:
 
 
 @lru_cache(maxsize=32)
-def make_feed(settings: Settings, shape: Shape) -> Feed:
+def make_feed(settings: Settings, shape: ProgramShape) -> Feed:
     """`(leaves, rows, ticket) -> leaves`, compiled; it consumes the leaves it is given.
 
     It learns from the rows, tells whoever holds the ticket what to do next, and goes on with the rows of the answer; it
@@ -139,14 +139,14 @@ def make_feed(settings: Settings, shape: Shape) -> Feed:
     """
     tree = CarryTree(settings, shape)
 
-    def more(carry: tuple[Array, Carry]) -> Bool[Array, ""]:
+    def more(carry: tuple[Array, ProgramCarry]) -> Bool[Array, ""]:
         rows, now = carry
         wanted: Array = (rows[0, _PRESENT] > 0.0) & (now.finite.kind == 0)
         return wanted
 
     @partial(jax.jit, donate_argnums=0)
     def feed(leaves: Leaves, rows: Float[Array, "n W"], ticket: Int32[Array, ""]) -> Leaves:
-        def one(carry: tuple[Array, Carry]) -> tuple[Array, Carry]:
+        def one(carry: tuple[Array, ProgramCarry]) -> tuple[Array, ProgramCarry]:
             after, actions = _take_in(settings, shape, carry[1], carry[0])
             return call_host(ticket, actions, shape.width), after
 
@@ -156,17 +156,17 @@ def make_feed(settings: Settings, shape: Shape) -> Feed:
 
 
 def _take_in(
-    settings: Settings, shape: Shape, carry: Carry, rows: Float[Array, "n W"]
-) -> tuple[Carry, Int32[Array, " n"]]:
+    settings: Settings, shape: ProgramShape, carry: ProgramCarry, rows: Float[Array, "n W"]
+) -> tuple[ProgramCarry, Int32[Array, " n"]]:
     """Learns from the rows that are present, one after the other; what to do next in each."""
     n = len(rows)
 
-    def more(fed: tuple[Array, Carry, Array]) -> Bool[Array, ""]:
+    def more(fed: tuple[Array, ProgramCarry, Array]) -> Bool[Array, ""]:
         at, now, _ = fed
         wanted: Array = (at < n) & (rows[jnp.minimum(at, n - 1), _PRESENT] > 0.0) & (now.finite.kind == 0)
         return wanted
 
-    def one(fed: tuple[Array, Carry, Array]) -> tuple[Array, Carry, Array]:
+    def one(fed: tuple[Array, ProgramCarry, Array]) -> tuple[Array, ProgramCarry, Array]:
         at, now, actions = fed
         transition, acting_obs, reward = _transition(shape, rows[at])
         learner, action, progress = observe(settings, now.learner, transition, acting_obs)
@@ -174,14 +174,16 @@ def _take_in(
             now.finite, learner.step, acting_obs, reward, transition.successors, progress.loss, progress.w
         )
         chosen = jnp.where(finite.kind == 0, action[0], jnp.int32(NO_ACTION))
-        return at + 1, Carry(learner, add(now.meters, progress), finite), actions.at[at].set(chosen)
+        return at + 1, ProgramCarry(learner, add(now.meters, progress), finite), actions.at[at].set(chosen)
 
     nothing = jnp.full(n, NO_ACTION, jnp.int32)
     _, after, actions = jax.lax.while_loop(more, one, (jnp.int32(0), carry, nothing))
     return after, actions
 
 
-def _transition(shape: Shape, row: Float[Array, " W"]) -> tuple[Transition, Float[Array, "1 D"], Float[Array, ""]]:
+def _transition(
+    shape: ProgramShape, row: Float[Array, " W"]
+) -> tuple[Transition, Float[Array, "1 D"], Float[Array, ""]]:
     d, k, j = shape.obs_size, shape.members, shape.outcomes
     obs, acting_obs, gain, weight, reached = jnp.split(row[_HEADER:], np.cumsum([d, d, k, k * j]).tolist())
     successors = Successors(gain[None], weight.reshape(1, k, j), reached.reshape(1, k, j, d))

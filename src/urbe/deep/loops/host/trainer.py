@@ -12,13 +12,22 @@ from jaxtyping import Float
 
 from urbe.deep.core.finite import raise_not_finite
 from urbe.deep.core.keys import key_data, root_key, with_keys
-from urbe.deep.core.learner import Learner
+from urbe.deep.core.learner import LearnerState
 from urbe.deep.core.precision import double
 from urbe.deep.core.settings import Settings
 from urbe.deep.loops.host.callback import CallbackSession
-from urbe.deep.loops.host.program import NO_ACTION, Carry, CarryTree, Columns, Shape, make_feed, make_first, make_start
+from urbe.deep.loops.host.program import (
+    NO_ACTION,
+    CarryTree,
+    Columns,
+    ProgramCarry,
+    ProgramShape,
+    make_feed,
+    make_first,
+    make_start,
+)
 from urbe.deep.loops.meters import init_meters, means
-from urbe.deep.loops.trainer import Record
+from urbe.deep.loops.trainer import TrainingRecord
 from urbe.gym.adapters import adapter_of
 from urbe.gym.kinds import AnyEnv, Env, innermost
 from urbe.gym.members.base import NOBODY, MemberOutcomes, Members
@@ -32,7 +41,7 @@ RESTARTED_STEPS = 1_000
 """Steps for which the program is started anew for every transition, after a reply came too late."""
 
 
-class Rows(NamedTuple):
+class HostRows(NamedTuple):
     """Where n environments stand between calls.
 
     Attributes:
@@ -81,7 +90,7 @@ class HostTrainer:
         self.settings, self.members, self.seed = settings, members, seed
         self._env = host_env(env)
         self.spaces = Spaces(self._env.observations.space, self._env.n_actions, self._env.start)
-        self.shape = Shape(
+        self.shape = ProgramShape(
             self._env.observations.size,
             self._env.n_actions,
             1 if members is None else len(members),
@@ -109,7 +118,7 @@ class HostTrainer:
         return any(innermost(env) is innermost(each) for each in self._env.behind() or [])
 
     @property
-    def learner(self) -> Learner:
+    def learner(self) -> LearnerState:
         """What has been learned."""
         return self._carry().learner
 
@@ -237,7 +246,7 @@ class HostTrainer:
         self._ready, self._waiting = [False] * n, [False] * n
         self._episode_return, self._length = [0.0] * n, [0] * n
 
-    def collect(self) -> Record:
+    def collect(self) -> TrainingRecord:
         """What happened since the last call."""
         carry, ended = self._carry(), self._ended
         with double():
@@ -246,11 +255,11 @@ class HostTrainer:
         n = int(ended.found[0])
         ended.found[0] = 0
         columns = {"step": ended.step, "return": ended.episode_return, "length": ended.length}
-        return Record(averages, {name: column[:n].copy() for name, column in columns.items()})
+        return TrainingRecord(averages, {name: column[:n].copy() for name, column in columns.items()})
 
     def state(self) -> Any:
         """Everything needed to go on, bit for bit where the environment's state can be got, as NumPy arrays."""
-        rows = Rows(
+        rows = HostRows(
             np.array(self._columns.rows),
             np.array(self._ready),
             np.array(self._waiting),
@@ -265,7 +274,7 @@ class HostTrainer:
 
     def load(self, state: Any) -> None:
         """Goes on from what `state` gave; in a new episode where the environment's state could not be got."""
-        parts = Carry(*(state[name] for name in Carry._fields))
+        parts = ProgramCarry(*(state[name] for name in ProgramCarry._fields))
         with double():
             self._leaves = self._tree.flatten(with_keys(jax.tree.map(jnp.asarray, parts), self._carry()))
         self._step = int(parts.learner.step)
@@ -273,7 +282,7 @@ class HostTrainer:
         if self._states is None:
             self._begin(self._step)
             return
-        rows = Rows(*state["rows"])
+        rows = HostRows(*state["rows"])
         self._columns.rows[:], self._obs = rows.rows, np.array(rows.obs)
         self._ready, self._waiting, self._action = rows.ready.tolist(), rows.waiting.tolist(), rows.action.tolist()
         self._episode_return, self._length = rows.episode_return.tolist(), rows.length.tolist()
@@ -294,6 +303,6 @@ class HostTrainer:
             "shape": self.shape._asdict(),
         }
 
-    def _carry(self) -> Carry:
+    def _carry(self) -> ProgramCarry:
         with double():
             return self._tree.unflatten(self._leaves)
