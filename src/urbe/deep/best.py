@@ -19,8 +19,8 @@ from urbe.runs.tensors import SUFFIX, read_header, save_tensors
 def keep_best(agent: Agent, folder: Path, callback: Callback) -> None:
     """Saves the agent as the best by what the callback measures, if it keeps any."""
     if callback.keep is not None:
-        told = {**agent.saved_about(), "step": agent.step}
-        save_tensors(folder / f"{callback.keep}{SUFFIX}", agent.tensors(), told)
+        metadata = {**agent.saved_about(), "step": agent.step}
+        save_tensors(folder / f"{callback.keep}{SUFFIX}", agent.tensors(), metadata)
         upgrade.delete_folder_checkpoint(folder / callback.keep)
 
 
@@ -55,8 +55,8 @@ def _best_file(folder: Path, name: str) -> Path:
 
 
 def _step(path: Path) -> int:
-    told = upgrade.read_folder_manifest(path)["about"] if path.is_dir() else read_header(path).about
-    found = told.get("step")
+    metadata = upgrade.read_folder_manifest(path)["about"] if path.is_dir() else read_header(path).about
+    found = metadata.get("step")
     if type(found) is not int:
         raise CheckpointError(path, f"has the step {found!r}, expected a number: it is not the best agent of a run.")
     return found

@@ -24,7 +24,7 @@ class GymWorld:
     """Gymnasium environments side by side.
 
     Args:
-      env: an environment that can be told its parameters, by `set_params(**named)`; or a function without arguments
+      env: an environment that takes its parameters by `set_params(**named)`; or a function without arguments
         that makes such environments; or a function of the parameters, a dict by name, that makes any.
     """
 

@@ -20,7 +20,7 @@ from urbe.runs.fingerprint import fingerprint
 from urbe.runs.tensors import load_tensors, save_tensors
 
 VERSION = 1
-"""Of what is told about an agent's tensors."""
+"""Of the metadata of an agent's tensors."""
 
 
 class AgentFileError(ValueError):
@@ -115,8 +115,8 @@ def _pack(path: str, value: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any
         return {"plain": value}
     array = np.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else None
     if array is None or array.dtype.hasobject or array.dtype.fields:
-        told = type(value).__name__ if array is None else f"an array of {array.dtype}"
-        raise TypeError(f"{path} is {told}, expected a dict, an array of numbers or text, or a plain value.")
+        found = type(value).__name__ if array is None else f"an array of {array.dtype}"
+        raise TypeError(f"{path} is {found}, expected a dict, an array of numbers or text, or a plain value.")
     if array.dtype.kind == "U":
         return {"text": array.tolist(), "dtype": array.dtype.str}
     arrays[path] = array

@@ -48,7 +48,7 @@ class LogPart(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """A run at a step: arrays by name, what was told about them, and what was known of each log then."""
+    """A run at a step: arrays by name, their metadata, and what was known of each log then."""
 
     step: int
     tensors: dict[str, np.ndarray]
@@ -159,13 +159,13 @@ class RunDirectory:
         for log in self._logs.values():
             log.sync()  # a checkpoint never knows of lines that are not on the disk
         parts = self._parts | {name: LogPart(log.position(), log.digest()) for name, log in self._logs.items()}
-        told = {
+        metadata = {
             "step": step,
             "logs": {name: part.length for name, part in parts.items()},
             "sha256": {name: part.sha256 for name, part in parts.items() if part.sha256 is not None},
             "about": dict(about or {}),
         }
-        save_tensors(_file(self.path, step), tensors, told)
+        save_tensors(_file(self.path, step), tensors, metadata)
         self._parts = parts
         self._rotate()
 
@@ -183,7 +183,7 @@ class RunDirectory:
         self._rotate()
 
     def finished(self) -> dict[str, Any] | None:
-        """What `finish` was told, None while the run is not done."""
+        """What `finish` was given, None while the run is not done."""
         return read_finished(self.path)
 
     def _require_open(self) -> None:
@@ -246,8 +246,8 @@ def read_checkpoint(path: str | os.PathLike[str], step: int | None = None) -> Ch
     saved = _checkpoints(Path(path))
     steps = sorted(saved)
     if not steps or (step is not None and step not in steps):
-        told = f"checkpoints of the steps {checks.listing(steps)}" if steps else "no checkpoint"
-        raise CheckpointError(path, f"has {told}, expected {'one' if step is None else f'one of step {step}'}.")
+        metadata = f"checkpoints of the steps {checks.listing(steps)}" if steps else "no checkpoint"
+        raise CheckpointError(path, f"has {metadata}, expected {'one' if step is None else f'one of step {step}'}.")
     at = steps[-1] if step is None else step
     try:
         return read_checkpoint_file(saved[at])
@@ -266,8 +266,8 @@ def read_checkpoint_file(path: str | os.PathLike[str]) -> Checkpoint:
       CheckpointError: it is missing, damaged, or not of a run.
     """
     path = Path(path)
-    tensors, told = upgrade.read_folder_checkpoint(path) if path.is_dir() else load_tensors(path)
-    return Checkpoint(_step(path, told), tensors, _dict(path, told, "about"), _log_parts(path, told))
+    tensors, metadata = upgrade.read_folder_checkpoint(path) if path.is_dir() else load_tensors(path)
+    return Checkpoint(_step(path, metadata), tensors, _dict(path, metadata, "about"), _log_parts(path, metadata))
 
 
 def read_logs(path: str | os.PathLike[str], checkpoint: Checkpoint) -> dict[str, dict[str, np.ndarray]]:
@@ -285,7 +285,7 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def read_finished(path: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """What `RunDirectory.finish` was told, None while the run is not done."""
+    """What `RunDirectory.finish` was given, None while the run is not done."""
     file = Path(path) / FINISHED
     if not os.path.lexists(file):
         return None
@@ -320,16 +320,16 @@ def _told(path: Path) -> dict[str, Any]:
     return _dict(path, upgrade.read_folder_manifest(path), "about") if path.is_dir() else read_header(path).about
 
 
-def _step(path: Path, told: Mapping[str, Any]) -> int:
-    step = told.get("step")
-    if not {"step", "logs", "about"} <= told.keys() or path.name[:_DIGITS] != f"{step:0{_DIGITS}}":
+def _step(path: Path, metadata: Mapping[str, Any]) -> int:
+    step = metadata.get("step")
+    if not {"step", "logs", "about"} <= metadata.keys() or path.name[:_DIGITS] != f"{step:0{_DIGITS}}":
         raise CheckpointError(path, f"is not the checkpoint of step {path.name[:_DIGITS].lstrip('0') or 0} of a run.")
-    return int(told["step"])
+    return int(metadata["step"])
 
 
-def _log_parts(path: Path, told: Mapping[str, Any]) -> dict[str, LogPart]:
-    _step(path, told)
-    lengths, digests = _dict(path, told, "logs"), _dict(path, told, "sha256") if "sha256" in told else {}
+def _log_parts(path: Path, metadata: Mapping[str, Any]) -> dict[str, LogPart]:
+    _step(path, metadata)
+    lengths, digests = _dict(path, metadata, "logs"), _dict(path, metadata, "sha256") if "sha256" in metadata else {}
     for name, length in lengths.items():
         if not _LOG.fullmatch(name) or type(length) is not int or length < 0:
             raise CheckpointError(path, f"gives the log {name!r} the length {length!r}, expected bytes of a .csv.")

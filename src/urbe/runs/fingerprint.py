@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 SHORT = 8
-"""Arrays of at most so many numbers are told in full, longer ones by their hash."""
+"""Arrays of at most this many numbers are listed in full, longer ones by their hash."""
 
 
 def fingerprint(name: str, value: object) -> dict[str, str]:
     """`{"agent": "urbe.agents.urbe.URBE", "agent.radius": "0.3", ...}`: every part of `value`, by its path.
 
     Dataclasses, named tuples, other objects with attributes, mappings, sequences, arrays, plain values and functions
-    (by name) are told apart; arrays by all of their bits.
+    (by name) are distinguished; arrays by all of their bits.
 
     >>> fingerprint("sizes", (3, np.ones(2)))
     {'sizes': '2 items', 'sizes[0]': '3', 'sizes[1]': 'float64 (2,) [1.0, 1.0]'}
@@ -29,32 +29,32 @@ def fingerprint(name: str, value: object) -> dict[str, str]:
 
 def _parts(name: str, value: object) -> Iterator[tuple[str, str]]:
     fields: dict[str, object] = {}
-    told = type_name(type(value))
+    text = type_name(type(value))
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
-        told = repr(value)
+        text = repr(value)
     elif isinstance(value, np.generic):
-        told = repr(value.item())
+        text = repr(value.item())
     elif isinstance(value, np.ndarray):
-        told = _array_text(value)
+        text = _array_text(value)
     elif isinstance(value, Enum):
-        told = f"{told}.{value.name}"
+        text = f"{text}.{value.name}"
     elif isinstance(value, Mapping):
-        told = f"{len(value)} items"
+        text = f"{len(value)} items"
         fields = {f"[{key!r}]": item for key, item in value.items()}
     elif isinstance(value, tuple) and hasattr(value, "_fields"):
         fields = {f".{key}": item for key, item in zip(value._fields, value, strict=True)}
     elif isinstance(value, (list, tuple)):
-        told = f"{len(value)} items"
+        text = f"{len(value)} items"
         fields = {f"[{i}]": item for i, item in enumerate(value)}
     elif isinstance(value, partial):
         fields = {".func": value.func, ".args": value.args, ".keywords": value.keywords}
     elif isinstance(value, type) or (isinstance(value, Callable) and hasattr(value, "__qualname__")):  # type: ignore[arg-type]
-        told = type_name(value)
+        text = type_name(value)
     elif dataclasses.is_dataclass(value):
         fields = {f".{field.name}": getattr(value, field.name) for field in dataclasses.fields(value)}
     else:
         fields = {f".{key}": item for key, item in getattr(value, "__dict__", {}).items()}
-    yield name, told
+    yield name, text
     for key, item in fields.items():
         yield from _parts(name + key, item)
 
@@ -65,8 +65,8 @@ def type_name(thing: Any) -> str:
 
 
 def _array_text(array: np.ndarray) -> str:
-    told = f"{array.dtype} {array.shape}"
+    text = f"{array.dtype} {array.shape}"
     if array.size <= SHORT:
-        return f"{told} {array.tolist()}"
+        return f"{text} {array.tolist()}"
     bits = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
-    return f"{told} sha256 {hashlib.sha256(bits.tobytes()).hexdigest()[:32]}"
+    return f"{text} sha256 {hashlib.sha256(bits.tobytes()).hexdigest()[:32]}"

@@ -43,9 +43,9 @@ def acquire(path: str | os.PathLike[str]) -> int:
         except BlockingIOError:
             raise RunLocked(path, _holder(descriptor)) from None
         started = datetime.now(UTC).isoformat(timespec="seconds")
-        told = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "started": started}) + "\n"
+        note = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "started": started}) + "\n"
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, told.encode(), 0)
+        os.pwrite(descriptor, note.encode(), 0)
     except BaseException:
         os.close(descriptor)
         raise
@@ -62,7 +62,7 @@ def release(descriptor: int) -> None:
 
 def _holder(descriptor: int) -> dict[str, Any]:
     try:
-        told = json.loads(os.pread(descriptor, 4096, 0))
+        note = json.loads(os.pread(descriptor, 4096, 0))
     except (ValueError, RecursionError):
-        return {}  # just taken, not told yet
-    return told if isinstance(told, dict) else {}
+        return {}  # just taken, nothing is written yet
+    return note if isinstance(note, dict) else {}

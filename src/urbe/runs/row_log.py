@@ -232,8 +232,8 @@ def _header(columns: Sequence[str]) -> bytes:
 
 def _lines(columns: Sequence[str], rows: Mapping[str, ArrayLike]) -> bytes:
     if set(rows) != set(columns):
-        told = f"{checks.listing([*rows]) or 'nothing'}, expected {checks.listing(columns)}"
-        raise ValueError(f"rows has the columns {told}.")
+        columns_text = f"{checks.listing([*rows]) or 'nothing'}, expected {checks.listing(columns)}"
+        raise ValueError(f"rows has the columns {columns_text}.")
     texts = {name: _texts(name, np.asarray(rows[name])) for name in columns}
     checks.same_length(texts)
     return "".join(f"{','.join(row)}\n" for row in zip(*texts.values(), strict=True)).encode()

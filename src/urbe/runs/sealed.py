@@ -53,10 +53,10 @@ def read_sealed(path: str | os.PathLike[str], form: str, version: int) -> dict[s
             path, f"has format version {_shown(found)}, expected at most {version}; read it with a newer urbe."
         )
     head, _, body = data.partition(b"\n")
-    told = f'{{"sha256": "{hashlib.sha256(body).hexdigest()}",'.encode()
-    if head != told:
+    seal = f'{{"sha256": "{hashlib.sha256(body).hexdigest()}",'.encode()
+    if head != seal:
         raise CheckpointError(
-            path, f"is damaged: its first line is {_shown(head)}, expected {told!r} for the bytes that follow."
+            path, f"is damaged: its first line is {_shown(head)}, expected {seal!r} for the bytes that follow."
         )
     return {key: value for key, value in content.items() if key not in ("sha256", "format", "version")}
 

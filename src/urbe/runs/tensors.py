@@ -1,4 +1,4 @@
-"""Named arrays and what is told about them, in one file that is whole or not there.
+"""Named arrays with metadata, in one file that is whole or not there.
 
 The file is safetensors, readable by every library for it:
 
@@ -73,7 +73,7 @@ class Header(NamedTuple):
 
     Attributes:
       kinds: of the arrays, in their order in the file.
-      about: what was told about them.
+      about: the metadata.
       sha256: of the arrays' bytes.
       length: where these begin.
     """
@@ -103,9 +103,9 @@ def save_tensors(path: Path_, tensors: Mapping[str, np.ndarray], about: Mapping[
     ...     load_tensors(f"{here}/last.safetensors")
     ({'w': array([1., 1.], dtype=float32)}, {'step': 7})
     """
-    kinds, told = _kinds_of(tensors), _about_text(about)
+    kinds, about_text = _kinds_of(tensors), _about_text(about)
     try:
-        replace_files({path: lambda file: _write(file, tensors, kinds, told)})
+        replace_files({path: lambda file: _write(file, tensors, kinds, about_text)})
     except OSError as error:
         raise OSError(error.errno, f"{error.strerror or error}. {_FAILED}", os.fspath(path)) from error
 
@@ -118,7 +118,7 @@ def tensor_bytes(tensors: Mapping[str, np.ndarray], about: Mapping[str, Any]) ->
 
 
 def load_tensors(path: Path_) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The arrays and what was told about them, bit for bit as saved.
+    """The arrays and their metadata, bit for bit as saved.
 
     The arrays may be written to; the file never changes.
 
@@ -143,14 +143,14 @@ def read_header(path: Path_) -> Header:
         return _read_header(path, file)
 
 
-def _write(file: BinaryIO, tensors: Mapping[str, np.ndarray], kinds: dict[str, Kind], told: str) -> None:
+def _write(file: BinaryIO, tensors: Mapping[str, np.ndarray], kinds: dict[str, Kind], about_text: str) -> None:
     """The header first with zeros in place of the hash, then the arrays, then the header with their hash."""
     start, sha = file.tell(), hashlib.sha256()
-    file.write(_header_bytes(kinds, told, _ZEROS, _made()))
+    file.write(_header_bytes(kinds, about_text, _ZEROS, _made()))
     for name in kinds:
         _write_array(file, tensors[name], sha)
     file.seek(start)
-    file.write(_header_bytes(kinds, told, sha.hexdigest(), _made()))
+    file.write(_header_bytes(kinds, about_text, sha.hexdigest(), _made()))
 
 
 def _write_array(file: BinaryIO, array: np.ndarray, sha: Any) -> None:
@@ -160,13 +160,13 @@ def _write_array(file: BinaryIO, array: np.ndarray, sha: Any) -> None:
         file.write(data[at : at + _CHUNK])
 
 
-def _header_bytes(kinds: Mapping[str, Kind], told: str, sha256: str, made: str) -> bytes:
+def _header_bytes(kinds: Mapping[str, Kind], about_text: str, sha256: str, made: str) -> bytes:
     metadata = {
         "header_sha256": _ZEROS,
         "sha256": sha256,
         "format": f"{_FORMAT} {_VERSION}",
         "made": made,
-        "about": told,
+        "about": about_text,
     }
     entries: dict[str, Any] = {"__metadata__": metadata}
     end = 0

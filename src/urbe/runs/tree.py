@@ -59,9 +59,11 @@ def unflatten(tensors: Mapping[str, np.ndarray], like: Any, source: str | os.Pat
     leaves = _leaves(like)
     lost, extra = [name for name in leaves if name not in tensors], [name for name in tensors if name not in leaves]
     if lost or extra:
-        told = [f"lacks {checks.listing([repr(name) for name in lost])}"] if lost else []
-        told += [f"has {checks.listing([repr(name) for name in extra])}, for which there is no place"] if extra else []
-        raise CheckpointError(source, f"{' and '.join(told)}; expected the {len(leaves)} arrays of that structure.")
+        problems = [f"lacks {checks.listing([repr(name) for name in lost])}"] if lost else []
+        problems += (
+            [f"has {checks.listing([repr(name) for name in extra])}, for which there is no place"] if extra else []
+        )
+        raise CheckpointError(source, f"{' and '.join(problems)}; expected the {len(leaves)} arrays of that structure.")
     for name, leaf in leaves.items():
         found, expected = _told(tensors[name]), _told(_shaped(name, leaf))
         if found != expected:

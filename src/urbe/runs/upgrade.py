@@ -1,4 +1,4 @@
-"""Files of urbe 0.1.0, in today's terms: arrays by name, and what is told about them.
+"""Files of urbe 0.1.0, in today's terms: arrays by name, and their metadata.
 
     a checkpoint    a folder of `manifest.json`, with the hash of each array, and of `tensors-<digest>.safetensors`
     a tabular agent a zip of .npy members and `manifest.json`; the zip's comment is the SHA-256 of all before it
@@ -86,15 +86,15 @@ def is_zip(path: str | os.PathLike[str]) -> bool:
 
 
 def read_zip_agent(path: str | os.PathLike[str]) -> Read:
-    """A tabular agent: what is told has the keys `parts` and `state`."""
+    """A tabular agent: the metadata have the keys `parts` and `state`."""
     data = read_bytes(path)
     if hashlib.sha256(data[:-64]).hexdigest() != data[-64:].decode("ascii", "replace"):
         raise CheckpointError(path, "is damaged, or not a saved agent: its bytes have another SHA-256 than it says.")
     with _damaged(path), zipfile.ZipFile(io.BytesIO(data)) as archive:
         manifest = json.loads(archive.read(MANIFEST))
         if (manifest["format"], manifest["version"]) != ("urbe agent", 1):
-            told = f"{manifest['format']!r} of version {manifest['version']}"
-            raise CheckpointError(path, f"has format {told}, expected 'urbe agent' of version 1.")
+            found_format = f"{manifest['format']!r} of version {manifest['version']}"
+            raise CheckpointError(path, f"has format {found_format}, expected 'urbe agent' of version 1.")
         names = [name for name in archive.namelist() if name != MANIFEST]
         read = {name.removesuffix(".npy"): _npy(archive.read(name)) for name in names}
         return read, {"parts": manifest["parts"], "state": manifest["state"]}

@@ -91,7 +91,7 @@ class Normal:
 
 
 def ordered(low: float, high: float, *, infinite: bool = False, name: str = "") -> None:
-    """Raises unless low is below high, both numbers, and finite unless told otherwise.
+    """Raises unless low is below high, both numbers, and finite unless `infinite`.
 
     Args:
       name: of what they bound, for the error.

@@ -53,9 +53,9 @@ class UncertaintySet:
     def __post_init__(self) -> None:
         shapes = {np.shape(leaf) for leaf in self.params}
         if len(shapes) != 1 or len(next(iter(shapes))) != 1 or not np.size(self.params[0]):
-            told = ", ".join(f"{name} {np.shape(leaf)}" for name, leaf in self.params._asdict().items())
+            text = ", ".join(f"{name} {np.shape(leaf)}" for name, leaf in self.params._asdict().items())
             raise ValueError(
-                f"params has the shapes {told}, expected (K,) for all with one K of at least 1: one number per member."
+                f"params has the shapes {text}, expected (K,) for all with one K of at least 1: one number per member."
             )
         for name, leaf in self.params._asdict().items():
             if leaf.dtype != jnp.float32:
@@ -116,7 +116,7 @@ class UncertaintySet:
 
     @staticmethod
     def from_description(simulator: Simulator, description: Mapping[str, Any]) -> UncertaintySet:
-        """The set that `describe` told of, bit for bit; raises ValueError when it does not fit the simulator.
+        """The set that `describe` described, bit for bit; raises ValueError when it does not fit the simulator.
 
         Args:
           simulator: whose parameters they are; its nominal parameters may have changed since.
@@ -166,8 +166,8 @@ class UncertaintySet:
 
     def __repr__(self) -> str:
         column = self.describe()["parameters"]
-        told = ", ".join(f"{name} {min(column[name])} to {max(column[name])}" for name in self.varied)
-        return f"UncertaintySet({_members(len(self))}{': ' if told else ''}{told})"
+        text = ", ".join(f"{name} {min(column[name])} to {max(column[name])}" for name in self.varied)
+        return f"UncertaintySet({_members(len(self))}{': ' if text else ''}{text})"
 
     def __str__(self) -> str:
         nominal = "none is nominal" if self.nominal is None else f"the nominal one is member {self.nominal}"

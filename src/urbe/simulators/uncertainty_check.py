@@ -100,15 +100,15 @@ def check_uncertainty_set(
     checks.whole_number("walks", walks, 1)
     checks.whole_number("steps", steps, 1)
     checks.number("tolerance", tolerance, 0.0, np.inf, closed=False)
-    told = [param_dict(member) for member in uncertainty.members()]
-    _same_nominal(simulator, uncertainty, told)
+    named = [param_dict(member) for member in uncertainty.members()]
+    _same_nominal(simulator, uncertainty, named)
     visited = _visited(simulator, uncertainty, key, walks, steps)
     answers = [jax.device_get(_answer(simulator, member, visited)) for member in uncertainty.members()]
     sound = np.array([_sound(answer) for answer in answers])
     if not sound.all():
         k = int(np.argmin(sound))
         raise ValueError(
-            f"Member {k} ({_text(told[k], tuple(told[k]))}) leads to numbers that are not finite, or to chances that "
+            f"Member {k} ({_text(named[k], tuple(named[k]))}) leads to numbers that are not finite, or to chances that "
             "are no distribution, expected parameters in their range. "
             f"{checks.some(int((~sound).sum()), len(sound), 'member', 'members')} broken."
         )
@@ -119,11 +119,11 @@ def check_uncertainty_set(
     report = SetReport(probability, observation, reward, terminated, walks * steps, uncertainty.nominal)
     alike = [(i, j) for i, j in combinations(range(len(answers)), 2) if report.largest[i, j] <= tolerance]
     if alike:
-        raise ValueError(_complaint(told, alike, report.states))
+        raise ValueError(_complaint(named, alike, report.states))
     return report
 
 
-def _same_nominal(simulator: Simulator, uncertainty: UncertaintySet, told: list[dict[str, float]]) -> None:
+def _same_nominal(simulator: Simulator, uncertainty: UncertaintySet, named: list[dict[str, float]]) -> None:
     expected = param_dict(simulator.nominal())
     if uncertainty.names != tuple(expected):
         raise ValueError(
@@ -131,28 +131,28 @@ def _same_nominal(simulator: Simulator, uncertainty: UncertaintySet, told: list[
             f"{', '.join(expected)}."
         )
     k = uncertainty.nominal
-    if k is not None and told[k] != expected:
-        name = next(name for name in expected if told[k][name] != expected[name])
+    if k is not None and named[k] != expected:
+        name = next(name for name in expected if named[k][name] != expected[name])
         raise ValueError(
-            f"Member {k} is said to be nominal, but its {name} is {told[k][name]}, expected {expected[name]}. Build "
+            f"Member {k} is said to be nominal, but its {name} is {named[k][name]}, expected {expected[name]}. Build "
             "the set anew from this simulator, or say nominal=None."
         )
 
 
-def _complaint(told: list[dict[str, float]], pairs: list[tuple[int, int]], states: int) -> str:
-    doubles = [(i, j) for i, j in pairs if told[i] == told[j]]
-    others = [(i, j) for i, j in pairs if told[i] != told[j]]
+def _complaint(named: list[dict[str, float]], pairs: list[tuple[int, int]], states: int) -> str:
+    doubles = [(i, j) for i, j in pairs if named[i] == named[j]]
+    others = [(i, j) for i, j in pairs if named[i] != named[j]]
     lines = [
-        f"{len(pairs)} of {len(told) * (len(told) - 1) // 2} pairs of members never differ in {states} states, "
+        f"{len(pairs)} of {len(named) * (len(named) - 1) // 2} pairs of members never differ in {states} states, "
         "expected every two to differ in what an action leads to, somewhere."
     ]
     if doubles:
-        shown = checks.listing([f"{i} and {j} ({_text(told[i], tuple(told[i]))})" for i, j in doubles])
+        shown = checks.listing([f"{i} and {j} ({_text(named[i], tuple(named[i]))})" for i, j in doubles])
         lines.append(f"Equal parameters: members {shown}. Leave one of each out.")
     if others:
-        apart = {(i, j): tuple(name for name in told[i] if told[i][name] != told[j][name]) for i, j in others}
+        apart = {(i, j): tuple(name for name in named[i] if named[i][name] != named[j][name]) for i, j in others}
         shown = checks.listing(
-            [f"{i} ({_text(told[i], apart[i, j])}) and {j} ({_text(told[j], apart[i, j])})" for i, j in others]
+            [f"{i} ({_text(named[i], apart[i, j])}) and {j} ({_text(named[j], apart[i, j])})" for i, j in others]
         )
         names = sorted({name for each in apart.values() for name in each})
         lines.append(

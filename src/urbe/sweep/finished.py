@@ -62,11 +62,11 @@ class Finished(NamedTuple):
 
 def write_plan(output: Path, scale: str, jobs: Mapping[str, Sequence[Job]], options: str = "") -> None:
     """Writes `sweep.json`; `jobs` are those of each experiment, by its name."""
-    told = {
+    planned = {
         name: {"module": mine[0].module if mine else "", "cells": [job.folder.name for job in mine]}
         for name, mine in jobs.items()
     }
-    content = {"version": VERSION, "scale": scale, **({"options": options} if options else {}), "experiments": told}
+    content = {"version": VERSION, "scale": scale, **({"options": options} if options else {}), "experiments": planned}
     replace_files({output / PLAN: text_writer([json.dumps(content, indent=1), "\n"])})
 
 
@@ -80,12 +80,12 @@ def read_plan(output: Path) -> SweepPlan:
     path = output / PLAN
     try:
         content = json.loads(path.read_text())
-        told = content["experiments"]
+        planned = content["experiments"]
         if content["version"] != VERSION:
             raise ValueError(f"version is {content['version']}, expected {VERSION}")
         return SweepPlan(
             str(content["scale"]),
-            {name: tuple(map(str, part["cells"])) for name, part in told.items()},
+            {name: tuple(map(str, part["cells"])) for name, part in planned.items()},
             str(content.get("options", "")),
         )
     except FileNotFoundError:

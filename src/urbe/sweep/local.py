@@ -24,7 +24,7 @@ from urbe.sweep.provenance import cores
 from urbe.sweep.worker import Worker
 
 PATIENCE = 5.0
-"""Seconds a process gets to clean up when told to stop; compiled code does not listen before it ends."""
+"""Seconds a process gets to clean up when asked to stop; compiled code does not listen before it ends."""
 
 STARTS = 3
 """Processes in a row that die before they are ready, after which no more are started."""

@@ -30,10 +30,10 @@ def tell(folder: Path, done: float, total: float) -> None:
 
 
 def fraction(folder: Path) -> float | None:
-    """The part that is done, between 0 and 1; None when the cell has not told."""
-    told = read(folder / FILE)
+    """The part that is done, between 0 and 1; None when the cell has not reported it."""
+    reported = read(folder / FILE)
     with suppress(KeyError, TypeError, ValueError, ZeroDivisionError):
-        return min(max(float(told["done"]) / float(told["total"]), 0.0), 1.0)
+        return min(max(float(reported["done"]) / float(reported["total"]), 0.0), 1.0)
     return None
 
 

@@ -78,15 +78,15 @@ def _run(
     board: Board,
     watch: Watch | None,
 ) -> None:
-    told = 0.0
+    reported = 0.0
 
     def tell(state: State) -> None:
-        nonlocal told
+        nonlocal reported
         status = board.status(state)
         progress.write(output / STATUS, status)
         if watch is not None:
             watch(status)
-        told = time.monotonic()
+        reported = time.monotonic()
 
     state: State = "stopped"
     tell("running")
@@ -94,7 +94,7 @@ def _run(
         with closing(launcher.launch(missing)) as events:  # type: ignore[type-var]
             for event in events:
                 board.take(event, _seconds(event.job) if event.kind == "done" and event.job else 0.0)
-                if time.monotonic() - told > EVERY:
+                if time.monotonic() - reported > EVERY:
                     tell("running")
         state = "failed" if board.failures else "done"
     finally:

@@ -110,8 +110,8 @@ class Board:
 
     def _count(self, jobs: Sequence[Job]) -> dict[str, int]:
         found = Counter(self._state[job.identity] for job in jobs)
-        told = {kind: found[kind] for kind in ("waiting", "running", "done", "failed")}
-        return {**told, "kept": sum(job.identity in self._kept for job in jobs)}
+        counts = {kind: found[kind] for kind in ("waiting", "running", "done", "failed")}
+        return {**counts, "kept": sum(job.identity in self._kept for job in jobs)}
 
     def _cell(self, job: Job) -> dict[str, Any]:
         return {

@@ -1,7 +1,7 @@
 """Finished cells on disk: one compact file each, so that a run continues where the last one stopped.
 
 A file holds the columns as tensors (`urbe.runs.tensors`): `float` and `int` fields as they are, `str` fields as indices
-into words that are told beside them. All bits come back, those of NaN and minus zero too. Also told is the record:
+into words that are stored beside them. All bits come back, those of NaN and minus zero too. The record is stored too:
 which cell it was, by which code, at which commit, on what machine, when and for how long. A file counts only if it says
 what it should, whole; anything else is computed again and overwritten. Files of urbe 0.1.0, `rows.npz`, are read.
 """
@@ -84,8 +84,8 @@ def put(path: Path, content: bytes) -> None:
     """Writes what `encode` gave."""
     record = parse_tensors(str(path), content)[1]["record"]
     path.parent.mkdir(parents=True, exist_ok=True)
-    told = text_writer([json.dumps(record, indent=1), "\n"])
-    replace_files({path: lambda file: file.writelines([content]), path.with_name("record.json"): told})
+    packed = text_writer([json.dumps(record, indent=1), "\n"])
+    replace_files({path: lambda file: file.writelines([content]), path.with_name("record.json"): packed})
     path.with_name(OLD_ROWS).unlink(missing_ok=True)
 
 
@@ -105,8 +105,8 @@ def encode(row: type[Any], stored: Stored) -> bytes:
         index = {word: i for i, word in enumerate(dict.fromkeys(column))} if kind is str else {}
         if kind is str:
             words[name] = list(map(str, index))
-        told = [index[word] for word in column] if kind is str else column
-        arrays[name] = np.array(told, np.float64) if kind is float else _narrow(np.array(told, np.int64))
+        packed = [index[word] for word in column] if kind is str else column
+        arrays[name] = np.array(packed, np.float64) if kind is float else _narrow(np.array(packed, np.int64))
     record = json.loads(json.dumps(dataclasses.asdict(stored.record), allow_nan=False))  # tuples as lists
     return tensor_bytes(arrays, {"record": record, "words": words})
 
@@ -130,8 +130,8 @@ def load(path: Path, row: type[Any], identity: str | None = None) -> Stored | No
             column = arrays[name]
             if column.dtype.kind != _KINDS[kind]:
                 return None
-            told = column.tolist()
-            read.append([words[name][i] for i in told] if kind is str else told)
+            packed = column.tolist()
+            read.append([words[name][i] for i in packed] if kind is str else packed)
         return Stored(list(map(row._make, zip(*read, strict=True))), record)
     except _OTHER:
         return None

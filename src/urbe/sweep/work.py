@@ -68,8 +68,8 @@ def perform(job: Job) -> None:
 
 def running_seconds(job: Job) -> float:
     """What a job that is being performed has taken so far."""
-    told = progress.read(job.folder / RUNNING)
-    return float(told["seconds"]) if told.get("identity") == job.identity else 0.0
+    notes = progress.read(job.folder / RUNNING)
+    return float(notes["seconds"]) if notes.get("identity") == job.identity else 0.0
 
 
 def _record(job: Job, seconds: float, attempts: int) -> store.CellRecord:
@@ -140,9 +140,9 @@ def _clock(job: Job) -> Iterator[Callable[[], tuple[float, int]]]:
         return earlier + time.perf_counter() - begun, attempts
 
     def write() -> None:
-        told = {"identity": job.identity, "pid": os.getpid(), "begun": since, "attempts": attempts}
+        notes = {"identity": job.identity, "pid": os.getpid(), "begun": since, "attempts": attempts}
         with suppress(OSError):  # a full disk shall not end the cell here
-            progress.write(path, {**told, "seconds": round(taken()[0], 3)})
+            progress.write(path, {**notes, "seconds": round(taken()[0], 3)})
 
     def tick() -> None:
         while not ended.wait(EVERY):
