@@ -107,13 +107,13 @@ KINDS = {
     ),
     "Drift": st.builds(simulators.Drift, pole_params, bounds, whole),
     "Cyclic": st.builds(simulators.Cyclic, pole_params, bounds, st.integers(2, 99)),
-    "Saw": st.builds(simulators.Saw, pole_params, bounds, st.integers(2, 99)),
+    "Sawtooth": st.builds(simulators.Sawtooth, pole_params, bounds, st.integers(2, 99)),
     "RandomWalk": st.builds(
         lambda base, b, edge: simulators.RandomWalk(base, b, dict.fromkeys(b, 0.1), edge),
         pole_params, bounds, st.sampled_from([schedules.reflect, jnp.clip]),
     ),
-    "Redrawn": st.builds(
-        simulators.Redrawn, pole_params,
+    "DomainRandomisation": st.builds(
+        simulators.DomainRandomisation, pole_params,
         st.dictionaries(st.sampled_from(simulators.CartPoleParams._fields), laws, min_size=1),
     ),
     "Uniform": st.builds(simulators.Uniform, st.floats(-9, 0), st.floats(1, 9)),

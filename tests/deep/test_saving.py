@@ -88,7 +88,7 @@ def same(one, other):
 def rover():
     """Two outcomes, random parameters with infinite bounds, a calibrated head, forgetting, rates that fall."""
     law = simulators.Normal(0.2, 0.05, low=0.0)
-    schedule = simulators.Redrawn(MarsRover().nominal(), {"failure": law})
+    schedule = simulators.DomainRandomisation(MarsRover().nominal(), {"failure": law})
     uncertain = UncertaintySet.samples(MarsRover(), 1, count=3, failure=simulators.Uniform(0.0, 0.3))
     changes = {
         "variance": last_layer.calibrated(hidden=(8,)),

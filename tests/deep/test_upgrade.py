@@ -93,7 +93,7 @@ def test_what_is_of_today_is_left_alone():
     assert today["version"] == VERSION
     assert upgraded(today) == today
     own = {**FIRST, "settings": {"why": "a nature of one's own"}}
-    assert upgraded(own) == {**own, "version": VERSION}
+    assert upgraded(own) == {**upgraded(FIRST), "settings": own["settings"], "version": VERSION}
 
 
 def test_what_is_upgraded_is_not_changed_itself():

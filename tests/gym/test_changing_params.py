@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from urbe.gym import ChangingParams
-from urbe.simulators import Constant, Drift, MarsRover, Redrawn, Uniform
+from urbe.simulators import Constant, DomainRandomisation, Drift, MarsRover, Uniform
 
 
 class Params(NamedTuple):
@@ -35,7 +35,7 @@ def test_every_reset_of_an_environment_is_the_next_episode():
 
 
 def test_the_wrapper_draws_from_its_own_seed():
-    law = Redrawn(MarsRover().nominal(), {"failure": Uniform(0.0, 1.0)})
+    law = DomainRandomisation(MarsRover().nominal(), {"failure": Uniform(0.0, 1.0)})
 
     def drawn(seed):
         with ChangingParams(rover_env(), law, seed=seed) as env:

@@ -13,13 +13,13 @@ from scipy import stats
 from urbe.simulators import (
     Constant,
     Cyclic,
+    DomainRandomisation,
     Drift,
     LogUniform,
     MarsRover,
     Normal,
     RandomWalk,
-    Redrawn,
-    Saw,
+    Sawtooth,
     StepChange,
     Uniform,
 )
@@ -83,7 +83,7 @@ def test_seasons():
 
 
 def test_wear_and_repair():
-    found = played(Saw(BASE, {"length": (1.0, 2.0)}, period=3), 7)
+    found = played(Sawtooth(BASE, {"length": (1.0, 2.0)}, period=3), 7)
     assert found.length.tolist() == [1, 1.5, 2, 1, 1.5, 2, 1]
 
 
@@ -118,12 +118,12 @@ def test_mirrors_are_those_of_geometry():
 def test_fresh_draws_have_their_laws_and_do_not_depend_on_each_other():
     """Three tests at 1e-6, and a correlation within 5 standard errors: a false alarm in 3e5 seeds."""
     laws = {"length": Uniform(0.5, 2.0), "mass": LogUniform(0.01, 1.0), "gravity": Normal(9.8, 2.0, low=9.0)}
-    found = played(Redrawn(BASE, laws), 2000)
+    found = played(DomainRandomisation(BASE, laws), 2000)
     assert stats.kstest(found.length, stats.uniform(0.5, 1.5).cdf).pvalue > 1e-6
     assert stats.kstest(found.mass, stats.loguniform(0.01, 1.0).cdf).pvalue > 1e-6
     assert stats.kstest(found.gravity, stats.truncnorm(-0.4, np.inf, 9.8, 2.0).cdf).pvalue > 1e-6
     assert np.abs(np.corrcoef(np.stack(found))[np.triu_indices(3, 1)]).max() < 5 / np.sqrt(2000)
-    alone = played(Redrawn(BASE, {"length": Uniform(0.5, 2.0)}), 2000)
+    alone = played(DomainRandomisation(BASE, {"length": Uniform(0.5, 2.0)}), 2000)
     assert np.array_equal(alone.length, found.length)
 
 
@@ -148,9 +148,9 @@ def test_carries_are_of_fixed_types_with_and_without_x64():
         StepChange(((1, BASE),), repeat=True),
         Drift(BASE, {"length": (0.5, 1.5)}, 4),
         Cyclic(BASE, {"length": (0.5, 1.5)}, 4),
-        Saw(BASE, {"length": (0.5, 1.5)}, 4),
+        Sawtooth(BASE, {"length": (0.5, 1.5)}, 4),
         RANDOM,
-        Redrawn(BASE, {"length": Normal(1.0, 0.2), "mass": LogUniform(0.1, 1.0)}),
+        DomainRandomisation(BASE, {"length": Normal(1.0, 0.2), "mass": LogUniform(0.1, 1.0)}),
     ]
     for schedule in every:
         for x64 in (False, True):
@@ -178,8 +178,8 @@ def test_x64_does_not_change_what_is_drawn():
         (lambda: Drift(BASE, {}, 5), "No parameter changes, expected some of length, mass, gravity; or use Constant"),
         (lambda: Drift(BASE, {"mass": (1, 1)}, 5), "The bounds of mass are 1 and 1, expected the lower one first and"),
         (lambda: Cyclic(BASE, {"mass": (2, 1)}, 5), "The bounds of mass are 2 and 1, expected the lower one first and"),
-        (lambda: Saw(BASE, {"mass": (1, 2)}, 1), "period is 1, expected a whole number of at least 2"),
-        (lambda: Saw(BASE, {"mass": (1, float("inf"))}, 3), "high of mass is inf, expected a finite number"),
+        (lambda: Sawtooth(BASE, {"mass": (1, 2)}, 1), "period is 1, expected a whole number of at least 2"),
+        (lambda: Sawtooth(BASE, {"mass": (1, float("inf"))}, 3), "high of mass is inf, expected a finite number"),
         (lambda: StepChange(()), "phases is empty, expected at least one (episodes, params)"),
         (lambda: StepChange(((0, BASE),)), "phases[0][0] is 0, expected a whole number of at least 1"),
         (
@@ -189,7 +189,10 @@ def test_x64_does_not_change_what_is_drawn():
         (lambda: RandomWalk(BASE, {"mass": (1, 2)}, {"mass": 1.0}), "base.mass is 0.1"),
         (lambda: RandomWalk(BASE, {"mass": (0, 2)}, {"length": 1.0}), "deviations has ['length'], expected ['mass']"),
         (lambda: RandomWalk(BASE, {"mass": (0, 2)}, {"mass": 0.0}), "deviations['mass'] is 0.0, expected"),
-        (lambda: Redrawn(BASE, {"mass": 3.0}), "distributions['mass'] is 3.0, expected one such as Uniform(low, high)"),
+        (
+            lambda: DomainRandomisation(BASE, {"mass": 3.0}),
+            "distributions['mass'] is 3.0, expected one such as Uniform(low, high)",
+        ),
         (lambda: Uniform(2.0, 1.0), "The bounds are 2 and 1, expected the lower one first and below the other"),
         (lambda: LogUniform(0.0, 1.0), "low is 0.0, expected a number above 0"),
         (lambda: Normal(0.0, -1.0), "deviation is -1.0, expected a number above 0"),

@@ -10,7 +10,7 @@ from urbe.sweep import progress
 from urbe.sweep.cells import Job
 from urbe.sweep.forecast import Pace, seconds_left
 from urbe.sweep.launcher import Event, Losses
-from urbe.sweep.status import Board, read_status
+from urbe.sweep.status import StatusTracker, read_status
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def test_time_left_lies_between_the_two_bounds_of_any_schedule():
 
 
 def board(jobs, kept=()):
-    return Board(jobs, dict.fromkeys(kept, 4.0), "somewhere")
+    return StatusTracker(jobs, dict.fromkeys(kept, 4.0), "somewhere")
 
 
 def test_counts_follow_events_and_always_add_up():

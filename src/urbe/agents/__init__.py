@@ -1,7 +1,7 @@
 """Agents that learn while they act: a belief about the model and a plan made from it, or values alone."""
 
 from urbe.agents.base import Agent as Agent
-from urbe.agents.base import AgentKind as AgentKind
+from urbe.agents.base import AgentConfig as AgentConfig
 from urbe.agents.base import Steps as Steps
 from urbe.agents.base import Streams as Streams
 from urbe.agents.base import Task as Task

@@ -88,7 +88,7 @@ class Agent(Protocol):
         """Takes up what `state` gave, in an agent started alike."""
 
 
-class AgentKind(Protocol):
+class AgentConfig(Protocol):
     """A description of an agent: its parameters."""
 
     def start(self, task: Task, streams: Streams) -> Agent:

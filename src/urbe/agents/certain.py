@@ -12,7 +12,7 @@ from urbe.agents.learner import ModelBasedAgent
 from urbe.agents.robust_plans import Replan
 from urbe.agents.urbe import RADIUS, URBE, SetOfRadius
 from urbe.ambiguity.operator import AmbiguitySet
-from urbe.posteriors.beliefs import BeliefKind, Stationary
+from urbe.posteriors.beliefs import PosteriorConfig, Stationary
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Robust:
     """
 
     radius: ArrayLike = RADIUS
-    belief: BeliefKind = field(default_factory=Stationary)
+    belief: PosteriorConfig = field(default_factory=Stationary)
     replan: Replan = Replan.EPISODE
     per_step: bool = False
     set: AmbiguitySet | SetOfRadius | None = None
@@ -45,7 +45,7 @@ class CertaintyEquivalent:
       belief, replan, per_step: as for `URBE`.
     """
 
-    belief: BeliefKind = field(default_factory=Stationary)
+    belief: PosteriorConfig = field(default_factory=Stationary)
     replan: Replan = Replan.EPISODE
     per_step: bool = False
 

@@ -14,7 +14,7 @@ import numpy as np
 from urbe.agents.base import Steps, Streams, Task
 from urbe.agents.choose import Chooser, Noise
 from urbe.agents.locate import Locator
-from urbe.posteriors.beliefs import BeliefKind, OnlinePosterior, Visit
+from urbe.posteriors.beliefs import OnlinePosterior, PosteriorConfig, Visit
 from urbe.posteriors.reward_beliefs import RewardBelief
 from urbe.types import BoolArray, FloatArray, IntArray
 
@@ -65,7 +65,7 @@ class ModelBasedAgent:
     """An `Agent` with a belief about the model, which acts by the plans of a strategy and noise."""
 
     def __init__(
-        self, task: Task, streams: Streams, belief: BeliefKind, strategy: Strategy, noise: Noise, layers: int = 1
+        self, task: Task, streams: Streams, belief: PosteriorConfig, strategy: Strategy, noise: Noise, layers: int = 1
     ) -> None:
         n = len(streams.replicates)
         self.known = Knowledge(belief.start(task.prior, n, layers), RewardBelief(task.prior, n))

@@ -40,7 +40,7 @@ from urbe.ambiguity.exact import Exact
 from urbe.ambiguity.nature import Nature
 from urbe.ambiguity.per_row import PerRow
 from urbe.ambiguity.rectangular import RectangularSet
-from urbe.posteriors.beliefs import BeliefKind, Stationary, Visit
+from urbe.posteriors.beliefs import PosteriorConfig, Stationary, Visit
 from urbe.types import BoolArray, FloatArray, IntArray
 
 
@@ -60,7 +60,7 @@ class OLRM:
 
     bonus_scale: ArrayLike = 1.0
     check_scale: ArrayLike = 1.0
-    belief: BeliefKind = field(default_factory=Stationary)
+    belief: PosteriorConfig = field(default_factory=Stationary)
     radii: tuple[float, ...] = (2.0,)
     flagged: Any = False
     delta: float = 0.05

@@ -13,7 +13,7 @@ from urbe.agents.learner import ModelBasedAgent
 from urbe.agents.robust_plans import Centre
 from urbe.agents.urbe import RADIUS, URBE
 from urbe.ambiguity.operator import AmbiguitySet, check_set
-from urbe.posteriors.beliefs import BeliefKind, Stationary
+from urbe.posteriors.beliefs import PosteriorConfig, Stationary
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class PSRL:
       set: what nature may do around the drawn model; None trusts it.
     """
 
-    belief: BeliefKind = field(default_factory=Stationary)
+    belief: PosteriorConfig = field(default_factory=Stationary)
     per_step: bool = False
     set: AmbiguitySet | None = None
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from urbe import checks
-from urbe.agents.base import AgentKind, Steps, Streams, Task, check_task
-from urbe.envs.base import EnvKind
+from urbe.agents.base import AgentConfig, Steps, Streams, Task, check_task
+from urbe.envs.base import EnvConfig
 from urbe.rng import streams
 from urbe.types import FloatArray, IntArray
 
@@ -35,8 +35,8 @@ class RunRecord(NamedTuple):
 
 
 def run(
-    agent: AgentKind,
-    env: EnvKind,
+    agent: AgentConfig,
+    env: EnvConfig,
     task: Task,
     *,
     episodes: int,
@@ -86,8 +86,8 @@ class Run:
 
     def __init__(
         self,
-        agent: AgentKind,
-        env: EnvKind,
+        agent: AgentConfig,
+        env: EnvConfig,
         task: Task,
         *,
         episodes: int,

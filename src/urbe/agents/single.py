@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from urbe import checks
-from urbe.agents.base import AgentKind, Steps, Streams, Task, check_task
+from urbe.agents.base import AgentConfig, Steps, Streams, Task, check_task
 
 
 class Single:
@@ -33,7 +33,7 @@ class Single:
     >>> agent.end_episode()
     """
 
-    def __init__(self, kind: AgentKind, task: Task, *, seed: int) -> None:
+    def __init__(self, kind: AgentConfig, task: Task, *, seed: int) -> None:
         check_task(kind, task)
         self.kind, self.task, self.seed = kind, task, checks.whole_number("seed", seed, 0)
         self.agent = kind.start(task, Streams(self.seed, np.zeros(1, dtype=np.int64)))

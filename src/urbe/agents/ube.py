@@ -12,7 +12,7 @@ from urbe.agents.learner import ModelBasedAgent
 from urbe.agents.robust_plans import Form, Replan
 from urbe.agents.urbe import RADIUS, URBE
 from urbe.ambiguity.operator import AmbiguitySet, check_set
-from urbe.posteriors.beliefs import BeliefKind, Stationary
+from urbe.posteriors.beliefs import PosteriorConfig, Stationary
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class UBE:
 
     scale: ArrayLike = 1.0
     form: Form = Form.CALIBRATED
-    belief: BeliefKind = field(default_factory=Stationary)
+    belief: PosteriorConfig = field(default_factory=Stationary)
     noise: Noise = Noise.STEP
     replan: Replan = Replan.EPISODE
     per_step: bool = False

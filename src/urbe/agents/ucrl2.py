@@ -36,7 +36,7 @@ from urbe.ambiguity.operator import check_set
 from urbe.ambiguity.optimistic import Optimistic
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.mdp.model import MDP
-from urbe.posteriors.beliefs import BeliefKind, Stationary, Visit
+from urbe.posteriors.beliefs import PosteriorConfig, Stationary, Visit
 from urbe.types import BoolArray, FloatArray, IntArray
 
 
@@ -79,7 +79,7 @@ class UCRL2:
     """
 
     scale: ArrayLike = 1.0
-    belief: BeliefKind = field(default_factory=Stationary)
+    belief: PosteriorConfig = field(default_factory=Stationary)
     criterion: Criterion = Criterion.AVERAGE
     delta: float = 0.05
     span: float = 1.0

@@ -24,7 +24,7 @@ from urbe.agents.choose import Noise
 from urbe.agents.learner import ModelBasedAgent
 from urbe.agents.robust_plans import Centre, Form, Replan, RobustPlans
 from urbe.ambiguity.operator import AmbiguitySet, check_set
-from urbe.posteriors.beliefs import BeliefKind, Stationary
+from urbe.posteriors.beliefs import PosteriorConfig, Stationary
 from urbe.types import FloatArray
 
 RADIUS = 0.3
@@ -62,7 +62,7 @@ class URBE:
     radius: ArrayLike = RADIUS
     scale: ArrayLike = 1.0
     form: Form = Form.CALIBRATED
-    belief: BeliefKind = field(default_factory=Stationary)
+    belief: PosteriorConfig = field(default_factory=Stationary)
     noise: Noise = Noise.STEP
     replan: Replan = Replan.EPISODE
     per_step: bool = False

@@ -49,7 +49,7 @@ def cartpole() -> CartPole:
 
     The paper's "Length = 0.75, Mass = 1" is read as Gymnasium's `length`, half of the pole's, and `masscart`.
     """
-    return CartPole(time_limit=200, terminal_reward=0.0, usual=CartPoleParams(half_length=0.75))
+    return CartPole(time_limit=200, terminal_reward=0.0, nominal_params=CartPoleParams(half_length=0.75))
 
 
 def cartpole_set(seed: int) -> UncertaintySet:

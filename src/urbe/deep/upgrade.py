@@ -33,6 +33,10 @@ _SEGMENTS = {"trouble": "finite", "gathered": "episode_return", "moments": "opti
 """Parts of names of tensors up to version 2, and what they are called today."""
 
 
+_NAMES = {"Saw": "Sawtooth", "Redrawn": "DomainRandomisation", "usual": "nominal_params"}
+"""Kinds and fields of simulators and schedules up to version 2, and what they are called today."""
+
+
 def upgraded(about: Mapping[str, Any]) -> dict[str, Any]:
     """What `Agent.about` would return today for an agent that an older version described by `about`."""
     version, settings = about["version"], about["settings"]
@@ -40,7 +44,8 @@ def upgraded(about: Mapping[str, Any]) -> dict[str, Any]:
         if version == old:
             version = old + 1
             settings = settings if "why" in settings else _filled(settings, added)
-    return {**about, "version": version, "settings": settings}
+    world = _translated(about["world"], _NAMES) if about["version"] in _ADDED else about["world"]
+    return {**about, "version": version, "settings": settings, "world": world}
 
 
 def renamed(about: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -78,6 +83,19 @@ def as_begun(folder: str | os.PathLike[str], about: dict[str, Any]) -> dict[str,
         **about,
         "version": begun["version"],
         "settings": _restricted(about["settings"], begun["settings"]),
+        "world": _translated(about["world"], {today: old for old, today in _NAMES.items()}),
+    }
+
+
+def _translated(data: Any, names: Mapping[str, str]) -> Any:
+    """Plain data with other names of fields and kinds."""
+    if isinstance(data, list):
+        return [_translated(item, names) for item in data]
+    if not isinstance(data, dict):
+        return data
+    return {
+        names.get(key, key): names.get(value, value) if key == "kind" else _translated(value, names)
+        for key, value in data.items()
     }
 
 

@@ -2,6 +2,6 @@
 
 from urbe.envs.base import Arrival as Arrival
 from urbe.envs.base import Env as Env
-from urbe.envs.base import EnvKind as EnvKind
+from urbe.envs.base import EnvConfig as EnvConfig
 from urbe.envs.finite import FiniteEnv as FiniteEnv
 from urbe.envs.finite import Phase as Phase

@@ -34,7 +34,7 @@ class Env(Protocol):
         """Goes on from what `state` gave."""
 
 
-class EnvKind(Protocol):
+class EnvConfig(Protocol):
     """A description of an environment."""
 
     def start(self, generators: list[np.random.Generator]) -> Env:

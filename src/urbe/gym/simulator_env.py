@@ -190,7 +190,7 @@ def make(simulator: str, **named: Any) -> SimulatorEnv:
     """
     module, _, name = simulator.partition(":")
     kind = getattr(import_module(module), name)
-    elsewhere = ("time_limit", "usual")  # kept by Gymnasium; given parameter by parameter
+    elsewhere = ("time_limit", "nominal_params")  # kept by Gymnasium; given parameter by parameter
     choices = [field.name for field in fields(kind) if field.init and field.name not in elsewhere]
     if "time_limit" in named:
         raise ValueError(

@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from urbe.agents.base import AgentKind, Task
+from urbe.agents.base import AgentConfig, Task
 from urbe.agents.run import RunRecord, run
 from urbe.envs.finite import FiniteEnv
-from urbe.posteriors.beliefs import BeliefKind
+from urbe.posteriors.beliefs import PosteriorConfig
 from urbe.types import FloatArray, IntArray
 
 Setting = tuple[float, ...]
 
-Maker = Callable[[dict[str, FloatArray], BeliefKind, FiniteEnv], AgentKind]
+Maker = Callable[[dict[str, FloatArray], PosteriorConfig, FiniteEnv], AgentConfig]
 
 Score = Callable[[RunRecord], FloatArray]
 
@@ -62,7 +62,7 @@ class TuningWorld(NamedTuple):
 
     env: FiniteEnv
     task: Task
-    belief: BeliefKind
+    belief: PosteriorConfig
     episodes: int
     seed: int
     gaps: FloatArray | None = None

@@ -67,7 +67,7 @@ class OnlinePosterior(Protocol):
         """Goes on from what `state` gave."""
 
 
-class BeliefKind(Protocol):
+class PosteriorConfig(Protocol):
     """A description of a belief."""
 
     def start(self, prior: Posterior, replicates: int, layers: int = 1) -> OnlinePosterior:

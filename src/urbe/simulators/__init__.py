@@ -32,10 +32,10 @@ from urbe.simulators.mountain_car import MountainCar as MountainCar
 from urbe.simulators.mountain_car import MountainCarParams as MountainCarParams
 from urbe.simulators.schedules import Constant as Constant
 from urbe.simulators.schedules import Cyclic as Cyclic
+from urbe.simulators.schedules import DomainRandomisation as DomainRandomisation
 from urbe.simulators.schedules import Drift as Drift
 from urbe.simulators.schedules import RandomWalk as RandomWalk
-from urbe.simulators.schedules import Redrawn as Redrawn
-from urbe.simulators.schedules import Saw as Saw
+from urbe.simulators.schedules import Sawtooth as Sawtooth
 from urbe.simulators.schedules import Schedule as Schedule
 from urbe.simulators.schedules import StepChange as StepChange
 from urbe.simulators.seven_states import SevenStates as SevenStates

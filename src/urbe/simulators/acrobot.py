@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int
 
 from urbe import checks
 from urbe.simulators.base import Key, Outcomes
-from urbe.simulators.limits import Number, check_usual
+from urbe.simulators.limits import Number, check_nominal_params
 
 SECONDS = 0.2
 """Of a step."""
@@ -62,17 +62,17 @@ class Acrobot:
     Args:
       time_limit: steps after which an episode is cut off.
       height: to be reached by the free end, in metres above the bar.
-      usual: the nominal parameters.
+      nominal_params: the nominal parameters.
     """
 
     time_limit: int = 500
     height: float = 1.0
-    usual: AcrobotParams = AcrobotParams()
+    nominal_params: AcrobotParams = AcrobotParams()
 
     def __post_init__(self) -> None:
         checks.whole_number("time_limit", self.time_limit, 1)
         checks.finite_number("height", self.height)
-        check_usual(self, self.usual)
+        check_nominal_params(self, self.nominal_params)
 
     @property
     def n_actions(self) -> int:
@@ -80,8 +80,8 @@ class Acrobot:
         return 3
 
     def nominal(self) -> AcrobotParams:
-        """`usual`, as float32 numbers."""
-        return AcrobotParams(*map(jnp.float32, self.usual))
+        """`nominal_params`, as float32 numbers."""
+        return AcrobotParams(*map(jnp.float32, self.nominal_params))
 
     def check_params(self, params: Mapping[str, float]) -> None:
         """Masses and inertias are above 0; lengths and centres are at least 0."""

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int
 
 from urbe import checks
 from urbe.simulators.base import Key, Outcomes
-from urbe.simulators.limits import Number, check_usual
+from urbe.simulators.limits import Number, check_nominal_params
 
 SECONDS = 0.02
 """Of a step."""
@@ -53,17 +53,17 @@ class CartPole:
       time_limit: steps after which an episode is cut off; 500 as in CartPole-v1, 200 in [Derman2019].
       terminal_reward: of the step that ends the episode; every other pays 1. Gymnasium gives 1 here too; with 0 the
         return counts the steps survived.
-      usual: the nominal parameters.
+      nominal_params: the nominal parameters.
     """
 
     time_limit: int = 500
     terminal_reward: float = 1.0
-    usual: CartPoleParams = CartPoleParams()
+    nominal_params: CartPoleParams = CartPoleParams()
 
     def __post_init__(self) -> None:
         checks.whole_number("time_limit", self.time_limit, 1)
         checks.finite_number("terminal_reward", self.terminal_reward)
-        check_usual(self, self.usual)
+        check_nominal_params(self, self.nominal_params)
 
     @property
     def n_actions(self) -> int:
@@ -71,8 +71,8 @@ class CartPole:
         return 2
 
     def nominal(self) -> CartPoleParams:
-        """`usual`, as float32 numbers."""
-        return CartPoleParams(*map(jnp.float32, self.usual))
+        """`nominal_params`, as float32 numbers."""
+        return CartPoleParams(*map(jnp.float32, self.nominal_params))
 
     def check_params(self, params: Mapping[str, float]) -> None:
         """Lengths and the cart's mass are above 0, the pole's mass is at least 0."""

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int
 
 from urbe import checks
 from urbe.simulators.base import Key, Outcomes
-from urbe.simulators.limits import Number, check_usual
+from urbe.simulators.limits import Number, check_nominal_params
 from urbe.types import BoolArray, IntArray
 
 
@@ -48,18 +48,18 @@ class DeepSea:
       size: N, number of rows.
       seed: which action goes right is drawn anew in each cell, as in `urbe.library.deep_sea`; None: action 1 does
         everywhere.
-      usual: the nominal parameters.
+      nominal_params: the nominal parameters.
     """
 
     size: int = 10
     seed: int | None = None
-    usual: DeepSeaParams = DeepSeaParams()
+    nominal_params: DeepSeaParams = DeepSeaParams()
 
     def __post_init__(self) -> None:
         checks.whole_number("size", self.size, 1)
         if self.seed is not None:
             checks.whole_number("seed", self.seed, 0)
-        check_usual(self, self.usual)
+        check_nominal_params(self, self.nominal_params)
 
     @property
     def n_actions(self) -> int:
@@ -77,8 +77,8 @@ class DeepSea:
         return self.size * (self.size + 1) // 2 + 1
 
     def nominal(self) -> DeepSeaParams:
-        """`usual`, as float32 numbers."""
-        return DeepSeaParams(*map(jnp.float32, self.usual))
+        """`nominal_params`, as float32 numbers."""
+        return DeepSeaParams(*map(jnp.float32, self.nominal_params))
 
     def check_params(self, params: Mapping[str, float]) -> None:
         """`slip` is a probability."""

@@ -60,11 +60,11 @@ def param_dict(params: Params) -> dict[str, float]:
     return {name: float(str(np.float32(value))) for name, value in params._asdict().items()}
 
 
-def check_usual(simulator: Checked, usual: Params) -> None:
+def check_nominal_params(simulator: Checked, nominal_params: Params) -> None:
     """Raises ValueError when the nominal parameters are none of the simulator's."""
-    for name, value in usual._asdict().items():
-        checks.finite_number(f"usual.{name}", value)
-    simulator.check_params(param_dict(usual))
+    for name, value in nominal_params._asdict().items():
+        checks.finite_number(f"nominal_params.{name}", value)
+    simulator.check_params(param_dict(nominal_params))
 
 
 def with_params(simulator: Simulator, params: Params, named: Mapping[str, Any]) -> Params:

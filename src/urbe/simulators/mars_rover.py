@@ -21,7 +21,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from urbe import checks
 from urbe.simulators.base import Key, Outcomes
-from urbe.simulators.limits import Number, check_usual
+from urbe.simulators.limits import Number, check_nominal_params
 from urbe.types import BoolArray
 
 
@@ -98,7 +98,7 @@ class MarsRover:
         traceable function of (before, after, goal).
       encoding: what an agent sees: `xy`, `one_hot`, or a traceable function of (state, size).
       time_limit: steps after which an episode is cut off.
-      usual: the nominal parameters.
+      nominal_params: the nominal parameters.
 
     >>> import jax.numpy as jnp
     >>> rover = MarsRover()
@@ -115,7 +115,7 @@ class MarsRover:
     risk: RiskRule = any_approach
     encoding: Encoding = xy
     time_limit: int = 200
-    usual: MarsRoverParams = MarsRoverParams()
+    nominal_params: MarsRoverParams = MarsRoverParams()
 
     def __post_init__(self) -> None:
         checks.whole_number("size", self.size, 2)
@@ -128,7 +128,7 @@ class MarsRover:
                 raise ValueError(f"{name} is {length}, expected at most the size of the grid, {self.size}.")
         if rows == columns == self.size:
             raise ValueError(f"start_zone is {self.start_zone}, the whole grid, expected a zone without the goal.")
-        check_usual(self, self.usual)
+        check_nominal_params(self, self.nominal_params)
 
     @property
     def n_states(self) -> int:
@@ -151,8 +151,8 @@ class MarsRover:
         return self.size * self.size
 
     def nominal(self) -> MarsRoverParams:
-        """`usual`, as float32 numbers."""
-        return MarsRoverParams(*map(jnp.float32, self.usual))
+        """`nominal_params`, as float32 numbers."""
+        return MarsRoverParams(*map(jnp.float32, self.nominal_params))
 
     def check_params(self, params: Mapping[str, float]) -> None:
         """`failure` is a probability."""

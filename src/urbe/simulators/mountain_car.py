@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int
 
 from urbe import checks
 from urbe.simulators.base import Key, Outcomes
-from urbe.simulators.limits import Number, check_usual
+from urbe.simulators.limits import Number, check_nominal_params
 
 LEFT_END, RIGHT_END, GOAL = -1.2, 0.6, 0.5
 
@@ -39,17 +39,17 @@ class MountainCar:
     Args:
       time_limit: steps after which an episode is cut off.
       goal_velocity: needed at the goal.
-      usual: the nominal parameters.
+      nominal_params: the nominal parameters.
     """
 
     time_limit: int = 200
     goal_velocity: float = 0.0
-    usual: MountainCarParams = MountainCarParams()
+    nominal_params: MountainCarParams = MountainCarParams()
 
     def __post_init__(self) -> None:
         checks.whole_number("time_limit", self.time_limit, 1)
         checks.finite_number("goal_velocity", self.goal_velocity)
-        check_usual(self, self.usual)
+        check_nominal_params(self, self.nominal_params)
 
     @property
     def n_actions(self) -> int:
@@ -57,8 +57,8 @@ class MountainCar:
         return 3
 
     def nominal(self) -> MountainCarParams:
-        """`usual`, as float32 numbers."""
-        return MountainCarParams(*map(jnp.float32, self.usual))
+        """`nominal_params`, as float32 numbers."""
+        return MountainCarParams(*map(jnp.float32, self.nominal_params))
 
     def check_params(self, params: Mapping[str, float]) -> None:
         """The largest velocity is at least 0."""

@@ -162,7 +162,7 @@ class Cyclic(OfEpisode):
 
 
 @dataclass(frozen=True, eq=False)
-class Saw(OfEpisode):
+class Sawtooth(OfEpisode):
     """Wear and repair: in a straight line from the lower bound to the upper one, then at once back.
 
     Args:
@@ -229,7 +229,7 @@ class RandomWalk(Schedule):
 
 
 @dataclass(frozen=True, eq=False)
-class Redrawn(Schedule):
+class DomainRandomisation(Schedule):
     """Fresh and independent draws for every episode: domain randomisation.
 
     Args:

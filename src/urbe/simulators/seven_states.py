@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int
 
 from urbe import checks
 from urbe.simulators.base import Key, Outcomes
-from urbe.simulators.limits import Number, check_usual
+from urbe.simulators.limits import Number, check_nominal_params
 from urbe.types import BoolArray
 
 ODDS = (0.001, 0.8, 0.1, 0.9)
@@ -60,7 +60,7 @@ class SevenStates:
     Args:
       reading: of the dashed edges: "direct" to state 6, or the "chain" 2 -> 4 -> 5 -> 6.
       time_limit: steps after which an episode is cut off; all end within four.
-      usual: the nominal parameters.
+      nominal_params: the nominal parameters.
 
     >>> import jax.numpy as jnp
     >>> gamble = SevenStates("chain").outcomes(jnp.int32(4), jnp.int32(0), SevenStatesParams.alike(0.25))
@@ -70,12 +70,12 @@ class SevenStates:
 
     reading: Literal["direct", "chain"] = "direct"
     time_limit: int = 4
-    usual: SevenStatesParams = SevenStatesParams()
+    nominal_params: SevenStatesParams = SevenStatesParams()
 
     def __post_init__(self) -> None:
         checks.one_of("reading", self.reading, tuple(FAILURE))
         checks.whole_number("time_limit", self.time_limit, 1)
-        check_usual(self, self.usual)
+        check_nominal_params(self, self.nominal_params)
 
     @property
     def n_states(self) -> int:
@@ -88,8 +88,8 @@ class SevenStates:
         return 4
 
     def nominal(self) -> SevenStatesParams:
-        """`usual`, as float32 numbers."""
-        return SevenStatesParams(*map(jnp.float32, self.usual))
+        """`nominal_params`, as float32 numbers."""
+        return SevenStatesParams(*map(jnp.float32, self.nominal_params))
 
     def check_params(self, params: Mapping[str, float]) -> None:
         """All are probabilities."""

@@ -207,17 +207,17 @@ def _draws(name: str, law: Distribution, seed: int, count: int) -> Float[np.ndar
 def _build(simulator: Simulator, points: list[dict[str, float]], include_nominal: bool) -> UncertaintySet:
     """A set from what differs from the nominal parameters, checked by the simulator."""
     nominal = jax.device_get(simulator.nominal())
-    usual = param_dict(nominal)
-    members, place = ([usual], 0) if include_nominal else ([], None)
+    nominal_params = param_dict(nominal)
+    members, place = ([nominal_params], 0) if include_nominal else ([], None)
     for k, point in enumerate(points):
         try:
             member = param_dict(with_params(simulator, nominal, point))
         except ValueError as error:
             raise ValueError(f"Parameters {k}: {error}") from None
-        if member != usual:
+        if member != nominal_params:
             members.append(member)
         elif not include_nominal:
             place = len(members) if place is None else place
             members.append(member)
-    columns = ([np.float32(member[name]) for member in members] for name in usual)
+    columns = ([np.float32(member[name]) for member in members] for name in nominal_params)
     return UncertaintySet(type(nominal)(*(jnp.asarray(np.array(column)) for column in columns)), place)

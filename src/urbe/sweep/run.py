@@ -12,7 +12,7 @@ from urbe.sweep import progress, store
 from urbe.sweep.cells import Job
 from urbe.sweep.finished import write_plan
 from urbe.sweep.launcher import CellsFailed, Launcher
-from urbe.sweep.status import STATUS, Board, State, Status
+from urbe.sweep.status import STATUS, State, Status, StatusTracker
 from urbe.sweep.worker import refuse_inside_script
 
 Watch = Callable[[Status], None]
@@ -62,7 +62,7 @@ def sweep(
             else:
                 kept[job.identity] = record.seconds
         missing.sort(key=lambda job: -(job.cost or 0.0))  # stable: those that do not know stay in order, at the end
-        board = Board(jobs, kept, str(launcher))
+        board = StatusTracker(jobs, kept, str(launcher))
         _run(output, missing, launcher, board, watch)
     finally:
         lock.release(held)
@@ -75,7 +75,7 @@ def _run(
     output: Path,
     missing: Sequence[Job],
     launcher: Launcher,
-    board: Board,
+    board: StatusTracker,
     watch: Watch | None,
 ) -> None:
     reported = 0.0

@@ -46,7 +46,7 @@ def read_status(output: Path) -> Status | None:
     return found if found.get("version") == VERSION else None
 
 
-class Board:
+class StatusTracker:
     """Follows a sweep, event by event.
 
     Args:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from urbe.agents.base import Agent, AgentKind, Steps, Streams, Task
+from urbe.agents.base import Agent, AgentConfig, Steps, Streams, Task
 from urbe.agents.run import Run
 from urbe.envs.finite import FiniteEnv
 from urbe.posteriors.dirichlet import Posterior
@@ -28,7 +28,7 @@ Done = tuple[int, int, int, int]
 class AgentCase:
     """An agent on a probe."""
 
-    kind: AgentKind
+    kind: AgentConfig
     name: str
     probe: Probe
     seed: int
@@ -57,7 +57,7 @@ class AgentCase:
 
 @dataclass
 class Watched:
-    """An `AgentKind` and the `Agent` it starts: passes everything on, and notes it.
+    """An `AgentConfig` and the `Agent` it starts: passes everything on, and notes it.
 
     With `swap` = (episode, step) the agent is replaced, before it acts there, by a fresh one that loads its state.
     """

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from urbe.agents.base import AgentKind
+from urbe.agents.base import AgentConfig
 from urbe.testing import agent_laws
 from urbe.testing.agent_probes import Probe, probes
 
 
 def check_agent(
-    kind: AgentKind,
+    kind: AgentConfig,
     *,
     tasks: Mapping[str, Probe] | None = None,
     learns: Collection[str] | None = None,

@@ -15,7 +15,7 @@ from urbe.gym import ChangingParams, SimulatorEnv
 from urbe.gym.members.base import SimulatorMembers
 from urbe.gym.members.differences import first_difference
 from urbe.gym.members.nominal_check import check_nominal
-from urbe.simulators import CartPole, DeepSea, Redrawn, UncertaintySet, Uniform
+from urbe.simulators import CartPole, DeepSea, DomainRandomisation, UncertaintySet, Uniform
 
 WHERE = r"episode \d+, step \d+, the copy .*"
 
@@ -188,7 +188,7 @@ def test_noise_that_cannot_be_shared_is_said_to_be():
 
 def test_parameters_that_change_from_episode_to_episode_are_followed():
     def changing():
-        law = Redrawn(CartPole().nominal(), {"half_length": Uniform(0.3, 1.0)})
+        law = DomainRandomisation(CartPole().nominal(), {"half_length": Uniform(0.3, 1.0)})
         return ChangingParams(gymnasium.make("urbe/CartPole-v0"), law, seed=0)
 
     members = EnvMembers.grid(changing(), half_length=(1.0, 2.0))
@@ -198,7 +198,7 @@ def test_parameters_that_change_from_episode_to_episode_are_followed():
 
 
 def test_other_members_are_compared_where_one_is_nominal():
-    sea = DeepSea(usual=DeepSea().usual._replace(slip=0.5))
+    sea = DeepSea(nominal_params=DeepSea().nominal_params._replace(slip=0.5))
     slips = UncertaintySet.grid(sea, slip=(0.1, 0.9))
     assert check_nominal(SimulatorEnv(sea), SimulatorMembers(sea, slips), np.random.default_rng(0)) > 0
     other = SimulatorEnv(sea)

@@ -45,8 +45,8 @@ _MAKERS: dict[str, Callable[[MarsRover, UncertaintySet, int, Settings], Agent]] 
 def rover_of(world: RoverWorld) -> MarsRover:
     """The simulator of a reading."""
     success, fail, step = world.rewards
-    usual = MarsRoverParams(NOMINAL)
-    return MarsRover(success=success, fail=fail, step_reward=step, risk=RISKS[world.risk], usual=usual)
+    nominal = MarsRoverParams(NOMINAL)
+    return MarsRover(success=success, fail=fail, step_reward=step, risk=RISKS[world.risk], nominal_params=nominal)
 
 
 def members_of(world: RoverWorld, members: str, seed: int) -> UncertaintySet:

@@ -22,10 +22,10 @@ from urbe.mdp.library.seven_states import Reading
 from urbe.paper.chapter import Scale, everywhere
 from urbe.paper.choice import Selection, check_agents, file_name, load_own, own_modules, with_settings
 from urbe.paper.tuning import Contender
-from urbe.posteriors.beliefs import BeliefKind, Forgetting, Stationary, Window
+from urbe.posteriors.beliefs import Forgetting, PosteriorConfig, Stationary, Window
 from urbe.posteriors.change import ChangePoint
 
-BELIEFS: dict[str, BeliefKind] = {
+BELIEFS: dict[str, PosteriorConfig] = {
     "stationary": Stationary(),
     "forgetting": Forgetting(0.98),
     "window": Window(50),
