@@ -92,8 +92,8 @@ def balanced(name: str, cost: FloatArray, radius: FloatArray) -> tuple[FloatArra
         return np.ldexp(cost, -k), np.minimum(np.ldexp(radius, -k), 1e200)
 
 
-def dual_by_bisection(p: FloatArray, z: FloatArray, cost: FloatArray, budget: float) -> float:
-    """A lower bound on the value of moving mass p at `cost[j, i]` from j to value z_i: plain NumPy, slow.
+def dual_by_bisection(p: Any, z: Any, cost: FloatArray, budget: Any) -> Any:
+    """`(k,)` lower bounds on the values of moving mass p at `cost[:, j, i]` from j to value z_i: plain NumPy.
 
         g(lam) = -lam budget + sum_j p_j min_i (z_i + lam cost[j, i])
 
@@ -101,26 +101,28 @@ def dual_by_bisection(p: FloatArray, z: FloatArray, cost: FloatArray, budget: fl
     precision; g itself is then summed in extended precision.
 
     Args:
-      p: `(n,)` the mass of each donor.
-      z: `(m,)` the value at each receiver.
-      cost: `(n, m)`, zero where mass stays in place.
-      budget: what may be spent.
+      p: `(k, n)` the mass of each donor, in extended precision.
+      z: `(k, m)` the value at each receiver, in extended precision.
+      cost: `(k, n, m)`, zero where mass stays in place.
+      budget: `(k,)` what may be spent.
     """
-    positive = cost[cost > 0.0]
-    low, high = 0.0, 0.0
-    if positive.size and z.max() > z.min():
-        high = min(float((z.max() - z.min()) / positive.min()), np.finfo(np.float64).max)  # beyond it nothing moves
-    candidates = [low, high]
+    mass, value = p.astype(np.float64), z.astype(np.float64)[:, None, :]
+    least = np.where(cost > 0.0, cost, np.inf).min(axis=(1, 2))
+    with np.errstate(over="ignore"):
+        most = np.minimum(np.ptp(value, axis=(1, 2)) / least, np.finfo(np.float64).max)  # beyond it nothing moves
+    low, high = np.zeros(len(p), dtype=np.int64), most.view(np.int64)
     # halving the doubles in between, not the distance: multipliers may be of any size
-    while (between := int(np.float64(high).view(np.int64)) - int(np.float64(low).view(np.int64))) > 1:
-        middle = float(np.int64(int(np.float64(low).view(np.int64)) + between // 2).view(np.float64))
+    while (high - low).max() > 1:
+        middle = low + (high - low) // 2
         with np.errstate(over="ignore"):
-            chosen = (z + middle * cost).argmin(axis=1)
-        rises = p @ np.take_along_axis(cost, chosen[:, None], axis=1)[:, 0] > budget
-        low, high = (middle, high) if rises else (low, middle)
-    candidates += [low, high]
-    bounds = []
-    for lam in candidates:
-        exact = z.astype(np.longdouble) + np.longdouble(lam) * cost
-        bounds.append(p.astype(np.longdouble) @ exact.min(axis=1) - np.longdouble(lam) * np.longdouble(budget))
-    return float(max(bounds))
+            chosen = (value + middle.view(np.float64)[:, None, None] * cost).argmin(axis=2)
+        paid = np.take_along_axis(cost, chosen[:, :, None], axis=2)[:, :, 0]
+        rises = np.einsum("kn,kn->k", mass, paid) > budget
+        low, high = np.where(rises, middle, low), np.where(rises, high, middle)
+
+    def bound(lam: Any) -> Any:
+        lowest = (z[:, None, :] + lam[:, None, None] * cost).min(axis=2)
+        return (p * lowest).sum(axis=1) - lam * budget
+
+    multipliers = np.zeros(len(p)), most, low.view(np.float64), high.view(np.float64)
+    return np.max([bound(lam.astype(np.longdouble)) for lam in multipliers], axis=0)

@@ -13,8 +13,8 @@ from numba.extending import register_jitable
 from urbe.ambiguity.evidence import RowEvidence, of_minimum, of_value
 from urbe.ambiguity.moments import RowMoments, moments_of_kernel
 from urbe.ambiguity.nature import WorstCase
+from urbe.ambiguity.row_blocks import on_entries
 from urbe.ambiguity.sweep import FAST, named_after, when_called
-from urbe.ambiguity.widen import entry_keys
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
@@ -129,13 +129,8 @@ class ScenarioNature:
 
     def excess(self, kernel: Rows) -> FloatArray:
         """See `Nature`: the L1 distance from the closest scenario, or from their admissible mixtures."""
-        keys, given = entry_keys(self.rows), entry_keys(kernel)
-        q = np.zeros(len(keys))
-        at = np.minimum(np.searchsorted(keys, given), max(len(keys) - 1, 0))
-        known = keys[at] == given if len(keys) else np.zeros(0, dtype=bool)
-        q[at[known]] = kernel.probability[known]
-        out = np.zeros(self.rows.n_rows)
-        out[kernel.entry_row[~known & (kernel.probability != 0.0)]] = np.inf
+        q, stray = on_entries(self.rows, kernel)
+        out = np.where(stray > 0.0, np.inf, 0.0)
         for row in range(self.rows.n_rows):
             a, b = self.rows.entry_start[row : row + 2]
             out[row] += self.rule.excess(q[a:b], self.members[a:b], float(self.level[row]), self.weight)

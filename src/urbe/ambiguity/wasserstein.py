@@ -13,6 +13,7 @@ j, the lower convex envelope of the points (d_ji, z_i), are the same for all row
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -27,10 +28,10 @@ from urbe.ambiguity.evidence import RowEvidence, of_minimum
 from urbe.ambiguity.moments import RowMoments, answers_with_itself
 from urbe.ambiguity.nature import WorstCase
 from urbe.ambiguity.rectangular import RectangularSet
+from urbe.ambiguity.row_blocks import on_entries, row_blocks
 from urbe.ambiguity.row_nature import values_under
 from urbe.ambiguity.scale import exponent, rescaled
 from urbe.ambiguity.transport import transport_excess
-from urbe.ambiguity.widen import entry_keys
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows, index_type
 from urbe.types import FloatArray, IntArray, Support
@@ -221,24 +222,31 @@ class WassersteinNature:
     def excess(self, kernel: Rows) -> FloatArray:
         """See `Nature`: W(p, q) - radius by linear programs."""
         rows = self.rows
-        stray = np.zeros(rows.n_rows)
-        if self.order is None:
-            outside = ~np.isin(entry_keys(kernel), entry_keys(rows)) & (kernel.probability != 0.0)
-            stray[kernel.entry_row[outside]] = np.inf
+        outside = (on_entries(rows, kernel)[1] > 0.0) & (self.order is None)
         mass = kernel.row_sums(kernel.probability)
         least = np.minimum.reduceat(kernel.probability, kernel.entry_start[:-1]) if rows.n_rows else mass
-        simplex = np.maximum(np.maximum(np.abs(mass - 1.0) - 1e-12, -least), stray)
+        simplex = np.where(outside, np.inf, np.maximum(np.maximum(np.abs(mass - 1.0) - 1e-12, -least), 0.0))
         excess = transport_excess(rows, kernel, self.metric, self.radius, skip=mass < 0.5)
         return np.maximum(excess / self._unit(), simplex)
 
     def _unit(self) -> FloatArray:
         """`(R,)` the longest way within each row, or from it to any state."""
         out = np.ones(self.rows.n_rows)
-        for row in range(self.rows.n_rows):
-            donors = self.rows.successor[slice(*self.rows.entry_start[row : row + 2])]
-            ways = self.metric[donors][:, donors] if self.order is None else self.metric[donors]
-            out[row] = ways.max(initial=0.0) or 1.0
-        return out
+        for some, _, cost, _ in self._ways():
+            out[some] = cost.max(axis=(1, 2))
+        return np.where(out > 0.0, out, 1.0)
+
+    def _ways(self) -> Iterator[tuple[IntArray, IntArray, FloatArray, IntArray]]:
+        """Blocks of k rows: which, their donors `(k, n)`, `(k, n, m)` ways from these to receivers, and entries."""
+        anywhere = self.order is not None
+        for some, entries in row_blocks(self.rows, self.rows.n_states if anywhere else 0):
+            donors = self.rows.successor[entries]
+            yield (
+                some,
+                donors,
+                self.metric[donors] if anywhere else self.metric[donors[:, :, None], donors[:, None]],
+                entries,
+            )
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
         """See `Nature`."""
@@ -246,16 +254,14 @@ class WassersteinNature:
         k = exponent(w, rows.entry_reward)
         if k:
             return np.ldexp(rescaled(self, -k).dual_bound(np.ldexp(w, -k)), k) + rows.row_reward
-        out = np.array(rows.row_reward, dtype=np.float64)
-        for row in range(rows.n_rows):
-            a, b = rows.entry_start[row : row + 2]
-            donors, p = rows.successor[a:b], rows.probability[a:b]
-            z, cost = w, self.metric[donors]
+        out = rows.row_reward.astype(np.longdouble)
+        for some, donors, cost, entries in self._ways():
+            z = np.broadcast_to(w, (len(some), rows.n_states))
             if self.order is None:
-                z = w[donors] + (0.0 if rows.entry_reward is None else rows.entry_reward[a:b])
-                cost = cost[:, donors]
-            out[row] += dual_by_bisection(p, z, cost, float(self.radius[row]))
-        return out
+                z = w[donors] if rows.entry_reward is None else w[donors] + rows.entry_reward[entries]
+            p = rows.probability[entries].astype(np.longdouble)
+            out[some] += dual_by_bisection(p, z.astype(np.longdouble), cost, self.radius[some].astype(np.longdouble))
+        return out.astype(np.float64)
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
         """See `Nature`."""

@@ -199,18 +199,19 @@ def _arrive(p, change):
         change[j] = np.nextafter(q, p[j]) if abs(q - p[j]) > abs(change[j]) else q
 
 
-def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
-    return float((data[:, 0] * np.abs(q - p)).sum())
+def _distance(q: Any, p: Any, data: FloatArray) -> Any:
+    return (data[..., 0] * np.abs(q - p)).sum(axis=1)
 
 
-def _largest_weight(data: FloatArray) -> float:
-    return float(data[:, 0].max())
+def _largest_weight(data: FloatArray) -> FloatArray:
+    largest: FloatArray = data[..., 0].max(axis=1)
+    return largest
 
 
-def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatArray) -> float:
+def _dual(p: Any, z: Any, low: Any, radius: Any, data: FloatArray) -> Any:
     """The transport form of the problem, by bisection on its multiplier."""
-    cost = data[:, 0][:, None] + data[:, 0]
-    np.fill_diagonal(cost, 0.0)
+    weight = data[..., 0]
+    cost = np.where(np.eye(p.shape[1], dtype=np.bool_), 0.0, weight[:, :, None] + weight[:, None, :])
     return dual_by_bisection(p, z, cost, radius)
 
 
