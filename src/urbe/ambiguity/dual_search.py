@@ -55,6 +55,42 @@ def highest_of_each(function: Callable[..., Any], low: Any, high: Any, *arrays: 
         return np.fmax.reduce(values)
 
 
+def dual_by_bisection(p: Any, z: Any, cost: Any, budget: Any) -> Any:
+    """`(k,)` lower bounds on the values of moving mass p at `cost[:, j, i]` from j to value z_i: plain NumPy.
+
+        g(lam) = -lam budget + sum_j p_j min_i (z_i + lam cost[j, i])
+
+    is a lower bound for every lam >= 0 by weak duality. Bisection on its slope finds the best one in double
+    precision; g itself is then summed in extended precision.
+
+    Args:
+      p: `(k, n)` the mass of each donor, in extended precision.
+      z: `(k, m)` the value at each receiver, in extended precision.
+      cost: `(k, n, m)`, zero where mass stays in place.
+      budget: `(k,)` what may be spent.
+    """
+    mass, value = p.astype(np.float64), z.astype(np.float64)[:, None, :]
+    least = np.where(cost > 0.0, cost, np.inf).min(axis=(1, 2))
+    with np.errstate(over="ignore"):
+        most = np.minimum(np.ptp(value, axis=(1, 2)) / least, np.finfo(np.float64).max)  # beyond it nothing moves
+    low, high = np.zeros(len(p), dtype=np.int64), most.view(np.int64)
+    # halving the doubles in between, not the distance: multipliers may be of any size
+    while (high - low).max() > 1:
+        middle = low + (high - low) // 2
+        with np.errstate(over="ignore"):
+            chosen = (value + middle.view(np.float64)[:, None, None] * cost).argmin(axis=2)
+        paid = np.take_along_axis(cost, chosen[:, :, None], axis=2)[:, :, 0]
+        rises = mean(mass, paid) > budget
+        low, high = np.where(rises, middle, low), np.where(rises, high, middle)
+
+    def bound(lam: Any) -> Any:
+        lowest = (z[:, None, :] + lam[:, None, None] * cost).min(axis=2)
+        return (p * lowest).sum(axis=1) - lam * budget
+
+    multipliers = np.zeros(len(p)), most, low.view(np.float64), high.view(np.float64)
+    return np.max([bound(lam.astype(np.longdouble)) for lam in multipliers], axis=0)
+
+
 def in_units(p: Any, z: Any, low: Any) -> tuple[Any, Any, Any]:
     """Weights p / sum p, values y = (z - low) / span, and the span `(k,)` of each row: zero where y is zero."""
     y = z - low[:, None]

@@ -6,7 +6,7 @@ where a plan x moves x_ji from successor j to state i. The dual
 
     max_{lam >= 0}  sum_j p_j min_i (z_i + lam d_ji) - lam radius
 
-is concave and piecewise linear in lam; `urbe.ambiguity.cuts` finds its maximum and the two plans that attain it.
+is concave and piecewise linear in lam; `urbe.ambiguity.budget_search` finds its maximum and two plans that attain it.
 Where every state may receive mass and rewards do not depend on the successor, the receivers worth considering from
 j, the lower convex envelope of the points (d_ji, z_i), are the same for all rows: they are found once a sweep.
 """
@@ -23,7 +23,8 @@ from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.ambiguity import wasserstein_kernels as kernels
-from urbe.ambiguity.cuts import balanced, dual_by_bisection
+from urbe.ambiguity.budget_search import balanced
+from urbe.ambiguity.dual_search import dual_by_bisection
 from urbe.ambiguity.evidence import RowEvidence, of_minimum
 from urbe.ambiguity.moments import RowMoments, answers_with_itself
 from urbe.ambiguity.nature import WorstCase
@@ -64,7 +65,6 @@ class WassersteinBall(RectangularSet):
         checks.numbers("metric", self.metric)
 
     def bind(self, mdp: MDP) -> WassersteinNature:
-        """See `RectangularSet`."""
         checks.one_of("support", self.support, ("nominal", "all"))
         radius = mdp.per_row("radius", self.radius)
         checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)
@@ -105,16 +105,14 @@ class WassersteinNature:
 
     @property
     def accuracy(self) -> float:
-        """See `Nature`: as for `WeightedL1Ball`, sums of n terms in values, costs and shares of two plans."""
+        """As for `WeightedL1Ball`, sums of n terms in values, costs and shares of two plans."""
         return 9.0 * (self.rows.longest + 8) * 2.0**-53
 
     @property
     def singleton(self) -> bool:
-        """See `Nature`."""
         return not self.radius.any() and answers_with_itself(self)
 
     def fresh(self) -> FloatArray | None:
-        """See `Nature`."""
         return np.zeros(self.rows.n_rows)
 
     @cached_property
@@ -129,7 +127,6 @@ class WassersteinNature:
         out: FloatArray | None = None,
         memory: FloatArray | None = None,
     ) -> FloatArray:
-        """See `Nature`."""
         rows, w = self.rows, self.discount * v
         out = np.empty(rows.n_rows) if out is None else out
         k = exponent(w, rows.entry_reward)
@@ -157,7 +154,6 @@ class WassersteinNature:
         return out
 
     def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:  # noqa: ARG002
-        """See `Nature`."""
         rows, w = self.rows, self.discount * v
         k = exponent(w, rows.entry_reward)
         if k:
@@ -193,7 +189,6 @@ class WassersteinNature:
         value: FloatArray | None = None,
         memory: FloatArray | None = None,
     ) -> RowMoments:
-        """See `Nature`."""
         rows, w = self.rows, self.discount * v
         value, scatter, carried = (np.empty(rows.n_rows) for _ in range(3))
         hint = np.zeros(rows.n_rows) if memory is None else memory
@@ -211,16 +206,14 @@ class WassersteinNature:
         return RowMoments(value, scatter, carried)
 
     def take(self, chosen: IntArray) -> WassersteinNature:
-        """See `Nature`."""
         return replace(self, rows=self.rows.take(chosen), radius=self.radius[chosen])
 
     @property
     def ball_radius(self) -> FloatArray | None:
-        """See `Nature`."""
         return self.radius / self._unit()
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """See `Nature`: W(p, q) - radius by linear programs."""
+        """W(p, q) - radius by linear programs."""
         rows = self.rows
         outside = (on_entries(rows, kernel)[1] > 0.0) & (self.order is None)
         mass = kernel.row_sums(kernel.probability)
@@ -249,7 +242,6 @@ class WassersteinNature:
             )
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
-        """See `Nature`."""
         rows, w = self.rows, self.discount * v
         k = exponent(w, rows.entry_reward)
         if k:
@@ -264,7 +256,6 @@ class WassersteinNature:
         return out.astype(np.float64)
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """See `Nature`."""
         return of_minimum(self, kernel)
 
 

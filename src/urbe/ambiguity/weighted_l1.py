@@ -19,7 +19,8 @@ import numpy as np
 from numba.extending import register_jitable
 
 from urbe import checks
-from urbe.ambiguity.cuts import balanced, dual_by_bisection, make_search
+from urbe.ambiguity.budget_search import balanced, make_search
+from urbe.ambiguity.dual_search import dual_by_bisection
 from urbe.ambiguity.moments import make_sweep_and_moments
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
@@ -34,7 +35,7 @@ class WeightedL1Ball(RectangularSet):
     """U(s, a) = {q in simplex : sum_j w_j |q_j - pbar_j(s, a)| <= radius(s, a)}.
 
     A high weight holds a probability close to the model's; with all weights one this is `L1Ball`. A row of n
-    successors costs O(n) for each plan nature looks at (`urbe.ambiguity.cuts`), usually fewer than ten.
+    successors costs O(n) for each plan nature looks at (`urbe.ambiguity.budget_search`), usually fewer than ten.
 
     Args:
       radius: a number, `(R,)`, `(S, A)` or `{(s, a): number}`, at least 0.
@@ -59,7 +60,6 @@ class WeightedL1Ball(RectangularSet):
         checks.numbers("weights", self.weights)
 
     def bind(self, mdp: MDP) -> RowNature:
-        """See `RectangularSet`."""
         checks.one_of("support", self.support, ("nominal", "all"))
         radius = mdp.per_row("radius", self.radius)
         checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)
