@@ -45,7 +45,6 @@ class Contamination(RectangularSet):
         checks.numbers("fraction", self.fraction)
 
     def bind(self, mdp: MDP) -> RowNature:
-        """See `RectangularSet`."""
         checks.one_of("support", self.support, ("nominal", "all"))
         fraction = mdp.per_row("fraction", self.fraction)
         checks.row_range("fraction", fraction, 0.0, 1.0, mdp.row_name)

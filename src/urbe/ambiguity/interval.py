@@ -56,7 +56,6 @@ class Interval(RectangularSet):
                 checks.numbers(name, bound)
 
     def bind(self, mdp: MDP) -> RowNature:
-        """See `RectangularSet`."""
         lower, upper = _given(mdp, "lower", self.lower, 0), _given(mdp, "upper", self.upper, 1)
         rows = mdp.rows
         if upper.ndim == 3:
@@ -91,7 +90,6 @@ class LInfBall(RectangularSet):
         checks.numbers("radius", self.radius)
 
     def bind(self, mdp: MDP) -> RowNature:
-        """See `RectangularSet`."""
         checks.one_of("support", self.support, ("nominal", "all"))
         radius = mdp.per_row("radius", self.radius)
         checks.row_range("radius", radius, 0.0, 1.0, mdp.row_name)

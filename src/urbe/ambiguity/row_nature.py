@@ -75,16 +75,13 @@ class RowNature:
 
     @property
     def accuracy(self) -> float:
-        """See `Nature`."""
         return self.kernel.accuracy + (self.rows.longest + 8) * 2.0**-53
 
     @property
     def singleton(self) -> bool:
-        """See `Nature`."""
         return self.kernel.centred and not self.radius.any() and answers_with_itself(self)
 
     def fresh(self) -> FloatArray | None:
-        """See `Nature`."""
         return np.zeros(self.rows.n_rows)
 
     def values(
@@ -95,7 +92,6 @@ class RowNature:
         out: FloatArray | None = None,
         memory: FloatArray | None = None,
     ) -> FloatArray:
-        """See `Nature`."""
         rows, w = self.rows, self.discount * v
         out = np.empty(rows.n_rows) if out is None else out
         constant = self.discount * shift
@@ -116,7 +112,6 @@ class RowNature:
         return out
 
     def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:  # noqa: ARG002
-        """See `Nature`."""
         rows, w = self.rows, self.discount * v
         k = 0 if self.kernel.linear else exponent(w, rows.entry_reward)
         if k:
@@ -139,7 +134,6 @@ class RowNature:
         value: FloatArray | None = None,
         memory: FloatArray | None = None,
     ) -> RowMoments:
-        """See `Nature`."""
         kernel, rows, w = self.kernel, self.rows, self.discount * v
         k = 0 if self.kernel.linear else exponent(w, rows.entry_reward)
         if k:
@@ -174,17 +168,14 @@ class RowNature:
         return RowMoments(value, scatter, carried)
 
     def take(self, chosen: IntArray) -> RowNature:
-        """See `Nature`."""
         data = self.data[self.rows.entries_of(chosen)] if self.data.shape[1] else self.data
         return replace(self, rows=self.rows.take(chosen), radius=self.radius[chosen], data=data)
 
     @property
     def ball_radius(self) -> FloatArray | None:
-        """See `Nature`."""
         return self.radius / self._unit() if self.kernel.centred else None
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """See `Nature`."""
         out, unit, (q, stray) = np.empty(self.rows.n_rows), self._unit(), on_entries(self.rows, kernel)
         for some, entries in row_blocks(self.rows):
             own, p, data = q[entries], self.rows.probability[entries], self._data(entries)
@@ -199,7 +190,6 @@ class RowNature:
         return out if self.everywhere else np.where(stray > 0.0, np.inf, out)
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
-        """See `Nature`."""
         rows, w = self.rows, self.discount * v
         k = 0 if self.kernel.linear else exponent(w, rows.entry_reward)
         if k:
@@ -214,7 +204,6 @@ class RowNature:
         return out.astype(np.float64)
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """See `Nature`."""
         return of_minimum(self, kernel)
 
     def _problem(self, w: FloatArray) -> RowProblem:

@@ -66,16 +66,14 @@ class ScenarioNature:
 
     @property
     def accuracy(self) -> float:
-        """See `Nature`: a sum over the successors, then one over scenarios with weights that are sums themselves."""
+        """A sum over the successors, then one over scenarios with weights that are sums themselves."""
         return (self.rows.longest + 3 * len(self.weight) + 8) * 2.0**-53
 
     @property
     def singleton(self) -> bool:
-        """See `Nature`."""
         return False
 
     def fresh(self) -> FloatArray | None:
-        """See `Nature`."""
         return None
 
     def values(
@@ -86,7 +84,6 @@ class ScenarioNature:
         out: FloatArray | None = None,
         memory: FloatArray | None = None,  # noqa: ARG002
     ) -> FloatArray:
-        """See `Nature`."""
         out = np.empty(self.rows.n_rows) if out is None else out
         workers.run(self.rows.entry_start, lambda first, last: self._mix(first, last, v, out, None))
         out += self.rows.row_reward
@@ -94,7 +91,7 @@ class ScenarioNature:
         return out
 
     def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:  # noqa: ARG002
-        """See `Nature`; the scenarios do not move with the model, so the sensitivity is zero."""
+        """The scenarios do not move with the model, so the sensitivity is zero."""
         rows = self.rows
         value, mixture = np.empty(rows.n_rows), np.zeros((rows.n_rows, len(self.weight)))
         self._mix(0, rows.n_rows, v, value, mixture)
@@ -114,21 +111,19 @@ class ScenarioNature:
         value: FloatArray | None = None,
         memory: FloatArray | None = None,
     ) -> RowMoments:
-        """See `Nature`."""
         return moments_of_kernel(self, v, shift, u, value, memory)
 
     def take(self, chosen: IntArray) -> ScenarioNature:
-        """See `Nature`."""
         members = np.ascontiguousarray(self.members[self.rows.entries_of(chosen)])
         return replace(self, rows=self.rows.take(chosen), members=members, level=self.level[chosen])
 
     @property
     def ball_radius(self) -> FloatArray | None:
-        """See `Nature`; scenarios have no centre."""
+        """Scenarios have no centre."""
         return None
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """See `Nature`: the L1 distance from the closest scenario, or from their admissible mixtures."""
+        """The L1 distance from the closest scenario, or from their admissible mixtures."""
         q, stray = on_entries(self.rows, kernel)
         out = np.where(stray > 0.0, np.inf, 0.0)
         for row in range(self.rows.n_rows):
@@ -137,7 +132,6 @@ class ScenarioNature:
         return out
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
-        """See `Nature`."""
         rows = self.rows
         z = (self.discount * v).astype(np.longdouble)[rows.successor]
         if rows.entry_reward is not None:
@@ -149,7 +143,7 @@ class ScenarioNature:
         return out
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """See `Nature`; a quantile is no minimum over a set, and its `dual_bound` is the quantile itself."""
+        """A quantile is no minimum over a set, and its `dual_bound` is the quantile itself."""
         return of_minimum(self, kernel) if self.rule.attained else of_value(self)
 
     def _mix(self, first: int, last: int, v: FloatArray, value: FloatArray, mixture: FloatArray | None) -> None:
