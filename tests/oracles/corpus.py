@@ -51,24 +51,20 @@ def case(family: str, seed: int) -> Case:
 
 def violations(family: str, seed: int) -> list[str]:
     """What is wrong with the solution of one model."""
-    return check(case(family, seed), certified=seed % CERTIFIED.get(family.removeprefix("optimistic "), 1) == 0)
+    return check(case(family, seed))
 
 
-CERTIFIED = {"kl": 8, "likelihood": 8, "chi2": 4, "s_kl": 4, "s_l2": 4, "s_linf": 4}
-"""Of every so many models one is certified, where the proof takes much longer than the solution."""
-
-
-def check(drawn: Case, certified: bool = True, digits: int = DIGITS) -> list[str]:
+def check(drawn: Case, digits: int = DIGITS) -> list[str]:
     """What is wrong with the solution of a model, one sentence each."""
     mdp, set_, rng = drawn
     with digits_right(digits), np.errstate(all="ignore"):
         oracle = SharedOracle(mdp, set_) if isinstance(set_, urbe.SRectangular) else oracle_of(mdp, set_)
         kind = rng.choice(["solve", "solve", "solve", "methods", "policy", "horizon"])
         if kind == "horizon":
-            return _check_horizon(mdp, set_, oracle, int(rng.integers(1, 5)), certified)
+            return _check_horizon(mdp, set_, oracle, int(rng.integers(1, 5)))
         weights = _random_policy(rng, mdp) if kind == "policy" else None
         solution = _solution(mdp, set_, weights, rng, kind == "methods")
-        return _check_stationary(mdp, set_, oracle, solution, weights, rng, certified)
+        return _check_stationary(mdp, set_, oracle, solution, weights, rng)
 
 
 def problem_of(mdp: MDP, oracle: Any, weights: Any = None) -> Problem:
@@ -105,9 +101,7 @@ def _random_policy(rng: Generator, mdp: MDP) -> np.ndarray:
     return weights
 
 
-def _check_stationary(
-    mdp: MDP, set_: Any, oracle: Any, solution: Solution, weights: Any, rng: Generator, certified: bool
-) -> list[str]:
+def _check_stationary(mdp: MDP, set_: Any, oracle: Any, solution: Solution, weights: Any, rng: Generator) -> list[str]:
     start = solution.value if np.isfinite(solution.value).all() else None
     truth = enclosed(problem_of(mdp, oracle, weights), start, _duration(mdp))
     found = _bounds(solution.lower, solution.upper, solution.value, truth)
@@ -127,12 +121,12 @@ def _check_stationary(
             found.append(f"the kernel is worth {float(answered.low[s])!r} in state {s}, above the upper bound")
         if answered.high[s] < D(float(solution.lower[s])) - slack:
             found.append(f"the kernel is worth {float(answered.high[s])!r} in state {s}, below the lower bound")
-    if certified and not found:
+    if not found:
         found += _certificates(mdp, set_, oracle, solution, weights, truth, rng)
     return found
 
 
-def _check_horizon(mdp: MDP, set_: Any, oracle: Any, horizon: int, certified: bool) -> list[str]:
+def _check_horizon(mdp: MDP, set_: Any, oracle: Any, horizon: int) -> list[str]:
     solution = urbe.solve(mdp, set_, urbe.BackwardInduction(horizon))
     truths = over_horizon(problem_of(mdp, oracle), horizon)
     found = []
@@ -141,7 +135,7 @@ def _check_horizon(mdp: MDP, set_: Any, oracle: Any, horizon: int, certified: bo
         found += [f"step {t}: {sentence}" for sentence in wrong]
     for t in range(horizon):
         found += [f"step {t}: {sentence}" for sentence in outside(mdp, oracle, solution.kernel_at(t).rows)]
-    if certified and not found:
+    if not found:
         proof = urbe.certify(solution, mdp, set_ or urbe.Exact())
         if not proof.holds:
             found.append(f"certify rejects a right solution: {proof}")

@@ -27,10 +27,10 @@ from numba import njit
 
 from urbe import checks
 from urbe.ambiguity.block_sweep import NO_SPAN, to_unit
+from urbe.ambiguity.dual_search import highest_of_each, in_units, mean
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import FAST, in_order, make_minimiser
-from urbe.ambiguity.zoom import highest
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
 
@@ -73,7 +73,6 @@ class Chi2Ball(RectangularSet):
         checks.numbers("radius", self.radius)
 
     def bind(self, mdp: MDP) -> RowNature:
-        """See `RectangularSet`."""
         checks.one_of("support", self.support, ("nominal", "all"))
         radius = mdp.per_row("radius", self.radius)
         checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)
@@ -318,35 +317,31 @@ def _divergence(q, p, sent):
     return total
 
 
-def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
-    if (q[p <= 0.0] > 0.0).any():
-        return np.inf
-    some = p > 0.0
-    own, other = q[some].astype(np.longdouble), p[some].astype(np.longdouble)
-    own, other = own / own.sum(), other / other.sum()
-    return float(((own - other) ** 2 / other).sum())
+def _distance(q: Any, p: Any, data: FloatArray) -> Any:
+    own, other = (np.asarray(x, dtype=np.longdouble) for x in (q, p))
+    own, other = own / own.sum(axis=1, keepdims=True), other / other.sum(axis=1, keepdims=True)
+    terms = (own - other) ** 2 / np.where(other > 0.0, other, 1.0)
+    return np.where(other > 0.0, terms, np.where(own > 0.0, np.inf, 0.0)).sum(axis=1)
 
 
-def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatArray) -> float:
-    """max over a search in log(eta - low) of eta - sqrt((1 + radius) sum_j p_j (eta - z_j)_+^2)."""
-    y, weight = z.astype(np.longdouble) - low, p.astype(np.longdouble) / p.sum(dtype=np.longdouble)
-    span, mean = float(y.max()), weight @ y
-    if span <= 0.0 or radius <= 0.0:
-        return low + float(mean)
-    c = np.longdouble(1.0) + radius
+def _dual(p: Any, z: Any, low: Any, radius: Any, data: FloatArray) -> Any:
+    """max over log(eta) of eta - sqrt((1 + radius) sum_j p_j (eta - y_j)_+^2)."""
+    weight, y, span = in_units(p, z, low)
 
-    def bound(log_eta: Any) -> Any:
+    def bound(log_eta: Any, y: Any, weight: Any, radius: Any) -> Any:
         # with t = eta - m: m + t - sqrt(c P (s^2 + t^2)), free of the cancellation of large t
-        eta = span * np.exp(log_eta)
-        active = np.where(y < eta[:, None], weight, 0)
+        eta, c = np.exp(log_eta), 1.0 + radius
+        active = np.where(y < eta[:, None], weight, 0.0)
         mass = active.sum(axis=1)
-        m = active @ y / mass
-        square = (active * (y - m[:, None]) ** 2).sum(axis=1) / mass
-        e = np.where(mass >= weight.sum(), np.longdouble(radius), c * mass - 1)
+        m = mean(active, y) / mass
+        square = mean(active, (y - m[:, None]) ** 2) / mass
+        e = np.where(mass >= weight.sum(axis=1), radius, c * mass - 1.0)
         t = eta - m
         return m - (c * mass * square + e * t**2) / (np.sqrt(c * mass * (square + t**2)) + t)
 
-    return low + max(0.0, highest(bound, -45.0, max(0.0, -0.5 * np.log(radius)) + 2.0, rounds=13))
+    last = np.maximum(0.0, -0.5 * np.log(radius)) + 2.0
+    best = np.fmax(highest_of_each(bound, -45.0, last, y, weight, radius), 0.0)
+    return low + span * np.where(radius <= 0.0, mean(weight, y), best)
 
 
 KERNEL = RowKernel(

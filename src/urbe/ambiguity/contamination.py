@@ -45,7 +45,6 @@ class Contamination(RectangularSet):
         checks.numbers("fraction", self.fraction)
 
     def bind(self, mdp: MDP) -> RowNature:
-        """See `RectangularSet`."""
         checks.one_of("support", self.support, ("nominal", "all"))
         fraction = mdp.per_row("fraction", self.fraction)
         checks.row_range("fraction", fraction, 0.0, 1.0, mdp.row_name)
@@ -105,16 +104,14 @@ def _sweep_and_moments(problem, r, reward, shift, u, u_outside, hint, work, out,
         carried[row] = kept * mean_u + fraction * (u_low / ties if ties > 0.0 else u_outside)
 
 
-def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
+def _distance(q: Any, p: Any, data: FloatArray) -> Any:
     """The least fraction with which q is a contamination of p: max_j 1 - q_j / p_j."""
-    known = p > 0.0
-    return float(np.max(1.0 - q[known] / p[known]))
+    return np.where(p > 0.0, 1.0 - q / p, -np.inf).max(axis=1)
 
 
-def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatArray) -> float:
-    """sum_j p_j low + (1 - R) sum_j p_j (z_j - low), the dual value at the multiplier `low` of sum q = 1."""
-    gain = p.astype(np.longdouble) @ (z.astype(np.longdouble) - low)
-    return float(np.longdouble(low) + (1.0 - np.longdouble(radius)) * gain)
+def _dual(p: Any, z: Any, low: Any, radius: Any, data: FloatArray) -> Any:
+    """low + (1 - R) sum_j p_j (z_j - low), the dual value at the multiplier `low` of sum q = 1."""
+    return low + (1.0 - radius) * (p * (z - low[:, None])).sum(axis=1)
 
 
 # the value is a sum of n products and three more roundings: within what every row's sum is allowed

@@ -44,16 +44,15 @@ def _series(e):
 
 
 def relative_entropy_exact(a: Any, b: Any) -> Any:
-    """KL(a || b) of two arrays in extended precision, for certificates: both are first divided by their sums."""
+    """`(...)` KL(a || b) of rows `(..., n)` in extended precision, for certificates; each is divided by its sum."""
     a, b = (np.asarray(x, dtype=np.longdouble) for x in (a, b))
-    a, b = a / a.sum(), b / b.sum()
-    some = a > 0.0
-    if (b[some] <= 0.0).any():
-        return np.longdouble(np.inf)
-    d, own, other = a[some] - b[some], a[some], b[some]
-    near = np.abs(d) <= CLOSE * other
-    e = np.where(near, d / np.where(near, other, 1), 0)
+    a, b = a / a.sum(axis=-1, keepdims=True), b / b.sum(axis=-1, keepdims=True)
+    d, some = a - b, a > 0.0
+    near = some & (np.abs(d) <= CLOSE * b)
+    own, other = np.where(some, a, 1.0), np.where(b > 0.0, b, 1.0)
+    e = np.where(near, d / other, 0.0)
     # e - log(1 + e) would cancel; log1p keeps e^2 / 2 to within eps / e of itself, which the term's factor e makes up
-    close = other * ((1 + e) * np.log1p(e) - e)
+    close = other * ((1.0 + e) * np.log1p(e) - e)
     far = own * (np.log(own) - np.log(other)) - d
-    return np.where(near, close, far).sum() + b[~some].sum()
+    terms = np.where(near, close, np.where(some, np.where(b > 0.0, far, np.inf), b))
+    return terms.sum(axis=-1)

@@ -28,7 +28,6 @@ class Exact(RectangularSet):
     """U(s, a) = {pbar(s, a)}: the model is right."""
 
     def bind(self, mdp: MDP) -> ExactNature:
-        """See `RectangularSet`."""
         return ExactNature(mdp.rows, mdp.discount)
 
 
@@ -41,16 +40,14 @@ class ExactNature:
 
     @property
     def accuracy(self) -> float:
-        """See `Nature`: the error of a sum of n products."""
+        """The error of a sum of n products."""
         return (self.rows.longest + 4) * 2.0**-53
 
     @property
     def singleton(self) -> bool:
-        """See `Nature`."""
         return True
 
     def fresh(self) -> FloatArray | None:
-        """See `Nature`."""
         return None
 
     def values(
@@ -61,7 +58,6 @@ class ExactNature:
         out: FloatArray | None = None,
         memory: FloatArray | None = None,  # noqa: ARG002
     ) -> FloatArray:
-        """See `Nature`."""
         rows, w = self.rows, self.discount * v
         out = np.empty(rows.n_rows) if out is None else out
         constant = self.discount * shift
@@ -79,7 +75,6 @@ class ExactNature:
         return out
 
     def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:  # noqa: ARG002
-        """See `Nature`."""
         entry_reward = self.rows.entry_reward
         z = self.discount * v[self.rows.successor]
         sensitivity = z if entry_reward is None else z + entry_reward
@@ -93,7 +88,6 @@ class ExactNature:
         value: FloatArray | None = None,
         memory: FloatArray | None = None,  # noqa: ARG002
     ) -> RowMoments:
-        """See `Nature`."""
         rows, w, constant = self.rows, self.discount * v, self.discount * shift
         value, scatter, carried = (np.empty(rows.n_rows) for _ in range(3))
         dense = self._dense
@@ -122,16 +116,14 @@ class ExactNature:
         out[a:b] += constant
 
     def take(self, chosen: IntArray) -> ExactNature:
-        """See `Nature`."""
         return ExactNature(self.rows.take(chosen), self.discount)
 
     @property
     def ball_radius(self) -> FloatArray | None:
-        """See `Nature`."""
         return np.zeros(self.rows.n_rows)
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """See `Nature`: the L1 distance from the model."""
+        """The L1 distance from the model."""
         from scipy.sparse import csr_array
 
         shape = (self.rows.n_rows, self.rows.n_states)
@@ -140,7 +132,7 @@ class ExactNature:
         return np.asarray(abs(q - p).sum(axis=1)).ravel()
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
-        """See `Nature`: the value itself, in extended precision."""
+        """The value itself, in extended precision."""
         z = (self.discount * v).astype(np.longdouble)[self.rows.successor]
         entry_reward = self.rows.entry_reward
         if entry_reward is not None:
@@ -149,7 +141,6 @@ class ExactNature:
         return np.asarray(total + self.rows.row_reward, dtype=np.float64)
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """See `Nature`."""
         return of_minimum(self, kernel)
 
 

@@ -56,7 +56,6 @@ class Interval(RectangularSet):
                 checks.numbers(name, bound)
 
     def bind(self, mdp: MDP) -> RowNature:
-        """See `RectangularSet`."""
         lower, upper = _given(mdp, "lower", self.lower, 0), _given(mdp, "upper", self.upper, 1)
         rows = mdp.rows
         if upper.ndim == 3:
@@ -91,7 +90,6 @@ class LInfBall(RectangularSet):
         checks.numbers("radius", self.radius)
 
     def bind(self, mdp: MDP) -> RowNature:
-        """See `RectangularSet`."""
         checks.one_of("support", self.support, ("nominal", "all"))
         radius = mdp.per_row("radius", self.radius)
         checks.row_range("radius", radius, 0.0, 1.0, mdp.row_name)
@@ -317,27 +315,29 @@ def _linf_moments(problem, r, u, u_outside, bare, hint, work, scatter, carried):
         carried[row] = filled + (min(max(free, 0.0), room) / room * room_u if room > 0.0 else 0.0)
 
 
-def _interval_distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
-    return float(np.maximum(data[:, 0] - q, q - data[:, 1]).max())
+def _interval_distance(q: Any, p: Any, data: FloatArray) -> Any:
+    return np.maximum(data[..., 0] - q, q - data[..., 1]).max(axis=1)
 
 
-def _linf_distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
-    return float(np.abs(q - p).max())
+def _linf_distance(q: Any, p: Any, data: FloatArray) -> Any:
+    return np.abs(q - p).max(axis=1)
 
 
-def _box_dual(lower: FloatArray, upper: FloatArray, z: FloatArray) -> float:
-    tau = np.unique(z).astype(np.longdouble)[:, None]
-    above, below = np.maximum(z - tau, 0.0), np.maximum(tau - z, 0.0)
-    return float((tau[:, 0] + (above * lower - below * upper).sum(axis=1)).max())
+def _box_dual(lower: Any, upper: Any, z: Any, low: Any) -> Any:
+    """max over tau among the z_j of tau + sum_j l_j max(z_j - tau, 0) - sum_j u_j max(tau - z_j, 0)."""
+    order = np.argsort(z, axis=1)
+    lower, upper, tau = (np.take_along_axis(x, order, axis=1) for x in (lower, upper, z - low[:, None]))
+    above, above_mass = (np.cumsum(x[:, ::-1], axis=1)[:, ::-1] for x in (lower * tau, lower))
+    below, below_mass = (np.cumsum(x, axis=1) for x in (upper * tau, upper))
+    return low + (tau + (above - above_mass * tau) + (below - below_mass * tau)).max(axis=1)
 
 
-def _interval_dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatArray) -> float:
-    return _box_dual(data[:, 0], data[:, 1], z)
+def _interval_dual(p: Any, z: Any, low: Any, radius: Any, data: FloatArray) -> Any:
+    return _box_dual(data[..., 0], data[..., 1], z, low)
 
 
-def _linf_dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatArray) -> float:
-    exact = p.astype(np.longdouble)
-    return _box_dual(np.maximum(exact - radius, 0.0), np.minimum(exact + radius, 1.0), z)
+def _linf_dual(p: Any, z: Any, low: Any, radius: Any, data: FloatArray) -> Any:
+    return _box_dual(np.maximum(p - radius[:, None], 0.0), np.minimum(p + radius[:, None], 1.0), z, low)
 
 
 INTERVAL = RowKernel(

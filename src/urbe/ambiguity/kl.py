@@ -21,12 +21,12 @@ from numba import njit
 
 from urbe import checks
 from urbe.ambiguity.block_sweep import NO_SPAN, make_block_sweep, to_unit, vector_function
+from urbe.ambiguity.dual_search import highest_of_each, in_units, mean
 from urbe.ambiguity.entropy import relative_entropy, relative_entropy_exact
 from urbe.ambiguity.exponential import LOG2_E, log_of, power_of_two
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import FAST, in_order, make_minimiser, row_function
-from urbe.ambiguity.zoom import highest
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
 
@@ -79,7 +79,6 @@ class KLBall(RectangularSet):
         checks.numbers("radius", self.radius)
 
     def bind(self, mdp: MDP) -> RowNature:
-        """See `RectangularSet`."""
         checks.one_of("support", self.support, ("nominal", "all"))
         radius = mdp.per_row("radius", self.radius)
         checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)
@@ -374,27 +373,24 @@ def _divergence(q, p, sent):
     return relative_entropy(q, p)
 
 
-def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
-    return float(relative_entropy_exact(q, p))
+def _distance(q: Any, p: Any, data: FloatArray) -> Any:
+    return relative_entropy_exact(q, p)
 
 
-def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatArray) -> float:
-    """max over a search in log(beta) of low - (log sum_j p_j exp(-beta y_j) + radius) / beta."""
-    y, weight = z.astype(np.longdouble) - low, p.astype(np.longdouble) / p.sum(dtype=np.longdouble)
-    span, mean = float(y.max()), float(weight @ y)
-    if radius <= 1e-36 or span <= 0.0:
-        return float(low + mean - np.sqrt(radius / 2.0) * span)  # Pinsker's inequality
+def _dual(p: Any, z: Any, low: Any, radius: Any, data: FloatArray) -> Any:
+    """max over log(beta) of low - (log sum_j p_j exp(-beta y_j) + radius) / beta."""
+    weight, y, span = in_units(p, z, low)
 
-    def bound(log_beta: Any) -> Any:
+    def bound(log_beta: Any, y: Any, weight: Any, radius: Any) -> Any:
         beta = np.exp(log_beta)
-        less = np.expm1(-beta[:, None] * y) @ weight
-        mass = np.exp(-beta[:, None] * y) @ weight
+        less, mass = (mean(weight, power(-beta[:, None] * y)) for power in (np.expm1, np.exp))
         log_mass = np.where(less > -0.5, np.log1p(np.maximum(less, -0.5)), np.log(mass))
         return -(log_mass + radius) / beta
 
-    first = np.log(8.0 * radius) / 2.0 - np.log(span) - 1.0
-    last = np.log(max(radius, 1.0)) - np.log(span) + 50.0
-    return low + max(0.0, highest(bound, first, last, rounds=12))
+    first, last = np.log(8.0 * radius) / 2.0 - 1.0, np.log(np.maximum(radius, 1.0)) + 50.0
+    best = np.fmax(highest_of_each(bound, first, last, y, weight, radius), 0.0)
+    pinsker = mean(weight, y) - np.sqrt(radius / 2.0)
+    return low + span * np.where(radius <= 1e-36, pinsker, best)
 
 
 KERNEL = RowKernel(

@@ -51,7 +51,6 @@ class L1Ball(RectangularSet):
         checks.numbers("radius", self.radius)
 
     def bind(self, mdp: MDP) -> RowNature | DenseL1Nature:
-        """See `RectangularSet`."""
         checks.one_of("support", self.support, ("nominal", "all"))
         radius = mdp.per_row("radius", self.radius)
         checks.row_range("radius", radius, 0.0, 2.0, mdp.row_name)
@@ -195,15 +194,17 @@ def _minimise(problem, r, work, q, m, sent):
             sent[row] = total
 
 
-def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
-    return float(np.abs(q - p).sum())
+def _distance(q: Any, p: Any, data: FloatArray) -> Any:
+    return np.abs(q - p).sum(axis=1)
 
 
-def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatArray) -> float:
-    """max over tau among the successors' values of sum_j p_j min(z_j, tau) - radius / 2 (tau - low)."""
-    tau = np.append(np.unique(z), low).astype(np.longdouble)
-    tau = tau[tau >= low]
-    return float((np.minimum(z, tau[:, None]) @ p.astype(np.longdouble) - radius / 2 * (tau - low)).max())
+def _dual(p: Any, z: Any, low: Any, radius: Any, data: FloatArray) -> Any:
+    """max over tau among `low` and the successors' values of sum_j p_j min(z_j, tau) - radius / 2 (tau - low)."""
+    order = np.argsort(z, axis=1)
+    p, tau = (np.take_along_axis(x, order, axis=1) for x in (p, z - low[:, None]))
+    above = np.cumsum(p[:, ::-1], axis=1)[:, ::-1] - p
+    value = np.cumsum(p * tau, axis=1) + (above - radius[:, None] / 2.0) * tau
+    return low + np.maximum(value.max(axis=1), 0.0)
 
 
 KERNEL = RowKernel(

@@ -26,26 +26,22 @@ class DenseL1Nature:
 
     @property
     def rows(self) -> Rows:
-        """See `Nature`."""
         return self.inner.rows
 
     @property
     def discount(self) -> float:
-        """See `Nature`."""
         return self.inner.discount
 
     @property
     def accuracy(self) -> float:
-        """See `Nature`: a row's sum is corrected once for each state its threshold moves over."""
+        """A row's sum is corrected once for each state its threshold moves over."""
         return 2.0 * self.inner.accuracy
 
     @property
     def singleton(self) -> bool:
-        """See `Nature`."""
         return self.inner.singleton
 
     def fresh(self) -> FloatArray | None:
-        """See `Nature`."""
         return np.zeros(self.rows.n_rows)
 
     def values(
@@ -56,7 +52,6 @@ class DenseL1Nature:
         out: FloatArray | None = None,
         memory: FloatArray | None = None,
     ) -> FloatArray:
-        """See `Nature`."""
         nature = self.inner
         w = nature.discount * v
         order = np.argsort(-w, kind="stable")
@@ -77,7 +72,6 @@ class DenseL1Nature:
         return out
 
     def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:
-        """See `Nature`."""
         nature, hint = self.inner, self.fresh() if memory is None else memory
         value = self.values(v, memory=hint)
         rows, w = nature.rows, nature.discount * v
@@ -96,7 +90,6 @@ class DenseL1Nature:
         value: FloatArray | None = None,
         memory: FloatArray | None = None,
     ) -> RowMoments:
-        """See `Nature`."""
         nature, hint = self.inner, self.fresh() if memory is None else memory
         value = self.values(v, shift, memory=hint) if value is None or memory is None else value
         rows, w = nature.rows, nature.discount * v
@@ -107,24 +100,19 @@ class DenseL1Nature:
         return RowMoments(value, scatter, carried)
 
     def take(self, chosen: IntArray) -> DenseL1Nature:
-        """See `Nature`."""
         return replace(self, inner=self.inner.take(chosen))
 
     @property
     def ball_radius(self) -> FloatArray | None:
-        """See `Nature`."""
         return self.inner.ball_radius
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """See `Nature`."""
         return self.inner.excess(kernel)
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
-        """See `Nature`."""
         return self.inner.dual_bound(v)
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """See `Nature`."""
         return self.inner.evidence(kernel)
 
 

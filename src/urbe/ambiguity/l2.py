@@ -23,11 +23,11 @@ import numpy as np
 
 from urbe import checks
 from urbe.ambiguity.block_sweep import to_unit
+from urbe.ambiguity.dual_search import highest_of_each, in_units, mean
 from urbe.ambiguity.moments import make_moments, unmoved
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import in_order, make_minimiser, make_sweep, row_function
-from urbe.ambiguity.zoom import highest
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
 
@@ -69,7 +69,6 @@ class L2Ball(RectangularSet):
         checks.numbers("radius", self.radius)
 
     def bind(self, mdp: MDP) -> RowNature:
-        """See `RectangularSet`."""
         checks.one_of("support", self.support, ("nominal", "all"))
         radius = mdp.per_row("radius", self.radius)
         checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)
@@ -262,38 +261,34 @@ def _norm(q, p, sent):
     return largest * math.sqrt(total)
 
 
-def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
-    gap = q.astype(np.longdouble) - p.astype(np.longdouble)
-    return float(np.sqrt((gap**2).sum()))
+def _distance(q: Any, p: Any, data: FloatArray) -> Any:
+    return np.sqrt(((q.astype(np.longdouble) - p) ** 2).sum(axis=1))
 
 
-def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatArray) -> float:
-    """max over a search in log(x) of the Lagrangian's minimum over q >= 0, at the eta that makes q sum to one.
+def _dual(p: Any, z: Any, low: Any, radius: Any, data: FloatArray) -> Any:
+    """max over log(x) of the Lagrangian's minimum over q >= 0, at the eta that makes q sum to one.
 
     eta + sum_j min_{q_j >= 0} [q_j (y_j - eta) + (q_j - p_j)^2 / (2 x)] - radius^2 / (2 x) is a bound for any eta.
     """
-    weight = p.astype(np.longdouble) / p.sum(dtype=np.longdouble)
-    span = np.longdouble(z.max()) - low
-    if span <= 0.0 or radius <= 0.0:
-        return low + float(weight @ (z.astype(np.longdouble) - low))
-    y = (z.astype(np.longdouble) - low) / span
-    ranks = np.arange(1, len(p) + 1)
+    weight, y, span = in_units(p, z, low)
+    ranks = np.arange(1, p.shape[1] + 1)
 
-    def bound(log_x: Any) -> Any:
+    def bound(log_x: Any, y: Any, weight: Any, radius: Any) -> Any:
         x = np.exp(log_x)[:, None]
-        falling = -np.sort(x * y - weight, axis=1)
-        size = (falling + (1 - np.cumsum(falling, axis=1)) / ranks > 0).sum(axis=1)
-        kept = np.argsort(np.argsort(x * y - weight, axis=1), axis=1) < size[:, None]
-        eta = (np.where(kept, x * y, 0).sum(axis=1) + np.where(kept, 0, weight).sum(axis=1)) / (size * x[:, 0])
-        gap = y - eta[:, None]
-        active = weight > x * gap
+        fall = x * y - weight
+        falling = np.sort(fall, axis=1)
+        size = ((1.0 + np.cumsum(falling, axis=1)) / ranks > falling).sum(axis=1, keepdims=True)
+        kept = fall <= np.take_along_axis(falling, size - 1, axis=1)
+        eta = (np.where(kept, x * y, weight).sum(axis=1) / (kept.sum(axis=1) * x[:, 0]))[:, None]
+        active = weight > x * (y - eta)
         # sum_A p (y - eta) + eta = sum_A p y + eta sum_{not A} p, which does not cancel as eta grows
-        inner = np.where(active, weight * y - x * gap**2 / 2, weight**2 / (2 * x)).sum(axis=1)
-        return inner + eta * np.where(active, 0, weight).sum(axis=1) - np.longdouble(radius) ** 2 / (2 * x[:, 0])
+        inner = np.where(active, weight * y - x * (y - eta) ** 2 / 2.0, weight**2 / (2.0 * x) + eta * weight)
+        return inner.sum(axis=1) - radius**2 / (2.0 * x[:, 0])
 
     # radius^2 <= 2 x, and x W <= 2
-    best = highest(bound, 2 * np.log(radius) - 2.0, 60.0, rounds=10)
-    return low + float(span * max(np.longdouble(0), np.longdouble(best)))
+    best = np.fmax(highest_of_each(bound, 2.0 * np.log(radius) - 2.0, 60.0, y, weight, radius), 0.0)
+    cauchy = mean(weight, y) - radius * np.sqrt(p.shape[1])
+    return low + span * np.where(radius <= 1e-100, cauchy, best)
 
 
 KERNEL = RowKernel(

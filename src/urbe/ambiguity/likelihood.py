@@ -24,13 +24,13 @@ import numpy as np
 
 from urbe import checks
 from urbe.ambiguity.block_sweep import make_block_sweep, to_unit, vector_function
+from urbe.ambiguity.dual_search import highest_of_each, in_units, mean
 from urbe.ambiguity.entropy import relative_entropy, relative_entropy_exact
 from urbe.ambiguity.exponential import LOG2_E, elementwise, log_of, power_of_two
 from urbe.ambiguity.likelihood_moments import MOST, TINY, TOLERANCE, at_zero, region_moments
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
 from urbe.ambiguity.sweep import in_order, make_minimiser, row_function
-from urbe.ambiguity.zoom import highest
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
 
@@ -76,7 +76,6 @@ class LikelihoodRegion(RectangularSet):
         checks.numbers("radius", self.radius)
 
     def bind(self, mdp: MDP) -> RowNature:
-        """See `RectangularSet`."""
         checks.one_of("support", self.support, ("nominal", "all"))
         radius = mdp.per_row("radius", self.radius)
         checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)
@@ -292,26 +291,24 @@ def _divergence(q, p, sent):
     return relative_entropy(p, q) + sent
 
 
-def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
-    return float(relative_entropy_exact(p, q))
+def _distance(q: Any, p: Any, data: FloatArray) -> Any:
+    return relative_entropy_exact(p, q)
 
 
-def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatArray) -> float:
-    """max over a search in log(X) of X (exp(sum_j p_j log(1 + y_j / X) - radius) - 1)."""
+def _dual(p: Any, z: Any, low: Any, radius: Any, data: FloatArray) -> Any:
+    """max over log(X) of X (exp(sum_j p_j log(1 + y_j / X) - radius) - 1), or its limit at X = 0."""
     some = p > 0.0
-    y, weight = z[some].astype(np.longdouble) - low, p[some].astype(np.longdouble) / p.sum(dtype=np.longdouble)
-    span, mean = float(y.max()), float(weight @ y)
-    if span <= 0.0:
-        return low
-    if radius <= 1e-36:
-        return float(low + mean - np.sqrt(radius / 2.0) * span)
+    weight, y, span = in_units(p, np.where(some, z, low[:, None]), low)
 
-    def bound(log_x: Any) -> Any:
-        x = span * np.exp(log_x)
-        return x * np.expm1(np.log1p(y / x[:, None]) @ weight - radius)
+    def bound(log_x: Any, y: Any, weight: Any, radius: Any) -> Any:
+        x = np.exp(log_x)
+        return x * np.expm1(mean(weight, np.log1p(y / x[:, None])) - radius)
 
-    at_zero = float(np.exp(np.log(y) @ weight - radius)) if y.min() > 0.0 else 0.0
-    return low + max(0.0, at_zero, highest(bound, -45.0, -np.log(np.sqrt(8.0 * radius)) + 1.0, rounds=12))
+    last = np.maximum(1.0 - 0.5 * np.log(8.0 * radius), -44.0)
+    best = np.fmax(highest_of_each(bound, -45.0, last, y, weight, radius), 0.0)
+    at_zero = np.exp(mean(weight, np.log(np.where(some, y, 1.0))) - radius)
+    pinsker = mean(weight, y) - np.sqrt(radius / 2.0)
+    return low + span * np.where(radius <= 1e-36, pinsker, np.fmax(best, at_zero))
 
 
 KERNEL = RowKernel(

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class RowMoments(NamedTuple):
-    """See the module; all `(R,)`, and `value` is that of `Nature.values`, bit for bit."""
+    """Value, scatter and carried variance of every row, all `(R,)`; `value` is that of `Nature.values`, bit for bit."""
 
     value: FloatArray
     scatter: FloatArray

@@ -108,7 +108,7 @@ class Nature(Protocol):
         """
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
-        """`(R,)` lower bounds on Q by weak duality, from code that shares nothing with `values`; slow."""
+        """`(R,)` lower bounds on Q by weak duality, from code that shares nothing with `values`."""
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
         """Bounds on Q from both sides: `urbe.ambiguity.evidence.of_minimum` for a nature that minimises."""

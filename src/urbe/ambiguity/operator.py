@@ -199,7 +199,7 @@ class Operator(Iterated, Protocol):
     def improve(
         self, v: FloatArray, memory: Memory = None, workers: Workers = SERIAL, out: FloatArray | None = None
     ) -> Improvement[FloatArray]:
-        """See `Iterated`; with the values of all rows."""
+        """With the values of all rows."""
 
     def kernel(self, v: FloatArray, policy: Policy) -> Rows:
         """Nature's answer at v to a policy, on all rows.

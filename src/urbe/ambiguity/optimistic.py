@@ -51,11 +51,9 @@ class Optimistic(RectangularSet):
         checks.kind("set", self.set, bound, "an ambiguity set such as L1Ball(0.5)")
 
     def bind(self, mdp: MDP) -> OptimisticNature:
-        """See `RectangularSet`."""
         return OptimisticNature(self.set.bind(replace(mdp, rows=_negated(mdp.rows))))
 
     def choices(self) -> RectangularSet:
-        """See `RectangularSet`."""
         return self.set.choices()
 
 
@@ -70,26 +68,21 @@ class OptimisticNature:
 
     @cached_property
     def rows(self) -> Rows:
-        """See `Nature`."""
         return _negated(self.inner.rows)
 
     @property
     def discount(self) -> float:
-        """See `Nature`."""
         return self.inner.discount
 
     @property
     def accuracy(self) -> float:
-        """See `Nature`."""
         return self.inner.accuracy
 
     @property
     def singleton(self) -> bool:
-        """See `Nature`."""
         return self.inner.singleton
 
     def fresh(self) -> FloatArray | None:
-        """See `Nature`."""
         return self.inner.fresh()
 
     def values(
@@ -100,12 +93,12 @@ class OptimisticNature:
         out: FloatArray | None = None,
         memory: FloatArray | None = None,
     ) -> FloatArray:
-        """See `Nature`; the largest value over the set."""
+        """The largest value over the set."""
         least = self.inner.values(-v, -shift, workers, out, memory)
         return np.subtract(0.0, least, out=least)  # not -x: that would print zero as -0
 
     def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:
-        """See `Nature`; value, kernel and sensitivity of the largest value."""
+        """Value, kernel and sensitivity of the largest value."""
         value, rows, sensitivity = self.inner.worst_case(-v, memory)
         return WorstCase(0.0 - value, _negated(rows), 0.0 - sensitivity)
 
@@ -117,21 +110,18 @@ class OptimisticNature:
         value: FloatArray | None = None,
         memory: FloatArray | None = None,
     ) -> RowMoments:
-        """See `Nature`."""
         found = self.inner.moments(-v, -shift, u, None if value is None else 0.0 - value, memory)
         return found._replace(value=0.0 - found.value)
 
     def take(self, chosen: IntArray) -> OptimisticNature:
-        """See `Nature`."""
         return OptimisticNature(self.inner.take(chosen))
 
     @property
     def ball_radius(self) -> FloatArray | None:
-        """See `Nature`."""
         return self.inner.ball_radius
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """See `Nature`; rewards play no part in it."""
+        """Rewards play no part in it."""
         return self.inner.excess(kernel)
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
@@ -139,7 +129,7 @@ class OptimisticNature:
         return 0.0 - self.inner.dual_bound(-v)
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """See `Nature`; the sides change."""
+        """The sides change."""
         found = self.inner.evidence(kernel)
         return found._replace(above=lambda v: 0.0 - found.below(-v), below=lambda v: 0.0 - found.above(-v))
 

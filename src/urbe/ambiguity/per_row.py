@@ -48,7 +48,6 @@ class PerRow(RectangularSet):
             checks.kind(f"sets[{k}]", each, fits, "a set that chooses each row on its own, such as L1Ball(0.5)")
 
     def bind(self, mdp: MDP) -> PerRowNature:
-        """See `RectangularSet`."""
         choice = mdp.per_row("choice", self.choice)
         checks.row_range("choice", choice, 0.0, len(self.sets) - 1.0, mdp.row_name)
         wrong = choice != np.floor(choice)
@@ -63,7 +62,6 @@ class PerRow(RectangularSet):
         return PerRowNature(mdp.rows, mdp.discount, tuple(parts))
 
     def choices(self) -> RectangularSet:
-        """See `RectangularSet`."""
         return PerRow(tuple(each.choices() for each in self.sets), self.choice)
 
 
@@ -90,21 +88,17 @@ class PerRowNature:
 
     @cached_property
     def rows(self) -> Rows:
-        """See `Nature`."""
         return self._joined([nature.rows for _, nature in self.parts])
 
     @property
     def accuracy(self) -> float:
-        """See `Nature`."""
         return max((nature.accuracy for _, nature in self.parts), default=0.0)
 
     @property
     def singleton(self) -> bool:
-        """See `Nature`."""
         return all(nature.singleton for _, nature in self.parts)
 
     def fresh(self) -> FloatArray | None:
-        """See `Nature`."""
         return np.zeros(self.model.n_rows)
 
     def values(
@@ -115,7 +109,6 @@ class PerRowNature:
         out: FloatArray | None = None,
         memory: FloatArray | None = None,
     ) -> FloatArray:
-        """See `Nature`."""
         out = np.empty(self.model.n_rows) if out is None else out
         for rows, nature in self.parts:
             part = self._recalled(rows, nature, memory)
@@ -125,7 +118,6 @@ class PerRowNature:
         return out
 
     def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:
-        """See `Nature`."""
         found = [nature.worst_case(v, self._recalled(rows, nature, memory)) for rows, nature in self.parts]
         sensitivity = np.empty(self.rows.n_entries)
         for (rows, _), part in zip(self.parts, found, strict=True):
@@ -142,7 +134,6 @@ class PerRowNature:
         value: FloatArray | None = None,
         memory: FloatArray | None = None,
     ) -> RowMoments:
-        """See `Nature`."""
         known = None if memory is None else value  # values say nothing without where their sweep ended
         found = []
         for rows, nature in self.parts:
@@ -153,7 +144,6 @@ class PerRowNature:
         return RowMoments(*(self._spread([each[k] for each in found]) for k in range(3)))
 
     def take(self, chosen: IntArray) -> PerRowNature:
-        """See `Nature`."""
         owner, place = np.empty(self.model.n_rows, dtype=np.int64), np.empty(self.model.n_rows, dtype=np.int64)
         for k, (rows, _) in enumerate(self.parts):
             owner[rows], place[rows] = k, np.arange(len(rows))
@@ -166,20 +156,16 @@ class PerRowNature:
 
     @property
     def ball_radius(self) -> FloatArray | None:
-        """See `Nature`."""
         radii = [nature.ball_radius for _, nature in self.parts]
         return None if any(radius is None for radius in radii) else self._spread(radii)
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """See `Nature`."""
         return self._spread([nature.excess(kernel.take(rows)) for rows, nature in self.parts])
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
-        """See `Nature`."""
         return self._spread([nature.dual_bound(v) for _, nature in self.parts])
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """See `Nature`."""
         found = [nature.evidence(None if kernel is None else kernel.take(rows)) for rows, nature in self.parts]
         return RowEvidence(
             self._bound([part.above for part in found]),

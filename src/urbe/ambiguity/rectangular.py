@@ -42,7 +42,6 @@ class RectangularSet(Protocol):
         """Checks the set against a model, once; the kernels then trust."""
 
     def operator(self, mdp: MDP) -> RectangularOperator:
-        """See `AmbiguitySet`."""
         return RectangularOperator(mdp, self, self.bind(mdp))
 
     def choices(self) -> RectangularSet:
@@ -66,13 +65,11 @@ class RectangularOperator:
 
     @property
     def singleton(self) -> bool:
-        """See `Operator`."""
         return self.nature.singleton
 
     def improve(
         self, v: FloatArray, memory: Memory = None, workers: Workers = SERIAL, out: FloatArray | None = None
     ) -> Improvement[FloatArray]:
-        """See `Operator`."""
         memory = self.nature.fresh() if memory is None else memory
         middle = midrange(v)
         q = self.nature.values(v - middle, middle, workers, out, memory)
@@ -80,15 +77,14 @@ class RectangularOperator:
         return Improvement(value, q, policy, memory)
 
     def against(self, policy: Policy, memory: Memory = None) -> tuple[PolicyOperator, Memory]:
-        """See `Operator`."""
         return RectangularPolicy(self.mdp, self.nature, policy), None if memory is None else memory[policy.rows]
 
     def kernel(self, v: FloatArray, policy: Policy) -> Rows:  # noqa: ARG002
-        """See `Operator`; the answer does not depend on the policy."""
+        """The answer does not depend on the policy."""
         return self.nature.worst_case(v - midrange(v)).rows
 
     def error(self, v: FloatArray) -> float:
-        """See `Operator`.
+        """The error of one sweep,
 
             accuracy max |z|  +  gamma |middle| (sum of a row - 1)  +  the final additions,
 
@@ -114,7 +110,7 @@ class RectangularOperator:
         memory: Memory = None,
         q: FloatArray | None = None,
     ) -> Moments:
-        """See `Operator`; nature's answer does not depend on the policy."""
+        """Nature's answer does not depend on the policy."""
         if memory is None:  # values say nothing without where their sweep ended
             memory, q = self.nature.fresh(), None
         middle = midrange(v)
@@ -123,11 +119,9 @@ class RectangularOperator:
         return Moments(value, q, policy, scatter, carried, memory)
 
     def evidence(self, kernel: Rows | None, optimal: bool) -> Evidence:
-        """See `Operator`."""
         return over_rows(self.mdp, self.nature.evidence(kernel), optimal)
 
     def clock(self) -> RectangularOperator:
-        """See `Operator`."""
         from urbe.ambiguity.optimistic import Optimistic  # which is a rectangular set itself
 
         own = self.mdp.rows
@@ -147,11 +141,9 @@ class RectangularPolicy:
 
     @property
     def entries(self) -> int:
-        """See `PolicyOperator`."""
         return self._nature.rows.n_entries
 
     def apply(self, v: FloatArray, memory: Memory = None, workers: Workers = SERIAL) -> tuple[FloatArray, Memory]:
-        """See `PolicyOperator`."""
         memory = self._nature.fresh() if memory is None else memory
         middle = midrange(v)
         q = self._nature.values(v - middle, middle, workers, memory=memory)
@@ -164,9 +156,7 @@ class RectangularPolicy:
         return out, memory
 
     def kernel(self, v: FloatArray, memory: Memory = None) -> Rows:
-        """See `PolicyOperator`."""
         return self._nature.worst_case(v - midrange(v), memory).rows
 
     def linear_system(self, v: FloatArray, memory: Memory = None) -> LinearSystem:
-        """See `PolicyOperator`."""
         return linear_system(self._n_states, self._states, self._policy, self.kernel(v, memory))

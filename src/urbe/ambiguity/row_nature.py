@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from urbe.ambiguity.evidence import RowEvidence, of_minimum
 from urbe.ambiguity.moments import RowMoments, answers_with_itself, moments_of_kernel
 from urbe.ambiguity.nature import WorstCase
+from urbe.ambiguity.row_blocks import on_entries, row_blocks
 from urbe.ambiguity.scale import exponent, rescaled
 from urbe.ambiguity.sweep import RowFunction, RowProblem, generated_minimiser, generated_sweep
 from urbe.mdp.model import MDP
@@ -25,14 +25,15 @@ class RowKernel(NamedTuple):
 
     Attributes:
       minimiser: the row function all loops are made from, see `urbe.ambiguity.sweep`.
-      distance: `(q, p, data) -> float`, the distance whose balls the set is made of; plain NumPy on one row.
-      dual: `(p, z, low, radius, data) -> float`, a lower bound on the row's value by weak duality; plain NumPy in
-        extended precision, written independently of the minimiser.
+      distance: `(q, p, data) -> (k,)`, the distance whose balls the set is made of; plain NumPy on k rows at once.
+      dual: `(p, z, low, radius, data) -> (k,)`, lower bounds on the values of k rows by weak duality; plain NumPy in
+        extended precision, written independently of the minimiser. As for `distance`, rows of one length n come
+        together: p, q and z are `(k, n)`, low and radius `(k,)`, data `(k, n, ...)`.
       accuracy: bound on the error of a row's value as a multiple of max |z|, beyond that of a sum of n terms.
       centred: whether `distance` is convex in q and zero at the row itself, so that mixing a kernel with the row brings
         it inside; certificates are tighter then.
       linear: whether the functions only add and compare values, so that these may be of any size.
-      unit: `(data) -> float`, the distance over which a unit of mass moves at most, where that is not about one.
+      unit: `(data) -> (k,)`, the distance over which a unit of mass moves at most, where that is not about one.
       sweep: from `make_sweep`, or written by hand.
       minimise: from `make_minimiser`, where rounding has to be kept inside the set; or written by hand.
       moments: from `make_moments`.
@@ -40,8 +41,8 @@ class RowKernel(NamedTuple):
     """
 
     minimiser: RowFunction
-    distance: Callable[[FloatArray, FloatArray, FloatArray], float]
-    dual: Callable[[FloatArray, FloatArray, float, float, FloatArray], float]
+    distance: Callable[[Any, Any, FloatArray], Any]
+    dual: Callable[[Any, Any, Any, Any, FloatArray], Any]
     accuracy: float = 0.0
     sweep: Callable[..., None] | None = None
     minimise: Callable[..., None] | None = None
@@ -49,7 +50,7 @@ class RowKernel(NamedTuple):
     sweep_and_moments: Callable[..., None] | None = None
     centred: bool = False
     linear: bool = False
-    unit: Callable[[FloatArray], float] | None = None
+    unit: Callable[[FloatArray], FloatArray] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,16 +75,13 @@ class RowNature:
 
     @property
     def accuracy(self) -> float:
-        """See `Nature`."""
         return self.kernel.accuracy + (self.rows.longest + 8) * 2.0**-53
 
     @property
     def singleton(self) -> bool:
-        """See `Nature`."""
         return self.kernel.centred and not self.radius.any() and answers_with_itself(self)
 
     def fresh(self) -> FloatArray | None:
-        """See `Nature`."""
         return np.zeros(self.rows.n_rows)
 
     def values(
@@ -94,7 +92,6 @@ class RowNature:
         out: FloatArray | None = None,
         memory: FloatArray | None = None,
     ) -> FloatArray:
-        """See `Nature`."""
         rows, w = self.rows, self.discount * v
         out = np.empty(rows.n_rows) if out is None else out
         constant = self.discount * shift
@@ -115,7 +112,6 @@ class RowNature:
         return out
 
     def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:  # noqa: ARG002
-        """See `Nature`."""
         rows, w = self.rows, self.discount * v
         k = 0 if self.kernel.linear else exponent(w, rows.entry_reward)
         if k:
@@ -138,7 +134,6 @@ class RowNature:
         value: FloatArray | None = None,
         memory: FloatArray | None = None,
     ) -> RowMoments:
-        """See `Nature`."""
         kernel, rows, w = self.kernel, self.rows, self.discount * v
         k = 0 if self.kernel.linear else exponent(w, rows.entry_reward)
         if k:
@@ -173,54 +168,42 @@ class RowNature:
         return RowMoments(value, scatter, carried)
 
     def take(self, chosen: IntArray) -> RowNature:
-        """See `Nature`."""
         data = self.data[self.rows.entries_of(chosen)] if self.data.shape[1] else self.data
         return replace(self, rows=self.rows.take(chosen), radius=self.radius[chosen], data=data)
 
     @property
     def ball_radius(self) -> FloatArray | None:
-        """See `Nature`."""
         return self.radius / self._unit() if self.kernel.centred else None
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """See `Nature`."""
-        out, unit = np.empty(self.rows.n_rows), self._unit()
-        for row in range(self.rows.n_rows):
-            a, b = self.rows.entry_start[row : row + 2]
-            c, d = kernel.entry_start[row : row + 2]
-            q = dict(zip(kernel.successor[c:d].tolist(), kernel.probability[c:d], strict=True))
-            known = self.rows.successor[a:b].tolist()
-            inside = np.array([q.pop(j, 0.0) for j in known], dtype=kernel.probability.dtype)
-            stray = sum(q.values(), kernel.probability.dtype.type(0.0))
-            p, data = self.rows.probability[a:b], self.data[a:b]
-            if stray > 0.0 and self.everywhere:
-                inside, p = np.append(inside, stray), np.append(p, 0.0)
-                data = np.vstack([data, np.zeros((1, data.shape[1]))])
-                stray = 0.0
-            if stray > 0.0 or not inside.sum() > 0.0:
-                out[row] = np.inf
-                continue
-            simplex = max(-inside.min(), abs(inside.sum() - 1.0) - 1e-12, 0.0)
-            out[row] = max((self.kernel.distance(inside, p, data) - self.radius[row]) / unit[row], simplex)
-        return out
+        out, unit, (q, stray) = np.empty(self.rows.n_rows), self._unit(), on_entries(self.rows, kernel)
+        for some, entries in row_blocks(self.rows):
+            own, p, data = q[entries], self.rows.probability[entries], self._data(entries)
+            if self.everywhere:  # what leaves the row, as one more entry
+                own, p = np.column_stack([own, stray[some]]), np.column_stack([p, np.zeros(len(some))])
+                data = np.concatenate([data, np.zeros_like(data[:, :1])], axis=1)
+            mass = own.sum(axis=1)
+            with np.errstate(all="ignore"):
+                apart = (self.kernel.distance(own, p, data) - self.radius[some]) / unit[some]
+            simplex = np.maximum(-own.min(axis=1), np.abs(mass - 1.0) - 1e-12)
+            out[some] = np.where(mass > 0.0, np.maximum(np.maximum(apart, simplex), 0.0), np.inf)
+        return out if self.everywhere else np.where(stray > 0.0, np.inf, out)
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
-        """See `Nature`."""
         rows, w = self.rows, self.discount * v
         k = 0 if self.kernel.linear else exponent(w, rows.entry_reward)
         if k:
             return np.ldexp(rescaled(self, -k).dual_bound(np.ldexp(w, -k)), k) + rows.row_reward
-        outside, entry_reward = self._outside(w), rows.entry_reward
-        out = np.array(rows.row_reward, dtype=np.float64)
-        for row in range(rows.n_rows):
-            a, b = rows.entry_start[row : row + 2]
-            z = w[rows.successor[a:b]] + (0.0 if entry_reward is None else entry_reward[a:b])
-            low = min(outside, float(z.min()))
-            out[row] += self.kernel.dual(rows.probability[a:b], z, low, float(self.radius[row]), self.data[a:b])
-        return out
+        out = rows.row_reward.astype(np.longdouble)
+        z = w[rows.successor] if rows.entry_reward is None else w[rows.successor] + rows.entry_reward
+        for some, entries in row_blocks(rows):
+            p, own = rows.probability[entries].astype(np.longdouble), z[entries].astype(np.longdouble)
+            low = np.minimum(own.min(axis=1), self._outside(w))
+            with np.errstate(all="ignore"):
+                out[some] += self.kernel.dual(p, own, low, self.radius[some].astype(np.longdouble), self._data(entries))
+        return out.astype(np.float64)
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """See `Nature`."""
         return of_minimum(self, kernel)
 
     def _problem(self, w: FloatArray) -> RowProblem:
@@ -231,12 +214,16 @@ class RowNature:
     def _outside(self, w: FloatArray) -> float:
         return float(w.min()) if self.everywhere else np.inf
 
+    def _data(self, entries: IntArray) -> FloatArray:
+        return self.data[entries] if self.data.shape[1] else np.empty((*entries.shape, 0))
+
     def _unit(self) -> FloatArray:
         """`(R,)` the unit of distances in each row."""
-        start, unit = self.rows.entry_start, self.kernel.unit
-        if unit is None:
-            return np.ones(self.rows.n_rows)
-        return np.array([unit(self.data[a:b]) for a, b in pairwise(start)])
+        out = np.ones(self.rows.n_rows)
+        if self.kernel.unit is not None:
+            for some, entries in row_blocks(self.rows):
+                out[some] = self.kernel.unit(self._data(entries))
+        return out
 
 
 def bind_rows(

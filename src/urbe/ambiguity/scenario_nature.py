@@ -13,8 +13,8 @@ from numba.extending import register_jitable
 from urbe.ambiguity.evidence import RowEvidence, of_minimum, of_value
 from urbe.ambiguity.moments import RowMoments, moments_of_kernel
 from urbe.ambiguity.nature import WorstCase
+from urbe.ambiguity.row_blocks import on_entries
 from urbe.ambiguity.sweep import FAST, named_after, when_called
-from urbe.ambiguity.widen import entry_keys
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
@@ -66,16 +66,14 @@ class ScenarioNature:
 
     @property
     def accuracy(self) -> float:
-        """See `Nature`: a sum over the successors, then one over scenarios with weights that are sums themselves."""
+        """A sum over the successors, then one over scenarios with weights that are sums themselves."""
         return (self.rows.longest + 3 * len(self.weight) + 8) * 2.0**-53
 
     @property
     def singleton(self) -> bool:
-        """See `Nature`."""
         return False
 
     def fresh(self) -> FloatArray | None:
-        """See `Nature`."""
         return None
 
     def values(
@@ -86,7 +84,6 @@ class ScenarioNature:
         out: FloatArray | None = None,
         memory: FloatArray | None = None,  # noqa: ARG002
     ) -> FloatArray:
-        """See `Nature`."""
         out = np.empty(self.rows.n_rows) if out is None else out
         workers.run(self.rows.entry_start, lambda first, last: self._mix(first, last, v, out, None))
         out += self.rows.row_reward
@@ -94,7 +91,7 @@ class ScenarioNature:
         return out
 
     def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:  # noqa: ARG002
-        """See `Nature`; the scenarios do not move with the model, so the sensitivity is zero."""
+        """The scenarios do not move with the model, so the sensitivity is zero."""
         rows = self.rows
         value, mixture = np.empty(rows.n_rows), np.zeros((rows.n_rows, len(self.weight)))
         self._mix(0, rows.n_rows, v, value, mixture)
@@ -114,35 +111,27 @@ class ScenarioNature:
         value: FloatArray | None = None,
         memory: FloatArray | None = None,
     ) -> RowMoments:
-        """See `Nature`."""
         return moments_of_kernel(self, v, shift, u, value, memory)
 
     def take(self, chosen: IntArray) -> ScenarioNature:
-        """See `Nature`."""
         members = np.ascontiguousarray(self.members[self.rows.entries_of(chosen)])
         return replace(self, rows=self.rows.take(chosen), members=members, level=self.level[chosen])
 
     @property
     def ball_radius(self) -> FloatArray | None:
-        """See `Nature`; scenarios have no centre."""
+        """Scenarios have no centre."""
         return None
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """See `Nature`: the L1 distance from the closest scenario, or from their admissible mixtures."""
-        keys, given = entry_keys(self.rows), entry_keys(kernel)
-        q = np.zeros(len(keys))
-        at = np.minimum(np.searchsorted(keys, given), max(len(keys) - 1, 0))
-        known = keys[at] == given if len(keys) else np.zeros(0, dtype=bool)
-        q[at[known]] = kernel.probability[known]
-        out = np.zeros(self.rows.n_rows)
-        out[kernel.entry_row[~known & (kernel.probability != 0.0)]] = np.inf
+        """The L1 distance from the closest scenario, or from their admissible mixtures."""
+        q, stray = on_entries(self.rows, kernel)
+        out = np.where(stray > 0.0, np.inf, 0.0)
         for row in range(self.rows.n_rows):
             a, b = self.rows.entry_start[row : row + 2]
             out[row] += self.rule.excess(q[a:b], self.members[a:b], float(self.level[row]), self.weight)
         return out
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
-        """See `Nature`."""
         rows = self.rows
         z = (self.discount * v).astype(np.longdouble)[rows.successor]
         if rows.entry_reward is not None:
@@ -154,7 +143,7 @@ class ScenarioNature:
         return out
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """See `Nature`; a quantile is no minimum over a set, and its `dual_bound` is the quantile itself."""
+        """A quantile is no minimum over a set, and its `dual_bound` is the quantile itself."""
         return of_minimum(self, kernel) if self.rule.attained else of_value(self)
 
     def _mix(self, first: int, last: int, v: FloatArray, value: FloatArray, mixture: FloatArray | None) -> None:

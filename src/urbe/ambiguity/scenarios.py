@@ -52,7 +52,6 @@ class Scenarios(RectangularSet):
     kernels: Any
 
     def bind(self, mdp: MDP) -> ScenarioNature:
-        """See `RectangularSet`."""
         return _bind(CLOSEST, mdp, self.kernels, 0.0, None)
 
 
@@ -77,11 +76,10 @@ class ValueAtRisk(RectangularSet):
         checks.numbers("level", self.level)
 
     def bind(self, mdp: MDP) -> ScenarioNature:
-        """See `RectangularSet`."""
         return _bind(QUANTILE, mdp, self.kernels, self.level, self.weights)
 
     def choices(self) -> RectangularSet:
-        """See `RectangularSet`; the quantile may be attained at any scenario."""
+        """The quantile may be attained at any scenario."""
         return Scenarios(self.kernels)
 
 
@@ -106,7 +104,6 @@ class ConditionalValueAtRisk(RectangularSet):
         checks.numbers("level", self.level)
 
     def bind(self, mdp: MDP) -> ScenarioNature:
-        """See `RectangularSet`."""
         return _bind(TAIL, mdp, self.kernels, self.level, self.weights)
 
 

@@ -6,13 +6,14 @@ where a plan x moves x_ji from successor j to state i. The dual
 
     max_{lam >= 0}  sum_j p_j min_i (z_i + lam d_ji) - lam radius
 
-is concave and piecewise linear in lam; `urbe.ambiguity.cuts` finds its maximum and the two plans that attain it.
+is concave and piecewise linear in lam; `urbe.ambiguity.budget_search` finds its maximum and two plans that attain it.
 Where every state may receive mass and rewards do not depend on the successor, the receivers worth considering from
 j, the lower convex envelope of the points (d_ji, z_i), are the same for all rows: they are found once a sweep.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -22,15 +23,16 @@ from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.ambiguity import wasserstein_kernels as kernels
-from urbe.ambiguity.cuts import balanced, dual_by_bisection
+from urbe.ambiguity.budget_search import balanced
+from urbe.ambiguity.dual_search import dual_by_bisection
 from urbe.ambiguity.evidence import RowEvidence, of_minimum
 from urbe.ambiguity.moments import RowMoments, answers_with_itself
 from urbe.ambiguity.nature import WorstCase
 from urbe.ambiguity.rectangular import RectangularSet
+from urbe.ambiguity.row_blocks import on_entries, row_blocks
 from urbe.ambiguity.row_nature import values_under
 from urbe.ambiguity.scale import exponent, rescaled
 from urbe.ambiguity.transport import transport_excess
-from urbe.ambiguity.widen import entry_keys
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows, index_type
 from urbe.types import FloatArray, IntArray, Support
@@ -63,7 +65,6 @@ class WassersteinBall(RectangularSet):
         checks.numbers("metric", self.metric)
 
     def bind(self, mdp: MDP) -> WassersteinNature:
-        """See `RectangularSet`."""
         checks.one_of("support", self.support, ("nominal", "all"))
         radius = mdp.per_row("radius", self.radius)
         checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)
@@ -104,16 +105,14 @@ class WassersteinNature:
 
     @property
     def accuracy(self) -> float:
-        """See `Nature`: as for `WeightedL1Ball`, sums of n terms in values, costs and shares of two plans."""
+        """As for `WeightedL1Ball`, sums of n terms in values, costs and shares of two plans."""
         return 9.0 * (self.rows.longest + 8) * 2.0**-53
 
     @property
     def singleton(self) -> bool:
-        """See `Nature`."""
         return not self.radius.any() and answers_with_itself(self)
 
     def fresh(self) -> FloatArray | None:
-        """See `Nature`."""
         return np.zeros(self.rows.n_rows)
 
     @cached_property
@@ -128,7 +127,6 @@ class WassersteinNature:
         out: FloatArray | None = None,
         memory: FloatArray | None = None,
     ) -> FloatArray:
-        """See `Nature`."""
         rows, w = self.rows, self.discount * v
         out = np.empty(rows.n_rows) if out is None else out
         k = exponent(w, rows.entry_reward)
@@ -156,7 +154,6 @@ class WassersteinNature:
         return out
 
     def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:  # noqa: ARG002
-        """See `Nature`."""
         rows, w = self.rows, self.discount * v
         k = exponent(w, rows.entry_reward)
         if k:
@@ -192,7 +189,6 @@ class WassersteinNature:
         value: FloatArray | None = None,
         memory: FloatArray | None = None,
     ) -> RowMoments:
-        """See `Nature`."""
         rows, w = self.rows, self.discount * v
         value, scatter, carried = (np.empty(rows.n_rows) for _ in range(3))
         hint = np.zeros(rows.n_rows) if memory is None else memory
@@ -210,55 +206,56 @@ class WassersteinNature:
         return RowMoments(value, scatter, carried)
 
     def take(self, chosen: IntArray) -> WassersteinNature:
-        """See `Nature`."""
         return replace(self, rows=self.rows.take(chosen), radius=self.radius[chosen])
 
     @property
     def ball_radius(self) -> FloatArray | None:
-        """See `Nature`."""
         return self.radius / self._unit()
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """See `Nature`: W(p, q) - radius by linear programs."""
+        """W(p, q) - radius by linear programs."""
         rows = self.rows
-        stray = np.zeros(rows.n_rows)
-        if self.order is None:
-            outside = ~np.isin(entry_keys(kernel), entry_keys(rows)) & (kernel.probability != 0.0)
-            stray[kernel.entry_row[outside]] = np.inf
+        outside = (on_entries(rows, kernel)[1] > 0.0) & (self.order is None)
         mass = kernel.row_sums(kernel.probability)
         least = np.minimum.reduceat(kernel.probability, kernel.entry_start[:-1]) if rows.n_rows else mass
-        simplex = np.maximum(np.maximum(np.abs(mass - 1.0) - 1e-12, -least), stray)
+        simplex = np.where(outside, np.inf, np.maximum(np.maximum(np.abs(mass - 1.0) - 1e-12, -least), 0.0))
         excess = transport_excess(rows, kernel, self.metric, self.radius, skip=mass < 0.5)
         return np.maximum(excess / self._unit(), simplex)
 
     def _unit(self) -> FloatArray:
         """`(R,)` the longest way within each row, or from it to any state."""
         out = np.ones(self.rows.n_rows)
-        for row in range(self.rows.n_rows):
-            donors = self.rows.successor[slice(*self.rows.entry_start[row : row + 2])]
-            ways = self.metric[donors][:, donors] if self.order is None else self.metric[donors]
-            out[row] = ways.max(initial=0.0) or 1.0
-        return out
+        for some, _, cost, _ in self._ways():
+            out[some] = cost.max(axis=(1, 2))
+        return np.where(out > 0.0, out, 1.0)
+
+    def _ways(self) -> Iterator[tuple[IntArray, IntArray, FloatArray, IntArray]]:
+        """Blocks of k rows: which, their donors `(k, n)`, `(k, n, m)` ways from these to receivers, and entries."""
+        anywhere = self.order is not None
+        for some, entries in row_blocks(self.rows, self.rows.n_states if anywhere else 0):
+            donors = self.rows.successor[entries]
+            yield (
+                some,
+                donors,
+                self.metric[donors] if anywhere else self.metric[donors[:, :, None], donors[:, None]],
+                entries,
+            )
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
-        """See `Nature`."""
         rows, w = self.rows, self.discount * v
         k = exponent(w, rows.entry_reward)
         if k:
             return np.ldexp(rescaled(self, -k).dual_bound(np.ldexp(w, -k)), k) + rows.row_reward
-        out = np.array(rows.row_reward, dtype=np.float64)
-        for row in range(rows.n_rows):
-            a, b = rows.entry_start[row : row + 2]
-            donors, p = rows.successor[a:b], rows.probability[a:b]
-            z, cost = w, self.metric[donors]
+        out = rows.row_reward.astype(np.longdouble)
+        for some, donors, cost, entries in self._ways():
+            z = np.broadcast_to(w, (len(some), rows.n_states))
             if self.order is None:
-                z = w[donors] + (0.0 if rows.entry_reward is None else rows.entry_reward[a:b])
-                cost = cost[:, donors]
-            out[row] += dual_by_bisection(p, z, cost, float(self.radius[row]))
-        return out
+                z = w[donors] if rows.entry_reward is None else w[donors] + rows.entry_reward[entries]
+            p = rows.probability[entries].astype(np.longdouble)
+            out[some] += dual_by_bisection(p, z.astype(np.longdouble), cost, self.radius[some].astype(np.longdouble))
+        return out.astype(np.float64)
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """See `Nature`."""
         return of_minimum(self, kernel)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
-from urbe.ambiguity.cuts import make_search
+from urbe.ambiguity.budget_search import make_search
 from urbe.ambiguity.moments import spread_of
 from urbe.ambiguity.sweep import FAST
 

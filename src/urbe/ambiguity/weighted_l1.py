@@ -19,7 +19,8 @@ import numpy as np
 from numba.extending import register_jitable
 
 from urbe import checks
-from urbe.ambiguity.cuts import balanced, dual_by_bisection, make_search
+from urbe.ambiguity.budget_search import balanced, make_search
+from urbe.ambiguity.dual_search import dual_by_bisection
 from urbe.ambiguity.moments import make_sweep_and_moments
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
@@ -34,7 +35,7 @@ class WeightedL1Ball(RectangularSet):
     """U(s, a) = {q in simplex : sum_j w_j |q_j - pbar_j(s, a)| <= radius(s, a)}.
 
     A high weight holds a probability close to the model's; with all weights one this is `L1Ball`. A row of n
-    successors costs O(n) for each plan nature looks at (`urbe.ambiguity.cuts`), usually fewer than ten.
+    successors costs O(n) for each plan nature looks at (`urbe.ambiguity.budget_search`), usually fewer than ten.
 
     Args:
       radius: a number, `(R,)`, `(S, A)` or `{(s, a): number}`, at least 0.
@@ -59,7 +60,6 @@ class WeightedL1Ball(RectangularSet):
         checks.numbers("weights", self.weights)
 
     def bind(self, mdp: MDP) -> RowNature:
-        """See `RectangularSet`."""
         checks.one_of("support", self.support, ("nominal", "all"))
         radius = mdp.per_row("radius", self.radius)
         checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)
@@ -199,18 +199,19 @@ def _arrive(p, change):
         change[j] = np.nextafter(q, p[j]) if abs(q - p[j]) > abs(change[j]) else q
 
 
-def _distance(q: FloatArray, p: FloatArray, data: FloatArray) -> float:
-    return float((data[:, 0] * np.abs(q - p)).sum())
+def _distance(q: Any, p: Any, data: FloatArray) -> Any:
+    return (data[..., 0] * np.abs(q - p)).sum(axis=1)
 
 
-def _largest_weight(data: FloatArray) -> float:
-    return float(data[:, 0].max())
+def _largest_weight(data: FloatArray) -> FloatArray:
+    largest: FloatArray = data[..., 0].max(axis=1)
+    return largest
 
 
-def _dual(p: FloatArray, z: FloatArray, low: float, radius: float, data: FloatArray) -> float:
+def _dual(p: Any, z: Any, low: Any, radius: Any, data: FloatArray) -> Any:
     """The transport form of the problem, by bisection on its multiplier."""
-    cost = data[:, 0][:, None] + data[:, 0]
-    np.fill_diagonal(cost, 0.0)
+    weight = data[..., 0]
+    cost = np.where(np.eye(p.shape[1], dtype=np.bool_), 0.0, weight[:, :, None] + weight[:, None, :])
     return dual_by_bisection(p, z, cost, radius)
 
 

@@ -68,8 +68,6 @@ class Certificate:
 def certify(solution: Solution, mdp: MDP | None = None, nature: AmbiguitySet | None = None) -> Certificate:
     """Proves a solution's bounds anew, from its arrays `lower`, `upper`, `policy` and nature's kernel.
 
-    Every row is visited in plain Python, so this is far slower than `solve`.
-
     Args:
       solution: from `solve` or `evaluate_policy`.
       mdp: the model the bounds should hold for; by default the one the solution carries.

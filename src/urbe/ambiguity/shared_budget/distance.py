@@ -39,11 +39,10 @@ class Distance(NamedTuple):
 
     Attributes:
       prepare, level, penalty, point, apart, sensitivity: as above.
-      measure: `(q, p) -> float`, the distance itself, in plain NumPy and the precision of q.
-      bound: `(p, z, low, price) -> (k,)` lower bounds on min_q q . z + price d(q) for `(k,)` prices, where `low` is the
-        least value mass may be sent to; plain NumPy in extended precision, sharing nothing with `penalty`. For norms,
-        any u whose dual norm is at most the price proves  q . z + price d(q) >= q . (z + u) - p . u
-        >= min_j (z_j + u_j) - p . u.
+      measure: `(q, p) -> (k,)` distances of rows `(k, n)`, in plain NumPy and the precision of q.
+      bound: `(p, y, price) -> (k,)` lower bounds on h of rows `(k, n)` at `(k,)` prices; plain NumPy in the precision
+        of p, sharing nothing with `penalty`. For norms, any u whose dual norm is at most the price proves
+        q . y + price d(q) >= q . (y + u) - p . u >= min_j (y_j + u_j) - p . u.
       negligible: budgets up to this change no value by more than 2^-54 of the spread of z.
       largest: budget per row beyond which nothing changes; inf where there is no such number.
     """
@@ -54,8 +53,8 @@ class Distance(NamedTuple):
     point: RowFunction
     apart: RowFunction
     sensitivity: RowFunction
-    measure: Callable[[Any, Any], float]
-    bound: Callable[[Any, Any, float, Any], Any]
+    measure: Callable[[Any, Any], Any]
+    bound: Callable[[Any, Any, Any], Any]
     negligible: float
     largest: float
 

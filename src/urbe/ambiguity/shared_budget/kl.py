@@ -19,7 +19,6 @@ from urbe.ambiguity.exponential import LOG2_E, log_of, power_of_two
 from urbe.ambiguity.kl import DEEP, FAINT, logarithms
 from urbe.ambiguity.shared_budget.distance import Distance
 from urbe.ambiguity.sweep import row_function
-from urbe.types import FloatArray
 
 FARTHEST = 1000.0
 """Above -log of the smallest number: successors with beta y beyond it have no mass left."""
@@ -144,17 +143,15 @@ def _sensitivity(p, y, q, price, m):
         m[j] = -price * m[j] / (1.0 + total)
 
 
-def _measure(q: FloatArray, p: FloatArray) -> float:
-    return float(relative_entropy_exact(q, p))
+def _measure(q: Any, p: Any) -> Any:
+    return relative_entropy_exact(q, p)
 
 
-def _bound(p: Any, z: Any, low: float, price: Any) -> Any:
-    """h = min z - price log sum_j p_j exp(-y_j / price), exactly."""
-    y = z - z.min()
+def _bound(p: Any, y: Any, price: Any) -> Any:
+    """h = -price log sum_j p_j exp(-y_j / price), exactly; the lowest successor has y = 0."""
     exponent = -y / price[:, None]
-    less = np.expm1(exponent) @ p
-    log_mass = np.where(less > -0.5, np.log1p(np.maximum(less, -0.5)), np.log(np.exp(exponent) @ p))
-    return z.min() - price * log_mass
+    less, mass = ((p * power(exponent)).sum(axis=1) for power in (np.expm1, np.exp))
+    return -price * np.where(less > -0.5, np.log1p(np.maximum(less, -0.5)), np.log(mass))
 
 
 KL = Distance(_prepare, _level, _penalty, _point, _apart, _sensitivity, _measure, _bound, 2.0**-108, np.inf)

@@ -15,7 +15,6 @@ from numba.extending import register_jitable
 
 from urbe.ambiguity.shared_budget.distance import Distance
 from urbe.ambiguity.sweep import row_function
-from urbe.types import FloatArray
 
 
 @row_function
@@ -140,13 +139,13 @@ def _sensitivity(p, y, q, price, m):
         m[j] = min(y[j], 2.0 * price)
 
 
-def _measure(q: FloatArray, p: FloatArray) -> float:
-    return float(np.abs(q - p).sum())
+def _measure(q: Any, p: Any) -> Any:
+    return np.abs(q - p).sum(axis=-1)
 
 
-def _bound(p: Any, z: Any, low: float, price: Any) -> Any:
-    """u_j = max(c - z_j, -price) with c = low + price: c - p . u = sum_j p_j min(z_j, c + price)."""
-    return np.minimum(z, low + 2.0 * price[:, None]) @ p
+def _bound(p: Any, y: Any, price: Any) -> Any:
+    """u_j = max(c - y_j, -price) with c = price: c - p . u = sum_j p_j min(y_j, 2 price)."""
+    return (p * np.minimum(y, 2.0 * price[:, None])).sum(axis=1)
 
 
 L1 = Distance(_prepare, _level, _penalty, _point, _apart, _sensitivity, _measure, _bound, 2.0**-53, 2.0)

@@ -21,13 +21,15 @@ import numpy as np
 from numba.extending import register_jitable
 
 from urbe.ambiguity.shared_budget.distance import Distance
-from urbe.types import FloatArray
 
 MOST_STEPS = 200
 """Newton steps of a price, far more than any needs: each but the first leaves at least one more entry in A."""
 
 SMALLEST = 2.0**-1074
 """The smallest positive number: t, by which masses are divided, does not underflow to zero."""
+
+STEEPEST = 1e150
+"""Largest 1 / t of a bound: entries of less mass than its inverse count for nothing."""
 
 FAINT = 1e-60
 """Mass above the lowest value, and prices, that count as none: going all the way then costs as good as nothing."""
@@ -190,44 +192,51 @@ def _sensitivity(p, y, q, price, m):
         m[j] = price * ((p[j] - q[j]) / far) if far > 0.0 else y[j]
 
 
-def _measure(q: FloatArray, p: FloatArray) -> float:
-    return float(np.sqrt(((q - p) ** 2).sum()))
+def _measure(q: Any, p: Any) -> Any:
+    return np.sqrt(((q - p) ** 2).sum(axis=-1))
 
 
-def _bound(p: Any, z: Any, low: float, price: Any) -> Any:
-    """u along q(t) - p, at the t where its length meets the price, by bisection.
+def _bound(p: Any, y: Any, price: Any) -> Any:
+    """u along q(t) - p, at the t where its length meets the price.
 
-    The direction is that of -t (y - nu) on A and of -p elsewhere; length / t falls from the deviation of y as t grows.
+    In units of t, q(t) - p is nu - y on A and -s p elsewhere, with s = 1 / t. The square of its length,
+    SS_A + s^2 lost^2, is concave and piecewise linear in s^2: Newton's method rises to the price, from the s at which A
+    has the lowest entries alone. Where no s is enough, nu - y itself is the best u.
     """
-    span = z.max() - z.min()
-    if span <= 0.0:
-        return np.full(len(price), z.min())
-    y = (z - z.min()) / span
+    active, spread = y <= 0.0, np.zeros(len(p))
+    s = np.zeros(len(p))
+    for _ in range(p.shape[1] + 2):
+        out = np.where(active, 0.0, p)
+        lost = np.sqrt((out**2).sum(axis=1) + out.sum(axis=1) ** 2 / active.sum(axis=1))
+        found = np.sqrt(np.maximum(price**2 - spread, 0.0)) / np.where(lost > 0.0, lost, 1.0)
+        following = np.where(lost > 0.0, np.clip(found, s, STEEPEST), np.where(s > 0.0, s, STEEPEST))
+        if (following == s).all():
+            break
+        s = following
+        active, step = _stretched(p * s[:, None], y)
+        spread = (np.where(active, step - _mean(step, active), 0.0) ** 2).sum(axis=1)
+    length = np.sqrt((step**2).sum(axis=1))
+    factor = price / np.where(length > 0.0, length, 1.0)
+    # as long as the price allows: what is left of the search then costs its square
+    met = (lost > 0.0) & (s < STEEPEST)
+    u = step * np.where(met, factor, np.minimum(1.0, factor))[:, None]
+    return (y + u).min(axis=1) - (p * u).sum(axis=1)
 
-    def along(log_t: Any) -> tuple[Any, Any]:
-        """q - p in units of t, and its length."""
-        mass = p * np.exp(-log_t)[:, None]  # p / t
-        active = np.ones_like(mass, dtype=bool)
-        while True:  # entries that turn negative leave, and none comes back
-            count = active.sum(axis=1, keepdims=True)
-            nu = np.where(active, y, mass).sum(axis=1, keepdims=True) / count
-            stays = active & (mass - y + nu >= 0)
-            if (stays == active).all():
-                step = np.where(active, nu - y, -mass)
-                return step, np.sqrt((step**2).sum(axis=1))
-            active = stays
 
-    wanted = price / span
-    left, right = np.full(len(price), np.longdouble(-80.0)), np.full(len(price), np.longdouble(80.0))
-    for _ in range(50):
-        middle = 0.5 * (left + right)
-        longer = along(middle)[1] > wanted
-        left, right = np.where(longer, middle, left), np.where(longer, right, middle)
-    step, length = along(right)
-    factor = wanted / np.where(length > 0.0, length, 1.0)
-    # as long as the price allows: what is left of the search then costs its square; the deviation itself is enough
-    u = span * step * np.where(left > -80.0, factor, np.minimum(1.0, factor))[:, None]
-    return (z + u).min(axis=1) - u @ p
+def _stretched(mass: Any, y: Any) -> tuple[Any, Any]:
+    """A, and q(t) - p in units of t, for mass = p / t: entries that turn negative leave, and none comes back."""
+    active = np.ones(y.shape, dtype=np.bool_)
+    while True:
+        nu = np.where(active, y, mass).sum(axis=1, keepdims=True) / active.sum(axis=1, keepdims=True)
+        stays = active & (mass - y + nu >= 0.0)
+        if (stays == active).all():
+            return active, np.where(active, nu - y, -mass)
+        active = stays
+
+
+def _mean(x: Any, some: Any) -> Any:
+    """`(k, 1)` the mean of x over some entries of each row."""
+    return np.where(some, x, 0.0).sum(axis=1, keepdims=True) / some.sum(axis=1, keepdims=True)
 
 
 L2 = Distance(_prepare, _level, _penalty, _point, _apart, _sensitivity, _measure, _bound, 2.0**-54, math.sqrt(2.0))

@@ -15,12 +15,13 @@ import numpy as np
 from numba.extending import register_jitable
 
 from urbe.ambiguity.shared_budget.distance import Distance
-from urbe.ambiguity.zoom import highest_of_each
-from urbe.types import FloatArray
 
 GOLDEN = 0.6180339887498949
 SECTIONS = 80
 """0.618^80 is below the resolution of a double."""
+
+MOST_LEVELS = 200
+"""Levels of a bound, far more than any search needs."""
 
 NOISE = 2.0**-52
 """Rounding of sigma per entry, relative to the values."""
@@ -200,29 +201,52 @@ def _dual_at(c, p, y, price, order, m):
     return value
 
 
-def _measure(q: FloatArray, p: FloatArray) -> float:
-    return float(np.abs(q - p).max())
+def _measure(q: Any, p: Any) -> Any:
+    return np.abs(q - p).max(axis=-1)
 
 
-def _bound(p: Any, z: Any, low: float, price: Any) -> Any:
-    """u with sum_j |u_j| <= price: u_j = c - z_j below a level c, and what is left of the price from the largest p_j.
+def _bound(p: Any, y: Any, price: Any) -> Any:
+    """u with sum_j |u_j| <= price: u_j = c - y_j below a level c, and what is left of the price from the largest p_j.
 
-    c - p . u is concave and piecewise linear in c: golden sections close in on its maximum, for all prices together.
+    c - p . u is concave and piecewise linear in c: where the tangents of both sides meet, it is highest or has one more
+    piece between them. Halving in every third step bounds their number.
     """
-    by_mass = np.argsort(-p, kind="stable")
-    p, z = p[by_mass], z[by_mass]
+    by_mass = np.argsort(-p, axis=1, kind="stable")
+    p, y = (np.take_along_axis(x, by_mass, axis=1) for x in (p, y))
+    # the level to which the price lifts all lower entries
+    full = np.cumsum(np.sort(y, axis=1), axis=1) + price[:, None]
+    left, right = np.zeros_like(price), np.minimum((full / np.arange(1, p.shape[1] + 1)).min(axis=1), y.max(axis=1))
+    at_left, slope_left = _lifted(left, p, y, price)
+    at_right, slope_right = _lifted(right, p, y, price)
+    best = np.maximum(at_left, at_right)
+    for step in range(MOST_LEVELS):
+        fall = np.where(slope_left > slope_right, slope_left - slope_right, 1.0)
+        meet = np.clip(left + (at_right - at_left - slope_right * (right - left)) / fall, left, right)
+        top = at_left + slope_left * (meet - left)
+        if (top - best <= 4.0 * np.finfo(p.dtype).eps * y.max(axis=1)).all():
+            break
+        level = 0.5 * (left + right) if step % 3 == 2 else meet
+        value, slope = _lifted(level, p, y, price)
+        best, up = np.maximum(best, value), slope > 0.0
+        left, at_left, slope_left = (
+            np.where(up, *pair) for pair in ((level, left), (value, at_left), (slope, slope_left))
+        )
+        right, at_right, slope_right = (
+            np.where(up, *pair) for pair in ((right, level), (at_right, value), (slope_right, slope))
+        )
+    return best
 
-    def value(c: Any) -> Any:
-        """`(k,)` for `(k,)` levels."""
-        gap = c[:, None] - z
-        raised = np.maximum(gap, 0.0)
-        left = price - raised.sum(axis=1)
-        lowered = np.maximum(-gap, 0.0)
-        before = np.cumsum(lowered, axis=1) - lowered
-        taken = np.clip(left[:, None] - before, 0.0, lowered)
-        return np.where(left >= 0.0, c + (taken - raised) @ p, -np.inf)
 
-    return highest_of_each(value, np.full(len(price), z.min()), np.minimum(z.min() + price, z.max()))
+def _lifted(c: Any, p: Any, y: Any, price: Any) -> tuple[Any, Any]:
+    """`(k,)` c - p . u at the levels c, and its slope; entries by falling p."""
+    gap = c[:, None] - y
+    raised, lowered = np.maximum(gap, 0.0), np.maximum(-gap, 0.0)
+    left = np.maximum(price - raised.sum(axis=1), 0.0)[:, None]
+    before = np.cumsum(lowered, axis=1) - lowered
+    taken = np.clip(left - before, 0.0, lowered)
+    r = np.where(taken < lowered, p, 0.0).max(axis=1, keepdims=True)  # the mass of the entry at which the price ends
+    slope = 1.0 - np.where(gap > 0.0, p + r, np.where(gap < 0.0, np.maximum(p - r, 0.0), 0.0)).sum(axis=1)
+    return c + ((taken - raised) * p).sum(axis=1), slope
 
 
 LINF = Distance(_prepare, _level, _penalty, _point, _apart, _sensitivity, _measure, _bound, 2.0**-54, 1.0)

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from urbe.ambiguity.dual_search import highest_of_each
 from urbe.ambiguity.operator import Policy
+from urbe.ambiguity.row_blocks import on_entries, row_blocks
 from urbe.ambiguity.row_nature import with_receiver
 from urbe.ambiguity.scale import exponent
 from urbe.ambiguity.shared_budget.distance import Distance
 from urbe.ambiguity.shared_budget.states import StateKernel
-from urbe.ambiguity.zoom import highest
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
@@ -128,23 +129,20 @@ class StateNature:
         return PolicyNature(self, policy)
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """`(S,)` by how much a kernel exceeds the budgets; at most 0 inside the set. Slow."""
-        spent = np.zeros(self.mdp.n_states)
-        for row, state in enumerate(self.mdp.row_state):
-            p = np.zeros(self.mdp.n_states, dtype=np.longdouble)
-            q = np.zeros_like(p)
-            for rows, dense in ((self.rows, p), (kernel, q)):
-                a, b = rows.entry_start[row : row + 2]
-                dense[rows.successor[a:b]] = rows.probability[a:b]
-            allowed = np.full(self.mdp.n_states, self.everywhere)
-            allowed[self.rows.successor[slice(*self.rows.entry_start[row : row + 2])]] = True
-            if (q[~allowed] != 0.0).any():
-                spent[state] = np.inf
-            spent[state] += self.distance.measure(q, p) + max(-q.min(), abs(q.sum() - 1.0) - 1e-12, 0.0)
-        return spent - self.budget
+        """`(S,)` by how much a kernel exceeds the budgets; at most 0 inside the set."""
+        (q, stray), spent = on_entries(self.rows, kernel), np.zeros(self.rows.n_rows)
+        for some, entries in row_blocks(self.rows):
+            own, p = np.column_stack([q[entries], stray[some]]), self.rows.probability[entries]
+            own, p = own.astype(np.longdouble), np.column_stack([p, np.zeros(len(p))]).astype(np.longdouble)
+            with np.errstate(all="ignore"):
+                apart = self.distance.measure(own, p)
+            spent[some] = apart + np.maximum(-own.min(axis=1), np.maximum(np.abs(own.sum(axis=1) - 1.0) - 1e-12, 0.0))
+        if not self.everywhere:
+            spent[stray > 0.0] = np.inf
+        return np.bincount(self.mdp.row_state, spent, minlength=self.mdp.n_states) - self.budget
 
     def policy_bound(self, v: FloatArray, weights: FloatArray) -> NDArray[np.longdouble]:
-        """`(S,)` lower bounds on T_pi v by weak duality, from code that shares nothing with `improve`; slow.
+        """`(S,)` lower bounds on T_pi v by weak duality, from code that shares nothing with `improve`.
 
             min_{sum_a d(q_a) <= kappa} sum_a pi_a q_a . z_a  >=  sum_a pi_a h_a(mu / pi_a) - mu kappa
 
@@ -155,37 +153,35 @@ class StateNature:
           v: `(S,)`.
           weights: `(R,)` the policy's probabilities.
         """
-        mdp, rows, w = self.mdp, self.rows, np.longdouble(self.mdp.discount) * v.astype(np.longdouble)
-        outside = w.min() if self.everywhere else np.longdouble(np.inf)
-        entry_reward, row_reward = rows.entry_reward, rows.row_reward
-        out = np.zeros(mdp.n_states, dtype=np.longdouble)
-        for state in np.flatnonzero(~mdp.terminal):
-            actions = []
-            for row in range(*mdp.row_start[state : state + 2]):
-                if weights[row] > 0.0:
-                    a, b = rows.entry_start[row : row + 2]
-                    p = rows.probability[a:b].astype(np.longdouble)
-                    z = w[rows.successor[a:b]] + (0.0 if entry_reward is None else entry_reward[a:b])
-                    low = min(z.min(), outside)
-                    actions.append((np.longdouble(weights[row]), p / p.sum(), z, low, row_reward[row]))
-            out[state] = self._state_bound(actions, float(self.budget[state]))
-        return out
+        mdp, w = self.mdp, np.longdouble(self.mdp.discount) * v.astype(np.longdouble)
+        out, chosen = np.zeros(mdp.n_states, dtype=np.longdouble), np.flatnonzero(weights > 0.0)
+        if not len(chosen):
+            return out
+        rows, pi, state = self.rows.take(chosen), weights[chosen].astype(np.longdouble), mdp.row_state[chosen]
+        states, first, of = np.unique(state, return_index=True, return_inverse=True)
+        z = w[rows.successor] if rows.entry_reward is None else w[rows.successor] + rows.entry_reward
+        starts = rows.entry_start[:-1]
+        low = np.minimum(np.minimum.reduceat(z, starts), w.min() if self.everywhere else np.inf)
+        span = np.maximum.reduceat(np.maximum.reduceat(z, starts) - low, first)  # of each state, its unit of values
+        unit = np.where(span > 0.0, span, 1.0)[of]
+        p = rows.probability.astype(np.longdouble)
+        p, y = p / np.add.reduceat(p, starts)[rows.entry_row], (z - low[rows.entry_row]) / unit[rows.entry_row]
+        blocks, budget = list(row_blocks(rows)), self.budget[states].astype(np.longdouble)
 
-    def _state_bound(self, actions: list[tuple[Any, ...]], budget: float) -> Any:
-        base = sum(pi * reward for pi, _, _, _, reward in actions)
-        nominal = sum(pi * (p @ z) for pi, p, z, _, _ in actions)
-        floor = sum(pi * low for pi, _, _, low, _ in actions)
-        span = float(max(z.max() - low for _, _, z, low, _ in actions))
-        if budget <= 0.0 or span <= 0.0:
-            return base + nominal
-
-        def lagrangian(log_mu: Any) -> Any:
-            mu = np.exp(log_mu)
-            return sum(pi * self.distance.bound(p, z, low, mu / pi) for pi, p, z, low, _ in actions) - mu * budget
+        def lagrangian(log_mu: Any, budget: Any, p: Any, y: Any, pi: Any) -> Any:
+            mu, h = np.exp(log_mu), np.empty_like(pi)
+            price = mu[of] / pi
+            for some, entries in blocks:
+                h[some] = self.distance.bound(p[entries], y[entries], price[some])
+            return np.add.reduceat(pi * h, first) - mu * budget
 
         # above the last price nature stays: that of norms is at most n spans, that of KL span / sqrt(8 budget)
-        last = np.log(span) + np.log(self.rows.longest) + max(0.0, -0.5 * np.log(budget)) + 2.0
-        return base + max(floor, highest(lagrangian, np.log(span) - 50.0, last, rounds=12))
+        last = np.log(rows.longest) + np.maximum(0.0, -0.5 * np.log(np.where(budget > 0.0, budget, 1.0))) + 2.0
+        best = np.fmax(highest_of_each(lagrangian, -50.0, last, budget, p, y, pi), 0.0)
+        nominal = np.add.reduceat(pi * np.add.reduceat(p * y, starts), first)
+        base = np.add.reduceat(pi * (low + rows.row_reward), first)
+        out[states] = base + span * np.where(budget > 0.0, best, nominal)
+        return out
 
     def _problem(self, rows: Rows, w: FloatArray) -> tuple[tuple[Any, ...], int]:
         """What all loops read, and k: rewards and discounted values are times 2^-k (`urbe.ambiguity.scale`)."""

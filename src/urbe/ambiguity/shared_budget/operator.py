@@ -53,7 +53,6 @@ class StateOperator:
 
     @property
     def singleton(self) -> bool:
-        """See `Operator`."""
         return not self.nature.budget.any()
 
     def improve(
@@ -63,18 +62,18 @@ class StateOperator:
         workers: Workers = SERIAL,
         out: FloatArray | None = None,  # noqa: ARG002
     ) -> Improvement[FloatArray]:
-        """See `Operator`; q are the values of the actions under a kernel that is optimal for nature."""
+        """`q` has the values of the actions under a kernel that is optimal for nature."""
         memory = self.nature.fresh() if memory is None else memory
         middle = midrange(v)
         value, q, weights, _ = self.nature.improve(v - middle, middle, workers, memory)
         return Improvement(value, q, Policy.of_weights(weights), memory)
 
     def against(self, policy: Policy, memory: Memory = None) -> tuple[PolicyOperator, Memory]:  # noqa: ARG002
-        """See `Operator`; the levels of an improvement say nothing of the prices of a policy."""
+        """The levels of an improvement say nothing of the prices of a policy."""
         return StatePolicy(self.mdp, policy, self.nature.against(policy)), None
 
     def kernel(self, v: FloatArray, policy: Policy) -> Rows:
-        """See `Operator`; rows that a policy does not take keep their nominal distribution, unless it is optimal."""
+        """Rows that a policy does not take keep their nominal distribution, unless it is optimal."""
         centred = v - midrange(v)
         facing = self.nature.against(policy)
         best = self.nature.improve(centred).value[facing.states]
@@ -83,7 +82,7 @@ class StateOperator:
         return _in_place(self.nature.rows, policy.rows, facing.answer(centred))
 
     def error(self, v: FloatArray) -> float:
-        """See `Operator`: as where actions are answered one by one, but rewards take part in their comparison."""
+        """As where actions are answered one by one, but rewards take part in their comparison."""
         rows, gamma = self.nature.rows, self.mdp.discount
         middle = midrange(v)
         size = rows.largest_reward + gamma * 0.5 * (float(v.max()) - float(v.min()) if len(v) else 0.0)
@@ -104,7 +103,7 @@ class StateOperator:
         memory: Memory = None,
         q: FloatArray | None = None,
     ) -> Moments:
-        """See `Operator`; nature leaves rows alone that the policy does not take."""
+        """Nature leaves rows alone that the policy does not take."""
         middle, rows = midrange(v), self.nature.rows
         centred = v - middle
         best = self.improve(v, memory)  # asked for whatever the policy: it is cheap next to the rest
@@ -124,7 +123,7 @@ class StateOperator:
         return Moments(following.average(self.mdp, q), q, following, scatter, carried, best.memory)
 
     def evidence(self, kernel: Rows | None, optimal: bool) -> Evidence:
-        """See `Operator`: the kernel must hold every action to the level of its state; below, the budget's Lagrangian.
+        """The kernel must hold every action to the level of its state; below, the budget's Lagrangian.
 
         For every price of the budget the duals of the single actions give a lower bound (`StateNature.policy_bound`).
         """
@@ -145,7 +144,7 @@ class StateOperator:
         return proofs.over_rows(mdp, found, optimal)._replace(below=self._lagrangian())
 
     def clock(self) -> Operator:
-        """See `Operator`; a budget shared by actions is contained in one for each of them."""
+        """A budget shared by actions is contained in one for each of them."""
         return self.relaxed.operator(self.mdp).clock()
 
     def _lagrangian(self) -> StepBound:
@@ -172,11 +171,9 @@ class StatePolicy:
 
     @property
     def entries(self) -> int:
-        """See `PolicyOperator`."""
         return self._facing.rows.n_entries
 
     def apply(self, v: FloatArray, memory: Memory = None, workers: Workers = SERIAL) -> tuple[FloatArray, Memory]:
-        """See `PolicyOperator`."""
         memory = self._facing.fresh() if memory is None else memory
         middle = midrange(v)
         out = np.zeros(self._n_states)
@@ -184,11 +181,9 @@ class StatePolicy:
         return out, memory
 
     def kernel(self, v: FloatArray, memory: Memory = None) -> Rows:
-        """See `PolicyOperator`."""
         return self._facing.answer(v - midrange(v), memory)
 
     def linear_system(self, v: FloatArray, memory: Memory = None) -> LinearSystem:
-        """See `PolicyOperator`."""
         return linear_system(self._n_states, self._facing.row_states, self._policy, self.kernel(v, memory))
 
 

@@ -67,7 +67,6 @@ class SRectangular:
         checks.kind("ball", self.ball, type(self.ball) in DISTANCES, expected)
 
     def operator(self, mdp: MDP) -> StateOperator:
-        """See `AmbiguitySet`."""
         ball = self.ball
         checks.one_of("support", ball.support, ("nominal", "all"))
         distance, kernel = DISTANCES[type(ball)]

@@ -90,37 +90,3 @@ def balanced(name: str, cost: FloatArray, radius: FloatArray) -> tuple[FloatArra
     k = (int(np.frexp(least)[1]) + int(np.frexp(most)[1])) // 2
     with np.errstate(over="ignore"):
         return np.ldexp(cost, -k), np.minimum(np.ldexp(radius, -k), 1e200)
-
-
-def dual_by_bisection(p: FloatArray, z: FloatArray, cost: FloatArray, budget: float) -> float:
-    """A lower bound on the value of moving mass p at `cost[j, i]` from j to value z_i: plain NumPy, slow.
-
-        g(lam) = -lam budget + sum_j p_j min_i (z_i + lam cost[j, i])
-
-    is a lower bound for every lam >= 0 by weak duality. Bisection on its slope finds the best one in double
-    precision; g itself is then summed in extended precision.
-
-    Args:
-      p: `(n,)` the mass of each donor.
-      z: `(m,)` the value at each receiver.
-      cost: `(n, m)`, zero where mass stays in place.
-      budget: what may be spent.
-    """
-    positive = cost[cost > 0.0]
-    low, high = 0.0, 0.0
-    if positive.size and z.max() > z.min():
-        high = min(float((z.max() - z.min()) / positive.min()), np.finfo(np.float64).max)  # beyond it nothing moves
-    candidates = [low, high]
-    # halving the doubles in between, not the distance: multipliers may be of any size
-    while (between := int(np.float64(high).view(np.int64)) - int(np.float64(low).view(np.int64))) > 1:
-        middle = float(np.int64(int(np.float64(low).view(np.int64)) + between // 2).view(np.float64))
-        with np.errstate(over="ignore"):
-            chosen = (z + middle * cost).argmin(axis=1)
-        rises = p @ np.take_along_axis(cost, chosen[:, None], axis=1)[:, 0] > budget
-        low, high = (middle, high) if rises else (low, middle)
-    candidates += [low, high]
-    bounds = []
-    for lam in candidates:
-        exact = z.astype(np.longdouble) + np.longdouble(lam) * cost
-        bounds.append(p.astype(np.longdouble) @ exact.min(axis=1) - np.longdouble(lam) * np.longdouble(budget))
-    return float(max(bounds))

@@ -1,0 +1,103 @@
+"""The maxima of the duals of many rows at once, for certificates.
+
+By weak duality the dual is a lower bound at every multiplier: a poor search makes a bound loose but never wrong. So
+double precision is enough to find the multipliers; the bound itself is then computed in extended precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+SECTIONS = 80
+"""0.618^80 of an interval of logarithms is about the resolution of a double."""
+
+LEAST = 1e-290
+"""Smaller probabilities, next to which doubles lose their digits, are searched in extended precision too."""
+
+
+def highest_of_each(function: Callable[..., Any], low: Any, high: Any, *arrays: Any) -> Any:
+    """`(k,)` values of k unimodal functions `x -> function(x, *arrays)`, each where golden sections find it highest.
+
+    Args:
+      function: maps `(k,)` arguments, in the precision of `arrays`, to `(k,)` values.
+      low, high: `(k,)` the intervals, or numbers.
+      arrays: in extended precision.
+    """
+    k = len(arrays[0])
+    precise = any(((array > 0.0) & (array < LEAST)).any() for array in arrays)
+    searched = arrays if precise else [np.asarray(array, dtype=np.float64) for array in arrays]
+    ratio = (np.sqrt(5.0) - 1.0) / 2.0
+    a, b = (np.array(np.broadcast_to(end, k), dtype=searched[0].dtype) for end in (low, high))
+    best, highest = a, np.full(k, -np.inf)
+
+    def at(x: Any) -> Any:
+        nonlocal best, highest
+        value = function(x, *searched)
+        best, highest = np.where(value > highest, x, best), np.fmax(value, highest)
+        return value
+
+    with np.errstate(all="ignore"):  # a row that has no such dual is of no use to the caller
+        c, d = b - ratio * (b - a), a + ratio * (b - a)
+        at(a), at(b)
+        at_c, at_d = at(c), at(d)
+        for _ in range(SECTIONS):
+            up = at_d > at_c
+            a, b = np.where(up, c, a), np.where(up, b, d)
+            new = np.where(up, a + ratio * (b - a), b - ratio * (b - a))
+            at_new = at(new)
+            c, d = np.where(up, d, new), np.where(up, new, c)
+            at_c, at_d = np.where(up, at_d, at_new), np.where(up, at_new, at_c)
+        # next to a kink the two precisions may see different sides of it
+        values = [function(x.astype(np.longdouble), *arrays) for x in (best, a, b)]
+        return np.fmax.reduce(values)
+
+
+def dual_by_bisection(p: Any, z: Any, cost: Any, budget: Any) -> Any:
+    """`(k,)` lower bounds on the values of moving mass p at `cost[:, j, i]` from j to value z_i: plain NumPy.
+
+        g(lam) = -lam budget + sum_j p_j min_i (z_i + lam cost[j, i])
+
+    is a lower bound for every lam >= 0 by weak duality. Bisection on its slope finds the best one in double
+    precision; g itself is then summed in extended precision.
+
+    Args:
+      p: `(k, n)` the mass of each donor, in extended precision.
+      z: `(k, m)` the value at each receiver, in extended precision.
+      cost: `(k, n, m)`, zero where mass stays in place.
+      budget: `(k,)` what may be spent.
+    """
+    mass, value = p.astype(np.float64), z.astype(np.float64)[:, None, :]
+    least = np.where(cost > 0.0, cost, np.inf).min(axis=(1, 2))
+    with np.errstate(over="ignore"):
+        most = np.minimum(np.ptp(value, axis=(1, 2)) / least, np.finfo(np.float64).max)  # beyond it nothing moves
+    low, high = np.zeros(len(p), dtype=np.int64), most.view(np.int64)
+    # halving the doubles in between, not the distance: multipliers may be of any size
+    while (high - low).max() > 1:
+        middle = low + (high - low) // 2
+        with np.errstate(over="ignore"):
+            chosen = (value + middle.view(np.float64)[:, None, None] * cost).argmin(axis=2)
+        paid = np.take_along_axis(cost, chosen[:, :, None], axis=2)[:, :, 0]
+        rises = mean(mass, paid) > budget
+        low, high = np.where(rises, middle, low), np.where(rises, high, middle)
+
+    def bound(lam: Any) -> Any:
+        lowest = (z[:, None, :] + lam[:, None, None] * cost).min(axis=2)
+        return (p * lowest).sum(axis=1) - lam * budget
+
+    multipliers = np.zeros(len(p)), most, low.view(np.float64), high.view(np.float64)
+    return np.max([bound(lam.astype(np.longdouble)) for lam in multipliers], axis=0)
+
+
+def in_units(p: Any, z: Any, low: Any) -> tuple[Any, Any, Any]:
+    """Weights p / sum p, values y = (z - low) / span, and the span `(k,)` of each row: zero where y is zero."""
+    y = z - low[:, None]
+    span = y.max(axis=1)
+    return p / p.sum(axis=1, keepdims=True), y / np.where(span > 0.0, span, 1.0)[:, None], span
+
+
+def mean(weight: Any, y: Any) -> Any:
+    """`(k,)` sum_j weight_j y_j of each row."""
+    return np.einsum("kn,kn->k", weight, y)
