@@ -12,7 +12,7 @@ import urbe
 from fixtures.small_mdps import problems
 from oracles.exact import ExactModel, assert_bracketed, nominal
 from urbe import Exact, L1Ball
-from urbe.ambiguity.operator import Policy, midrange
+from urbe.ambiguity.operator import PolicyRows, midrange
 from urbe.solvers.fixed_policy import FixedPolicy
 
 GARNET = urbe.library.garnet(12, 3, 4, seed=1, discount=0.9)
@@ -60,7 +60,7 @@ def test_a_policys_operator_is_the_mean_of_its_rows(problem, seed):
     first = np.isin(np.arange(mdp.n_rows), mdp.row_start)
     raw[(raw < 0.3) & ~first] = 0.0  # rows that are never taken
     weights = raw / np.bincount(mdp.row_state, raw, minlength=mdp.n_states)[mdp.row_state]
-    operator = FixedPolicy(nature.operator(mdp), Policy.of_weights(weights))
+    operator = FixedPolicy(nature.operator(mdp), PolicyRows.of_weights(weights))
     found = operator.improve(v).value
     exact_v = [Fraction(float(x)) for x in v]
     for s in range(mdp.n_states):
@@ -85,7 +85,7 @@ def test_a_linear_system_is_the_operator_at_its_own_value(weights):
     rng = np.random.default_rng(1)
     v = rng.normal(size=12)
     operator = L1Ball(0.4, support="all").operator(GARNET)
-    random = Policy.of_weights(rng.dirichlet(np.ones(3), size=12).ravel())
+    random = PolicyRows.of_weights(rng.dirichlet(np.ones(3), size=12).ravel())
     following, _ = operator.against(operator.improve(v).policy if weights == "greedy" else random)
     system = following.linear_system(v)
     assert system.reward + 0.9 * (system.matrix @ v) == pytest.approx(following.apply(v)[0], abs=1e-13)
@@ -99,7 +99,7 @@ def test_linear_systems_leave_terminal_states_empty():
     mdp = urbe.library.gambler(6)
     operator = L1Ball(0.1).operator(mdp)
     v = np.linspace(0, 1, 7)
-    even = Policy.of_weights(np.ones(mdp.n_rows) / np.diff(mdp.row_start)[mdp.row_state])
+    even = PolicyRows.of_weights(np.ones(mdp.n_rows) / np.diff(mdp.row_start)[mdp.row_state])
     for policy in (operator.improve(v).policy, even):
         following, _ = operator.against(policy)
         system = following.linear_system(v)

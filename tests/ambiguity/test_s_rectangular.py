@@ -11,7 +11,7 @@ from urbe.ambiguity.interval import LInfBall
 from urbe.ambiguity.kl import KLBall
 from urbe.ambiguity.l1 import L1Ball
 from urbe.ambiguity.l2 import L2Ball
-from urbe.ambiguity.operator import Policy
+from urbe.ambiguity.operator import PolicyRows
 from urbe.ambiguity.shared_budget.s_rectangular import SRectangular
 from urbe.mdp.model import MDP
 
@@ -58,7 +58,7 @@ def solved(ps, zs, ball):
 
 
 def facing(nature, weights):
-    return nature.against(Policy.of_weights(weights))
+    return nature.against(PolicyRows.of_weights(weights))
 
 
 def oracle(ps, zs, budget, norm):

@@ -10,7 +10,7 @@ from urbe.ambiguity.interval import LInfBall
 from urbe.ambiguity.kl import KLBall
 from urbe.ambiguity.l1 import L1Ball
 from urbe.ambiguity.l2 import L2Ball
-from urbe.ambiguity.operator import Operator, Policy
+from urbe.ambiguity.operator import Operator, PolicyRows
 from urbe.ambiguity.shared_budget.s_rectangular import SRectangular
 from urbe.mdp.model import MDP
 
@@ -68,7 +68,7 @@ def test_any_policy_is_answered_on_its_own_rows_alone(ball, seed, budget):
     weights = rng.integers(0, 3, mdp.n_rows) + 0.0
     weights[mdp.row_start[:4]] += 1.0
     weights /= np.bincount(mdp.row_state, weights, minlength=5)[mdp.row_state]
-    policy = Policy.of_weights(weights)
+    policy = PolicyRows.of_weights(weights)
     value, _ = operator.against(policy)[0].apply(v)
     assert (value <= operator.improve(v).value + 2 * operator.error(v)).all()
     rows = operator.kernel(v, policy)
@@ -88,7 +88,7 @@ def test_rows_that_gain_a_successor_fit_in_place():
     mdp = MDP.from_dense(transition, [[0.0, 1.0], [0.0, 0.0], [0.0, 0.0]], discount=0.5, terminal=[2])
     operator = operator_of(mdp, L1Ball(0.5, support="all"))
     v = np.array([1.0, 2.0, 0.0])
-    policy = Policy(np.array([0, 2]))  # not optimal in state 0
+    policy = PolicyRows(np.array([0, 2]))  # not optimal in state 0
     rows = operator.kernel(v, policy)
     dense, _ = mdp.with_rows(rows).to_dense()
     assert dense[0, 0] == pytest.approx([0.0, 0.75, 0.25])
@@ -103,7 +103,7 @@ def test_one_row_each_is_the_policy_with_certainty(ball):
     v = np.arange(5.0) - 4.0
     weights = np.zeros(mdp.n_rows)
     weights[mdp.row_start[:4]] = 1.0
-    sure, mixed = Policy(mdp.row_start[:4]), Policy.of_weights(weights)
+    sure, mixed = PolicyRows(mdp.row_start[:4]), PolicyRows.of_weights(weights)
     one, other = (operator.against(policy)[0].apply(v)[0] for policy in (sure, mixed))
     assert np.array_equal(one, other)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import urbe
 from urbe import KLBall, L1Ball, L2Ball, LInfBall, SRectangular
-from urbe.ambiguity.operator import Policy
+from urbe.ambiguity.operator import PolicyRows
 
 STEP = 1e-6
 BALLS = [L1Ball, L2Ball, LInfBall, KLBall]
@@ -19,7 +19,7 @@ def random_policy(mdp, rng):
     weights = rng.dirichlet(np.ones(mdp.n_actions), size=mdp.n_states)
     weights[rng.random(weights.shape) < 0.2] = 0.0  # actions that are not taken
     weights[:, 0] += 1e-3
-    return Policy.of_weights((weights / weights.sum(axis=1, keepdims=True)).ravel())
+    return PolicyRows.of_weights((weights / weights.sum(axis=1, keepdims=True)).ravel())
 
 
 @pytest.mark.parametrize("ball", BALLS)

@@ -21,7 +21,7 @@ from oracles.high_precision.numbers import D, digits_right, tolerance
 from oracles.high_precision.sets import Oracle, oracle_of
 from oracles.high_precision.shared import Shared, SharedOracle
 from urbe import MDP, Solution
-from urbe.ambiguity.operator import Policy
+from urbe.ambiguity.operator import PolicyRows
 
 DIGITS = 60
 """Of row problems; a discount of 1 - 1e-9 leaves 51 of the value, double precision has 16."""
@@ -239,7 +239,7 @@ def _policy_tampered(mdp: MDP, given: Any, oracle: Any, solution: Solution, shif
     value = enclosed(problem_of(mdp, oracle, other), solution.value, _duration(mdp))
     if all(high >= D(float(low)) - D(shift) for high, low in zip(value.high, solution.lower, strict=True)):
         return []
-    tampered = replace(solution, policy=mdp.by_action(other, fill=0.0), policies=(Policy.of_weights(other),))
+    tampered = replace(solution, policy=mdp.by_action(other, fill=0.0), policies=(PolicyRows.of_weights(other),))
     tampered.__dict__["kernel"] = solution.kernel
     return _rejected(mdp, given, tampered, "a worse policy")
 

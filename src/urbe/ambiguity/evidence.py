@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from urbe.ambiguity.operator import UNDERFLOW, Evidence, Policy, StepBound
+from urbe.ambiguity.operator import UNDERFLOW, Evidence, PolicyRows, StepBound
 from urbe.ambiguity.transport import LEFT_BEHIND
 from urbe.ambiguity.widen import entry_keys
 from urbe.mdp.model import MDP
@@ -163,7 +163,7 @@ def greatest(mdp: MDP, q: Extended) -> Extended:
     return out
 
 
-def mean(mdp: MDP, q: Extended, policy: Policy) -> Extended:
+def mean(mdp: MDP, q: Extended, policy: PolicyRows) -> Extended:
     """`(S,)` the rows' mean under a policy, zero where terminal."""
     out = np.zeros(mdp.n_states, dtype=np.longdouble)
     np.add.at(out, mdp.row_state[policy.rows], policy.share * q[policy.rows])

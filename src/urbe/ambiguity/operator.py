@@ -40,7 +40,7 @@ into it and hand it back.
 """
 
 
-class Policy(NamedTuple):
+class PolicyRows(NamedTuple):
     """A stationary policy as operators take it.
 
     Attributes:
@@ -57,7 +57,7 @@ class Policy(NamedTuple):
         return np.ones(len(self.rows)) if self.probability is None else self.probability
 
     @classmethod
-    def of_weights(cls, weights: FloatArray) -> Policy:
+    def of_weights(cls, weights: FloatArray) -> PolicyRows:
         """The policy that takes each row of the model with probability `weights`, `(R,)`."""
         rows = np.flatnonzero(weights > 0.0)
         return cls(rows, np.ascontiguousarray(weights[rows]))
@@ -102,7 +102,7 @@ class Improvement(NamedTuple, Generic[RowValues]):
 
     value: FloatArray
     q: RowValues
-    policy: Policy
+    policy: PolicyRows
     memory: Memory
 
 
@@ -128,13 +128,13 @@ class Moments(NamedTuple):
 
     value: FloatArray
     q: FloatArray
-    policy: Policy
+    policy: PolicyRows
     scatter: FloatArray
     carried: FloatArray
     memory: Memory
 
 
-StepBound = Callable[[FloatArray, Policy], "NDArray[np.longdouble] | FloatArray"]
+StepBound = Callable[[FloatArray, PolicyRows], "NDArray[np.longdouble] | FloatArray"]
 
 
 class Evidence(NamedTuple):
@@ -182,7 +182,7 @@ class Iterated(Protocol):
     ) -> Improvement[FloatArray | None]:
         """T v and a policy that attains it; the values of rows may be written into `out`."""
 
-    def against(self, policy: Policy, memory: Memory = None) -> tuple[PolicyOperator, Memory]:
+    def against(self, policy: PolicyRows, memory: Memory = None) -> tuple[PolicyOperator, Memory]:
         """T_pi, and what is already known on the policy's rows; `memory`, of a sweep over all rows, is kept."""
 
     def error(self, v: FloatArray) -> float:
@@ -201,7 +201,7 @@ class Operator(Iterated, Protocol):
     ) -> Improvement[FloatArray]:
         """With the values of all rows."""
 
-    def kernel(self, v: FloatArray, policy: Policy) -> Rows:
+    def kernel(self, v: FloatArray, policy: PolicyRows) -> Rows:
         """Nature's answer at v to a policy, on all rows.
 
         Where the policy is optimal at v, the answer leaves no better one (a saddle point).
@@ -211,7 +211,7 @@ class Operator(Iterated, Protocol):
         self,
         v: FloatArray,
         u: FloatArray,
-        policy: Policy | None = None,
+        policy: PolicyRows | None = None,
         memory: Memory = None,
         q: FloatArray | None = None,
     ) -> Moments:
@@ -271,15 +271,15 @@ def underflow(size: float) -> float:
     return UNDERFLOW if size > 0.0 else 0.0
 
 
-def greedy(mdp: MDP, q: FloatArray) -> tuple[FloatArray, Policy]:
+def greedy(mdp: MDP, q: FloatArray) -> tuple[FloatArray, PolicyRows]:
     """`(S,)` the largest q of each state, zero where terminal, and the policy that takes the first such row."""
     value = np.zeros(mdp.n_states)
     rows = np.empty(mdp.n_states, dtype=mdp.row_start.dtype)
     _greedy(mdp.row_start, q, value, rows)
-    return value, Policy(rows[rows >= 0] if mdp.terminal.any() else rows)
+    return value, PolicyRows(rows[rows >= 0] if mdp.terminal.any() else rows)
 
 
-def linear_system(n_states: int, states: IntArray, policy: Policy, answer: Rows) -> LinearSystem:
+def linear_system(n_states: int, states: IntArray, policy: PolicyRows, answer: Rows) -> LinearSystem:
     """The system of a policy whose rows belong to `states`, against nature's `answer` on them."""
     from scipy.sparse import csr_array
 

@@ -21,8 +21,8 @@ from urbe.ambiguity.operator import (
     LinearSystem,
     Memory,
     Moments,
-    Policy,
     PolicyOperator,
+    PolicyRows,
     greedy,
     linear_system,
     midrange,
@@ -76,10 +76,10 @@ class RectangularOperator:
         value, policy = greedy(self.mdp, q)
         return Improvement(value, q, policy, memory)
 
-    def against(self, policy: Policy, memory: Memory = None) -> tuple[PolicyOperator, Memory]:
+    def against(self, policy: PolicyRows, memory: Memory = None) -> tuple[PolicyOperator, Memory]:
         return RectangularPolicy(self.mdp, self.nature, policy), None if memory is None else memory[policy.rows]
 
-    def kernel(self, v: FloatArray, policy: Policy) -> Rows:  # noqa: ARG002
+    def kernel(self, v: FloatArray, policy: PolicyRows) -> Rows:  # noqa: ARG002
         """The answer does not depend on the policy."""
         return self.nature.worst_case(v - midrange(v)).rows
 
@@ -106,7 +106,7 @@ class RectangularOperator:
         self,
         v: FloatArray,
         u: FloatArray,
-        policy: Policy | None = None,
+        policy: PolicyRows | None = None,
         memory: Memory = None,
         q: FloatArray | None = None,
     ) -> Moments:
@@ -132,7 +132,7 @@ class RectangularOperator:
 class RectangularPolicy:
     """T_pi of a policy's rows, which are copied together so that a sweep reads memory in order."""
 
-    def __init__(self, mdp: MDP, nature: Nature, policy: Policy) -> None:
+    def __init__(self, mdp: MDP, nature: Nature, policy: PolicyRows) -> None:
         self._n_states = mdp.n_states
         self._policy = policy
         self._nature = nature.take(policy.rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from urbe.ambiguity.operator import Operator, Policy
+from urbe.ambiguity.operator import Operator, PolicyRows
 from urbe.solvers.bounds import require_finite_values
 from urbe.solvers.iterate import Progress
 from urbe.solvers.solution import Solution
@@ -20,7 +20,7 @@ def backward_induction(operator: Operator, horizon: int, workers: Workers, progr
     error = np.zeros(horizon + 1)
     growth = mdp.discount * (1.0 + mdp.rows.mass_error)
     q: list[FloatArray] = []
-    policies: list[Policy] = []
+    policies: list[PolicyRows] = []
     memory = None
     for step in range(horizon - 1, -1, -1):
         improvement = operator.improve(value[step + 1], memory, workers)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from urbe import checks
 from urbe.ambiguity.evidence import largest_value, mass_error
-from urbe.ambiguity.operator import UNDERFLOW, AmbiguitySet, Evidence, Operator, Policy
+from urbe.ambiguity.operator import UNDERFLOW, AmbiguitySet, Evidence, Operator, PolicyRows
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.solvers.arguments import check_problem
@@ -155,7 +155,7 @@ def _duration(operator: Operator) -> FloatArray:
     """`(S,)` w >= 1 + max_a max_q q . w, the expected time to the end: the solver's, checked against duality."""
     terminal = operator.mdp.terminal
     w = np.where(terminal, 0.0, longest_duration(operator))
-    above = operator.clock().evidence(None, optimal=True).above(w, Policy(np.zeros(0, dtype=np.int64)))
+    above = operator.clock().evidence(None, optimal=True).above(w, PolicyRows(np.zeros(0, dtype=np.int64)))
     left = float((above - w).max(initial=0.0))
     if not left < 0.5:
         raise ValueError(

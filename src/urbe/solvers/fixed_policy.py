@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from urbe.ambiguity.operator import ROUNDING, Improvement, Memory, Operator, Policy, PolicyOperator
+from urbe.ambiguity.operator import ROUNDING, Improvement, Memory, Operator, PolicyOperator, PolicyRows
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray
 from urbe.workers import SERIAL, Workers
@@ -23,7 +23,7 @@ class FixedPolicy:
     """
 
     operator: Operator
-    policy: Policy
+    policy: PolicyRows
 
     @property
     def mdp(self) -> MDP:
@@ -43,7 +43,7 @@ class FixedPolicy:
         value, memory = self._following.apply(v, memory, workers)
         return Improvement(value, None, self.policy, memory)
 
-    def against(self, policy: Policy, memory: Memory = None) -> tuple[PolicyOperator, Memory]:  # noqa: ARG002
+    def against(self, policy: PolicyRows, memory: Memory = None) -> tuple[PolicyOperator, Memory]:  # noqa: ARG002
         """The policy itself: there is no other."""
         return self._following, memory
 

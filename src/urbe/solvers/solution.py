@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from urbe.ambiguity.operator import Memory, Operator, Policy
+from urbe.ambiguity.operator import Memory, Operator, PolicyRows
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, IntArray
 
@@ -46,7 +46,7 @@ class Solution:
     steps: int
     sweeps: int
     operator: Operator
-    policies: tuple[Policy, ...]
+    policies: tuple[PolicyRows, ...]
     at: FloatArray
     memory: Memory
     optimal: bool = True
@@ -74,7 +74,7 @@ class Solution:
             raise ValueError("This solution has no horizon; nature's answer is `kernel`.")
         return self._kernel(self.at[step], self.policies[step])
 
-    def _kernel(self, v: FloatArray, policy: Policy) -> MDP:
+    def _kernel(self, v: FloatArray, policy: PolicyRows) -> MDP:
         return self.operator.mdp.with_rows(self.operator.kernel(v, policy))
 
     def value_at_start(self) -> float | None:

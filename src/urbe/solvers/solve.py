@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.ambiguity.exact import Exact
-from urbe.ambiguity.operator import AmbiguitySet, Operator, Policy
+from urbe.ambiguity.operator import AmbiguitySet, Operator, PolicyRows
 from urbe.mdp.evaluate import chosen_rows, policy_rows
 from urbe.mdp.model import MDP
 from urbe.solvers.arguments import check_problem
@@ -97,16 +97,16 @@ def evaluate_policy(
         return _iterate(operator, given_policy(mdp, policy), method, None, workers, None, throw)
 
 
-def given_policy(mdp: MDP, policy: ArrayLike) -> Policy:
+def given_policy(mdp: MDP, policy: ArrayLike) -> PolicyRows:
     """A policy as operators take it, from `(S,)` action ids or `(S, A)` probabilities."""
     if np.ndim(policy) == 1:
-        return Policy(chosen_rows(mdp, policy))
-    return Policy.of_weights(policy_rows(mdp, policy))
+        return PolicyRows(chosen_rows(mdp, policy))
+    return PolicyRows.of_weights(policy_rows(mdp, policy))
 
 
 def _iterate(
     operator: Operator,
-    given: Policy | None,
+    given: PolicyRows | None,
     method: Method | None,
     start: ArrayLike | None,
     workers: Workers,

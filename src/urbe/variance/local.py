@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from urbe import checks
-from urbe.ambiguity.operator import AmbiguitySet, Operator, Policy
+from urbe.ambiguity.operator import AmbiguitySet, Operator, PolicyRows
 from urbe.mdp.model import MDP
 from urbe.posteriors.dirichlet import Posterior
 from urbe.types import FloatArray
@@ -70,7 +70,7 @@ class Step(NamedTuple):
 
     scatter: FloatArray
     v: FloatArray
-    policy: Policy | None
+    policy: PolicyRows | None
 
 
 LocalTerm = Callable[[Step], FloatArray]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks
-from urbe.ambiguity.operator import Operator, Policy, midrange
+from urbe.ambiguity.operator import Operator, PolicyRows, midrange
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray
@@ -122,7 +122,7 @@ def _walk(problem: Problem, models: list[MDP]) -> Walk:
     return walk
 
 
-def _worst_value(operator: Operator, policy: Policy, v: FloatArray) -> FloatArray:
+def _worst_value(operator: Operator, policy: PolicyRows, v: FloatArray) -> FloatArray:
     """`(S,)` the policy's value against nature, by policy iteration of nature from v: exact up to rounding."""
     from scipy.sparse import eye_array
     from scipy.sparse.linalg import spsolve

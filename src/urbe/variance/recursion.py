@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from urbe import checks
-from urbe.ambiguity.operator import Memory, Policy
+from urbe.ambiguity.operator import Memory, PolicyRows
 from urbe.ambiguity.widen import entry_keys
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
@@ -46,7 +46,7 @@ class VarianceStep(NamedTuple):
     variance: FloatArray
     value: FloatArray
     value_variance: FloatArray
-    policy: Policy
+    policy: PolicyRows
     memory: Memory
 
 
@@ -61,11 +61,13 @@ class Ahead(NamedTuple):
 
     v: FloatArray
     u: FloatArray
-    policy: Policy | None = None
+    policy: PolicyRows | None = None
     memory: Memory = None
 
 
-def variance_step(problem: Problem, term: LocalTerm, ahead: Ahead, policy: Policy | None, sharp: bool) -> VarianceStep:
+def variance_step(
+    problem: Problem, term: LocalTerm, ahead: Ahead, policy: PolicyRows | None, sharp: bool
+) -> VarianceStep:
     """Values and variances from those of the successors.
 
     Args:
@@ -85,7 +87,7 @@ def variance_step(problem: Problem, term: LocalTerm, ahead: Ahead, policy: Polic
     return VarianceStep(q, nu, variance, value, policy.average(problem.centre, variance, power), policy, memory)
 
 
-def squared_answer(problem: Problem, v: FloatArray, policy: Policy) -> Rows:
+def squared_answer(problem: Problem, v: FloatArray, policy: PolicyRows) -> Rows:
     """Nature's answer at v with E[q^2] in the place of q."""
     answer = problem.operator.kernel(v, policy)
     check_acyclic(problem.centre, answer)

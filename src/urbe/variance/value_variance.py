@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.ambiguity.exact import Exact
-from urbe.ambiguity.operator import AmbiguitySet, Policy
+from urbe.ambiguity.operator import AmbiguitySet, PolicyRows
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.posteriors.dirichlet import Posterior, check_posterior
@@ -115,11 +115,13 @@ def value_variance(
     return _finite(problem, term, _policies(centre, policy, horizon), horizon, sharp)
 
 
-def _finite(problem: Problem, term: LocalTerm, given: list[Policy] | None, horizon: int, sharp: bool) -> ValueVariance:
+def _finite(
+    problem: Problem, term: LocalTerm, given: list[PolicyRows] | None, horizon: int, sharp: bool
+) -> ValueVariance:
     centre = problem.centre
     q, variance, local = (np.empty((horizon, centre.n_rows)) for _ in range(3))
     value, value_variance = (np.zeros((horizon + 1, centre.n_states)) for _ in range(2))
-    policies: list[Policy] = []
+    policies: list[PolicyRows] = []
     ahead = Ahead(value[horizon], value_variance[horizon])
     for h in range(horizon - 1, -1, -1):
         step = variance_step(problem, term, ahead, None if given is None else given[h], sharp)
@@ -192,7 +194,7 @@ def _expected(rows: Rows, u: FloatArray) -> FloatArray:
     return rows.row_sums(rows.probability * u[rows.successor])
 
 
-def _policies(centre: MDP, policy: ArrayLike | None, horizon: int) -> list[Policy] | None:
+def _policies(centre: MDP, policy: ArrayLike | None, horizon: int) -> list[PolicyRows] | None:
     """One policy for each step."""
     if policy is None:
         return None

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from urbe.ambiguity.dual_search import highest_of_each
-from urbe.ambiguity.operator import Policy
+from urbe.ambiguity.operator import PolicyRows
 from urbe.ambiguity.row_blocks import on_entries, row_blocks
 from urbe.ambiguity.row_nature import with_receiver
 from urbe.ambiguity.scale import exponent
@@ -124,7 +124,7 @@ class StateNature:
         self.kernel.inside(mdp.row_start, rows.entry_start, rows.probability, self.budget, q, sent)
         return self._answered(rows, w, q, sent)
 
-    def against(self, policy: Policy) -> PolicyNature:
+    def against(self, policy: PolicyRows) -> PolicyNature:
         """The same adversary facing one policy."""
         return PolicyNature(self, policy)
 
@@ -215,7 +215,7 @@ class Moved(NamedTuple):
 class PolicyNature:
     """The adversary facing one policy: the worst case of its rows together, state by state."""
 
-    def __init__(self, nature: StateNature, policy: Policy) -> None:
+    def __init__(self, nature: StateNature, policy: PolicyRows) -> None:
         chosen, state = policy.rows, nature.mdp.row_state[policy.rows]
         first = np.flatnonzero(np.append(True, np.diff(state) != 0)) if len(chosen) else np.zeros(0, dtype=np.int64)
         self.rows = nature.rows.take(chosen)

@@ -21,8 +21,8 @@ from urbe.ambiguity.operator import (
     Memory,
     Moments,
     Operator,
-    Policy,
     PolicyOperator,
+    PolicyRows,
     StepBound,
     linear_system,
     midrange,
@@ -66,13 +66,13 @@ class StateOperator:
         memory = self.nature.fresh() if memory is None else memory
         middle = midrange(v)
         value, q, weights, _ = self.nature.improve(v - middle, middle, workers, memory)
-        return Improvement(value, q, Policy.of_weights(weights), memory)
+        return Improvement(value, q, PolicyRows.of_weights(weights), memory)
 
-    def against(self, policy: Policy, memory: Memory = None) -> tuple[PolicyOperator, Memory]:  # noqa: ARG002
+    def against(self, policy: PolicyRows, memory: Memory = None) -> tuple[PolicyOperator, Memory]:  # noqa: ARG002
         """The levels of an improvement say nothing of the prices of a policy."""
         return StatePolicy(self.mdp, policy, self.nature.against(policy)), None
 
-    def kernel(self, v: FloatArray, policy: Policy) -> Rows:
+    def kernel(self, v: FloatArray, policy: PolicyRows) -> Rows:
         """Rows that a policy does not take keep their nominal distribution, unless it is optimal."""
         centred = v - midrange(v)
         facing = self.nature.against(policy)
@@ -99,7 +99,7 @@ class StateOperator:
         self,
         v: FloatArray,
         u: FloatArray,
-        policy: Policy | None = None,
+        policy: PolicyRows | None = None,
         memory: Memory = None,
         q: FloatArray | None = None,
     ) -> Moments:
@@ -153,7 +153,7 @@ class StateOperator:
         eps = proofs.mass_error(rows)
         eps += (rows.longest + mdp.n_actions + 16) * float(np.finfo(np.longdouble).eps)
 
-        def bound(v: FloatArray, policy: Policy) -> proofs.Extended:
+        def bound(v: FloatArray, policy: PolicyRows) -> proofs.Extended:
             slack = eps * proofs.largest_value(rows, mdp.discount, v)
             lowest = self.nature.policy_bound(v, policy.weights(mdp.n_rows)) - slack
             return np.where(mdp.terminal, 0.0, lowest)
@@ -164,7 +164,7 @@ class StateOperator:
 class StatePolicy:
     """T_pi against nature with one budget per state."""
 
-    def __init__(self, mdp: MDP, policy: Policy, facing: PolicyNature) -> None:
+    def __init__(self, mdp: MDP, policy: PolicyRows, facing: PolicyNature) -> None:
         self._n_states = mdp.n_states
         self._policy = policy
         self._facing = facing
