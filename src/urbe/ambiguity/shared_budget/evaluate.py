@@ -39,8 +39,9 @@ def _make_search(distance: Distance) -> Callable[..., tuple[float, float, float,
 
     @register_jitable
     @distance.naming
-    def at_price(mu, masses, values, at, mean, pi, hint, work, path):
+    def at_price(mu, pi, hint, scratch):
         """sum_a pi_a h_a, sum_a d_a and their curvature at the price mu."""
+        masses, values, at, _, mean, _, work, path = scratch
         total, spent, curvature = 0.0, 0.0, 0.0
         for k in range(len(pi)):
             a, b = at[k], at[k + 1]
@@ -53,7 +54,8 @@ def _make_search(distance: Distance) -> Callable[..., tuple[float, float, float,
 
     @register_jitable
     @distance.naming
-    def search(masses, values, at, mean, pi, budget, tol, mu, hint, work, path):
+    def search(pi, budget, tol, mu, hint, scratch):
+        mean, path = scratch.mean, scratch.path
         nominal = 0.0
         for k in range(len(pi)):
             nominal += pi[k] * mean[k]
@@ -68,13 +70,13 @@ def _make_search(distance: Distance) -> Callable[..., tuple[float, float, float,
             mu = 0.0
         for trial in range(MOST_TRIALS):
             if mu <= 0.0:
-                _, left_spent, _ = at_price(0.0, masses, values, at, mean, pi, hint, work, path)
+                _, left_spent, _ = at_price(0.0, pi, hint, scratch)
                 left_known = True
                 path[1] = path[0]
                 if left_spent <= budget:
                     return 0.0, 0.0, right, 1.0, 0.0
                 mu = (right_value - left_value) / (left_spent - right_spent)
-            total, spent, curvature = at_price(mu, masses, values, at, mean, pi, hint, work, path)
+            total, spent, curvature = at_price(mu, pi, hint, scratch)
             best = max(best, total - mu * budget)
             if spent >= budget:
                 left, left_value, left_spent, left_known = mu, total - mu * spent, spent, True
@@ -121,21 +123,19 @@ def make_evaluate(distance: Distance) -> Callable[..., None]:
 
     @njit(cache=True, nogil=True)
     @distance.naming
-    def evaluate(
-        first, last, row_start, problem, pi, budget, shift, tolerance,
-        price_hint, row_hint, masses, values, at, low, mean, work, path, value,
-    ):  # fmt: skip
+    def evaluate(first, last, problem, pi, shift, hints, scratch, value):
         text  # noqa: B018
+        row_start, budget, price_hint = problem.row_start, problem.budget, hints.state
+        masses, values, at, low, _, _, _, _ = scratch
         for s in range(first, last):
             a, b = np.int64(row_start[s]), np.int64(row_start[s + 1])
-            size = gather(a, b, problem, masses, values, at, low, mean)
+            size = gather(a, b, problem, scratch)
             base = 0.0
             for k in range(b - a):
                 prepare(masses[at[k] : at[k + 1]], values[at[k] : at[k + 1]])
                 base += pi[a + k] * low[k]
-            best, left, right, _, _ = search(
-                masses, values, at, mean, pi[a:b], budget[s], tolerance * size, price_hint[s], row_hint[a:b], work, path
-            )
+            tol = problem.tolerance * size
+            best, left, right, _, _ = search(pi[a:b], budget[s], tol, price_hint[s], hints.row[a:b], scratch)
             price_hint[s] = left if right == np.inf else 0.5 * (left + right)
             value[s] = base + best + shift
 
@@ -150,25 +150,23 @@ def make_answer(distance: Distance) -> Callable[..., None]:
 
     @njit(cache=True, nogil=True)
     @distance.naming
-    def answer(
-        first, last, row_start, problem, pi, budget, tolerance,
-        price_hint, row_hint, masses, values, at, low, mean, work, path, q, other, sent, price,
-    ):  # fmt: skip
+    def answer(problem, pi, hints, scratch, other, out):
         text  # noqa: B018
-        start, p = problem[0], problem[2]
-        for s in range(first, last):
+        row_start, budget, start, p = problem.row_start, problem.budget, problem.start, problem.p
+        masses, values, at, _, _, _, work, path = scratch
+        q, sent, price = out
+        for s in range(len(row_start) - 1):
             a, b = np.int64(row_start[s]), np.int64(row_start[s + 1])
-            size = gather(a, b, problem, masses, values, at, low, mean)
+            size = gather(a, b, problem, scratch)
             for k in range(b - a):
                 prepare(masses[at[k] : at[k + 1]], values[at[k] : at[k + 1]])
-            _, _, right, mix, price[s] = search(
-                masses, values, at, mean, pi[a:b], budget[s], tolerance * size, price_hint[s], row_hint[a:b], work, path
-            )
+            tol = problem.tolerance * size
+            _, _, right, mix, price[s] = search(pi[a:b], budget[s], tol, hints.state[s], hints.row[a:b], scratch)
             for row in range(a, b):
                 e, f = np.int64(start[row]), np.int64(start[row + 1])
                 n = f - e
                 q[e:f] = 0.0
-                gather(row, row + 1, problem, masses, values, at, low, mean)
+                gather(row, row + 1, problem, scratch)
                 for side in range(2):
                     share = mix if side == 0 else 1.0 - mix
                     if share <= 0.0:

@@ -1,19 +1,98 @@
-"""The rows of one state, copied together for the searches."""
+"""What loops over states read and write on, and how the rows of one state are copied together for the searches."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from urbe.ambiguity.sweep import row_function
+from urbe.mdp.rows import Rows
+from urbe.types import FloatArray, IntArray
+
+
+class StateProblem(NamedTuple):
+    """What every loop over states reads.
+
+    Attributes:
+      row_start: first row of each state.
+      start, successor, p: rows as in `Rows`: `(R + 1,)`, `(E,)`, `(E,)`.
+      reward, by_entry: `(R,)` rewards, or `(E,)` where they depend on the successor.
+      w: `(S,)` discounted state values.
+      outside: the lowest value mass may be sent to outside a row; infinite where it may not leave.
+      nothing: differences of values that count as none.
+      budget: of each state.
+      tolerance: gap, as a multiple of max |z|, at which searches stop.
+    """
+
+    row_start: IntArray
+    start: IntArray
+    successor: IntArray
+    p: FloatArray
+    reward: FloatArray
+    by_entry: bool
+    w: FloatArray
+    outside: float
+    nothing: float
+    budget: FloatArray
+    tolerance: float
+
+
+class Hints(NamedTuple):
+    """Where earlier searches ended, NaN where there was none: the level or price of states, and a number per row."""
+
+    state: FloatArray
+    row: FloatArray
+
+    @classmethod
+    def none(cls, n_states: int, n_rows: int) -> Hints:
+        """Nothing is known yet."""
+        return cls(np.full(n_states, np.nan), np.full(n_rows, np.nan))
+
+
+class Scratch(NamedTuple):
+    """Room for the state with the most rows and the one with the most entries.
+
+    Attributes:
+      masses, values: p and z - low of a state's rows, one after another.
+      at: where each of them begins.
+      low, mean: the lowest z of each row, and p . (z - low).
+      slope: of each row's distance at a level.
+      work: `(4, n)` for the functions of one row.
+      path: `(3, rows)` where nature's answers to prices lie: the last, and those on both sides of the best price.
+    """
+
+    masses: FloatArray
+    values: FloatArray
+    at: IntArray
+    low: FloatArray
+    mean: FloatArray
+    slope: FloatArray
+    work: FloatArray
+    path: FloatArray
+
+    @classmethod
+    def of(cls, rows: Rows, row_start: IntArray) -> Scratch:
+        """Fresh scratch for rows grouped by `row_start`."""
+        n_rows = max(int(np.diff(row_start).max(initial=1)), 1)
+        n_entries = max(int(np.diff(rows.entry_start[row_start]).max(initial=1)), 1)
+        return cls(
+            np.empty(n_entries), np.empty(n_entries), np.zeros(n_rows + 1, dtype=np.int64),
+            np.empty(n_rows), np.empty(n_rows), np.empty(n_rows), np.empty((4, rows.longest)), np.empty((3, n_rows)),
+        )  # fmt: skip
 
 
 @row_function
-def gather(first, last, problem, masses, values, at, low, mean):
+def gather(first, last, problem, scratch):
     """Copies the rows of a state; y = z - low in `values`, low and p . y of each row, and max |z|.
 
     Differences of `nothing` or less, or of 2^-100 of the row's values, are ties.
     """
-    start, successor, p, reward, by_entry, w, outside, nothing = problem
+    start, successor, p, reward, by_entry, w = (
+        problem.start, problem.successor, problem.p, problem.reward, problem.by_entry, problem.w,
+    )  # fmt: skip
+    outside, nothing = problem.outside, problem.nothing
+    masses, values, at, low, mean = scratch.masses, scratch.values, scratch.at, scratch.low, scratch.mean
     size = 0.0
     at[0] = 0
     for row in range(first, last):

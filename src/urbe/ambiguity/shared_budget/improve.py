@@ -37,8 +37,9 @@ def make_improve(distance: Distance) -> Callable[..., None]:
 
     @register_jitable
     @distance.naming
-    def at_level(u, masses, values, at, low, mean, count, slope, hint, work):
+    def at_level(u, count, hint, scratch):
         """sum_a xi_a(u) and sum_a beta_a; the slopes of each action in `slope`."""
+        masses, values, at, low, mean, slope, work, _ = scratch
         spent, steep = 0.0, 0.0
         for k in range(count):
             slope[k] = 0.0
@@ -52,11 +53,11 @@ def make_improve(distance: Distance) -> Callable[..., None]:
 
     @njit(cache=True, nogil=True)
     @distance.naming
-    def improve(
-        first, last, row_start, problem, budget, shift, tolerance,
-        level_hint, row_hint, masses, values, at, low, mean, slope, work, value, upper, q, weights,
-    ):  # fmt: skip
+    def improve(first, last, problem, shift, hints, scratch, out):
         text  # noqa: B018  part of the cache key
+        row_start, budget = problem.row_start, problem.budget
+        masses, values, at, low, mean, slope, _, _ = scratch
+        value, q, weights, upper = out
         for s in range(first, last):
             a, b = np.int64(row_start[s]), np.int64(row_start[s + 1])
             if a == b:
@@ -64,8 +65,8 @@ def make_improve(distance: Distance) -> Callable[..., None]:
                 upper[s] = 0.0
                 continue
             count = b - a
-            size = gather(a, b, problem, masses, values, at, low, mean)
-            hints = row_hint[a:b]
+            size = gather(a, b, problem, scratch)
+            row_hints = hints.row[a:b]
             chosen, lowest = 0, 0
             for k in range(count):
                 prepare(masses[at[k] : at[k + 1]], values[at[k] : at[k + 1]])
@@ -73,7 +74,7 @@ def make_improve(distance: Distance) -> Callable[..., None]:
                 lowest = k if low[k] > low[lowest] else lowest
                 weights[a + k] = 0.0
             floor, high = low[lowest], low[chosen] + mean[chosen]
-            best, tol = floor, tolerance * size
+            best, tol = floor, problem.tolerance * size
             if budget[s] <= negligible:
                 best = high
                 weights[a + chosen] = 1.0
@@ -82,12 +83,12 @@ def make_improve(distance: Distance) -> Callable[..., None]:
             else:
                 weights[a + lowest] = 1.0
                 floor_open = True  # whether the floor itself may be within reach
-                u = level_hint[s]
+                u = hints.state[s]
                 for trial in range(MOST_TRIALS):
                     width = high - best
                     if not best < u < high:
                         u = best + 0.5 * width
-                    spent, steep = at_level(u, masses, values, at, low, mean, count, slope, hints, work)
+                    spent, steep = at_level(u, count, row_hints, scratch)
                     new = u + (spent - budget[s]) / steep if steep > 0.0 else best
                     if new > best:
                         best = min(new, high)
@@ -98,7 +99,7 @@ def make_improve(distance: Distance) -> Callable[..., None]:
                     if high - best <= tol or not best < high:
                         break
                     if floor_open and spent <= budget[s] and new <= floor:
-                        spent, _ = at_level(floor, masses, values, at, low, mean, count, slope, hints, work)
+                        spent, _ = at_level(floor, count, row_hints, scratch)
                         floor_open = False
                         if spent <= budget[s]:
                             high = floor
@@ -107,7 +108,7 @@ def make_improve(distance: Distance) -> Callable[..., None]:
                     u = best + 0.5 * tol
                     if best == floor or (trial > 3 and high - best > 0.5 * width):
                         u = best + 0.5 * (high - best)
-                level_hint[s] = best
+                hints.state[s] = best
             value[s] = best + shift
             upper[s] = high
             for k in range(count):
@@ -124,23 +125,21 @@ def make_saddle(distance: Distance) -> Callable[..., None]:
 
     @njit(cache=True, nogil=True)
     @distance.naming
-    def saddle(
-        first, last, row_start, problem, upper,
-        row_hint, masses, values, at, low, mean, work, q, sent,
-    ):  # fmt: skip
+    def saddle(problem, upper, hints, scratch, q, sent):
         text  # noqa: B018
-        start, p = problem[0], problem[2]
-        for s in range(first, last):
+        row_start, start, p = problem.row_start, problem.start, problem.p
+        masses, values, at, low, mean, _, work, _ = scratch
+        for s in range(len(row_start) - 1):
             for row in range(row_start[s], row_start[s + 1]):
-                gather(row, row + 1, problem, masses, values, at, low, mean)
+                gather(row, row + 1, problem, scratch)
                 n = at[1]
                 a = np.int64(start[row])
                 q[a : a + n] = p[a : a + n]
                 c = upper[s] - low[0]
                 if mean[0] > c:
                     prepare(masses[:n], values[:n])
-                    _, _, x, _ = level(masses[:n], values[:n], c, mean[0], row_hint[row], work[:, :n])
-                    gather(row, row + 1, problem, masses, values, at, low, mean)
+                    _, _, x, _ = level(masses[:n], values[:n], c, mean[0], hints.row[row], work[:, :n])
+                    gather(row, row + 1, problem, scratch)
                     sent[row] = point(p[a : a + n], values[:n], x, work[:, :n], q[a : a + n])
 
     return saddle

@@ -14,6 +14,7 @@ from urbe.ambiguity.row_blocks import on_entries, row_blocks
 from urbe.ambiguity.row_nature import with_receiver
 from urbe.ambiguity.scale import exponent
 from urbe.ambiguity.shared_budget.distance import Distance
+from urbe.ambiguity.shared_budget.gather import Hints, Scratch, StateProblem
 from urbe.ambiguity.shared_budget.states import StateKernel
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
@@ -22,18 +23,6 @@ from urbe.workers import SERIAL, Workers
 
 NOTHING = 2.0**-140
 """Differences of values, relative to the largest of the model, that count as none: their squares would vanish."""
-
-
-class Hints(NamedTuple):
-    """Where earlier searches ended, NaN where there was none: the level or price of states, and a number per row."""
-
-    state: FloatArray
-    row: FloatArray
-
-    @classmethod
-    def none(cls, n_states: int, n_rows: int) -> Hints:
-        """Nothing is known yet."""
-        return cls(np.full(n_states, np.nan), np.full(n_rows, np.nan))
 
 
 class StateValues(NamedTuple):
@@ -92,35 +81,29 @@ class StateNature:
         """V at the state values `v + shift`, and a policy that attains it; `memory` is updated in place."""
         mdp, rows = self.mdp, self.rows
         hints = self.fresh() if memory is None else memory
-        value, upper = np.empty(mdp.n_states), np.empty(mdp.n_states)
-        q, weights = np.empty(rows.n_rows), np.empty(rows.n_rows)
+        states, of_rows = (np.empty(mdp.n_states) for _ in range(2)), (np.empty(rows.n_rows) for _ in range(2))
+        out = StateValues(next(states), next(of_rows), next(of_rows), next(states))
         w, constant = mdp.discount * v, mdp.discount * shift
-        problem, k = self._problem(rows, w)
+        problem, k = self._problem(rows, mdp.row_start, self.budget, w)
 
         def task(first: int, last: int) -> None:
-            b = Buffers.of(rows, mdp.row_start)
-            self.kernel.improve(
-                first, last, mdp.row_start, problem, self.budget, float(np.ldexp(constant, -k)), self.tolerance,
-                hints.state, hints.row, b.masses, b.values, b.at, b.low, b.mean, b.slope, b.work,
-                value, upper, q, weights,
-            )  # fmt: skip
+            scratch = Scratch.of(rows, mdp.row_start)
+            self.kernel.improve(first, last, problem, float(np.ldexp(constant, -k)), hints, scratch, out)
 
         workers.run(rows.entry_start[mdp.row_start], task)
         if k:
-            value, q, upper = np.ldexp(value, k), np.ldexp(q, k), np.ldexp(upper, k)
-        return StateValues(value, q, weights, upper)
+            out = StateValues(np.ldexp(out.value, k), np.ldexp(out.q, k), out.weights, np.ldexp(out.upper, k))
+        return out
 
     def saddle(self, v: FloatArray) -> Rows:
         """A kernel under which no policy does better than V: every action held to its state's level."""
         mdp, rows = self.mdp, self.rows
         w = mdp.discount * v
-        q, sent, b = np.empty(rows.n_entries), np.zeros(rows.n_rows), Buffers.of(rows, mdp.row_start)
-        problem, k = self._problem(rows, w)
+        q, sent, scratch = np.empty(rows.n_entries), np.zeros(rows.n_rows), Scratch.of(rows, mdp.row_start)
+        problem, k = self._problem(rows, mdp.row_start, self.budget, w)
         hints = self.fresh()
-        self.kernel.saddle(
-            0, mdp.n_states, mdp.row_start, problem, np.ldexp(self.improve(v, memory=hints).upper, -k),
-            hints.row, b.masses, b.values, b.at, b.low, b.mean, b.work, q, sent,
-        )  # fmt: skip
+        upper = np.ldexp(self.improve(v, memory=hints).upper, -k)
+        self.kernel.saddle(problem, upper, hints, scratch, q, sent)
         self.kernel.inside(mdp.row_start, rows.entry_start, rows.probability, self.budget, q, sent)
         return self._answered(rows, w, q, sent)
 
@@ -183,15 +166,18 @@ class StateNature:
         out[states] = base + span * np.where(budget > 0.0, best, nominal)
         return out
 
-    def _problem(self, rows: Rows, w: FloatArray) -> tuple[tuple[Any, ...], int]:
+    def _problem(self, rows: Rows, row_start: IntArray, budget: FloatArray, w: FloatArray) -> tuple[StateProblem, int]:
         """What all loops read, and k: rewards and discounted values are times 2^-k (`urbe.ambiguity.scale`)."""
         k = exponent(w, rows.reward)
         reward = np.ldexp(rows.reward, -k) if k else rows.reward
         w = np.ldexp(w, -k) if k else w
         outside = float(w.min()) if self.everywhere else np.inf
         nothing = NOTHING * (float(np.abs(w).max(initial=0.0)) + float(np.abs(reward).max(initial=0.0)))
-        arrays = rows.entry_start, rows.successor, rows.probability, reward, rows.rewards_successors, w
-        return (*arrays, outside, nothing), k
+        problem = StateProblem(
+            row_start, rows.entry_start, rows.successor, rows.probability, reward, rows.rewards_successors, w,
+            outside, nothing, budget, self.tolerance,
+        )  # fmt: skip
+        return problem, k
 
     def _answered(self, rows: Rows, w: FloatArray, q: FloatArray, sent: FloatArray) -> Rows:
         answer = Rows(rows.n_states, rows.entry_start, rows.successor, q, rows.reward)
@@ -237,15 +223,12 @@ class PolicyNature:
         nature, rows = self._nature, self.rows
         hints = self.fresh() if memory is None else memory
         out, w = np.empty(len(self.states)), nature.mdp.discount * v
-        problem, k = nature._problem(rows, w)
+        problem, k = self._problem(w)
         constant = float(np.ldexp(nature.mdp.discount * shift, -k))
 
         def task(first: int, last: int) -> None:
-            b = Buffers.of(rows, self._row_start)
-            nature.kernel.evaluate(
-                first, last, self._row_start, problem, self.weights, self._budget, constant, nature.tolerance,
-                hints.state, hints.row, b.masses, b.values, b.at, b.low, b.mean, b.work, b.path, out,
-            )  # fmt: skip
+            scratch = Scratch.of(rows, self._row_start)
+            nature.kernel.evaluate(first, last, problem, self.weights, constant, hints, scratch, out)
 
         workers.run(rows.entry_start[self._row_start], task)
         return np.ldexp(out, k) if k else out
@@ -265,47 +248,20 @@ class PolicyNature:
         nature, rows = self._nature, self.rows
         w = nature.mdp.discount * v
         q, sent, price = self._moved(v, None)
-        m, b = np.empty(rows.n_entries), Buffers.of(rows, self._row_start)
-        problem, k = nature._problem(rows, w)
-        nature.kernel.sensitivity(
-            self._row_start, problem, self.weights, price, b.masses, b.values, b.at, b.low, b.mean, b.work,
-            np.empty(rows.longest), m,
-        )  # fmt: skip
+        m, scratch = np.empty(rows.n_entries), Scratch.of(rows, self._row_start)
+        problem, k = self._problem(w)
+        nature.kernel.sensitivity(problem, self.weights, price, scratch, np.empty(rows.longest), m)
         return nature._answered(rows, w, q, sent), np.ldexp(m, k)
 
     def _moved(self, v: FloatArray, memory: Hints | None) -> Moved:
         nature, rows = self._nature, self.rows
         hints = self.fresh() if memory is None else memory
-        w, b = nature.mdp.discount * v, Buffers.of(rows, self._row_start)
-        q, sent, price = np.empty(rows.n_entries), np.zeros(rows.n_rows), np.empty(len(self.states))
-        nature.kernel.answer(
-            0, len(self.states), self._row_start, nature._problem(rows, w)[0], self.weights, self._budget,
-            nature.tolerance, hints.state, hints.row,
-            b.masses, b.values, b.at, b.low, b.mean, b.work, b.path, q, np.empty(rows.longest), sent,
-            price,
-        )  # fmt: skip
-        nature.kernel.inside(self._row_start, rows.entry_start, rows.probability, self._budget, q, sent)
-        return Moved(q, sent, price)
+        problem, _ = self._problem(nature.mdp.discount * v)
+        out = Moved(np.empty(rows.n_entries), np.zeros(rows.n_rows), np.empty(len(self.states)))
+        scratch = Scratch.of(rows, self._row_start)
+        nature.kernel.answer(problem, self.weights, hints, scratch, np.empty(rows.longest), out)
+        nature.kernel.inside(self._row_start, rows.entry_start, rows.probability, self._budget, out.q, out.sent)
+        return out
 
-
-class Buffers(NamedTuple):
-    """Scratch for the state with the most rows and the one with the most entries."""
-
-    masses: FloatArray
-    values: FloatArray
-    at: IntArray
-    low: FloatArray
-    mean: FloatArray
-    slope: FloatArray
-    work: FloatArray
-    path: FloatArray
-
-    @classmethod
-    def of(cls, rows: Rows, row_start: IntArray) -> Buffers:
-        """Fresh scratch for rows grouped by `row_start`."""
-        n_rows = max(int(np.diff(row_start).max(initial=1)), 1)
-        n_entries = max(int(np.diff(rows.entry_start[row_start]).max(initial=1)), 1)
-        return cls(
-            np.empty(n_entries), np.empty(n_entries), np.zeros(n_rows + 1, dtype=np.int64),
-            np.empty(n_rows), np.empty(n_rows), np.empty(n_rows), np.empty((4, rows.longest)), np.empty((3, n_rows)),
-        )  # fmt: skip
+    def _problem(self, w: FloatArray) -> tuple[StateProblem, int]:
+        return self._nature._problem(self.rows, self._row_start, self._budget, w)

@@ -20,9 +20,10 @@ def make_sensitivity(distance: Distance) -> Callable[..., None]:
 
     @njit(cache=True, nogil=True)
     @distance.naming
-    def loop(row_start, problem, pi, price, masses, values, at, low, mean, work, q, m):
+    def loop(problem, pi, price, scratch, q, m):
         text  # noqa: B018  part of the cache key
-        start, p = problem[0], problem[2]
+        row_start, start, p = problem.row_start, problem.start, problem.p
+        masses, values, _, _, mean, _, work, _ = scratch
         for s in range(len(row_start) - 1):
             for row in range(np.int64(row_start[s]), np.int64(row_start[s + 1])):
                 a, b = np.int64(start[row]), np.int64(start[row + 1])
@@ -31,13 +32,13 @@ def make_sensitivity(distance: Distance) -> Callable[..., None]:
                 if of_row == 0.0:  # nature reaches the lowest successors, wherever the centre is
                     row_m[:] = 0.0
                     continue
-                gather(row, row + 1, problem, masses, values, at, low, mean)
+                gather(row, row + 1, problem, scratch)
                 if of_row == np.inf:  # nature stays where it is
                     row_m[:] = values[:n]
                     continue
                 prepare(masses[:n], values[:n])
                 _, _, _, x, _ = penalty(masses[:n], values[:n], mean[0], of_row, np.nan, work[:, :n])
-                gather(row, row + 1, problem, masses, values, at, low, mean)
+                gather(row, row + 1, problem, scratch)
                 q[:n] = row_p
                 point(row_p, values[:n], x, work[:, :n], q[:n])
                 sensitivity(row_p, values[:n], q[:n], of_row, row_m)
