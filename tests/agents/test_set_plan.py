@@ -22,7 +22,8 @@ from urbe.agents import (
     Task,
     run,
 )
-from urbe.agents.l1_plan import CALIBRATED, COUNT, DIRICHLET, L1Plan, LocalUncertainty
+from urbe.agents.l1_plan import L1Plan
+from urbe.agents.plan_arrays import CALIBRATED, COUNT, DIRICHLET, LocalUncertainty
 from urbe.agents.set_plan import SetPlan, centred
 from urbe.envs import FiniteEnv, Phase
 from urbe.posteriors.beliefs import Visit

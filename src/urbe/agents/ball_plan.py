@@ -12,7 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from urbe.agents.l1_plan import CALIBRATED, COUNT, DIRICHLET, LocalUncertainty
+from urbe.agents.plan_arrays import (
+    CALIBRATED,
+    COUNT,
+    DIRICHLET,
+    LocalUncertainty,
+    PlanData,
+    PlanValues,
+    local_arrays,
+    plan_model,
+)
 from urbe.agents.set_plan import SetPlan
 from urbe.ambiguity import chi2, kl
 from urbe.ambiguity.operator import AmbiguitySet
@@ -59,15 +68,10 @@ def plan_with_balls(
     Returns:
       the replicates that are left to the general plan: those with probabilities of zero or values of extreme size.
     """
-    model, rows, n = plan.model, plan.model.rows, len(plan.q)
     left = np.zeros(len(which), dtype=np.bool_)
-    noise = None if local is None else local.reward
-    _plan(
-        which, balls.kind, balls.radius, rows.entry_start, rows.successor, rows.entry_reward, model.row_start,
-        model.discount, model.discount**2, rows.longest, alpha, total, reward, -1 if local is None else local.form,
-        np.zeros(n) if local is None else local.scale**2, np.zeros((0, 0)) if noise is None else noise,
-        plan.q, plan.u, plan.v, plan.w, plan.share, left,
-    )  # fmt: skip
+    data, values = PlanData(alpha, total, reward, balls.radius), PlanValues(plan.q, plan.u, plan.v, plan.w)
+    model, uncertain = plan_model(plan.model), local_arrays(local, len(plan.q))
+    _plan(which, balls.kind, model, plan.model.rows.entry_reward, data, uncertain, values, plan.share, left)
     return which[left]
 
 
@@ -82,10 +86,11 @@ CHI2_SWEEP, CHI2_MOMENTS = _compiled(chi2.KERNEL.sweep), _compiled(chi2.KERNEL.m
 
 @njit(cache=True, nogil=True)
 @named_after(kl.KERNEL.minimiser, chi2.KERNEL.minimiser)
-def _plan(
-    which, kind, radius, entry_start, successor, entry_reward, row_start, gamma, gamma2, longest, alpha, total, reward,
-    form, scale2, reward_variance, q, u, v, w, share, left,
-):  # fmt: skip
+def _plan(which, kind, model, entry_reward, data, uncertain, values, share, left):
+    entry_start, successor, row_start, _, gamma, longest = model
+    alpha, total, reward, radius = data
+    form, scale, reward_variance = uncertain
+    q, u, v, w = values
     horizon, n_rows, n_states = q.shape[1], q.shape[2], v.shape[2]
     p, data, work, z = (
         np.empty(len(successor)),
@@ -135,7 +140,7 @@ def _plan(
                     continue
                 if len(reward_variance):
                     nu += reward_variance[b, row]
-                u[b, h, row] = scale2[b] * nu + gamma2 * carried[row]
+                u[b, h, row] = scale[b] ** 2 * nu + gamma**2 * carried[row]
             for s in range(n_states):
                 v[b, h, s], w[b, h, s], best = 0.0, 0.0, row_start[s]
                 for row in range(row_start[s], row_start[s + 1]):

@@ -22,6 +22,17 @@ import numpy as np
 from numba import njit
 
 from urbe.agents.l1_rows import dense_sweep, sort_down, sparse_sweep, strict_function
+from urbe.agents.plan_arrays import (
+    CALIBRATED,
+    COUNT,
+    DIRICHLET,
+    NOTHING,
+    LocalUncertainty,
+    PlanData,
+    PlanValues,
+    local_arrays,
+    plan_model,
+)
 from urbe.ambiguity.sweep import named_after
 from urbe.mdp.model import MDP
 from urbe.types import BoolArray, FloatArray, IntArray
@@ -29,24 +40,28 @@ from urbe.types import BoolArray, FloatArray, IntArray
 MANY = 0.25
 """Share of changed states from which on all rows are computed again."""
 
-COUNT, DIRICHLET, CALIBRATED = 0, 1, 2
 
-NOTHING = np.zeros((0, 0))
-
-
-class LocalUncertainty(NamedTuple):
-    """The local uncertainty nu of a row.
+class Again(NamedTuple):
+    """What decides which rows are computed again.
 
     Attributes:
-      form: COUNT is scale^2 / N, DIRICHLET scale^2 (K - 1) / (N + 1) for K feasible successors, CALIBRATED
-        scale^2 Var[p . m] with m_j = min(z_j, tau), the sensitivity of the ball's worst case to its centre.
-      scale: `(B,)`.
-      reward: `(B, R)` variance of the reward, times scale^2 part of nu; None when rewards are known.
+      made: `(B,)` replicates that have a plan.
+      touched: `(B, R)` rows whose data changed.
+      leading_start, leading_row: `leading_row[leading_start[s] : leading_start[s + 1]]` are the rows that list state s.
     """
 
-    form: int
-    scale: FloatArray
-    reward: FloatArray | None = None
+    made: BoolArray
+    touched: BoolArray
+    leading_start: IntArray
+    leading_row: IntArray
+
+
+class Extra(NamedTuple):
+    """What is added to Q, `(B, R)`, the most it can be, `(H,)`, empty for neither; sign -1 takes the best case."""
+
+    bonus: FloatArray
+    cap: FloatArray
+    sign: float
 
 
 class L1Plan:
@@ -101,15 +116,13 @@ class L1Plan:
           cap: `(H,)` the most Q can be.
           optimistic: whether Q is the maximum over the ball.
         """
-        model, rows = self.model, self.model.rows
-        noise = None if local is None else local.reward
-        _plan(
-            which, self.made, rows.entry_start, rows.successor, rows.entry_reward, model.row_start, model.row_state,
-            *self._leading, model.discount, rows.longest, alpha, total, reward, radius, touched,
-            -1 if local is None else local.form, np.zeros(len(self.q)) if local is None else local.scale,
-            NOTHING if noise is None else noise, NOTHING if bonus is None else bonus,
-            np.zeros(0) if cap is None else cap, -1.0 if optimistic else 1.0, self.q, self.u, self.v, self.w,
-        )  # fmt: skip
+        again = Again(self.made, touched, *self._leading)
+        extra = Extra(
+            NOTHING if bonus is None else bonus, np.zeros(0) if cap is None else cap, -1.0 if optimistic else 1.0
+        )
+        data, values = PlanData(alpha, total, reward, radius), PlanValues(self.q, self.u, self.v, self.w)
+        entry_reward, uncertain = self.model.rows.entry_reward, local_arrays(local, len(self.q))
+        _plan(which, plan_model(self.model), entry_reward, data, uncertain, again, extra, values)
         self.made[which] = True
 
     def state(self) -> dict[str, Any]:
@@ -131,10 +144,13 @@ def _rows_leading_to(model: MDP) -> tuple[IntArray, IntArray]:
 
 @njit(cache=True, nogil=True)
 @named_after(sparse_sweep)
-def _plan(
-    which, made, entry_start, successor, entry_reward, row_start, row_state, leading_start, leading_row, gamma, longest,
-    alpha, total, reward, radius, touched, form, scale, reward_variance, bonus, cap, sign, q, u, v, w,
-):  # fmt: skip
+def _plan(which, model, entry_reward, data, uncertain, again, extra, values):
+    entry_start, successor, row_start, row_state, gamma, longest = model
+    alpha, total, reward, radius = data
+    form, scale, reward_variance = uncertain
+    made, touched, leading_start, leading_row = again
+    bonus, cap, sign = extra
+    q, u, v, w = values
     n_rows, n_states, horizon, layers = len(entry_start) - 1, len(row_start) - 1, q.shape[1], alpha.shape[1]
     dense = entry_reward is None and len(successor) == n_rows * n_states
     p, nu, hint = np.empty(len(successor)), np.empty(n_rows), np.zeros(n_rows, dtype=np.int64)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from urbe.agents.l1_plan import CALIBRATED, COUNT, DIRICHLET, LocalUncertainty
+from urbe.agents.plan_arrays import CALIBRATED, COUNT, DIRICHLET, LocalUncertainty
 from urbe.ambiguity.operator import AmbiguitySet, Moments, greedy
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
