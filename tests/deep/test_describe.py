@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from urbe import simulators
+from urbe.deep import DuelingNetwork
 from urbe.deep import settings as config
 from urbe.deep.core import last_layer, natures, variances
 from urbe.deep.describe import KNOWN, Unknown, build, describe
@@ -76,6 +77,7 @@ KINDS = {
         last_layer.LastLayer, beta=st.floats(0, 9), mu=above_zero, hidden=units, raw_input=st.booleans(),
         residual_decay=st.none() | st.floats(0.1, 0.999), forget=st.floats(0.1, 1.0), refresh_every=whole,
     ),
+    "DuelingNetwork": st.builds(DuelingNetwork, units),
     "Network": st.builds(config.Network, units, st.lists(above_zero, min_size=1).map(tuple)),
     "Epsilon": st.builds(config.Epsilon, st.floats(0, 1), st.floats(0, 1), whole),
     "CopyEvery": st.builds(

@@ -8,6 +8,7 @@ from urbe.deep import paper as paper
 from urbe.deep.agent import Agent as Agent
 from urbe.deep.callbacks import Callback as Callback
 from urbe.deep.callbacks import Decision as Decision
+from urbe.deep.core.dueling import DuelingNetwork as DuelingNetwork
 from urbe.deep.core.finite import NotFinite as NotFinite
 from urbe.deep.core.last_layer import LastLayer as LastLayer
 from urbe.deep.core.last_layer import calibrated as calibrated

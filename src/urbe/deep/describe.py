@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from urbe import simulators
-from urbe.deep.core import last_layer, natures, networks, optimisers, settings, variances
+from urbe.deep.core import dueling, last_layer, natures, networks, optimisers, settings, variances
 from urbe.deep.settings import named_part, part_name
 from urbe.simulators import mars_rover, schedules
 
@@ -28,6 +28,7 @@ _CLASSES = (
     variances.NoVariance,
     last_layer.LastLayer,
     networks.Network,
+    dueling.DuelingNetwork,
     settings.Epsilon,
     settings.CopyEvery,
     optimisers.Adam,
