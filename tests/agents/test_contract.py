@@ -286,7 +286,7 @@ def test_the_tutorial_runs(tmp_path, monkeypatch):
     spec.loader.exec_module(module)
     assert module.curious > 5.0 * module.timid  # the river is swum by those who try
     again = urbe.agents.Single(module.BonusQ(), module.task, seed=0)
-    urbe.load_agent("agent.npz", again)
+    urbe.load_agent("agent.safetensors", again)
     assert again.step == 1
     with pytest.raises(ValueError, match="bonus is -1, expected"):
         module.BonusQ(-1.0).start(module.task, urbe.agents.Streams(0, np.arange(1)))

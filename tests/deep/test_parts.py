@@ -102,11 +102,11 @@ def test_a_part_is_set_from_the_command_line_with_its_fields():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("Median", "names no module, expected module:attribute, such as urbe.deep:Worst, of a Nature"),
+        ("Median", "names no module, expected module:attribute, such as urbe.deep:Worst, of a MemberNature"),
         ("nowhere.at.all:Median", r"cannot be made \(ModuleNotFoundError"),
         ("fixtures.deep_parts:Mean", r"cannot be made \(AttributeError"),
         ("urbe.deep:Soft", r"cannot be made \(TypeError"),
-        ("fixtures.deep_parts:Momentum", r"is Momentum\(decay=0.9\), expected .* of a Nature"),
+        ("fixtures.deep_parts:Momentum", r"is Momentum\(decay=0.9\), expected .* of a MemberNature"),
     ],
 )
 def test_what_is_no_part_is_refused_on_the_command_line(text, words):
@@ -208,7 +208,8 @@ def test_contracts_find_what_is_broken(check, part, law):
 
 def test_a_damaged_name_is_a_checkpoint_error(tmp_path):
     new().save(tmp_path / "agent")
-    [manifest] = [path for path in (tmp_path / "agent").rglob("*.json") if "deep_parts:Median" in path.read_text()]
-    manifest.write_text(manifest.read_text().replace("deep_parts:Median", "deep_parts:Medium"))
+    saved = tmp_path / "agent"
+    assert b"deep_parts:Median" in saved.read_bytes()
+    saved.write_bytes(saved.read_bytes().replace(b"deep_parts:Median", b"deep_parts:Medium"))
     with pytest.raises(CheckpointError):
         load(tmp_path / "agent")
