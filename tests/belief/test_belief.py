@@ -100,6 +100,12 @@ def test_episodes_are_when_members_change_if_so_assumed():
         (lambda b: b.observe_outcome([[1.0]], 0), "probability has 1 rows, expected 2"),
         (lambda b: b.observe_outcome(COINS[:2], 2), "outcome is 2"),
         (lambda b: b.observe_prediction([[0.0]], [0.0, 1.0]), r"predicted has shape \(1, 1\), expected \(2, 2\)"),
+        (lambda b: b.observe_outcome([[0.5, 0.6], [0.5, 0.5]], 0), r"probability\[0\]"),
+        (lambda b: b.observe_prediction([[0.0], [1.0]], [0.0], floor=0.0), "floor is 0"),
+        (lambda b: b.observe_prediction([[0.0], [1.0]], [0.0], parameters=0), "parameters is 0"),
+        (lambda b: b.observe_prediction([[0.0], [1.0]], [0.0], ended_predicted=[True]), "ended_predicted has shape"),
+        (lambda b: b.observe_prediction([[0.0], [1.0]], [0.0], ended_predicted=[True] * 2, flip=0.0), "flip is 0"),
+        (lambda b: b.credible(1.0), "alpha is 1"),
         (lambda b: b.credible(1.5), "alpha is 1.5"),
     ],
 )

@@ -15,7 +15,7 @@ def test_credible_set_is_the_smallest(seed):
     rng = np.random.default_rng(seed)
     belief, alpha = rng.dirichlet(np.full(5, 0.5)), rng.uniform(0.0, 0.9)
     chosen = credible_set(belief, alpha)
-    assert belief[chosen].sum() >= 1.0 - alpha - 1e-6
+    assert belief[chosen].sum() >= 1.0 - alpha - 1e-14
     for size in range(chosen.sum()):
         for subset in itertools.combinations(range(5), size):
             assert belief[list(subset)].sum() < 1.0 - alpha
@@ -24,6 +24,8 @@ def test_credible_set_is_the_smallest(seed):
 
 def test_alpha_zero_is_the_support():
     np.testing.assert_array_equal(credible_set(np.array([0.5, 0.0, 0.5]), 0.0), [True, False, True])
+    np.testing.assert_array_equal(credible_set(np.array([1.0, 1e-300]), 0.0), [True, True])
+    np.testing.assert_array_equal(credible_set(np.array([1.0 - 1e-9, 1e-9]), 1e-10), [True, True])
 
 
 @pytest.mark.parametrize("seed", range(20))

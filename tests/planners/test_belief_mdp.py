@@ -61,6 +61,41 @@ def test_bounds_hold_the_value_of_all_histories(seed, level, hazard):
     assert plan.status.startswith("The bounds are within")
 
 
+@pytest.mark.parametrize("level", [1.0, 0.5, 0.0])
+@pytest.mark.parametrize("by_successor", [False, True])
+def test_rewards_of_successors_that_only_some_members_reach(level, by_successor):
+    pays = np.array([[0.0, 1.0, -5.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+
+    def member(p):
+        keep = np.flatnonzero(p)
+        state, successor = np.append(np.zeros(len(keep), int), [1, 2]), np.append(keep, [0, 0])
+        return urbe.MDP.from_transitions(
+            state, np.zeros_like(state), successor, np.append(p[keep], [1.0, 1.0]), pays[state, successor], discount=0.3
+        )
+
+    first = [0.0, 0.5, 0.5] if by_successor else [0.0, 1.0, 0.0]
+    for rows in ([first, [0.0, 0.0, 1.0]], [[0.0, 0.0, 1.0], first]):
+        members = [member(np.array(row)) for row in rows]
+        plan = solve_belief(members, 0, level=level, tolerance=1e-6)
+        kernels = [np.array([row, [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]) for row in rows]
+
+        def value(s, b, left, kernels=kernels):
+            if left == 0:
+                return 0.0
+            y = np.zeros(2)
+            for after in range(3):
+                p = np.array([kernel[s, after] for kernel in kernels])
+                if b @ p > 0.0:
+                    y += p * (pays[s, after] + DISCOUNT * value(after, b * p / (b @ p), left - 1))
+            return tail_weights(b, y, level) @ y
+
+        exact = value(0, np.array([0.5, 0.5]), 9)
+        error = 5.0 * DISCOUNT**9 / (1.0 - DISCOUNT)
+        assert plan.lower <= plan.upper
+        assert plan.lower <= exact + error
+        assert plan.upper >= exact - error
+
+
 def test_one_member_is_its_own_optimum():
     (member,) = random_members(1, n_members=1, discount=0.9)
     plan, solution = solve_belief([member], 0), urbe.solve(member)

@@ -67,7 +67,9 @@ class Belief:
 
     def credible(self, alpha: float) -> BoolArray:
         """`(K,)` the fewest members that hold a belief of at least 1 - alpha."""
-        return np.asarray(credible_set(self.probability, checks.number("alpha", alpha, 0.0, 1.0)))
+        if checks.number("alpha", alpha, 0.0, 1.0) == 1.0:
+            raise ValueError("alpha is 1, expected a number below 1: the set would be empty.")
+        return np.asarray(credible_set(self.probability, alpha))
 
     def new_episode(self) -> None:
         """An episode has ended; the next one may be of another member."""
@@ -90,6 +92,8 @@ class Belief:
             raise ValueError(
                 f"probability has {table.shape[0]} rows, expected {self.n_members}, one per member of the set."
             )
+        for k, row in enumerate(table):
+            checks.distribution(f"probability[{k}]", row, len(row))
         if not 0 <= checks.whole_number("outcome", outcome, 0) < table.shape[1]:
             raise ValueError(f"outcome is {outcome}, expected one of the {table.shape[1]} columns of probability.")
         self.observe(known_outcomes(table, np.asarray(outcome)))
@@ -122,12 +126,23 @@ class Belief:
                 f"predicted has shape {each.shape}, expected {(self.n_members, len(seen))}: a row per member, and a "
                 "column per entry of observed."
             )
-        tolerated = tolerance(each, self.n_members ** (1.0 / parameters), floor)
+        least = np.broadcast_to(checks.float_array("floor", floor), seen.shape)
+        if not (least > 0.0).all():
+            raise ValueError(
+                f"floor is {checks.shown(floor)}, expected numbers above 0: errors of that size say nothing."
+            )
+        checks.whole_number("parameters", parameters, 1)
+        tolerated = tolerance(each, self.n_members ** (1.0 / parameters), least)
         if len(self.state.noise) != len(seen):
             self.state = self.state._replace(noise=np.zeros(len(seen)))
         evidence = residuals(each, seen, tolerated, self.state.noise)
         if ended_predicted is not None:
-            ends = endings(np.asarray(ended_predicted, np.bool_), ended, flip)
+            each_end = np.asarray(ended_predicted, np.bool_)
+            if each_end.shape != (self.n_members,):
+                raise ValueError(
+                    f"ended_predicted has shape {each_end.shape}, expected {(self.n_members,)}, one per member."
+                )
+            ends = endings(each_end, ended, checks.probability("flip", flip))
             evidence = evidence._replace(log_likelihood=evidence.log_likelihood + ends)
         square = (each - seen) ** 2
         self.state, surprise = observe(self.switching, self.watch, self.state, evidence, square)

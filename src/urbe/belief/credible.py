@@ -12,8 +12,8 @@ from typing import Any
 
 from urbe.belief.arrays import namespace
 
-ROUNDING = 1e-6
-"""Sums of beliefs are compared up to this, in single and in double precision."""
+ROUNDING = 16
+"""Sums of beliefs are compared up to so many units of their precision."""
 
 
 def credible_set(belief: Any, alpha: float) -> Any:
@@ -28,10 +28,12 @@ def credible_set(belief: Any, alpha: float) -> Any:
     array([False,  True,  True])
     """
     xp = namespace(belief)
+    if alpha == 0.0:
+        return belief > 0.0
     order = xp.argsort(-belief, axis=-1, stable=True)
     ordered = xp.take_along_axis(belief, order, axis=-1)
     before = xp.cumsum(ordered, axis=-1) - ordered
-    wanted = (before < 1.0 - alpha - ROUNDING) & (ordered > 0.0)
+    wanted = (before < 1.0 - alpha - ROUNDING * xp.finfo(belief.dtype).eps) & (ordered > 0.0)
     return xp.take_along_axis(wanted, xp.argsort(order, axis=-1, stable=True), axis=-1)
 
 

@@ -186,7 +186,7 @@ class _Search:
         self.mdp, self.switching, self.level, self.tolerance, self.most = mdp, switching, level, tolerance, most
         self.probability = np.stack([member.to_dense()[0] for member in members])[:, mdp.row_state, mdp.action]
         self.reward = _rewards(mdp, members)
-        self.leaves = _leaves(mdp, members, switching, level, self.probability, self.reward)
+        self.leaves = _leaves(mdp, switching, level, self.probability, self.reward)
         self.nodes: list[_Node] = []
         self._number: dict[tuple[int, bytes], int] = {}
         size = max(float(np.abs(self.leaves.upper).max()), float(np.abs(self.leaves.worst).max()), 1e-300)
@@ -307,22 +307,33 @@ def _rewards(mdp: MDP, members: Sequence[MDP]) -> FloatArray:
     return np.where(np.isnan(table), 0.0, table)
 
 
-def _leaves(
-    mdp: MDP,
-    members: Sequence[MDP],
-    switching: Switching,
-    level: float,
-    probability: FloatArray,
-    reward: FloatArray,
-) -> _Leaves:
+def _leaves(mdp: MDP, switching: Switching, level: float, probability: FloatArray, reward: FloatArray) -> _Leaves:
     informed = _informed(mdp, switching, probability, reward)
     shape = (mdp.n_states, informed.n_states // mdp.n_states)
-    best, worst = solve(informed), solve(mdp, Scenarios(list(members)))
+    mean = _model(mdp, probability.mean(axis=0), reward)  # lists whatever some member reaches, with its reward
+    on_entries = probability[:, mean.rows.entry_row, mean.rows.successor].T
+    best, worst = solve(informed), solve(mean, Scenarios(on_entries))
     lowers = []
     if level == 1.0:
-        chosen = np.unique([worst.policy, *(solve(member).policy for member in members)], axis=0)
+        own = (solve(_model(mdp, of_member, reward)).policy for of_member in probability)
+        chosen = np.unique([worst.policy, *own], axis=0)
         lowers = [evaluate_policy(informed, np.repeat(policy, shape[1])).lower.reshape(shape) for policy in chosen]
     return _Leaves(best.upper.reshape(shape), np.array(lowers).reshape(-1, *shape), worst.lower)
+
+
+def _model(mdp: MDP, probability: FloatArray, reward: FloatArray) -> MDP:
+    """The pairs of `mdp` with other probabilities and rewards, `(R, S)`."""
+    row, successor = np.nonzero(probability)
+    return MDP.from_transitions(
+        mdp.row_state[row],
+        mdp.action[row],
+        successor,
+        probability[row, successor],
+        reward[row, successor],
+        discount=mdp.discount,
+        n_states=mdp.n_states,
+        terminal=np.flatnonzero(mdp.terminal),
+    )
 
 
 def _informed(mdp: MDP, switching: Switching, probability: FloatArray, reward: FloatArray) -> MDP:
