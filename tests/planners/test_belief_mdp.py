@@ -103,6 +103,14 @@ def test_one_member_is_its_own_optimum():
     assert plan.upper >= solution.lower[0]
 
 
+def test_without_a_future_the_best_reward_counts():
+    members = random_members(10, discount=0.0)
+    plan = solve_belief(members, 0, tolerance=1e-9)
+    best = members[0].to_dense()[1][0].max()
+    assert plan.lower <= best <= plan.upper
+    assert plan.gap < 1e-6
+
+
 def test_a_hazard_of_one_is_the_mean_model():
     members = random_members(2, discount=0.8)
     mean = urbe.MDP.from_dense(

@@ -225,9 +225,9 @@ class _Search:
             weights = self._value(node, at, "upper")[1]
             row = int(self.mdp.row_start[node.state]) + at
             share = weights @ self.probability[:, row, node.successors[at]]
-            allowed = allowed / self.mdp.discount
-            excess = [p * (self.gap(child) - allowed) for p, child in zip(share, node.children[at], strict=True)]
-            number = node.children[at][int(np.argmax(excess))]
+            allowed = allowed / self.mdp.discount if self.mdp.discount > 0.0 else np.inf
+            gaps = np.array([self.gap(child) for child in node.children[at]])
+            number = node.children[at][int(np.argmax(share * (gaps - min(allowed, gaps.max()))))]
         for visited in reversed(path):
             node = self.nodes[visited]
             actions = range(len(node.children))
