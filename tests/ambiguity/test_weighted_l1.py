@@ -23,7 +23,7 @@ def test_equal_weights_scale_the_radius(radius, value, weight):
 
 
 def test_the_lowest_successor_is_not_always_the_receiver():
-    # two units of weight reach z = 1 cheaply; the lowest successor z = 0 is too dear to move mass to
+    # two units of weight reach z = 1 cheaply; the lowest successor z = 0 is too costly to move mass to
     p, z, weights = [0.2, 0.2, 0.6], np.array([0.0, 1.0, 10.0]), [100.0, 1.0, 1.0]
     nature = WeightedL1Ball(0.4, weights).bind(lp.one_row_model(p))
     assert nature.worst_case(z).rows.probability == pytest.approx([0.2, 0.4, 0.4], abs=1e-15)

@@ -24,7 +24,7 @@ SHUFFLED = 20
 """Moves per entry beyond which an insertion sort is given up."""
 
 strict_function = register_jitable(fastmath=False)
-"""Marks a function whose sums keep their order. Arrays make calls dear: sweeps take all rows of a step in one."""
+"""Marks a function whose sums keep their order. Arrays make calls expensive: sweeps take all rows of a step in one."""
 
 
 @strict_function

@@ -7,7 +7,7 @@ choice for each entry on its own, and
 
     max_{lam >= 0}  min_x  V(x) + lam (C(x) - budget)
 
-is concave and piecewise linear in lam. A dear plan (C > budget) and a cheap one (C <= budget) bound the answer from
+is concave and piecewise linear in lam. A costly plan (C > budget) and a cheap one (C <= budget) bound the answer from
 above by the mixture of both that costs exactly the budget. At the multiplier at which the two tie, either no plan is
 better, and the mixture is optimal, or a plan of a cost strictly in between replaces one of them. There are finitely
 many plans, so the search ends with the exact answer and its minimiser; in practice after a handful of plans.
@@ -32,35 +32,35 @@ def make_search(plan: Callable[..., Any]) -> Callable[..., Any]:
       plan: `(lam, problem) -> value, cost` of the plan that minimises value + lam cost.
 
     Returns:
-      `search(problem, budget, dear, cheap, hint) -> value, lam, lam_dear, lam_cheap, share`. `dear` is the pair
+      `search(problem, budget, costly, cheap, hint) -> value, lam, lam_costly, lam_cheap, share`. `costly` is the pair
       value, cost of a plan at lam = 0 and `cheap` that of a plan of cost zero; `hint` is a multiplier to try first,
-      or 0. The minimiser is `share` of the plan at `lam_dear` and the rest of that at `lam_cheap`, where -1 stands
+      or 0. The minimiser is `share` of the plan at `lam_costly` and the rest of that at `lam_cheap`, where -1 stands
       for the plan of cost zero.
     """
 
     @register_jitable
-    def search(problem, budget, dear, cheap, hint):
-        dear_value, dear_cost = dear
+    def search(problem, budget, costly, cheap, hint):
+        costly_value, costly_cost = costly
         cheap_value, cheap_cost = cheap
-        if dear_cost <= budget:
-            return dear_value, 0.0, 0.0, -1.0, 1.0
-        lam_dear, lam_cheap = 0.0, -1.0
+        if costly_cost <= budget:
+            return costly_value, 0.0, 0.0, -1.0, 1.0
+        lam_costly, lam_cheap = 0.0, -1.0
         lam = hint
         while True:
             tie = lam <= 0.0
             if tie:
-                lam = (cheap_value - dear_value) / (dear_cost - cheap_cost)
+                lam = (cheap_value - costly_value) / (costly_cost - cheap_cost)
             value, cost = plan(lam, problem)
-            between = cheap_cost < cost and cost < dear_cost
-            if tie and (not between or value + lam * cost >= dear_value + lam * dear_cost):
+            between = cheap_cost < cost and cost < costly_cost
+            if tie and (not between or value + lam * cost >= costly_value + lam * costly_cost):
                 break
             if between and cost > budget:
-                dear_value, dear_cost, lam_dear = value, cost, lam
+                costly_value, costly_cost, lam_costly = value, cost, lam
             elif between:
                 cheap_value, cheap_cost, lam_cheap = value, cost, lam
             lam = 0.0
-        share = (budget - cheap_cost) / (dear_cost - cheap_cost)
-        return share * dear_value + (1.0 - share) * cheap_value, lam, lam_dear, lam_cheap, share
+        share = (budget - cheap_cost) / (costly_cost - cheap_cost)
+        return share * costly_value + (1.0 - share) * cheap_value, lam, lam_costly, lam_cheap, share
 
     return search
 

@@ -160,20 +160,20 @@ class WassersteinNature:
             _, kernel, m = rescaled(self, -k).worst_case(np.ldexp(w, -k))
             kernel = replace(kernel, reward=rows.reward)
             return WorstCase(values_under(kernel, w), kernel, np.ldexp(m, k))
-        dear, cheap = np.empty(rows.n_entries, dtype=np.int64), np.empty(rows.n_entries, dtype=np.int64)
+        costly, cheap = np.empty(rows.n_entries, dtype=np.int64), np.empty(rows.n_entries, dtype=np.int64)
         share, m = np.empty(rows.n_rows), np.empty(rows.n_entries)
         start, successor, p = rows.entry_start, rows.successor, rows.probability
         if self.order is None:
             kernels.plans_within(
                 start, successor, p, rows.entry_reward, w, self.metric, self.radius, np.empty(rows.longest),
-                dear, cheap, share, m,
+                costly, cheap, share, m,
             )  # fmt: skip
         else:
             hull = kernels.envelopes(self._donors, self.order, self.metric, w)
-            kernels.plans_anywhere(start, successor, p, hull, self.radius, dear, cheap, share, m)
-        first = np.where(dear == cheap, p, share[rows.entry_row] * p)  # what does not move keeps its last bit
+            kernels.plans_anywhere(start, successor, p, hull, self.radius, costly, cheap, share, m)
+        first = np.where(costly == cheap, p, share[rows.entry_row] * p)  # what does not move keeps its last bit
         moved = np.concatenate([first, p - first])
-        receiver = np.concatenate([dear, cheap])
+        receiver = np.concatenate([costly, cheap])
         if self.order is None:  # receivers are entries
             q = _sums(receiver, moved, rows.n_entries)
             kernel = Rows(rows.n_states, start, successor, q, rows.reward)

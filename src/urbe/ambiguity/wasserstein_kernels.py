@@ -82,7 +82,7 @@ def sweep_within(first, last, start, successor, p, r, w, metric, radius, hint, w
 
 
 @njit(cache=True, nogil=True)
-def plans_within(start, successor, p, r, w, metric, radius, work, dear, cheap, share, m):
+def plans_within(start, successor, p, r, w, metric, radius, work, costly, cheap, share, m):
     """Each entry's two receivers (entries), each row's share of the first, and the sensitivities."""
     for row in range(len(start) - 1):
         a = np.int64(start[row])
@@ -90,10 +90,10 @@ def plans_within(start, successor, p, r, w, metric, radius, work, dear, cheap, s
         z = work[:n]
         _gather(a, n, successor, r, w, z)
         problem = (p[a : a + n], z, successor[a : a + n], metric)
-        _, lam, lam_dear, lam_cheap, share[row] = _search_row_within(problem, radius[row], 0.0)
+        _, lam, lam_costly, lam_cheap, share[row] = _search_row_within(problem, radius[row], 0.0)
         for j in range(n):
             free = _free_within(j, problem)
-            dear[a + j] = a + _best_within(j, lam_dear, problem)[0]
+            costly[a + j] = a + _best_within(j, lam_costly, problem)[0]
             cheap[a + j] = a + (free if lam_cheap < 0.0 else _best_within(j, lam_cheap, problem)[0])
             m[a + j] = _best_within(j, lam, problem)[1] if radius[row] > 0.0 else z[free]
 
@@ -107,14 +107,14 @@ def moments_within(start, successor, p, r, w, u, metric, radius, hint, work, out
         row_p, z, m = p[a : a + n], work[0, :n], work[1, :n]
         _gather(a, n, successor, r, w, z)
         problem = (row_p, z, successor[a : a + n], metric)
-        out[row], hint[row], lam_dear, lam_cheap, share = _search_row_within(problem, radius[row], hint[row])
+        out[row], hint[row], lam_costly, lam_cheap, share = _search_row_within(problem, radius[row], hint[row])
         total = 0.0
         for j in range(n):
             stays = radius[row] <= 0.0 or lam_cheap < 0.0
             free = _free_within(j, problem) if stays else j
-            dear = _best_within(j, lam_dear, problem)[0] if share > 0.0 else free
+            costly = _best_within(j, lam_costly, problem)[0] if share > 0.0 else free
             cheap = free if lam_cheap < 0.0 else _best_within(j, lam_cheap, problem)[0]
-            total += row_p[j] * share * u[np.uint32(successor[a + dear])]
+            total += row_p[j] * share * u[np.uint32(successor[a + costly])]
             total += row_p[j] * (1.0 - share) * u[np.uint32(successor[a + cheap])]
             m[j] = _best_within(j, hint[row], problem)[1] if radius[row] > 0.0 else z[free]
         carried[row], scatter[row] = total, spread_of(row_p, m)
@@ -204,16 +204,16 @@ def sweep_anywhere(first, last, start, successor, p, hull, radius, hint, out):
 
 
 @njit(cache=True, nogil=True)
-def plans_anywhere(start, successor, p, hull, radius, dear, cheap, share, m):
+def plans_anywhere(start, successor, p, hull, radius, costly, cheap, share, m):
     """Each entry's two receivers (states), each row's share of the first, and the sensitivities."""
     _, cost, value, receiver = hull
     for row in range(len(start) - 1):
         a, b = np.int64(start[row]), np.int64(start[row + 1])
         problem = (p[a:b], successor[a:b], hull)
-        _, lam, lam_dear, lam_cheap, share[row] = _search_row_anywhere(problem, radius[row], 0.0)
+        _, lam, lam_costly, lam_cheap, share[row] = _search_row_anywhere(problem, radius[row], 0.0)
         for e in range(a, b):
             state = np.int64(successor[e])
-            dear[e] = receiver[state, _best_anywhere(state, lam_dear, hull)]
+            costly[e] = receiver[state, _best_anywhere(state, lam_costly, hull)]
             cheap[e] = receiver[state, 0 if lam_cheap < 0.0 else _best_anywhere(state, lam_cheap, hull)]
             k = _best_anywhere(state, lam, hull)
             m[e] = value[state, k] + lam * cost[state, k]
@@ -227,13 +227,13 @@ def moments_anywhere(start, successor, p, hull, u, radius, hint, work, out, scat
         a, b = np.int64(start[row]), np.int64(start[row + 1])
         row_p, m = p[a:b], work[0, : b - a]
         problem = (row_p, successor[a:b], hull)
-        out[row], hint[row], lam_dear, lam_cheap, share = _search_row_anywhere(problem, radius[row], hint[row])
+        out[row], hint[row], lam_costly, lam_cheap, share = _search_row_anywhere(problem, radius[row], hint[row])
         lam, total = hint[row], 0.0
         for j in range(b - a):
             state = np.int64(successor[a + j])
-            dear = receiver[state, _best_anywhere(state, lam_dear, hull)]
+            costly = receiver[state, _best_anywhere(state, lam_costly, hull)]
             cheap = receiver[state, 0 if lam_cheap < 0.0 else _best_anywhere(state, lam_cheap, hull)]
-            total += row_p[j] * (share * u[dear] + (1.0 - share) * u[cheap])
+            total += row_p[j] * (share * u[costly] + (1.0 - share) * u[cheap])
             k = _best_anywhere(state, lam, hull)
             m[j] = value[state, k] + lam * cost[state, k]
         carried[row], scatter[row] = total, spread_of(row_p, m)

@@ -149,9 +149,9 @@ def _minimiser(p, z, low, radius, data, work, q, m):
     for j in range(p.shape[0]):
         nominal += p[j] * z[j]
     problem = (p, z, weight)
-    _, lam, lam_dear, lam_cheap, share = _search(problem, radius, _plan(0.0, problem), (nominal, 0.0), 0.0)
+    _, lam, lam_costly, lam_cheap, share = _search(problem, radius, _plan(0.0, problem), (nominal, 0.0), 0.0)
     q[:] = 0.0
-    _follow_plan(lam_dear, share, p, z, weight, q)
+    _follow_plan(lam_costly, share, p, z, weight, q)
     _follow_plan(lam_cheap, 1.0 - share, p, z, weight, q)
     _arrive(p, q)
     _, level = _receiver(lam, z, weight)
@@ -167,10 +167,10 @@ def _both(p, z, u, low, u_low, radius, data, hint, work, m):
     for j in range(p.shape[0]):
         nominal += p[j] * z[j]
     problem = (p, z, weight)
-    value, lam, lam_dear, lam_cheap, share = _search(problem, radius, _plan(0.0, problem), (nominal, 0.0), hint)
+    value, lam, lam_costly, lam_cheap, share = _search(problem, radius, _plan(0.0, problem), (nominal, 0.0), hint)
     q = work[0]
     q[:] = 0.0
-    _follow_plan(lam_dear, share, p, z, weight, q)
+    _follow_plan(lam_costly, share, p, z, weight, q)
     _follow_plan(lam_cheap, 1.0 - share, p, z, weight, q)
     _arrive(p, q)
     _, level = _receiver(lam, z, weight)

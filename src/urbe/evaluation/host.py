@@ -77,7 +77,7 @@ def play(
         if on_step is not None:
             on_step(actions, moved, alive)
         lanes = np.flatnonzero(alive)
-        outcome.gathered[lanes] += moved.rewards[lanes]
+        outcome.episode_return[lanes] += moved.rewards[lanes]
         outcome.length[lanes] += 1
         outcome.terminated[lanes] = moved.terminated[lanes]
         seen = _where(alive, moved.observations, seen)

@@ -30,13 +30,13 @@ class RolloutOutcome(NamedTuple):
     """What came of a block of B episodes: JAX's arrays while it is computed, NumPy's afterwards.
 
     Attributes:
-      gathered: `(B,)` float64 sums of rewards.
+      episode_return: `(B,)` float64 sums of rewards.
       length: `(B,)` int32 steps.
       terminated: `(B,)` whether an episode ended by itself.
       trouble: `(B,)` int32, `FINE` or what was not finite in the last step.
     """
 
-    gathered: Any
+    episode_return: Any
     length: Any
     terminated: Any
     trouble: Any
@@ -100,7 +100,7 @@ def _roll_out(
         obs = jax.vmap(simulator.observe)(arrived.state)
         trouble = _trouble(obs, arrived.reward)
         outcome = RolloutOutcome(
-            so_far.gathered + jnp.where(alive, arrived.reward.astype(jnp.float64), 0.0),
+            so_far.episode_return + jnp.where(alive, arrived.reward.astype(jnp.float64), 0.0),
             so_far.length + alive.astype(jnp.int32),
             so_far.terminated | (alive & arrived.terminated),
             jnp.where(alive, trouble, so_far.trouble),

@@ -199,15 +199,15 @@ def _evaluated(p: dict, z: dict, weights: dict, kappa: D, curve: Any) -> tuple[D
     while spare(high)[0] < 0:
         high += 2 * (high - low)
     low, high = root(spare, low, high)
-    dear, cheap = points(exp(low)), points(exp(high))
-    spent, left = (sum((x.r for x in group.values()), D(0)) for group in (dear, cheap))
+    costly, cheap = points(exp(low)), points(exp(high))
+    spent, left = (sum((x.r for x in group.values()), D(0)) for group in (costly, cheap))
     share = D(0) if spent <= left else min(D(1), (kappa - left) / (spent - left))
     q = {}
     for k in p:
         q[k] = p[k]
         if k in curve_of:
-            q[k] = [share * a + (1 - share) * b for a, b in zip(dear[k].q, cheap[k].q, strict=True)]
-    value = sum((weights[k] * (share * dear[k].c + (1 - share) * cheap[k].c) for k in curve_of), D(0))
+            q[k] = [share * a + (1 - share) * b for a, b in zip(costly[k].q, cheap[k].q, strict=True)]
+    value = sum((weights[k] * (share * costly[k].c + (1 - share) * cheap[k].c) for k in curve_of), D(0))
     price = exp(high)
     dual = sum((weights[k] * x.c + price * x.r for k, x in cheap.items()), D(0)) - price * kappa
     return unit * (total + dual - slack), unit * (total + value + slack), q
