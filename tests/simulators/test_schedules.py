@@ -18,6 +18,7 @@ from urbe.simulators import (
     LogUniform,
     MarsRover,
     Normal,
+    RandomJumps,
     RandomWalk,
     Sawtooth,
     StepChange,
@@ -127,6 +128,19 @@ def test_fresh_draws_have_their_laws_and_do_not_depend_on_each_other():
     assert np.array_equal(alone.length, found.length)
 
 
+def test_jumps_come_at_the_hazard_and_change_all_parameters_together():
+    laws = {"length": Uniform(0.5, 2.0), "mass": LogUniform(0.01, 1.0)}
+    found = played(RandomJumps(BASE, laws, hazard=0.2), 3000)
+    moved = np.diff(found.length) != 0
+    assert np.array_equal(moved, np.diff(found.mass) != 0)
+    assert abs(moved.mean() - 0.2) < 5 * np.sqrt(0.16 / 2999)
+    assert stats.kstest(found.length[1:][moved], stats.uniform(0.5, 1.5).cdf).pvalue > 1e-6
+    assert len(set(played(RandomJumps(BASE, laws, hazard=0.0), 50).length)) == 1
+    assert len(set(played(RandomJumps(BASE, laws, hazard=1.0), 50).length)) == 50
+    with pytest.raises(ValueError, match=r"hazard is 1.5, expected"):
+        RandomJumps(BASE, laws, hazard=1.5)
+
+
 def test_draws_keep_to_their_bounds_in_spite_of_rounding():
     """Of 5000 draws one falls on the last float32 number before 9999.9 unless it is brought back."""
     drawn = Normal(10000.1, 1.0, low=9999.9).sample(jax.random.key(0), (5000,))
@@ -151,6 +165,7 @@ def test_carries_are_of_fixed_types_with_and_without_x64():
         Sawtooth(BASE, {"length": (0.5, 1.5)}, 4),
         RANDOM,
         DomainRandomisation(BASE, {"length": Normal(1.0, 0.2), "mass": LogUniform(0.1, 1.0)}),
+        RandomJumps(BASE, {"length": Normal(1.0, 0.2)}, hazard=0.1),
     ]
     for schedule in every:
         for x64 in (False, True):

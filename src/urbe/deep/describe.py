@@ -53,6 +53,7 @@ _CLASSES = (
     simulators.Sawtooth,
     simulators.RandomWalk,
     simulators.DomainRandomisation,
+    simulators.RandomJumps,
     simulators.Uniform,
     simulators.Normal,
     simulators.LogUniform,

@@ -34,6 +34,7 @@ from urbe.simulators.schedules import Constant as Constant
 from urbe.simulators.schedules import Cyclic as Cyclic
 from urbe.simulators.schedules import DomainRandomisation as DomainRandomisation
 from urbe.simulators.schedules import Drift as Drift
+from urbe.simulators.schedules import RandomJumps as RandomJumps
 from urbe.simulators.schedules import RandomWalk as RandomWalk
 from urbe.simulators.schedules import Sawtooth as Sawtooth
 from urbe.simulators.schedules import Schedule as Schedule

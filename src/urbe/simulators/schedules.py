@@ -257,6 +257,45 @@ class DomainRandomisation(Schedule):
         return _float32(self.base)._replace(**drawn)
 
 
+@dataclass(frozen=True, eq=False)
+class RandomJumps(Schedule):
+    """Sudden changes at random times: before each episode, with probability `hazard`, parameters are drawn afresh.
+
+    A phase lasts 1 / hazard episodes on average. A hazard of 0 keeps the first draw for ever, and a hazard of 1 is
+    domain randomisation. All parameters that change are drawn together.
+
+    Args:
+      base: parameters that do not change.
+      distributions: of those that do, by name: `Uniform`, `Normal`, `LogUniform`.
+      hazard: the probability of a change from one episode to the next.
+
+    >>> import jax
+    >>> from urbe.simulators import MarsRover, LogUniform
+    >>> jumps = RandomJumps(MarsRover().nominal(), {"failure": LogUniform(0.001, 0.9)}, hazard=0.04)
+    >>> carry = jumps.begin(jax.random.key(0))
+    >>> bool(0.001 <= jumps.params(carry).failure <= 0.9)
+    True
+    """
+
+    base: Params
+    distributions: Mapping[str, Distribution]
+    hazard: float
+
+    def __post_init__(self) -> None:
+        DomainRandomisation(self.base, self.distributions)  # has the same requirements
+        checks.number("hazard", self.hazard, 0.0, 1.0)
+
+    def begin(self, key: Key) -> Carry:
+        return DomainRandomisation(self.base, self.distributions).begin(key)
+
+    def next(self, carry: Carry, key: Key) -> Carry:
+        when, what = jax.random.split(key)
+        drawn = DomainRandomisation(self.base, self.distributions).next(carry, what)
+        jump = jax.random.uniform(when, dtype=jnp.float32) < jnp.float32(self.hazard)
+        params = jax.tree.map(lambda new, old: jnp.where(jump, new, old), drawn.params, carry.params)
+        return Carry(drawn.episode, params)
+
+
 def _float32(params: Params) -> Params:
     return jax.tree.map(jnp.float32, params)
 

@@ -1,0 +1,226 @@
+"""Deployment under changing dynamics: policies with a memory, many lives side by side, without gradient steps.
+
+A *life* is a sequence of episodes whose parameters may change from one to the next. The memory of a policy (a belief, a
+history, a hidden state) survives the end of an episode; its weights never change.
+
+Random numbers of the world follow from the seed, the life, the episode and the step alone, so that all policies meet
+the same first states and the same luck.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int32
+
+from urbe import checks
+from urbe.simulators.base import Key, Params, Simulator, State, members, step
+from urbe.simulators.schedules import Schedule
+from urbe.types import BoolArray, FloatArray, IntArray
+
+Memory = TypeVar("Memory")
+"""A pytree of arrays: all that a policy remembers."""
+
+_PATH, _POLICY, _WORLD = range(3)  # streams of random numbers
+_START, _STEP, _NOISE = range(3)  # streams of an episode
+
+
+class Step(NamedTuple):
+    """One transition as a policy sees it."""
+
+    observation: Float[Array, " D"]
+    action: Int32[Array, ""]
+    reward: Float[Array, ""]
+    next_observation: Float[Array, " D"]
+    terminated: Bool[Array, ""]
+    truncated: Bool[Array, ""]
+
+
+@runtime_checkable
+class MemoryPolicy(Protocol[Memory]):
+    """A policy whose memory survives the episode.
+
+    A policy is a pytree whose leaves are its weights, so that policies of one kind share a compiled program. All
+    methods are pure, unbatched and traceable.
+    """
+
+    def start(self, key: Key) -> Memory:
+        """The memory before the first episode. The key is consumed."""
+
+    def act(self, memory: Memory, observation: Float[Array, " D"]) -> tuple[Int32[Array, ""], Memory]:
+        """What to do, and the memory after having decided."""
+
+    def observe(self, memory: Memory, step: Step) -> Memory:
+        """The memory after one more transition, the last of an episode included."""
+
+    def report(self, memory: Memory) -> dict[str, Array]:
+        """What the memory has to say, by name: a belief, say. It is recorded at the end of every episode."""
+
+
+class Deployments(NamedTuple):
+    """What came of N lives of E episodes each.
+
+    Attributes:
+      episode_return: `(N, E)` sums of rewards.
+      length: `(N, E)` steps.
+      terminated: `(N, E)` whether the episode ended by itself, rather than by its time limit.
+      params: the parameters that held, with `(N, E)` leaves.
+      reports: what the policy reported at the end of each episode; leaves are `(N, E, ...)`.
+    """
+
+    episode_return: FloatArray
+    length: IntArray
+    terminated: BoolArray
+    params: Params
+    reports: dict[str, np.ndarray]
+
+
+class _Episode(NamedTuple):
+    state: State
+    observation: Float[Array, " D"]
+    memory: Any
+    total: Float[Array, ""]
+    elapsed: Int32[Array, ""]
+    terminated: Bool[Array, ""]
+    finite: Bool[Array, ""]
+
+
+class _Record(NamedTuple):
+    """Of every episode; JAX's arrays while it is computed, NumPy's afterwards."""
+
+    total: Any
+    length: Any
+    terminated: Any
+    finite: Any
+    reports: Any
+
+
+def parameter_paths(schedule: Schedule, *, lives: int, episodes: int, seed: int) -> Params:
+    """The parameters that a schedule gives to N lives of E episodes, with `(N, E)` leaves.
+
+    Lives differ where the schedule has chance in it.
+    """
+    checks.whole_number("lives", lives, 1)
+    checks.whole_number("episodes", episodes, 1)
+
+    def life(key: Key) -> Params:
+        begin, follow = jax.random.split(key)
+
+        def one(carry: Any, episode_key: Key) -> tuple[Any, Params]:
+            return schedule.next(carry, episode_key), schedule.params(carry)
+
+        return jax.lax.scan(one, schedule.begin(begin), jax.random.split(follow, episodes))[1]
+
+    root = jax.random.fold_in(jax.random.key(checks.whole_number("seed", seed, 0)), _PATH)
+    paths: Params = jax.device_get(jax.jit(jax.vmap(life))(jax.random.split(root, lives)))
+    return paths
+
+
+def deploy_lives(
+    policy: MemoryPolicy[Any],
+    simulator: Simulator,
+    params: Params,
+    *,
+    seed: int,
+    time_limit: int | None = None,
+    observation_noise: float = 0.0,
+) -> Deployments:
+    """Plays N lives of E episodes with one policy.
+
+    Args:
+      policy: who acts; a pytree.
+      simulator: what it acts in.
+      params: the parameters of every episode, `(N, E)` leaves; see `parameter_paths`.
+      seed: what all random numbers follow from.
+      time_limit: steps after which an episode is cut off; None for the simulator's.
+      observation_noise: standard deviation of normal noise on what the policy observes.
+
+    Raises:
+      ValueError: an observation or a reward is not finite; says in which life and episode.
+    """
+    shapes = {np.shape(leaf) for leaf in jax.tree.leaves(params)}
+    if len(shapes) != 1 or len(next(iter(shapes))) != 2:
+        raise ValueError(
+            f"params has leaves of the shapes {sorted(shapes)}, expected one shape (lives, episodes) for all; build "
+            "them with parameter_paths(schedule, lives=..., episodes=..., seed=...)."
+        )
+    limit = simulator.time_limit if time_limit is None else checks.whole_number("time_limit", time_limit, 1)
+    noise = checks.number("observation_noise", observation_noise, 0.0, np.inf)
+    key = jax.random.key(checks.whole_number("seed", seed, 0))
+    found: _Record = jax.device_get(
+        _lives(simulator, noise > 0.0, policy, params, key, jnp.int32(limit), jnp.float32(noise))
+    )
+    if not found.finite.all():
+        life, episode = np.argwhere(~found.finite)[0]
+        raise ValueError(
+            f"An observation or a reward is not finite in episode {episode} of life {life}, at step "
+            f"{found.length[life, episode]}; the parameters were "
+            f"{jax.tree.map(lambda leaf: float(leaf[life, episode]), params)}."
+        )
+    return Deployments(found.total.astype(np.float64), found.length, found.terminated, params, found.reports)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _lives(
+    simulator: Simulator,
+    noisy: bool,
+    policy: MemoryPolicy[Any],
+    params: Params,
+    key: Key,
+    limit: Int32[Array, ""],
+    noise: Float[Array, ""],
+) -> _Record:
+    world, thoughts = jax.random.fold_in(key, _WORLD), jax.random.fold_in(key, _POLICY)
+    count = members(params)
+    play = partial(_life, simulator, policy, limit, noise if noisy else None)
+    found: _Record = jax.vmap(play)(jax.random.split(world, count), jax.random.split(thoughts, count), params)
+    return found
+
+
+def _life(
+    simulator: Simulator,
+    policy: MemoryPolicy[Any],
+    limit: Int32[Array, ""],
+    noise: Float[Array, ""] | None,
+    world: Key,
+    thoughts: Key,
+    params: Params,
+) -> _Record:
+    def seen(state: State, key: Key) -> Float[Array, " D"]:
+        exact = simulator.observe(state)
+        return exact if noise is None else exact + noise * jax.random.normal(key, exact.shape, exact.dtype)
+
+    def episode(memory: Any, drawn: tuple[Key, Params]) -> tuple[Any, _Record]:
+        key, held = drawn
+        draws = [jax.random.fold_in(key, stream) for stream in (_START, _STEP, _NOISE)]
+
+        def goes_on(now: _Episode) -> Bool[Array, ""]:
+            return ~now.terminated & now.finite & (now.elapsed < limit)
+
+        def one(now: _Episode) -> _Episode:
+            action, memory = policy.act(now.memory, now.observation)
+            arrived = step(simulator, jax.random.fold_in(draws[1], now.elapsed), now.state, action, held)
+            elapsed = now.elapsed + 1
+            observation = seen(arrived.state, jax.random.fold_in(draws[2], elapsed))
+            truncated = ~arrived.terminated & (elapsed >= limit)
+            memory = policy.observe(
+                memory, Step(now.observation, action, arrived.reward, observation, arrived.terminated, truncated)
+            )
+            total = now.total + arrived.reward
+            finite = jnp.isfinite(observation).all() & jnp.isfinite(arrived.reward)
+            return _Episode(arrived.state, observation, memory, total, elapsed, arrived.terminated, finite)
+
+        state = simulator.start(draws[0], held)
+        observation = seen(state, jax.random.fold_in(draws[2], 0))
+        yes, no = jnp.bool_(True), jnp.bool_(False)
+        first = _Episode(state, observation, memory, jnp.float32(0.0), jnp.int32(0), no, yes)
+        last = jax.lax.while_loop(goes_on, one, first)
+        return last.memory, _Record(last.total, last.elapsed, last.terminated, last.finite, policy.report(last.memory))
+
+    keys = jax.random.split(world, members(params))
+    record: _Record = jax.lax.scan(episode, policy.start(thoughts), (keys, params))[1]
+    return record
