@@ -1,17 +1,24 @@
-"""Cells: one training each, run in a process of its own, and kept in a file of its own once it is done."""
+"""Cells: one training each, run in a process of its own.
+
+A training that is done is kept in a file of its own, in a folder that git ignores, and as a row of `trainings.csv`,
+which stands beside this file: whoever repeats the comparison goes on from there.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-import os
 import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from benchmarks.learning.problems import PROBLEMS
 from benchmarks.learning.training import greedy_returns
+from urbe.atomic import replace_files, text_writer
 
 PEER, COMPILED, HOST = "stable-baselines3", "urbe", "urbe-host"
 LEARNERS = (PEER, COMPILED, HOST)
@@ -19,6 +26,7 @@ SIMULATED = ("CartPole-v1", "Acrobot-v1", "MountainCar-v0")
 """The environments that urbe simulates itself."""
 
 
+TRAININGS = Path(__file__).with_name("trainings.csv")
 PACKAGES = {PEER: ("stable-baselines3", "torch"), COMPILED: ("jax",), HOST: ("jax",)}
 
 
@@ -45,6 +53,24 @@ def cells(environments: list[str], learners: list[str], seeds: list[int]) -> lis
     ]
 
 
+class Training(NamedTuple):
+    """What came of a cell.
+
+    Attributes:
+      score: mean return of greedy test episodes.
+      seconds: CPU seconds of training.
+      compile_seconds: how many of them went into compilation.
+      changes: of urbe's settings, separated by spaces.
+      versions: of the packages that matter, separated by spaces.
+    """
+
+    score: float
+    seconds: float
+    compile_seconds: float
+    changes: str
+    versions: str
+
+
 def run_cell(cell: Cell, folder: Path, changes: list[str]) -> None:
     """Trains and tests in this process, and writes the file; `changes` are of urbe's settings, see `ours`."""
     problem = PROBLEMS[cell.environment]
@@ -56,39 +82,51 @@ def run_cell(cell: Cell, folder: Path, changes: list[str]) -> None:
         from benchmarks.learning import ours
 
         trained = ours.train(problem, ours.settings_for(problem, changes), cell.seed, cell.learner == COMPILED)
-    found = {
-        **cell._asdict(),
-        "returns": greedy_returns(trained.act, cell.environment),
-        "seconds": trained.seconds,
-        "compile_seconds": trained.compile_seconds,
-        "changes": [] if cell.learner == PEER else changes,
-        "versions": {name: version(name) for name in ("numpy", "gymnasium", *PACKAGES[cell.learner])},
-    }
-    _write(cell.file(folder), found)
+    packages = ("numpy", "gymnasium", *PACKAGES[cell.learner])
+    training = Training(
+        score=fmean(greedy_returns(trained.act, cell.environment)),
+        seconds=trained.seconds,
+        compile_seconds=trained.compile_seconds,
+        changes="" if cell.learner == PEER else " ".join(changes),
+        versions=" ".join(f"{name}={version(name)}" for name in packages),
+    )
+    text = json.dumps({**cell._asdict(), **training._asdict()})
+    replace_files({cell.file(folder): text_writer([text])})
 
 
 def run_missing(wanted: list[Cell], folder: Path, changes: list[str]) -> None:
-    """Runs the cells that have no file yet, one after the other."""
+    """Runs the cells that nothing is known of yet, one after the other."""
     folder.mkdir(parents=True, exist_ok=True)
     for cell in wanted:
-        if not cell.file(folder).exists():
+        if cell not in read_trainings(folder):
             options = ["--run", cell.environment, cell.learner, str(cell.seed), "--cells", str(folder)]
             subprocess.run([sys.executable, "-m", "benchmarks.learning", *options, "--set", *changes], check=True)
-            found = json.loads(cell.file(folder).read_text())
-            mean = sum(found["returns"]) / len(found["returns"])
+            done = read_trainings(folder)[cell]
             print(
-                f"{cell.environment} {cell.learner} {cell.seed}: {mean:.1f}, {found['seconds']:.1f} CPU s", flush=True
+                f"{cell.environment} {cell.learner} {cell.seed}: {done.score:.1f}, {done.seconds:.1f} CPU s", flush=True
             )
 
 
-def read_cells(folder: Path) -> dict[Cell, dict[str, Any]]:
-    """What there is."""
-    found = (json.loads(path.read_text()) for path in sorted(folder.glob("*.json")))
-    return {Cell(each["environment"], each["learner"], each["seed"]): each for each in found}
+def read_trainings(folder: Path) -> dict[Cell, Training]:
+    """What is known: the rows of `trainings.csv`, and the files of the folder, which are newer."""
+    rows: list[dict[str, Any]] = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    if TRAININGS.exists():
+        with TRAININGS.open(newline="") as file:
+            rows = [*csv.DictReader(file), *rows]
+    return {
+        Cell(row["environment"], row["learner"], int(row["seed"])): Training(
+            float(row["score"]), float(row["seconds"]), float(row["compile_seconds"]), row["changes"], row["versions"]
+        )
+        for row in rows
+    }
 
 
-def _write(path: Path, found: dict[str, Any]) -> None:
-    """At once: a file that exists is whole."""
-    unfinished = path.with_suffix(f".{os.getpid()}")
-    unfinished.write_text(json.dumps(found))
-    unfinished.replace(path)
+def keep_trainings(trainings: dict[Cell, Training]) -> None:
+    """Writes `trainings.csv`."""
+    with io.StringIO(newline="") as text:
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(Cell._fields + Training._fields)
+        for cell, training in sorted(trainings.items()):
+            writer.writerow([*cell, training.score, f"{training.seconds:.2f}", f"{training.compile_seconds:.2f}",
+                             training.changes, training.versions])  # fmt: skip
+        replace_files({TRAININGS: text_writer([text.getvalue()])})

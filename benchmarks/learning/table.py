@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import Literal
 
 import numpy as np
 
-from benchmarks.learning.cells import COMPILED, HOST, PEER, Cell, read_cells
+from benchmarks.learning.cells import COMPILED, HOST, PEER, Cell, Training, keep_trainings, read_trainings
 from benchmarks.learning.problems import PROBLEMS
 from benchmarks.learning.training import EPISODES
 from urbe.statistics.aggregates import iqm
@@ -40,12 +40,13 @@ TABLE = """\
 |---|---|---:|---:|---|---:|---|---:|---:|---:|---|
 """
 
-Found = dict[Cell, dict[str, Any]]
+Found = dict[Cell, Training]
 
 
 def section(folder: Path, seeds: Sequence[int]) -> str:
-    """The text of it."""
-    found = {cell: each for cell, each in read_cells(folder).items() if cell.seed in seeds}
+    """The text of it; what it is made of is kept in `trainings.csv`."""
+    found = {cell: each for cell, each in read_trainings(folder).items() if cell.seed in seeds}
+    keep_trainings(found)
     text = TEXT.format(
         day=date.today().isoformat(),
         machine=platform.machine(),
@@ -66,14 +67,13 @@ def _unfinished(found: Found, seeds: int) -> str:
 
 
 def _packages(found: Found) -> str:
-    versions = {item for each in found.values() for item in each.get("versions", {}).items()}
-    return ", ".join(f"{name} {number}" for name, number in sorted(versions))
+    versions = {item for each in found.values() for item in each.versions.split()}
+    return ", ".join(item.replace("=", " ") for item in sorted(versions))
 
 
 def _changes(found: Found) -> str:
-    changes = {tuple(each.get("changes", ())) for cell, each in found.items() if cell.learner != PEER}
-    told = sorted(", ".join(f"`{change}`" for change in each) for each in changes if each)
-    return f"urbe's settings differ in {'; '.join(told)}, chosen on seeds from 100 on. " if told else ""
+    changes = sorted({f"`{each.changes}`" for each in found.values() if each.changes})
+    return f"urbe's settings differ in {', '.join(changes)}, chosen on seeds from 100 on. " if changes else ""
 
 
 def _rows(found: Found, environment: str) -> Iterator[str]:
@@ -96,11 +96,12 @@ def _rows(found: Found, environment: str) -> Iterator[str]:
 
 
 def _scores(found: Found, environment: str, learner: str) -> FloatArray:
-    return np.array([np.mean(each["returns"]) for cell, each in found.items() if cell[:2] == (environment, learner)])
+    return np.array([each.score for cell, each in found.items() if cell[:2] == (environment, learner)])
 
 
-def _median(found: Found, environment: str, learner: str, name: str) -> float:
-    return float(np.median([each[name] for cell, each in found.items() if cell[:2] == (environment, learner)]))
+def _median(found: Found, environment: str, learner: str, name: Literal["seconds", "compile_seconds"]) -> float:
+    chosen = [getattr(each, name) for cell, each in found.items() if cell[:2] == (environment, learner)]
+    return float(np.median(chosen))
 
 
 def _bootstrap(scores: FloatArray, peer: FloatArray | None = None) -> ConfidenceInterval:
