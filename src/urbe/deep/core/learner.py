@@ -9,7 +9,7 @@ Every execution path calls `begin` once and `observe` for each transition, and n
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -39,6 +39,31 @@ class LearnerState(NamedTuple):
     episodes: Int32[Array, ""]  # finished ones
     version: Int32[Array, ""]  # of the target network: how often it has followed the weights
     key: jax.Array
+
+
+@runtime_checkable
+class Learned(Protocol):
+    """What every learner has to show, of DQN or of another kind."""
+
+    @property
+    def q(self) -> Any:
+        """The weights that the agent acts by."""
+
+    @property
+    def head(self) -> Any:
+        """What the variance keeps; None where it keeps nothing."""
+
+    @property
+    def step(self) -> Int32[Array, ""]:
+        """Transitions seen."""
+
+    @property
+    def updates(self) -> Int32[Array, ""]:
+        """Gradient steps."""
+
+    @property
+    def episodes(self) -> Int32[Array, ""]:
+        """Finished episodes."""
 
 
 class Progress(NamedTuple):
