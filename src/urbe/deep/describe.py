@@ -16,7 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from urbe import simulators
-from urbe.deep.core import dueling, last_layer, natures, networks, optimisers, settings, variances
+from urbe.deep.core import dueling, last_layer, minimum, natures, networks, optimisers, recurrent, settings, variances
+from urbe.deep.loops import ewok, iwocs
+from urbe.deep.loops import recurrent as recurrent_loop
 from urbe.deep.settings import named_part, part_name
 from urbe.simulators import mars_rover, schedules
 
@@ -29,11 +31,16 @@ _CLASSES = (
     last_layer.LastLayer,
     networks.Network,
     dueling.DuelingNetwork,
+    minimum.Minimum,
     settings.Epsilon,
     settings.CopyEvery,
     optimisers.Adam,
     settings.Decay,
     settings.Settings,
+    recurrent.Memory,
+    recurrent_loop.RecurrentTraining,
+    ewok.WorstKernel,
+    iwocs.WorstCaseSearch,
     simulators.Acrobot,
     simulators.AcrobotParams,
     simulators.CartPole,
@@ -53,6 +60,9 @@ _CLASSES = (
     simulators.Sawtooth,
     simulators.RandomWalk,
     simulators.DomainRandomisation,
+    simulators.RandomMember,
+    simulators.Lasting,
+    simulators.Stacked,
     simulators.RandomJumps,
     simulators.Uniform,
     simulators.Normal,
@@ -118,10 +128,9 @@ def describe_or_why(name: str, value: Any) -> Any:
 
 
 def describe_world(world: Mapping[str, Any]) -> dict[str, Any]:
-    """What a trainer says of the environment it acts in, with its simulator and schedule in plain data."""
-    return {
-        name: describe_or_why(name, part) if name in ("simulator", "schedule") else part for name, part in world.items()
-    }
+    """What a trainer says of the environment it acts in, with its simulator, schedule and training in plain data."""
+    values = ("simulator", "schedule", "training")
+    return {name: describe_or_why(name, part) if name in values else part for name, part in world.items()}
 
 
 def build(name: str, data: Any) -> Any:
