@@ -395,8 +395,8 @@ def test_help_teaches(capsys):
 @pytest.mark.parametrize(
     ("agent", "own"),
     [
-        ("domain-randomised-dqn", ["change=0.5"]),
-        ("stacked-dqn", ["length=2", "survives=false", "change=0.2"]),
+        ("domain-randomised-dqn", ["hazard=0.5"]),
+        ("stacked-dqn", ["length=2", "survives=false", "hazard=0.2"]),
         ("recurrent-dqn", ["memory.units=5", "memory.length=3", "memory.burn_in=1"]),
         ("ewok-dqn", ["kappa=0.25", "draws=2"]),
         ("iwocs-dqn", ["round_steps=30", "episodes=2"]),

@@ -38,7 +38,7 @@ def _compiled_once():
 
 MAKERS = {
     "randomised": lambda seed: deep.domain_randomised_dqn(
-        POLE, {"half_length": Uniform(0.2, 1.0)}, seed=seed, change=0.5, **TINY
+        POLE, {"half_length": Uniform(0.2, 1.0)}, seed=seed, hazard=0.5, **TINY
     ),
     "stacked": lambda seed: deep.stacked_dqn(POLE, GAINS, seed=seed, length=3, **TINY),
     "recurrent": lambda seed: deep.recurrent_dqn(POLE, GAINS, seed=seed, memory=SMALL, **TINY),
@@ -172,7 +172,7 @@ def test_without_a_memory_a_hidden_sign_is_a_guess():
 
 @pytest.mark.parametrize("survives", [True, False])
 def test_stacked_steps_reveal_the_sign(survives):
-    agent = deep.stacked_dqn(Sign(), SIGNS, seed=0, length=2, survives=survives, change=0.3, **PROBE).learn(6000)
+    agent = deep.stacked_dqn(Sign(), SIGNS, seed=0, length=2, survives=survives, hazard=0.3, **PROBE).learn(6000)
     kept, changed = deployed(agent)
     # at best 8 where the sign is remembered and 6 where it has changed; without memory 7 in either case
     assert kept > (7.8 if survives else 6.6)
@@ -181,7 +181,7 @@ def test_stacked_steps_reveal_the_sign(survives):
 
 def test_a_hidden_state_reveals_the_sign():
     memory = deep.Memory(units=16, length=8, burn_in=4)
-    agent = deep.recurrent_dqn(Sign(), SIGNS, seed=0, memory=memory, change=0.3, **PROBE).learn(8000)
+    agent = deep.recurrent_dqn(Sign(), SIGNS, seed=0, memory=memory, hazard=0.3, **PROBE).learn(8000)
     kept, changed = deployed(agent)
     assert kept > 7.5
     assert changed > 5.5
@@ -261,10 +261,10 @@ def test_randomised_gymnasium_environments_resume_bit_for_bit(tmp_path):
         return EnvMembers(inner, [{"length": 0.25}, {"force_mag": -10.0}])
 
     inner = env()
-    agent = deep.domain_randomised_dqn(inner, params(inner), seed=1, change=0.7, **TINY).learn(97)
+    agent = deep.domain_randomised_dqn(inner, params(inner), seed=1, hazard=0.7, **TINY).learn(97)
     agent.save(tmp_path / "agent")
     inner = env()
-    again = load(tmp_path / "agent", env=RandomisedParams(inner, params(inner), seed=1, change=0.7))
+    again = load(tmp_path / "agent", env=RandomisedParams(inner, params(inner), seed=1, hazard=0.7))
     assert again.about() == agent.about()
     assert same(again.learn(63), agent.learn(63))
     assert agent.about()["world"]["resumes"] == "exactly"

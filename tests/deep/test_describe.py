@@ -121,9 +121,12 @@ KINDS = {
         simulators.DomainRandomisation, pole_params,
         st.dictionaries(st.sampled_from(simulators.CartPoleParams._fields), laws, min_size=1),
     ),
-    "RandomMember": st.builds(simulators.RandomMember, st.lists(pole_params, min_size=1, max_size=3).map(tuple)),
-    "Lasting": st.builds(
-        simulators.Lasting, st.builds(simulators.RandomMember, st.tuples(pole_params)), st.floats(1e-3, 1.0)
+    "RandomJumps": st.builds(
+        simulators.RandomJumps, pole_params,
+        st.dictionaries(st.sampled_from(simulators.CartPoleParams._fields), laws, min_size=1), st.floats(0, 1),
+    ),
+    "RandomMember": st.builds(
+        simulators.RandomMember, st.lists(pole_params, min_size=1, max_size=3).map(tuple), st.floats(0, 1)
     ),
     "Stacked": st.builds(
         simulators.Stacked, st.builds(simulators.CartPole, whole), st.integers(1, 99), st.booleans()

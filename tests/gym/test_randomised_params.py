@@ -45,18 +45,18 @@ def test_members_of_a_set_are_points():
 
 
 def test_parameters_change_with_their_probability_and_follow_from_the_seed():
-    make = [RandomisedParams(pole(), {"length": Uniform(0.3, 0.6)}, seed=seed, change=0.3) for seed in (1, 1, 2)]
+    make = [RandomisedParams(pole(), {"length": Uniform(0.3, 0.6)}, seed=seed, hazard=0.3) for seed in (1, 1, 2)]
     one, again, other = (lengths(env, 400) for env in make)
     assert one == again != other
     assert abs(np.mean(np.diff(one) != 0) - 0.3) < 5 * (0.21 / 400) ** 0.5
 
 
 def test_draws_are_taken_up_where_they_were():
-    env = RandomisedParams(pole(), {"length": Uniform(0.3, 0.6)}, seed=1, change=0.3)
+    env = RandomisedParams(pole(), {"length": Uniform(0.3, 0.6)}, seed=1, hazard=0.3)
     lengths(env, 7)
     kept, now = env.get_draws(), env.unwrapped.length
     after = lengths(env, 5)
-    other = RandomisedParams(pole(), {"length": Uniform(0.3, 0.6)}, seed=1, change=0.3)
+    other = RandomisedParams(pole(), {"length": Uniform(0.3, 0.6)}, seed=1, hazard=0.3)
     other.set_draws(kept)
     assert other.unwrapped.length == now
     assert lengths(other, 5) == after

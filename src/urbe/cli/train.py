@@ -35,9 +35,9 @@ agents
   dqn-ube          dqn that explores by the variance of its Q-values
   dqn-urbe         robust targets, and exploration by the variance of robust Q-values
 in their place
-  domain-randomised-dqn  dqn whose parameters are drawn from the set for every episode (change)
-  stacked-dqn            likewise, and sees the last steps (length, survives, change)
-  recurrent-dqn          likewise, with a memory that is learned (memory.units, memory.length, memory.burn_in, change)
+  domain-randomised-dqn  dqn whose parameters are drawn from the set for every episode (hazard)
+  stacked-dqn            likewise, and sees the last steps (length, survives, hazard)
+  recurrent-dqn          likewise, with a memory that is learned (memory.units, memory.length, memory.burn_in, hazard)
   ewok-dqn               dqn in the worst of several draws, of the simulator or of --over (kappa, draws)
   iwocs-dqn              dqn for one member after the other, each the worst so far (round_steps, episodes)
 What is in parentheses is changed by --set, too: --set kappa=0.2 draws=8.
@@ -68,7 +68,7 @@ examples:
   urbe train cartpole --agent robust-dqn --seed 0 --out runs/robust0 --over half_length=0.25:1.25:5 masspole=0.05,0.3
   urbe train cartpole --agent dqn --seed 0 --out runs/dqn0 --evaluate-every 5000 --evaluate-over half_length=0.25,1 \\
     --keep-best worst --stop-at 475 --patience 5
-  urbe train cartpole --agent stacked-dqn --seed 0 --out runs/stack0 --over force=-10,5 --set length=6 change=0.2
+  urbe train cartpole --agent stacked-dqn --seed 0 --out runs/stack0 --over force=-10,5 --set length=6 hazard=0.2
   urbe train mountain-car --agent dqn --seed 3 --out runs/car3 --set discount=0.99 epsilon.steps=50000
   urbe train LunarLander-v3 --agent dqn --seed 0 --out runs/lander0 --tensorboard
 """

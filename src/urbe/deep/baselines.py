@@ -32,8 +32,7 @@ from urbe.gym.randomised_params import Parameters, RandomisedParams
 from urbe.gym.stacked_history import StackedHistory
 from urbe.simulators import (
     Distribution,
-    DomainRandomisation,
-    Lasting,
+    RandomJumps,
     RandomMember,
     Schedule,
     Simulator,
@@ -52,7 +51,7 @@ def domain_randomised_dqn(
     parameters: Randomisation,
     *,
     seed: int,
-    change: float = 1.0,
+    hazard: float = 1.0,
     settings: Settings = DEFAULT,
     log_every: int = LOG_EVERY,
     **changes: Any,
@@ -66,7 +65,7 @@ def domain_randomised_dqn(
       parameters: an `UncertaintySet`, or for a Gymnasium environment `EnvMembers` or a list of parameters by name, all
         equally likely; or for either a distribution for each name, `{"half_length": Uniform(0.25, 1.0)}`.
       seed: what all random numbers follow from.
-      change: the probability with which an episode has new parameters; otherwise it keeps those of the one before.
+      hazard: the probability with which an episode has new parameters; otherwise it keeps those of the one before.
       settings, log_every, changes: as for `urbe.deep.dqn`.
 
     >>> from urbe.simulators import CartPole, Uniform
@@ -74,7 +73,7 @@ def domain_randomised_dqn(
     >>> domain_randomised_dqn(CartPole(), pole, seed=0, capacity=500, warm_up=100, batch=16).learn(200).step
     200
     """
-    env, schedule = _randomised(env, parameters, change, seed)
+    env, schedule = _randomised(env, parameters, hazard, seed)
     return _agent("domain-randomised-dqn", env, None, schedule, None, seed, settings, log_every, changes)
 
 
@@ -85,7 +84,7 @@ def stacked_dqn(
     seed: int,
     length: int = 8,
     survives: bool = True,
-    change: float = 0.1,
+    hazard: float = 0.1,
     settings: Settings = DEFAULT,
     log_every: int = LOG_EVERY,
     **changes: Any,
@@ -101,7 +100,7 @@ def stacked_dqn(
       seed: what all random numbers follow from.
       length: how many steps are remembered, zeros before there were any.
       survives: whether they are remembered beyond the end of an episode.
-      change: the probability with which an episode has new parameters. With 1 nothing that earlier episodes showed is
+      hazard: the probability with which an episode has new parameters. With 1 nothing that earlier episodes showed is
         of any help in training, and the agent learns to ignore it.
       settings, log_every, changes: as for `urbe.deep.dqn`.
 
@@ -111,7 +110,7 @@ def stacked_dqn(
     >>> agent.policy.obs_size  # 4 + 4 (2 4 + 2 + 2)
     52
     """
-    env, schedule = _randomised(env, parameters, change, seed)
+    env, schedule = _randomised(env, parameters, hazard, seed)
     seen: Environment
     seen = StackedHistory(env, length, survives) if isinstance(env, KINDS) else Stacked(env, length, survives)
     return _agent("stacked-dqn", seen, None, schedule, None, seed, settings, log_every, changes)
@@ -123,7 +122,7 @@ def recurrent_dqn(
     *,
     seed: int,
     memory: Memory = MEMORY,
-    change: float = 0.1,
+    hazard: float = 0.1,
     settings: Settings = DEFAULT,
     log_every: int = LOG_EVERY,
     **changes: Any,
@@ -138,7 +137,7 @@ def recurrent_dqn(
       parameters: as for `domain_randomised_dqn`; None keeps the nominal ones.
       seed: what all random numbers follow from.
       memory: its size, the windows it is trained on, and whether it survives the end of an episode.
-      change: as for `stacked_dqn`.
+      hazard: as for `stacked_dqn`.
       settings: as for `urbe.deep.dqn`; the Q-network sees the hidden state beside the observation, and a gradient step
         is on `batch // memory.length` windows. There is no uncertainty head.
       log_every, changes: as for `urbe.deep.dqn`.
@@ -149,7 +148,7 @@ def recurrent_dqn(
     >>> type(agent.memory_policy).__name__
     'RecurrentPolicy'
     """
-    env, schedule = _randomised(env, parameters, change, seed)
+    env, schedule = _randomised(env, parameters, hazard, seed)
     training = RecurrentTraining(memory)
     return _agent("recurrent-dqn", env, None, schedule, training, seed, settings, log_every, changes)
 
@@ -226,26 +225,26 @@ def iwocs_dqn(
     )
 
 
-def _randomised(env: Any, parameters: Randomisation | None, change: float, seed: int) -> tuple[Any, Schedule | None]:
+def _randomised(env: Any, parameters: Randomisation | None, hazard: float, seed: int) -> tuple[Any, Schedule | None]:
     """The environment and the schedule of its parameters; a Gymnasium environment sets them itself."""
     if parameters is None:
         return env, None
     if isinstance(env, KINDS):
         if isinstance(parameters, UncertaintySet):
             parameters = [_by_name(member) for member in parameters.members()]
-        return RandomisedParams(env, parameters, seed, change=change), None
+        return RandomisedParams(env, parameters, seed, hazard=hazard), None
     schedule: Schedule
     if isinstance(parameters, UncertaintySet):
-        schedule = RandomMember(parameters.members())
+        schedule = RandomMember(parameters.members(), hazard)
     elif isinstance(parameters, Mapping):
-        schedule = DomainRandomisation(env.nominal(), parameters)
+        schedule = RandomJumps(env.nominal(), parameters, hazard)
     else:
         raise ValueError(
             f"parameters is of type {type(parameters).__name__}, expected an UncertaintySet of the simulator "
             f"{type(env).__name__}, or a distribution for each name; members of other kinds are for Gymnasium "
             "environments."
         )
-    return env, schedule if change == 1.0 else Lasting(schedule, change)
+    return env, schedule
 
 
 def _by_name(member: Any) -> dict[str, float]:

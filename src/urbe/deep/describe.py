@@ -61,7 +61,6 @@ _CLASSES = (
     simulators.RandomWalk,
     simulators.DomainRandomisation,
     simulators.RandomMember,
-    simulators.Lasting,
     simulators.Stacked,
     simulators.RandomJumps,
     simulators.Uniform,

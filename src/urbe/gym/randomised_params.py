@@ -31,8 +31,7 @@ class RandomisedParams(gymnasium.Wrapper[Any, Any, Any, Any]):
       env: a single environment with its wrappers.
       parameters: `EnvMembers` or a list of parameters by name, all equally likely; or a distribution for each name.
       seed: of the parameters, a whole number of at least 0.
-      change: the probability with which an episode has new parameters, above 0 and at most 1; otherwise it keeps those
-        of the episode before.
+      hazard: the probability with which an episode has new parameters; otherwise it keeps those of the one before.
       adapter: how parameters are set; None for the environments that are known.
 
     >>> import gymnasium
@@ -46,11 +45,11 @@ class RandomisedParams(gymnasium.Wrapper[Any, Any, Any, Any]):
     """
 
     def __init__(
-        self, env: AnyEnv, parameters: Parameters, seed: int, *, change: float = 1.0, adapter: Adapter | None = None
+        self, env: AnyEnv, parameters: Parameters, seed: int, *, hazard: float = 1.0, adapter: Adapter | None = None
     ) -> None:
         super().__init__(single(env))
         self.seed = checks.whole_number("seed", seed, 0)
-        self.change = checks.number("change", checks.positive("change", change), 0.0, 1.0)
+        self.hazard = checks.number("hazard", hazard, 0.0, 1.0)
         found = parameters.adapter if isinstance(parameters, EnvMembers) and adapter is None else adapter
         known = adapter_of(self.env) if found is None else found
         if known is None:
@@ -64,7 +63,7 @@ class RandomisedParams(gymnasium.Wrapper[Any, Any, Any, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begins an episode, under parameters that may be new."""
         self._episode += 1
-        if self._episode == 0 or stream(self.seed, "change", self._episode).random() < self.change:
+        if self._episode == 0 or stream(self.seed, "hazard", self._episode).random() < self.hazard:
             self._drawn = self._episode
         self._set()
         observation, info = self.env.reset(seed=seed, options=options)
@@ -82,7 +81,7 @@ class RandomisedParams(gymnasium.Wrapper[Any, Any, Any, Any]):
     def describe_draws(self) -> dict[str, Any]:
         """What parameters are drawn from, in plain data."""
         laws = {name: repr(law) for name, law in self._laws.items()}
-        return {"drawn from": laws or [dict(point) for point in self._points], "change": self.change, "seed": self.seed}
+        return {"drawn from": laws or [dict(point) for point in self._points], "hazard": self.hazard, "seed": self.seed}
 
     def _set(self) -> None:
         rng = stream(self.seed, "parameters", self._drawn)

@@ -30,8 +30,7 @@ from urbe.simulators.mars_rover import MarsRover as MarsRover
 from urbe.simulators.mars_rover import MarsRoverParams as MarsRoverParams
 from urbe.simulators.mountain_car import MountainCar as MountainCar
 from urbe.simulators.mountain_car import MountainCarParams as MountainCarParams
-from urbe.simulators.randomised import Lasting as Lasting
-from urbe.simulators.randomised import RandomMember as RandomMember
+from urbe.simulators.random_member import RandomMember as RandomMember
 from urbe.simulators.schedules import Constant as Constant
 from urbe.simulators.schedules import Cyclic as Cyclic
 from urbe.simulators.schedules import DomainRandomisation as DomainRandomisation

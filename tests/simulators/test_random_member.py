@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from urbe.simulators import DomainRandomisation, Lasting, RandomMember, Uniform
+from urbe.simulators import RandomMember
 
 
 class Params(NamedTuple):
@@ -47,16 +47,16 @@ def test_draws_of_successive_episodes_are_independent():
     assert abs(same - 0.5) < 5 * 0.5 / 4000**0.5
 
 
-@pytest.mark.parametrize("change", [0.05, 0.5, 1.0])
-def test_lasting_parameters_change_with_their_probability(change):
-    law = DomainRandomisation(MEMBERS[0], {"length": Uniform(0.0, 1.0)})
-    length = np.asarray(played(Lasting(law, change), 4000, jax.random.key(2)).length)
-    changed = (length[1:] != length[:-1]).mean()
-    assert abs(changed - change) <= 5 * (change * (1 - change) / 4000) ** 0.5
+@pytest.mark.parametrize("hazard", [0.0, 0.05, 0.5, 1.0])
+def test_members_are_drawn_afresh_with_their_probability(hazard):
+    members = tuple(Params(float(k)) for k in range(50))
+    length = np.asarray(played(RandomMember(members, hazard), 4000, jax.random.key(2)).length)
+    changed, expected = (length[1:] != length[:-1]).mean(), hazard * 49 / 50  # the same one may be drawn again
+    assert abs(changed - expected) <= 5 * (expected * (1 - expected) / 4000) ** 0.5
 
 
 def test_the_episode_is_counted():
-    schedule = Lasting(RandomMember(MEMBERS), 0.5)
+    schedule = RandomMember(MEMBERS, 0.5)
     carry = schedule.begin(jax.random.key(0))
     for episode in range(3):
         assert int(carry.episode) == episode
@@ -68,6 +68,5 @@ def test_what_cannot_be_is_refused():
         RandomMember(())
     with pytest.raises(ValueError, match=r"members\[1\] has the parameters width, expected length, mass"):
         RandomMember((MEMBERS[0], Others()))
-    for change in (0.0, 1.5):
-        with pytest.raises(ValueError, match="change is"):
-            Lasting(RandomMember(MEMBERS), change)
+    with pytest.raises(ValueError, match=r"hazard is 1\.5, expected"):
+        RandomMember(MEMBERS, 1.5)
