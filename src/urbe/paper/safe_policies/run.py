@@ -40,7 +40,7 @@ def _planned(cell: SafeCell, data_set: int, truth: MDP, posterior: Posterior) ->
     for name, method in METHODS.items():
         rng = stream(cell.seed, NAME, cell.model, cell.truth, data_set, cell.transitions, "plan")
         found = plan(posterior, confidence=CONFIDENCE, method=method, rng=rng, draws=DRAWS, held_out=0)
-        stated[name] = found.policy, found.guaranteed
+        stated[name] = found.policy, found.worst_case
         stated[NOMINAL] = found.nominal_policy, found.nominal_value
     rows = []
     for name, (policy, claimed) in stated.items():
