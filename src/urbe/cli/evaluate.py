@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from urbe.cli import worlds
-from urbe.cli.jax_setup import set_up_jax
 from urbe.mdp.formats import write_table
 from urbe.mdp.formats.logs import format_of
 
@@ -80,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     for table in (options.csv, options.episodes_csv):
         if table is not None:
             format_of(table)
-    set_up_jax()
+    worlds.set_up_jax()
     from urbe.deep.load import load
     from urbe.evaluation.robustness import evaluate
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from urbe import memory, overrides
 from urbe.cli import worlds
-from urbe.cli.jax_setup import set_up_jax
 
 AGENTS = ("dqn", "robust-dqn", "soft-robust-dqn", "dqn-ube", "dqn-urbe")
 ROBUST, EXPLORING = ("robust-dqn", "soft-robust-dqn", "dqn-urbe"), ("dqn-ube", "dqn-urbe")
@@ -102,7 +101,7 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Trains; returns the exit code."""
-    set_up_jax()
+    worlds.set_up_jax()
     from urbe.deep import NotFinite
     from urbe.deep.train import train
     from urbe.runs.directory import saved_steps

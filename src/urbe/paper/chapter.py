@@ -16,8 +16,7 @@ is saved there survives a killed process, so a deep cell trains in it (`train(ag
 deleted once the rows are stored.
 
 A cell may have an attribute `cost`: about how many seconds it takes on one core. Long cells are begun first, and the
-remaining time is estimated from it. A cell that takes minutes may report its progress:
-`urbe.sweep.progress.tell(folder, done, total)`.
+remaining time is estimated from it.
 
 Cells are run again when `run.py`, or any module of this package that it imports, changes; so it imports nothing of
 `results`, `claims` and `figures`.

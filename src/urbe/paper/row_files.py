@@ -20,25 +20,21 @@ FOLDER = "rows"
 
 FORMATS = ("csv", "parquet")
 
-NO_PARQUET = 'Rows are written as CSV alone: Parquet needs pyarrow, pip install "urbe[logs]".'
-
 _CHUNK = 10_000
 """Rows turned into text at a time."""
 
 _DTYPES = {str: np.str_, int: np.int64, float: np.float64}
 
 
-def parquet_is_there() -> bool:
-    """Whether Parquet can be written."""
-    return find_spec("pyarrow") is not None
-
-
 def row_files(chapter: Chapter, rows: Sequence[Any], formats: Collection[str] = FORMATS) -> dict[str, Writer]:
-    """The writer of each file, by its path relative to the page: `rows/<NAME>.csv`, `rows/<NAME>.parquet`."""
+    """The writer of each file, by its path relative to the page: `rows/<NAME>.csv`, `rows/<NAME>.parquet`.
+
+    Parquet is left out where pyarrow is not installed.
+    """
     writers: dict[str, Writer] = {}
     if "csv" in formats:
         writers[f"{FOLDER}/{chapter.name}.csv"] = text_writer(_csv(chapter, rows))
-    if "parquet" in formats and parquet_is_there():
+    if "parquet" in formats and find_spec("pyarrow") is not None:
         writers[f"{FOLDER}/{chapter.name}.parquet"] = _parquet(chapter, rows)
     return writers
 

@@ -138,6 +138,31 @@ def sourced(chapter: PageChapter) -> list[tuple[Verdict, str]]:
     return [(verdict, f"{chapter.name}--claim-{i}") for i, verdict in enumerate(verdicts, start=1)]
 
 
+def markdown(chapters: Iterable[PageChapter]) -> str:
+    """A Markdown table of every claim with its verdict, and the rules below it; empty when no claim has a source.
+
+    >>> from urbe.report.content import Section
+    >>> verdict = Verdict("URBE earns more than UBE.", "holds", "0.1 [0.0, 0.2]", "Fig. 2b")
+    >>> page = PageChapter("seven", "Seven", (Section("", verdicts=(verdict,)),))
+    >>> print(*markdown([page]).splitlines()[:3], sep="\\n")
+    | where | claim of the paper | verdict |
+    |---|---|---|
+    | Fig. 2b | URBE earns more than UBE. | **holds** |
+    """
+    found = claims(chapters)
+    if not found:
+        return ""
+    lines = ["| where | claim of the paper | verdict |", "|---|---|---|"]
+    for claim in found:
+        verdict = f"**{claim.outcome}** {_cell(claim.condition)}".rstrip()
+        lines.append(f"| {_cell(claim.source)} | {_cell(claim.text)} | {verdict} |")
+    return "\n".join([*lines, "", RULE.text, ""])
+
+
+def _cell(text: str) -> str:
+    return text.replace("\n", " ").replace("|", "\\|")
+
+
 def _order(source: str) -> tuple[tuple[bool, int, str], ...]:
     """Sorts by numbers as numbers: Fig. 2b, Fig. 3, Fig. 10."""
     pieces = ("".join(group) for _, group in groupby(source, str.isdigit))

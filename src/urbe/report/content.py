@@ -113,7 +113,6 @@ class State:
       done, total: cells; running, failed: those under way, and those given up.
       seconds_left: None when nobody knows.
       notes: what else to say, a paragraph each.
-      refresh: seconds after which the page reads itself again; 0 for never.
     """
 
     done: int
@@ -122,4 +121,3 @@ class State:
     failed: int = 0
     seconds_left: float | None = None
     notes: tuple[str, ...] = ()
-    refresh: int = 0

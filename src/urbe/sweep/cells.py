@@ -3,8 +3,7 @@
     <cells>/<experiment>/<name>-<hash of the configuration>/
         rows.safetensors    the rows and the record of how they came about (`urbe.sweep.store`); present means finished
         record.json         the record once more, for people
-        running.json        who works here, for how long (`urbe.sweep.work`)
-        lock                held while a process works here
+        lock                held while a process works here; says which
         work-<identity>/    what the cell keeps while it runs, checkpoints for instance; deleted when it is finished
 
 The identity of a cell covers its configuration, the type of its rows and the code that computes them: equal identities
@@ -87,20 +86,28 @@ class Job:
         return self.folder / f"work-{self.identity[:16]}"
 
     @property
-    def cost(self) -> float | None:
-        """The seconds it takes on one core, about, where the cell knows."""
-        cost = getattr(self.cell, "cost", None)
-        return None if cost is None else float(cost)
+    def cost(self) -> float:
+        """About how many seconds it takes on one core; 1 where the cell does not say."""
+        return float(getattr(self.cell, "cost", 1.0))
 
     def __str__(self) -> str:
         return f"{self.experiment}/{self.cell.name}"
 
 
 def jobs(code: Code, cells: Iterable[Cell], folder: Path) -> list[Job]:
-    """The jobs of an experiment, under the folder of all cells."""
+    """The jobs of an experiment, under the folder of all cells.
+
+    Raises:
+      ValueError: the experiment is defined in the script that is run.
+    """
     found = []
     place = folder.absolute() / code.experiment  # for processes elsewhere
     for cell in cells:
+        if "__main__" in (code.module, type(cell).__module__):
+            raise ValueError(
+                f"The cell {cell.name} is defined in the script that is run, which worker processes do not import; "
+                "move the experiment to a module of its own."
+            )
         also = tuple(getattr(cell, "modules", ()))
         mine = code._replace(digest=code_digest(code.module, *also)) if also else code
         name = directory(code.experiment, cell)

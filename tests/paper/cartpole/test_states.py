@@ -8,7 +8,7 @@ from urbe.paper.cartpole.agents import EpsilonGreedy, Exploring
 from urbe.paper.cartpole.figures import grid, median_seed
 from urbe.paper.cartpole.results import StateVisits
 from urbe.paper.cartpole.states import DRAWN, FINE, LEAN, TRACK, count_states, middles, span
-from urbe.report.clouds import PALEST, cloud
+from urbe.report.maps import PALEST, cloud
 
 CELL = 2 * TRACK / FINE * 2 * LEAN / FINE
 

@@ -26,11 +26,10 @@ from urbe.paper.cartpole.results import (
 from urbe.paper.cartpole.states import DRAWN, LEAN, SHARE, TRACK
 from urbe.paper.cartpole.tables import change_table, changed_tests_table, lengths_table, returns_table, spans_table
 from urbe.paper.results import Results
-from urbe.report.clouds import draw_cloud
 from urbe.report.content import Exhibit, Section
 from urbe.report.curves import draw_bands, mark_changes
-from urbe.report.figures import styled
-from urbe.report.panels import panels
+from urbe.report.figures import panels, styled
+from urbe.report.maps import draw_cloud
 from urbe.report.style import ACTIONS, INK
 from urbe.types import FloatArray
 

@@ -33,7 +33,6 @@ from urbe.evaluation.trace import trace
 from urbe.paper.cartpole.agents import changed, in_tests, make
 from urbe.paper.cartpole.cells import LENGTHS, NOMINAL, PICTURED, CartPoleCell, Row
 from urbe.paper.cartpole.states import DRAWN, FINE, LEAN, TRACK, count_states, middles, span
-from urbe.sweep.progress import tell
 from urbe.types import FloatArray
 
 BIN = 1_000
@@ -57,29 +56,27 @@ def run(cell: CartPoleCell, folder: Path) -> list[Row]:
     rows += _tests(cell, agent, 0.0, LENGTHS)
     rows += [_row(cell, 0.0, "training", "curve", x, y) for x, y in curve(before["step"], before["return"], at)]
     rows += _states(cell, agent)
-    for i, length in enumerate(cell.changes):
+    for length in cell.changes:
         agent = load(folder / "run", env=cartpole(), schedule=changed(length))
-        agent = trained(agent, folder / f"changed-{length:g}", cell, at, cell.training + i * cell.after)
+        agent = trained(agent, folder / f"changed-{length:g}", cell, at)
         rows += _after_change(cell, agent, at, length)
         rows += _tests(cell, agent, length, (length,))
     return rows
 
 
-def trained(agent: Agent, folder: Path, cell: CartPoleCell, begun: int, tell_of: int = 0) -> Agent:
+def trained(agent: Agent, folder: Path, cell: CartPoleCell, begun: int) -> Agent:
     """The agent after all steps or episodes asked for; goes on from what is in the folder.
 
     Args:
       agent: as it was before; `begun` steps old.
-      folder: of the run, in that of the cell, which records its progress.
+      folder: of the run, in that of the cell.
       cell: says how long.
       begun: 0 for the training at the nominal pole.
-      tell_of: steps or episodes of the cell before these.
     """
     wanted = cell.after if begun else cell.training
     had = (begun if cell.unit == "steps" else _ended(agent)) if begun else 0
     train(agent, folder, begun, checkpoint_every=PART, keep=1)  # becomes what was saved there, if anything was
     while (done := (agent.step if cell.unit == "steps" else _ended(agent)) - had) < wanted:
-        tell(folder.parent, tell_of + done, cell.training + len(cell.changes) * cell.after)
         steps = min(PART, wanted - done) if cell.unit == "steps" else PART
         train(agent, folder, agent.step + steps, checkpoint_every=PART, keep=1)
     return agent

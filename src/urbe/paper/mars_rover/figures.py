@@ -31,9 +31,8 @@ from urbe.paper.results import Results
 from urbe.report.content import Exhibit, Facts, Section, Table
 from urbe.report.curves import draw_bands, mark_changes
 from urbe.report.dots import ROW, draw_dots
-from urbe.report.figures import Figure, styled
+from urbe.report.figures import Figure, panels, styled
 from urbe.report.numbers import interval_column
-from urbe.report.panels import panels
 from urbe.rng import stream
 from urbe.statistics.bootstrap import RESAMPLES, resample_shares
 from urbe.statistics.estimates import Band, ConfidenceInterval

@@ -20,14 +20,10 @@ from urbe.paper.mars_rover.cells import (
     MarsCell,
     Row,
 )
-from urbe.sweep.progress import tell
 from urbe.types import FloatArray
 
 if TYPE_CHECKING:
     from urbe.simulators import MarsRover
-
-PART = 10_000
-"""Steps of training between two words on how far a cell has come."""
 
 
 def run(cell: MarsCell, folder: Path) -> list[Row]:
@@ -48,9 +44,7 @@ def _learned(cell: MarsCell, folder: Path) -> Iterator[Row]:
     world = WORLDS[cell.world]
     rover = rover_of(world)
     agent = make(cell.agent, world, cell.members, cell.seed, cell.settings)
-    for done in range(0, cell.steps, PART):
-        tell(folder, done, cell.steps)
-        train(agent, folder / "run", min(done + PART, cell.steps))
+    train(agent, folder / "run", cell.steps)
     yield _row(cell, "", "steps", agent.step)
     yield _row(cell, "", "episodes", len(agent.history.episodes["length"]))
     policy = agent.policy

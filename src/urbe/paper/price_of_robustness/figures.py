@@ -12,7 +12,8 @@ from urbe.paper.price_of_robustness.results import Curve, curves
 from urbe.paper.results import Results
 from urbe.report import style
 from urbe.report.content import Exhibit, Section, Table
-from urbe.report.figures import Figure, Line, draw_lines, draw_map, mark_gap, ramp, styled
+from urbe.report.figures import Figure, Line, draw_lines, mark_gap, styled
+from urbe.report.maps import draw_map, ramp
 from urbe.report.numbers import number
 from urbe.types import IntArray
 

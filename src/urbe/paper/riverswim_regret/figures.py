@@ -8,9 +8,8 @@ from urbe.paper.riverswim_regret.results import episodes, last, regret
 from urbe.report.content import Exhibit, Section, Table
 from urbe.report.curves import draw_bands
 from urbe.report.dots import ROW, draw_dots, rows_of
-from urbe.report.figures import styled
+from urbe.report.figures import panels, styled
 from urbe.report.numbers import interval_column
-from urbe.report.panels import panels
 from urbe.statistics.estimates import mean_band
 
 

@@ -16,9 +16,8 @@ from urbe.report import style
 from urbe.report.content import Exhibit, Section, Table
 from urbe.report.curves import draw_bands
 from urbe.report.dots import ROW, draw_dots, rows_of
-from urbe.report.figures import styled
+from urbe.report.figures import panels, styled
 from urbe.report.numbers import interval_column, number
-from urbe.report.panels import panels
 from urbe.statistics.estimates import Band, ConfidenceInterval
 
 TRUTHS = {"drawn": "true model drawn from the prior", "fixed": "true model fixed"}

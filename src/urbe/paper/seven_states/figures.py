@@ -12,9 +12,8 @@ from urbe.paper.seven_states.results import NO_BELIEF, beliefs_of, curve, learne
 from urbe.report.content import Exhibit, Section, Table
 from urbe.report.curves import draw_bands, mark_changes
 from urbe.report.dots import ROW, draw_dots, rows_of
-from urbe.report.figures import Figure, styled
+from urbe.report.figures import Figure, panels, styled
 from urbe.report.numbers import interval_column
-from urbe.report.panels import panels
 from urbe.statistics.estimates import Band, mean_interval
 
 

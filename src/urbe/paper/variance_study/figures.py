@@ -15,9 +15,8 @@ from urbe.report import style
 from urbe.report.content import Exhibit, Section, Table
 from urbe.report.curves import draw_bands
 from urbe.report.dots import ROW, draw_dots, draw_strips, rows_of
-from urbe.report.figures import styled
+from urbe.report.figures import panels, styled
 from urbe.report.numbers import interval_column, number
-from urbe.report.panels import panels
 from urbe.statistics.estimates import Band
 from urbe.types import FloatArray
 
