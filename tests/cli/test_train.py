@@ -10,8 +10,8 @@ from urbe.sweep.threads import JAX_ONE_THREAD
 from fixtures import deep_parts
 from urbe import overrides
 from urbe.cli import main, train, worlds
-from urbe.cli.jax_setup import set_up_jax
 from urbe.cli.main import build_parser
+from urbe.cli.worlds import set_up_jax
 from urbe.deep import LastLayer, NotFinite, NoVariance, Worst, paper
 from urbe.deep.load import load
 from urbe.deep.presets import dqn_urbe
