@@ -8,7 +8,7 @@ from fixtures import finished_run as run
 from urbe.paper import price_of_robustness as real
 from urbe.paper.chapter import everywhere
 from urbe.paper.pages import write_report
-from urbe.paper.price_of_robustness.cells import PriceCell
+from urbe.paper.price_of_robustness import PriceCell
 
 
 @pytest.fixture(scope="module")

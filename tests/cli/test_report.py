@@ -39,7 +39,7 @@ def test_writes_a_light_copy_elsewhere(dots, output, capsys, tmp_path):
 
 
 def test_says_that_parquet_is_left_out(dots, output, capsys, monkeypatch):
-    for module in ("urbe.paper.row_files", "urbe.cli.reproduce"):
+    for module in ("urbe.paper.pages", "urbe.cli.reproduce"):
         monkeypatch.setattr(f"{module}.find_spec", lambda _: None)
     run.lay(output, [dots])
     _, out, _ = urbe_report(capsys, output)

@@ -38,7 +38,7 @@ a part of one chapter, named with --only:
   --set variance.beta=1      a field of deep agents' settings, as in urbe train --set; or of the cells: steps=20000,
                              tuning_seeds=4
 The page says that it is not the paper's comparison. To keep an agent in a chart, add it to the list of agents in
-the chapter's cells.py.
+urbe/paper/NAME/__init__.py.
 
 launchers:
   local     processes of this machine, each with one thread

@@ -9,15 +9,14 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from urbe.paper.chapter import Chapter
 from urbe.paper.results import Results
+from urbe.report.content import PageChapter, Section
+from urbe.report.numbers import duration
 from urbe.sweep.finished import Finished, SweepPlan, load_finished
 from urbe.sweep.sources import code_digest
-
-if TYPE_CHECKING:
-    from urbe.report import content
 
 
 class Drawn(NamedTuple):
@@ -35,7 +34,7 @@ class Drawn(NamedTuple):
     finished: Finished
     digest: str
     kept: int
-    page: content.PageChapter
+    page: PageChapter
 
     @property
     def seconds(self) -> float:
@@ -52,9 +51,6 @@ def draw(output: Path, plan: SweepPlan, chapter: Chapter, kept: int) -> Drawn:
       chapter: which.
       kept: how many of its cells are from an earlier run.
     """
-    from urbe.report import content
-    from urbe.report.numbers import duration
-
     digest = code_digest(chapter.module)
     finished = load_finished(output, chapter.name, chapter.row, _digests(chapter, plan, digest))
     text = f"{len(finished.cells)}, with {len(finished.rows())} rows"
@@ -66,7 +62,7 @@ def draw(output: Path, plan: SweepPlan, chapter: Chapter, kept: int) -> Drawn:
         ("Computing", f"{duration(sum(cell.record.seconds for cell in finished.cells))}, one thread per cell"),
         ("Commit", commits_text(finished.cells)),
     )
-    shown = content.PageChapter(chapter.name, chapter.title, tuple(_sections(chapter, finished)), facts)
+    shown = PageChapter(chapter.name, chapter.title, tuple(_sections(chapter, finished)), facts)
     return Drawn(chapter, finished, digest, kept, shown)
 
 
@@ -111,10 +107,8 @@ def _commits(cells: Iterable[Any]) -> Counter[str | None]:
     return Counter(cell.record.commit for cell in cells)
 
 
-def _sections(chapter: Chapter, finished: Finished) -> list[content.Section]:
+def _sections(chapter: Chapter, finished: Finished) -> list[Section]:
     """The sections of a chapter, drawn from the finished cells; or the reason why they are too few."""
-    from urbe.report.content import Section
-
     if not finished.missing:
         return chapter.sections(Results.of(finished.rows(), chapter.row))
     n, total = len(finished.cells), len(finished.cells) + len(finished.missing)

@@ -16,27 +16,32 @@ cells it shows.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections import Counter
 from collections.abc import Collection, Sequence
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
 
 from urbe.atomic import Writer, replace_files, text_writer
 from urbe.extras import need
+from urbe.mdp.formats.tables import parquet_writer
 from urbe.paper.chapter import Chapter
 from urbe.paper.drawn import Drawn, commits_text, draw, record
-from urbe.paper.row_files import FORMATS as ROW_FORMATS
-from urbe.paper.row_files import row_files
+from urbe.report.claims import markdown
+from urbe.report.content import Facts, State
+from urbe.report.numbers import duration
+from urbe.report.page import render
 from urbe.sweep import provenance
+from urbe.sweep.cells import columns
 from urbe.sweep.finished import SweepPlan, read_plan
 from urbe.sweep.status import Status, is_alive, read_status
 
-if TYPE_CHECKING:
-    from urbe.report.content import Facts, State
-
-
-FORMATS = ("png", "svg", "pdf", *ROW_FORMATS)
+FORMATS = ("png", "svg", "pdf", "csv", "parquet")
 """Formats of the files beside the page: drawings, then rows."""
 
 MOST_FAILURES = 5
@@ -110,9 +115,7 @@ def write_report(
       FileNotFoundError: no sweep was run into the folder.
     """
     need("Figures", "matplotlib")
-    from urbe.report.claims import markdown
     from urbe.report.export import figure_files
-    from urbe.report.page import render
 
     to = output if to is None else to
     report = _gather(output, chapters)
@@ -120,7 +123,7 @@ def write_report(
     writers: dict[str, Writer] = {}
     links: dict[str, Sequence[str]] = {}
     for each in report.drawn:
-        rows = row_files(each.chapter, each.finished.rows(), formats)
+        rows = _row_files(each.chapter, each.finished.rows(), formats)
         links[each.chapter.name] = tuple(rows)
         writers |= rows
     drawings, by_figure = figure_files(pages, formats)
@@ -149,6 +152,30 @@ def _gather(output: Path, chapters: Sequence[Chapter] | None) -> _Report:
     return _Report(output, plan, status, tuple(drawn))
 
 
+def _row_files(chapter: Chapter, rows: Sequence[Any], formats: Collection[str]) -> dict[str, Writer]:
+    """The writer of each file of rows, by its path relative to the page; no Parquet where pyarrow is not installed."""
+    kinds = columns(chapter.row)
+
+    def write_csv(file: BinaryIO) -> None:
+        """Floats as Python writes them, which reads back the same."""
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        csv.writer(text, lineterminator="\n").writerows([kinds, *rows])
+        text.detach()
+
+    def write_parquet(file: BinaryIO) -> None:
+        found = zip(*rows, strict=True) if rows else iter([()] * len(kinds))
+        dtypes = {str: np.str_, int: np.int64, float: np.float64}
+        named = zip(kinds.items(), found, strict=True)
+        parquet_writer({name: np.array(column, dtype=dtypes[kind]) for (name, kind), column in named})(file)
+
+    writers: dict[str, Writer] = {}
+    if "csv" in formats:
+        writers[f"rows/{chapter.name}.csv"] = write_csv
+    if "parquet" in formats and find_spec("pyarrow") is not None:
+        writers[f"rows/{chapter.name}.parquet"] = write_parquet
+    return writers
+
+
 def _files(folder: Path) -> set[str]:
     """The drawings and rows that belong to the page in a folder; no files of anybody else."""
     try:
@@ -161,8 +188,6 @@ def _files(folder: Path) -> set[str]:
 
 def _state(report: _Report) -> State | None:
     """The progress of an unfinished sweep, for the head of the page; None when all is finished."""
-    from urbe.report.content import State
-
     done, total, status = len(report.cells), report.total, report.status
     if done == total:
         return None
@@ -177,8 +202,6 @@ def _state(report: _Report) -> State | None:
 
 
 def _facts(report: _Report) -> Facts:
-    from urbe.report.numbers import duration
-
     machines = Counter(tuple(cell.record.machine.items()) for cell in report.cells)
     versions = Counter(tuple(cell.record.versions.items()) for cell in report.cells)
     done, total = len(report.cells), report.total

@@ -63,7 +63,6 @@ class RunDirectory:
       path: the folder; new, empty, or of the same run.
       config: what the run is, as JSON has it; a folder of another config is refused.
       keep: how many of the newest checkpoints to keep.
-      keep_every: keep those whose step is a multiple of it, too.
 
     Raises:
       RunLocked: another process works there.
@@ -85,12 +84,9 @@ class RunDirectory:
     >>> folder.cleanup()
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], config: Mapping[str, Any], *, keep: int = 2, keep_every: int | None = None
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], config: Mapping[str, Any], *, keep: int = 2) -> None:
         self.path = Path(path)
         self._keep = checks.whole_number("keep", keep, 1)
-        self._keep_every = None if keep_every is None else checks.whole_number("keep_every", keep_every, 1)
         require_plain("config", dict(config))
         self._logs: dict[str, RowLog] = {}
         _make_folder(self.path)
@@ -215,9 +211,8 @@ class RunDirectory:
         self._keep_only(set(_checkpoints(self.path).values()))
 
     def _rotate(self) -> None:
-        steps, every = saved_steps(self.path), self._keep_every
-        kept = {*steps[-self._keep :], *(step for step in steps if every and step % every == 0)}
-        self._keep_only({path for step, path in _checkpoints(self.path).items() if step in kept})
+        saved = _checkpoints(self.path)
+        self._keep_only({saved[step] for step in sorted(saved)[-self._keep :]})
 
     def _keep_only(self, kept: set[Path]) -> None:
         """Deletes all other checkpoints; what cannot be deleted now is found again the next time."""

@@ -126,24 +126,6 @@ def identity(code: Code, cell: Cell) -> str:
     return _hash({"experiment": code.experiment, "fields": fields, "cell": _plain(cell), "code": code.digest})
 
 
-def later(default: Any) -> Any:
-    """A field that a type of cells got after cells of it were finished.
-
-    Cells that leave it at its default have the configuration they had before, and so are found again.
-    """
-    return dataclasses.field(default=default, metadata={"later": True})
-
-
-def configuration(cell: Any) -> dict[str, Any]:
-    """The fields of a cell, but for those that came `later` and are at their default."""
-    absent = [
-        field.name
-        for field in dataclasses.fields(cell)
-        if field.metadata.get("later") and getattr(cell, field.name) == field.default
-    ]
-    return {name: value for name, value in dataclasses.asdict(cell).items() if name not in absent}
-
-
 def columns(row: type[Any]) -> dict[str, type]:
     """Name and type of each field of a row type, in order.
 
@@ -163,7 +145,7 @@ def columns(row: type[Any]) -> dict[str, type]:
 
 
 def _plain(cell: Cell) -> Sequence[Any]:
-    fields = configuration(cell)
+    fields = dataclasses.asdict(cell)  # type: ignore[call-overload]
     try:
         json.dumps(fields)
     except TypeError as error:

@@ -6,6 +6,7 @@ lock says who holds it.
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import shutil
 import time
@@ -18,7 +19,7 @@ from typing import Any
 
 from urbe.runs import lock
 from urbe.sweep import provenance, store
-from urbe.sweep.cells import Job, configuration
+from urbe.sweep.cells import Job
 from urbe.sweep.sources import digest, experiment_sources
 
 PATIENCE = 30.0
@@ -57,7 +58,7 @@ def _record(job: Job, seconds: float) -> store.CellRecord:
     return store.CellRecord(
         experiment=job.experiment,
         cell=job.cell.name,
-        config=configuration(job.cell),
+        config=dataclasses.asdict(job.cell),
         identity=job.identity,
         code=job.code,
         commit=_commit(),

@@ -30,8 +30,8 @@ from urbe.deep.paper import cartpole
 from urbe.evaluation.policies import WAYS
 from urbe.evaluation.robustness import evaluate
 from urbe.evaluation.trace import trace
+from urbe.paper.cartpole import LENGTHS, NOMINAL, PICTURED, CartPoleCell, Row
 from urbe.paper.cartpole.agents import changed, in_tests, make
-from urbe.paper.cartpole.cells import LENGTHS, NOMINAL, PICTURED, CartPoleCell, Row
 from urbe.paper.cartpole.states import DRAWN, FINE, LEAN, TRACK, count_states, middles, span
 from urbe.types import FloatArray
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from urbe.paper.mars_rover.cells import (
+from urbe.paper.mars_rover import (
     CHANGED,
     CONTROLS,
     EPSILON,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from urbe.paper.mars_rover.cells import CHANGED, NOMINAL, WORLDS, set_title
+from urbe.paper.mars_rover import CHANGED, NOMINAL, WORLDS, set_title
 from urbe.paper.mars_rover.results import HEADS, find, visits
 from urbe.paper.results import Results
 from urbe.report.content import Exhibit

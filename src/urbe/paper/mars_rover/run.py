@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from urbe.paper.mars_rover.cells import (
+from urbe.deep.paper import MARS_ROVER
+from urbe.deep.train import train
+from urbe.evaluation.robustness import evaluate
+from urbe.paper.mars_rover import (
     CHANGED,
     EPSILON,
     EXACT_ROBUST,
@@ -20,10 +23,11 @@ from urbe.paper.mars_rover.cells import (
     MarsCell,
     Row,
 )
+from urbe.paper.mars_rover.agents import make, members_of, rover_of
+from urbe.paper.mars_rover.policies import Acting, one_hot, table
+from urbe.simulators import MarsRover, MarsRoverParams, performance, scenarios, to_mdp
+from urbe.solvers import BackwardInduction, solve
 from urbe.types import FloatArray
-
-if TYPE_CHECKING:
-    from urbe.simulators import MarsRover
 
 
 def run(cell: MarsCell, folder: Path) -> list[Row]:
@@ -36,11 +40,6 @@ def run(cell: MarsCell, folder: Path) -> list[Row]:
 
 
 def _learned(cell: MarsCell, folder: Path) -> Iterator[Row]:
-    from urbe.deep.train import train
-    from urbe.evaluation.robustness import evaluate
-    from urbe.paper.mars_rover.agents import make, rover_of
-    from urbe.paper.mars_rover.policies import Acting, table
-
     world = WORLDS[cell.world]
     rover = rover_of(world)
     agent = make(cell.agent, world, cell.members, cell.seed, cell.settings)
@@ -63,8 +62,6 @@ def _learned(cell: MarsCell, folder: Path) -> Iterator[Row]:
 
 def _fared(cell: MarsCell, acting: str, rover: MarsRover, policy: FloatArray, best: FloatArray) -> Iterator[Row]:
     """What a test policy earns, and where it goes."""
-    from urbe.simulators import MarsRoverParams, performance
-
     for p in GRID:
         there = performance(rover, MarsRoverParams(p), policy, discount=0.0)
         yield _row(cell, acting, "return", there.total, p)
@@ -80,12 +77,6 @@ def _fared(cell: MarsCell, acting: str, rover: MarsRover, policy: FloatArray, be
 
 def _optimum(cell: MarsCell) -> Iterator[Row]:
     """For each failure probability, what no policy can beat, time-dependent ones included: return and chance."""
-    from dataclasses import replace
-
-    from urbe.paper.mars_rover.agents import rover_of
-    from urbe.simulators import MarsRoverParams, to_mdp
-    from urbe.solvers import BackwardInduction, solve
-
     rover = rover_of(WORLDS[cell.world])
     counting = replace(rover, success=1.0, fail=0.0, step_reward=0.0)
     for p in GRID:
@@ -97,12 +88,6 @@ def _optimum(cell: MarsCell) -> Iterator[Row]:
 
 def _exact_robust(cell: MarsCell) -> Iterator[Row]:
     """The policy that exact robust planning finds for the agents' set, with their discount."""
-    from urbe.deep.paper import MARS_ROVER
-    from urbe.paper.mars_rover.agents import members_of, rover_of
-    from urbe.paper.mars_rover.policies import one_hot
-    from urbe.simulators import scenarios
-    from urbe.solvers import solve
-
     world = WORLDS[cell.world]
     rover, members = rover_of(world), members_of(world, cell.members, cell.seed)
     policy = solve(*scenarios(rover, members, discount=MARS_ROVER.discount)).policy

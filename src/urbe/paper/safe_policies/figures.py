@@ -9,9 +9,8 @@ from matplotlib.figure import Figure
 
 from urbe.paper.models import MODELS
 from urbe.paper.results import Results
-from urbe.paper.safe_policies.cells import CONFIDENCE, DRAWS, METHODS, NOMINAL
-from urbe.paper.safe_policies.claims import verdicts
-from urbe.paper.safe_policies.results import Planned, planned
+from urbe.paper.safe_policies import CONFIDENCE, DRAWS, METHODS, NOMINAL
+from urbe.paper.safe_policies.results import Planned, planned, verdicts
 from urbe.report import style
 from urbe.report.content import Exhibit, Section, Table
 from urbe.report.curves import draw_bands

@@ -6,9 +6,18 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from urbe.paper.results import Results
-from urbe.paper.seven_states.cells import ODDS, SCHEDULES, TUNING_SEEDS
-from urbe.paper.seven_states.claims import verdicts
-from urbe.paper.seven_states.results import NO_BELIEF, beliefs_of, curve, learners, phases, select, setting, total
+from urbe.paper.seven_states import ODDS, SCHEDULES, TUNING_SEEDS
+from urbe.paper.seven_states.results import (
+    NO_BELIEF,
+    beliefs_of,
+    curve,
+    learners,
+    phases,
+    select,
+    setting,
+    total,
+    verdicts,
+)
 from urbe.report.content import Exhibit, Section, Table
 from urbe.report.curves import draw_bands, mark_changes
 from urbe.report.dots import ROW, draw_dots, rows_of

@@ -8,9 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from urbe.paper.results import Results
-from urbe.paper.variance_study.cells import COUNTS, DRAWS, MODELS
-from urbe.paper.variance_study.claims import TITLES, WANTED, verdicts
-from urbe.paper.variance_study.results import ENOUGH, FormComparison, comparisons, share_above
+from urbe.paper.variance_study import COUNTS, DRAWS, MODELS
+from urbe.paper.variance_study.results import ENOUGH, TITLES, WANTED, FormComparison, comparisons, share_above, verdicts
 from urbe.report import style
 from urbe.report.content import Exhibit, Section, Table
 from urbe.report.curves import draw_bands

@@ -10,7 +10,7 @@ import numpy as np
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
-from urbe.paper.variance_study.cells import ACTIONS, DISCOUNT, LAYERS, NAME, SETS, WIDTH, Row, VarianceCell
+from urbe.paper.variance_study import ACTIONS, DISCOUNT, LAYERS, NAME, SETS, WIDTH, Row, VarianceCell
 from urbe.posteriors.dirichlet import Posterior
 from urbe.rng import stream
 from urbe.types import FloatArray, IntArray
