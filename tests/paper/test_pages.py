@@ -7,7 +7,7 @@ import pytest
 
 from fixtures import finished_run as run
 from fixtures.html_page import Page
-from urbe.paper import pages, row_files
+from urbe.paper import pages
 from urbe.paper.pages import write_report
 
 
@@ -53,7 +53,7 @@ def test_csv_and_parquet_hold_the_same_rows(output):
 
 
 def test_without_pyarrow_there_is_no_parquet_and_no_link_to_it(output, monkeypatch):
-    monkeypatch.setattr(row_files, "find_spec", lambda _: None)
+    monkeypatch.setattr(pages, "find_spec", lambda _: None)
     dots = run.experiment()
     run.lay(output, [dots])
     assert "parquet" not in write_report(output, [dots]).read_text()

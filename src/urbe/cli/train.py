@@ -81,7 +81,7 @@ def add_parser(commands: Any) -> None:
         "--over", nargs="+", default=[], action="extend", metavar="P=W", help="uncertainty set; see below"
     )
     group.add_argument("--members", type=int, default=15, metavar="K", help="draws for laws in --over (15)")
-    group.add_argument("--over-seed", type=int, default=0, metavar="N", help="of those draws (0), for all --seed alike")
+    group.add_argument("--over-seed", type=int, default=0, metavar="N", help="of those draws (0), for every --seed")
     group = parser.add_argument_group("evaluation while it learns")
     group.add_argument("--evaluate-every", type=int, metavar="N", help="steps between evaluations; see below")
     group.add_argument(

@@ -55,7 +55,7 @@ class Chapter:
     Attributes:
       name: names it in files: letters, digits, underscores.
       title: names it on the page.
-      cells: what there is to run, at each scale.
+      cells: what is run at each scale.
       row: the type of a row.
       module: name of the module with `run(cell, folder)` and the type `Row`.
       sections: from the results of finished cells, in the order of the cells, of any scale, of few seeds or many, to

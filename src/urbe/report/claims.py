@@ -1,4 +1,4 @@
-"""The paper's claims: the verdict under each reading, and what they say together."""
+"""The paper's claims: the verdict under each reading, and the conclusion from all of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RULE = Rule()
 """By which every claim of every chapter is judged; the page shows its text."""
 
 MOST_DECIMALS = 4
-"""Of the numbers of the evidence."""
+"""Decimals of the numbers of the evidence."""
 
 
 def judge(claim: str, tests: Sequence[Test], *, source: str = "") -> list[Verdict]:

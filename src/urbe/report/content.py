@@ -107,11 +107,11 @@ class PageChapter:
 
 @dataclass(frozen=True)
 class State:
-    """How far a run has come whose page is written before its end.
+    """The progress of a run whose page is written before its end.
 
     Attributes:
       done, total: cells; running, failed: those under way, and those given up.
-      seconds_left: None when nobody knows.
+      seconds_left: None when unknown.
       notes: what else to say, a paragraph each.
     """
 

@@ -18,7 +18,7 @@ from urbe.report import style, values
 from urbe.types import FloatArray
 
 WIDTH = 10.0
-"""Of every figure: it fills the page."""
+"""Width of every figure: it fills the page."""
 
 
 def styled() -> AbstractContextManager[None]:

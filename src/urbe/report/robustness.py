@@ -58,8 +58,7 @@ def _draw(
         f"{TITLES[way]}: mean of {episodes} episodes within its {100 * first.confidence:g} % interval; thin, the worst "
         "episode"
     )
-    axes.set_xlabel(name)
-    axes.set_ylabel("return")
+    axes.set(xlabel=name, ylabel="return")
 
 
 def _parameter(evaluations: Mapping[str, Evaluation]) -> str:

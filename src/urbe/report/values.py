@@ -23,7 +23,7 @@ MOST = 60
 """Points of a line that can be read; longer ones are thinned evenly."""
 
 MOST_ROWS, MOST_COLUMNS = 26, 13
-"""Of a table made from a drawing: so many it shows at a glance, and on paper."""
+"""Largest size of a table made from a drawing: as much as one reads at a glance, and as fits on paper."""
 
 
 class Series(NamedTuple):

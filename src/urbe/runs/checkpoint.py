@@ -1,7 +1,7 @@
 """Agents and runs in files, to go on from bit for bit: arrays without pickles, and nothing that could run.
 
-The file holds tensors (`urbe.runs.tensors`), and tells of the shape of the state, its plain values, and what the agent
-is made of. Files of urbe 0.1.0 are read too.
+The file holds tensors (`urbe.runs.tensors`), the structure of the state, its plain values, and a description of the
+agent. Files of urbe 0.1.0 are read too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from urbe.runs.errors import CheckpointError
 from urbe.runs.tensors import load_tensors, save_tensors
 
 VERSION = 1
-"""Of the metadata of an agent's tensors."""
+"""Version of the metadata of an agent's tensors."""
 
 SHORT = 8
 """Arrays of at most this many numbers are listed in full, longer ones by their hash."""
@@ -45,7 +45,7 @@ class Resumable(Protocol):
 
     @property
     def parts(self) -> Mapping[str, object]:
-        """What makes two of them alike: parameters, task, seed."""
+        """What must be the same in two of them: parameters, task, seed."""
 
     def state(self) -> dict[str, Any]:
         """Everything, as nested dicts of arrays and plain values."""
@@ -76,7 +76,7 @@ def save_agent(path: str | os.PathLike[str], agent: Resumable) -> None:
 
 
 def load_agent(path: str | os.PathLike[str], agent: Resumable) -> None:
-    """Takes up a saved agent or run in one started alike: same kind, parameters, task and seed.
+    """Takes up a saved agent or run in one that was started the same way: same kind, parameters, task and seed.
 
     Raises:
       AgentFileError: the file is damaged, or of another agent; `agent` is as it was.

@@ -97,7 +97,7 @@ class RunDirectory:
             sync_folder(self.path)
             self._clean()
             saved = _checkpoints(self.path)
-            self._parts = _log_parts(saved[max(saved)], _told(saved[max(saved)])) if saved else {}
+            self._parts = _log_parts(saved[max(saved)], _metadata(saved[max(saved)])) if saved else {}
         except BaseException:
             self.close()
             raise
@@ -310,8 +310,8 @@ def _checkpoints(path: Path) -> dict[int, Path]:
     return {int(each.name[:_DIGITS]): each for each in complete}
 
 
-def _told(path: Path) -> dict[str, Any]:
-    """What a checkpoint says of itself; its arrays are not read."""
+def _metadata(path: Path) -> dict[str, Any]:
+    """The metadata of a checkpoint; its arrays are not read."""
     return _dict(path, upgrade.read_folder_manifest(path), "about") if path.is_dir() else read_header(path).about
 
 

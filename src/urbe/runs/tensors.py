@@ -69,7 +69,7 @@ class Kind(NamedTuple):
 
 
 class Header(NamedTuple):
-    """What a file says of itself, checked but for the numbers of its arrays.
+    """The header of a file, checked; the numbers of its arrays are not.
 
     Attributes:
       kinds: of the arrays, in their order in the file.
@@ -125,7 +125,7 @@ def load_tensors(path: Path_) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 
 
 def read_header(path: Path_) -> Header:
-    """What a file says of itself; its arrays are neither read nor checked."""
+    """The header of a file; its arrays are neither read nor checked."""
     with _opened(path) as file:
         return _read_header(path, file)
 

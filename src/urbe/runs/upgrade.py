@@ -61,7 +61,7 @@ def read_folder_checkpoint(path: Path) -> Read:
 
 
 def read_folder_manifest(path: Path) -> dict[str, Any]:
-    """What such a checkpoint says of itself."""
+    """The metadata of such a checkpoint."""
     return read_sealed(path / MANIFEST, "urbe checkpoint", 1)
 
 

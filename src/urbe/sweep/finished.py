@@ -56,7 +56,7 @@ class Finished(NamedTuple):
     other_code: tuple[str, ...]
 
     def rows(self) -> list[Any]:
-        """Of all cells."""
+        """The rows of all cells."""
         return [row for cell in self.cells for row in cell.rows]
 
 

@@ -18,7 +18,7 @@ RETRIES = 3
 """How often a cell is begun again whose process died."""
 
 TICK = 1.0
-"""Seconds within which a launcher says something, if only that time has passed."""
+"""Seconds within which a launcher yields an event, if only that time has passed."""
 
 XLA_ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 
@@ -56,7 +56,7 @@ class Launcher(Protocol):
     """Runs jobs."""
 
     def launch(self, jobs: Sequence[Job]) -> Iterator[Event]:
-        """Performs all jobs, begun in this order, and tells what happens; a failed one keeps no other from running.
+        """Performs all jobs, begun in this order, and yields events; a failed one keeps no other from running.
 
         Closing the iterator stops everything that runs.
         """
@@ -115,7 +115,7 @@ class Losses:
         self._lost: Counter[str] = Counter()
 
     def event(self, job: Job, text: str) -> Event:
-        """What to tell of a job whose process died."""
+        """The event of a job whose process died."""
         self._lost[job.identity] += 1
         n = self._lost[job.identity]
         if n <= self._retries:

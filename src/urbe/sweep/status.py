@@ -1,4 +1,4 @@
-"""What a sweep is doing, in `status.json` of its output folder, for whoever watches: it is replaced every few seconds.
+"""What a sweep is doing, in `status.json` of its output folder, replaced every few seconds.
 
     {"version": 1,
      "state": "running",            or "done", "failed" (some cells did), "stopped" (Ctrl-C, or the launcher broke)

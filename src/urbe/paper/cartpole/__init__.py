@@ -46,7 +46,7 @@ EPSILON = 0.1
 """Share of random actions of the controls, where the paper's agents have 1e-5."""
 
 EPISODES, AFTER = 4_000, 1_000
-"""Of the paper: in training, and after a change."""
+"""Episodes of the paper: in training, and after a change."""
 
 TUNING_SEEDS = (0, 1, 2)
 """On which numbers of steps and windows were chosen; nothing of them is reported."""

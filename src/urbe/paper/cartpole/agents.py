@@ -68,7 +68,7 @@ def changed(half_length: float) -> Constant:
 
 @dataclass(frozen=True)
 class EpsilonGreedy:
-    """With probability epsilon any action, all alike, otherwise that of the rule: traceable.
+    """Takes a uniformly random action with probability epsilon, otherwise that of the rule; traceable.
 
     Args:
       rule: the greedy one.

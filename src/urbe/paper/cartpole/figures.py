@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 from matplotlib.axes import Axes
 
@@ -11,7 +9,6 @@ from urbe.paper.cartpole import AFTER, EPISODES, FRESH_SEEDS, LENGTHS, NOMINAL, 
 from urbe.paper.cartpole.claims import MARGIN, REACHED, verdicts
 from urbe.paper.cartpole.results import (
     Curves,
-    StateVisits,
     agents_of,
     around_change,
     bands,
@@ -32,7 +29,6 @@ from urbe.report.curves import draw_bands, mark_changes
 from urbe.report.figures import panels, styled
 from urbe.report.maps import draw_cloud
 from urbe.report.style import ACTIONS, INK
-from urbe.types import FloatArray
 
 SIDES = " Left the paper's agents, right DQN-URBE beside controls and its variants."
 
@@ -116,8 +112,7 @@ def _lengths(inputs: str, here: Results) -> Section:
     for acting, row in zip(played, axes, strict=True):
         for name, agents, panel in zip(NAMES, groups, row, strict=False):
             panel.set_title(f"{name}, {acting}", pad=18.0)
-            panel.set_xlabel("half length of the pole")
-            panel.set_ylabel("return in tests")
+            panel.set(xlabel="half length of the pole", ylabel="return in tests")
             _draw(panel, over_lengths(here, acting, agents))
             mark_changes(panel, [NOMINAL], ["trained"])
     exhibit = Exhibit(
@@ -158,8 +153,10 @@ def _over_time(inputs: str, here: Results, metric: str) -> Exhibit:
         for name, group, panel in zip(NAMES, groups, row, strict=False):
             agents = [agent for agent in group if agent in changed_agents(here, change)]
             panel.set_title(f"{name}, {NOMINAL:g} to {change:g}", pad=18.0)
-            panel.set_xlabel("thousand steps since the change" if steps else "episodes since the change")
-            panel.set_ylabel("return in training")
+            panel.set(
+                xlabel="thousand steps since the change" if steps else "episodes since the change",
+                ylabel="return in training",
+            )
             curves = around_change(here, metric, change, agents)
             _draw(panel, curves._replace(x=curves.x / 1000.0) if steps else curves)
             mark_changes(panel, [0.0], ["change"])
@@ -211,14 +208,13 @@ def _exhibit(inputs: str, here: Results) -> Exhibit:
         visits = visits_of(here, agent, acting)
         seed = median_seed(by_seed(here, agent, "span", acting))
         for row, what, of in (
-            (axes[0], f"seed {seed}", visits.get(seed, [])),
-            (axes[1], f"all seeds ({len(visits)})", [one for each in visits.values() for one in each]),
+            (axes[0], f"seed {seed}", visits.get(seed, np.zeros((2, DRAWN, DRAWN)))),
+            (axes[1], f"all seeds ({len(visits)})", np.sum(list(visits.values()), axis=0)),
         ):
             panel = row[k]
             panel.set_title(f"{agent}, {acting}: {what}", fontsize=10.0)
-            panel.set_xlabel("position x, m")
-            panel.set_ylabel("angle, degrees")
-            draw_cloud(panel, grid(of), (TRACK, LEAN), tuple(PUSHES.values()))
+            panel.set(xlabel="position x, m", ylabel="angle, degrees")
+            draw_cloud(panel, of, (TRACK, LEAN), tuple(PUSHES.values()))
     _name_actions(axes[0][0])
     return Exhibit(
         f"states-{inputs}",
@@ -234,15 +230,6 @@ def median_seed(spans: dict[int, float]) -> int:
     """The seed whose span is in the middle; of two, that of the lower."""
     ordered = sorted(spans, key=lambda seed: (spans[seed], seed))
     return ordered[(len(ordered) - 1) // 2]
-
-
-def grid(visits: Iterable[StateVisits]) -> FloatArray:
-    """`(2, DRAWN, DRAWN)` how often each action was taken in each cell."""
-    counts = np.zeros((2, DRAWN, DRAWN))
-    for action, x, theta, times in visits:
-        i, j = (int((value / end + 1.0) * 0.5 * DRAWN) for value, end in ((x, TRACK), (theta, LEAN)))
-        counts[action, i, j] += times
-    return counts
 
 
 def _name_actions(panel: Axes) -> None:

@@ -8,18 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from urbe.paper.cartpole import ALL
+from urbe.paper.cartpole.states import DRAWN, LEAN, TRACK, cell_of
 from urbe.paper.results import Results
 from urbe.statistics.estimates import Band, mean_band
 from urbe.types import FloatArray
-
-
-class StateVisits(NamedTuple):
-    """How often an action was taken around a place, in one seed's tests."""
-
-    action: int
-    x: float
-    theta: float
-    times: float
 
 
 def readings(results: Results) -> list[tuple[str, Results]]:
@@ -97,14 +89,17 @@ def level(
     return mean
 
 
-def visits_of(here: Results, agent: str, acting: str) -> dict[int, list[StateVisits]]:
-    """The states visited in tests, by seed; empty where they were not kept."""
-    mine = here.where(agent=agent, acting=acting)
-    found: dict[int, list[StateVisits]] = {}
-    for action in (0, 1):
-        rows = mine.where(metric=f"visits-{action}")
-        for seed, *place in zip(*map(rows.column, ("seed", "at", "also", "value")), strict=True):
-            found.setdefault(seed, []).append(StateVisits(action, *place))
+def visits_of(here: Results, agent: str, acting: str) -> dict[int, FloatArray]:
+    """`(2, DRAWN, DRAWN)` how often each action was taken in each cell in tests, by seed; empty where not kept."""
+    mine = here.where(agent=agent, acting=acting, metric=("visits-0", "visits-1"))
+    found = {}
+    for (seed,), rows in mine.groups("seed") if mine else []:
+        counts = found[seed] = np.zeros((2, DRAWN, DRAWN))
+        for action in (0, 1):
+            x, theta, times = (
+                np.array(rows.where(metric=f"visits-{action}").column(name)) for name in ("at", "also", "value")
+            )
+            np.add.at(counts[action], (cell_of(x, TRACK, DRAWN), cell_of(theta, LEAN, DRAWN)), times)
     return found
 
 

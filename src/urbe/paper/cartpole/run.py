@@ -2,7 +2,7 @@
 
     metric      acting      at, also          value
     return      a way       half length       mean return of the test episodes; with a change, after training further
-    span        a way                         see `cartpole_states`
+    span        a way                         see `states`
     spread-x    a way                         standard deviation of the positions in tests, metres
     spread-theta  a way                       and of the angles, degrees
     visits-0    a way       x, theta          how often action 0 was taken in that cell; visits-1 likewise
@@ -42,7 +42,7 @@ GROUPS = 20
 """Points of a curve over episodes, on each side of the change."""
 
 PART = 10_000
-"""Steps after which episodes are counted, where they say how long to train."""
+"""Steps between two counts of the episodes, where training is measured in those."""
 
 RECOVERED, RECENT = 0.9, 10
 """Recovered means: the mean of so many episodes is at least that share of the one before."""
@@ -70,7 +70,7 @@ def trained(agent: Agent, folder: Path, cell: CartPoleCell, begun: int) -> Agent
     Args:
       agent: as it was before; `begun` steps old.
       folder: of the run, in that of the cell.
-      cell: says how long.
+      cell: how long to train.
       begun: 0 for the training at the nominal pole.
     """
     wanted = cell.after if begun else cell.training
@@ -170,7 +170,7 @@ def _tests(cell: CartPoleCell, agent: Agent, change: float, lengths: tuple[float
 
 
 def _states(cell: CartPoleCell, agent: Agent) -> list[Row]:
-    """Of the same test episodes at the nominal pole."""
+    """Where the cart and its pole went in the test episodes at the nominal pole."""
     policy: Any = in_tests(cell, agent)
     noisy = agent.policy.is_noisy or policy is not agent
     rows = []

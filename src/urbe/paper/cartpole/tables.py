@@ -19,14 +19,14 @@ from urbe.statistics.estimates import ConfidenceInterval, mean_interval
 from urbe.types import FloatArray
 
 SEED = 509002
-"""Of the bootstrap for interquartile means."""
+"""Seed of the bootstrap for interquartile means."""
 
 RESAMPLES = 2_000
-"""Of the bootstrap for interquartile means: the ends of intervals are off by 3 % of the half width."""
+"""Resamples of that bootstrap: the ends of intervals are off by 3 % of the half width."""
 
 
 def mean_of(samples: FloatArray) -> ConfidenceInterval | None:
-    """The mean of what there is with Student's interval; without width for a single seed."""
+    """The mean of the finite samples with Student's interval; without width for a single seed."""
     here = samples[np.isfinite(samples)]
     if len(here) < 2:
         return ConfidenceInterval(float(here[0]), float(here[0]), float(here[0])) if len(here) else None
@@ -34,7 +34,7 @@ def mean_of(samples: FloatArray) -> ConfidenceInterval | None:
 
 
 def iqm_of(samples: FloatArray) -> ConfidenceInterval | None:
-    """The interquartile mean of what there is, with a bootstrap interval."""
+    """The interquartile mean of the finite samples, with a bootstrap interval."""
     here = samples[np.isfinite(samples)]
     if len(here) < 2:
         return mean_of(samples)

@@ -84,16 +84,16 @@ OPTIMUM, EXACT_ROBUST = "optimum", "exact robust"
 """Planned, not learned: the best for each failure probability, and the best for the worst member of the set."""
 
 STEPS: dict[Scale, int] = {"quick": 60_000, "medium": 80_000, "paper": 600_000}
-"""Of training. An episode has at most 200 steps, so that the paper's 3,000 episodes take 600,000 at most."""
+"""Steps of training. An episode has at most 200 steps, so the paper's 3,000 episodes take at most 600,000."""
 
 QUICK_SEEDS = (100, 101, 102)
-"""Of the quick scale: the rules of the verdicts were settled with these in sight."""
+"""Seeds of the quick scale: the rules of the verdicts were settled with these in sight."""
 
 TUNING_SEEDS = (0, 1, 2, 3, *QUICK_SEEDS)
 """Looked at while numbers of steps (the first four) and rules were chosen; the larger scales show none of them."""
 
 REPORTED_SEEDS = tuple(range(110, 120))
-"""Of the larger scales."""
+"""Seeds of the larger scales."""
 
 
 def set_title(world: RoverWorld, members: str) -> str:

@@ -180,8 +180,7 @@ def _returns(here: Results, world: str, sets: Sequence[str]) -> Figure:
         name = set_title(WORLDS[world], members)
         for panel, what, results in ((left, "greedy", greedy), (right, "noisy and epsilon", noisy)):
             panel.set_title(f"{name}, {what}", pad=22.0)
-            panel.set_xlabel("failure probability")
-            panel.set_ylabel("test return")
+            panel.set(xlabel="failure probability", ylabel="test return")
             draw_bands(panel, np.array(GRID), {each.one("agent"): band(each) for each in results if each})
             mark_changes(panel, (NOMINAL, CHANGED), (f"{NOMINAL:g}", f"{CHANGED:g}"))
     return figure

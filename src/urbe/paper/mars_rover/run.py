@@ -52,7 +52,7 @@ def _learned(cell: MarsCell, folder: Path) -> Iterator[Row]:
     for acting in ways:
         yield from _fared(cell, acting, rover, table(policy, rover, acting, EPSILON), best)
     if policy.is_noisy:
-        # episodes alike for all agents of a seed
+        # the same episodes for all agents of a seed
         played = evaluate(agent, {"failure": GRID}, episodes=cell.episodes, seed=cell.seed, acting="noisy").noisy
         assert played is not None
         for p, returns in zip(GRID, played.returns, strict=True):

@@ -23,8 +23,7 @@ def sections(results: Results) -> list[Section]:
         figure, axes = panels(height=4.6, right=2.1)
         panel = axes[0][0]
         draw_bands(panel, points, {agent: mean_band(regret(curve)) for agent, curve in curves.items()})
-        panel.set_xlabel("episode")
-        panel.set_ylabel("regret")
+        panel.set(xlabel="episode", ylabel="regret")
         ends = {agent: last(curve) for agent, curve in curves.items()}
         ordered = sorted(ends, key=lambda agent: ends[agent].estimate)
         dots, places = panels(height=ROW * (rows_of(len(curves)) + 1), left=2.1, right=0.3)

@@ -96,8 +96,7 @@ def _curves(here: Results, lengths: Sequence[int]) -> Figure:
         }
         for panel, what, bands in ((left, "cumulated reward", reward), (right, "behind the oracle", behind)):
             panel.set_title(f"{belief} belief", pad=26.0)
-            panel.set_xlabel("episode")
-            panel.set_ylabel(what)
+            panel.set(xlabel="episode", ylabel=what)
             draw_bands(panel, episodes, bands)
             mark_changes(panel, [0, *accumulate(lengths[:-1])], [f"{p:g}" for p in ODDS])
     return figure
