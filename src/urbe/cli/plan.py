@@ -10,11 +10,11 @@ import time
 from typing import Any
 
 from urbe import memory, rng
-from urbe.cli.progress import sweeps_progress
 from urbe.mdp.formats import read_log, read_mdp, write_policy
 from urbe.planners import BCI, RSVF, HeldOut, HoeffdingSets, Percentile, PlanningMethod, SafePlan, VaRBellman
 from urbe.planners import plan as plan_from
 from urbe.posteriors import Posterior
+from urbe.progress import gap_progress
 
 METHODS: dict[str, PlanningMethod] = {
     "percentile": Percentile(),
@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     with (
         memory.advising(_advice(options.method)),
-        sweeps_progress(show=not options.quiet and not options.json, tolerance=1e-6) as progress,
+        gap_progress(show=not options.quiet and not options.json, tolerance=1e-6) as progress,
     ):
         found = plan_from(
             posterior,

@@ -10,7 +10,7 @@ from numba import njit
 from urbe.mdp.evaluate import policy_value
 from urbe.mdp.model import MDP
 from urbe.paper.models import MODELS
-from urbe.paper.safe_policies.cells import CONFIDENCE, DRAWS, METHODS, NAME, NOMINAL, Row, SafeCell
+from urbe.paper.safe_policies import CONFIDENCE, DRAWS, METHODS, NAME, NOMINAL, Row, SafeCell
 from urbe.planners import plan
 from urbe.posteriors.dirichlet import Posterior
 from urbe.rng import stream
