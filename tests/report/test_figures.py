@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from urbe.report import style
-from urbe.report.figures import Figure, Line, draw_lines, draw_map, mark_gap, on_colour, ramp, spread, styled, svg
+from urbe.report.figures import Figure, Line, draw_lines, mark_gap, spread, styled, svg
+from urbe.report.maps import draw_map, on_colour, ramp
 
 
 @given(st.lists(st.floats(-50, 150), min_size=1, max_size=7), st.floats(1, 14))

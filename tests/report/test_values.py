@@ -10,9 +10,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from fixtures import book
 from urbe.report import style, values
 from urbe.report.content import Exhibit
-from urbe.report.figures import Figure, Line, draw_lines, styled, svg
+from urbe.report.figures import Figure, Line, draw_lines, panels, styled, svg
 from urbe.report.page import exhibit_html
-from urbe.report.panels import panels
 
 
 def read(exhibit):
@@ -37,7 +36,7 @@ def test_places_hold_when_an_aspect_moves_the_panel():
     figure = book.heated().figure
     FigureCanvasAgg(figure).draw()
     axes = figure.axes[0]
-    wanted = axes.transData.transform((3.0, 2.0)) * 72.0 / figure.dpi
+    wanted = axes.transData.transform((3.5, 2.5)) * 72.0 / figure.dpi
     last = left.series[-1].at[-1]
     assert last == pytest.approx((wanted[0], 72.0 * figure.get_size_inches()[1] - wanted[1]))
 
@@ -69,39 +68,6 @@ def test_maps_of_actions_tell_the_action():
     for series, row in zip(panel.series, codes, strict=True):
         assert series.value == tuple(("left", "right")[code] for code in row)
     assert panel.series[0].where[3] == "0.3"
-
-
-def test_maps_of_colours_are_read_cell_by_cell_whichever_end_is_up():
-    image, mesh = read(book.heated())
-    for panel in (image, mesh):
-        assert [s.value for s in panel.series] == [tuple(map(str, range(4 * i, 4 * i + 4))) for i in range(3)]
-    assert image.series[0].at[0, 1] < image.series[2].at[0, 1]  # an image begins at the top
-    assert mesh.series[0].at[0, 1] > mesh.series[2].at[0, 1]
-    assert image.series[1].where == ("0", "1", "2", "3")
-    with styled():
-        figure, axes = panels()
-        axes[0][0].imshow(np.array([[1.0, np.nan], [3.0, 4.0]]), origin="lower")
-    (panel,) = read(Exhibit("e", figure, "", ""))
-    assert [s.value for s in panel.series] == [("1",), ("3", "4")]
-    assert panel.series[0].at[0, 1] > panel.series[1].at[0, 1]
-
-
-def test_pictures_and_very_large_maps_are_not_read():
-    with styled():
-        figure, axes = panels(1, 2)
-        axes[0][0].imshow(np.zeros((3, 3, 3)))
-        axes[0][1].imshow(np.zeros((100, 100)))
-    assert read(Exhibit("e", figure, "", "")) == []
-
-
-def test_lines_of_strangers_are_read_when_they_have_a_label():
-    figure = Figure()
-    axes = figure.add_subplot()
-    axes.plot([1, 2, 3], [1.0, np.nan, 9.0], label="mine")
-    axes.plot([1, 2], [3.0, 4.0])
-    axes.plot([], [], label="for the legend alone")
-    (panel,) = read(Exhibit("e", figure, "", ""))
-    assert [(s.name, s.where, s.value) for s in panel.series] == [("mine", ("1", "3"), ("1", "9"))]
 
 
 def test_notes_do_not_change_the_drawing():
@@ -145,8 +111,8 @@ def test_tables_show_the_same_numbers_and_fit_a_page():
 def test_series_without_a_point_where_others_have_one_leave_a_dash():
     figure = Figure()
     axes = figure.add_subplot()
-    axes.plot([1, 2], [1.0, 2.0], label="a")
-    axes.plot([2, 10], [3.0, 4.0], label="b")
+    values.note(axes, values.curve("a", [1, 2], [1.0, 2.0]))
+    values.note(axes, values.curve("b", [2, 10], [3.0, 4.0]))
     (table,) = values.tables_of(read(Exhibit("e", figure, "", "")))
     assert table.rows == (("1", "1", "-"), ("2", "2", "3"), ("10", "-", "4"))
 

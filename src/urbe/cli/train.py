@@ -15,7 +15,6 @@ import numpy as np
 
 from urbe import memory, overrides
 from urbe.cli import worlds
-from urbe.cli.jax_setup import set_up_jax
 
 FAMILY = ("dqn", "robust-dqn", "soft-robust-dqn", "dqn-ube", "dqn-urbe")
 RANDOMISED = ("domain-randomised-dqn", "stacked-dqn", "recurrent-dqn")
@@ -95,7 +94,7 @@ def add_parser(commands: Any) -> None:
         "--over", nargs="+", default=[], action="extend", metavar="P=W", help="uncertainty set; see below"
     )
     group.add_argument("--members", type=int, default=15, metavar="K", help="draws for laws in --over (15)")
-    group.add_argument("--over-seed", type=int, default=0, metavar="N", help="of those draws (0), for all --seed alike")
+    group.add_argument("--over-seed", type=int, default=0, metavar="N", help="of those draws (0), for every --seed")
     group = parser.add_argument_group("evaluation while it learns")
     group.add_argument("--evaluate-every", type=int, metavar="N", help="steps between evaluations; see below")
     group.add_argument(
@@ -115,7 +114,7 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Trains; returns the exit code."""
-    set_up_jax()
+    worlds.set_up_jax()
     from urbe.deep import NotFinite
     from urbe.deep.train import train
     from urbe.runs.directory import saved_steps
