@@ -1,4 +1,4 @@
-"""The agent a user holds: it learns, acts, and can be saved at any recorded."""
+"""The agent a user holds: it learns, acts, and can be saved at any time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from urbe.runs.tree import flatten, unflatten
 from urbe.simulators import Simulator
 
 VERSION = 3
-"""Of what `Agent.about` and `Agent.tensors` mean; `urbe.deep.upgrade` reads the ones before."""
+"""The version of what `Agent.about` and `Agent.tensors` mean; `urbe.deep.upgrade` reads earlier ones."""
 
 
 class Agent:

@@ -58,7 +58,7 @@ def domain_randomised_dqn(
 ) -> Agent:
     """Domain randomisation [Tobin2017]: DQN whose dynamics are drawn anew for every episode.
 
-    It learns one policy that is best on average over the draws; it is not told which one holds.
+    It learns one policy that is best on average over the draws; it does not observe which one holds.
 
     Args:
       env: a simulator of `urbe.simulators`, or a single Gymnasium environment whose parameters an adapter can set.

@@ -283,7 +283,7 @@ def _shapes(
     keep_states: bool = False,
     training: Training | None = None,
 ) -> Any:
-    """Of everything a run on a simulator has, with keys in plain words; nothing is computed."""
+    """The shapes of everything that a run on a simulator keeps; nothing is computed."""
     params = None if uncertain is None else uncertain.params
     changing = Constant(simulator.nominal()) if schedule is None else schedule
 

@@ -36,7 +36,7 @@ DRAWS = 2000
 """By default."""
 
 ROUNDING = 1e-12
-"""Of the largest value: deviations below this are rounding."""
+"""Deviations below this share of the largest value are rounding."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ MOST_NUMBERS = 4_000_000
 """Probabilities drawn at a time; the draws depend on it, so it is fixed."""
 
 ROUNDING = 1e-9
-"""Of the largest value: below a promise by less than this is not below it."""
+"""A value that falls short by less than this share of the largest value does not fall short."""
 
 
 @dataclass(frozen=True, eq=False)

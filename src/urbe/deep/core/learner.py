@@ -67,7 +67,7 @@ class Learned(Protocol):
 
 
 class Progress(NamedTuple):
-    """What one call of `observe` has to tell; means over its environments or, for the first two, gradient steps."""
+    """What one call of `observe` reports: means over its environments or, for the first two, over gradient steps."""
 
     loss: Float[Array, ""]
     td_error: Float[Array, ""]
@@ -125,7 +125,7 @@ def observe(
       acting_obs: where each environment now is: s', or the first observation of a new episode after a last step.
 
     Returns:
-      the learner after it, the next actions, and what there is to tell.
+      the learner after it, the next actions, and what to report.
     """
     n, network = len(transition.action), settings.network
     phi = network.features(learner.q, jnp.concatenate([transition.obs, acting_obs]))
