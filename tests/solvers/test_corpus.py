@@ -17,6 +17,8 @@ PART = 100
 
 PESSIMISTIC = sorted(adversarial.FAMILIES)
 OPTIMISTIC = [f"optimistic {name}" for name in PESSIMISTIC if name != "exact" and not name.startswith("s_")]
+SHORT = {"exact", "wasserstein", *adversarial.NEEDS_ROW_REWARDS}
+"""Families whose kernels treat rows of all lengths alike."""
 SHOWN = 6
 
 
@@ -66,6 +68,11 @@ def test_claims_hold_on_thousands_of_adversarial_models(family, part, record_pro
 @pytest.mark.parametrize("part", _parts(QUICK, THOROUGH), ids=_name)
 def test_claims_hold_on_thousands_where_nature_helps(family, part, record_property):
     _run(family, part, record_property)
+
+
+@pytest.mark.parametrize("family", [f"long {name}" for name in PESSIMISTIC if name not in SHORT])
+def test_claims_hold_on_long_rows(family, record_property):
+    _run(family, range(20), record_property)
 
 
 LONG = [

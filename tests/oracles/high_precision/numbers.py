@@ -85,9 +85,9 @@ def extra_digits(radius: D) -> int:
     return 0 if radius <= NEGLIGIBLE else max(0, -radius.adjusted())
 
 
-def tolerance() -> D:
-    """Relative error of answers."""
-    return D(10) ** -_wanted[-1]
+def tolerance(count: int | None = None) -> D:
+    """Relative error of answers of `count` right digits, by default of those asked for."""
+    return D(10) ** -(_wanted[-1] if count is None else count)
 
 
 def digits() -> int:
