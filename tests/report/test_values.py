@@ -8,10 +8,14 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from fixtures import book
-from urbe.report import style, values
+from urbe.report import values
 from urbe.report.content import Exhibit
-from urbe.report.figures import Figure, Line, draw_lines, panels, styled, svg
+from urbe.report.curves import draw_bands
+from urbe.report.figures import Figure, panels, styled, svg
 from urbe.report.page import exhibit_html
+from urbe.statistics.estimates import Band
+
+EXACT = Band(*[np.arange(3.0)] * 3)
 
 
 def read(exhibit):
@@ -19,15 +23,15 @@ def read(exhibit):
     return values.panels_of(exhibit.figure)
 
 
-def test_places_are_those_of_the_markers_in_the_drawing():
+def test_places_are_those_of_the_points_in_the_drawing():
     exhibit = book.lined()
     drawn = svg(exhibit.figure, "f", "words")
-    markers = [tuple(map(float, m)) for m in re.findall(r'<use href="[^"]*" x="([\d.]+)" y="([\d.]+)"', drawn)]
+    points = [tuple(map(float, point)) for point in re.findall(r"[ML] ([\d.]+) ([\d.]+)", drawn)]
     (panel,) = values.panels_of(exhibit.figure)
     for series in panel.series:
         assert len(series.at) == 9
         for place in series.at:
-            assert np.abs(np.array(markers) - place).max(axis=1).min() < 0.01
+            assert np.abs(np.array(points) - place).max(axis=1).min() < 0.01
 
 
 def test_places_hold_when_an_aspect_moves_the_panel():
@@ -74,7 +78,7 @@ def test_notes_do_not_change_the_drawing():
     def drawn(noting):
         with styled():
             figure, axes = panels()
-            draw_lines(axes[0][0], np.arange(3.0), [Line(np.arange(3.0), "up", style.ROBUST)])
+            draw_bands(axes[0][0], np.arange(3.0), {"up": EXACT})
             if not noting:
                 for artist in list(axes[0][0].artists):
                     artist.remove()
@@ -88,7 +92,7 @@ def test_notes_do_not_change_the_drawing():
 def test_what_is_read_is_json_that_cannot_end_the_script():
     with styled():
         figure, axes = panels()
-        draw_lines(axes[0][0], np.arange(3.0), [Line(np.arange(3.0), "</script><b>", style.ROBUST)])
+        draw_bands(axes[0][0], np.arange(3.0), {"</script><b>": EXACT})
         axes[0][0].set_xlabel("time")
     text = values.as_json(read(Exhibit("e", figure, "", "")))
     assert "<" not in text

@@ -27,6 +27,7 @@ class Drawn(NamedTuple):
       finished: rows and records of its finished cells.
       digest: of the code that runs its cells.
       kept: how many of its cells are from an earlier run.
+      seconds: the computing time of all cells.
       page: what is shown of it.
     """
 
@@ -34,12 +35,8 @@ class Drawn(NamedTuple):
     finished: Finished
     digest: str
     kept: int
+    seconds: float
     page: PageChapter
-
-    @property
-    def seconds(self) -> float:
-        """The computing time of all cells."""
-        return sum(cell.record.seconds for cell in self.finished.cells)
 
 
 def draw(output: Path, plan: SweepPlan, chapter: Chapter, kept: int) -> Drawn:
@@ -53,17 +50,18 @@ def draw(output: Path, plan: SweepPlan, chapter: Chapter, kept: int) -> Drawn:
     """
     digest = code_digest(chapter.module)
     finished = load_finished(output, chapter.name, chapter.row, _digests(chapter, plan, digest))
+    seconds = sum(cell.record.seconds for cell in finished.cells)
     text = f"{len(finished.cells)}, with {len(finished.rows())} rows"
     text += f"; {kept} of them kept from an earlier run" if kept else ""
     text += f"; {len(finished.missing)} more are not finished" if finished.missing else ""
     text += f"; {len(finished.other_code)} of other code than today's" if finished.other_code else ""
     facts = (
         ("Cells", text),
-        ("Computing", f"{duration(sum(cell.record.seconds for cell in finished.cells))}, one thread per cell"),
+        ("Computing", f"{duration(seconds)} in all, one thread per cell, compilation included"),
         ("Commit", commits_text(finished.cells)),
     )
     shown = PageChapter(chapter.name, chapter.title, tuple(_sections(chapter, finished)), facts)
-    return Drawn(chapter, finished, digest, kept, shown)
+    return Drawn(chapter, finished, digest, kept, seconds, shown)
 
 
 def _digests(chapter: Chapter, plan: SweepPlan, digest: str) -> set[str]:

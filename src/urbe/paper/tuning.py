@@ -62,7 +62,7 @@ def untuned(make: Callable[[PosteriorConfig], AgentConfig]) -> Contender:
     return Contender((), ((),), lambda _, belief, __: make(belief))
 
 
-def urbe(radii: Iterable[float], scales: Iterable[float], form: Form = Form.COUNT, ball: Any = None) -> Contender:
+def tuned_urbe(radii: Iterable[float], scales: Iterable[float], form: Form = Form.COUNT, ball: Any = None) -> Contender:
     """URBE with every combination of some radii and scales; with L1 balls, or others."""
     return Contender(
         ("radius", "scale"),

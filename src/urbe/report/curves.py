@@ -16,6 +16,9 @@ from urbe.types import FloatArray
 def draw_bands(axes: Axes, x: FloatArray, bands: Mapping[str, Band]) -> None:
     """Draws a line for each estimate, its interval as a pale band, and its name at the right end.
 
+    Names that would touch are moved apart; where ends coincide, they stand in the order given, the first on top. Exact
+    numbers are bands without width, `Band(y, y, y)`.
+
     Logarithmic axes are set before (`axes.set_yscale("log")`).
 
     Args:
@@ -29,7 +32,8 @@ def draw_bands(axes: Axes, x: FloatArray, bands: Mapping[str, Band]) -> None:
     shown = style.looks(list(bands))
     for name, band in bands.items():
         colour = shown[name].colour
-        axes.fill_between(x, band.low, band.high, color=colour, alpha=0.14, linewidth=0.0)
+        if not np.array_equal(band.low, band.high):
+            axes.fill_between(x, band.low, band.high, color=colour, alpha=0.14, linewidth=0.0)
         axes.plot(x, band.estimate, color=colour, linestyle=shown[name].dash, linewidth=1.8)
         values.note(axes, values.curve(name, x, band.estimate, band.low, band.high))
     axes.margins(x=0.0, y=0.06)

@@ -7,14 +7,14 @@ import io
 import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Figure
 
-from urbe.report import style, values
+from urbe.report import style
 from urbe.types import FloatArray
 
 WIDTH = 10.0
@@ -62,33 +62,6 @@ def panels(
         for i in range(rows)
     ]
     return figure, axes
-
-
-class Line(NamedTuple):
-    """One curve of a panel: `(n,)` heights, the name written at its end, colour, and matplotlib's line style."""
-
-    y: FloatArray
-    name: str
-    colour: str
-    dash: Any = "-"
-
-
-def draw_lines(axes: Axes, x: FloatArray, lines: Sequence[Line]) -> None:
-    """Draws the lines, later ones on top, and writes each name at its right end, moved apart where they would touch.
-
-    Dots are the points computed. Where ends coincide, names stand in the order given, the first on top.
-
-    Args:
-      axes: where; its place in the figure must be final.
-      x: `(n,)` common abscissae, increasing.
-      lines: what to draw.
-    """
-    for line in lines:
-        axes.plot(x, line.y, color=line.colour, linestyle=line.dash, marker="o", markersize=3.2)
-        values.note(axes, values.curve(line.name, x, line.y))
-    axes.margins(x=0.0, y=0.08)
-    axes.set_xlim(x[0], x[-1])
-    name_ends(axes, [(line.name, line.colour, float(line.y[-1])) for line in lines])
 
 
 def name_ends(axes: Axes, ends: Sequence[tuple[str, str, float]]) -> None:

@@ -152,7 +152,7 @@ def _title(axes: Axes) -> str:
 
 
 def _with_interval(value: float, interval: FloatArray | None) -> str:
-    if interval is None or not np.isfinite(interval).all():
+    if interval is None or not np.isfinite(interval).all() or interval[0] == interval[1]:
         return number(float(value), 4)
     return f"{number(float(value), 4)} [{number(float(interval[0]), 4)}, {number(float(interval[1]), 4)}]"
 

@@ -8,13 +8,15 @@ from itertools import groupby
 import numpy as np
 
 from urbe.paper.models import MODELS
-from urbe.paper.price_of_robustness.results import Curve, curves
+from urbe.paper.price_of_robustness.results import POLICIES, Curve, curves
 from urbe.paper.results import Results
 from urbe.report import style
 from urbe.report.content import Exhibit, Section, Table
-from urbe.report.figures import Figure, Line, draw_lines, mark_gap, panels, styled
+from urbe.report.curves import draw_bands
+from urbe.report.figures import Figure, mark_gap, panels, styled
 from urbe.report.maps import draw_map, ramp
 from urbe.report.numbers import number
+from urbe.statistics.estimates import Band
 from urbe.types import IntArray
 
 ALL_STATES = 12
@@ -106,11 +108,7 @@ def _values_figure(curves: Sequence[Curve]) -> Figure:
         ):
             panel.set_xlabel(f"{curve.set} radius")
             panel.fill_between(curve.radius, values["nominal"], values["robust"], color=colour, alpha=0.16, linewidth=0)
-            lines = (
-                Line(values["robust"], "robust", style.ROBUST),
-                Line(values["nominal"], "nominal", style.NOMINAL, style.DASHED),
-            )
-            draw_lines(panel, curve.radius, lines)
+            draw_bands(panel, curve.radius, {policy: Band(*[values[policy]] * 3) for policy in POLICIES})
             at = _best(curve)
             if curve.insurance[at] > 0.0:
                 mark_gap(panel, curve.radius, values["robust"], values["nominal"], at, name)

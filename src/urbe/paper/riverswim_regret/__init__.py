@@ -36,13 +36,13 @@ from urbe.ambiguity.chi2 import Chi2Ball
 from urbe.ambiguity.kl import KLBall
 from urbe.paper.chapter import Chapter, Scale, drawn_by, everywhere
 from urbe.paper.choice import Selection, check_agents, file_name, own_modules, with_settings
-from urbe.paper.tuning import Contender, tuned, untuned, urbe
+from urbe.paper.tuning import Contender, tuned, tuned_urbe, untuned
 
 CONTENDERS: dict[str, Contender] = {
-    "calibrated URBE": urbe((0.02, 0.1), (0.5, 1.0, 2.0), Form.CALIBRATED),
-    "URBE": urbe((0.02, 0.1), (0.1, 0.3, 1.0)),
-    "URBE (KL)": urbe((0.0002, 0.005), (0.1, 0.3, 1.0), ball=KLBall),
-    "URBE (chi-square)": urbe((0.0004, 0.01), (0.1, 0.3, 1.0), ball=Chi2Ball),
+    "calibrated URBE": tuned_urbe((0.02, 0.1), (0.5, 1.0, 2.0), Form.CALIBRATED),
+    "URBE": tuned_urbe((0.02, 0.1), (0.1, 0.3, 1.0)),
+    "URBE (KL)": tuned_urbe((0.0002, 0.005), (0.1, 0.3, 1.0), ball=KLBall),
+    "URBE (chi-square)": tuned_urbe((0.0004, 0.01), (0.1, 0.3, 1.0), ball=Chi2Ball),
     "calibrated UBE": tuned(
         "scale", (0.25, 0.5, 1.0, 1.5, 2.0, 4.0), lambda scale, belief: UBE(scale, Form.CALIBRATED, belief)
     ),

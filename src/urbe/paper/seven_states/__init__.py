@@ -26,7 +26,7 @@ from urbe.ambiguity.l1 import L1Ball
 from urbe.mdp.library.seven_states import Reading
 from urbe.paper.chapter import Chapter, Scale, drawn_by, everywhere
 from urbe.paper.choice import Selection, check_agents, file_name, own_modules, with_settings
-from urbe.paper.tuning import Contender, contender_of, tuned, untuned, urbe
+from urbe.paper.tuning import Contender, contender_of, tuned, tuned_urbe, untuned
 from urbe.posteriors.beliefs import Forgetting, PosteriorConfig, Stationary, Window
 from urbe.posteriors.change import ChangePoint
 
@@ -39,10 +39,10 @@ BELIEFS: dict[str, PosteriorConfig] = {
 """The same for every agent: memories of about fifty episodes, and a jump every two hundred expected."""
 
 CONTENDERS: dict[str, Contender] = {
-    "calibrated URBE": urbe((0.05, 0.1, 0.25, 0.4), (0.0, 0.25, 1.0), Form.CALIBRATED),
-    "URBE": urbe((0.05, 0.1, 0.25, 0.4), (0.0, 0.03, 0.2)),
-    "URBE (KL)": urbe((0.00125, 0.005, 0.03125, 0.08), (0.0, 0.03, 0.2), ball=KLBall),
-    "URBE (chi-square)": urbe((0.0025, 0.01, 0.0625, 0.16), (0.0, 0.03, 0.2), ball=Chi2Ball),
+    "calibrated URBE": tuned_urbe((0.05, 0.1, 0.25, 0.4), (0.0, 0.25, 1.0), Form.CALIBRATED),
+    "URBE": tuned_urbe((0.05, 0.1, 0.25, 0.4), (0.0, 0.03, 0.2)),
+    "URBE (KL)": tuned_urbe((0.00125, 0.005, 0.03125, 0.08), (0.0, 0.03, 0.2), ball=KLBall),
+    "URBE (chi-square)": tuned_urbe((0.0025, 0.01, 0.0625, 0.16), (0.0, 0.03, 0.2), ball=Chi2Ball),
     "calibrated UBE": tuned(
         "scale",
         (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0),
