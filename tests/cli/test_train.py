@@ -5,7 +5,6 @@ import sys
 from dataclasses import dataclass, replace
 
 import pytest
-from urbe.sweep.threads import JAX_ONE_THREAD
 
 from fixtures import deep_parts
 from urbe import overrides
@@ -20,6 +19,7 @@ from urbe.deep.train import train as train_agent
 from urbe.runs.directory import RunDirectory, read_checkpoint, read_config, read_finished, saved_steps
 from urbe.runs.row_log import read_rows
 from urbe.simulators import CartPole, LogUniform, MarsRover, Normal, UncertaintySet, Uniform
+from urbe.sweep.launcher import JAX_ONE_THREAD
 
 TINY = ("--set", "network.hidden=16,16", "batch=16", "capacity=300", "warm_up=50", "--log-every", "50")
 POLES = ("--over", "half_length=0.25,1")
