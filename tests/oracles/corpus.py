@@ -227,32 +227,37 @@ def _certificates(
 
 
 def _one_step(mdp: MDP, given: Any, oracle: Any, solution: Solution) -> list[str]:
-    """The two bounds on one step that a certificate rests on: true, and not looser than rounding explains."""
+    """The two bounds on one step that a certificate rests on: true, and not looser than rounding explains.
+
+    One of them comes from nature's kernel, which was found at the value and not at the bound.
+    """
     policy = given_policy(mdp, solution.policy)
     evidence = given.operator(mdp).evidence(solution.kernel.rows, solution.optimal)
     below, above = evidence.below(solution.lower, policy), evidence.above(solution.upper, policy)
     weights = policy.weights(mdp.n_rows)
-    under_kernel = Rectangular(mdp, oracle_of(solution.kernel, None), None if solution.optimal else weights)
+    chosen, answer = None if solution.optimal else weights, oracle_of(solution.kernel, None)
     with digits_right(STEP_DIGITS):
         falls = _steps(problem_of(mdp, oracle, weights), solution.lower)
-        rises = _steps(problem_of(mdp, oracle, None if solution.optimal else weights), solution.upper)
-        answered = _steps(under_kernel, solution.upper)
+        rises = _steps(problem_of(mdp, oracle, chosen), solution.upper)
+        lowest = _steps(Rectangular(mdp, answer, weights), solution.lower)
+        highest = _steps(Rectangular(mdp, answer, chosen), solution.upper)
     largest = max(D(float(x)) for x in np.abs([solution.lower, solution.upper]).max(axis=1))
     size = D(mdp.rows.largest_reward) + D(mdp.discount) * largest
     loose, rounding = LOOSE * size + D("1e-300"), size * tolerance(STEP_DIGITS)
     found = []
-    for s, (fall, rise, answer) in enumerate(zip(falls, rises, answered, strict=True)):
-        if fall is None or rise is None or answer is None:
+    for s, (fall, rise, least, most) in enumerate(zip(falls, rises, lowest, highest, strict=True)):
+        if fall is None or rise is None or least is None or most is None:
             continue
         low, high = extended(below[s]), extended(above[s])
+        from_below, from_above = min(fall.low, least.low) - low, high - max(rise.high, most.high)
         if low > fall.high + rounding:
             found.append(f"one step from the lower bound of state {s} is said to be {float(low - fall.high):.3g} more")
-        if low < fall.low - loose:
-            found.append(f"one step from the lower bound of state {s} is loose by {float(fall.low - low):.3g}")
+        if from_below > loose:
+            found.append(f"one step from the lower bound of state {s} is loose by {float(from_below):.3g}")
         if high < rise.low - rounding:
             found.append(f"one step from the upper bound of state {s} is said to be {float(rise.low - high):.3g} less")
-        if high > max(rise.high, answer.high) + loose:
-            found.append(f"one step from the upper bound of state {s} is loose by {float(high - answer.high):.3g}")
+        if from_above > loose:
+            found.append(f"one step from the upper bound of state {s} is loose by {float(from_above):.3g}")
     return found
 
 
