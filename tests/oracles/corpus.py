@@ -2,7 +2,8 @@
 
 `violations(family, seed)` draws a model and a set, solves it, and returns one sentence for each claim that is false:
 
-    lower <= V* <= upper, compared without tolerance, and the value between them
+    lower <= V* <= upper, compared without tolerance, and the value between them; where the solver stops because of
+    rounding, the bounds are no farther apart than rounding explains
     nature's kernel lies in the set and attains the value within the bounds
     `certify` accepts the solution, what it proves is true and tight, and it rejects bounds, kernels and policies
     tampered with
@@ -30,6 +31,9 @@ DIGITS = 60
 
 OUTSIDE = D("1e-10")
 """How far rounding may leave a kernel outside its set, relative to 1 + radius."""
+
+ROUNDINGS = D(1000)
+"""Units of 2^-53 (max |r| + max |v|) for each step, within which bounds meet where rounding stops the solver."""
 
 STEP_DIGITS = 30
 """Of one step of a certificate, whose own arithmetic has 19."""
@@ -117,6 +121,8 @@ def _check_stationary(mdp: MDP, set_: Any, oracle: Any, solution: Solution, weig
     start = solution.value if np.isfinite(solution.value).all() else None
     truth = enclosed(problem_of(mdp, oracle, weights), start, _duration(mdp))
     found = _bounds(solution.lower, solution.upper, solution.value, truth)
+    if "rounding" in solution.status and D(solution.gap) > ROUNDINGS * _size(mdp, solution) / 2**53 + D("1e-300"):
+        found.append(f"the bounds are {solution.gap:.3g} apart, which rounding does not explain")
     if found:
         return found
     try:
@@ -311,9 +317,13 @@ def _rejected(mdp: MDP, set_: Any, tampered: Solution, what: str) -> list[str]:
 
 def _slack(mdp: MDP, solution: Solution) -> D:
     """Rounding of a kernel over the horizon, and the gap within which it was found."""
+    return D("1e-12") * _size(mdp, solution) + 2 * D(solution.gap) + D("1e-300")
+
+
+def _size(mdp: MDP, solution: Solution) -> D:
+    """max |r| + max |v|, for each step of the horizon."""
     steps = D(mdp.n_states) if mdp.discount == 1.0 else 1 / (1 - D(mdp.discount))
-    size = D(mdp.rows.largest_reward) + D(float(np.abs(solution.value).max(initial=0.0)))
-    return D("1e-12") * steps * size + 2 * D(solution.gap) + D("1e-300")
+    return steps * (D(mdp.rows.largest_reward) + D(float(np.abs(solution.value).max(initial=0.0))))
 
 
 def _duration(mdp: MDP) -> D | None:
