@@ -39,7 +39,7 @@ def highest_of_each(function: Callable[..., Any], low: Any, high: Any, *arrays: 
         best, highest = np.where(value > highest, x, best), np.fmax(value, highest)
         return value
 
-    with np.errstate(all="ignore"):  # a row that has no such dual is of no use to the caller
+    with np.errstate(all="ignore"):  # the caller does not use rows that have no such dual
         c, d = b - ratio * (b - a), a + ratio * (b - a)
         at(a), at(b)
         at_c, at_d = at(c), at(d)
