@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from urbe.agents.plan_arrays import (
+from urbe.agents.set_plan import (
     CALIBRATED,
     COUNT,
     DIRICHLET,
     LocalUncertainty,
     PlanData,
     PlanValues,
+    SetPlan,
     local_arrays,
     plan_model,
 )
-from urbe.agents.set_plan import SetPlan
 from urbe.ambiguity import chi2, kl
 from urbe.ambiguity.nature import LEAST, MOST
 from urbe.ambiguity.operator import AmbiguitySet

@@ -10,7 +10,7 @@ import numpy as np
 from urbe.agents.base import Task
 from urbe.agents.run import RunRecord
 from urbe.envs.finite import FiniteEnv, Phase
-from urbe.mdp.library.seven_states import Reading, seven_states
+from urbe.mdp.library.goals import Reading, seven_states
 from urbe.paper.seven_states.cells import BELIEFS, HORIZON, ODDS, SCHEDULES, Row, SevenCell, contender_of
 from urbe.paper.tuning import TuningWorld, compete
 from urbe.posteriors.dirichlet import Posterior

@@ -6,8 +6,8 @@ import pytest
 import urbe
 from urbe.mdp.evaluate import policy_value
 from urbe.mdp.rows import Rows
-from urbe.planners import many_models
-from urbe.planners.many_models import values_under_models
+from urbe.planners import held_out
+from urbe.planners.held_out import values_under_models
 from urbe.posteriors import Posterior
 
 
@@ -56,7 +56,7 @@ def test_large_models_are_swept_where_they_mix_and_eliminated_where_they_do_not(
         calls.append(mdp)
         return policy_value(mdp, policy)
 
-    monkeypatch.setattr(many_models, "policy_value", counting)
+    monkeypatch.setattr(held_out, "policy_value", counting)
     for name, alone in (("small", 0), ("mixing", 0), ("slow", 5)):
         calls.clear()
         mdp = MODELS[name]
