@@ -8,8 +8,7 @@ from oracles.plans import random_model, random_problem
 from urbe import Chi2Ball, KLBall, L1Ball
 from urbe.agents import PSRL, UBE, URBE, Robust, Single, Streams, Task, run
 from urbe.agents.ball_plan import balls_of, plan_with_balls
-from urbe.agents.plan_arrays import CALIBRATED, COUNT, DIRICHLET, LocalUncertainty
-from urbe.agents.set_plan import SetPlan
+from urbe.agents.set_plan import CALIBRATED, COUNT, DIRICHLET, LocalUncertainty, SetPlan
 from urbe.agents.urbe import chosen_set
 from urbe.envs import FiniteEnv, Phase
 from urbe.posteriors.beliefs import Forgetting

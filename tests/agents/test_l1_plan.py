@@ -7,7 +7,7 @@ import urbe
 from oracles.plans import Problem, random_model, random_problem, slow_plan
 from urbe.agents.l1_plan import L1Plan
 from urbe.agents.l1_rows import sort_down
-from urbe.agents.plan_arrays import CALIBRATED, COUNT, DIRICHLET, LocalUncertainty
+from urbe.agents.set_plan import CALIBRATED, COUNT, DIRICHLET, LocalUncertainty
 from urbe.mdp.rows import Rows
 
 FORMS = {"count": COUNT, "dirichlet": DIRICHLET, "calibrated": CALIBRATED}

@@ -9,7 +9,7 @@ from scipy.optimize import linprog, minimize
 import urbe
 from fixtures.agents import feed, start, steps
 from urbe.agents import ContaminationQ, Decay, MismatchQ, QLearning, Shape, Task, run
-from urbe.agents.td import CONTAMINATION, L1, L2, LINF, penalty_of
+from urbe.agents.q_learning import CONTAMINATION, L1, L2, LINF, penalty_of
 from urbe.envs.finite import FiniteEnv
 from urbe.mdp.model import MDP
 

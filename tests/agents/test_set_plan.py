@@ -23,8 +23,7 @@ from urbe.agents import (
     run,
 )
 from urbe.agents.l1_plan import L1Plan
-from urbe.agents.plan_arrays import CALIBRATED, COUNT, DIRICHLET, LocalUncertainty
-from urbe.agents.set_plan import SetPlan, centred
+from urbe.agents.set_plan import CALIBRATED, COUNT, DIRICHLET, LocalUncertainty, SetPlan, centred
 from urbe.envs import FiniteEnv, Phase
 from urbe.posteriors.beliefs import Visit
 from urbe.runs.checkpoint import load_agent, save_agent

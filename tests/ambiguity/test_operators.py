@@ -13,7 +13,7 @@ from fixtures.small_mdps import problems
 from oracles.exact import ExactModel, assert_bracketed, nominal
 from urbe import Exact, L1Ball
 from urbe.ambiguity.operator import PolicyRows, midrange
-from urbe.solvers.fixed_policy import FixedPolicy
+from urbe.solvers.iterate import FixedPolicy
 
 GARNET = urbe.library.garnet(12, 3, 4, seed=1, discount=0.9)
 

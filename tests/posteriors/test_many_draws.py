@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from urbe import rng
-from urbe.posteriors.many_draws import ManyDirichlet
+from urbe.posteriors.sampling import ManyDirichlet
 
 
 def sampler(replicates, entry_start, seed=0):

@@ -6,7 +6,7 @@ import pytest
 from oracles.plans import random_model
 from urbe import NormalGamma, Posterior
 from urbe.posteriors.beliefs import Visit
-from urbe.posteriors.reward_beliefs import RewardBelief
+from urbe.posteriors.rewards import RewardBelief
 
 PRIOR = NormalGamma(mean=0.5, weight=2.0, shape=3.0, rate=0.7)
 

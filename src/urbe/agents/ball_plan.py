@@ -12,20 +12,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from urbe.agents.plan_arrays import (
+from urbe.agents.set_plan import (
     CALIBRATED,
     COUNT,
     DIRICHLET,
     LocalUncertainty,
     PlanData,
     PlanValues,
+    SetPlan,
     local_arrays,
     plan_model,
 )
-from urbe.agents.set_plan import SetPlan
 from urbe.ambiguity import chi2, kl
+from urbe.ambiguity.nature import LEAST, MOST
 from urbe.ambiguity.operator import AmbiguitySet
-from urbe.ambiguity.scale import LEAST, MOST
 from urbe.ambiguity.sweep import RowProblem, WhenCalled, named_after
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, IntArray
@@ -163,7 +163,7 @@ def _mean(entry_start, alpha, total, p):
 
 @njit(cache=True, nogil=True)
 def _extreme(z, entry_reward):
-    """Whether a sweep would bring values to another size first (`urbe.ambiguity.scale.exponent`)."""
+    """Whether a sweep would bring values to another size first (`urbe.ambiguity.nature.exponent`)."""
     largest = np.abs(z).max()
     if entry_reward is not None:
         largest = max(largest, np.abs(entry_reward).max())

@@ -35,7 +35,7 @@ from urbe.belief.switching import Switching
 from urbe.mdp.model import MDP, check_model
 from urbe.mdp.rows import Rows
 from urbe.posteriors.beliefs import Visit
-from urbe.posteriors.reward_beliefs import RewardBelief
+from urbe.posteriors.rewards import RewardBelief
 from urbe.types import FloatArray, IntArray
 
 

@@ -15,7 +15,8 @@ from dataclasses import replace
 import numpy as np
 from numba import njit
 
-from urbe.agents.l1_rows import sparse_sweep
+from urbe.agents.l1_rows import L1Answers, L1Rows, sparse_sweep
+from urbe.agents.set_plan import PlanData, plan_model
 from urbe.ambiguity.operator import AmbiguitySet
 from urbe.ambiguity.sweep import named_after
 from urbe.mdp.model import MDP
@@ -54,12 +55,9 @@ def extended_value_iteration(
     Raises:
       RuntimeError: the spread does not shrink, as when parts of the model cannot be reached from one another.
     """
-    rows = model.rows
     initial = np.zeros(model.n_states) if model.initial is None else model.initial
-    stuck = _iterate(
-        which, rows.entry_start, rows.successor, rows.entry_reward, model.row_start, initial, rows.longest, alpha,
-        total, reward, radius, tolerance, u, q, gain,
-    )  # fmt: skip
+    data = PlanData(alpha, total, reward, radius)
+    stuck = _iterate(which, plan_model(model), model.rows.entry_reward, initial, data, tolerance, u, q, gain)
     if stuck >= 0:
         raise RuntimeError(_stuck(stuck, float(tolerance[stuck])))
 
@@ -102,18 +100,19 @@ def _stuck(replicate: int, tolerance: float) -> str:
 
 @njit(cache=True, nogil=True)
 @named_after(sparse_sweep)
-def _iterate(
-    which, entry_start, successor, entry_reward, row_start, initial, longest, alpha, total, reward, radius, tolerance,
-    u, q, gain,
-):  # fmt: skip
+def _iterate(which, model, entry_reward, initial, data, tolerance, u, q, gain):
+    entry_start, successor, row_start, _, _, longest = model
+    alpha, total, reward, radius = data
     n_rows, n_states = len(entry_start) - 1, len(row_start) - 1
     p, z, hint = np.empty(len(successor)), np.empty(longest), np.zeros(n_rows, dtype=np.int64)
-    every, value, unused = np.ones(n_rows, dtype=np.bool_), np.empty(n_rows), np.zeros(n_rows)
+    every, value = np.ones(n_rows, dtype=np.bool_), np.empty(n_rows)
+    answers = L1Answers(value, np.zeros(n_rows), np.zeros(n_rows))
     nothing, change = np.zeros(n_states), np.zeros(n_states)
     for b in which:
         for row in range(n_rows):
             for j in range(entry_start[row], entry_start[row + 1]):
                 p[j] = alpha[b, 0, j] / total[b, 0, row]
+        rows = L1Rows(entry_start, successor, p, radius[b], hint, z)
         sweep, spread = 0, np.inf
         while spread > tolerance[b]:
             if sweep == MOST_SWEEPS:
@@ -125,10 +124,7 @@ def _iterate(
             for s in range(n_states):
                 if row_start[s] == row_start[s + 1]:
                     u[b, s] = again
-            sparse_sweep(
-                every, entry_start, p, successor, entry_reward, 1.0, u[b], nothing, radius[b], -1.0, False, hint, z,
-                value, unused, unused,
-            )  # fmt: skip
+            sparse_sweep(every, rows, entry_reward, 1.0, u[b], nothing, -1.0, False, answers)
             low, high, bottom = np.inf, -np.inf, np.inf
             for s in range(n_states):
                 best = -np.inf

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from urbe.agents.l1_rows import dense_sweep, sort_down, sparse_sweep, strict_function
-from urbe.agents.plan_arrays import (
+from urbe.agents.l1_rows import L1Answers, L1Rows, dense_sweep, sort_down, sparse_sweep, strict_function
+from urbe.agents.set_plan import (
     CALIBRATED,
     COUNT,
     DIRICHLET,
@@ -154,12 +154,14 @@ def _plan(which, model, entry_reward, data, uncertain, again, extra, values):
     n_rows, n_states, horizon, layers = len(entry_start) - 1, len(row_start) - 1, q.shape[1], alpha.shape[1]
     dense = entry_reward is None and len(successor) == n_rows * n_states
     p, nu, hint = np.empty(len(successor)), np.empty(n_rows), np.zeros(n_rows, dtype=np.int64)
-    value, spread, carried = np.empty(n_rows), np.zeros(n_rows), np.zeros(n_rows)
+    answers = L1Answers(np.empty(n_rows), np.zeros(n_rows), np.zeros(n_rows))
+    value, spread, carried = answers
     ready, stale = np.empty(n_rows, dtype=np.bool_), np.empty(n_rows, dtype=np.bool_)
     due, changed = np.empty(n_states, dtype=np.bool_), np.empty(n_states, dtype=np.int64)
     z, order = np.empty(n_states if dense else longest), np.arange(n_states)
     for b in which:
-        beta2, of_radius, of_touched = scale[b] * scale[b], radius[b], touched[b]
+        beta2, of_touched = scale[b] * scale[b], touched[b]
+        rows = L1Rows(entry_start, successor, p, radius[b], hint, z)
         n_changed = 0  # states whose V or W at the step after differs from the last plan's
         for h in range(horizon - 1, -1, -1):
             layer = h if layers > 1 else 0
@@ -173,12 +175,9 @@ def _plan(which, model, entry_reward, data, uncertain, again, extra, values):
                 for s in range(n_states):
                     z[s] = sign * (gamma * v_next[s])
                 sort_down(z, order)
-                dense_sweep(stale, p, z, w_next, order, of_radius, sign, form >= 0, value, spread, carried)
+                dense_sweep(stale, rows, order, w_next, sign, form >= 0, answers)
             else:
-                sparse_sweep(
-                    stale, entry_start, p, successor, entry_reward, gamma, v_next, w_next, of_radius, sign, form >= 0,
-                    hint, z, value, spread, carried,
-                )  # fmt: skip
+                sparse_sweep(stale, rows, entry_reward, gamma, v_next, w_next, sign, form >= 0, answers)
             for row in range(n_rows):
                 if stale[row]:
                     x = value[row]

@@ -12,10 +12,13 @@ however they were come by. Among equal z, mass is taken from the first successor
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba.extending import register_jitable
 
 from urbe.ambiguity.sweep import row_function
+from urbe.types import FloatArray, IntArray
 
 LONG = 8
 """Row length from which on a search jumps instead of going from one level to the next."""
@@ -27,20 +30,44 @@ strict_function = register_jitable(fastmath=False)
 """Marks a function whose sums keep their order. Arrays make calls expensive: sweeps take all rows of a step in one."""
 
 
+class L1Rows(NamedTuple):
+    """Rows, their balls, and what a sweep over them writes on.
+
+    Attributes:
+      entry_start, successor, p: as in `Rows`.
+      radius: psi of each row.
+      hint: the entry of each row at which the removal stopped last time, tried first.
+      z: values of successors: scratch of the longest row's length, or those of all states where rows are dense.
+    """
+
+    entry_start: IntArray
+    successor: IntArray
+    p: FloatArray
+    radius: FloatArray
+    hint: IntArray
+    z: FloatArray
+
+
+class L1Answers(NamedTuple):
+    """What sweeps fill, one number per row; see the module."""
+
+    value: FloatArray
+    spread: FloatArray
+    carried: FloatArray
+
+
 @strict_function
-def sparse_sweep(
-    wanted, entry_start, p, successor, reward, gamma, v, w, radius, sign, variance, hint, z, value, spread, carried,
-):  # fmt: skip
-    """Fills value, spread and carried of the rows that are `wanted`.
+def sparse_sweep(wanted, rows, reward, gamma, v, w, sign, variance, answers):
+    """Fills `answers`, L1Answers, of those of `rows`, L1Rows, that are `wanted`.
 
     Args:
       reward: of entries, or None.
       v, w: values and variances of the successors.
       sign: 1.0, or -1.0 for the best case in the place of the worst.
       variance: whether spread and carried are wanted.
-      hint: the entry at which the removal stopped last time, tried first.
-      z: scratch, of the longest row's length.
     """
+    entry_start, successor, p, radius, hint, z = rows
+    value, spread, carried = answers
     for row in range(len(wanted)):
         if not wanted[row]:
             continue
@@ -132,8 +159,10 @@ def sort_down(z, order):
 
 
 @strict_function
-def dense_sweep(wanted, p, z, w, order, radius, sign, variance, value, spread, carried):
-    """The same for rows that list every state; `z` is what `sort_down` put in `order`, with its sign."""
+def dense_sweep(wanted, rows, order, w, sign, variance, answers):
+    """The same for rows that list every state; `rows.z` is what `sort_down` put in `order`, with its sign."""
+    _, _, p, radius, _, z = rows
+    value, spread, carried = answers
     n = len(z)
     for row in range(len(wanted)):
         if not wanted[row]:

@@ -15,7 +15,7 @@ from urbe.agents.base import Steps, Streams, Task
 from urbe.agents.choose import Chooser, Noise
 from urbe.agents.locate import Locator
 from urbe.posteriors.beliefs import OnlinePosterior, PosteriorConfig, Visit
-from urbe.posteriors.reward_beliefs import RewardBelief
+from urbe.posteriors.rewards import RewardBelief
 from urbe.types import BoolArray, FloatArray, IntArray
 
 

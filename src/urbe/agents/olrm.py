@@ -1,4 +1,4 @@
-"""OLRM [Lim2013]: optimistic where the world behaves, robust where it was caught misbehaving.
+"""OLRM [Lim2013]: optimistic where transitions look stochastic, robust where they proved adversarial.
 
 Every pair is taken for stochastic until it disappoints. Plans, for H steps, k the number of the epoch, N the visits:
 
@@ -26,20 +26,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.agents.base import Streams, Task
 from urbe.agents.choose import Noise
-from urbe.agents.disappointment import disappointment
 from urbe.agents.epochs import Epochs
 from urbe.agents.l1_plan import L1Plan
+from urbe.agents.l1_rows import L1Answers, L1Rows, sparse_sweep
 from urbe.agents.learner import Knowledge, ModelBasedAgent
-from urbe.agents.set_plan import SetPlan, centred
+from urbe.agents.set_plan import SetPlan, centred, plan_model
 from urbe.ambiguity.exact import Exact
 from urbe.ambiguity.nature import Nature
 from urbe.ambiguity.per_row import PerRow
 from urbe.ambiguity.rectangular import RectangularSet
+from urbe.ambiguity.sweep import named_after
+from urbe.mdp.model import MDP
 from urbe.posteriors.beliefs import PosteriorConfig, Stationary, Visit
 from urbe.types import BoolArray, FloatArray, IntArray
 
@@ -199,3 +202,41 @@ def _as_numbers(flagged: Any) -> Any:
     if isinstance(flagged, Mapping):
         return {pair: float(flag) for pair, flag in flagged.items()}
     return np.asarray(flagged, dtype=np.float64)
+
+
+def disappointment(
+    model: MDP, visit: Visit, alpha: FloatArray, total: FloatArray, radius: FloatArray, v: FloatArray
+) -> FloatArray:
+    """`(K,)` min_{||x - p||_1 <= radius} x . z - z_j with z = r + gamma V_{h+1} and j the successor that came.
+
+    Args:
+      model: successors and their rewards, discount.
+      visit: what was done, at which step h, and what came.
+      alpha, total: `(B, 1, E)` and `(B, 1, R)`; p is `alpha / total`.
+      radius: `(K,)`.
+      v: `(B, H + 1, S)` planned values.
+    """
+    out = np.empty(len(visit.row))
+    _fall_short(visit, plan_model(model), model.rows.entry_reward, alpha, total, radius, v, out)
+    return out
+
+
+@njit(cache=True, nogil=True)
+@named_after(sparse_sweep)
+def _fall_short(visit, model, reward, alpha, total, radius, v, out):
+    replicate, row, entry, step = visit
+    entry_start, successor, gamma = model.entry_start, model.successor, model.gamma
+    p, z, nothing = np.zeros(len(successor)), np.empty(model.longest), np.zeros(v.shape[2])
+    one, hint, unused = np.ones(1, dtype=np.bool_), np.zeros(1, dtype=np.int64), np.zeros(1)
+    for k in range(len(row)):
+        b, first, last = replicate[k], entry_start[row[k]], entry_start[row[k] + 1]
+        for j in range(first, last):
+            p[j] = alpha[b, 0, j] / total[b, 0, row[k]]
+        hint[0] = 0
+        ahead = v[b, step[k] + 1]
+        rows = L1Rows(entry_start[row[k] : row[k] + 2], successor, p, radius[k : k + 1], hint, z)
+        sparse_sweep(one, rows, reward, gamma, ahead, nothing, 1.0, False, L1Answers(out[k : k + 1], unused, unused))
+        came = gamma * ahead[successor[entry[k]]]
+        if reward is not None:
+            came += reward[entry[k]]
+        out[k] -= came

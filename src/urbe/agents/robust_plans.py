@@ -17,11 +17,10 @@ from urbe.agents.ball_plan import balls_of, plan_with_balls
 from urbe.agents.base import Streams, Task
 from urbe.agents.l1_plan import L1Plan
 from urbe.agents.learner import Knowledge
-from urbe.agents.plan_arrays import CALIBRATED, COUNT, DIRICHLET, LocalUncertainty
-from urbe.agents.set_plan import SetPlan
+from urbe.agents.set_plan import CALIBRATED, COUNT, DIRICHLET, LocalUncertainty, SetPlan
 from urbe.ambiguity.operator import AmbiguitySet
 from urbe.posteriors.beliefs import Visit
-from urbe.posteriors.many_draws import ManyDirichlet
+from urbe.posteriors.sampling import ManyDirichlet
 from urbe.types import BoolArray, FloatArray, IntArray
 
 

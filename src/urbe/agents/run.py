@@ -1,7 +1,7 @@
 """The one interaction loop: agents, environments, time limits, records.
 
-Agent and environment draw from streams of their own, so that two agents run on the same seed meet the same world: their
-difference can be looked at seed by seed.
+Agent and environment draw from streams of their own, so that two agents run on the same seed meet the same environment
+and can be compared seed by seed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def run(
       task: what it knows beforehand.
       episodes: how many.
       seed: of everything random; replicate k does the same whatever the number of replicates.
-      replicates: how many independent learners, each in a world of its own; or their numbers, `(B,)`.
+      replicates: how many independent learners, each in an environment of its own; or their numbers, `(B,)`.
       gaps: `(H, S, A)` what each action forgoes (`urbe.evaluation.optimality_gaps`); their sums are the regret.
       progress: called as `progress(done, episodes)`.
 

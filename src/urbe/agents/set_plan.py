@@ -7,23 +7,42 @@ For h = H - 1, ..., 0, with T the set's Bellman operator around p = alpha / N, a
     V_h(s)    = (T V_{h+1})(s),        W_h(s) = sum_a pi_h(a|s) u_h(s, a)
 
 This is the general form of `urbe.agents.l1_plan`, which does the same for L1 balls in one compiled loop and knows what
-need not be computed again.
+need not be computed again. What compiled plans of many replicates read and write is listed at the end, as tuples of
+arrays that travel together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from urbe.agents.plan_arrays import CALIBRATED, COUNT, DIRICHLET, LocalUncertainty
 from urbe.ambiguity.operator import AmbiguitySet, Moments, greedy
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
 
+COUNT, DIRICHLET, CALIBRATED = 0, 1, 2
+
+NOTHING = np.zeros((0, 0))
+
 KEPT = ("q", "u", "v", "w", "share")
+
+
+class LocalUncertainty(NamedTuple):
+    """The local uncertainty nu of a row.
+
+    Attributes:
+      form: COUNT is scale^2 / N, DIRICHLET scale^2 (K - 1) / (N + 1) for K feasible successors, CALIBRATED
+        scale^2 Var[p . m] with m the sensitivity of the worst case to its centre.
+      scale: `(B,)`.
+      reward: `(B, R)` variance of the reward, times scale^2 part of nu; None when rewards are known.
+    """
+
+    form: int
+    scale: FloatArray
+    reward: FloatArray | None = None
 
 
 class SetPlan:
@@ -122,3 +141,54 @@ def _nu(
     if local.reward is not None and local.reward.size:
         nu = nu + local.reward[b]
     return np.asarray(local.scale[b] ** 2 * nu)
+
+
+class PlanModel(NamedTuple):
+    """The rows of a model, as in `MDP` and `Rows`, but for the rewards of entries."""
+
+    entry_start: IntArray
+    successor: IntArray
+    row_start: IntArray
+    row_state: IntArray
+    gamma: float
+    longest: int
+
+
+class PlanData(NamedTuple):
+    """What is known of the model.
+
+    Attributes:
+      alpha: `(B, L, E)` concentrations; L is 1, or H when each step has its own.
+      total: `(B, L, R)` their sums.
+      reward: `(B, R)` expected rewards; not read where the model's rewards depend on the successor.
+      radius: `(B, R)`.
+    """
+
+    alpha: FloatArray
+    total: FloatArray
+    reward: FloatArray
+    radius: FloatArray
+
+
+class PlanValues(NamedTuple):
+    """Values q and variances u of rows, `(B, H, R)`, and those of the greedy actions, v and w, `(B, H + 1, S)`."""
+
+    q: FloatArray
+    u: FloatArray
+    v: FloatArray
+    w: FloatArray
+
+
+def plan_model(model: MDP) -> PlanModel:
+    """What compiled plans read of a model."""
+    rows = model.rows
+    return PlanModel(
+        rows.entry_start, rows.successor, model.row_start, model.row_state, float(model.discount), rows.longest
+    )
+
+
+def local_arrays(local: LocalUncertainty | None, replicates: int) -> tuple[int, FloatArray, FloatArray]:
+    """Form, scale and variance of rewards as compiled plans take them: -1 and empty arrays for what is not there."""
+    if local is None:
+        return -1, np.zeros(replicates), NOTHING
+    return local.form, local.scale, NOTHING if local.reward is None else local.reward

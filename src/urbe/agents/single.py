@@ -1,4 +1,4 @@
-"""One agent in one world, with plain numbers: for loops of one's own."""
+"""One agent in one environment, with plain numbers instead of arrays, for loops of your own."""
 
 from __future__ import annotations
 

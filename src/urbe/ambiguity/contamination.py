@@ -14,7 +14,7 @@ from numba.extending import register_jitable
 
 from urbe import checks
 from urbe.ambiguity.rectangular import RectangularSet
-from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
+from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_balls
 from urbe.ambiguity.sweep import FAST, gather, in_order, make_sweep, row_function, whole
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
@@ -45,10 +45,7 @@ class Contamination(RectangularSet):
         checks.numbers("fraction", self.fraction)
 
     def bind(self, mdp: MDP) -> RowNature:
-        checks.one_of("support", self.support, ("nominal", "all"))
-        fraction = mdp.per_row("fraction", self.fraction)
-        checks.row_range("fraction", fraction, 0.0, 1.0, mdp.row_name)
-        return bind_rows(KERNEL, mdp, fraction, support=self.support, receiver=True)
+        return bind_balls(KERNEL, mdp, self.fraction, self.support, most=1.0, name="fraction", receiver=True)
 
 
 @row_function

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from urbe.ambiguity.entries import entry_keys
 from urbe.ambiguity.operator import UNDERFLOW, Evidence, PolicyRows, StepBound
 from urbe.ambiguity.transport import LEFT_BEHIND
-from urbe.ambiguity.widen import entry_keys
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import BoolArray, FloatArray

@@ -21,11 +21,11 @@ from numba.extending import register_jitable
 from numpy.typing import ArrayLike
 
 from urbe import checks
+from urbe.ambiguity.entries import entry_keys, widened_rows
 from urbe.ambiguity.moments import make_moments
 from urbe.ambiguity.rectangular import RectangularSet
-from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
+from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_balls
 from urbe.ambiguity.sweep import FAST, gather, make_sweep
-from urbe.ambiguity.widen import entry_keys, widened_rows
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, Support
@@ -63,8 +63,7 @@ class Interval(RectangularSet):
             rows = widened_rows(mdp, row.astype(np.int64) * mdp.n_states + successor)
         data = np.column_stack([_on_entries(lower, mdp, rows), _on_entries(upper, mdp, rows)])
         _check_boxes(mdp, rows, data)
-        kernel = INTERVAL._replace(accuracy=_accuracy(rows))
-        return RowNature(kernel, rows, mdp.discount, np.zeros(rows.n_rows), data, False)
+        return RowNature(INTERVAL, rows, mdp.discount, np.zeros(rows.n_rows), data, False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,17 +89,7 @@ class LInfBall(RectangularSet):
         checks.numbers("radius", self.radius)
 
     def bind(self, mdp: MDP) -> RowNature:
-        checks.one_of("support", self.support, ("nominal", "all"))
-        radius = mdp.per_row("radius", self.radius)
-        checks.row_range("radius", radius, 0.0, 1.0, mdp.row_name)
-        nature = bind_rows(LINF, mdp, radius, support=self.support)
-        kernel = LINF._replace(accuracy=_accuracy(nature.rows))
-        return RowNature(kernel, nature.rows, mdp.discount, radius, nature.data, False)
-
-
-def _accuracy(rows: Rows) -> float:
-    """The free mass 1 - sum l and the mass filled before tau are sums of n terms too, each times tau."""
-    return 2.0 * (rows.longest + 4) * 2.0**-53
+        return bind_balls(LINF, mdp, self.radius, self.support, most=1.0)
 
 
 def _given(mdp: MDP, name: str, value: ArrayLike | None, side: int) -> FloatArray:
@@ -267,7 +256,7 @@ def _interval_answer(p, z, u, low, u_low, radius, data, hint, work, m):
 def _linf_box(p, radius, lower, upper):
     for j in range(p.shape[0]):
         lower[j] = max(p[j] - radius, 0.0)
-        upper[j] = p[j] + radius  # above one is as good as one: no more is left to fill
+        upper[j] = p[j] + radius  # a bound above one acts like one: at most one is left to fill
 
 
 @register_jitable
@@ -340,10 +329,15 @@ def _linf_dual(p: Any, z: Any, low: Any, radius: Any, data: FloatArray) -> Any:
     return _box_dual(np.maximum(p - radius[:, None], 0.0), np.minimum(p + radius[:, None], 1.0), z, low)
 
 
+# the free mass 1 - sum l and the mass filled before tau are sums of n terms too, each times tau
+ACCURACY, PER_ENTRY = 8.0 * 2.0**-53, 2.0 * 2.0**-53
+
 INTERVAL = RowKernel(
     _interval_minimiser,
     _interval_distance,
     _interval_dual,
+    ACCURACY,
+    per_entry=PER_ENTRY,
     sweep=make_sweep(_interval_worst),
     moments=make_moments(_interval_answer),
     linear=True,
@@ -352,6 +346,8 @@ LINF = RowKernel(
     _linf_minimiser,
     _linf_distance,
     _linf_dual,
+    ACCURACY,
+    per_entry=PER_ENTRY,
     sweep=make_sweep(_linf_worst),
     moments=_linf_moments,
     centred=True,

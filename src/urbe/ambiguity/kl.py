@@ -20,12 +20,11 @@ import numpy as np
 from numba import njit
 
 from urbe import checks
-from urbe.ambiguity.block_sweep import NO_SPAN, make_block_sweep, to_unit, vector_function
+from urbe.ambiguity.block_sweep import NO_SPAN, gather_range, make_block_sweep, to_unit, vector_function
 from urbe.ambiguity.dual_search import highest_of_each, in_units, mean
-from urbe.ambiguity.entropy import relative_entropy, relative_entropy_exact
-from urbe.ambiguity.exponential import LOG2_E, log_of, power_of_two
+from urbe.ambiguity.exponential import LOG2_E, log_of, power_of_two, relative_entropy, relative_entropy_exact
 from urbe.ambiguity.rectangular import RectangularSet
-from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
+from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_balls
 from urbe.ambiguity.sweep import FAST, in_order, make_minimiser, row_function
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
@@ -80,10 +79,7 @@ class KLBall(RectangularSet):
 
     def bind(self, mdp: MDP) -> RowNature:
         checks.one_of("support", self.support, ("nominal", "all"))
-        radius = mdp.per_row("radius", self.radius)
-        checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)
-        kernel = KERNEL._replace(accuracy=ACCURACY + PER_ENTRY * mdp.rows.longest)
-        return bind_rows(kernel, mdp, radius)
+        return bind_balls(KERNEL, mdp, self.radius, "nominal")
 
 
 @vector_function
@@ -272,16 +268,9 @@ def _carry(problem, r, u, u_outside, bare, hint, work, scatter, carried):
     for row in range(len(start) - 1):
         a = np.uint64(start[row])
         n = np.uint64(start[row + 1]) - a
+        low, high = gather_range(a, n, successor, r, w, z)
         for j in range(n):
-            z[j] = w[np.uint32(successor[a + j])]
             row_u[j] = u[np.uint32(successor[a + j])]
-        if r is not None:
-            for j in range(n):
-                z[j] += r[a + j]
-        low, high = z[0], z[0]
-        for j in range(n):
-            low = min(low, z[j])
-            high = max(high, z[j])
         span, x = high - low, max(hint[row], 1e-30)  # at 1e-30 nature does nothing
         factor, unit = (-LOG2_E * x, 1.0 / span) if span > NO_SPAN else (0.0, 0.0)
         mass, first, square, total = 0.0, 0.0, 0.0, 0.0
@@ -398,6 +387,7 @@ KERNEL = RowKernel(
     _distance,
     _dual,
     ACCURACY,
+    per_entry=PER_ENTRY,
     sweep=make_block_sweep(_line, power_of_two, _moments, _judge, _worst),
     minimise=make_minimiser(_minimiser, _divergence),
     moments=_carry,

@@ -20,11 +20,10 @@ import numpy as np
 from numba import njit
 
 from urbe import checks
-from urbe.ambiguity.l1_dense import DenseL1Nature
-from urbe.ambiguity.l1_moments import BITS, MARGINAL, l1_moments
-from urbe.ambiguity.l1_search import stopping_value
+from urbe.ambiguity.l1_dense import with_shared_order
+from urbe.ambiguity.l1_search import move_mass, stopping_value
 from urbe.ambiguity.rectangular import RectangularSet
-from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
+from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_balls
 from urbe.ambiguity.sweep import FAST, gather, row_function
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
@@ -50,13 +49,17 @@ class L1Ball(RectangularSet):
     def __post_init__(self) -> None:
         checks.numbers("radius", self.radius)
 
-    def bind(self, mdp: MDP) -> RowNature | DenseL1Nature:
-        checks.one_of("support", self.support, ("nominal", "all"))
-        radius = mdp.per_row("radius", self.radius)
-        checks.row_range("radius", radius, 0.0, 2.0, mdp.row_name)
-        nature = bind_rows(KERNEL, mdp, radius, support=self.support, receiver=True)
-        shared_order = nature.rows.is_dense and not nature.rows.rewards_successors
-        return DenseL1Nature(nature) if shared_order else nature
+    def bind(self, mdp: MDP) -> RowNature:
+        nature = bind_balls(KERNEL, mdp, self.radius, self.support, most=2.0, receiver=True)
+        return with_shared_order(nature) if nature.rows.is_dense and not nature.rows.rewards_successors else nature
+
+
+BITS = 26
+MARGINAL = (1 << BITS) - 1
+"""A row's hint holds two of its entries: where the removal stopped, and the lowest one, shifted by BITS."""
+
+BLOCK = 4096
+"""Rows at a time. A call for each row would cost as much as the row."""
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -70,10 +73,6 @@ def _sweep(first, last, problem, r, reward, shift, hint, work, out):
         else:  # nothing is remembered yet
             stale[: end - at] = True
         _settle(at, end, stale, problem, r, reward, shift, hint, work, out)
-
-
-BLOCK = 4096
-"""Rows at a time. A call for each row would cost as much as the row."""
 
 
 @row_function
@@ -138,60 +137,72 @@ def _settle(first, last, stale, problem, r, reward, shift, hint, work, out):
 @row_function
 def _minimiser(p, z, low, radius, data, work, q, m):
     """Mass radius / 2 from the highest successors to the first of the lowest; see `urbe.ambiguity.sweep`."""
-    n = p.shape[0]
-    moved = 0.5 * radius
-    tau, _ = stopping_value(p, z, moved, z[0], work[0])
-    above, receiver = 0.0, -1
-    for j in range(n):
-        m[j] = min(z[j], tau)
-        above += p[j] if z[j] > tau else 0.0
-        receiver = j if z[j] == low and receiver < 0 else receiver
-    left, total = moved - above, 0.0
-    for j in range(n):
-        step = p[j] if z[j] > tau else 0.0
-        if z[j] == tau and tau > low:
-            step = min(max(left, 0.0), p[j])
-            left -= step
-        q[j] = p[j] - step
-        total += step
-    if receiver < 0:
-        return total
-    q[receiver] += total
-    return 0.0
+    tau, _ = stopping_value(p, z, 0.5 * radius, z[0], work[0])
+    return move_mass(p, z, low, 0.5 * radius, tau, q, m)
 
 
 @njit(cache=True, nogil=True)
-def _minimise(problem, r, work, q, m, sent):
+def _minimise(problem, r, hint, work, q, m, sent):
     """The loop of `make_minimiser`: a sweep over all rows finds where each removal stops, then mass is moved."""
     start, successor, p, data, radius, outside, w = problem
     n_rows = len(start) - 1
-    hint, out = np.zeros(n_rows), np.zeros(n_rows)
-    _sweep(0, n_rows, problem, r, out, 0.0, hint, work, out)
+    unused = np.zeros(n_rows)
+    _sweep(0, n_rows, problem, r, unused, 0.0, hint, work, unused)
     for row in range(n_rows):
+        a, b = np.int64(start[row]), np.int64(start[row + 1])
+        z, low = gather(a, b - a, successor, r, w, outside, work)
+        tau = z[np.int64(hint[row]) & MARGINAL]
+        sent[row] = move_mass(p[a:b], z, low, 0.5 * radius[row], tau, q[a:b], m[a:b])
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _moments(problem, r, u, u_outside, bare, hint, work, scatter, carried):
+    """The loop of `make_moments` in one pass over each row: m = min(z, tau), whose mean follows from the row's value.
+
+    What lies above tau moves to the lowest, and of what lies at tau as much as is left to move.
+    """
+    start, successor, p, data, radius, outside, w = problem
+    for row in range(len(start) - 1):
         a = np.int64(start[row])
         n = np.int64(start[row + 1]) - a
-        z, low = gather(a, n, successor, r, w, outside, work)
-        tau = z[np.int64(hint[row]) & MARGINAL]
-        above = 0.0
-        receiver = np.int64(-1)
+        code = np.int64(hint[row])
+        marginal, lowest = code & MARGINAL, code >> BITS
+        tau, least = w[np.int64(successor[a + marginal])], w[np.int64(successor[a + lowest])]
+        low, u_low = outside, u_outside
+        if r is not None:
+            tau += r[a + marginal]
+            least += r[a + lowest]
+        if least <= outside:
+            low, u_low = least, u[np.int64(successor[a + lowest])]
+        moved = 0.5 * radius[row]
+        mean = bare[row] + moved * (tau - low)
+        first, square, above, kept_u = 0.0, 0.0, 0.0, 0.0
         for j in range(n):
-            m[a + j] = min(z[j], tau)
-            above += p[a + j] if z[j] > tau else 0.0
-            if z[j] == low and receiver < 0:
-                receiver = a + j
-        left = 0.5 * radius[row] - above
-        total = 0.0
-        for j in range(n):
-            step = p[a + j] if z[j] > tau else 0.0
-            if z[j] == tau and tau > low:
-                step = min(max(left, 0.0), p[a + j])
-                left -= step
-            q[a + j] = p[a + j] - step
-            total += step
-        if receiver >= 0:
-            q[receiver] += total
-        else:
-            sent[row] = total
+            state = np.uint32(successor[a + j])
+            z = w[state]
+            if r is not None:
+                z += r[a + j]
+            m = min(z, tau) - mean
+            first += p[a + j] * m
+            square += p[a + j] * m * m
+            over = p[a + j] if z > tau else 0.0
+            above += over
+            kept_u += (p[a + j] - over) * u[state]
+        left = max(moved - above, 0.0) if tau > low else 0.0
+        at, at_u = p[a + marginal], u[np.int64(successor[a + marginal])]
+        if left > at:  # more than one successor at tau: they give alike
+            at, at_u = 0.0, 0.0
+            for j in range(n):
+                state = np.uint32(successor[a + j])
+                z = w[state]
+                if r is not None:
+                    z += r[a + j]
+                at += p[a + j] if z == tau else 0.0
+                at_u += p[a + j] * u[state] if z == tau else 0.0
+            at_u /= at
+            left = min(left, at)
+        scatter[row] = max(square - first * first, 0.0)
+        carried[row] = kept_u - left * at_u + (above + left) * u_low
 
 
 def _distance(q: Any, p: Any, data: FloatArray) -> Any:
@@ -213,7 +224,7 @@ KERNEL = RowKernel(
     _dual,
     sweep=_sweep,
     minimise=_minimise,
-    moments=l1_moments,
+    moments=_moments,
     centred=True,
     linear=True,
 )

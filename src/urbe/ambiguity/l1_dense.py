@@ -2,124 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numba import njit
 
-from urbe.ambiguity.evidence import RowEvidence
-from urbe.ambiguity.l1_moments import dense_l1_moments
-from urbe.ambiguity.moments import RowMoments
-from urbe.ambiguity.nature import WorstCase
+from urbe.ambiguity.l1_search import move_mass
 from urbe.ambiguity.row_nature import RowNature
 from urbe.ambiguity.sweep import FAST
-from urbe.mdp.rows import Rows
-from urbe.types import FloatArray, IntArray
-from urbe.workers import SERIAL, Workers
 
 
-@dataclass(frozen=True, eq=False)
-class DenseL1Nature:
-    """The L1 adversary of dense rows; `inner` answers what is asked only once."""
+def with_shared_order(nature: RowNature) -> RowNature:
+    """Nature on dense rows whose rewards do not depend on the successor, with the loops of this file.
 
-    inner: RowNature
-
-    @property
-    def rows(self) -> Rows:
-        return self.inner.rows
-
-    @property
-    def discount(self) -> float:
-        return self.inner.discount
-
-    @property
-    def accuracy(self) -> float:
-        """A row's sum is corrected once for each state its threshold moves over."""
-        return 2.0 * self.inner.accuracy
-
-    @property
-    def singleton(self) -> bool:
-        return self.inner.singleton
-
-    def fresh(self) -> FloatArray | None:
-        return np.zeros(self.rows.n_rows)
-
-    def values(
-        self,
-        v: FloatArray,
-        shift: float = 0.0,
-        workers: Workers = SERIAL,
-        out: FloatArray | None = None,
-        memory: FloatArray | None = None,
-    ) -> FloatArray:
-        nature = self.inner
-        w = nature.discount * v
-        order = np.argsort(-w, kind="stable")
-        rank = np.empty_like(order)
-        rises = np.append(True, np.diff(w[order]) != 0.0)
-        rank[order] = np.maximum.accumulate(np.where(rises, np.arange(len(order)), 0))  # tied states share the first
-        p = nature.rows.probability.reshape(nature.rows.n_rows, nature.rows.n_states)
-        out = np.empty(nature.rows.n_rows) if out is None else out
-        hint = np.zeros(nature.rows.n_rows) if memory is None else memory
-
-        def task(first: int, last: int) -> None:
-            _dense_sweep(
-                first, last, p, nature.radius, w, order, rank, nature.rows.reward, nature.discount * shift,
-                hint, out,
-            )  # fmt: skip
-
-        workers.run(nature.rows.entry_start, task)
-        return out
-
-    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:
-        nature, hint = self.inner, self.fresh() if memory is None else memory
-        value = self.values(v, memory=hint)
-        rows, w = nature.rows, nature.discount * v
-        shape = (rows.n_rows, rows.n_states)
-        q, m = np.empty(shape), np.empty(shape)
-        if rows.n_rows:
-            _dense_minimise(rows.probability.reshape(shape), nature.radius, w, int(np.argmin(w)), hint, q, m)
-        kernel = Rows(rows.n_states, rows.entry_start, rows.successor, q.ravel(), rows.reward)
-        return WorstCase(value, kernel, m.ravel())
-
-    def moments(
-        self,
-        v: FloatArray,
-        shift: float,
-        u: FloatArray,
-        value: FloatArray | None = None,
-        memory: FloatArray | None = None,
-    ) -> RowMoments:
-        nature, hint = self.inner, self.fresh() if memory is None else memory
-        value = self.values(v, shift, memory=hint) if value is None or memory is None else value
-        rows, w = nature.rows, nature.discount * v
-        scatter, carried = np.empty(rows.n_rows), np.empty(rows.n_rows)
-        p = rows.probability.reshape(rows.n_rows, rows.n_states)
-        bare = value - nature.discount * shift - rows.reward
-        dense_l1_moments(p, nature.radius, w, u, int(np.argmin(w)), bare, hint, scatter, carried)
-        return RowMoments(value, scatter, carried)
-
-    def take(self, chosen: IntArray) -> DenseL1Nature:
-        return replace(self, inner=self.inner.take(chosen))
-
-    @property
-    def ball_radius(self) -> FloatArray | None:
-        return self.inner.ball_radius
-
-    def excess(self, kernel: Rows) -> FloatArray:
-        return self.inner.excess(kernel)
-
-    def dual_bound(self, v: FloatArray) -> FloatArray:
-        return self.inner.dual_bound(v)
-
-    def evidence(self, kernel: Rows | None) -> RowEvidence:
-        return self.inner.evidence(kernel)
+    A row's sum is corrected once for each state its threshold moves over, which doubles the error of a sum.
+    """
+    kernel = nature.kernel._replace(accuracy=nature.accuracy, sweep=_sweep, minimise=_minimise, moments=_moments)
+    return replace(nature, kernel=kernel)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _dense_sweep(first, last, p, radius, w, order, rank, reward, constant, hint, out):
+def _sweep(first, last, problem, r, reward, shift, hint, work, out):
     """One pass at the state where the removal stopped last time, then a walk along the common order."""
+    radius, w = problem.radius, problem.w
     n = len(w)
+    p = problem.p.reshape(len(radius), n)
+    order = np.argsort(-w, kind="mergesort")
+    rank = np.empty(n, dtype=np.int64)  # tied states share that of the first
+    for k in range(n):
+        tied = k > 0 and w[order[k]] == w[order[k - 1]]
+        rank[order[k]] = rank[order[k - 1]] if tied else k
     low = w[order[n - 1]]
     for row in range(first, last):
         moved = 0.5 * radius[row]
@@ -148,25 +60,49 @@ def _dense_sweep(first, last, p, radius, w, order, rank, reward, constant, hint,
             total -= above * (tau - step)
             tau = step
         hint[row] = order[k]
-        out[row] = total - moved * (tau - low) + reward[row] + constant
+        out[row] = total - moved * (tau - low) + reward[row] + shift
 
 
 @njit(cache=True, nogil=True)
-def _dense_minimise(p, radius, w, lowest, hint, q, m):
-    """Moves the mass of each row, after a sweep found where its removal stops; equal states give in their order."""
-    n = len(w)
+def _minimise(problem, r, hint, work, q, m, sent):
+    """The loop of `make_minimiser`: a sweep finds where each removal stops, then mass is moved."""
+    p, radius, w = problem.p, problem.radius, problem.w
+    n, n_rows = len(w), len(radius)
+    unused = np.zeros(n_rows)
+    _sweep(0, n_rows, problem, r, unused, 0.0, hint, work, unused)
+    low = w.min()
+    for row in range(n_rows):
+        a, b = row * n, (row + 1) * n
+        move_mass(p[a:b], w, low, 0.5 * radius[row], w[np.uint32(hint[row])], q[a:b], m[a:b])
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _moments(problem, r, u, u_outside, bare, hint, work, scatter, carried):
+    """The loop of `make_moments` as for other rows (`urbe.ambiguity.l1`); the hint is where the removal stopped."""
+    radius, w = problem.radius, problem.w
+    n, lowest = len(w), np.argmin(w)
+    p, low, u_low = problem.p.reshape(len(radius), n), w[lowest], u[lowest]
     for row in range(len(radius)):
-        row_p, row_q, tau = p[row], q[row], w[np.uint32(hint[row])]
-        above = 0.0
+        row_p, marginal = p[row], np.uint32(hint[row])
+        tau, moved = w[marginal], 0.5 * radius[row]
+        mean = bare[row] + moved * (tau - low)
+        first, square, above, kept_u = 0.0, 0.0, 0.0, 0.0
         for j in range(n):
-            m[row, j] = min(w[j], tau)
-            above += row_p[j] if w[j] > tau else 0.0
-        left, total = 0.5 * radius[row] - above, 0.0
-        for j in range(n):
-            step = row_p[j] if w[j] > tau else 0.0
-            if w[j] == tau and tau > w[lowest]:
-                step = min(max(left, 0.0), row_p[j])
-                left -= step
-            row_q[j] = row_p[j] - step
-            total += step
-        row_q[lowest] += total
+            m = min(w[j], tau) - mean
+            first += row_p[j] * m
+            square += row_p[j] * m * m
+            over = row_p[j] if w[j] > tau else 0.0
+            above += over
+            kept_u += (row_p[j] - over) * u[j]
+        left = max(moved - above, 0.0) if tau > low else 0.0
+        at, at_u = row_p[marginal], u[marginal]
+        if left > at:  # more than one state at tau: they give alike
+            at, at_u = 0.0, 0.0
+            for j in range(n):
+                here = row_p[j] if w[j] == tau else 0.0
+                at += here
+                at_u += here * u[j]
+            at_u /= at
+            left = min(left, at)
+        scatter[row] = max(square - first * first, 0.0)
+        carried[row] = kept_u - left * at_u + (above + left) * u_low

@@ -1,4 +1,4 @@
-"""Where the removal of mass stops in an L1 ball.
+"""Where the removal of mass stops in an L1 ball, and the removal itself.
 
     tau = the lowest z_j with mass(z > z_j) <= moved,
 
@@ -37,6 +37,31 @@ def stopping_value(p, z, moved, guess, above):
         tau = min(tau, z[j] if above[j] <= moved else np.inf)
         least = min(least, z[j])
     return tau, least
+
+
+@row_function
+def move_mass(p, z, low, moved, tau, q, m):
+    """Writes q, p with mass `moved` taken from the top down to tau, and m = min(z, tau); returns what leaves the row.
+
+    Of equal successors the first ones give, and the first of those at `low` receives; without one, mass goes outside.
+    """
+    above, receiver = 0.0, -1
+    for j in range(p.shape[0]):
+        m[j] = min(z[j], tau)
+        above += p[j] if z[j] > tau else 0.0
+        receiver = j if z[j] == low and receiver < 0 else receiver
+    left, total = moved - above, 0.0
+    for j in range(p.shape[0]):
+        step = p[j] if z[j] > tau else 0.0
+        if z[j] == tau and tau > low:
+            step = min(max(left, 0.0), p[j])
+            left -= step
+        q[j] = p[j] - step
+        total += step
+    if receiver < 0:
+        return total
+    q[receiver] += total
+    return 0.0
 
 
 @row_function

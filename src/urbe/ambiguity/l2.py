@@ -16,7 +16,7 @@ the Euclidean norm of y - m.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from urbe.ambiguity.block_sweep import to_unit
 from urbe.ambiguity.dual_search import highest_of_each, in_units, mean
 from urbe.ambiguity.moments import make_moments, unmoved
 from urbe.ambiguity.rectangular import RectangularSet
-from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
+from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_balls
 from urbe.ambiguity.sweep import in_order, make_minimiser, make_sweep, row_function
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
@@ -69,12 +69,8 @@ class L2Ball(RectangularSet):
         checks.numbers("radius", self.radius)
 
     def bind(self, mdp: MDP) -> RowNature:
-        checks.one_of("support", self.support, ("nominal", "all"))
-        radius = mdp.per_row("radius", self.radius)
-        checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)
-        longest = mdp.n_states if self.support == "all" else mdp.rows.longest
-        kernel = KERNEL._replace(accuracy=ACCURACY + PER_ENTRY * longest)
-        return bind_rows(kernel, mdp, np.minimum(radius, FARTHEST), support=self.support)
+        nature = bind_balls(KERNEL, mdp, self.radius, self.support)
+        return replace(nature, radius=np.minimum(nature.radius, FARTHEST))
 
 
 @row_function
@@ -192,58 +188,52 @@ def _reach(p, y):
 
 
 @row_function
-def _answer(p, z, u, low, u_low, radius, data, hint, work, m):
-    """q and m as in `_minimiser`, at the x of the last sweep."""
+def _at(p, y, span, x, theta, q, m):
+    """Writes q and the sensitivity at x > 0; at infinity all mass is on the lowest successors."""
     n = p.shape[0]
-    y = work[0]
-    span = to_unit(z, low, y)
-    if span <= 0.0 or hint <= 0.0:
-        return unmoved(p, z, u, m)
-    carried = 0.0
-    if hint == np.inf:
-        count = 0.0
-        rest = 0.0
-        for j in range(n):
-            count += 1.0 if y[j] <= 0.0 else 0.0
-            rest += 0.0 if y[j] <= 0.0 else p[j]
-        for j in range(n):
-            m[j] = 0.0
-            carried += (p[j] + rest / count) * u[j] if y[j] <= 0.0 else 0.0
-        return carried
-    theta = _projection(p, y, hint)
-    for j in range(n):
-        q = p[j] - hint * y[j] + theta
-        m[j] = span * (y[j] - theta / hint if q > 0.0 else p[j] / hint)
-        carried += max(q, 0.0) * u[j]
-    return carried
-
-
-@row_function
-def _minimiser(p, z, low, radius, data, work, q, m):
-    n = p.shape[0]
-    y = work[0]
-    span = to_unit(z, low, y)
-    x, theta = 0.0, 0.0
-    if span > 0.0:
-        _, x, theta = _solve(p, y, radius, 0.0)
-    for j in range(n):
-        q[j] = p[j]
-        m[j] = z[j]
-    if x == np.inf:
-        count = 0.0
-        rest = 0.0
-        for j in range(n):
-            count += 1.0 if y[j] <= 0.0 else 0.0
-            rest += 0.0 if y[j] <= 0.0 else p[j]
-        for j in range(n):
-            q[j] = p[j] + rest / count if y[j] <= 0.0 else 0.0
-            m[j] = 0.0
-    elif x > 0.0:
+    if x < np.inf:
         # the derivative of lam (||q - p||^2 - radius^2) in p, with lam = 1 / (2 x): (p - q) / x
         for j in range(n):
             inside = p[j] - x * y[j] + theta > 0.0
             q[j] = p[j] - x * y[j] + theta if inside else 0.0
             m[j] = span * (y[j] - theta / x if inside else p[j] / x)
+        return
+    count, rest = 0.0, 0.0
+    for j in range(n):
+        count += 1.0 if y[j] <= 0.0 else 0.0
+        rest += 0.0 if y[j] <= 0.0 else p[j]
+    for j in range(n):
+        q[j] = p[j] + rest / count if y[j] <= 0.0 else 0.0
+        m[j] = 0.0
+
+
+@row_function
+def _answer(p, z, u, low, u_low, radius, data, hint, work, m):
+    """q and m as in `_minimiser`, at the x of the last sweep."""
+    y, q = work[0], work[1]
+    span = to_unit(z, low, y)
+    if span <= 0.0 or hint <= 0.0:
+        return unmoved(p, z, u, m)
+    _at(p, y, span, hint, _projection(p, y, hint) if hint < np.inf else 0.0, q, m)
+    carried = 0.0
+    for j in range(p.shape[0]):
+        carried += q[j] * u[j]
+    return carried
+
+
+@row_function
+def _minimiser(p, z, low, radius, data, work, q, m):
+    y = work[0]
+    span = to_unit(z, low, y)
+    x, theta = 0.0, 0.0
+    if span > 0.0:
+        _, x, theta = _solve(p, y, radius, 0.0)
+    if x > 0.0:
+        _at(p, y, span, x, theta, q, m)
+        return 0.0
+    for j in range(p.shape[0]):
+        q[j] = p[j]
+        m[j] = z[j]
     return 0.0
 
 
@@ -296,6 +286,7 @@ KERNEL = RowKernel(
     _distance,
     _dual,
     ACCURACY,
+    per_entry=PER_ENTRY,
     sweep=make_sweep(_worst),
     minimise=make_minimiser(_minimiser, _norm),
     moments=make_moments(_answer),

@@ -21,18 +21,37 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numba import njit
 
 from urbe import checks
-from urbe.ambiguity.block_sweep import make_block_sweep, to_unit, vector_function
+from urbe.ambiguity.block_sweep import NO_SPAN, make_block_sweep, to_unit, vector_function
 from urbe.ambiguity.dual_search import highest_of_each, in_units, mean
-from urbe.ambiguity.entropy import relative_entropy, relative_entropy_exact
-from urbe.ambiguity.exponential import LOG2_E, elementwise, log_of, power_of_two
-from urbe.ambiguity.likelihood_moments import MOST, TINY, TOLERANCE, at_zero, region_moments
+from urbe.ambiguity.exponential import (
+    LOG2_E,
+    elementwise,
+    log_of,
+    power_of_two,
+    relative_entropy,
+    relative_entropy_exact,
+)
+from urbe.ambiguity.moments import gather_u, spread_of
 from urbe.ambiguity.rectangular import RectangularSet
-from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_rows
-from urbe.ambiguity.sweep import in_order, make_minimiser, row_function
+from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_balls
+from urbe.ambiguity.sweep import FAST, gather, in_order, make_minimiser, row_function
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
+
+TOLERANCE = 2.0**-48
+"""Largest error of a row's value left by the search for X, as a multiple of the row's span."""
+
+TINY = 2.0**-100
+"""Radii below change no value by more than sqrt(radius / 2) = 2^-50.5 spans (Pinsker's inequality)."""
+
+FAINT = 1e-30
+"""Mass of the lowest successors that counts as none: it bounds how much the others have to keep by 70 FAINT."""
+
+MOST = 1.0 / TOLERANCE
+"""Largest x a sweep looks at: the dual's slope in X is at least -1, so that smaller X gain at most the tolerance."""
 
 NOISE = 2.0**-50
 """Allowance for rounding in the sums of a row, relative to their terms."""
@@ -76,11 +95,7 @@ class LikelihoodRegion(RectangularSet):
         checks.numbers("radius", self.radius)
 
     def bind(self, mdp: MDP) -> RowNature:
-        checks.one_of("support", self.support, ("nominal", "all"))
-        radius = mdp.per_row("radius", self.radius)
-        checks.row_range("radius", radius, 0.0, np.inf, mdp.row_name)
-        kernel = KERNEL._replace(accuracy=ACCURACY + PER_ENTRY * mdp.rows.longest)
-        return bind_rows(kernel, mdp, radius, support=self.support, receiver=True)
+        return bind_balls(KERNEL, mdp, self.radius, self.support, receiver=True)
 
 
 @vector_function
@@ -146,7 +161,7 @@ def _worst(p, y, t, u, v, radius, x):
     """The same from any start, by Newton steps inside a bracket."""
     if radius <= TINY:
         return _mean(p, y), 0.0
-    mean_log, limit = at_zero(p, y)
+    mean_log, limit = _at_zero(p, y)
     if radius >= limit:
         return math.exp(mean_log - radius), MOST
     # H is the gap between the logarithm of a mean and the mean of logarithms with range log(1 + x); Hoeffding's lemma
@@ -206,7 +221,7 @@ def _minimiser(p, z, low, radius, data, work, q, m):
             q[j] = p[j]
             m[j] = z[j]
         return 0.0
-    mean_log, limit = at_zero(p, y)
+    mean_log, limit = _at_zero(p, y)
     if radius >= limit:
         return _beyond_zero(p, y, span, mean_log, radius, q, m)
     _, x = _worst(p, y, work[1], work[2], q, radius, 1.0)
@@ -286,6 +301,77 @@ def _polished(p, y, radius, x):
         x = following
 
 
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+def _carry(problem, r, u, u_outside, bare, hint, work, scatter, carried):
+    """The loop of `make_moments`: q = p / (mass (1 + x y)), m = span log(1 + x y) / (x mass) at the last sweep's x."""
+    start, successor, p, data, radius, outside, w = problem
+    for row in range(len(start) - 1):
+        a = np.int64(start[row])
+        n = np.int64(start[row + 1]) - a
+        row_p, row_successor = p[a : a + n], successor[a : a + n]
+        z, low = gather(a, n, successor, r, w, outside, work)
+        high = z[0]
+        for j in range(n):
+            high = max(high, z[j])
+        span, x = high - low, hint[row]
+        if x >= 0.5 * MOST and span > NO_SPAN and radius[row] > TINY:  # only there may mass have left the row
+            row_u, u_low = gather_u(a, n, successor, z, low, u, u_outside, work)
+            m = work[2, :n]
+            carried[row] = _beyond(row_p, z, row_u, low, u_low, radius[row], work[3:, :n], m)
+            if carried[row] >= 0.0:
+                scatter[row] = spread_of(row_p, m)
+                continue
+        x = max(x, 1e-30) if radius[row] > TINY else 1e-30  # at 1e-30 nature does nothing
+        factor, unit = (x, 1.0 / span) if span > NO_SPAN else (0.0, 0.0)
+        mass, first, square, total = 0.0, 0.0, 0.0, 0.0
+        for j in range(n):
+            t = factor * ((z[j] - low) * unit)
+            share = row_p[j] / (1.0 + t)
+            less = log_of(1.0 + t, t)
+            mass += share
+            total += share * u[np.uint32(row_successor[j])]
+            first += row_p[j] * less
+            square += row_p[j] * less * less
+        scale = span / (x * mass)
+        scatter[row] = max(square - first * first, 0.0) * scale * scale
+        carried[row] = total / mass
+
+
+@row_function
+def _beyond(p, z, u, low, u_low, radius, work, m):
+    """q . u where the set may send mass out of the row, and m as in `_minimiser`; negative where it does not."""
+    y = work[0]
+    span = to_unit(z, low, y)
+    mean_log, limit = _at_zero(p, y)
+    if radius < limit:
+        return -1.0
+    c = math.exp(max(mean_log - radius, -500.0))
+    mass, carried = 0.0, 0.0
+    for j in range(p.shape[0]):
+        m[j] = 0.0
+        if p[j] > 0.0 and y[j] > 0.0:
+            share = c * p[j] / y[j]
+            m[j] = span * c * math.log(y[j])
+            mass += share
+            carried += share * u[j]
+    return carried + max(1.0 - mass, 0.0) * u_low
+
+
+@row_function
+def _at_zero(p, y):
+    """sum p log y over the successors above the lowest, and H(0): infinite unless the lowest have hardly any mass."""
+    logs = 0.0
+    inverse = 0.0
+    faint = 0.0
+    for j in range(p.shape[0]):
+        if y[j] <= 0.0:
+            faint += p[j]
+        elif p[j] > 0.0:
+            logs += p[j] * math.log(y[j])
+            inverse += p[j] / y[j]
+    return logs, logs + math.log(inverse) if faint <= FAINT else np.inf
+
+
 @in_order
 def _divergence(q, p, sent):
     return relative_entropy(p, q) + sent
@@ -316,8 +402,9 @@ KERNEL = RowKernel(
     _distance,
     _dual,
     ACCURACY,
+    per_entry=PER_ENTRY,
     sweep=make_block_sweep(_line, _curve, _moments, _judge, _worst),
     minimise=make_minimiser(_minimiser, _divergence),
-    moments=region_moments,
+    moments=_carry,
     centred=True,
 )

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from urbe import checks
+from urbe.ambiguity.entries import joined_rows
 from urbe.ambiguity.evidence import Extended, RowBound, RowEvidence
 from urbe.ambiguity.moments import RowMoments
 from urbe.ambiguity.nature import Nature, WorstCase
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.mdp.model import MDP
-from urbe.mdp.rows import Rows, index_type
+from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
 
@@ -191,16 +192,4 @@ class PerRowNature:
         return out
 
     def _joined(self, parts: list[Rows]) -> Rows:
-        """One kernel from those of the parts, which may list different successors."""
-        length = self._spread([part.length for part in parts], dtype=np.int64)
-        entry_start = np.zeros(len(length) + 1, dtype=index_type(int(length.sum())))
-        np.cumsum(length, out=entry_start[1:])
-        successor = np.empty(entry_start[-1], dtype=self.model.successor.dtype)
-        probability = np.empty(len(successor))
-        reward = np.empty(len(successor) if self.model.rewards_successors else len(length))
-        out = Rows(self.model.n_states, entry_start, successor, probability, reward)
-        for (rows, _), part in zip(self.parts, parts, strict=True):
-            entries = out.entries_of(rows)
-            successor[entries], probability[entries] = part.successor, part.probability
-            reward[entries if self.model.rewards_successors else rows] = part.reward
-        return out
+        return joined_rows(self.model, [(rows, part) for (rows, _), part in zip(self.parts, parts, strict=True)])

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from urbe import checks
+from urbe.ambiguity.entries import on_entries, row_blocks
 from urbe.ambiguity.evidence import RowEvidence, of_minimum
 from urbe.ambiguity.moments import RowMoments, answers_with_itself, moments_of_kernel
-from urbe.ambiguity.nature import WorstCase
-from urbe.ambiguity.row_blocks import on_entries, row_blocks
-from urbe.ambiguity.scale import exponent, rescaled
+from urbe.ambiguity.nature import WorstCase, exponent, rescaled
 from urbe.ambiguity.sweep import RowFunction, RowProblem, generated_minimiser, generated_sweep
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
@@ -29,7 +29,8 @@ class RowKernel(NamedTuple):
       dual: `(p, z, low, radius, data) -> (k,)`, lower bounds on the values of k rows by weak duality; plain NumPy in
         extended precision, written independently of the minimiser. As for `distance`, rows of one length n come
         together: p, q and z are `(k, n)`, low and radius `(k,)`, data `(k, n, ...)`.
-      accuracy: bound on the error of a row's value as a multiple of max |z|, beyond that of a sum of n terms.
+      accuracy, per_entry: bound on the error of a row's value as a multiple of max |z|, beyond that of a sum of n
+        terms: accuracy + per_entry n.
       centred: whether `distance` is convex in q and zero at the row itself, so that mixing a kernel with the row brings
         it inside; certificates are tighter then.
       linear: whether the functions only add and compare values, so that these may be of any size.
@@ -50,6 +51,7 @@ class RowKernel(NamedTuple):
     sweep_and_moments: Callable[..., None] | None = None
     centred: bool = False
     linear: bool = False
+    per_entry: float = 0.0
     unit: Callable[[FloatArray], FloatArray] | None = None
 
 
@@ -75,7 +77,8 @@ class RowNature:
 
     @property
     def accuracy(self) -> float:
-        return self.kernel.accuracy + (self.rows.longest + 8) * 2.0**-53
+        longest = self.rows.longest
+        return self.kernel.accuracy + self.kernel.per_entry * longest + (longest + 8) * 2.0**-53
 
     @property
     def singleton(self) -> bool:
@@ -111,16 +114,17 @@ class RowNature:
         workers.run(rows.entry_start, task)
         return out
 
-    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:  # noqa: ARG002
+    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:
         rows, w = self.rows, self.discount * v
         k = 0 if self.kernel.linear else exponent(w, rows.entry_reward)
         if k:
-            _, kernel, m = rescaled(self, -k).worst_case(np.ldexp(w, -k))
+            _, kernel, m = rescaled(self, -k).worst_case(np.ldexp(w, -k), memory)
             kernel = replace(kernel, reward=rows.reward)
             return WorstCase(values_under(kernel, w), kernel, np.ldexp(m, k))
         q, m, sent = np.empty(rows.n_entries), np.empty(rows.n_entries), np.zeros(rows.n_rows)
         minimise = self.kernel.minimise or generated_minimiser(self.kernel.minimiser)
-        minimise(self._problem(w), rows.entry_reward, np.empty((5, rows.longest)), q, m, sent)
+        hint = np.zeros(rows.n_rows) if memory is None else memory
+        minimise(self._problem(w), rows.entry_reward, hint, np.empty((5, rows.longest)), q, m, sent)
         kernel = Rows(rows.n_states, rows.entry_start, rows.successor, q, rows.reward)
         if sent.any():
             kernel = with_receiver(kernel, int(np.argmin(w)), sent)
@@ -226,6 +230,23 @@ class RowNature:
         return out
 
 
+def bind_balls(
+    kernel: RowKernel,
+    mdp: MDP,
+    radius: Any,
+    support: Support,
+    *,
+    most: float = np.inf,
+    name: str = "radius",
+    receiver: bool = False,
+) -> RowNature:
+    """`bind_rows`, after checking `support` and that `radius`, called `name` in errors, is in [0, most] on all rows."""
+    checks.one_of("support", support, ("nominal", "all"))
+    of_rows = mdp.per_row(name, radius)
+    checks.row_range(name, of_rows, 0.0, most, mdp.row_name)
+    return bind_rows(kernel, mdp, of_rows, support=support, receiver=receiver)
+
+
 def bind_rows(
     kernel: RowKernel,
     mdp: MDP,
@@ -248,19 +269,24 @@ def bind_rows(
     """
     rows, everywhere = mdp.rows.without_zeros, False
     if support == "all" and not mdp.rows.is_dense:
-        if mdp.rows.rewards_successors:
-            short = int(np.argmax(mdp.rows.length < mdp.n_states))
-            raise ValueError(
-                f'support="all" needs a reward for every successor, but {mdp.row_name(short)} lists '
-                f"{mdp.rows.length[short]} of {mdp.n_states}. Rewards here depend on the successor: list them all "
-                "(MDP.from_dense(..., keep_zeros=True)), or use rewards r(s, a)."
-            )
+        require_all_rewards(mdp)
         everywhere = receiver
         rows = rows if receiver else mdp.rows.with_all_states()
     elif support == "all":
         rows = mdp.rows
     extra = np.empty((rows.n_entries, 0)) if data is None else np.ascontiguousarray(data(rows))
     return RowNature(kernel, rows, mdp.discount, radius, extra, everywhere)
+
+
+def require_all_rewards(mdp: MDP) -> None:
+    """Raises when rewards depend on the successor and some row does not list, hence reward, every state."""
+    if mdp.rows.rewards_successors and not mdp.rows.is_dense:
+        short = int(np.argmax(mdp.rows.length < mdp.n_states))
+        raise ValueError(
+            f'support="all" needs a reward for every successor, but {mdp.row_name(short)} lists '
+            f"{mdp.rows.length[short]} of {mdp.n_states}. Rewards here depend on the successor: list them all "
+            "(MDP.from_dense(..., keep_zeros=True)), or use rewards r(s, a)."
+        )
 
 
 def values_under(kernel: Rows, w: FloatArray) -> FloatArray:

@@ -10,10 +10,10 @@ import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
+from urbe.ambiguity.entries import on_entries
 from urbe.ambiguity.evidence import RowEvidence, of_minimum, of_value
 from urbe.ambiguity.moments import RowMoments, moments_of_kernel
 from urbe.ambiguity.nature import WorstCase
-from urbe.ambiguity.row_blocks import on_entries
 from urbe.ambiguity.sweep import FAST, named_after, when_called
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
@@ -256,8 +256,8 @@ def _distance_to_closest(q: FloatArray, members: FloatArray, level: float, weigh
 def _distance_to_mixtures(q: FloatArray, members: FloatArray, level: float, weight: FloatArray) -> float:
     """min over y >= 0 and spare >= 0 of the residual of  members y = q,  y + spare = min(weight / level, 1).
 
-    Members and q are distributions, so the mixture's weights sum to one without being told so. The K limits may be
-    exceeded by sqrt(K) residuals together.
+    Members and q are distributions, so the weights of the mixture sum to one without a constraint that says so. The K
+    limits may be exceeded by sqrt(K) residuals together.
     """
     from scipy.optimize import nnls
 

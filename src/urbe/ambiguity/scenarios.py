@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks, memory
+from urbe.ambiguity.entries import entry_keys, widened_rows
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.scenario_nature import CLOSEST, QUANTILE, TAIL, ScenarioNature, ScenarioRule
-from urbe.ambiguity.widen import entry_keys, widened_rows
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray

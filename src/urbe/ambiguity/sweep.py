@@ -152,13 +152,15 @@ def gather(a, n, successor, r, w, outside, work):
 def make_minimiser(minimiser: RowFunction, distance: RowFunction | None = None) -> Callable[..., None]:
     """A compiled loop that writes the worst-case kernel `q`, what it sends outside its rows, and sensitivities.
 
+    It does not read `hint`, of an earlier sweep: a loop written by hand may.
+
     Where the set is the ball of a convex `distance(q, p, sent)` around the row, an answer that rounding put outside is
     mixed with the row itself: q + (1 - radius / d) (p - q) is at most `radius` away.
     """
 
     @njit(cache=True, nogil=True)
     @named_after(*(minimiser,) if distance is None else (minimiser, distance))
-    def loop(problem, r, work, q, m, sent):
+    def loop(problem, r, hint, work, q, m, sent):
         start, successor, p, data, radius, outside, w = problem
         for row in range(len(start) - 1):
             a = np.int64(start[row])

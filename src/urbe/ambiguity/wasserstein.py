@@ -25,16 +25,15 @@ from urbe import checks
 from urbe.ambiguity import wasserstein_kernels as kernels
 from urbe.ambiguity.budget_search import balanced
 from urbe.ambiguity.dual_search import dual_by_bisection
+from urbe.ambiguity.entries import on_entries, row_blocks, rows_of_keys
 from urbe.ambiguity.evidence import RowEvidence, of_minimum
 from urbe.ambiguity.moments import RowMoments, answers_with_itself
-from urbe.ambiguity.nature import WorstCase
+from urbe.ambiguity.nature import WorstCase, exponent, rescaled
 from urbe.ambiguity.rectangular import RectangularSet
-from urbe.ambiguity.row_blocks import on_entries, row_blocks
-from urbe.ambiguity.row_nature import values_under
-from urbe.ambiguity.scale import exponent, rescaled
+from urbe.ambiguity.row_nature import require_all_rewards, values_under
 from urbe.ambiguity.transport import transport_excess
 from urbe.mdp.model import MDP
-from urbe.mdp.rows import Rows, index_type
+from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray, Support
 from urbe.workers import SERIAL, Workers
 
@@ -73,13 +72,7 @@ class WassersteinBall(RectangularSet):
         everywhere = self.support == "all"
         if everywhere and mdp.rows.rewards_successors:
             rows = mdp.rows
-            if not rows.is_dense:
-                short = int(np.argmax(rows.length < mdp.n_states))
-                raise ValueError(
-                    f'support="all" needs a reward for every successor, but {mdp.row_name(short)} lists '
-                    f"{rows.length[short]} of {mdp.n_states}. Rewards here depend on the successor: list them all "
-                    "(MDP.from_dense(..., keep_zeros=True)), or use rewards r(s, a)."
-                )
+            require_all_rewards(mdp)
         shared = (everywhere or rows.is_dense) and not rows.rewards_successors
         order = np.argsort(metric, axis=1, kind="stable").astype(np.int32) if shared else None
         return WassersteinNature(rows, mdp.discount, radius, metric, order)
@@ -119,6 +112,15 @@ class WassersteinNature:
     def _donors(self) -> IntArray:
         return np.unique(self.rows.successor)
 
+    @property
+    def _loops(self) -> kernels.TransportLoops:
+        return kernels.transport_loops(self.order is not None)
+
+    def _problem(self, w: FloatArray) -> kernels.TransportProblem:
+        ways = self.metric if self.order is None else kernels.envelopes(self._donors, self.order, self.metric, w)
+        rows = self.rows
+        return kernels.TransportProblem(rows.entry_start, rows.successor, rows.probability, self.radius, w, ways)
+
     def values(
         self,
         v: FloatArray,
@@ -135,20 +137,12 @@ class WassersteinNature:
             out[:] = np.ldexp(small, k) + rows.row_reward + self.discount * shift
             return out
         hint = np.zeros(rows.n_rows) if memory is None else memory
-        start, successor, p, r = rows.entry_start, rows.successor, rows.probability, rows.entry_reward
-        if self.order is None:
+        problem = self._problem(w)
 
-            def task(first: int, last: int) -> None:
-                z = np.empty(rows.longest)
-                kernels.sweep_within(first, last, start, successor, p, r, w, self.metric, self.radius, hint, z, out)
+        def task(first: int, last: int) -> None:
+            self._loops.sweep(first, last, problem, rows.entry_reward, hint, np.empty((2, rows.longest)), out)
 
-        else:
-            hull = kernels.envelopes(self._donors, self.order, self.metric, w)
-
-            def task(first: int, last: int) -> None:
-                kernels.sweep_anywhere(first, last, start, successor, p, hull, self.radius, hint, out)
-
-        workers.run(start, task)
+        workers.run(rows.entry_start, task)
         out += rows.row_reward
         out += self.discount * shift
         return out
@@ -160,25 +154,19 @@ class WassersteinNature:
             _, kernel, m = rescaled(self, -k).worst_case(np.ldexp(w, -k))
             kernel = replace(kernel, reward=rows.reward)
             return WorstCase(values_under(kernel, w), kernel, np.ldexp(m, k))
-        costly, cheap = np.empty(rows.n_entries, dtype=np.int64), np.empty(rows.n_entries, dtype=np.int64)
-        share, m = np.empty(rows.n_rows), np.empty(rows.n_entries)
-        start, successor, p = rows.entry_start, rows.successor, rows.probability
-        if self.order is None:
-            kernels.plans_within(
-                start, successor, p, rows.entry_reward, w, self.metric, self.radius, np.empty(rows.longest),
-                costly, cheap, share, m,
-            )  # fmt: skip
-        else:
-            hull = kernels.envelopes(self._donors, self.order, self.metric, w)
-            kernels.plans_anywhere(start, successor, p, hull, self.radius, costly, cheap, share, m)
-        first = np.where(costly == cheap, p, share[rows.entry_row] * p)  # what does not move keeps its last bit
-        moved = np.concatenate([first, p - first])
-        receiver = np.concatenate([costly, cheap])
+        m, (costly, cheap) = np.empty(rows.n_entries), np.empty((2, rows.n_entries), dtype=np.int64)
+        plans = kernels.TransportPlans(costly, cheap, np.empty(rows.n_rows))
+        self._loops.plans(self._problem(w), rows.entry_reward, np.empty((2, rows.longest)), plans, m)
+        p = rows.probability
+        # what does not move keeps its last bit
+        first = np.where(plans.costly == plans.cheap, p, plans.share[rows.entry_row] * p)
+        moved, receiver = np.concatenate([first, p - first]), np.concatenate([plans.costly, plans.cheap])
+        row = np.tile(rows.entry_row, 2)
         if self.order is None:  # receivers are entries
-            q = _sums(receiver, moved, rows.n_entries)
-            kernel = Rows(rows.n_states, start, successor, q, rows.reward)
+            q = _sums(rows.entry_start[row] + receiver, moved, rows.n_entries)
+            kernel = Rows(rows.n_states, rows.entry_start, rows.successor, q, rows.reward)
         else:  # receivers are states
-            kernel = _collect(rows, np.tile(rows.entry_row, 2), receiver, moved)
+            kernel = _collect(rows, row, receiver, moved)
         return WorstCase(values_under(kernel, w), kernel, m)
 
     def moments(
@@ -192,15 +180,8 @@ class WassersteinNature:
         rows, w = self.rows, self.discount * v
         value, scatter, carried = (np.empty(rows.n_rows) for _ in range(3))
         hint = np.zeros(rows.n_rows) if memory is None else memory
-        start, successor, p, work = rows.entry_start, rows.successor, rows.probability, np.empty((2, rows.longest))
-        if self.order is None:
-            kernels.moments_within(
-                start, successor, p, rows.entry_reward, w, u, self.metric, self.radius, hint, work, value,
-                scatter, carried,
-            )  # fmt: skip
-        else:
-            hull = kernels.envelopes(self._donors, self.order, self.metric, w)
-            kernels.moments_anywhere(start, successor, p, hull, u, self.radius, hint, work, value, scatter, carried)
+        work, problem = np.empty((2, rows.longest)), self._problem(w)
+        self._loops.moments(problem, rows.entry_reward, u, hint, work, value, scatter, carried)
         value += rows.row_reward
         value += self.discount * shift
         return RowMoments(value, scatter, carried)
@@ -288,7 +269,4 @@ def _collect(rows: Rows, row: IntArray, state: IntArray, mass: FloatArray) -> Ro
     """Rows with `mass[k]` added up on `state[k]` of `row[k]`, without successors of mass zero."""
     positive = mass > 0.0
     key, at = np.unique(row[positive].astype(np.int64) * rows.n_states + state[positive], return_inverse=True)
-    entry_start = np.zeros(rows.n_rows + 1, dtype=index_type(len(key)))
-    np.cumsum(np.bincount(key // rows.n_states, minlength=rows.n_rows), out=entry_start[1:])
-    q = _sums(at, mass[positive], len(key))
-    return Rows(rows.n_states, entry_start, (key % rows.n_states).astype(np.int32), q, rows.reward)
+    return rows_of_keys(rows, key, _sums(at, mass[positive], len(key)))

@@ -1,6 +1,18 @@
-"""Compiled loops of `WassersteinBall`: plans by price, over a row's own successors or over all states."""
+"""Compiled loops of `WassersteinBall`: plans by price, over a row's own successors or over all states.
+
+Both kinds of receivers bring functions of one row, a tuple whose first part is p, and of one of its entries j:
+
+    row_of(a, b, problem, r, work)    the row of the entries a .. b
+    best(j, lam, row)                 -> i, z_i, d_ji of the receiver that minimises z_i + lam d_ji
+    free(j, row)                      -> i, z_i of the lowest receiver at distance zero
+    state_of(i, row)                  -> the state of a receiver
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -8,13 +20,128 @@ from numba.extending import register_jitable
 
 from urbe.ambiguity.budget_search import make_search
 from urbe.ambiguity.moments import spread_of
-from urbe.ambiguity.sweep import FAST
+from urbe.ambiguity.sweep import FAST, gather, named_after
+from urbe.types import FloatArray, IntArray
+
+
+class TransportProblem(NamedTuple):
+    """What every loop reads, beside the rewards of successors.
+
+    Attributes:
+      start, successor, p: rows as in `Rows`: `(R + 1,)`, `(E,)`, `(E,)`.
+      radius: `(R,)`.
+      w: `(S,)` discounted state values.
+      ways: the `(S, S)` metric, or the `envelopes` of all states.
+    """
+
+    start: IntArray
+    successor: IntArray
+    p: FloatArray
+    radius: FloatArray
+    w: FloatArray
+    ways: Any
+
+
+class TransportPlans(NamedTuple):
+    """Nature's answer: the receivers of each entry in two plans, `(E,)`, and the share of the first, `(R,)`."""
+
+    costly: IntArray
+    cheap: IntArray
+    share: FloatArray
+
+
+class TransportLoops(NamedTuple):
+    """The loops of one kind of receivers.
+
+    Attributes:
+      sweep: writes the values of the rows `first .. last`, without their own reward.
+      plans: writes `TransportPlans` and sensitivities.
+      moments: a sweep over all rows, and on the way sums of u over where mass goes and of squares of sensitivities.
+    """
+
+    sweep: Callable[..., None]
+    plans: Callable[..., None]
+    moments: Callable[..., None]
+
+
+@cache
+def transport_loops(anywhere: bool) -> TransportLoops:
+    """The loops for rows whose mass may go anywhere, or only to the row's own successors."""
+    row_of, best, free, state_of = ANYWHERE if anywhere else WITHIN
+
+    @register_jitable
+    def plan(lam, row):
+        p = row[0]
+        value, total = 0.0, 0.0
+        for j in range(p.shape[0]):
+            _, level, cost = best(j, lam, row)
+            value += p[j] * level
+            total += p[j] * cost
+        return value, total
+
+    search_plans = make_search(plan)
+
+    @register_jitable
+    def search(row, radius, hint):
+        p = row[0]
+        at_no_cost = 0.0
+        for j in range(p.shape[0]):
+            at_no_cost += p[j] * free(j, row)[1]
+        return search_plans(row, radius, plan(0.0, row), (at_no_cost, 0.0), hint)
+
+    @njit(cache=True, nogil=True, fastmath=FAST)
+    @named_after(best)
+    def transport_sweep(first, last, problem, r, hint, work, out):
+        for k in range(first, last):
+            a, b = np.int64(problem.start[k]), np.int64(problem.start[k + 1])
+            out[k], hint[k], _, _, _ = search(row_of(a, b, problem, r, work), problem.radius[k], hint[k])
+
+    @njit(cache=True, nogil=True)
+    @named_after(best)
+    def transport_plans(problem, r, work, plans, m):
+        for k in range(len(problem.start) - 1):
+            a, b = np.int64(problem.start[k]), np.int64(problem.start[k + 1])
+            row = row_of(a, b, problem, r, work)
+            _, lam, lam_costly, lam_cheap, plans.share[k] = search(row, problem.radius[k], 0.0)
+            for j in range(b - a):
+                _, value, cost = best(j, lam, row)
+                nearest, level = free(j, row)
+                plans.costly[a + j] = best(j, lam_costly, row)[0]
+                plans.cheap[a + j] = nearest if lam_cheap < 0.0 else best(j, lam_cheap, row)[0]
+                m[a + j] = value + lam * cost if problem.radius[k] > 0.0 else level
+
+    @njit(cache=True, nogil=True, fastmath=FAST)
+    @named_after(best)
+    def transport_moments(problem, r, u, hint, work, out, scatter, carried):
+        for k in range(len(problem.start) - 1):
+            a, b = np.int64(problem.start[k]), np.int64(problem.start[k + 1])
+            row, p, m = row_of(a, b, problem, r, work), problem.p[a:b], work[1, : b - a]
+            out[k], hint[k], lam_costly, lam_cheap, share = search(row, problem.radius[k], hint[k])
+            total = 0.0
+            for j in range(b - a):
+                costly = best(j, lam_costly, row)[0]
+                cheap = free(j, row)[0] if lam_cheap < 0.0 else best(j, lam_cheap, row)[0]
+                total += p[j] * (share * u[state_of(costly, row)] + (1.0 - share) * u[state_of(cheap, row)])
+                if problem.radius[k] > 0.0:
+                    _, value, cost = best(j, hint[k], row)
+                    m[j] = value + hint[k] * cost
+                else:
+                    m[j] = free(j, row)[1]
+            carried[k], scatter[k] = total, spread_of(p, m)
+
+    return TransportLoops(transport_sweep, transport_plans, transport_moments)
 
 
 @register_jitable
-def _best_within(j, lam, problem):
-    """The receiver i that minimises z_i + lam d_ji among a row's entries; any of those that tie will do."""
-    _, z, successor, metric = problem
+def _row_within(a, b, problem, r, work):
+    z, _ = gather(a, b - a, problem.successor, r, problem.w, np.inf, work)
+    return problem.p[a:b], z, problem.successor[a:b], problem.ways
+
+
+@register_jitable
+def _best_within(j, lam, row):
+    """Among the row's entries; any of those that tie will do."""
+    _, z, successor, metric = row
     distance = metric[np.uint32(successor[j])]
     best, level, cost = j, z[j], 0.0
     for i in range(z.shape[0]):
@@ -22,102 +149,28 @@ def _best_within(j, lam, problem):
         here = z[i] + lam * d
         if here < level:
             best, level, cost = i, here, d
-    return best, level, cost
+    return best, z[best], cost
 
 
 @register_jitable
-def _plan_within(lam, problem):
-    p, z, _, _ = problem
-    value = 0.0
-    total = 0.0
-    for j in range(p.shape[0]):
-        best, _, cost = _best_within(j, lam, problem)
-        value += p[j] * z[best]
-        total += p[j] * cost
-    return value, total
-
-
-@register_jitable
-def _free_within(j, problem):
-    """The lowest receiver at distance zero: j itself, unless states coincide."""
-    _, z, successor, metric = problem
+def _free_within(j, row):
+    """j itself, unless states coincide."""
+    _, z, successor, metric = row
     distance = metric[np.uint32(successor[j])]
     best = j
     for i in range(z.shape[0]):
         if distance[np.uint32(successor[i])] == 0.0 and z[i] < z[best]:
             best = i
-    return best
+    return best, z[best]
 
 
 @register_jitable
-def _search_row_within(problem, radius, hint):
-    p, z, _, _ = problem
-    free = 0.0
-    for j in range(p.shape[0]):
-        free += p[j] * z[_free_within(j, problem)]
-    return _search_within(problem, radius, _plan_within(0.0, problem), (free, 0.0), hint)
+def _state_within(i, row):
+    return np.uint32(row[2][i])
 
 
-_search_within = make_search(_plan_within)
-
-
-@register_jitable
-def _gather(a, n, successor, r, w, z):
-    for j in range(n):
-        z[j] = w[np.uint32(successor[a + j])]
-        if r is not None:
-            z[j] += r[a + j]
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def sweep_within(first, last, start, successor, p, r, w, metric, radius, hint, work, out):
-    """Values of the rows `first .. last`, without their own reward; mass stays among each row's entries."""
-    for row in range(first, last):
-        a = np.int64(start[row])
-        n = np.int64(start[row + 1]) - a
-        z = work[:n]
-        _gather(a, n, successor, r, w, z)
-        problem = (p[a : a + n], z, successor[a : a + n], metric)
-        out[row], hint[row], _, _, _ = _search_row_within(problem, radius[row], hint[row])
-
-
-@njit(cache=True, nogil=True)
-def plans_within(start, successor, p, r, w, metric, radius, work, costly, cheap, share, m):
-    """Each entry's two receivers (entries), each row's share of the first, and the sensitivities."""
-    for row in range(len(start) - 1):
-        a = np.int64(start[row])
-        n = np.int64(start[row + 1]) - a
-        z = work[:n]
-        _gather(a, n, successor, r, w, z)
-        problem = (p[a : a + n], z, successor[a : a + n], metric)
-        _, lam, lam_costly, lam_cheap, share[row] = _search_row_within(problem, radius[row], 0.0)
-        for j in range(n):
-            free = _free_within(j, problem)
-            costly[a + j] = a + _best_within(j, lam_costly, problem)[0]
-            cheap[a + j] = a + (free if lam_cheap < 0.0 else _best_within(j, lam_cheap, problem)[0])
-            m[a + j] = _best_within(j, lam, problem)[1] if radius[row] > 0.0 else z[free]
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def moments_within(start, successor, p, r, w, u, metric, radius, hint, work, out, scatter, carried):
-    """`sweep_within` over all rows, and on the way sums of u over where mass goes and of squares of sensitivities."""
-    for row in range(len(start) - 1):
-        a = np.int64(start[row])
-        n = np.int64(start[row + 1]) - a
-        row_p, z, m = p[a : a + n], work[0, :n], work[1, :n]
-        _gather(a, n, successor, r, w, z)
-        problem = (row_p, z, successor[a : a + n], metric)
-        out[row], hint[row], lam_costly, lam_cheap, share = _search_row_within(problem, radius[row], hint[row])
-        total = 0.0
-        for j in range(n):
-            stays = radius[row] <= 0.0 or lam_cheap < 0.0
-            free = _free_within(j, problem) if stays else j
-            costly = _best_within(j, lam_costly, problem)[0] if share > 0.0 else free
-            cheap = free if lam_cheap < 0.0 else _best_within(j, lam_cheap, problem)[0]
-            total += row_p[j] * share * u[np.uint32(successor[a + costly])]
-            total += row_p[j] * (1.0 - share) * u[np.uint32(successor[a + cheap])]
-            m[j] = _best_within(j, hint[row], problem)[1] if radius[row] > 0.0 else z[free]
-        carried[row], scatter[row] = total, spread_of(row_p, m)
+WITHIN = _row_within, _best_within, _free_within, _state_within
+"""Mass stays among a row's entries, which are the receivers."""
 
 
 @njit(cache=True, nogil=True)
@@ -153,87 +206,37 @@ def envelopes(donors, order, metric, w):
 
 
 @register_jitable
-def _best_anywhere(j, lam, hull):
+def _row_anywhere(a, b, problem, r, work):
+    return problem.p[a:b], problem.successor[a:b], problem.ways
+
+
+@register_jitable
+def _best_anywhere(j, lam, row):
     """The envelope's vertex that minimises value + lam cost, by bisection on the slopes of its edges."""
-    size, cost, value, _ = hull
-    d, x = cost[j], value[j]
-    first, last = 0, size[j] - 1
+    _, successor, (size, cost, value, receiver) = row
+    state = np.int64(successor[j])
+    d, x = cost[state], value[state]
+    first, last = 0, size[state] - 1
     while first < last:
         k = (first + last) // 2
         if x[k] - x[k + 1] > lam * (d[k + 1] - d[k]):
             first = k + 1
         else:
             last = k
-    return first
+    return receiver[state, first], x[first], d[first]
 
 
 @register_jitable
-def _plan_anywhere(lam, problem):
-    p, successor, hull = problem
-    _, cost, value, _ = hull
-    total = 0.0
-    paid = 0.0
-    for j in range(p.shape[0]):
-        state = np.int64(successor[j])
-        k = _best_anywhere(state, lam, hull)
-        total += p[j] * value[state, k]
-        paid += p[j] * cost[state, k]
-    return total, paid
-
-
-_search_anywhere = make_search(_plan_anywhere)
+def _free_anywhere(j, row):
+    _, successor, (_, _, value, receiver) = row
+    state = np.int64(successor[j])
+    return receiver[state, 0], value[state, 0]
 
 
 @register_jitable
-def _search_row_anywhere(problem, radius, hint):
-    p, successor, hull = problem
-    value = hull[2]
-    free = 0.0
-    for j in range(p.shape[0]):
-        free += p[j] * value[np.int64(successor[j]), 0]
-    return _search_anywhere(problem, radius, _plan_anywhere(0.0, problem), (free, 0.0), hint)
+def _state_anywhere(i, row):
+    return np.int64(i)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def sweep_anywhere(first, last, start, successor, p, hull, radius, hint, out):
-    """Values of the rows `first .. last`, without their own reward; mass may go to any state."""
-    for row in range(first, last):
-        a, b = np.int64(start[row]), np.int64(start[row + 1])
-        problem = (p[a:b], successor[a:b], hull)
-        out[row], hint[row], _, _, _ = _search_row_anywhere(problem, radius[row], hint[row])
-
-
-@njit(cache=True, nogil=True)
-def plans_anywhere(start, successor, p, hull, radius, costly, cheap, share, m):
-    """Each entry's two receivers (states), each row's share of the first, and the sensitivities."""
-    _, cost, value, receiver = hull
-    for row in range(len(start) - 1):
-        a, b = np.int64(start[row]), np.int64(start[row + 1])
-        problem = (p[a:b], successor[a:b], hull)
-        _, lam, lam_costly, lam_cheap, share[row] = _search_row_anywhere(problem, radius[row], 0.0)
-        for e in range(a, b):
-            state = np.int64(successor[e])
-            costly[e] = receiver[state, _best_anywhere(state, lam_costly, hull)]
-            cheap[e] = receiver[state, 0 if lam_cheap < 0.0 else _best_anywhere(state, lam_cheap, hull)]
-            k = _best_anywhere(state, lam, hull)
-            m[e] = value[state, k] + lam * cost[state, k]
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def moments_anywhere(start, successor, p, hull, u, radius, hint, work, out, scatter, carried):
-    """`sweep_anywhere` over all rows, and on the way what `moments_within` adds."""
-    _, cost, value, receiver = hull
-    for row in range(len(start) - 1):
-        a, b = np.int64(start[row]), np.int64(start[row + 1])
-        row_p, m = p[a:b], work[0, : b - a]
-        problem = (row_p, successor[a:b], hull)
-        out[row], hint[row], lam_costly, lam_cheap, share = _search_row_anywhere(problem, radius[row], hint[row])
-        lam, total = hint[row], 0.0
-        for j in range(b - a):
-            state = np.int64(successor[a + j])
-            costly = receiver[state, _best_anywhere(state, lam_costly, hull)]
-            cheap = receiver[state, 0 if lam_cheap < 0.0 else _best_anywhere(state, lam_cheap, hull)]
-            total += row_p[j] * (share * u[costly] + (1.0 - share) * u[cheap])
-            k = _best_anywhere(state, lam, hull)
-            m[j] = value[state, k] + lam * cost[state, k]
-        carried[row], scatter[row] = total, spread_of(row_p, m)
+ANYWHERE = _row_anywhere, _best_anywhere, _free_anywhere, _state_anywhere
+"""Mass may go to any state, which are the receivers; rewards do not depend on them."""

@@ -76,10 +76,7 @@ class WeightedL1Ball(RectangularSet):
         def data(rows: Rows) -> FloatArray:
             return _entry_weights(weights, mdp, rows)[:, None]
 
-        nature = bind_rows(KERNEL, mdp, radius, support=self.support, data=data)
-        # a plan's value and cost, and the share of each, are sums of n terms; lam times a cost is at most 2 max |z|
-        accuracy = 8.0 * (nature.rows.longest + 8) * 2.0**-53
-        return RowNature(KERNEL._replace(accuracy=accuracy), nature.rows, nature.discount, radius, nature.data, False)
+        return bind_rows(KERNEL, mdp, radius, support=self.support, data=data)
 
 
 def _entry_weights(weights: FloatArray, mdp: MDP, rows: Rows) -> FloatArray:
@@ -133,50 +130,47 @@ _search = make_search(_plan)
 
 
 @register_jitable
-def _worst(p, z, low, radius, data, hint, work):
+def _solve(p, z, radius, weight, hint):
+    """What `make_search` returns, for one row."""
     nominal = 0.0
     for j in range(p.shape[0]):
         nominal += p[j] * z[j]
-    problem = (p, z, data[:, 0])
-    value, lam, _, _, _ = _search(problem, radius, _plan(0.0, problem), (nominal, 0.0), hint)
+    problem = (p, z, weight)
+    return _search(problem, radius, _plan(0.0, problem), (nominal, 0.0), hint)
+
+
+@register_jitable
+def _worst(p, z, low, radius, data, hint, work):
+    value, lam, _, _, _ = _solve(p, z, radius, data[:, 0], hint)
+    return value, lam
+
+
+@register_jitable
+def _answer(p, z, radius, weight, hint, q, m):
+    """Writes q and m; returns the value and the multiplier."""
+    value, lam, lam_costly, lam_cheap, share = _solve(p, z, radius, weight, hint)
+    q[:] = 0.0
+    _follow_plan(lam_costly, share, p, z, weight, q)
+    _follow_plan(lam_cheap, 1.0 - share, p, z, weight, q)
+    _arrive(p, q)
+    _, level = _receiver(lam, z, weight)
+    for j in range(p.shape[0]):
+        m[j] = min(z[j], level + lam * weight[j]) if radius > 0.0 else z[j]
     return value, lam
 
 
 @register_jitable
 def _minimiser(p, z, low, radius, data, work, q, m):
-    weight = data[:, 0]
-    nominal = 0.0
-    for j in range(p.shape[0]):
-        nominal += p[j] * z[j]
-    problem = (p, z, weight)
-    _, lam, lam_costly, lam_cheap, share = _search(problem, radius, _plan(0.0, problem), (nominal, 0.0), 0.0)
-    q[:] = 0.0
-    _follow_plan(lam_costly, share, p, z, weight, q)
-    _follow_plan(lam_cheap, 1.0 - share, p, z, weight, q)
-    _arrive(p, q)
-    _, level = _receiver(lam, z, weight)
-    for j in range(p.shape[0]):
-        m[j] = min(z[j], level + lam * weight[j]) if radius > 0.0 else z[j]
+    _answer(p, z, radius, data[:, 0], 0.0, q, m)
     return 0.0
 
 
 @register_jitable
 def _both(p, z, u, low, u_low, radius, data, hint, work, m):
-    weight = data[:, 0]
-    nominal = 0.0
-    for j in range(p.shape[0]):
-        nominal += p[j] * z[j]
-    problem = (p, z, weight)
-    value, lam, lam_costly, lam_cheap, share = _search(problem, radius, _plan(0.0, problem), (nominal, 0.0), hint)
     q = work[0]
-    q[:] = 0.0
-    _follow_plan(lam_costly, share, p, z, weight, q)
-    _follow_plan(lam_cheap, 1.0 - share, p, z, weight, q)
-    _arrive(p, q)
-    _, level = _receiver(lam, z, weight)
+    value, lam = _answer(p, z, radius, data[:, 0], hint, q, m)
     carried = 0.0
     for j in range(p.shape[0]):
-        m[j] = min(z[j], level + lam * weight[j]) if radius > 0.0 else z[j]
         carried += q[j] * u[j]
     return value, lam, carried
 
@@ -215,10 +209,13 @@ def _dual(p: Any, z: Any, low: Any, radius: Any, data: FloatArray) -> Any:
     return dual_by_bisection(p, z, cost, radius)
 
 
+# a plan's value and cost, and the share of each, are sums of n terms; lam times a cost is at most 2 max |z|
 KERNEL = RowKernel(
     _minimiser,
     _distance,
     _dual,
+    accuracy=64.0 * 2.0**-53,
+    per_entry=8.0 * 2.0**-53,
     sweep=make_sweep(_worst),
     sweep_and_moments=make_sweep_and_moments(_both),
     centred=True,

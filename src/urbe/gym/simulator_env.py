@@ -24,7 +24,7 @@ Words = UInt32[np.ndarray, " 2"]
 """The data of a key."""
 
 ROUNDING = 1e-5
-"""By which chances may fail to sum to one: float32, some outcomes."""
+"""How far from one the float32 probabilities of outcomes may sum."""
 
 
 class SimulatorEnv(gymnasium.Env[np.ndarray, np.integer[Any]]):

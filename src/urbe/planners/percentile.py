@@ -24,9 +24,9 @@ from urbe.ambiguity.exact import Exact
 from urbe.ambiguity.scenarios import ConditionalValueAtRisk, ValueAtRisk
 from urbe.mdp.evaluate import start_weights
 from urbe.planners.base import PlannedSolution, PlanningTask, in_every_state
-from urbe.planners.bci import BCI
 from urbe.planners.draws import number_of_draws, uncertain_rows
 from urbe.planners.held_out import ModelDraws, drawn_models
+from urbe.planners.l1_balls import BCI
 from urbe.planners.many_models import values_under_models
 from urbe.planners.var_bellman import VaRBellman
 from urbe.posteriors.dirichlet import Posterior

@@ -11,9 +11,9 @@ from urbe.ambiguity.operator import AmbiguitySet
 from urbe.mdp.evaluate import start_weights
 from urbe.mdp.model import MDP
 from urbe.planners.base import PlanningMethod, PlanningTask
-from urbe.planners.bci import BCI
 from urbe.planners.guarantee import DRAWS, fewest_draws, guarantee
 from urbe.planners.held_out import hold_out
+from urbe.planners.l1_balls import BCI
 from urbe.planners.safe_plan import SafePlan
 from urbe.posteriors.dirichlet import Posterior, check_posterior
 from urbe.solvers.iterate import Progress

@@ -22,7 +22,7 @@ from urbe.ambiguity.l1 import L1Ball
 from urbe.mdp.model import MDP
 from urbe.planners.base import PlannedSolution, PlanningTask, in_every_state
 from urbe.planners.draws import drawn_rows, number_of_draws, quantile_rank, uncertain_rows
-from urbe.planners.l1_centre import ball_around
+from urbe.planners.l1_balls import ball_around
 from urbe.planners.safety_rules import Cut, Hyperplane, SafetyRule, smallest_balls
 from urbe.types import FloatArray, IntArray
 

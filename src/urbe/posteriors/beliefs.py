@@ -76,7 +76,7 @@ class PosteriorConfig(Protocol):
 
 @dataclass(frozen=True)
 class Stationary:
-    """The world does not change: every transition counts the same, for ever."""
+    """The dynamics do not change: every transition counts the same, for ever."""
 
     def start(self, prior: Posterior, replicates: int, layers: int = 1) -> Counts:
         return Counts(prior, replicates, layers, np.ones(replicates))

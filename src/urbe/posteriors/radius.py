@@ -105,7 +105,7 @@ def weissman(posterior: Posterior, confidence: float, *, union: bool = True, aro
 
 
 def drift(posterior: Posterior, per_episode: ArrayLike, memory: float, credible: ArrayLike = 0.0) -> FloatArray:
-    """L1 radii for a world that changes: what may have changed since the data, and what the data leave open.
+    """L1 radii for dynamics that change: what may have changed since the data, and what the data leave open.
 
         radius(s, a) = min(2, per_episode memory + credible)
 

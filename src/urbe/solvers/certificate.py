@@ -23,8 +23,8 @@ from urbe.ambiguity.evidence import largest_value, mass_error
 from urbe.ambiguity.operator import UNDERFLOW, AmbiguitySet, Evidence, Operator, PolicyRows
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
-from urbe.solvers.arguments import check_problem
 from urbe.solvers.duration import longest_duration
+from urbe.solvers.methods import check_problem
 from urbe.solvers.solution import Solution
 from urbe.solvers.solve import given_policy
 from urbe.types import FloatArray

@@ -33,7 +33,7 @@ LONGEST_PAUSE = 256
 NEWTON_SHRINK = 0.2
 """Share of the improvement's spread at which Newton steps may end: they are expensive, better policies gain more."""
 IDLE_SWEEPS = 16
-"""Sweeps in a row without a new least spread after which more are of no use, once it is down to noise."""
+"""Stop after this many sweeps in a row without a smaller spread, once the spread is down to rounding."""
 NOISE = 1e-11
 """Spread, relative to the values, below which a Newton step that gains nothing is the last."""
 FADING = 2.0**-1010

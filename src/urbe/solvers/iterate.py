@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from urbe.ambiguity.operator import Improvement, Iterated
+from urbe.ambiguity.operator import ROUNDING, Improvement, Iterated, Memory, Operator, PolicyOperator, PolicyRows
+from urbe.mdp.model import MDP
 from urbe.solvers.bounds import BoundRule, Bounds
 from urbe.solvers.evaluation import Evaluated, PolicyEvaluation, Setting
 from urbe.solvers.methods import Method
 from urbe.types import FloatArray
+from urbe.workers import SERIAL, Workers
 
 Progress = Callable[[int, float], None]
 """Called after each improvement with its number and the certified gap."""
@@ -86,3 +90,44 @@ def iterate(
         "Raise max_steps, or use PartialPolicyIteration()."
     )
     return IterationOutcome(at, improvement, bounds, method.max_steps, sweeps, status, False)
+
+
+@dataclass(frozen=True, eq=False)
+class FixedPolicy:
+    """An operator with a single policy to choose from, T_pi in the place of T: `iterate` then evaluates that policy.
+
+    Args:
+      operator: T.
+      policy: the one that is evaluated.
+    """
+
+    operator: Operator
+    policy: PolicyRows
+
+    @property
+    def mdp(self) -> MDP:
+        return self.operator.mdp
+
+    @cached_property
+    def _following(self) -> PolicyOperator:
+        return self.operator.against(self.policy)[0]
+
+    def improve(
+        self,
+        v: FloatArray,
+        memory: Memory = None,
+        workers: Workers = SERIAL,
+        out: FloatArray | None = None,  # noqa: ARG002
+    ) -> Improvement[None]:
+        value, memory = self._following.apply(v, memory, workers)
+        return Improvement(value, None, self.policy, memory)
+
+    def against(self, policy: PolicyRows, memory: Memory = None) -> tuple[PolicyOperator, Memory]:  # noqa: ARG002
+        """The policy itself: there is no other."""
+        return self._following, memory
+
+    def error(self, v: FloatArray) -> float:
+        """A weighted mean of rows adds one more sum."""
+        n_actions = 0 if self.policy.probability is None else self.mdp.n_actions
+        size = self.mdp.rows.largest_reward + float(np.abs(v).max(initial=0.0))
+        return self.operator.error(v) + 2.0 * n_actions * ROUNDING * size

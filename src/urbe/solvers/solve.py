@@ -7,21 +7,21 @@ from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.ambiguity.exact import Exact
-from urbe.ambiguity.operator import AmbiguitySet, Operator, PolicyRows
+from urbe.ambiguity.operator import AmbiguitySet, Iterated, Operator, PolicyRows
 from urbe.mdp.evaluate import chosen_rows, policy_rows
 from urbe.mdp.model import MDP
-from urbe.solvers.arguments import check_problem
 from urbe.solvers.backward_induction import backward_induction
-from urbe.solvers.bounds import BoundRule, require_finite_values
+from urbe.solvers.bounds import BoundRule, require_finite_values, spread_of
 from urbe.solvers.duration import longest_duration
-from urbe.solvers.evaluation import Setting
-from urbe.solvers.fixed_policy import FixedPolicy
-from urbe.solvers.iterate import IterationOutcome, Progress, iterate
-from urbe.solvers.methods import BackwardInduction, Method, PartialPolicyIteration
+from urbe.solvers.evaluation import Evaluated, PolicyEvaluation, Setting
+from urbe.solvers.iterate import FixedPolicy, IterationOutcome, Progress, iterate
+from urbe.solvers.methods import BackwardInduction, Method, PartialPolicyIteration, check_problem
 from urbe.solvers.solution import NotConverged, Solution
-from urbe.solvers.warm_start import reward_alone, warm_start
 from urbe.types import FloatArray
 from urbe.workers import Workers
+
+NOMINAL_SHRINK = 0.1
+"""Share of the nominal improvement's spread at which the evaluation of a first policy ends."""
 
 
 def solve(
@@ -122,9 +122,9 @@ def _iterate(
     if start is not None:
         v = _start(start, mdp)
     elif operator.singleton:
-        v = reward_alone(mdp)
+        v = _reward_alone(mdp)
     else:
-        v = warm_start(iterated, Exact().operator(mdp), evaluation, setting)
+        v = _warm_start(iterated, Exact().operator(mdp), evaluation, setting)
     rule = BoundRule(iterated, later, how.rule)
     outcome = iterate(iterated, how, evaluation, rule, v, setting, progress or _silent)
     solution = _solution(operator, outcome, given is None)
@@ -164,6 +164,29 @@ def _start(start: ArrayLike, mdp: MDP) -> FloatArray:
         raise ValueError(f"start has {len(v)} entries, expected one for each of {mdp.n_states} states.")
     v[mdp.terminal] = 0.0
     return v
+
+
+def _reward_alone(mdp: MDP) -> FloatArray:
+    """`(S,)` T 0 for the model as it is: the best expected reward of one step."""
+    v = np.zeros(mdp.n_states)
+    live = np.flatnonzero(~mdp.terminal)
+    if len(live):
+        v[live] = np.maximum.reduceat(mdp.rows.expected_reward(), mdp.row_start[live])
+    return v
+
+
+def _warm_start(operator: Iterated, nominal: Iterated, evaluation: PolicyEvaluation, setting: Setting) -> FloatArray:
+    """`(S,)` the robust value, roughly, of a policy that is nearly optimal for the nominal model.
+
+    The first robust sweep over all rows is expensive: no row has a warm start. A nominal sweep is cheap, and its
+    policies are close enough to begin with.
+    """
+    v = _reward_alone(operator.mdp)
+    improvement = nominal.improve(v, None, setting.workers)
+    lo, hi = spread_of(v, improvement.value, setting.terminal)
+    following, memory = operator.against(improvement.policy)
+    start = Evaluated(improvement.value, hi - lo, 0, memory)
+    return evaluation(following, start, NOMINAL_SHRINK * (hi - lo), setting).value
 
 
 def _silent(step: int, gap: float) -> None:

@@ -1,4 +1,4 @@
-"""LocalForm uncertainty: what not knowing one row adds to the posterior variance of its value.
+"""Local uncertainty: what not knowing one row adds to the posterior variance of its value.
 
     u(k) = nu(k) + gamma^2 sum_s' q*(s') u(s'),        k = (s, a)
 

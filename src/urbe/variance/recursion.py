@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 
 from urbe import checks
+from urbe.ambiguity.entries import entry_keys
 from urbe.ambiguity.operator import Memory, PolicyRows
-from urbe.ambiguity.widen import entry_keys
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import BoolArray, FloatArray, IntArray

@@ -13,9 +13,8 @@ from urbe.ambiguity.operator import AmbiguitySet, PolicyRows
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.posteriors.dirichlet import Posterior, check_posterior
-from urbe.solvers.arguments import check_problem
 from urbe.solvers.linear import DENSE_STATES, SolvePlan, plan, solve_system
-from urbe.solvers.methods import Method
+from urbe.solvers.methods import Method, check_problem
 from urbe.solvers.solve import evaluate_policy, given_policy, solve
 from urbe.types import FloatArray, IntArray
 from urbe.variance.local import Calibrated, LocalForm, LocalTerm, Problem, Step

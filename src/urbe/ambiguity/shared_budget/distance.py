@@ -29,6 +29,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
+from numba.extending import register_jitable
+
 from urbe.ambiguity.sweep import RowFunction, fingerprint
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -67,3 +69,8 @@ class Distance(NamedTuple):
         module = self.level.__module__.rpartition(".")[2]
         function.__qualname__ = f"{function.__name__}_{module}_{fingerprint(self.level)}"
         return function
+
+
+@register_jitable
+def in_any_order(p, y):
+    """`prepare` of distances that do not need their rows in a special order."""

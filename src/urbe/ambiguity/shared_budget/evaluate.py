@@ -1,11 +1,12 @@
-"""Evaluation: the worst case of a given policy of a state whose actions share nature's budget, and the answer to it.
+"""Evaluation: the worst case of a given policy of a state whose actions share nature's budget.
 
 For a given policy, with mu the price of a unit of budget,
 
     min_{sum_a d(q_a) <= kappa} sum_a pi_a q_a . z_a  =  max_mu D(mu),    D(mu) = sum_a pi_a h_a(mu / pi_a) - mu kappa,
 
 D' = sum_a d_a - kappa. Tangents on both sides of the maximum bound it by the height at which they meet, and the same
-mixture of nature's two answers keeps the budget and attains that height.
+mixture of nature's two answers keeps the budget and attains that height. The loops here compute the value, nature's
+answer, the answer once rounding is kept within the budget, and the derivative of the value by the centres of the rows.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def make_evaluate(distance: Distance) -> Callable[..., None]:
     @njit(cache=True, nogil=True)
     @distance.naming
     def evaluate(first, last, problem, pi, shift, hints, scratch, value):
-        text  # noqa: B018
+        text  # noqa: B018  part of the cache key
         row_start, budget, price_hint = problem.row_start, problem.budget, hints.state
         masses, values, at, low, _, _, _, _ = scratch
         for s in range(first, last):
@@ -151,7 +152,7 @@ def make_answer(distance: Distance) -> Callable[..., None]:
     @njit(cache=True, nogil=True)
     @distance.naming
     def answer(problem, pi, hints, scratch, other, out):
-        text  # noqa: B018
+        text  # noqa: B018  part of the cache key
         row_start, budget, start, p = problem.row_start, problem.budget, problem.start, problem.p
         masses, values, at, _, _, _, work, path = scratch
         q, sent, price = out
@@ -178,3 +179,65 @@ def make_answer(distance: Distance) -> Callable[..., None]:
                         q[e + j] += share * other[j]
 
     return answer
+
+
+@when_called
+def make_inside(distance: Distance) -> Callable[..., None]:
+    """Mixes the rows of each state that spends more than its budget with the model's own, all in the same share.
+
+    Distances are convex and zero at the model's rows: a share 1 - budget / spent of these keeps the budget.
+    """
+    apart = distance.apart
+    text = fingerprint(apart)
+
+    @njit(cache=True, nogil=True)
+    @distance.naming
+    def inside(row_start, start, p, budget, q, sent):
+        text  # noqa: B018  part of the cache key
+        for s in range(len(row_start) - 1):
+            spent = 0.0
+            for row in range(row_start[s], row_start[s + 1]):
+                a, b = np.int64(start[row]), np.int64(start[row + 1])
+                spent += apart(q[a:b], p[a:b], sent[row])
+            if spent > budget[s]:
+                back = 1.0 - budget[s] / spent
+                for row in range(row_start[s], row_start[s + 1]):
+                    sent[row] *= 1.0 - back
+                    for j in range(np.int64(start[row]), np.int64(start[row + 1])):
+                        q[j] += back * (p[j] - q[j])
+
+    return inside
+
+
+@when_called
+def make_sensitivity(distance: Distance) -> Callable[..., None]:
+    """How the value of a policy moves with the centres of its rows: fills m from the price of each state's budget."""
+    prepare, penalty, point, sensitivity = distance.prepare, distance.penalty, distance.point, distance.sensitivity
+    text = fingerprint(sensitivity) ^ fingerprint(gather)
+
+    @njit(cache=True, nogil=True)
+    @distance.naming
+    def loop(problem, pi, price, scratch, q, m):
+        text  # noqa: B018  part of the cache key
+        row_start, start, p = problem.row_start, problem.start, problem.p
+        masses, values, _, _, mean, _, work, _ = scratch
+        for s in range(len(row_start) - 1):
+            for row in range(np.int64(row_start[s]), np.int64(row_start[s + 1])):
+                a, b = np.int64(start[row]), np.int64(start[row + 1])
+                n, of_row = b - a, price[s] / pi[row]
+                row_p, row_m = p[a:b], m[a:b]
+                if of_row == 0.0:  # nature reaches the lowest successors, wherever the centre is
+                    row_m[:] = 0.0
+                    continue
+                gather(row, row + 1, problem, scratch)
+                if of_row == np.inf:  # nature stays where it is
+                    row_m[:] = values[:n]
+                    continue
+                prepare(masses[:n], values[:n])
+                _, _, _, x, _ = penalty(masses[:n], values[:n], mean[0], of_row, np.nan, work[:, :n])
+                gather(row, row + 1, problem, scratch)
+                q[:n] = row_p
+                point(row_p, values[:n], x, work[:, :n], q[:n])
+                sensitivity(row_p, values[:n], q[:n], of_row, row_m)
+
+    return loop

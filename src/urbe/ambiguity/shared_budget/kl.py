@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
-from urbe.ambiguity.entropy import relative_entropy, relative_entropy_exact
-from urbe.ambiguity.exponential import LOG2_E, log_of, power_of_two
+from urbe.ambiguity.exponential import LOG2_E, log_of, power_of_two, relative_entropy, relative_entropy_exact
 from urbe.ambiguity.kl import DEEP, FAINT, logarithms
-from urbe.ambiguity.shared_budget.distance import Distance
+from urbe.ambiguity.shared_budget.distance import Distance, in_any_order
 from urbe.ambiguity.sweep import row_function
 
 FARTHEST = 1000.0
@@ -25,11 +24,6 @@ FARTHEST = 1000.0
 
 LOSS = 2.0**-52
 """What stopping the search for beta may cost, in the units of y relative to the row's mean."""
-
-
-@register_jitable
-def _prepare(p, y):
-    pass
 
 
 @row_function
@@ -154,4 +148,4 @@ def _bound(p: Any, y: Any, price: Any) -> Any:
     return -price * np.where(less > -0.5, np.log1p(np.maximum(less, -0.5)), np.log(mass))
 
 
-KL = Distance(_prepare, _level, _penalty, _point, _apart, _sensitivity, _measure, _bound, 2.0**-108, np.inf)
+KL = Distance(in_any_order, _level, _penalty, _point, _apart, _sensitivity, _measure, _bound, 2.0**-108, np.inf)

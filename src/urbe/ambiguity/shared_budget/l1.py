@@ -13,13 +13,8 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
-from urbe.ambiguity.shared_budget.distance import Distance
+from urbe.ambiguity.shared_budget.distance import Distance, in_any_order
 from urbe.ambiguity.sweep import row_function
-
-
-@row_function
-def _prepare(p, y):
-    pass
 
 
 @row_function
@@ -148,4 +143,4 @@ def _bound(p: Any, y: Any, price: Any) -> Any:
     return (p * np.minimum(y, 2.0 * price[:, None])).sum(axis=1)
 
 
-L1 = Distance(_prepare, _level, _penalty, _point, _apart, _sensitivity, _measure, _bound, 2.0**-53, 2.0)
+L1 = Distance(in_any_order, _level, _penalty, _point, _apart, _sensitivity, _measure, _bound, 2.0**-53, 2.0)

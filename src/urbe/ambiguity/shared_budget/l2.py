@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
-from urbe.ambiguity.shared_budget.distance import Distance
+from urbe.ambiguity.shared_budget.distance import Distance, in_any_order
 
 MOST_STEPS = 200
 """Newton steps of a price, far more than any needs: each but the first leaves at least one more entry in A."""
@@ -32,12 +32,7 @@ STEEPEST = 1e150
 """Largest 1 / t of a bound: entries of less mass than its inverse count for nothing."""
 
 FAINT = 1e-60
-"""Mass above the lowest value, and prices, that count as none: going all the way then costs as good as nothing."""
-
-
-@register_jitable
-def _prepare(p, y):
-    pass
+"""Mass above the lowest value, and prices, that count as zero: moving all of that mass then costs next to nothing."""
 
 
 @register_jitable
@@ -239,4 +234,4 @@ def _mean(x: Any, some: Any) -> Any:
     return np.where(some, x, 0.0).sum(axis=1, keepdims=True) / some.sum(axis=1, keepdims=True)
 
 
-L2 = Distance(_prepare, _level, _penalty, _point, _apart, _sensitivity, _measure, _bound, 2.0**-54, math.sqrt(2.0))
+L2 = Distance(in_any_order, _level, _penalty, _point, _apart, _sensitivity, _measure, _bound, 2.0**-54, math.sqrt(2.0))

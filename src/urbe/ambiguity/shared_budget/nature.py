@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from urbe.ambiguity.dual_search import highest_of_each
+from urbe.ambiguity.entries import on_entries, row_blocks
+from urbe.ambiguity.nature import exponent
 from urbe.ambiguity.operator import PolicyRows
-from urbe.ambiguity.row_blocks import on_entries, row_blocks
 from urbe.ambiguity.row_nature import with_receiver
-from urbe.ambiguity.scale import exponent
 from urbe.ambiguity.shared_budget.distance import Distance
+from urbe.ambiguity.shared_budget.evaluate import make_answer, make_evaluate, make_inside, make_sensitivity
 from urbe.ambiguity.shared_budget.gather import Hints, Scratch, StateProblem
-from urbe.ambiguity.shared_budget.states import StateKernel
+from urbe.ambiguity.shared_budget.improve import make_improve, make_saddle
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
@@ -23,6 +26,24 @@ from urbe.workers import SERIAL, Workers
 
 NOTHING = 2.0**-140
 """Differences of values, relative to the largest of the model, that count as none: their squares would vanish."""
+
+
+class StateKernel(NamedTuple):
+    """The compiled loops over states of one distance; see the functions that make them."""
+
+    improve: Callable[..., None]
+    saddle: Callable[..., None]
+    evaluate: Callable[..., None]
+    answer: Callable[..., None]
+    inside: Callable[..., None]
+    sensitivity: Callable[..., None]
+
+
+@cache
+def state_kernel(distance: Distance) -> StateKernel:
+    """The loops of one distance, which are compiled when they are first called."""
+    makers = (make_improve, make_saddle, make_evaluate, make_answer, make_inside, make_sensitivity)
+    return StateKernel(*(make(distance) for make in makers))
 
 
 class StateValues(NamedTuple):
@@ -47,7 +68,6 @@ class StateNature:
 
     Args:
       distance: the distance's functions of one row.
-      kernel: its loops over states.
       mdp: the model.
       rows: rows whose every entry may receive mass.
       budget: `(S,)`.
@@ -55,11 +75,15 @@ class StateNature:
     """
 
     distance: Distance
-    kernel: StateKernel
     mdp: MDP
     rows: Rows
     budget: FloatArray
     everywhere: bool
+
+    @property
+    def kernel(self) -> StateKernel:
+        """The loops of its distance."""
+        return state_kernel(self.distance)
 
     def fresh(self) -> Hints:
         """A memory for `improve` to begin with."""
@@ -172,7 +196,7 @@ class StateNature:
         return out
 
     def _problem(self, rows: Rows, row_start: IntArray, budget: FloatArray, w: FloatArray) -> tuple[StateProblem, int]:
-        """What all loops read, and k: rewards and discounted values are times 2^-k (`urbe.ambiguity.scale`)."""
+        """What all loops read, and k: rewards and discounted values are times 2^-k (`urbe.ambiguity.nature`)."""
         k = exponent(w, rows.reward)
         reward = np.ldexp(rows.reward, -k) if k else rows.reward
         w = np.ldexp(w, -k) if k else w

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from urbe.ambiguity import evidence as proofs
+from urbe.ambiguity.entries import joined_rows
 from urbe.ambiguity.operator import (
     ROUNDING,
     Evidence,
@@ -189,15 +190,5 @@ class StatePolicy:
 
 def _in_place(rows: Rows, chosen: IntArray, answer: Rows) -> Rows:
     """`rows` with those of `chosen` replaced by `answer`, which may list other successors."""
-    length = np.array(rows.length)
-    length[chosen] = answer.length
-    entry_start = np.zeros_like(rows.entry_start)
-    np.cumsum(length, out=entry_start[1:])
-    successor = np.empty(entry_start[-1], dtype=rows.successor.dtype)
-    probability = np.empty(len(successor))
     kept = np.setdiff1d(np.arange(rows.n_rows), chosen)
-    out = Rows(rows.n_states, entry_start, successor, probability, rows.reward)
-    for here, source in ((out.entries_of(chosen), answer), (out.entries_of(kept), rows.take(kept))):
-        successor[here] = source.successor
-        probability[here] = source.probability
-    return out
+    return joined_rows(rows, [(chosen, answer), (kept, rows.take(kept))])

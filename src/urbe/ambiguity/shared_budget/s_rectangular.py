@@ -30,16 +30,10 @@ from urbe.ambiguity.shared_budget.l2 import L2
 from urbe.ambiguity.shared_budget.linf import LINF
 from urbe.ambiguity.shared_budget.nature import StateNature
 from urbe.ambiguity.shared_budget.operator import StateOperator
-from urbe.ambiguity.shared_budget.states import StateKernel, state_kernel
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
 
-DISTANCES: dict[type, tuple[Distance, StateKernel]] = {
-    L1Ball: (L1, state_kernel(L1)),
-    L2Ball: (L2, state_kernel(L2)),
-    LInfBall: (LINF, state_kernel(LINF)),
-    KLBall: (KL, state_kernel(KL)),
-}
+DISTANCES: dict[type, Distance] = {L1Ball: L1, L2Ball: L2, LInfBall: LINF, KLBall: KL}
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +63,10 @@ class SRectangular:
     def operator(self, mdp: MDP) -> StateOperator:
         ball = self.ball
         checks.one_of("support", ball.support, ("nominal", "all"))
-        distance, kernel = DISTANCES[type(ball)]
         support: Support = "nominal" if isinstance(ball, KLBall) else ball.support
         # only the lowest state outside a row receives mass where moving it costs the same everywhere
         bound = bind_rows(ANY_KERNEL, mdp, np.empty(0), support=support, receiver=isinstance(ball, L1Ball))
-        nature = StateNature(distance, kernel, mdp, bound.rows, self.budget(mdp), bound.everywhere)
+        nature = StateNature(DISTANCES[type(ball)], mdp, bound.rows, self.budget(mdp), bound.everywhere)
         return StateOperator(mdp, nature, self.relaxed(mdp))
 
     def budget(self, mdp: MDP) -> FloatArray:
@@ -103,6 +96,6 @@ class SRectangular:
 
     def relaxed(self, mdp: MDP) -> RectangularSet:
         """The smallest (s, a)-rectangular set that contains this one: the whole budget on every action."""
-        distance, _ = DISTANCES[type(self.ball)]
-        wider: RectangularSet = replace(self.ball, radius=np.minimum(self.budget(mdp), distance.largest)[mdp.row_state])
+        most = DISTANCES[type(self.ball)].largest
+        wider: RectangularSet = replace(self.ball, radius=np.minimum(self.budget(mdp), most)[mdp.row_state])
         return wider

@@ -10,4 +10,4 @@ from urbe.mdp.library.garnet import garnet as garnet
 from urbe.mdp.library.goals import gambler as gambler
 from urbe.mdp.library.goals import grid_world as grid_world
 from urbe.mdp.library.goals import haddad_monmege as haddad_monmege
-from urbe.mdp.library.seven_states import seven_states as seven_states
+from urbe.mdp.library.goals import seven_states as seven_states

@@ -23,7 +23,7 @@ from urbe.agents import OLRM, PSRL, UBE, UCRL2, Criterion, Form, Minimax, Oracle
 from urbe.ambiguity.chi2 import Chi2Ball
 from urbe.ambiguity.kl import KLBall
 from urbe.ambiguity.l1 import L1Ball
-from urbe.mdp.library.seven_states import Reading
+from urbe.mdp.library.goals import Reading
 from urbe.paper.chapter import Chapter, Scale, drawn_by, everywhere
 from urbe.paper.choice import Selection, check_agents, file_name, own_modules, with_settings
 from urbe.paper.tuning import Contender, contender_of, tuned, tuned_urbe, untuned

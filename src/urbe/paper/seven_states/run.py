@@ -10,7 +10,7 @@ import numpy as np
 from urbe.agents.base import Task
 from urbe.agents.run import RunRecord
 from urbe.envs.finite import FiniteEnv, Phase
-from urbe.mdp.library.seven_states import Reading, seven_states
+from urbe.mdp.library.goals import Reading, seven_states
 from urbe.paper.seven_states import BELIEFS, CONTENDERS, HORIZON, ODDS, SCHEDULES, Row, SevenCell
 from urbe.paper.tuning import TuningWorld, compete, contender_of
 from urbe.posteriors.dirichlet import Posterior

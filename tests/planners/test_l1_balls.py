@@ -6,7 +6,7 @@ import pytest
 import urbe
 from oracles.worst_case import l1
 from urbe.planners import HoeffdingSets, plan
-from urbe.planners.l1_centre import TRACE, ball_around
+from urbe.planners.l1_balls import TRACE, ball_around
 from urbe.posteriors import Posterior
 
 MODEL = urbe.MDP.from_dense(np.full((4, 1, 4), 0.25), 0.0, discount=1.0, terminal=[1, 2, 3])

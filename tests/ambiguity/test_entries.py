@@ -5,7 +5,7 @@ import pytest
 
 import urbe
 from urbe.ambiguity.dual_search import highest_of_each
-from urbe.ambiguity.row_blocks import BLOCK, on_entries, row_blocks
+from urbe.ambiguity.entries import BLOCK, on_entries, row_blocks
 from urbe.mdp.rows import Rows
 
 SETS = [
