@@ -16,6 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from urbe import simulators
+from urbe.belief.state import Watch
+from urbe.belief.switching import Switching
+from urbe.deep.adaptive import natures as belief_natures
+from urbe.deep.adaptive import rules
+from urbe.deep.adaptive.settings import AdaptiveSettings
 from urbe.deep.core import dueling, last_layer, natures, networks, optimisers, settings, variances
 from urbe.deep.settings import named_part, part_name
 from urbe.simulators import mars_rover, schedules
@@ -34,6 +39,16 @@ _CLASSES = (
     optimisers.Adam,
     settings.Decay,
     settings.Settings,
+    belief_natures.BeliefMean,
+    belief_natures.BeliefCVaR,
+    belief_natures.EpisodeCVaR,
+    belief_natures.CredibleWorst,
+    rules.OnBelief,
+    rules.Thompson,
+    rules.OnMembers,
+    AdaptiveSettings,
+    Switching,
+    Watch,
     simulators.Acrobot,
     simulators.AcrobotParams,
     simulators.CartPole,

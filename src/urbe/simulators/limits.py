@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from urbe import checks
-from urbe.simulators.base import Params, Simulator
+from urbe.simulators.base import Params, Simulator, State
 
 Number = Float[Array, "..."] | float
 """A parameter; in a set of simulators, one for each member."""
@@ -40,6 +40,31 @@ class Numbered(Protocol):
     @property
     def n_states(self) -> int:
         """States are numbered from 0 to n_states - 1."""
+
+
+@runtime_checkable
+class Recoverable(Protocol):
+    """A simulator whose state follows from what is seen of it."""
+
+    def state_of(self, obs: Float[Array, " D"]) -> State:
+        """The state with this observation; traceable."""
+
+
+def recover_state(simulator: Simulator, obs: Float[Array, " D"]) -> State:
+    """The state with this observation: the simulator's own answer or, if states are numbered, the nearest one.
+
+    Raises:
+      ValueError: the simulator can do neither.
+    """
+    if isinstance(simulator, Recoverable):
+        return simulator.state_of(obs)
+    if isinstance(simulator, Numbered):
+        states = jnp.arange(simulator.n_states, dtype=jnp.int32)
+        return ((jax.vmap(simulator.observe)(states) - obs) ** 2).sum(axis=-1).argmin().astype(jnp.int32)
+    raise ValueError(
+        f"{type(simulator).__name__} does not say which state an observation is of, expected a method state_of(obs), "
+        "or states that are numbered (n_states)."
+    )
 
 
 def observation_bounds(simulator: Simulator, size: int) -> tuple[Float[np.ndarray, " D"], Float[np.ndarray, " D"]]:
