@@ -45,7 +45,7 @@ class Bets:
     def nominal(self):
         return Odds(jnp.float32(0.9))
 
-    def start(self, key, params):
+    def start(self, key, params):  # noqa: ARG002
         return jnp.int32(0)
 
     def outcomes(self, state, action, params):

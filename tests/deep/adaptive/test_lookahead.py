@@ -124,7 +124,7 @@ def test_outcomes_that_look_alike_are_one():
 
 
 @pytest.mark.parametrize(
-    "simulator, vary", [(CartPole(), {"force": (-10.0, 4.0, 10.0)}), (Acrobot(), {"torque": (0.5, 1.0)})]
+    ("simulator", "vary"), [(CartPole(), {"force": (-10.0, 4.0, 10.0)}), (Acrobot(), {"torque": (0.5, 1.0)})]
 )
 def test_members_that_predict_list_their_own_outcomes_and_the_true_one(simulator, vary):
     members = UncertaintySet.grid(simulator, include_nominal=False, **vary)

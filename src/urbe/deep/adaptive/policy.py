@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int32
+from jaxtyping import Array, Bool, Float, Int32, UInt32
 
 from urbe.belief.credible import credible_set
 from urbe.belief.likelihoods import Evidence, known_outcomes
@@ -28,6 +28,7 @@ from urbe.deep.adaptive.model import BeliefModel
 from urbe.deep.adaptive.natures import EpisodeCVaR
 from urbe.deep.adaptive.rules import ActingRule
 from urbe.deep.adaptive.settings import AdaptiveSettings
+from urbe.deep.core.keys import as_key
 from urbe.deep.core.networks import q_values
 from urbe.evaluation.adaptation import Step
 from urbe.simulators.base import observation_size
@@ -43,7 +44,7 @@ class AdaptiveMemory(NamedTuple):
       member: drawn from the belief at the start of the episode.
       begun: whether the episode has begun.
       observation: the last one that was acted on.
-      key: of what is drawn.
+      words: of the key from which members are drawn.
     """
 
     belief: BeliefState
@@ -51,7 +52,7 @@ class AdaptiveMemory(NamedTuple):
     member: Int32[Array, ""]
     begun: Bool[Array, ""]
     observation: Float[Array, " D"]
-    key: jax.Array
+    words: UInt32[Array, " 2"]
 
 
 @partial(
@@ -96,12 +97,17 @@ class AdaptivePolicy:
             jnp.int32(0),
             jnp.bool_(False),
             jnp.zeros(size, jnp.float32),
-            key,
+            jax.random.bits(key, (2,), jnp.uint32),
         )
 
     def act(self, memory: AdaptiveMemory, observation: Float[Array, " D"]) -> tuple[Int32[Array, ""], AdaptiveMemory]:
         """The greedy action by the acting rule, and the memory after having decided."""
-        memory = self._begun(memory, observation)
+        return self.decide(self.begin_episode(memory, observation), observation)
+
+    def decide(
+        self, memory: AdaptiveMemory, observation: Float[Array, " D"]
+    ) -> tuple[Int32[Array, ""], AdaptiveMemory]:
+        """`act`, within an episode that has begun."""
         belief = tilted(self.believed(memory), memory.tilt)
         q = self.rule.values(partial(self._values, memory, observation), belief, memory.member)
         return q.argmax().astype(jnp.int32), memory._replace(observation=observation)
@@ -158,9 +164,9 @@ class AdaptivePolicy:
             "outside": jnp.clip((memory.belief.surprise - limit) / limit, 0.0, 1.0),
         }
 
-    def _begun(self, memory: AdaptiveMemory, observation: Float[Array, " D"]) -> AdaptiveMemory:
-        """At the first decision of an episode a member is drawn, and nature reweighs members."""
-        key, for_member = jax.random.split(memory.key)
+    def begin_episode(self, memory: AdaptiveMemory, observation: Float[Array, " D"]) -> AdaptiveMemory:
+        """At the first decision of an episode a member is drawn, and nature reweighs members; later nothing happens."""
+        key, for_member = jax.random.split(as_key(memory.words))
         belief = self.believed(memory)
         u = jax.random.uniform(for_member, (), jnp.float32)
         member = jnp.minimum(jnp.sum(u >= jnp.cumsum(belief)[:-1]), self.model.n_members - 1).astype(jnp.int32)
@@ -168,12 +174,11 @@ class AdaptivePolicy:
         if isinstance(self.settings.nature, EpisodeCVaR):
             hazards = of_hazards(memory.belief.log_b)
             tilt = begin_tilt(self.settings, self.model, self.weights, observation, belief[None], hazards[None])[0]
-        words = jnp.where(memory.begun, jax.random.key_data(memory.key), jax.random.key_data(key))
         return memory._replace(
             tilt=jnp.where(memory.begun, memory.tilt, tilt),
             member=jnp.where(memory.begun, memory.member, member),
             begun=jnp.bool_(True),
-            key=jax.random.wrap_key_data(words, impl=jax.random.key_impl(memory.key)),
+            words=jnp.where(memory.begun, memory.words, jax.random.key_data(key)),
         )
 
     def _values(

@@ -21,7 +21,8 @@ from urbe.deep.adaptive.settings import AdaptiveSettings
 from urbe.simulators import Simulator, UncertaintySet
 
 DEFAULT = AdaptiveSettings()
-WATCH = Watch()
+PREDICTING = Watch(limit=50.0)
+"""Where members predict: ten times the tolerated error in one entry. The nearest member still serves up to there."""
 MEAN = BeliefMean()
 CREDIBLE = CredibleWorst()
 
@@ -34,7 +35,7 @@ def bayes_adaptive_dqn(
     caution: BeliefNature = MEAN,
     seed: int,
     settings: AdaptiveSettings = DEFAULT,
-    watch: Watch = WATCH,
+    watch: Watch | None = None,
     floor: float = 1e-3,
     flip: float = 0.05,
     **changes: Any,
@@ -49,7 +50,8 @@ def bayes_adaptive_dqn(
         `CredibleWorst(alpha)`; `BeliefCVaR(0.0)` is the worst member that is possible at all.
       seed: what all random numbers follow from.
       settings: everything else there is to choose about learning.
-      watch: when a deployment admits that no member explains what happens.
+      watch: when a deployment admits that no member explains what happens; None for `Watch()` where outcomes are
+        known, and a limit of 50 nats where members predict.
       floor, flip: of likelihoods where members predict, see `BeliefModel`.
       changes: fields of `settings` to change, by name.
 
@@ -78,7 +80,7 @@ def thompson_dqn(
     switching: Switching,
     seed: int,
     settings: AdaptiveSettings = DEFAULT,
-    watch: Watch = WATCH,
+    watch: Watch | None = None,
     floor: float = 1e-3,
     flip: float = 0.05,
     **changes: Any,
@@ -102,7 +104,7 @@ def adaptive_dqn(
     caution: BeliefNature = CREDIBLE,
     seed: int,
     settings: AdaptiveSettings = DEFAULT,
-    watch: Watch = WATCH,
+    watch: Watch | None = None,
     floor: float = 1e-3,
     flip: float = 0.05,
     **changes: Any,
@@ -127,7 +129,7 @@ def _agent(
     rule: ActingRule,
     seed: int,
     settings: AdaptiveSettings,
-    watch: Watch,
+    watch: Watch | None,
     floor: float,
     flip: float,
     changes: dict[str, Any],
@@ -138,4 +140,5 @@ def _agent(
             "The agent can then be deployed in a Gymnasium environment."
         )
     model = BeliefModel.of(env, uncertainty_set, switching, floor=floor, flip=flip)
-    return AdaptiveAgent(name, model, uncertainty_set, replace(settings, **changes), rule, watch, seed)
+    watched = watch if watch is not None else Watch() if model.shared else PREDICTING
+    return AdaptiveAgent(name, model, uncertainty_set, replace(settings, **changes), rule, watched, seed)

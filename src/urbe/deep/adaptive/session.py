@@ -49,6 +49,7 @@ class Session:
             size = self.memory.observation.shape
             self.memory = self.memory._replace(belief=self.memory.belief._replace(noise=jnp.zeros(size, jnp.float32)))
         self.log: list[dict[str, Any]] = []
+        self._begun = False
         self._acted: tuple[np.ndarray, int] | None = None
         self._predicted: MemberOutcomes | None = None
         self._report: dict[str, Any] | None = None
@@ -60,7 +61,9 @@ class Session:
           ValueError: the observation is not one of the environment's.
         """
         rows, _ = self._spaces.rows(observation)
-        number, self.memory = _act(self.policy, self.memory, rows[0])
+        if not self._begun:
+            self.memory, self._begun = _begin_episode(self.policy, self.memory, rows[0]), True
+        number, self.memory = _decide(self.policy, self.memory, rows[0])
         action = int(number)
         self._acted, self._report = (rows[0], action), None
         if self._members is not None:
@@ -82,7 +85,8 @@ class Session:
             self.memory, found = _observe(self.policy, self.memory, step)
         else:
             self.memory, found = _observe_predicted(self.policy, self.memory, step, self._predicted[:4])
-        self._acted, self._predicted, self._report = None, None, None
+        self._acted, self._predicted = None, None
+        self._begun = not (terminated or truncated)
         self.log.append(
             {"action": action + self._spaces.start, "reward": float(reward), "terminated": bool(terminated)}
             | {"truncated": bool(truncated), "report": found}
@@ -126,8 +130,13 @@ class Session:
 
 
 @jax.jit
-def _act(policy: AdaptivePolicy, memory: AdaptiveMemory, observation: Any) -> Any:
-    return policy.act(memory, observation)
+def _begin_episode(policy: AdaptivePolicy, memory: AdaptiveMemory, observation: Any) -> Any:
+    return policy.begin_episode(memory, observation)
+
+
+@jax.jit
+def _decide(policy: AdaptivePolicy, memory: AdaptiveMemory, observation: Any) -> Any:
+    return policy.decide(memory, observation)
 
 
 @jax.jit
