@@ -51,7 +51,6 @@ class Experience(NamedTuple):
       target: nature's mixture of the members' one-step targets.
       ratio: min(1, nature's / data's probability of what happened), times the discount; 0 where the life began anew.
       bootstrap: V of where it led.
-      reward: as it was paid.
       ended, finished_return, finished_length: of episodes.
     """
 
