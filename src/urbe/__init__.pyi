@@ -41,6 +41,7 @@ from urbe.mdp.formats import write_policy as write_policy
 from urbe.planners import BCI as BCI
 from urbe.planners import RSVF as RSVF
 from urbe.planners import HoeffdingSets as HoeffdingSets
+from urbe.planners import Percentile as Percentile
 from urbe.planners import SafePlan as SafePlan
 from urbe.planners import VaRBellman as VaRBellman
 from urbe.planners.plan import plan as plan

@@ -114,7 +114,10 @@ def _of_groups(root: Path) -> Iterator[int]:
 
 
 def _left(base: Path, path: str, limit: str, usage: str, reclaimable: str) -> Iterator[int]:
-    """Of the group and all above it; inside a container the path may be one of the host, and only the base is there."""
+    """The limits of the control group and of all above it.
+
+    Inside a container the path may be one of the host, and only the base is there.
+    """
     folder = base / path.lstrip("/")
     while True:
         try:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import urbe.agents
-from urbe.agents import OLRM, UCRL2, Criterion, Minimax, Oracle, QLearning
+from urbe.agents import OLRM, UCRL2, BeliefURBE, Criterion, Minimax, Oracle, QLearning
 from urbe.envs.finite import FiniteEnv
 from urbe.testing import check_agent, probes
 
@@ -23,8 +23,12 @@ EXPORTED = {
     for name, kind in vars(urbe.agents).items()
     if isinstance(kind, type) and dataclasses.is_dataclass(kind) and "start" in vars(kind)
 }
-KNOWING = {"Minimax": lambda model: Minimax(model, None), "Oracle": lambda model: Oracle(FiniteEnv.of(model))}
-"""Agents that are told the model."""
+KNOWING = {
+    "BeliefURBE": lambda model: BeliefURBE([model]),
+    "Minimax": lambda model: Minimax(model, None),
+    "Oracle": lambda model: Oracle(FiniteEnv.of(model)),
+}
+"""Agents that are given the model."""
 
 IN_PRACTICE = {"OLRM": OLRM(bonus_scale=0.02), "UCRL2": UCRL2(scale=0.05, criterion=Criterion.EPISODE)}
 """With the scales of theory a hundred episodes teach these nothing, and here it is episodes that count."""

@@ -176,6 +176,18 @@ def test_membership_of_the_tail_is_that_of_its_mixtures(mdp):
     )
 
 
+@pytest.mark.parametrize("level", [1e-3, 1e-16, 1e-300])
+def test_scenarios_too_rare_for_a_small_level_are_outside_the_tail(mdp, level):
+    nature = ConditionalValueAtRisk(SURE, level, [1.0 - 1.25 * level, level / 4, level, 1e-310]).bind(mdp)
+
+    def excess(q):
+        return nature.excess(replace(nature.rows, probability=np.tile(q, 4)))
+
+    assert excess([0.75, 0.25, 0.0, 0.0]) == pytest.approx(np.zeros(4), abs=1e-12)
+    assert (excess([0.74, 0.26, 0.0, 0.0]) > 1e-3).all()
+    assert (excess([0.0, 0.0, 0.0, 1.0]) > 0.1).all()
+
+
 @pytest.mark.parametrize(
     ("scenarios", "message"),
     [

@@ -7,8 +7,8 @@ import pytest
 from fixtures import finished_run as run
 from urbe.paper import price_of_robustness as real
 from urbe.paper.chapter import everywhere
-from urbe.paper.pages import Memory, write_page, write_report
-from urbe.paper.price_of_robustness.cells import PriceCell
+from urbe.paper.pages import write_report
+from urbe.paper.price_of_robustness import PriceCell
 
 
 @pytest.fixture(scope="module")
@@ -43,25 +43,3 @@ def test_an_image_of_the_page_s_files_opens(visit, report):
     with page.expect_navigation():
         page.get_by_role("link", name=".png").first.click()
     assert page.locator("img").evaluate("(each) => each.naturalWidth") == 2000
-
-
-def test_a_page_of_a_run_under_way_follows_it(visit, tmp_path):
-    dots = run.experiment()
-    jobs = run.lay(tmp_path, [dots], {("dots", 1.0), ("dots", 1.5)})
-    run.say(tmp_path, running=2, done=2)
-    memory = Memory()
-    path, *_ = write_page(tmp_path, [dots], memory=memory, refresh=1)
-    seen = visit(path)
-    page = seen.page
-    assert page.get_by_text("2 of 4 cells done, 2 running, about 2 min left").is_visible()
-    assert page.get_by_text("Drawn from 2 of 4 cells").is_visible()
-    run.finish(dots, jobs["dots"][2])
-    run.say(tmp_path, running=1, done=3)
-    write_page(tmp_path, [dots], memory=memory, refresh=1)
-    page.get_by_text("3 of 4 cells done, 1 running").wait_for(timeout=60_000)
-    run.finish(dots, jobs["dots"][3])
-    run.say(tmp_path, "done", done=4)
-    write_report(tmp_path, [dots])
-    page.get_by_text("cells done").wait_for(state="detached", timeout=60_000)
-    assert page.get_by_role("link", name="dots.csv").is_visible()
-    assert seen.said == []

@@ -35,7 +35,13 @@ def log(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "method"),
-    [("bci", urbe.BCI()), ("rsvf", urbe.RSVF()), ("var", urbe.VaRBellman()), ("hoeffding", urbe.HoeffdingSets())],
+    [
+        ("percentile", urbe.Percentile()),
+        ("bci", urbe.BCI()),
+        ("rsvf", urbe.RSVF()),
+        ("var", urbe.VaRBellman()),
+        ("hoeffding", urbe.HoeffdingSets()),
+    ],
 )
 def test_json_is_what_plan_returns(log, capsys, name, method):
     code, out, _ = run(capsys, "plan", log, "--discount", 0.9, "--method", name, "--seed", 3, "--json")
@@ -46,6 +52,7 @@ def test_json_is_what_plan_returns(log, capsys, name, method):
     assert found["policy"] == wanted.policy.tolist()
     assert found["guaranteed"] == wanted.guaranteed.tolist()
     assert found["guaranteed_at_start"] == wanted.guaranteed_at_start
+    assert found["worst_case"] == wanted.worst_case.tolist()
     assert found["held_out"]["quantile_0.05"] == wanted.held_out.percentile(0.05)
     assert found["nominal_held_out"]["below"] == wanted.nominal_held_out.below
     assert found["promise"] == wanted.promise

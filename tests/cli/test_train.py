@@ -5,12 +5,13 @@ import sys
 from dataclasses import dataclass, replace
 
 import pytest
+from urbe.sweep.threads import JAX_ONE_THREAD
 
 from fixtures import deep_parts
 from urbe import overrides
 from urbe.cli import main, train, worlds
-from urbe.cli.jax_setup import set_up_jax
 from urbe.cli.main import build_parser
+from urbe.cli.worlds import set_up_jax
 from urbe.deep import LastLayer, NotFinite, NoVariance, Worst, paper
 from urbe.deep.load import load
 from urbe.deep.presets import dqn_urbe
@@ -19,7 +20,6 @@ from urbe.deep.train import train as train_agent
 from urbe.runs.directory import RunDirectory, read_checkpoint, read_config, read_finished, saved_steps
 from urbe.runs.row_log import read_rows
 from urbe.simulators import CartPole, LogUniform, MarsRover, Normal, UncertaintySet, Uniform
-from urbe.sweep.threads import JAX_ONE_THREAD
 
 TINY = ("--set", "network.hidden=16,16", "batch=16", "capacity=300", "warm_up=50", "--log-every", "50")
 POLES = ("--over", "half_length=0.25,1")
@@ -390,3 +390,31 @@ def test_help_teaches(capsys):
     ):
         assert word in words
     assert max(map(len, out.split("\n"))) <= 120
+
+
+@pytest.mark.parametrize(
+    ("agent", "own"),
+    [
+        ("domain-randomised-dqn", ["hazard=0.5"]),
+        ("stacked-dqn", ["length=2", "survives=false", "hazard=0.2"]),
+        ("recurrent-dqn", ["memory.units=5", "memory.length=3", "memory.burn_in=1"]),
+        ("ewok-dqn", ["kappa=0.25", "draws=2"]),
+        ("iwocs-dqn", ["round_steps=30", "episodes=2"]),
+    ],
+)
+def test_what_is_used_in_place_of_robust_agents_has_options_of_its_own(agent, own):
+    made = train.make_agent(options("cartpole", "--agent", agent, *POLES, *TINY, "--set", *own))
+    assert made.name == agent
+    assert (made.trainer.settings.batch, made.trainer.settings.capacity) == (16, 300)
+    described = str(made.about())
+    for assignment in own:
+        name, _, value = assignment.partition("=")
+        shown = {"false": "False"}.get(value, value)
+        assert f"'{name.rpartition('.')[2]}': {shown}" in described
+
+
+def test_an_option_of_another_agent_is_no_setting():
+    with pytest.raises(ValueError, match=r"--set kappa=0\.5 names no field"):
+        train.make_agent(options("cartpole", "--agent", "dqn", "--set", "kappa=0.5"))
+    with pytest.raises(ValueError, match="--set draws=few has the value 'few', expected a whole number"):
+        train.make_agent(options("cartpole", "--agent", "ewok-dqn", "--set", "draws=few"))

@@ -17,8 +17,11 @@ from urbe.deep import AdaptiveSettings, DuelingNetwork
 from urbe.deep import settings as config
 from urbe.deep.adaptive import natures as belief_natures
 from urbe.deep.adaptive import rules
-from urbe.deep.core import last_layer, natures, variances
+from urbe.deep.core import last_layer, minimum, natures, recurrent, variances
 from urbe.deep.describe import KNOWN, Unknown, build, describe
+from urbe.deep.loops.ewok import WorstKernel
+from urbe.deep.loops.iwocs import WorstCaseSearch
+from urbe.deep.loops.recurrent import RecurrentTraining
 from urbe.rng import stream
 from urbe.simulators import mars_rover, schedules
 
@@ -121,6 +124,21 @@ KINDS = {
         simulators.DomainRandomisation, pole_params,
         st.dictionaries(st.sampled_from(simulators.CartPoleParams._fields), laws, min_size=1),
     ),
+    "RandomJumps": st.builds(
+        simulators.RandomJumps, pole_params,
+        st.dictionaries(st.sampled_from(simulators.CartPoleParams._fields), laws, min_size=1), st.floats(0, 1),
+    ),
+    "RandomMember": st.builds(
+        simulators.RandomMember, st.lists(pole_params, min_size=1, max_size=3).map(tuple), st.floats(0, 1)
+    ),
+    "Stacked": st.builds(
+        simulators.Stacked, st.builds(simulators.CartPole, whole), st.integers(1, 99), st.booleans()
+    ),
+    "Minimum": st.builds(minimum.Minimum, st.integers(1, 99), st.builds(config.Network, units)),
+    "Memory": st.builds(recurrent.Memory, whole, whole, st.integers(0, 99), st.booleans()),
+    "RecurrentTraining": st.builds(RecurrentTraining, st.builds(recurrent.Memory, whole)),
+    "WorstKernel": st.builds(WorstKernel, above_zero | st.just(math.inf), st.integers(1, 99)),
+    "WorstCaseSearch": st.builds(WorstCaseSearch, whole, whole, st.integers(0, 99)),
     "Uniform": st.builds(simulators.Uniform, st.floats(-9, 0), st.floats(1, 9)),
     "Normal": normals,
     "LogUniform": st.builds(simulators.LogUniform, st.floats(0.1, 1), st.floats(2, 9)),

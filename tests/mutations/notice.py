@@ -3,8 +3,8 @@
 import signal
 import sys
 
-COMPILING, SOLVING = 240, 40
-"""Seconds for the first models and for all others, after which the process is ended by a signal."""
+SOLVING = 60
+"""Seconds for one model, after which the process is ended by a signal."""
 
 
 def main() -> int:
@@ -14,7 +14,7 @@ def main() -> int:
     models, families = int(sys.argv[1]), sys.argv[2:]
     for seed in range(models):
         for family in families:
-            signal.alarm(SOLVING if seed > 2 else COMPILING)
+            signal.alarm(SOLVING)
             try:
                 found = corpus.violations(family, seed)
             except Exception as error:

@@ -4,7 +4,8 @@
 
     lower <= V* <= upper, compared without tolerance, and the value between them
     nature's kernel lies in the set and attains the value within the bounds
-    `certify` accepts the solution, what it proves is true, and it rejects bounds, kernels and policies tampered with
+    `certify` accepts the solution, what it proves is true and tight, and it rejects bounds, kernels and policies
+    tampered with
 """
 
 import zlib
@@ -16,18 +17,25 @@ from numpy.random import Generator
 
 import urbe
 from fixtures import adversarial
-from oracles.high_precision.bellman import Enclosure, Problem, Rectangular, enclosed, over_horizon
+from oracles.high_precision.bellman import Enclosure, Problem, Rectangular, Step, enclosed, over_horizon
 from oracles.high_precision.numbers import D, digits_right, tolerance
 from oracles.high_precision.sets import Oracle, oracle_of
 from oracles.high_precision.shared import Shared, SharedOracle
 from urbe import MDP, Solution
 from urbe.ambiguity.operator import PolicyRows
+from urbe.solvers.solve import given_policy
 
 DIGITS = 60
 """Of row problems; a discount of 1 - 1e-9 leaves 51 of the value, double precision has 16."""
 
 OUTSIDE = D("1e-10")
 """How far rounding may leave a kernel outside its set, relative to 1 + radius."""
+
+STEP_DIGITS = 30
+"""Of one step of a certificate, whose own arithmetic has 19."""
+
+LOOSE = D("1e-13")
+"""How far the bounds of a certificate on one step may be from the truth, relative to max |r| + gamma max |v|."""
 
 
 class Case(NamedTuple):
@@ -39,9 +47,12 @@ class Case(NamedTuple):
 
 
 def case(family: str, seed: int) -> Case:
-    """The model and set number `seed` of a family; "optimistic l1" draws from "l1"."""
+    """The model and set number `seed` of a family; "optimistic l1" and "long l1" draw from "l1"."""
     rng = np.random.default_rng([zlib.crc32(family.encode()), seed])
-    name = family.removeprefix("optimistic ")
+    name = family.removeprefix("long ").removeprefix("optimistic ")
+    if family.startswith("long "):
+        mdp = adversarial.long_model(rng)
+        return Case(mdp, adversarial.FAMILIES[name](rng, mdp), rng)
     mdp = adversarial.model(rng)
     while name in adversarial.NEEDS_ROW_REWARDS and mdp.rows.rewards_successors:
         mdp = adversarial.model(rng)
@@ -51,7 +62,8 @@ def case(family: str, seed: int) -> Case:
 
 def violations(family: str, seed: int) -> list[str]:
     """What is wrong with the solution of one model."""
-    return check(case(family, seed))
+    drawn = case(family, seed)
+    return check_long(drawn.mdp, drawn.set_) if family.startswith("long ") else check(drawn)
 
 
 def check(drawn: Case, digits: int = DIGITS) -> list[str]:
@@ -199,6 +211,7 @@ def _certificates(
     for s in range(mdp.n_states):
         if D(float(proof.lower[s])) > truth.high[s] or D(float(proof.upper[s])) < truth.low[s]:
             found.append(f"certify proves [{proof.lower[s]!r}, {proof.upper[s]!r}] of {float(truth.low[s])!r}")
+    found += _one_step(mdp, given, oracle, solution)
     live = ~mdp.terminal
     shift = 3.0 * (solution.gap + 4.0 * proof.tolerance) + 1e-320
     if not np.isfinite(shift) or not live.any():
@@ -211,6 +224,48 @@ def _certificates(
     if weights is None and rng.random() < 0.5:
         found += _policy_tampered(mdp, given, oracle, solution, shift, rng)
     return found
+
+
+def _one_step(mdp: MDP, given: Any, oracle: Any, solution: Solution) -> list[str]:
+    """The two bounds on one step that a certificate rests on: true, and not looser than rounding explains."""
+    policy = given_policy(mdp, solution.policy)
+    evidence = given.operator(mdp).evidence(solution.kernel.rows, solution.optimal)
+    below, above = evidence.below(solution.lower, policy), evidence.above(solution.upper, policy)
+    weights = policy.weights(mdp.n_rows)
+    under_kernel = Rectangular(mdp, oracle_of(solution.kernel, None), None if solution.optimal else weights)
+    with digits_right(STEP_DIGITS):
+        falls = _steps(problem_of(mdp, oracle, weights), solution.lower)
+        rises = _steps(problem_of(mdp, oracle, None if solution.optimal else weights), solution.upper)
+        answered = _steps(under_kernel, solution.upper)
+    largest = max(D(float(x)) for x in np.abs([solution.lower, solution.upper]).max(axis=1))
+    size = D(mdp.rows.largest_reward) + D(mdp.discount) * largest
+    loose, rounding = LOOSE * size + D("1e-300"), size * tolerance(STEP_DIGITS)
+    found = []
+    for s, (fall, rise, answer) in enumerate(zip(falls, rises, answered, strict=True)):
+        if fall is None or rise is None or answer is None:
+            continue
+        low, high = extended(below[s]), extended(above[s])
+        if low > fall.high + rounding:
+            found.append(f"one step from the lower bound of state {s} is said to be {float(low - fall.high):.3g} more")
+        if low < fall.low - loose:
+            found.append(f"one step from the lower bound of state {s} is loose by {float(fall.low - low):.3g}")
+        if high < rise.low - rounding:
+            found.append(f"one step from the upper bound of state {s} is said to be {float(rise.low - high):.3g} less")
+        if high > max(rise.high, answer.high) + loose:
+            found.append(f"one step from the upper bound of state {s} is loose by {float(high - answer.high):.3g}")
+    return found
+
+
+def _steps(problem: Problem, v: np.ndarray) -> list[Step | None]:
+    start = [D(float(x)) for x in v]
+    return [problem.best(s, start) for s in range(problem.n_states)]
+
+
+def extended(x: np.longdouble) -> D:
+    """A number of extended precision, exactly."""
+    mantissa, exponent = np.frexp(x)
+    leading = float(mantissa)
+    return (D(leading) + D(float(mantissa - np.longdouble(leading)))) * D(2) ** int(exponent)
 
 
 def _kernel_tampered(mdp: MDP, given: Any, oracle: Any, solution: Solution, rng: Generator) -> list[str]:
@@ -271,18 +326,19 @@ def check_long(mdp: MDP, set_: Any) -> list[str]:
         shared = isinstance(set_, urbe.SRectangular)
         oracle: Any = SharedOracle(mdp, set_) if shared else oracle_of(mdp, set_)
         problem = problem_of(mdp, oracle)
-        v = [D(0)] * mdp.n_states
+        v, width = [D(0)] * mdp.n_states, D(0)
         for s in range(mdp.n_states - 1, 0, -1):  # each leads to the end
             step = problem.best(s, v)
-            v[s] = v[s] if step is None else step.low
+            if step is not None:
+                v[s], width = step.low, max(width, step.high - step.low)
         step = problem.best(0, v)
         assert step is not None
         # the values of states are enclosed too; their errors are of the same kind
-        slack = max(abs(x) for x in v) * tolerance()
+        slack = max(abs(x) for x in v) * tolerance() + width
         truth = Enclosure([step.low - slack], [step.high + slack])
         found = _bounds(solution.lower[:1], solution.upper[:1], solution.value[:1], truth)
         found += outside(mdp, oracle, solution.kernel.rows)
         proof = urbe.certify(solution, mdp, set_)
         if not proof.holds:
             found.append(f"certify rejects a right solution: {proof}")
-        return found
+        return found + _bounds(proof.lower[:1], proof.upper[:1], solution.value[:1], truth)

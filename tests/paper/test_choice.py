@@ -1,12 +1,10 @@
 """A part of a chapter: agents by name or of one's own, seeds, settings; and cells that keep their directories."""
 
-from dataclasses import dataclass, replace
-
 import pytest
 
 from urbe.paper import CHAPTERS, reproduce
 from urbe.paper.choice import Selection
-from urbe.sweep.cells import Code, configuration, directory, jobs, later
+from urbe.sweep.cells import Code, directory, jobs
 from urbe.sweep.local import LocalProcesses
 
 BY_NAME = {chapter.name: chapter for chapter in CHAPTERS}
@@ -71,8 +69,8 @@ def test_settings_are_of_the_cells_or_of_the_agents():
 
 def test_settings_reach_the_agent():
     from urbe.paper.cartpole import agents as cartpole
+    from urbe.paper.mars_rover import WORLDS
     from urbe.paper.mars_rover import agents as mars
-    from urbe.paper.mars_rover.cells import WORLDS
 
     agent = mars.make("dqn-urbe", WORLDS["harsh"], "small", 1, ("variance.beta=1", "discount=0.8"))
     assert (agent.policy.settings.variance.beta, agent.policy.settings.discount) == (1.0, 0.8)
@@ -126,20 +124,3 @@ def test_an_agent_of_ones_own_is_run_beside_another_and_again_when_its_module_ch
 def test_a_choice_is_about_one_chapter(tmp_path):
     with pytest.raises(ValueError, match="--seeds 3 is about one chapter, expected one instead of 2"):
         reproduce(tmp_path, chapters=CHAPTERS[:2], choice=Selection(seeds=3))
-
-
-def test_fields_that_came_later_leave_finished_cells_where_they_are():
-    @dataclass(frozen=True)
-    class Before:
-        radius: float
-        name: str = "cell"
-
-    @dataclass(frozen=True)
-    class After:
-        radius: float
-        name: str = "cell"
-        settings: tuple[str, ...] = later(())
-
-    assert configuration(After(0.5)) == configuration(Before(0.5))
-    assert directory("f", After(0.5)) == directory("f", Before(0.5))
-    assert directory("f", replace(After(0.5), settings=("x=1",))) != directory("f", Before(0.5))

@@ -7,10 +7,8 @@ import pytest
 
 from fixtures import finished_run as run
 from fixtures.html_page import Page
-from urbe.paper import pages, row_files
-from urbe.paper.pages import Memory, write_page, write_report
-from urbe.paper.run_state import SILENCE, is_alive, run_state
-from urbe.sweep.status import read_status
+from urbe.paper import pages
+from urbe.paper.pages import write_report
 
 
 @pytest.fixture
@@ -55,7 +53,7 @@ def test_csv_and_parquet_hold_the_same_rows(output):
 
 
 def test_without_pyarrow_there_is_no_parquet_and_no_link_to_it(output, monkeypatch):
-    monkeypatch.setattr(row_files, "find_spec", lambda _: None)
+    monkeypatch.setattr(pages, "find_spec", lambda _: None)
     dots = run.experiment()
     run.lay(output, [dots])
     assert "parquet" not in write_report(output, [dots]).read_text()
@@ -146,61 +144,20 @@ def test_cells_of_other_code_are_drawn_and_counted(output, monkeypatch):
     assert "4 of other code than today" in write_report(output, [dots]).read_text()
 
 
-def test_while_watching_only_what_changed_is_drawn_again(output):
-    still, moving = run.experiment("still"), run.experiment("moving")
-    jobs = run.lay(output, [still, moving], {("moving", 1.0), ("moving", 1.5)})
-    memory = Memory()
-    counts = [write_page(output, [still, moving], memory=memory, refresh=5)[1:] for _ in range(2)]
-    assert counts == [(6, 8)] * 2
-    assert (still.sections.drawn, moving.sections.drawn) == (1, 1)
-    run.finish(moving, jobs["moving"][2])
-    page, *count = write_page(output, [still, moving], memory=memory, refresh=5)
-    assert count == [7, 8]
-    assert (still.sections.drawn, moving.sections.drawn) == (1, 2)
-    source = page.read_text()
-    assert "Drawn from 3 of 4 cells" in source
-    assert 'http-equiv="refresh" content="5"' in source
-    assert {path.name for path in output.iterdir() if path.is_file()} == {"index.html", "sweep.json"}
-    run.finish(moving, jobs["moving"][3])
-    page, *count = write_page(output, [still, moving], memory=memory, refresh=5)
-    assert count == [8, 8]
-    assert "refresh" not in page.read_text().split("<style>")[0]
-    assert "reads itself" not in page.read_text()
-
-
-def test_the_page_of_a_watch_is_that_of_a_report_but_for_links(output):
+def test_the_head_of_an_unfinished_run_has_counts_time_and_failures(output):
     dots = run.experiment()
-    run.lay(output, [dots])
-    watched = write_page(output, [dots], memory=Memory(), refresh=5)[0].read_text()
-    report = Page(write_report(output, [dots]).read_text())
-    assert Page(watched).text["h3"] == report.text["h3"]
-    assert Page(watched).text["svg"] == report.text["svg"]
-    assert "rows/dots.csv" not in watched
-
-
-@pytest.mark.parametrize(
-    ("state", "age", "alive"),
-    [("running", 0.0, True), ("running", SILENCE + 5.0, False), ("done", 0.0, False), ("stopped", 0.0, False)],
-)
-def test_whether_somebody_works_there(tmp_path, state, age, alive):
-    run.say(tmp_path, state, age)
-    assert is_alive(read_status(tmp_path)) is alive
-    assert not is_alive(None)
-
-
-def test_the_state_tells_counts_time_and_failures(tmp_path):
-    run.say(tmp_path, failures=[f"dot-{i}" for i in range(7)], running=2)
-    state = run_state(3, 12, read_status(tmp_path), "urbe again", 5)
-    assert (state.done, state.total, state.running, state.failed) == (3, 12, 2, 7)
-    assert (state.seconds_left, state.refresh) == (125.0, 5)
-    assert "dots/dot-0 failed: ValueError: no" in state.notes
-    assert state.notes[-1] == "2 more failed."
-    assert not any("not under way" in note for note in state.notes)
-    assert run_state(12, 12, read_status(tmp_path), "urbe again", 5) is None
-    run.say(tmp_path, "stopped", running=2)
-    stopped = run_state(3, 12, read_status(tmp_path), "urbe again", 5)
-    assert (stopped.running, stopped.seconds_left) == (0, None)
-    assert "The run is not under way; it goes on with: urbe again" in stopped.notes
+    run.lay(output, [dots], {("dots", 1.0), ("dots", 1.5)})
+    run.say(output, failures=[f"dot-{i}" for i in range(7)], running=2)
+    running = write_report(output, [dots]).read_text()
+    assert "2 of 4 cells done, 2 running, 7 failed, about 2 min left" in running
+    assert "dots/dot-4 failed: ValueError: no" in running
+    assert "dots/dot-5 failed" not in running
+    assert "2 more failed." in running
+    assert "not under way" not in running
+    run.say(output, "stopped", running=2)
+    stopped = write_report(output, [dots]).read_text()
+    assert "<strong>2 of 4 cells done</strong>" in stopped
+    assert "The run is not under way; it goes on with: urbe reproduce --scale quick --only dots" in stopped
 
 
 def test_experiments_that_were_not_run_are_left_out(output):

@@ -10,7 +10,7 @@ import urbe
 from urbe.mdp.evaluate import policy_value
 from urbe.mdp.evaluate import start_weights as weights
 from urbe.paper.models import MODELS
-from urbe.paper.price_of_robustness.cells import CELLS, N_RADII, Row
+from urbe.paper.price_of_robustness import CELLS, N_RADII, Row
 from urbe.paper.price_of_robustness.results import POLICIES
 from urbe.paper.price_of_robustness.results import curves as curves_of
 from urbe.paper.price_of_robustness.run import SETS, TIE, least_changed, run

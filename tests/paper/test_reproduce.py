@@ -21,8 +21,7 @@ from fixtures.html_page import Page
 from urbe.paper import CHAPTERS, CellsFailed, price_of_robustness, reproduce
 from urbe.paper.chapter import everywhere
 from urbe.paper.models import MODELS
-from urbe.paper.price_of_robustness import CHAPTER
-from urbe.paper.price_of_robustness.cells import CELLS, N_RADII, PriceCell, Row
+from urbe.paper.price_of_robustness import CELLS, CHAPTER, N_RADII, PriceCell, Row
 from urbe.paper.price_of_robustness.run import run
 from urbe.paper.reproduce import reproduce as reproduce_function
 from urbe.sweep import provenance

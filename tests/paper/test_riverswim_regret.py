@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from urbe.paper.results import Results
-from urbe.paper.riverswim_regret import figures
-from urbe.paper.riverswim_regret.cells import CONTENDERS, RegretCell, Row
-from urbe.paper.riverswim_regret.results import regret
+from urbe.paper.riverswim_regret import CONTENDERS, RegretCell, Row, figures
+from urbe.paper.riverswim_regret.figures import regret
 from urbe.paper.riverswim_regret.run import run
 
 SMALL = RegretCell("PSRL", episodes=30, tuning_seeds=2, reported_seeds=3)

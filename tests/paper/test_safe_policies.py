@@ -12,8 +12,7 @@ import urbe
 from urbe.paper.chapter import check_chapters
 from urbe.paper.models import MODELS
 from urbe.paper.results import Results
-from urbe.paper.safe_policies import CHAPTER, figures
-from urbe.paper.safe_policies.cells import CELLS, METHODS, NOMINAL, Row
+from urbe.paper.safe_policies import CELLS, CHAPTER, METHODS, NOMINAL, Row, figures
 from urbe.paper.safe_policies.results import planned
 from urbe.paper.safe_policies.run import logged, run
 

@@ -9,8 +9,7 @@ import pytest
 
 from urbe.agents.run import RunRecord
 from urbe.paper.results import Results
-from urbe.paper.seven_states import figures
-from urbe.paper.seven_states.cells import BELIEFS, CELLS, CONTENDERS, WORLDS, Row, SevenCell
+from urbe.paper.seven_states import BELIEFS, CELLS, CONTENDERS, WORLDS, Row, SevenCell, figures
 from urbe.paper.seven_states.results import phases, total
 from urbe.paper.seven_states.run import environment, phase_means, run
 from urbe.report.claims import claims

@@ -8,9 +8,9 @@ import pytest
 
 from oracles.layered import robust_q
 from urbe.paper.results import Results
-from urbe.paper.variance_study import claims, figures
-from urbe.paper.variance_study.cells import CELLS, COUNTS, LAYERS, SETS, WIDTH, Row, VarianceCell
+from urbe.paper.variance_study import CELLS, COUNTS, LAYERS, SETS, WIDTH, Row, VarianceCell, figures
 from urbe.paper.variance_study.results import comparisons
+from urbe.paper.variance_study.results import verdicts as all_verdicts
 from urbe.paper.variance_study.run import drawn_values, layered_model, run
 from urbe.posteriors import Posterior
 from urbe.rng import stream
@@ -82,7 +82,7 @@ def test_cells_cover_sets_radii_and_counts():
 
 def test_verdicts_follow_the_numbers(table):
     def verdicts(changed):
-        return [verdict.outcome for verdict in claims.verdicts(changed)]
+        return [verdict.outcome for verdict in all_verdicts(changed)]
 
     assert verdicts(table) == ["holds", "holds", "holds", "does not hold", "does not hold"]
 

@@ -40,7 +40,7 @@ def failures(method, mdp, data_sets, n, seed, truth=None, **options):
         rng = np.random.default_rng([seed, i])
         true = Posterior.before(mdp).sample(rng) if truth is None else truth
         found = plan(after(true, n, rng), confidence=1 - DELTA, method=method, rng=rng, held_out=0, **options)
-        count += bool((policy_value(true, found.policy) < found.guaranteed - 1e-9).any())
+        count += bool((policy_value(true, found.policy) < found.worst_case - 1e-9).any())
     return count
 
 
@@ -89,6 +89,6 @@ def test_uncertain_rewards_are_covered():
         seen = rng.normal(truth, 1.0 / np.sqrt(precision), (4, 3))
         rewards = prior.before(3).after(np.full(3, 4.0), seen.mean(axis=0), 4 * seen.var(axis=0))
         found = plan(Posterior.before(mdp, rewards=rewards), confidence=1 - DELTA, rng=rng, held_out=0)
-        count += bool((2.0 * truth < found.guaranteed - 1e-9).any())
+        count += bool((2.0 * truth < found.worst_case - 1e-9).any())
     chance = 1.0 - (1.0 - DELTA / 6) ** 3
     assert binom.ppf(FALSE_ALARM / 2, 400, chance) <= count <= binom.ppf(1 - FALSE_ALARM / 2, 400, chance)

@@ -43,4 +43,4 @@ def test_successors_never_seen_are_possible_for_hoeffding_sets():
     posterior = Posterior.before(mdp).with_counts(np.array([0.0, 50.0]))
     found = plan(posterior, confidence=0.9, method=HoeffdingSets(), rng=np.random.default_rng(0))
     radius = np.sqrt(2.0 / 50.0 * np.log(2.0 / 0.1))
-    assert found.guaranteed[0] == pytest.approx(1.0 - radius / 2.0, abs=1e-6)
+    assert found.worst_case[0] == pytest.approx(1.0 - radius / 2.0, abs=1e-6)

@@ -17,7 +17,9 @@ DELTA, DRAWS = 0.1, 1500
 
 
 def answer(method, posterior, seed=1):
-    return method.answer(PlanningTask(posterior, DELTA, DRAWS, np.random.default_rng(seed), urbe.solve))
+    return method.answer(
+        PlanningTask(posterior, DELTA, DRAWS, np.random.default_rng(seed), urbe.solve, (posterior, DELTA))
+    )
 
 
 @pytest.mark.parametrize("rule", [RSVF(), RSVF(QuantileDraw())], ids=["hyperplane", "draw"])

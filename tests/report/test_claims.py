@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from fixtures.html_page import Page
-from urbe.report.claims import AS_STATED, claims, combine
+from urbe.report.claims import AS_STATED, RULE, claims, combine, markdown
 from urbe.report.content import PageChapter, Section, Verdict
 from urbe.report.page import render
 
@@ -115,3 +115,36 @@ def test_readings_of_a_claim_stand_together_and_many_are_folded_at_the_head():
     assert page.text["cite"] == ["Fig. 3", "Fig. 4"]
     at_the_head = [a["href"] for a in page.all("a") if "--claim-" in a["href"]]
     assert at_the_head == ["#one--claim-1", "#one--claim-3", "#one--claim-4", "#one--claim-2"]
+
+
+def book(*verdicts):
+    return [PageChapter("c", "C", (Section("", (), verdicts=verdicts),))]
+
+
+def test_a_claim_is_a_row_with_the_readings_it_holds_under():
+    text = markdown(
+        book(
+            Verdict("B | c,\nd.", "undecided", "", "Fig. 10"),
+            Verdict("A.", "holds", "", "Fig. 2", "one"),
+            Verdict("A.", "does not hold", "", "Fig. 2", "two"),
+            Verdict("Ours.", "holds", ""),
+        )
+    )
+    assert text.splitlines() == [
+        "| where | claim of the paper | verdict |",
+        "|---|---|---|",
+        "| Fig. 2 | A. | **holds** under one |",
+        r"| Fig. 10 | B \| c, d. | **undecided** |",
+        "",
+        RULE.text,
+    ]
+
+
+def test_many_readings_are_counted():
+    outcomes = ["holds"] * 5 + ["undecided"] * 2
+    text = markdown(book(*(Verdict("A.", outcome, "", "Fig. 2", f"{i}") for i, outcome in enumerate(outcomes))))
+    assert "| Fig. 2 | A. | **holds** under 5 of 7 readings |" in text
+
+
+def test_without_claims_there_is_nothing():
+    assert markdown(book(Verdict("Ours.", "holds", ""))) == ""

@@ -1,73 +1,17 @@
-"""Curves with bands: thinned without changing what one sees, named, and marked where something changed."""
+"""Curves with bands: named, and marked where something changed."""
 
 import re
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
-from scipy.ndimage import distance_transform_edt
 
 from urbe.report import style
 from urbe.report.curves import draw_bands, mark_changes
-from urbe.report.decimate import MOST, decimate
-from urbe.report.figures import styled, svg
-from urbe.report.panels import WIDTH, panels
+from urbe.report.figures import WIDTH, panels, styled, svg
 from urbe.statistics.estimates import Band
-
-
-@given(st.integers(1, 400), st.integers(4, 60), st.integers(0, 2**32 - 1))
-def test_thinned_lines_keep_ends_extremes_and_order(n, most, seed):
-    rng = np.random.default_rng(seed)
-    x, y = np.cumsum(rng.exponential(size=n)), rng.normal(size=n).round(1)
-    kept = decimate(x, y, most)
-    assert (np.diff(kept) > 0).all()
-    assert len(kept) <= max(most, 4)
-    assert {0, n - 1} <= set(kept.tolist())
-    assert y[kept].min() == y.min()
-    assert y[kept].max() == y.max()
-    if n <= most:
-        assert np.array_equal(kept, np.arange(n))
-
-
-def test_every_bin_keeps_its_range():
-    rng = np.random.default_rng(0)
-    x, y = np.arange(10_000.0), rng.normal(size=10_000)
-    kept = decimate(x, y, 400)
-    for b in range(100):
-        bin_of_x = y[100 * b : 100 * (b + 1)]
-        mine = kept[(kept >= 100 * b) & (kept < 100 * (b + 1))]
-        assert len(mine) <= 4
-        assert (y[mine].min(), y[mine].max()) == (bin_of_x.min(), bin_of_x.max())
-
-
-def test_gaps_do_not_hide_extremes():
-    y = np.full(1000, np.nan)
-    y[500] = 3.0
-    assert 500 in decimate(np.arange(1000.0), y, 40)
-    assert len(decimate(np.arange(1000.0), np.full(1000, np.nan), 40)) <= 40
-
-
-def test_a_thinned_line_looks_the_same():
-    x = np.arange(50_000.0)
-    y = np.cumsum(np.random.default_rng(1).normal(size=50_000))
-    pictures = []
-    for kept in (np.arange(50_000), decimate(x, y)):
-        with styled():
-            figure, axes = panels()
-            axes[0][0].plot(x[kept], y[kept], color=style.INK, linewidth=1.8)
-            axes[0][0].set(xlim=(0, 50_000), ylim=(y.min(), y.max()))
-            canvas = FigureCanvasAgg(figure)
-            canvas.draw()
-            pictures.append(np.asarray(canvas.buffer_rgba())[..., 3] > 127)
-    # at 100 pixels to the inch a bin is five wide; nearly everything is within a pixel
-    for one, other in (pictures, pictures[::-1]):
-        away = distance_transform_edt(~other)[one]
-        assert away.max() <= 5.0
-        assert (away > 1.0).mean() < 0.05
 
 
 def box_of_words(annotation, renderer):
@@ -107,12 +51,6 @@ def test_an_end_on_a_logarithmic_axis_is_named_at_its_height():
     box = boxes["PSRL"]
     assert box.y0 < height < box.y1
     assert panel.texts[0].arrow_patch is None
-
-
-def test_a_million_points_are_a_small_drawing():
-    figure, panel, _ = banded(["URBE", "UBE"], np.arange(1.0, 1e6))
-    assert all(len(line.get_xdata()) <= MOST for line in panel.lines)
-    assert len(svg(figure, "many", "words")) < 120_000
 
 
 def test_a_broken_line_is_named_at_its_last_point():

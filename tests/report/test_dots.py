@@ -5,8 +5,7 @@ import pytest
 
 from urbe.report import style
 from urbe.report.dots import draw_dots, draw_strips, rows_of
-from urbe.report.figures import styled
-from urbe.report.panels import panels
+from urbe.report.figures import panels, styled
 from urbe.statistics.estimates import ConfidenceInterval
 
 AGENTS = ("URBE", "UBE", "PSRL")

@@ -12,8 +12,8 @@ from fixtures import book
 from fixtures.html_page import Page
 from urbe.report.content import Exhibit, PageChapter, Section
 from urbe.report.export import DPI, FORMATS, figure_files
+from urbe.report.figures import WIDTH, panels
 from urbe.report.page import render
-from urbe.report.panels import WIDTH, panels
 
 
 def written(writer):

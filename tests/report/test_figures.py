@@ -8,7 +8,10 @@ from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from urbe.report import style
-from urbe.report.figures import Figure, Line, draw_lines, draw_map, mark_gap, on_colour, ramp, spread, styled, svg
+from urbe.report.curves import draw_bands
+from urbe.report.figures import Figure, mark_gap, spread, styled, svg
+from urbe.report.maps import draw_map, on_colour, ramp
+from urbe.statistics.estimates import Band
 
 
 @given(st.lists(st.floats(-50, 150), min_size=1, max_size=7), st.floats(1, 14))
@@ -32,7 +35,7 @@ def panel(first, second, at=None):
     with styled():
         figure = Figure(figsize=(5.0, 2.5))
         axes = figure.add_axes((0.2, 0.2, 0.6, 0.7))
-        draw_lines(axes, x, (Line(first, "robust", style.ROBUST), Line(second, "nominal", style.NOMINAL)))
+        draw_bands(axes, x, {"robust": Band(first, first, first), "nominal": Band(second, second, second)})
         if at is not None:
             mark_gap(axes, x, first, second, at, "insurance")
         renderer = FigureCanvasAgg(figure).get_renderer()

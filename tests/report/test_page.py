@@ -8,8 +8,10 @@ import pytest
 from fixtures.html_page import Page
 from urbe.report import style
 from urbe.report.content import Exhibit, PageChapter, Section, Table, Verdict
-from urbe.report.figures import Figure, Line, draw_lines, styled
+from urbe.report.curves import draw_bands
+from urbe.report.figures import Figure, styled
 from urbe.report.page import render
+from urbe.statistics.estimates import Band
 
 
 def small_page():
@@ -18,7 +20,7 @@ def small_page():
         with styled():
             figure = Figure(figsize=(4.0, 2.0))
             axes = figure.add_axes((0.2, 0.2, 0.6, 0.7))
-            draw_lines(axes, np.arange(3.0), (Line(np.arange(3.0), "up & away", style.ROBUST),))
+            draw_bands(axes, np.arange(3.0), {"up & away": Band(*[np.arange(3.0)] * 3)})
         table = Table("Numbers", ("state", "value"), (("s0", "1.5"), ("s1", "-2e-05")))
         exhibits.append(Exhibit(name, figure, 'what "it" shows <here>', "See & tell", (table,)))
     section = Section("One <thing>", ("A & B",), tuple(exhibits))

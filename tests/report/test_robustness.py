@@ -42,7 +42,7 @@ def test_lines_are_means_and_worst_episodes_in_order_of_the_parameter(drawn):
                 assert tuple(table[column][table["acting"] == way][order]) in heights
         assert all(line.get_xdata().tolist() == [0.5, 1.0, 2.0] for line in axes.lines)
         assert [text.get_text() for text in axes.texts] == names
-        assert len(axes.patches) == len(names)  # the bands
+        assert len(axes.collections) == len(names)  # the bands
 
 
 def test_agents_have_their_colours_and_strangers_others(drawn):

@@ -8,11 +8,14 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from fixtures import book
-from urbe.report import style, values
+from urbe.report import values
 from urbe.report.content import Exhibit
-from urbe.report.figures import Figure, Line, draw_lines, styled, svg
+from urbe.report.curves import draw_bands
+from urbe.report.figures import Figure, panels, styled, svg
 from urbe.report.page import exhibit_html
-from urbe.report.panels import panels
+from urbe.statistics.estimates import Band
+
+EXACT = Band(*[np.arange(3.0)] * 3)
 
 
 def read(exhibit):
@@ -20,15 +23,15 @@ def read(exhibit):
     return values.panels_of(exhibit.figure)
 
 
-def test_places_are_those_of_the_markers_in_the_drawing():
+def test_places_are_those_of_the_points_in_the_drawing():
     exhibit = book.lined()
     drawn = svg(exhibit.figure, "f", "words")
-    markers = [tuple(map(float, m)) for m in re.findall(r'<use href="[^"]*" x="([\d.]+)" y="([\d.]+)"', drawn)]
+    points = [tuple(map(float, point)) for point in re.findall(r"[ML] ([\d.]+) ([\d.]+)", drawn)]
     (panel,) = values.panels_of(exhibit.figure)
     for series in panel.series:
         assert len(series.at) == 9
         for place in series.at:
-            assert np.abs(np.array(markers) - place).max(axis=1).min() < 0.01
+            assert np.abs(np.array(points) - place).max(axis=1).min() < 0.01
 
 
 def test_places_hold_when_an_aspect_moves_the_panel():
@@ -37,7 +40,7 @@ def test_places_hold_when_an_aspect_moves_the_panel():
     figure = book.heated().figure
     FigureCanvasAgg(figure).draw()
     axes = figure.axes[0]
-    wanted = axes.transData.transform((3.0, 2.0)) * 72.0 / figure.dpi
+    wanted = axes.transData.transform((3.5, 2.5)) * 72.0 / figure.dpi
     last = left.series[-1].at[-1]
     assert last == pytest.approx((wanted[0], 72.0 * figure.get_size_inches()[1] - wanted[1]))
 
@@ -71,44 +74,11 @@ def test_maps_of_actions_tell_the_action():
     assert panel.series[0].where[3] == "0.3"
 
 
-def test_maps_of_colours_are_read_cell_by_cell_whichever_end_is_up():
-    image, mesh = read(book.heated())
-    for panel in (image, mesh):
-        assert [s.value for s in panel.series] == [tuple(map(str, range(4 * i, 4 * i + 4))) for i in range(3)]
-    assert image.series[0].at[0, 1] < image.series[2].at[0, 1]  # an image begins at the top
-    assert mesh.series[0].at[0, 1] > mesh.series[2].at[0, 1]
-    assert image.series[1].where == ("0", "1", "2", "3")
-    with styled():
-        figure, axes = panels()
-        axes[0][0].imshow(np.array([[1.0, np.nan], [3.0, 4.0]]), origin="lower")
-    (panel,) = read(Exhibit("e", figure, "", ""))
-    assert [s.value for s in panel.series] == [("1",), ("3", "4")]
-    assert panel.series[0].at[0, 1] > panel.series[1].at[0, 1]
-
-
-def test_pictures_and_very_large_maps_are_not_read():
-    with styled():
-        figure, axes = panels(1, 2)
-        axes[0][0].imshow(np.zeros((3, 3, 3)))
-        axes[0][1].imshow(np.zeros((100, 100)))
-    assert read(Exhibit("e", figure, "", "")) == []
-
-
-def test_lines_of_strangers_are_read_when_they_have_a_label():
-    figure = Figure()
-    axes = figure.add_subplot()
-    axes.plot([1, 2, 3], [1.0, np.nan, 9.0], label="mine")
-    axes.plot([1, 2], [3.0, 4.0])
-    axes.plot([], [], label="for the legend alone")
-    (panel,) = read(Exhibit("e", figure, "", ""))
-    assert [(s.name, s.where, s.value) for s in panel.series] == [("mine", ("1", "3"), ("1", "9"))]
-
-
 def test_notes_do_not_change_the_drawing():
     def drawn(noting):
         with styled():
             figure, axes = panels()
-            draw_lines(axes[0][0], np.arange(3.0), [Line(np.arange(3.0), "up", style.ROBUST)])
+            draw_bands(axes[0][0], np.arange(3.0), {"up": EXACT})
             if not noting:
                 for artist in list(axes[0][0].artists):
                     artist.remove()
@@ -122,7 +92,7 @@ def test_notes_do_not_change_the_drawing():
 def test_what_is_read_is_json_that_cannot_end_the_script():
     with styled():
         figure, axes = panels()
-        draw_lines(axes[0][0], np.arange(3.0), [Line(np.arange(3.0), "</script><b>", style.ROBUST)])
+        draw_bands(axes[0][0], np.arange(3.0), {"</script><b>": EXACT})
         axes[0][0].set_xlabel("time")
     text = values.as_json(read(Exhibit("e", figure, "", "")))
     assert "<" not in text
@@ -145,8 +115,8 @@ def test_tables_show_the_same_numbers_and_fit_a_page():
 def test_series_without_a_point_where_others_have_one_leave_a_dash():
     figure = Figure()
     axes = figure.add_subplot()
-    axes.plot([1, 2], [1.0, 2.0], label="a")
-    axes.plot([2, 10], [3.0, 4.0], label="b")
+    values.note(axes, values.curve("a", [1, 2], [1.0, 2.0]))
+    values.note(axes, values.curve("b", [2, 10], [3.0, 4.0]))
     (table,) = values.tables_of(read(Exhibit("e", figure, "", "")))
     assert table.rows == (("1", "1", "-"), ("2", "2", "3"), ("10", "-", "4"))
 

@@ -20,7 +20,7 @@ from urbe import AgentFileError, load_agent, save_agent
 from urbe.agents import RLSVI, URBE, BayesianQ, Decay, QLearning, Run, Single, Task
 from urbe.envs.finite import FiniteEnv
 from urbe.posteriors.beliefs import Forgetting, Window
-from urbe.runs.fingerprint import fingerprint
+from urbe.runs.checkpoint import fingerprint
 from urbe.runs.tensors import save_tensors
 
 SWIM = urbe.library.riverswim(5)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import urbe
-from urbe.paper.seven_states.cells import ODDS as EXPERIMENT_ODDS
+from urbe.paper.seven_states import ODDS as EXPERIMENT_ODDS
 from urbe.simulators import SevenStates, SevenStatesParams, StepChange, performance, to_mdp
 from urbe.simulators.seven_states import ODDS
 

@@ -28,7 +28,7 @@ def planned(tmp_path):
     others = jobs(code._replace(experiment="g"), [Small(7, "log")], tmp_path / "cells")
     write_plan(tmp_path, "medium", {"f": mine, "g": others})
     for job, digest in ((mine[2], "new"), (mine[0], "old")):
-        record = CellRecord("f", job.cell.name, {}, job.identity, digest, None, {}, {}, "", 1.0, 1)
+        record = CellRecord("f", job.cell.name, {}, job.identity, digest, None, {}, {}, "", 1.0)
         store.save(job.rows, Row, Stored([Row(float(job.cell.seed))], record))
     return tmp_path
 
@@ -85,3 +85,11 @@ def test_a_plan_of_another_version_is_told(planned):
     (planned / "sweep.json").write_text(json.dumps({**told, "version": 9}))
     with pytest.raises(ValueError, match="version is 9, expected 1"):
         read_plan(planned)
+
+
+def test_cells_of_an_older_version_are_refused_with_what_to_do(planned):
+    directory = read_plan(planned).cells["f"][1]
+    (planned / "cells" / "f" / directory).mkdir()
+    (planned / "cells" / "f" / directory / "rows.npz").touch()
+    with pytest.raises(ValueError, match=r"sum-1-.* is of urbe 0.1.0, expected rows.safetensors; run it again"):
+        load_finished(planned, "f", Row)

@@ -31,43 +31,6 @@ wanted = [dots.Dot(radius, sys.argv[1]) for radius in (0.0, 0.5, 1.0)]
 sweep(Path(sys.argv[2]), {"dots": cells.jobs(code, wanted, Path(sys.argv[2], "cells"))}, LocalProcesses(2))
 """
 
-OWN = """\
-import sys
-from dataclasses import dataclass
-from pathlib import Path
-from typing import NamedTuple
-
-from urbe.sweep import cells
-from urbe.sweep.local import LocalProcesses
-from urbe.sweep.run import sweep
-from urbe.sweep.sources import code_digest
-
-
-@dataclass(frozen=True)
-class Cell:
-    seed: int
-
-    @property
-    def name(self):
-        return f"cell-{self.seed}"
-
-
-class Row(NamedTuple):
-    seed: int
-
-
-def run(cell, folder):
-    return [Row(cell.seed)]
-
-
-def main():
-    code = cells.Code("__main__", "own", Row, code_digest("__main__"))
-    jobs = cells.jobs(code, [Cell(1), Cell(2)], Path(sys.argv[2], "cells"))
-    sweep(Path(sys.argv[2]), {"own": jobs}, LocalProcesses(1))
-
-
-"""
-
 
 def run_script(tmp_path, text):
     """Runs a script that sweeps into `tmp_path`/results."""
@@ -87,25 +50,10 @@ def test_a_script_needs_no_guard(tmp_path):
     assert (status["state"], status["done"], status["lost"]) == ("done", 3, 0)
 
 
-def test_an_experiment_may_be_defined_in_the_script(tmp_path):
-    done, status = run_script(tmp_path, OWN + 'if __name__ == "__main__":\n    main()\n')
-    assert (done.returncode, done.stderr) == (0, "")
-    assert (status["state"], status["done"]) == ("done", 2)
-
-
-def test_a_sweep_started_by_the_import_of_a_script_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(worker, "_running_script", True)
-    with pytest.raises(RuntimeError, match="started a sweep while a worker of that sweep imported it"):
-        sweep(tmp_path, {}, local.LocalProcesses(1))
-
-
-def test_a_script_with_an_experiment_that_sweeps_when_imported_is_told_so(tmp_path):
-    done, status = run_script(tmp_path, OWN + "main()\n")
-    assert done.returncode == 1
-    assert "2 of 2 cells failed" in done.stderr
-    assert 'call of reproduce or sweep, under `if __name__ == "__main__":`' in done.stderr
-    assert "RunLocked" not in done.stderr
-    assert (status["state"], status["failed"], status["lost"]) == ("failed", 2, 0)
+def test_an_experiment_defined_in_the_script_is_refused(tmp_path):
+    code = cells.Code("__main__", "own", dots.Row, "digest")
+    with pytest.raises(ValueError, match=r"The cell dot-1 is defined in the script that is run.*move the experiment"):
+        cells.jobs(code, [dots.Dot(1.0, "")], tmp_path)
 
 
 def dot_jobs(folder, n, deed=""):
@@ -149,6 +97,22 @@ def test_a_process_that_starts_forgives_those_that_did_not(tmp_path, monkeypatch
     assert len(started) == 8
     assert read_status(tmp_path / "results")["lost"] == 4  # by the starts: a cell lost its only attempt each
     assert [store.load(job.rows, dots.Row, job.identity) for job in jobs["dots"]] == [None] * 4
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (None, "--xla_cpu_multi_thread_eigen=false"),
+        ("--xla_cpu_multi_thread_eigen=true", "--xla_cpu_multi_thread_eigen=false"),
+        ("--xla_dump_to=/x --xla_cpu_multi_thread_eigen=true", "--xla_dump_to=/x --xla_cpu_multi_thread_eigen=false"),
+    ],
+)
+def test_every_library_has_one_and_other_flags_stay(monkeypatch, before, after):
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    if before is not None:
+        monkeypatch.setenv("XLA_FLAGS", before)
+    libraries = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NPROC")
+    assert launcher.one_thread() == {**dict.fromkeys(libraries, "1"), "XLA_FLAGS": after}
 
 
 def counted(started, start):

@@ -4,18 +4,20 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import urbe.sweep.ray as ray_launcher
 from fixtures import dots
 from fixtures.sweep_kills import AGENTS, SUMS, Sweep, is_gone, until
+from urbe import extras
 from urbe.sweep import cells, store
+from urbe.sweep.launcher import Losses
 from urbe.sweep.local import LocalProcesses
 from urbe.sweep.ray import Ray
 from urbe.sweep.run import sweep
@@ -38,52 +40,21 @@ def rows(jobs):
 
 
 def test_without_ray_it_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(ray_launcher, "find_spec", lambda _: None)
+    monkeypatch.setattr(extras, "find_spec", lambda _: None)
     with pytest.raises(ModuleNotFoundError, match=r'pip install "urbe\[ray\]"'):
         Ray()
 
 
-def test_a_machine_that_does_not_see_the_store_sends_the_finished_cell_back(tmp_path, monkeypatch):
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
+def test_a_cell_whose_rows_the_driver_does_not_see_has_failed(tmp_path, monkeypatch):
     (job,) = dot_jobs(tmp_path, {}, radii=(0.5,))["dots"]
-    content, text = ray_launcher._task(job, tmp_path / "token", "secret")
-    assert text is None
-    assert not job.folder.exists()
-    assert not list(elsewhere.rglob("rows.safetensors"))
-    store.put(job.rows, content)
-    assert store.load(job.rows, dots.Row, job.identity).rows == dots.run(job.cell, tmp_path)
-
-    (tmp_path / "token").write_text("of another machine")  # a path of that name is not enough
-    assert ray_launcher._task(job, tmp_path / "token", "secret")[0] is not None
-    (tmp_path / "token").write_text("secret")
-    job.rows.unlink()
-    assert ray_launcher._task(job, tmp_path / "token", "secret") == (None, None)
-    assert job.rows.exists()
-
-
-def test_work_begun_on_a_machine_that_does_not_see_the_store_goes_on_there(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    (job,) = dot_jobs(tmp_path, {}, radii=(0.5,))["dots"]
-    seen = []
-
-    def run(_, folder):
-        seen.append(folder)
-        if len(seen) == 1:
-            (folder / "half").touch()
-            raise RuntimeError("lost")
-        assert (folder / "half").exists()
-        return []
-
-    monkeypatch.setattr(dots, "run", run)
-    content, text = ray_launcher._task(job, tmp_path / "none", "")
-    assert content is None
-    assert text.endswith("RuntimeError: lost\n")
-    content, text = ray_launcher._task(job, tmp_path / "none", "")
-    assert text is None
-    assert seen[0] == seen[1]
-    assert not seen[0].exists()
+    error = type("RayError", (Exception,), {})
+    fake = SimpleNamespace(get=lambda answer: answer, exceptions=SimpleNamespace(RayError=error))
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    event = ray_launcher._answer(None, job, Losses(1))
+    assert (event.kind, job.folder.exists()) == ("failed", False)
+    assert "on a machine that does not share this folder" in event.text
+    assert ray_launcher._answer(ray_launcher._task(job), job, Losses(1)).kind == "done"
+    assert ray_launcher._answer("ValueError: no", job, Losses(1)).text == "ValueError: no"
 
 
 @pytest.fixture(scope="module")
@@ -147,20 +118,6 @@ def test_a_cluster_by_address_computes_the_same_rows_with_one_thread_and_tells_t
     assert found[0] == found[1]
     assert found[0][1] == {"dot-0": 1, "dot-0.5": 1, "dot-1": 2, "dot-1.5": 1}
     assert {row.threads for row in found[0][0][0]} == {"1"}
-
-    monkeypatch.setattr(ray_launcher, "_token", lambda _: _nowhere())  # as if the cluster did not see our files
-    jobs = dot_jobs(tmp_path / "far", {})
-    sweep(tmp_path / "far" / "results", jobs, Ray(address))
-    assert rows(jobs)[0] == found[0][0][0]
-    assert not list((tmp_path / "far").rglob("lock"))  # nobody worked there: the driver wrote what it was sent
-
-
-class _nowhere:
-    def __enter__(self):
-        return Path("/nowhere/token"), "secret"
-
-    def __exit__(self, *_):
-        pass
 
 
 @needs_ray

@@ -24,7 +24,7 @@ class Priced:
 
     seed: int
     log: str
-    cost: float | None = None
+    cost: float = 1.0
     deed: str = ""
 
     @property
@@ -71,7 +71,7 @@ def make(folder, costs):
 
 def test_the_costliest_come_first_and_the_rest_in_order(tmp_path):
     launcher = Direct()
-    sweep(tmp_path / "results", make(tmp_path, (None, 1.0, 9.0, None, 3.0)), launcher)
+    sweep(tmp_path / "results", make(tmp_path, (1.0, 2.0, 9.0, 1.0, 3.0)), launcher)
     assert launcher.begun == [2, 4, 1, 0, 3]
     assert launcher.closed
 
@@ -92,7 +92,7 @@ def test_failures_are_told_in_the_order_of_cells_and_only_they_are_begun_again(t
 
 
 def test_a_launcher_that_breaks_leaves_what_is_finished_and_says_stopped(tmp_path):
-    jobs = make(tmp_path, (None, None, None))
+    jobs = make(tmp_path, (1.0, 1.0, 1.0))
     with pytest.raises(OSError, match="the cluster is gone"):
         sweep(tmp_path / "results", jobs, Direct(breaks=1))
     status = read_status(tmp_path / "results")
@@ -111,7 +111,7 @@ def test_an_interrupt_closes_the_launcher(tmp_path, monkeypatch):
 
     monkeypatch.setattr("urbe.sweep.run.EVERY", 0.0)
     with pytest.raises(KeyboardInterrupt):
-        sweep(tmp_path / "results", make(tmp_path, (None, None)), launcher, watch=watch)
+        sweep(tmp_path / "results", make(tmp_path, (1.0, 1.0)), launcher, watch=watch)
     assert launcher.closed
     assert launcher.begun == [0]
 
@@ -121,10 +121,10 @@ def test_one_sweep_at_a_time(tmp_path):
     output.mkdir()
     held = acquire(output / "sweep.lock")
     with pytest.raises(RunLocked):
-        sweep(output, make(tmp_path, (None,)), Direct())
+        sweep(output, make(tmp_path, (1.0,)), Direct())
     assert not (output / "sweep.json").exists()
     release(held)
-    sweep(output, make(tmp_path, (None,)), Direct())
+    sweep(output, make(tmp_path, (1.0,)), Direct())
 
 
 def test_a_launcher_that_lies_is_found_out(tmp_path):
@@ -134,12 +134,12 @@ def test_a_launcher_that_lies_is_found_out(tmp_path):
                 yield Event("done", job)
 
     with pytest.raises(OSError, match=r"rows\.safetensors was changed by another program"):
-        sweep(tmp_path / "results", make(tmp_path, (None,)), Liar())
+        sweep(tmp_path / "results", make(tmp_path, (1.0,)), Liar())
 
 
 def test_paths_do_not_depend_on_where_a_process_stands(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    jobs = make(Path(), (None,))
+    jobs = make(Path(), (1.0,))
     assert all(job.folder.is_absolute() for job in jobs["dots"])
     sweep(Path("results"), jobs, Direct())
     assert json.loads((tmp_path / "results" / "sweep.json").read_text())["version"] == 1

@@ -1,4 +1,4 @@
-"""One job performed: the folder it goes on from, the lock, the clock, the record."""
+"""One job performed: the folder it goes on from, the lock, the record."""
 
 import json
 import os
@@ -132,56 +132,6 @@ def test_a_cell_that_another_process_holds_is_waited_for_and_then_named(make, mo
     assert rows(job) == [(0,)]
 
 
-def test_seconds_and_attempts_add_up_over_kills_of_the_same_code_only(make):
-    job = make()
-    begin(job)
-    path = job.folder / work.RUNNING
-    told = json.loads(path.read_text())
-    assert told["identity"] == job.identity
-    assert told["pid"] == os.getpid()
-    path.write_text(json.dumps({**told, "seconds": 1000.0}))
-    assert work.running_seconds(job) == 1000.0
-    begin(job)
-    work.perform(job)
-    record = store.load_record(job.rows, job.identity)
-    assert 1000.0 < record.seconds < 2000.0
-    assert record.attempts == 3
-    other = make(MODULE.replace("stopped at", "has stopped at"))
-    assert other.folder == job.folder
-    path.write_text(json.dumps({**told, "seconds": 1000.0}))
-    assert work.running_seconds(other) == 0.0
-    begin(other, 2)
-    work.perform(other)
-    record = store.load_record(other.rows, other.identity)
-    assert record.seconds < 1000.0
-    assert record.attempts == 3
-
-
-PATIENT = """\
-    told = set()
-    while len(told) < 6:
-        told.add(json.loads((folder.parent / "running.json").read_text())["seconds"])
-    found"""
-
-
-def test_the_clock_ticks_while_a_cell_runs(make, monkeypatch):
-    monkeypatch.setattr(work, "EVERY", 0.02)
-    job = make("import json\n" + MODULE.replace("    found", PATIENT, 1), stop=0)
-    path, seen = job.folder / work.RUNNING, []
-
-    def write(target, content, original=work.progress.write):
-        seen.append((target, content["seconds"]))
-        original(target, content)
-
-    monkeypatch.setattr(work.progress, "write", write)
-    work.perform(job)
-    assert {target for target, _ in seen} == {path}
-    seconds = [each for _, each in seen]
-    assert seconds == sorted(seconds)
-    assert len(seconds) > 5
-    assert seconds[-1] > 5 * 0.02
-
-
 def test_the_record_tells_where_rows_come_from(make):
     job = make(stop=0)
     work.perform(job)
@@ -192,3 +142,4 @@ def test_the_record_tells_where_rows_come_from(make):
     assert record["machine"]["processor"].startswith(platform.machine())
     assert record["machine"]["python"] == sys.version.split()[0]
     assert record["finished"].endswith("+00:00")
+    assert 0.0 < record["seconds"] < 60.0

@@ -10,6 +10,7 @@ from urbe.agents.bayes_q_rules import Mixture as Mixture
 from urbe.agents.bayes_q_rules import Moments as Moments
 from urbe.agents.bayes_q_rules import QSampling as QSampling
 from urbe.agents.bayes_q_rules import ValueOfInformation as ValueOfInformation
+from urbe.agents.belief_urbe import BeliefURBE as BeliefURBE
 from urbe.agents.certain import CertaintyEquivalent as CertaintyEquivalent
 from urbe.agents.certain import Robust as Robust
 from urbe.agents.choose import Noise as Noise

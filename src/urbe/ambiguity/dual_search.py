@@ -6,7 +6,9 @@ double precision is enough to find the multipliers; the bound itself is then com
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,45 +16,75 @@ import numpy as np
 SECTIONS = 80
 """0.618^80 of an interval of logarithms is about the resolution of a double."""
 
+SIDE_BY_SIDE = 2048
+"""Numbers that NumPy treats in about the time of one: small problems try many points of each interval at once."""
+
 LEAST = 1e-290
 """Smaller probabilities, next to which doubles lose their digits, are searched in extended precision too."""
 
 
 def highest_of_each(function: Callable[..., Any], low: Any, high: Any, *arrays: Any) -> Any:
-    """`(k,)` values of k unimodal functions `x -> function(x, *arrays)`, each where golden sections find it highest.
+    """`(k,)` values of k unimodal functions `x -> function(x, *arrays)`, each where sections find it highest.
 
     Args:
-      function: maps `(k,)` arguments, in the precision of `arrays`, to `(k,)` values.
+      function: maps `(m k,)` arguments, in the precision of `arrays`, to `(m k,)` values; it is given m copies of
+        `arrays`, one after the other, and must work for any m.
       low, high: `(k,)` the intervals, or numbers.
       arrays: in extended precision.
     """
     k = len(arrays[0])
     precise = any(((array > 0.0) & (array < LEAST)).any() for array in arrays)
     searched = arrays if precise else [np.asarray(array, dtype=np.float64) for array in arrays]
-    ratio = (np.sqrt(5.0) - 1.0) / 2.0
     a, b = (np.array(np.broadcast_to(end, k), dtype=searched[0].dtype) for end in (low, high))
-    best, highest = a, np.full(k, -np.inf)
+    points = min(SIDE_BY_SIDE // max(sum(array.size for array in arrays), 1), 31)
+    search = _golden_sections if points < 7 else partial(_many_sections, points=points)
+    with np.errstate(all="ignore"):  # a row that has no such dual is of no use to the caller
+        # next to a kink the two precisions may see different sides of it
+        values = [function(x.astype(np.longdouble), *arrays) for x in search(function, a, b, searched)]
+        return np.fmax.reduce(values)
+
+
+def _golden_sections(function: Callable[..., Any], a: Any, b: Any, arrays: Sequence[Any]) -> tuple[Any, Any, Any]:
+    """The best argument met, and the two ends of the last interval."""
+    ratio = (np.sqrt(5.0) - 1.0) / 2.0
+    best, highest = a, np.full(len(a), -np.inf)
 
     def at(x: Any) -> Any:
         nonlocal best, highest
-        value = function(x, *searched)
+        value = function(x, *arrays)
         best, highest = np.where(value > highest, x, best), np.fmax(value, highest)
         return value
 
-    with np.errstate(all="ignore"):  # a row that has no such dual is of no use to the caller
-        c, d = b - ratio * (b - a), a + ratio * (b - a)
-        at(a), at(b)
-        at_c, at_d = at(c), at(d)
-        for _ in range(SECTIONS):
-            up = at_d > at_c
-            a, b = np.where(up, c, a), np.where(up, b, d)
-            new = np.where(up, a + ratio * (b - a), b - ratio * (b - a))
-            at_new = at(new)
-            c, d = np.where(up, d, new), np.where(up, new, c)
-            at_c, at_d = np.where(up, at_d, at_new), np.where(up, at_new, at_c)
-        # next to a kink the two precisions may see different sides of it
-        values = [function(x.astype(np.longdouble), *arrays) for x in (best, a, b)]
-        return np.fmax.reduce(values)
+    c, d = b - ratio * (b - a), a + ratio * (b - a)
+    at(a), at(b)
+    at_c, at_d = at(c), at(d)
+    for _ in range(SECTIONS):
+        up = at_d > at_c
+        a, b = np.where(up, c, a), np.where(up, b, d)
+        new = np.where(up, a + ratio * (b - a), b - ratio * (b - a))
+        at_new = at(new)
+        c, d = np.where(up, d, new), np.where(up, new, c)
+        at_c, at_d = np.where(up, at_d, at_new), np.where(up, at_new, at_c)
+    return best, a, b
+
+
+def _many_sections(
+    function: Callable[..., Any], a: Any, b: Any, arrays: Sequence[Any], points: int
+) -> tuple[Any, Any, Any]:
+    """As `_golden_sections`, by equal parts: the two around the highest of `points` are the next interval."""
+    k, rounds = len(a), math.ceil(SECTIONS * math.log(0.618) / math.log(2.0 / (points - 1)))
+    copies = [np.tile(array, (points,) + (1,) * (array.ndim - 1)) for array in arrays]
+    part, own = np.linspace(0.0, 1.0, points, dtype=a.dtype)[:, None], np.arange(k)
+    best, highest = a, np.full(k, -np.inf)
+    for _ in range(rounds):
+        x = np.minimum(a + part * (b - a), b)
+        value = function(x.reshape(-1), *copies).reshape(points, k)
+        value[np.isnan(value)] = -np.inf
+        top = value.argmax(axis=0)
+        best = np.where(value[top, own] > highest, x[top, own], best)
+        highest = np.maximum(value[top, own], highest)
+        a, b = x[np.maximum(top - 1, 0), own], x[np.minimum(top + 1, points - 1), own]
+    return best, a, b
 
 
 def dual_by_bisection(p: Any, z: Any, cost: Any, budget: Any) -> Any:

@@ -254,17 +254,20 @@ def _distance_to_closest(q: FloatArray, members: FloatArray, level: float, weigh
 
 
 def _distance_to_mixtures(q: FloatArray, members: FloatArray, level: float, weight: FloatArray) -> float:
-    """min over y >= 0 and spare >= 0 of the residual of  members y = q,  level y + spare = weight.
+    """min over y >= 0 and spare >= 0 of the residual of  members y = q,  y + spare = min(weight / level, 1).
 
-    Members and q are distributions, so the mixture's weights sum to one without being told so.
+    Members and q are distributions, so the mixture's weights sum to one without being told so. The K limits may be
+    exceeded by sqrt(K) residuals together.
     """
     from scipy.optimize import nnls
 
     n_scenarios = len(weight)
+    with np.errstate(divide="ignore", over="ignore"):
+        most = np.minimum(weight / level, 1.0) if level > 0.0 else np.ones(n_scenarios)
     eye = np.eye(n_scenarios)
-    system = np.block([[members, np.zeros_like(members)], [level * eye, eye]])
-    _, residual = nnls(system, np.concatenate([q, weight]))
-    return float(residual)
+    system = np.block([[members, np.zeros_like(members)], [eye, eye]])
+    _, residual = nnls(system, np.concatenate([q, most]))
+    return float(residual * np.sqrt(n_scenarios))
 
 
 def _lowest(x: Any, level: float, weight: FloatArray) -> float:

@@ -1,3 +1,3 @@
-"""The command line: `urbe solve | convert | reproduce`."""
+"""The command line, `urbe COMMAND`: a module for each command."""
 
 from urbe.cli.main import main as main

@@ -1,4 +1,4 @@
-"""`urbe evaluate`: how trained agents fare when the world is not as it was in training."""
+"""`urbe evaluate`: returns of trained agents under dynamics that differ from those of training."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from urbe.cli import worlds
-from urbe.cli.jax_setup import set_up_jax
 from urbe.mdp.formats import write_table
 from urbe.mdp.formats.logs import format_of
 
 HELP = """\
---over says which dynamics to try; parameters that are not named are nominal. Give it once per parameter, several mean
+--over gives the dynamics to try; parameters that are not named are nominal. Give it once per parameter, several mean
 every combination:
   half_length=0.1:5:11       eleven values from 0.1 to 5, both included
   half_length=0.5,1,2        these values
@@ -26,7 +25,7 @@ Without --over the nominal dynamics are tried.
 Agents act greedily, and those with an uncertainty head also by its noise, as in training but without random actions;
 the two are different policies and are reported separately. --greedy or --noisy plays one of them alone.
 
-Episodes begin alike for all parameters and all agents that are given the same --seed. The table tells of each parameter
+Episodes begin the same way for all parameters and all agents with the same --seed. The table has for each parameter
   mean, low, high    of the returns, and Student's interval for it
   worst, cvar        the lowest return, and the mean of the lowest tenth (--cvar)
   median, std, length, ended    and the share of episodes that ended before time ran out
@@ -47,8 +46,8 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "evaluate",
         help="try trained agents on perturbed dynamics",
-        description="Plays test episodes of trained agents under many parameters, and tells mean, interval, worst case "
-        "and CVaR for each.",
+        description="Plays test episodes of trained agents under many parameters, and reports mean, interval, worst "
+        "case and CVaR for each.",
         epilog=HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -80,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     for table in (options.csv, options.episodes_csv):
         if table is not None:
             format_of(table)
-    set_up_jax()
+    worlds.set_up_jax()
     from urbe.deep.load import load
     from urbe.evaluation.robustness import evaluate
 

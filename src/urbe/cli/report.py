@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
-from time import monotonic, sleep
+from time import sleep
 from typing import TYPE_CHECKING, Any
+
+from urbe.cli.reproduce import chosen_chapters, say_where, show_status
+from urbe.progress import progress
 
 if TYPE_CHECKING:
     from urbe.paper.chapter import Chapter
@@ -28,8 +30,8 @@ examples:
                                         one chapter
   urbe report results --to docs/results --formats svg parquet
                                         a light copy, to be kept
-  urbe report results --watch           while urbe reproduce runs elsewhere: the page is written anew as cells finish,
-                                        and reads itself again in the browser; ends with the run, or with Ctrl-C
+  urbe report results --watch           while urbe reproduce runs elsewhere: the page is written again and again as
+                                        cells finish, until the run ends; reload it in the browser
 """
 
 
@@ -55,74 +57,45 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Writes the page; returns the exit code."""
-    from urbe.paper import CHAPTERS
-    from urbe.paper.pages import FORMATS
+    from urbe.paper.pages import FORMATS, write_report
 
-    if find_spec("matplotlib") is None:
-        raise ModuleNotFoundError(
-            'Drawing needs matplotlib, which is not installed; install it with: pip install "urbe[plots]"'
-        )
     if not options.every > 0.0:
         raise ValueError(f"--every is {options.every:g}, expected a positive number of seconds.")
-    known = {chapter.name: chapter for chapter in CHAPTERS}
-    unknown = [name for name in options.only or () if name not in known]
-    if unknown:
-        raise ValueError(f"--only {unknown[0]} is no chapter, expected one of {', '.join(known)}.")
-    chapters = [chapter for chapter in CHAPTERS if options.only is None or chapter.name in options.only]
+    chapters = chosen_chapters(options.only)
     formats = options.formats or FORMATS
     wrong = [name for name in formats if name not in FORMATS]
     if wrong:
         raise ValueError(f"--formats {wrong[0]} is no format, expected some of {', '.join(FORMATS)}.")
     output = Path(options.directory)
-    if not options.watch:
-        return write(output, chapters, Path(options.to or output), formats)
-    if options.to or options.formats:
-        raise ValueError("--watch goes without --to and --formats: first let the run end, then write the copy.")
-    return watch(output, chapters, options.every)
-
-
-def write(output: Path, chapters: Sequence[Chapter], to: Path, formats: Sequence[str]) -> int:
-    """Writes the page and its files, and says where."""
-    from urbe.paper.pages import write_report
-    from urbe.paper.row_files import NO_PARQUET, parquet_is_there
-
-    page = write_report(output, chapters, to, formats)
-    if "parquet" in formats and not parquet_is_there():
-        print(NO_PARQUET)
-    print(f"The report is {page.resolve()}")
+    if options.watch:
+        if options.to or options.formats:
+            raise ValueError("--watch goes without --to and --formats: first let the run end, then write the copy.")
+        watch(output, chapters, options.every)
+    page = write_report(output, chapters, Path(options.to or output), formats)
+    say_where(page, parquet="parquet" in formats)
     return 0
 
 
-def watch(output: Path, chapters: Sequence[Chapter], every: float) -> int:
-    """Writes the page again and again, and shows the run on the terminal, until it is done or has failed.
-
-    A run that is not there, or stands still, is waited for.
+def watch(output: Path, chapters: Sequence[Chapter], every: float) -> None:
+    """Writes the page again and again until the run is done; a run that is not there, or stands still, is waited for.
 
     Raises:
       RuntimeError: the run ended before all cells were finished.
     """
-    from urbe.cli.watching import Screen
-    from urbe.paper.pages import FORMATS, Memory, write_page
-    from urbe.paper.run_state import is_alive
-    from urbe.sweep.finished import PLAN
-    from urbe.sweep.status import read_status
+    from urbe.paper.pages import write_report
+    from urbe.sweep.status import is_alive, read_status
 
-    memory, seen_alive, next_page = Memory(), False, 0.0
-    page, counts = output / "index.html", (0, -1)
-    with Screen(page) as screen:
-        while counts[0] != counts[1]:
+    with progress("urbe report", None, unit="cells") as show:
+        seen, status = False, None
+        while status is None or status["state"] != "done":
             status = read_status(output)
             alive = is_alive(status)
-            ended = seen_alive and not alive
-            if (output / PLAN).exists() and (ended or monotonic() >= next_page):
-                _, *found = write_page(output, chapters, memory=memory, refresh=0 if ended else max(1, round(every)))
-                counts = found[0], found[1]
-                next_page = monotonic() + every
-            screen.show(status, alive, counts)
-            if ended and counts[0] != counts[1]:
-                break
-            seen_alive = seen_alive or alive
-            sleep(min(1.0, every))
-    if counts[0] != counts[1]:
-        raise RuntimeError(f"The run ended with {counts[1] - counts[0]} cells unfinished; {page} shows what there is.")
-    return write(output, chapters, output, FORMATS)
+            if status is not None:
+                write_report(output, chapters, formats=())
+                show_status(show, status)
+                if seen and not alive and status["state"] != "done":
+                    left = sum(status[kind] for kind in ("waiting", "running", "failed"))
+                    page = output / "index.html"
+                    raise RuntimeError(f"The run ended with {left} cells unfinished; {page} shows the others.")
+            seen = seen or alive
+            sleep(every)

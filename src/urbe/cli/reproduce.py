@@ -5,17 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from urbe.progress import progress
+from urbe.progress import Show, progress
 
 if TYPE_CHECKING:
+    from urbe.paper.chapter import Chapter
     from urbe.paper.choice import Selection
     from urbe.sweep.launcher import Launcher
-    from urbe.sweep.run import Watch
 
 HELP = """\
 An experiment consists of cells. Each finished cell is kept in DIR/cells, so a run that was interrupted (Ctrl-C, kill,
@@ -38,7 +38,7 @@ a part of one chapter, named with --only:
   --set variance.beta=1      a field of deep agents' settings, as in urbe train --set; or of the cells: steps=20000,
                              tuning_seeds=4
 The page says that it is not the paper's comparison. To keep an agent in a chart, add it to the list of agents in
-the chapter's cells.py.
+urbe/paper/NAME/__init__.py.
 
 launchers:
   local     processes of this machine, each with one thread
@@ -93,7 +93,6 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Runs the chapters; returns the exit code."""
     from urbe.paper import CHAPTERS, reproduce
-    from urbe.paper.row_files import NO_PARQUET, parquet_is_there
 
     if options.list:
         width = max(len(chapter.name) for chapter in CHAPTERS)
@@ -102,21 +101,52 @@ def run(options: argparse.Namespace) -> int:
             if options.only and chapter.name in options.only and chapter.agents:
                 print(f"{'':<{width}}  agents: {', '.join(chapter.agents)}")
         return 0
-    known = {chapter.name: chapter for chapter in CHAPTERS}
-    unknown = [name for name in options.only or () if name not in known]
-    if unknown:
-        raise ValueError(f"--only {unknown[0]} is no chapter, expected one of {', '.join(known)}; see --list.")
-    chapters = [chapter for chapter in CHAPTERS if options.only is None or chapter.name in options.only]
+    chapters = chosen_chapters(options.only)
     choice = _choice(options, len(chapters))
     launcher = _launcher(options)
-    with _bar() as watch:
+    with progress("urbe reproduce", None, unit="cells") as show:
         page = reproduce(
-            Path(options.output), watch, scale=options.scale, chapters=chapters, choice=choice, launcher=launcher
+            Path(options.output),
+            lambda status: show_status(show, status),
+            scale=options.scale,
+            chapters=chapters,
+            choice=choice,
+            launcher=launcher,
         )
-    if not parquet_is_there():
-        print(NO_PARQUET)
-    print(f"The report is {page.resolve()}")
+    say_where(page)
     return 0
+
+
+def chosen_chapters(only: Sequence[str] | None) -> list[Chapter]:
+    """The chapters that `--only` names, or all.
+
+    Raises:
+      ValueError: a name is not that of a chapter.
+    """
+    from urbe.paper import CHAPTERS
+
+    known = [chapter.name for chapter in CHAPTERS]
+    unknown = [name for name in only or () if name not in known]
+    if unknown:
+        raise ValueError(f"--only {unknown[0]} is no chapter, expected one of {', '.join(known)}.")
+    return [chapter for chapter in CHAPTERS if only is None or chapter.name in only]
+
+
+def say_where(page: Path, parquet: bool = True) -> None:
+    """Prints where the page is, and why rows are not written as Parquet where they should be."""
+    if parquet and find_spec("pyarrow") is None:
+        print('Rows are written as CSV alone: Parquet needs pyarrow, pip install "urbe[logs]".')
+    print(f"The report is {page.resolve()}")
+
+
+def show_status(show: Show, status: dict[str, Any]) -> None:
+    """Shows the status of a sweep: cells that ended, what runs, and the time left."""
+    ended = status["done"] + status["failed"]
+    running = [cell["cell"] for cell in status["cells"]]
+    more = f" and {len(running) - 2} more" if len(running) > 2 else ""
+    idle = {"running": "running", "done": "drawing"}.get(status["state"], "")
+    total = ended + status["waiting"] + status["running"]
+    show(ended, ", ".join(running[:2]) + more if running else idle, total=total, left=status["left"] or None)
 
 
 def _choice(options: argparse.Namespace, chapters: int) -> Selection:
@@ -140,24 +170,3 @@ def _launcher(options: argparse.Namespace) -> Launcher:
     if options.address is not None:
         raise ValueError(f"--address {options.address} is of a Ray cluster; add --launcher ray.")
     return LocalProcesses(options.processes)
-
-
-@contextmanager
-def _bar() -> Iterator[Watch]:
-    """Gives a function that shows a sweep's status."""
-    with progress("urbe reproduce", None, unit="cells") as show:
-
-        def watch(status: dict[str, Any]) -> None:
-            ended = status["done"] + status["failed"]
-            total = ended + status["waiting"] + status["running"]
-            show(ended, _doing(status), total=total, left=status["left"] or None)
-
-        yield watch
-
-
-def _doing(status: dict[str, Any]) -> str:
-    parts = [
-        cell["cell"] + ("" if cell["fraction"] is None else f" {cell['fraction']:.0%}") for cell in status["cells"][:2]
-    ]
-    more = f" and {status['running'] - 2} more" if status["running"] > 2 else ""
-    return ", ".join(parts) + more if parts else {"running": "running", "done": "drawing"}.get(status["state"], "")

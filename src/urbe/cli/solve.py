@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.table import Table
 
 from urbe.cli import sets
-from urbe.cli.progress import sweeps_progress
 from urbe.mdp.formats import read_mdp, write_policy
 from urbe.mdp.formats.mdp_files import FORMATS
 from urbe.mdp.model import MDP
+from urbe.progress import gap_progress
 from urbe.solvers import (
     BackwardInduction,
     ModifiedPolicyIteration,
@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
         else BackwardInduction(options.horizon)
     )
     began = time.perf_counter()
-    with sweeps_progress(show=not options.quiet and not options.json, tolerance=options.tolerance) as progress:
+    with gap_progress(show=not options.quiet and not options.json, tolerance=options.tolerance) as progress:
         try:
             solution = solve_model(mdp, nature, method, threads=options.threads, progress=progress)
         except NotConverged as error:

@@ -6,18 +6,22 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import field, make_dataclass, replace
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
 from urbe import memory, overrides
 from urbe.cli import worlds
-from urbe.cli.jax_setup import set_up_jax
 
-AGENTS = ("dqn", "robust-dqn", "soft-robust-dqn", "dqn-ube", "dqn-urbe")
-ROBUST, EXPLORING = ("robust-dqn", "soft-robust-dqn", "dqn-urbe"), ("dqn-ube", "dqn-urbe")
+FAMILY = ("dqn", "robust-dqn", "soft-robust-dqn", "dqn-ube", "dqn-urbe")
+RANDOMISED = ("domain-randomised-dqn", "stacked-dqn", "recurrent-dqn")
+BASELINES = (*RANDOMISED, "ewok-dqn", "iwocs-dqn")
+AGENTS = (*FAMILY, *BASELINES)
+ROBUST, EXPLORING = ("robust-dqn", "soft-robust-dqn", "dqn-urbe", *RANDOMISED, "iwocs-dqn"), ("dqn-ube", "dqn-urbe")
+MAY_HAVE_SET = (*ROBUST, "ewok-dqn")
 LAST_EPISODES = 100
 BEST = "best.safetensors"
 WRITTEN = ("log.csv", "episodes.csv", "evaluation.csv", "checkpoints", BEST, "tensorboard")
@@ -29,6 +33,13 @@ agents
   soft-robust-dqn  targets are the mean over it
   dqn-ube          dqn that explores by the variance of its Q-values
   dqn-urbe         robust targets, and exploration by the variance of robust Q-values
+in their place
+  domain-randomised-dqn  dqn whose parameters are drawn from the set for every episode (hazard)
+  stacked-dqn            likewise, and sees the last steps (length, survives, hazard)
+  recurrent-dqn          likewise, with a memory that is learned (memory.units, memory.length, memory.burn_in, hazard)
+  ewok-dqn               dqn in the worst of several draws, of the simulator or of --over (kappa, draws)
+  iwocs-dqn              dqn for one member after the other, each the worst so far (round_steps, episodes)
+What is in parentheses is changed by --set, too: --set kappa=0.2 draws=8.
 
 {worlds.HELP}
 --set changes any setting; a name that is not one lists them all with their values:
@@ -56,6 +67,7 @@ examples:
   urbe train cartpole --agent robust-dqn --seed 0 --out runs/robust0 --over half_length=0.25:1.25:5 masspole=0.05,0.3
   urbe train cartpole --agent dqn --seed 0 --out runs/dqn0 --evaluate-every 5000 --evaluate-over half_length=0.25,1 \\
     --keep-best worst --stop-at 475 --patience 5
+  urbe train cartpole --agent stacked-dqn --seed 0 --out runs/stack0 --over force=-10,5 --set length=6 hazard=0.2
   urbe train mountain-car --agent dqn --seed 3 --out runs/car3 --set discount=0.99 epsilon.steps=50000
   urbe train LunarLander-v3 --agent dqn --seed 0 --out runs/lander0 --tensorboard
 """
@@ -82,7 +94,7 @@ def add_parser(commands: Any) -> None:
         "--over", nargs="+", default=[], action="extend", metavar="P=W", help="uncertainty set; see below"
     )
     group.add_argument("--members", type=int, default=15, metavar="K", help="draws for laws in --over (15)")
-    group.add_argument("--over-seed", type=int, default=0, metavar="N", help="of those draws (0), for all --seed alike")
+    group.add_argument("--over-seed", type=int, default=0, metavar="N", help="of those draws (0), for every --seed")
     group = parser.add_argument_group("evaluation while it learns")
     group.add_argument("--evaluate-every", type=int, metavar="N", help="steps between evaluations; see below")
     group.add_argument(
@@ -102,7 +114,7 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Trains; returns the exit code."""
-    set_up_jax()
+    worlds.set_up_jax()
     from urbe.deep import NotFinite
     from urbe.deep.train import train
     from urbe.runs.directory import saved_steps
@@ -173,7 +185,26 @@ def evaluation(options: argparse.Namespace) -> list[Any]:
 
 def make_agent(options: argparse.Namespace) -> Any:
     """The agent the options describe."""
-    from urbe.deep import presets
+    make = _maker(options.agent)
+    own, rest = _own_options(make, options.set) if options.agent in BASELINES else ({}, options.set)
+    options = argparse.Namespace(**{**vars(options), "set": rest})
+    env, members, settings = parts(options)
+    given = () if members is None else (members,)
+    with memory.advising("Use a smaller replay, --set capacity=N, or fewer members."):
+        return make(
+            env,
+            *given,
+            seed=options.seed,
+            settings=settings,
+            log_every=options.log_every,
+            **own,
+            **_parts_set(options, settings),
+        )
+
+
+def _maker(agent: str) -> Callable[..., Any]:
+    """The function that makes agents of that name."""
+    from urbe.deep import baselines, presets
 
     makers: dict[str, Callable[..., Any]] = {
         "dqn": presets.dqn,
@@ -181,18 +212,28 @@ def make_agent(options: argparse.Namespace) -> Any:
         "soft-robust-dqn": presets.soft_robust_dqn,
         "dqn-ube": presets.dqn_ube,
         "dqn-urbe": presets.dqn_urbe,
+        "domain-randomised-dqn": baselines.domain_randomised_dqn,
+        "stacked-dqn": baselines.stacked_dqn,
+        "recurrent-dqn": baselines.recurrent_dqn,
+        "ewok-dqn": baselines.ewok_dqn,
+        "iwocs-dqn": baselines.iwocs_dqn,
     }
-    env, members, settings = parts(options)
-    given = () if members is None else (members,)
-    with memory.advising("Use a smaller replay, --set capacity=N, or fewer members."):
-        return makers[options.agent](
-            env,
-            *given,
-            seed=options.seed,
-            settings=settings,
-            log_every=options.log_every,
-            **_parts_set(options, settings),
-        )
+    return makers[agent]
+
+
+def _own_options(make: Callable[..., Any], assignments: list[str]) -> tuple[dict[str, Any], list[str]]:
+    """What `--set` says of the function's own arguments, such as kappa, and what is left for the settings."""
+    hints = get_type_hints(make)
+    arguments = [
+        (name, hints[name], field(default=argument.default))
+        for name, argument in signature(make).parameters.items()
+        if (name != "log_every" and isinstance(argument.default, (int, float))) or name == "memory"
+    ]
+    defaults = make_dataclass("Options", arguments, frozen=True)()
+    names = [name for name, _, _ in arguments]
+    own = [each for each in assignments if each.partition("=")[0].partition(".")[0] in names]
+    changed = overrides.override(defaults, own)
+    return {name: getattr(changed, name) for name in names}, [each for each in assignments if each not in own]
 
 
 def _parts_set(options: argparse.Namespace, settings: Any) -> dict[str, Any]:
@@ -217,11 +258,11 @@ def parts(options: argparse.Namespace) -> tuple[Any, Any, Any]:
     elif settings.variance == NoVariance():
         settings = replace(settings, variance=LastLayer())
     settings = overrides.override(settings, options.set)
-    if options.agent in ROBUST:
+    if options.agent in ROBUST or (options.agent in MAY_HAVE_SET and options.over):
         members = worlds.uncertainty_set(options.env, env, options.over, options.members, options.over_seed)
         return env, members, settings
     if options.over:
-        raise ValueError(f"--over is for {', '.join(ROBUST)}; {options.agent} learns from what it observes.")
+        raise ValueError(f"--over is for {', '.join(MAY_HAVE_SET)}; {options.agent} learns from what it observes.")
     return env, None, settings
 
 

@@ -1,13 +1,16 @@
-"""What agents are trained on, by name, and `--over`: uncertainty sets in words."""
+"""The environments of `urbe train` and `urbe evaluate` by name, `--over` and its like, and how JAX is set up."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from urbe import checks
+from urbe.sweep.launcher import JAX_ONE_THREAD
 
 SIMULATORS = ("cartpole", "acrobot", "mountain-car", "mars-rover", "seven-states", "deep-sea")
 PAPER = ("cartpole", "mars-rover")
@@ -60,7 +63,7 @@ def uncertainty_set(name: str, env: Any, over: Sequence[str], members: int, seed
       members: how many to draw.
       seed: of the draws.
     """
-    from urbe.simulators import UncertaintySet
+    from urbe.simulators import LogUniform, Normal, UncertaintySet, Uniform
 
     if name not in SIMULATORS:
         raise ValueError(
@@ -73,9 +76,8 @@ def uncertainty_set(name: str, env: Any, over: Sequence[str], members: int, seed
             f"--over is missing: a robust agent on {name} needs an uncertainty set, over some of "
             f"{', '.join(env.nominal()._fields)}; such as --over {env.nominal()._fields[0]}=LOW:HIGH:COUNT."
         )
-    parts = dict(_part(text) for text in texts)
-    if len(parts) != len(texts):
-        raise ValueError(f"--over {' '.join(texts)} names a parameter twice, expected each once.")
+    laws = {"normal": (Normal, (2, 3, 4)), "uniform": (Uniform, (2,)), "loguniform": (LogUniform, (2,))}
+    parts = _parameters(texts, "--over", laws)
     grids = [name for name, part in parts.items() if isinstance(part, tuple)]
     if len(grids) == len(parts):
         return UncertaintySet.grid(env, **parts)
@@ -87,7 +89,7 @@ def uncertainty_set(name: str, env: Any, over: Sequence[str], members: int, seed
 
 
 HELP = """\
---over says which dynamics a robust agent reckons with; nominal ones are always among them. Give it once per parameter:
+--over defines the uncertainty set; nominal parameters are always included. Give it once per parameter:
   half_length=0.5,1,2                  these values (with several parameters, every combination)
   half_length=0.25:1.25:5              five values from 0.25 to 1.25, both included
   half_length=normal:0.75:0.25:0.1     --members draws, mean 0.75, deviation 0.25, above 0.1 (a fourth: below)
@@ -102,30 +104,7 @@ def grid_of(over: Sequence[str], option: str = "--over") -> Any:
     >>> grid_of(["half_length=0:1:3", "masspole=0.1,0.5"])
     {'half_length': (0.0, 0.5, 1.0), 'masspole': (0.1, 0.5)}
     """
-    grid: dict[str, tuple[float, ...]] = {}
-    for text in over:
-        name, values = _values(text, option)
-        if name in grid:
-            raise ValueError(f"{option} names {name} twice, expected each parameter once.")
-        grid[name] = values
-    return grid or [{}]
-
-
-def _values(text: str, option: str) -> tuple[str, tuple[float, ...]]:
-    name, equals, right = text.partition("=")
-    try:
-        if not equals or not name:
-            raise ValueError("it has no name and '='")
-        if ":" not in right:
-            return name, tuple(map(float, right.split(",")))
-        if right.count(":") != 2:
-            raise ValueError(f"it has {right.count(':')} of two ':'")
-        low, high, count = right.split(":")
-        return name, tuple(np.linspace(float(low), float(high), checks.whole_number("count", int(count), 1)).tolist())
-    except ValueError as error:
-        raise ValueError(
-            f"{option} {text} cannot be read ({error}), expected NAME=LOW:HIGH:COUNT or NAME=V1,V2,..."
-        ) from None
+    return _parameters(over, option, {}) or [{}]
 
 
 def maker(name: str, option: str) -> Any:
@@ -141,31 +120,53 @@ def maker(name: str, option: str) -> Any:
     return make
 
 
-def _part(text: str) -> tuple[str, Any]:
-    from urbe.simulators import LogUniform, Normal, Uniform
+def set_up_jax() -> None:
+    """Before JAX is imported: one thread, as these networks are too small for more, and compiled programs on the disk.
 
-    laws: dict[str, tuple[Any, tuple[int, ...]]] = {
-        "normal": (Normal, (2, 3, 4)),
-        "uniform": (Uniform, (2,)),
-        "loguniform": (LogUniform, (2,)),
-    }
-    name, equals, right = text.partition("=")
-    first, *rest = right.split(":")
-    try:
-        if not equals:
-            raise ValueError("it has no '='")
-        if first in laws:
-            law, counts = laws[first]
-            if len(rest) not in counts:
-                raise ValueError(f"{first} takes {' or '.join(map(str, counts))} numbers, found {len(rest)}")
-            return name, law(*map(float, rest))
-        if rest:
-            low, high, count = first, *rest
-            ends = (float(low), float(high))
-            return name, tuple(np.linspace(*ends, checks.whole_number("count", int(count), 1)).tolist())
-        return name, tuple(map(float, first.split(",")))
-    except ValueError as error:
-        raise ValueError(
-            f"--over {text} cannot be read ({error}), expected NAME=V1,V2,..., NAME=LOW:HIGH:COUNT or "
-            f"NAME=LAW:NUMBERS with {', '.join(laws)}."
-        ) from None
+    Variables that the user has set stay as they are. Without a place to write, programs are compiled every time.
+    """
+    for name, value in JAX_ONE_THREAD.items():
+        os.environ.setdefault(name, value)
+    from urbe.deep.compilation import cache_compilation
+
+    with suppress(OSError):
+        cache_compilation()
+
+
+def _parameters(texts: Sequence[str], option: str, laws: Mapping[str, Any]) -> dict[str, Any]:
+    """The values or the law of each parameter that an option names.
+
+    Args:
+      texts: NAME=V1,V2,..., NAME=LOW:HIGH:COUNT or NAME=LAW:NUMBERS.
+      option: that was given them.
+      laws: by name, a function of its numbers and how many it may have.
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, right = text.partition("=")
+        try:
+            if not equals or not name:
+                raise ValueError("it has no name and '='")
+            if name in found:
+                raise ValueError(f"{name} is given twice")
+            found[name] = _values(right, laws)
+        except ValueError as error:
+            forms = "NAME=LOW:HIGH:COUNT or NAME=V1,V2,..."
+            forms += f" or NAME=LAW:NUMBERS with {', '.join(laws)}" if laws else ""
+            raise ValueError(f"{option} {text} cannot be read ({error}), expected {forms}.") from None
+    return found
+
+
+def _values(text: str, laws: Mapping[str, Any]) -> Any:
+    first, *rest = text.split(":")
+    if first in laws:
+        law, counts = laws[first]
+        if len(rest) not in counts:
+            raise ValueError(f"{first} takes {' or '.join(map(str, counts))} numbers, found {len(rest)}")
+        return law(*map(float, rest))
+    if not rest:
+        return tuple(map(float, first.split(",")))
+    if len(rest) != 2:
+        raise ValueError(f"it has {len(rest)} of two ':'")
+    count = checks.whole_number("count", int(rest[1]), 1)
+    return tuple(np.linspace(float(first), float(rest[0]), count).tolist())

@@ -1,4 +1,5 @@
-"""Deep agents in JAX (extra `urbe[deep]`): DQN, robust DQN, DQN-UBE, DQN-URBE and soft-robust DQN."""
+"""Deep agents in JAX (extra `urbe[deep]`): DQN, robust DQN, DQN-UBE, DQN-URBE and soft-robust DQN;
+and what is used in their place: domain randomisation with and without a memory, EWoK and IWOCS."""
 
 from urbe.extras import need as _need
 
@@ -19,6 +20,11 @@ from urbe.deep.adaptive.presets import thompson_dqn as thompson_dqn
 from urbe.deep.adaptive.session import Session as Session
 from urbe.deep.adaptive.settings import AdaptiveSettings as AdaptiveSettings
 from urbe.deep.agent import Agent as Agent
+from urbe.deep.baselines import domain_randomised_dqn as domain_randomised_dqn
+from urbe.deep.baselines import ewok_dqn as ewok_dqn
+from urbe.deep.baselines import iwocs_dqn as iwocs_dqn
+from urbe.deep.baselines import recurrent_dqn as recurrent_dqn
+from urbe.deep.baselines import stacked_dqn as stacked_dqn
 from urbe.deep.callbacks import Callback as Callback
 from urbe.deep.callbacks import Decision as Decision
 from urbe.deep.core.dueling import DuelingNetwork as DuelingNetwork
@@ -30,6 +36,7 @@ from urbe.deep.core.natures import CVaR as CVaR
 from urbe.deep.core.natures import MemberNature as MemberNature
 from urbe.deep.core.natures import Soft as Soft
 from urbe.deep.core.natures import Worst as Worst
+from urbe.deep.core.recurrent import Memory as Memory
 from urbe.deep.core.variances import NoVariance as NoVariance
 from urbe.deep.evaluate import Evaluate as Evaluate
 from urbe.deep.load import load as load

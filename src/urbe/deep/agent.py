@@ -1,4 +1,4 @@
-"""The agent a user holds: it learns, acts, and can be saved at any recorded."""
+"""The agent a user holds: it learns, acts, and can be saved at any time."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from urbe.deep.describe import describe_or_why, describe_world
 from urbe.deep.history import History
 from urbe.deep.loops.compiled_trainer import CompiledTrainer
 from urbe.deep.loops.trainer import Trainer
+from urbe.deep.memory_policies import acts_by_memory, memory_policy
 from urbe.deep.policy import Policy
 from urbe.deep.recording import learn_and_record
+from urbe.evaluation.adaptation import MemoryPolicy
 from urbe.runs.errors import CheckpointError
 from urbe.runs.tensors import save_tensors
 from urbe.runs.tree import flatten, unflatten
 from urbe.simulators import Simulator
 
 VERSION = 3
-"""Of what `Agent.about` and `Agent.tensors` mean; `urbe.deep.upgrade` reads the ones before."""
+"""The version of what `Agent.about` and `Agent.tensors` mean; `urbe.deep.upgrade` reads earlier ones."""
 
 
 class Agent:
@@ -52,8 +54,22 @@ class Agent:
 
     @property
     def policy(self) -> Policy:
-        """How it acts by what it has learned so far."""
+        """How it acts by what it has learned so far.
+
+        Raises:
+          ValueError: it acts by a hidden state; `memory_policy` is its policy.
+        """
+        if acts_by_memory(self.trainer):
+            raise ValueError(
+                f"The agent {self.name} acts by what it remembers, not by one observation alone. Play it with "
+                "urbe.evaluation.adaptation.deploy_lives(agent.memory_policy, simulator, params, seed=...)."
+            )
         return Policy.of(self.trainer.settings, self.trainer.learner)
+
+    @property
+    def memory_policy(self) -> MemoryPolicy[Any]:
+        """How it acts greedily with the memory it learned with, for `urbe.evaluation.adaptation`; empty for most."""
+        return memory_policy(self.trainer)
 
     @property
     def simulator(self) -> Simulator | None:

@@ -46,7 +46,7 @@ class Callback(Protocol):
 
     @property
     def name(self) -> str:
-        """Of its table in `agent.history.measured`, and of the file in the folder of a run."""
+        """The name of its table in `agent.history.measured`, and of its file in a run's folder."""
 
     @property
     def every(self) -> int:

@@ -21,7 +21,9 @@ from urbe.belief.switching import Switching
 from urbe.deep.adaptive import natures as belief_natures
 from urbe.deep.adaptive import rules
 from urbe.deep.adaptive.settings import AdaptiveSettings
-from urbe.deep.core import dueling, last_layer, natures, networks, optimisers, settings, variances
+from urbe.deep.core import dueling, last_layer, minimum, natures, networks, optimisers, recurrent, settings, variances
+from urbe.deep.loops import ewok, iwocs
+from urbe.deep.loops import recurrent as recurrent_loop
 from urbe.deep.settings import named_part, part_name
 from urbe.simulators import mars_rover, schedules
 
@@ -34,6 +36,7 @@ _CLASSES = (
     last_layer.LastLayer,
     networks.Network,
     dueling.DuelingNetwork,
+    minimum.Minimum,
     settings.Epsilon,
     settings.CopyEvery,
     optimisers.Adam,
@@ -49,6 +52,10 @@ _CLASSES = (
     AdaptiveSettings,
     Switching,
     Watch,
+    recurrent.Memory,
+    recurrent_loop.RecurrentTraining,
+    ewok.WorstKernel,
+    iwocs.WorstCaseSearch,
     simulators.Acrobot,
     simulators.AcrobotParams,
     simulators.CartPole,
@@ -68,6 +75,8 @@ _CLASSES = (
     simulators.Sawtooth,
     simulators.RandomWalk,
     simulators.DomainRandomisation,
+    simulators.RandomMember,
+    simulators.Stacked,
     simulators.RandomJumps,
     simulators.Uniform,
     simulators.Normal,
@@ -133,10 +142,9 @@ def describe_or_why(name: str, value: Any) -> Any:
 
 
 def describe_world(world: Mapping[str, Any]) -> dict[str, Any]:
-    """What a trainer says of the environment it acts in, with its simulator and schedule in plain data."""
-    return {
-        name: describe_or_why(name, part) if name in ("simulator", "schedule") else part for name, part in world.items()
-    }
+    """What a trainer says of the environment it acts in, with its simulator, schedule and training in plain data."""
+    values = ("simulator", "schedule", "training")
+    return {name: describe_or_why(name, part) if name in values else part for name, part in world.items()}
 
 
 def build(name: str, data: Any) -> Any:

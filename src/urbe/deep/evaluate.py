@@ -106,6 +106,7 @@ class Evaluate:
                 f"Evaluate.env is {where}, which the agent learns in; expected another one, as test episodes would "
                 "disturb those of training. Give a function that makes environments: env=lambda: gymnasium.make(...)."
             )
+        _ = agent.policy  # one that acts by a hidden state says so
         points = points_of(self.over, where if isinstance(where, Simulator) else None).points
         return {
             "every": self.every,

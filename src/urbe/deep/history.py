@@ -45,7 +45,7 @@ class History:
 
     @property
     def measured(self) -> dict[str, dict[str, np.ndarray]]:
-        """Of each callback by name: one row per measurement, columns `step` and its own."""
+        """The table of each callback, by name: one row per measurement, with the column `step` and its own."""
         return {name: _arrays(columns) for name, columns in self._measured.items()}
 
     def files(self) -> dict[str, dict[str, np.ndarray]]:

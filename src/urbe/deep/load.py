@@ -20,7 +20,7 @@ import numpy as np
 from urbe import checks
 from urbe.deep.agent import VERSION, Agent
 from urbe.deep.core.keys import key_data, root_key
-from urbe.deep.core.learner import LearnerState, init_learner
+from urbe.deep.core.learner import init_learner
 from urbe.deep.core.precision import double
 from urbe.deep.core.settings import Settings
 from urbe.deep.describe import build
@@ -28,7 +28,7 @@ from urbe.deep.history import History
 from urbe.deep.loops.compiled import init_run
 from urbe.deep.loops.compiled_trainer import CompiledTrainer
 from urbe.deep.loops.make import Environment, Uncertain, make_trainer
-from urbe.deep.loops.trainer import FrozenTrainer, Trainer
+from urbe.deep.loops.trainer import FrozenTrainer, Trainer, Training
 from urbe.deep.upgrade import renamed, upgraded
 from urbe.gym.kinds import KINDS
 from urbe.gym.rows import Observations
@@ -201,15 +201,31 @@ def _described(saved: Saved, settings: Settings) -> Trainer:
         simulator = build("simulator", saved.world["simulator"])
         schedule = build("schedule", saved.world["schedule"])
         uncertain = _described_set(simulator, saved.world["uncertain"])
+        training = _training(saved)
         # shapes first: nothing is made before the arrays, which are there, agree to its size
         keep_states = _keeps_states(saved)
-        shapes = _shapes(simulator, uncertain, settings, schedule, saved, keep_states)
+        shapes = _shapes(simulator, uncertain, settings, schedule, saved, keep_states, training)
         unflatten(_named(saved, "trainer/"), {"trainer": shapes}, saved.path)
-        return CompiledTrainer(settings, simulator, uncertain, schedule, saved.seed, saved.log_every, keep_states)
+        return CompiledTrainer(
+            settings, simulator, uncertain, schedule, saved.seed, saved.log_every, keep_states, training
+        )
+
+
+def _training(saved: Saved) -> Training | None:
+    """What its loop does in another way than DQN, if anything."""
+    training = build("training", saved.world.get("training"))
+    if training is not None and not isinstance(training, Training):
+        raise ValueError(f"training is {training!r:.100}, expected one such as WorstKernel.")
+    return training
 
 
 def _frozen(saved: Saved, settings: Settings) -> Trainer:
     """With no world at all."""
+    if "training" in saved.world:
+        raise ValueError(
+            f"env is missing, expected the simulator that the agent {saved.name} in {os.fspath(saved.path)} was "
+            f"trained on: {saved.world['simulator'].get('why', 'the file does not describe it.')}"
+        )
     with _refused(saved.path, "an agent"):
         sizes = _sizes(saved)
         with double():
@@ -240,10 +256,15 @@ def _given(
     if found == "simulator":  # looked at before anything is compiled
         if uncertain is None:
             uncertain = _described_set(env, saved.world.get("uncertain"))
+        with _refused(saved.path, "a training"):
+            training = _training(saved)
         keep_states = _keeps_states(saved)
-        shapes = _shapes(env, uncertain, settings, schedule, saved, keep_states)
-        _require_fit(_sizes(saved), _sizes_of(settings, shapes.learner), saved.path)
-        return make_trainer(env, uncertain, settings, schedule, saved.seed, saved.log_every, keep_states)
+        shapes = _shapes(env, uncertain, settings, schedule, saved, keep_states, training)
+        if training is None:  # the others name what does not fit by its array
+            _require_fit(_sizes(saved), _sizes_of(settings, shapes.learner), saved.path)
+        else:
+            unflatten(_named(saved, "trainer/"), {"trainer": shapes}, saved.path)
+        return make_trainer(env, uncertain, settings, schedule, saved.seed, saved.log_every, keep_states, training)
     trainer = make_trainer(env, uncertain, settings, schedule, saved.seed, saved.log_every)
     _require_fit(_sizes(saved), _sizes_of(settings, trainer.learner), saved.path)
     return trainer
@@ -260,12 +281,15 @@ def _shapes(
     schedule: Schedule | None,
     saved: Saved,
     keep_states: bool = False,
+    training: Training | None = None,
 ) -> Any:
-    """Of everything a run on a simulator has, with keys in plain words; nothing is computed."""
+    """The shapes of everything that a run on a simulator keeps; nothing is computed."""
     params = None if uncertain is None else uncertain.params
     changing = Constant(simulator.nominal()) if schedule is None else schedule
 
     def begin(key: jax.Array) -> Any:
+        if training is not None:
+            return key_data(training.programs(settings, simulator, schedule, saved.log_every)[0](key, params))
         return key_data(init_run(settings, simulator, params, changing, key, saved.log_every, keep_states))
 
     with double():
@@ -309,7 +333,7 @@ def _sizes(saved: Saved) -> Sizes:
     return Sizes(obs_size, n_actions, members, outcomes)
 
 
-def _sizes_of(settings: Settings, learner: LearnerState) -> Sizes:
+def _sizes_of(settings: Settings, learner: Any) -> Sizes:
     _, members, outcomes = learner.replay.successors.weight.shape
     return Sizes(*settings.network.sizes(learner.q), members, outcomes)
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int32
 from numpy.typing import ArrayLike
 
 from urbe import checks
-from urbe.deep.core.learner import LearnerState
+from urbe.deep.core.learner import Learned
 from urbe.deep.core.settings import Settings
 
 
@@ -56,7 +56,7 @@ class Policy:
         self.settings, self.weights = settings, weights
 
     @staticmethod
-    def of(settings: Settings, learner: LearnerState) -> Policy:
+    def of(settings: Settings, learner: Learned) -> Policy:
         """By what a learner knows now."""
         return Policy(settings, Weights(learner.q, settings.variance.acting(learner.head)))
 

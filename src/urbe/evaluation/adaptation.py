@@ -90,7 +90,7 @@ class _Episode(NamedTuple):
 
 
 class _Record(NamedTuple):
-    """Of every episode; JAX's arrays while it is computed, NumPy's afterwards."""
+    """What is kept of every episode: JAX's arrays while it is computed, NumPy's afterwards."""
 
     total: Any
     length: Any

@@ -36,14 +36,14 @@ class Episodes(NamedTuple):
 
 
 class EpisodeDraws(NamedTuple):
-    """Of E episodes: seeds of their environments, and keys of the simulator and of the policy's noise."""
+    """Random numbers of E episodes: seeds of their environments, keys of the simulator and of the policy's noise."""
 
     seeds: IntArray
     world: Words
     noise: Words
 
     def part(self, begin: int, end: int) -> EpisodeDraws:
-        """Of the episodes from `begin` to before `end`."""
+        """The draws of the episodes from `begin` up to, but not including, `end`."""
         return EpisodeDraws(*(each[begin:end] for each in self))
 
 

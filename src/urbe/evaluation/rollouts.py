@@ -42,7 +42,7 @@ class RolloutOutcome(NamedTuple):
     trouble: Any
 
     def first(self, count: int) -> RolloutOutcome:
-        """Of the first episodes."""
+        """What came of the first `count` episodes."""
         return RolloutOutcome(*(part[:count] for part in self))
 
 

@@ -39,7 +39,7 @@ class World(Protocol):
 
     @property
     def action_shape(self) -> tuple[int, ...]:
-        """Of one action; () for a number."""
+        """The shape of one action; () for a number."""
 
     def enter(self, point: Point) -> None:
         """Takes parameters over."""

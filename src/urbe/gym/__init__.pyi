@@ -7,6 +7,8 @@ from urbe.gym.members.base import FunctionMembers as FunctionMembers
 from urbe.gym.members.base import Members as Members
 from urbe.gym.members.check import check_members as check_members
 from urbe.gym.members.copies import EnvMembers as EnvMembers
+from urbe.gym.randomised_params import RandomisedParams as RandomisedParams
 from urbe.gym.simulator_env import SimulatorEnv as SimulatorEnv
+from urbe.gym.stacked_history import StackedHistory as StackedHistory
 from urbe.gym.tabular import GymEnv as GymEnv
 from urbe.gym.tabular import gym_task as gym_task

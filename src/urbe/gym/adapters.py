@@ -13,7 +13,7 @@ from gymnasium.envs.classic_control import AcrobotEnv, CartPoleEnv, MountainCarE
 from urbe import checks
 from urbe.gym.changing_params import ChangingParams
 from urbe.gym.discrete_actions import DiscreteActions
-from urbe.gym.kinds import Env, innermost
+from urbe.gym.kinds import Env, Randomised, innermost
 from urbe.gym.mujoco import MujocoAdapter
 from urbe.gym.simulator_env import SimulatorEnv
 
@@ -155,6 +155,11 @@ def wrappers(env: Env) -> list[gymnasium.Wrapper[Any, Any, Any, Any]]:
     return found
 
 
+def randomised(env: Env) -> list[Randomised]:
+    """The wrappers that draw parameters."""
+    return [each for each in wrappers(env) if isinstance(each, Randomised)]
+
+
 def keeps_state(env: Env, *, across_episodes: bool) -> str | None:
     """The name of a wrapper that may remember something which no adapter knows of, or None.
 
@@ -163,7 +168,11 @@ def keeps_state(env: Env, *, across_episodes: bool) -> str | None:
       across_episodes: whether what is remembered from episode to episode counts too.
     """
     harmless = HARMLESS if across_episodes else (*HARMLESS, *_PER_EPISODE)
-    kept = (each for each in wrappers(env) if not isinstance(each, harmless) or isinstance(each, _BOUND))
+    kept = (
+        each
+        for each in wrappers(env)
+        if not isinstance(each, (*harmless, Randomised)) or isinstance(each, _BOUND)  # draws are kept with states
+    )
     return next((type(each).__name__ for each in kept), None)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import gymnasium
+import numpy as np
 from gymnasium.vector import VectorEnv
 
 Env = gymnasium.Env[Any, Any]
@@ -13,6 +14,29 @@ AnyEnv = gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]
 SINGLE = gymnasium.Env
 KINDS = (gymnasium.Env, VectorEnv)
 """The classes of environments, single ones and vectors."""
+
+
+@runtime_checkable
+class Randomised(Protocol):
+    """A wrapper that draws parameters, and says where its draws stand: `urbe.gym.RandomisedParams`."""
+
+    def get_draws(self) -> np.ndarray:
+        """Whole numbers from which `set_draws` goes on."""
+
+    def set_draws(self, draws: np.ndarray) -> None:
+        """Goes on from there, with the parameters that held then."""
+
+    def describe_draws(self) -> dict[str, Any]:
+        """What parameters are drawn from, in plain data."""
+
+
+def single(env: AnyEnv) -> Env:
+    """The environment itself; raises ValueError for a vector, whose environments are wrapped one by one."""
+    if not isinstance(env, SINGLE):
+        raise ValueError(
+            f"env is {env}, expected a single environment; of a vector, wrap each one before they are put together."
+        )
+    return env
 
 
 def innermost(env: Env) -> Any:

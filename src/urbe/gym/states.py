@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from jaxtyping import UInt64
 
-from urbe.gym.adapters import Adapter, adapter_of, keeps_state, wrappers
+from urbe.gym.adapters import Adapter, adapter_of, keeps_state, randomised, wrappers
 from urbe.gym.kinds import Env, innermost
 from urbe.gym.rows import HostEnv, autoreset_mode
 
@@ -37,6 +37,7 @@ class EnvStates:
                 "state": self._nothing[i] if waiting[i] else self._adapters[i].get_state(env),
                 "generator": _words(env),
                 "elapsed": np.array([limit._elapsed_steps for limit in _limits(env)], np.int64),
+                **{f"draws_{k}": each.get_draws() for k, each in enumerate(randomised(env))},
             }
             for i, env in enumerate(self._envs)
         ]
@@ -44,6 +45,8 @@ class EnvStates:
     def set(self, states: list[dict[str, Any]], waiting: list[bool]) -> None:
         """Goes on from what `get` gave."""
         for i, (env, kept) in enumerate(zip(self._envs, states, strict=True)):
+            for k, each in enumerate(randomised(env)):
+                each.set_draws(kept[f"draws_{k}"])
             if not waiting[i]:
                 self._adapters[i].set_state(env, kept["state"])
             _set_words(env, kept["generator"])

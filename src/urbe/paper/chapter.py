@@ -1,13 +1,12 @@
-"""What a chapter is: cells to run, rows that come of them, and sections of the page that are drawn from the rows.
+"""What a chapter is: cells to run, rows that they give, and sections of the page that are drawn from the rows.
 
 A chapter is a package, `urbe.paper.<name>`, with the same files everywhere:
 
-    __init__.py   `CHAPTER`, a `Chapter`
-    cells.py      what there is to run: frozen dataclasses of plain values, each with a `name`; and the type of a row, a
-                  NamedTuple whose fields are annotated str, int or float
+    __init__.py   what is run: cells, frozen dataclasses of plain values, each with a `name`; the type of a row, a
+                  NamedTuple whose fields are annotated str, int or float; and `CHAPTER`, a `Chapter`
     run.py        `run(cell, folder)`: from a cell to rows
-    results.py    from rows (`urbe.paper.results.Results`) to the quantities of the chapter
-    claims.py     from these to verdicts
+    results.py    from rows (`urbe.paper.results.Results`) to the quantities of the chapter and to verdicts; the latter
+                  in a file `claims.py` of their own where they are many
     figures.py    `sections`: from these to the sections of the page
 
 Running never draws and drawing never runs. The same cell gives the same rows, bit for bit; a random cell carries its
@@ -16,11 +15,10 @@ is saved there survives a killed process, so a deep cell trains in it (`train(ag
 deleted once the rows are stored.
 
 A cell may have an attribute `cost`: about how many seconds it takes on one core. Long cells are begun first, and the
-remaining time is estimated from it. A cell that takes minutes may report its progress:
-`urbe.sweep.progress.tell(folder, done, total)`.
+remaining time is estimated from it.
 
 Cells are run again when `run.py`, or any module of this package that it imports, changes; so it imports nothing of
-`results`, `claims` and `figures`.
+`results` and `figures`.
 
 The scales are `quick` (all chapters together in under 20 minutes on two cores), `medium` (the paper's networks and
 hyper-parameters, 10 seeds, fewer steps) and `paper` (the paper's numbers of episodes, 10 seeds). A cell that is the
@@ -33,16 +31,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from importlib import import_module
+from typing import Any, Literal, TypeVar, get_args
 
 from urbe import checks
 from urbe.paper.choice import Selection, with_settings
+from urbe.paper.results import Results
+from urbe.report.content import Section
 from urbe.sweep.cells import Cell, columns
-
-if TYPE_CHECKING:
-    from urbe.paper.results import Results
-    from urbe.report.content import Section
-
 
 Scale = Literal["quick", "medium", "paper"]
 """How much is run."""
@@ -59,11 +55,11 @@ class Chapter:
     Attributes:
       name: names it in files: letters, digits, underscores.
       title: names it on the page.
-      cells: what there is to run, at each scale.
+      cells: what is run at each scale.
       row: the type of a row.
       module: name of the module with `run(cell, folder)` and the type `Row`.
       sections: from the results of finished cells, in the order of the cells, of any scale, of few seeds or many, to
-        the sections of the page. It imports what draws when it is called: running needs no matplotlib.
+        the sections of the page; see `drawn_by`.
       agents: names that `choose` knows; none where there are no agents to choose from.
       choose: from a scale and a choice to cells; None where only fields of cells can be set.
     """
@@ -90,6 +86,16 @@ class Chapter:
         if choice.agents or choice.seeds is not None:
             raise ValueError(f"{self.name} has no agents and seeds to choose, expected --set alone.")
         return with_settings(self.cells[scale], choice.settings)
+
+
+def drawn_by(module: str) -> Callable[[Results], list[Section]]:
+    """The function `sections` of a module that is imported when it is called: running needs no matplotlib."""
+
+    def sections(results: Results) -> list[Section]:
+        found: list[Section] = import_module(module).sections(results)
+        return found
+
+    return sections
 
 
 def everywhere(cells: Iterable[AnyCell]) -> dict[Scale, tuple[AnyCell, ...]]:

@@ -14,14 +14,14 @@ from __future__ import annotations
 import importlib
 import re
 import shlex
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from urbe import checks
 from urbe.overrides import override
 
-C = TypeVar("C")
+C = TypeVar("C", bound=Any)
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,10 @@ class Selection:
         parts += [f"--seeds {self.seeds}"] if self.seeds is not None else []
         parts += [f"--set {' '.join(self.settings)}"] if self.settings else []
         return " ".join(parts)
+
+    def seeds_from(self, usual: tuple[int, ...]) -> tuple[int, ...]:
+        """The chosen number of seeds, counted from the first of the scale's; the scale's where none is chosen."""
+        return usual if self.seeds is None else tuple(range(usual[0], usual[0] + self.seeds))
 
 
 def is_own(agent: str) -> bool:
@@ -86,13 +90,6 @@ def check_agents(wanted: Sequence[str], known: Collection[str]) -> None:
             )
 
 
-def split_settings(cell: Any, settings: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Assignments to fields of a cell, and all others."""
-    names = {field.name for field in fields(cell)}
-    mine = [text for text in settings if text.partition("=")[0] in names]
-    return mine, [text for text in settings if text not in mine]
-
-
 def with_settings(cells: Sequence[C], settings: Sequence[str]) -> tuple[C, ...]:
     """Cells with some of their fields changed.
 
@@ -100,6 +97,25 @@ def with_settings(cells: Sequence[C], settings: Sequence[str]) -> tuple[C, ...]:
       ValueError: an assignment names no field, or has no value of its type.
     """
     return tuple(override(cell, settings) for cell in cells)
+
+
+def with_agent_settings(cells: Sequence[C], settings: Sequence[str], published: Callable[[], Any]) -> tuple[C, ...]:
+    """Cells of deep agents, with some of their fields and of the settings of their agents changed.
+
+    Args:
+      cells: dataclasses with a field `settings`.
+      settings: assignments to fields of the cells; all others are for the agents.
+      published: gives the settings of the agents, to refuse what is no field of them before anything runs.
+
+    Raises:
+      ValueError: an assignment names no field of either, or has no value of its type.
+    """
+    names = {field.name for field in fields(cells[0])}
+    mine = [text for text in settings if text.partition("=")[0] in names]
+    others = tuple(text for text in settings if text not in mine)
+    if others:
+        override(published(), others)
+    return tuple(replace(override(cell, mine), settings=others) for cell in cells)
 
 
 def file_name(text: str) -> str:

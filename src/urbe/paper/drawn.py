@@ -9,48 +9,34 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from urbe.paper.chapter import Chapter
 from urbe.paper.results import Results
-from urbe.sweep.cells import ROWS
-from urbe.sweep.finished import CELLS, Finished, SweepPlan, load_finished
+from urbe.report.content import PageChapter, Section
+from urbe.report.numbers import duration
+from urbe.sweep.finished import Finished, SweepPlan, load_finished
 from urbe.sweep.sources import code_digest
-from urbe.sweep.store import file_of
-
-if TYPE_CHECKING:
-    from urbe.report import content
-
-
-State = tuple[tuple[str, int], ...]
-"""Which cells of a chapter are finished: directory and time of writing."""
 
 
 class Drawn(NamedTuple):
     """A chapter and what it was drawn from.
 
     Attributes:
-      state: of the cells at that time.
-      finished: their rows and records.
+      chapter: the chapter.
+      finished: rows and records of its finished cells.
       digest: of the code that runs its cells.
-      chapter: for the page.
+      kept: how many of its cells are from an earlier run.
+      seconds: the computing time of all cells.
+      page: what is shown of it.
     """
 
-    state: State
+    chapter: Chapter
     finished: Finished
     digest: str
-    chapter: content.PageChapter
-
-
-def state_of(output: Path, plan: SweepPlan, name: str) -> State:
-    """Which cells of a chapter are finished now; cheap."""
-    found = []
-    for directory in plan.cells[name]:
-        try:
-            found.append((directory, file_of(output / CELLS / name / directory / ROWS).stat().st_mtime_ns))
-        except OSError:
-            continue
-    return tuple(found)
+    kept: int
+    seconds: float
+    page: PageChapter
 
 
 def draw(output: Path, plan: SweepPlan, chapter: Chapter, kept: int) -> Drawn:
@@ -62,26 +48,24 @@ def draw(output: Path, plan: SweepPlan, chapter: Chapter, kept: int) -> Drawn:
       chapter: which.
       kept: how many of its cells are from an earlier run.
     """
-    from urbe.report import content
-    from urbe.report.numbers import duration
-
-    state, digest = state_of(output, plan, chapter.name), code_digest(chapter.module)
+    digest = code_digest(chapter.module)
     finished = load_finished(output, chapter.name, chapter.row, _digests(chapter, plan, digest))
+    seconds = sum(cell.record.seconds for cell in finished.cells)
     text = f"{len(finished.cells)}, with {len(finished.rows())} rows"
     text += f"; {kept} of them kept from an earlier run" if kept else ""
     text += f"; {len(finished.missing)} more are not finished" if finished.missing else ""
     text += f"; {len(finished.other_code)} of other code than today's" if finished.other_code else ""
     facts = (
         ("Cells", text),
-        ("Computing", f"{duration(seconds(finished))} in all, one thread per cell, compilation included"),
+        ("Computing", f"{duration(seconds)} in all, one thread per cell, compilation included"),
         ("Commit", commits_text(finished.cells)),
     )
-    shown = content.PageChapter(chapter.name, chapter.title, tuple(_sections(chapter, finished)), facts)
-    return Drawn(state, finished, digest, shown)
+    shown = PageChapter(chapter.name, chapter.title, tuple(_sections(chapter, finished)), facts)
+    return Drawn(chapter, finished, digest, kept, seconds, shown)
 
 
 def _digests(chapter: Chapter, plan: SweepPlan, digest: str) -> set[str]:
-    """Of today's code: that of the chapter, and with each agent of one's own that the sweep chose."""
+    """Digests of today's code: of the chapter alone, and with each agent of one's own that the sweep chose."""
     found = {digest}
     for name in re.findall(r"([\w.]+):\w+", plan.options):
         with suppress(ImportError):  # its cells are then of other code
@@ -89,31 +73,26 @@ def _digests(chapter: Chapter, plan: SweepPlan, digest: str) -> set[str]:
     return found
 
 
-def record(chapter: Chapter, drawn: Drawn, kept: int) -> dict[str, Any]:
-    """What the manifest says of a chapter."""
+def record(drawn: Drawn) -> dict[str, Any]:
+    """The entry of a chapter in the manifest."""
     finished = drawn.finished
     machines = Counter(json.dumps(cell.record.machine, sort_keys=True) for cell in finished.cells)
     times = [cell.record.finished for cell in finished.cells]
     return {
-        "title": chapter.title,
-        "module": chapter.module,
+        "title": drawn.chapter.title,
+        "module": drawn.chapter.module,
         "code": drawn.digest,
         "cells": len(finished.cells),
         "missing": list(finished.missing),
         "of_other_code": list(finished.other_code),
-        "reused": kept,
+        "reused": drawn.kept,
         "rows": len(finished.rows()),
-        "cell_seconds": seconds(finished),
+        "cell_seconds": drawn.seconds,
         "commits": {str(commit): n for commit, n in _commits(finished.cells).items()},
         "machines": [{**json.loads(machine), "cells": n} for machine, n in machines.items()],
         "finished": [min(times), max(times)] if times else [],
         "config": [cell.record.config for cell in finished.cells],
     }
-
-
-def seconds(finished: Finished) -> float:
-    """Of computing."""
-    return sum(cell.record.seconds for cell in finished.cells)
 
 
 def commits_text(cells: Iterable[Any]) -> str:
@@ -126,10 +105,8 @@ def _commits(cells: Iterable[Any]) -> Counter[str | None]:
     return Counter(cell.record.commit for cell in cells)
 
 
-def _sections(chapter: Chapter, finished: Finished) -> list[content.Section]:
-    """What is drawn; from part of the cells what can be, and else a word on why not."""
-    from urbe.report.content import Section
-
+def _sections(chapter: Chapter, finished: Finished) -> list[Section]:
+    """The sections of a chapter, drawn from the finished cells; or the reason why they are too few."""
     if not finished.missing:
         return chapter.sections(Results.of(finished.rows(), chapter.row))
     n, total = len(finished.cells), len(finished.cells) + len(finished.missing)

@@ -10,35 +10,42 @@ reads `output/sweep.json` and the finished cells, whatever code computed them, a
     figures/<NAME>-<figure>.png, .svg, .pdf          each drawing
     manifest.json                                    what was run, by which code, where, for how long
 
-It may be called while the sweep is under way: the page then tells how far it has come, and chapters how many of their
-cells they show.
+It may be called while the sweep is under way: the page then says how much is finished, and each chapter how many of its
+cells it shows.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
 
 from urbe.atomic import Writer, replace_files, text_writer
-from urbe.paper import drawn as drawing
+from urbe.extras import need
+from urbe.mdp.formats.tables import parquet_writer
 from urbe.paper.chapter import Chapter
-from urbe.paper.row_files import FORMATS as ROW_FORMATS
-from urbe.paper.row_files import row_files
-from urbe.paper.run_state import run_state
+from urbe.paper.drawn import Drawn, commits_text, draw, record
+from urbe.report.claims import markdown
+from urbe.report.content import Facts, State
+from urbe.report.numbers import duration
+from urbe.report.page import render
 from urbe.sweep import provenance
-from urbe.sweep.finished import read_plan
-from urbe.sweep.status import Status, read_status
+from urbe.sweep.cells import columns
+from urbe.sweep.finished import SweepPlan, read_plan
+from urbe.sweep.status import Status, is_alive, read_status
 
-if TYPE_CHECKING:
-    from urbe.report.content import Facts
+FORMATS = ("png", "svg", "pdf", "csv", "parquet")
+"""Formats of the files beside the page: drawings, then rows."""
 
-
-FORMATS = ("png", "svg", "pdf", *ROW_FORMATS)
-"""Of the files beside the page: drawings, then rows."""
+MOST_FAILURES = 5
+"""Failures that are listed on the page."""
 
 TITLE = "Decisions that hold when the model does not"
 
@@ -50,39 +57,39 @@ LEAD = (
 )
 
 
-@dataclass
-class Memory:
-    """What was drawn before, by name: a chapter whose cells are the same is not drawn again."""
-
-    drawn: dict[str, drawing.Drawn] = field(default_factory=dict)
-    html: dict[str, str] = field(default_factory=dict)
-
-
 class _Report(NamedTuple):
     """All that goes on the page.
 
     Attributes:
-      scale: of the sweep.
-      options: with which a part of a chapter was chosen; see `urbe.paper.choice`.
-      names: of its chapters.
-      status: of the sweep, None when unknown.
-      parts: chapters and what was drawn of them.
+      output: folder of the sweep.
+      plan: what the sweep was to run.
+      status: how far it has come, None when unknown.
+      drawn: its chapters.
     """
 
-    scale: str
-    options: str
-    names: tuple[str, ...]
+    output: Path
+    plan: SweepPlan
     status: Status | None
-    parts: tuple[tuple[Chapter, drawing.Drawn], ...]
-
-    def kept(self, name: str) -> int:
-        """How many cells of a chapter are from an earlier run."""
-        return int(self.status["experiments"].get(name, {}).get("kept", 0)) if self.status else 0
+    drawn: tuple[Drawn, ...]
 
     @property
     def cells(self) -> list[Any]:
-        """All that are finished."""
-        return [cell for _, drawn in self.parts for cell in drawn.finished.cells]
+        """All finished cells."""
+        return [cell for each in self.drawn for cell in each.finished.cells]
+
+    @property
+    def total(self) -> int:
+        """The number of all cells."""
+        return len(self.cells) + sum(len(each.finished.missing) for each in self.drawn)
+
+    @property
+    def command(self) -> str:
+        """The command that makes such a sweep."""
+        from urbe.paper import CHAPTERS
+
+        names = tuple(self.plan.cells)
+        only = f" --only {' '.join(names)}" if {each.name for each in CHAPTERS} != set(names) else ""
+        return " ".join(filter(None, (f"urbe reproduce --scale {self.plan.scale}{only}", self.plan.options)))
 
 
 def write_report(
@@ -107,24 +114,25 @@ def write_report(
     Raises:
       FileNotFoundError: no sweep was run into the folder.
     """
-    from urbe.report.claims_text import markdown
+    need("Figures", "matplotlib")
     from urbe.report.export import figure_files
 
     to = output if to is None else to
-    report = _gather(output, chapters, Memory())
+    report = _gather(output, chapters)
+    pages = [each.page for each in report.drawn]
     writers: dict[str, Writer] = {}
     links: dict[str, Sequence[str]] = {}
-    for chapter, drawn in report.parts:
-        rows = row_files(chapter, drawn.finished.rows(), formats)
-        links[chapter.name] = tuple(rows)
+    for each in report.drawn:
+        rows = _row_files(each.chapter, each.finished.rows(), formats)
+        links[each.chapter.name] = tuple(rows)
         writers |= rows
-    shown = [drawn.chapter for _, drawn in report.parts]
-    drawings, by_figure = figure_files(shown, formats)
+    drawings, by_figure = figure_files(pages, formats)
     writers |= drawings
-    writers["claims.md"] = text_writer([markdown(shown)])
+    writers["claims.md"] = text_writer([markdown(pages)])
     manifest = {**_manifest(report), "files": sorted({*writers, "manifest.json", "index.html"})}
     writers["manifest.json"] = text_writer([json.dumps(manifest, indent=1), "\n"])
-    writers["index.html"] = text_writer([_page(output, report, links | by_figure)])
+    page = render(TITLE, LEAD, _facts(report), pages, files=links | by_figure, state=_state(report))
+    writers["index.html"] = text_writer([page])
     old = _files(to) - writers.keys()
     for folder in {(to / path).parent for path in writers}:
         folder.mkdir(parents=True, exist_ok=True)
@@ -134,8 +142,42 @@ def write_report(
     return to / "index.html"
 
 
+def _gather(output: Path, chapters: Sequence[Chapter] | None) -> _Report:
+    from urbe.paper import CHAPTERS
+
+    plan, status = read_plan(output), read_status(output)
+    counts = status["experiments"] if status else {}
+    wanted = [each for each in (CHAPTERS if chapters is None else chapters) if each.name in plan.cells]
+    drawn = (draw(output, plan, each, int(counts.get(each.name, {}).get("kept", 0))) for each in wanted)
+    return _Report(output, plan, status, tuple(drawn))
+
+
+def _row_files(chapter: Chapter, rows: Sequence[Any], formats: Collection[str]) -> dict[str, Writer]:
+    """The writer of each file of rows, by its path relative to the page; no Parquet where pyarrow is not installed."""
+    kinds = columns(chapter.row)
+
+    def write_csv(file: BinaryIO) -> None:
+        """Floats as Python writes them, which reads back the same."""
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        csv.writer(text, lineterminator="\n").writerows([kinds, *rows])
+        text.detach()
+
+    def write_parquet(file: BinaryIO) -> None:
+        found = zip(*rows, strict=True) if rows else iter([()] * len(kinds))
+        dtypes = {str: np.str_, int: np.int64, float: np.float64}
+        named = zip(kinds.items(), found, strict=True)
+        parquet_writer({name: np.array(column, dtype=dtypes[kind]) for (name, kind), column in named})(file)
+
+    writers: dict[str, Writer] = {}
+    if "csv" in formats:
+        writers[f"rows/{chapter.name}.csv"] = write_csv
+    if "parquet" in formats and find_spec("pyarrow") is not None:
+        writers[f"rows/{chapter.name}.parquet"] = write_parquet
+    return writers
+
+
 def _files(folder: Path) -> set[str]:
-    """What the page that is there brought with it: drawings and rows; nothing of anybody else's."""
+    """The drawings and rows that belong to the page in a folder; no files of anybody else."""
     try:
         listed = json.loads((folder / "manifest.json").read_text())["files"]
         found = {PurePosixPath(path) for path in listed}
@@ -144,89 +186,34 @@ def _files(folder: Path) -> set[str]:
     return {str(path) for path in found if str(path.parent) in ("figures", "rows") and path.suffix[1:] in FORMATS}
 
 
-def write_page(
-    output: Path, chapters: Sequence[Chapter] | None = None, *, memory: Memory, refresh: int
-) -> tuple[Path, int, int]:
-    """Writes the page alone, drawing what changed; for a sweep that is under way.
-
-    Args:
-      output, chapters: see `write_report`.
-      memory: of the last call; updated.
-      refresh: seconds after which the page reads itself again, until the sweep is finished.
-
-    Returns:
-      the path of the page, and how many cells are finished, of how many.
-    """
-    report = _gather(output, chapters, memory)
-    text = _page(output, report, {}, refresh, memory.html)
-    replace_files({output / "index.html": text_writer([text])})
-    return output / "index.html", *_counts(report)
-
-
-def _gather(output: Path, chapters: Sequence[Chapter] | None, memory: Memory) -> _Report:
-    from urbe.paper import CHAPTERS
-
-    plan = read_plan(output)
-    report = _Report(plan.scale, plan.options, tuple(plan.cells), read_status(output), ())
-    for chapter in CHAPTERS if chapters is None else chapters:
-        name = chapter.name
-        if name not in plan.cells:
-            continue
-        if name not in memory.drawn or memory.drawn[name].state != drawing.state_of(output, plan, name):
-            memory.drawn[name] = drawing.draw(output, plan, chapter, report.kept(name))
-            memory.html.pop(name, None)
-        report = report._replace(parts=(*report.parts, (chapter, memory.drawn[name])))
-    return report
-
-
-def _page(
-    output: Path,
-    report: _Report,
-    links: dict[str, Sequence[str]],
-    refresh: int = 0,
-    html: dict[str, str] | None = None,
-) -> str:
-    from urbe.report.page import render
-
-    state = run_state(*_counts(report), report.status, _resume(output, report), refresh)
-    shown = [drawn.chapter for _, drawn in report.parts]
-    return render(TITLE, LEAD, _facts(report), shown, files=links, state=state, drawn=html)
-
-
-def _resume(output: Path, report: _Report) -> str:
-    """The command that goes on with the sweep."""
-    return f"{_command(report)} --output {output}"
-
-
-def _command(report: _Report) -> str:
-    """The command that makes such a sweep."""
-    from urbe.paper import CHAPTERS
-
-    only = f" --only {' '.join(report.names)}" if {each.name for each in CHAPTERS} != set(report.names) else ""
-    return " ".join(filter(None, (f"urbe reproduce --scale {report.scale}{only}", report.options)))
-
-
-def _counts(report: _Report) -> tuple[int, int]:
-    """Cells that are finished, and all."""
-    done = len(report.cells)
-    return done, done + sum(len(drawn.finished.missing) for _, drawn in report.parts)
+def _state(report: _Report) -> State | None:
+    """The progress of an unfinished sweep, for the head of the page; None when all is finished."""
+    done, total, status = len(report.cells), report.total, report.status
+    if done == total:
+        return None
+    notes = ["This page is of an unfinished run: what is missing is said in its place, and verdicts may change."]
+    failures = status["failures"] if status else []
+    failed = [f"{each['experiment']}/{each['cell']} failed: {each['text']}" for each in failures[:MOST_FAILURES]]
+    failed += [f"{len(failures) - MOST_FAILURES} more failed."] if len(failures) > MOST_FAILURES else []
+    if status is not None and is_alive(status):
+        return State(done, total, status["running"], len(failures), status["left"], (*notes, *failed))
+    notes.append(f"The run is not under way; it goes on with: {report.command} --output {report.output}")
+    return State(done, total, 0, len(failures), None, (*notes, *failed))
 
 
 def _facts(report: _Report) -> Facts:
-    from urbe.report.numbers import duration
-
     machines = Counter(tuple(cell.record.machine.items()) for cell in report.cells)
     versions = Counter(tuple(cell.record.versions.items()) for cell in report.cells)
-    done, total = _counts(report)
-    seconds = sum(drawing.seconds(drawn.finished) for _, drawn in report.parts)
+    done, total = len(report.cells), report.total
+    seconds = sum(each.seconds for each in report.drawn)
     wall = f", {duration(report.status['seconds'])} in the last run" if report.status else ""
     launcher = f" on {report.status['launcher']}" if report.status else ""
     return (
-        ("Scale", report.scale),
-        *([("Departure", f"not the paper's comparison: {report.options}")] if report.options else []),
+        ("Scale", report.plan.scale),
+        *([("Departure", f"not the paper's comparison: {report.plan.options}")] if report.plan.options else []),
         ("Cells", f"{done}" if done == total else f"{done} of {total}"),
         ("Time", f"{duration(seconds)} in cells{wall}{launcher}"),
-        ("Commit", drawing.commits_text(report.cells)),
+        ("Commit", commits_text(report.cells)),
         ("Machine", "; ".join(_machine(dict(each)) for each, _ in machines.most_common()) or "none"),
         ("Software", "; ".join(_named(dict(each)) for each, _ in versions.most_common()) or "none"),
     )
@@ -242,13 +229,11 @@ def _named(versions: dict[str, str]) -> str:
 
 def _manifest(report: _Report) -> dict[str, Any]:
     return {
-        "command": _command(report),
-        "scale": report.scale,
+        "command": report.command,
+        "scale": report.plan.scale,
         "wall_seconds": float(report.status["seconds"]) if report.status else 0.0,
         "commit": provenance.commit(),
         "versions": provenance.versions(),
         "machine": provenance.machine(),
-        "experiments": {
-            chapter.name: drawing.record(chapter, drawn, report.kept(chapter.name)) for chapter, drawn in report.parts
-        },
+        "experiments": {each.chapter.name: record(each) for each in report.drawn},
     }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 
+from urbe.extras import need
 from urbe.paper.chapter import SCALES, Chapter, Scale, check_chapters, everywhere
 from urbe.paper.choice import Selection
 from urbe.paper.pages import write_report
@@ -52,11 +52,7 @@ def reproduce(
     """
     from urbe.paper import CHAPTERS
 
-    if find_spec("matplotlib") is None:
-        raise ModuleNotFoundError(
-            'Drawing needs matplotlib, which is not installed; install it with: pip install "urbe[plots]"',
-            name="matplotlib",
-        )
+    need("Figures", "matplotlib")
     if scale not in SCALES:
         raise ValueError(f"scale is {scale!r}, expected one of {', '.join(SCALES)}.")
     chosen: Sequence[Chapter] = CHAPTERS if chapters is None else chapters

@@ -5,15 +5,18 @@ Replicate k of every agent meets the same random world, whatever its setting: di
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from urbe.agents import URBE, Form
 from urbe.agents.base import AgentConfig, Task
 from urbe.agents.run import RunRecord, run
 from urbe.envs.finite import FiniteEnv
+from urbe.paper.choice import load_own
 from urbe.posteriors.beliefs import PosteriorConfig
 from urbe.types import FloatArray, IntArray
 
@@ -47,6 +50,37 @@ class Contender:
     def text_of(self, setting: Setting) -> str:
         """`radius 0.2, scale 0.5`."""
         return ", ".join(f"{name} {value:g}" for name, value in zip(self.parameters, setting, strict=True))
+
+
+def tuned(name: str, values: Iterable[float], make: Callable[[FloatArray, PosteriorConfig], AgentConfig]) -> Contender:
+    """An agent with one parameter to choose, whose values `make` gets."""
+    return Contender((name,), tuple((value,) for value in values), lambda x, belief, _: make(x[name], belief))
+
+
+def untuned(make: Callable[[PosteriorConfig], AgentConfig]) -> Contender:
+    """An agent without anything to choose."""
+    return Contender((), ((),), lambda _, belief, __: make(belief))
+
+
+def tuned_urbe(radii: Iterable[float], scales: Iterable[float], form: Form = Form.COUNT, ball: Any = None) -> Contender:
+    """URBE with every combination of some radii and scales; with L1 balls, or others."""
+    return Contender(
+        ("radius", "scale"),
+        tuple(product(radii, scales)),
+        lambda x, belief, _: URBE(x["radius"], x["scale"], form, belief, set=ball),
+    )
+
+
+def contender_of(agent: str, known: Mapping[str, Contender]) -> Contender:
+    """The agent of a name: of those known, or one's own.
+
+    Raises:
+      ValueError: it cannot be loaded, or is no contender.
+    """
+    found = known[agent] if agent in known else load_own(agent)
+    if not isinstance(found, Contender):
+        raise ValueError(f"{agent} is {type(found).__name__}, expected a urbe.paper.tuning.Contender.")
+    return found
 
 
 class TuningWorld(NamedTuple):

@@ -6,8 +6,10 @@ from urbe.planners.base import PlanningTask as PlanningTask
 from urbe.planners.bci import BCI as BCI
 from urbe.planners.belief_mdp import BeliefPlan as BeliefPlan
 from urbe.planners.belief_mdp import solve_belief as solve_belief
+from urbe.planners.guarantee import Guarantee as Guarantee
 from urbe.planners.held_out import HeldOut as HeldOut
 from urbe.planners.hoeffding import HoeffdingSets as HoeffdingSets
+from urbe.planners.percentile import Percentile as Percentile
 from urbe.planners.plan import plan as plan
 from urbe.planners.rsvf import RSVF as RSVF
 from urbe.planners.safe_plan import SafePlan as SafePlan

@@ -29,6 +29,8 @@ class PlanningTask(NamedTuple):
       draws: posterior draws to plan with; None for as many as the method thinks fit.
       rng: where they come from.
       solve: solves a model against a set.
+      whole: the posterior with uncertain rewards as they are, and the whole failure probability, for methods that
+        treat rewards like transitions.
     """
 
     posterior: Posterior
@@ -36,6 +38,7 @@ class PlanningTask(NamedTuple):
     draws: int | None
     rng: np.random.Generator
     solve: Solve
+    whole: tuple[Posterior, float]
 
 
 class PlannedSolution(NamedTuple):
@@ -50,10 +53,10 @@ class PlanningMethod(Protocol):
     """A way from a posterior to a policy with a guaranteed value."""
 
     def answer(self, task: PlanningTask) -> PlannedSolution:
-        """Builds the set and solves for the policy; `solution.lower` is the guaranteed value."""
+        """Builds the set and solves for the policy; `solution.lower` is its worst case."""
 
     def promise(self, confidence: float) -> str:
-        """One sentence: what the guaranteed value is guaranteed to be, and over what."""
+        """One sentence: what the worst case over the set says about the true value."""
 
 
 def in_every_state(confidence: float) -> str:

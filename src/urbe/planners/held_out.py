@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +17,7 @@ MOST_NUMBERS = 4_000_000
 """Probabilities drawn at a time; the draws depend on it, so it is fixed."""
 
 ROUNDING = 1e-9
-"""Of the largest value: below a promise by less than this is not below it."""
+"""A value that falls short by less than this share of the largest value does not fall short."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,15 +72,11 @@ def hold_out(
       draws: how many models.
     """
     model = posterior.model
-    size = max(MOST_NUMBERS // max(model.rows.n_entries, 1), 1)
     values: list[list[FloatArray]] = [[] for _ in policies]
     below = [0] * len(policies)
-    for first in range(0, draws, size):
-        n = min(size, draws - first)
-        probability = posterior.draws(rng, n)
-        reward = None if posterior.rewards is None else np.stack([posterior.rewards.sample(rng) for _ in range(n)])
+    for models in drawn_models(posterior, rng, draws):
         for k, policy in enumerate(policies):
-            v = values_under_models(model, policy, probability, reward)
+            v = values_under_models(model, policy, *models)
             values[k].append(v @ start)
             short = v < promised[k] - ROUNDING * np.abs(v).max(initial=0.0)
             below[k] += int(np.count_nonzero(short.any(axis=1)))
@@ -87,3 +84,25 @@ def hold_out(
         HeldOut(np.concatenate([np.empty(0), *each]), count / draws if draws else float("nan"))
         for each, count in zip(values, below, strict=True)
     ]
+
+
+class ModelDraws(NamedTuple):
+    """Models drawn from a posterior.
+
+    Attributes:
+      probability: `(M, E)` of the entries of the model's rows.
+      reward: `(M, R)` of its rows; None where rewards are known.
+    """
+
+    probability: FloatArray
+    reward: FloatArray | None
+
+
+def drawn_models(posterior: Posterior, rng: np.random.Generator, draws: int) -> Iterator[ModelDraws]:
+    """So many models in blocks, none of which takes much memory."""
+    size = max(MOST_NUMBERS // max(posterior.model.rows.n_entries, 1), 1)
+    for first in range(0, draws, size):
+        n = min(size, draws - first)
+        probability = posterior.draws(rng, n)
+        reward = None if posterior.rewards is None else np.stack([posterior.rewards.sample(rng) for _ in range(n)])
+        yield ModelDraws(probability, reward)

@@ -20,7 +20,7 @@ from urbe.types import BoolArray, FloatArray, IntArray
 DENSE_STATES = 64
 MOST_SWEEPS = 300
 ACCURACY = 1e-10
-"""Of the largest value: what sweeps leave between their bounds."""
+"""Sweeps stop when their bounds are this close, as a share of the largest value."""
 
 
 def values_under_models(

@@ -12,13 +12,14 @@ from urbe.mdp.evaluate import start_weights
 from urbe.mdp.model import MDP
 from urbe.planners.base import PlanningMethod, PlanningTask
 from urbe.planners.bci import BCI
+from urbe.planners.guarantee import DRAWS, fewest_draws, guarantee
 from urbe.planners.held_out import hold_out
 from urbe.planners.safe_plan import SafePlan
 from urbe.posteriors.dirichlet import Posterior, check_posterior
 from urbe.solvers.iterate import Progress
 from urbe.solvers.solution import Solution
 from urbe.solvers.solve import solve
-from urbe.types import FloatArray
+from urbe.types import FloatArray, IntArray
 
 
 def plan(
@@ -29,24 +30,31 @@ def plan(
     rng: np.random.Generator,
     draws: int | None = None,
     held_out: int = 200,
+    certify: int | None = None,
     threads: int = 1,
     progress: Progress | None = None,
 ) -> SafePlan:
     """A policy whose true value is at least a guaranteed one, with posterior probability `confidence` or more.
 
-    The guarantee holds in every state at once, given the data, if the prior is right: over all models the posterior
-    thinks possible, weighed by it, at most a share 1 - confidence makes the returned policy worth less than
-    `SafePlan.guaranteed`. What each method needs for that is written there. Uncertain rewards are covered too: half of
-    the failure probability is spent on replacing them by low quantiles of their posterior, the other half on
-    transitions.
+    The policy is fixed once the data are, so quantiles of its value over fresh posterior draws bound its true value
+    (`urbe.planners.guarantee`): over all models the posterior thinks possible, weighed by it, at most a share
+    1 - confidence makes it worth less than `SafePlan.guaranteed_at_start` from the start, and at most that share makes
+    it worth less than `SafePlan.guaranteed` in some state. This holds for every method, given the data, if the prior is
+    right, and covers uncertain rewards.
+
+    `SafePlan.worst_case` is the value over the set that the method built, and what it promises is written there. Sets
+    hold row by row, so worst cases are far lower; half of the failure probability is spent on replacing uncertain
+    rewards by low quantiles of their posterior, the other half on transitions.
 
     Args:
       posterior: what is known, e.g. `Posterior.fit(log, discount=0.95)`.
       confidence: in (0, 1).
-      method: `BCI()` by default, credible L1 balls; also `VaRBellman()`, `RSVF()`, `HoeffdingSets()`.
-      rng: planning draws and held-out draws are streams of their own, spawned from it.
+      method: `BCI()` by default, credible L1 balls; also `Percentile()`, which makes the guarantee from the start as
+        high as it can, `VaRBellman()`, `RSVF()`, `HoeffdingSets()`.
+      rng: draws for planning, judging and certifying are streams of their own, spawned from it.
       draws: posterior draws to plan with, at least R / (1 - confidence) for R uncertain rows; by default enough.
       held_out: further draws to judge the policy by.
+      certify: further draws whose quantiles are the guarantee; by default 2000, or more where `confidence` needs them.
       threads: as for `solve`.
       progress: as for `solve`; methods may solve several times.
 
@@ -60,7 +68,9 @@ def plan(
     >>> safe.policy
     array([1, 1, 1, 1, 1, 1], dtype=int32)
     >>> round(safe.guaranteed_at_start, 1), round(safe.held_out.percentile(0.05), 1), round(safe.held_out.mean, 1)
-    (2.7, 3.9, 4.6)
+    (3.8, 3.9, 4.6)
+    >>> round(float(safe.start @ safe.worst_case), 1)
+    2.7
     """
     check_posterior("posterior", posterior)
     checks.generator("rng", rng)
@@ -72,19 +82,22 @@ def plan(
         raise ValueError("confidence is 0, expected a number between 0 and 1, such as 0.95.")
     n_held_out = checks.whole_number("held_out", held_out, 0)
     how: PlanningMethod = BCI() if method is None else method
-    planning, judging = rng.spawn(2)
+    planning, judging, certifying = rng.spawn(3)
 
     def solve_against(mdp: MDP, nature: AmbiguitySet, *, start: FloatArray | None = None) -> Solution:
         return solve(mdp, nature, start=start, threads=threads, progress=progress)
 
     lowered, delta = _with_low_rewards(posterior, 1.0 - share)
-    answer = how.answer(PlanningTask(lowered, delta, draws, planning, solve_against))
+    answer = how.answer(PlanningTask(lowered, delta, draws, planning, solve_against, (posterior, 1.0 - share)))
     nominal = solve(posterior.mean(), threads=threads)
     start = start_weights(posterior.model)
+    n_certify = max(DRAWS, 2 * fewest_draws(1.0 - share)) if certify is None else certify
+    policy: IntArray = answer.solution.policy  # type: ignore[assignment]  # no mixtures in sets per (s, a)
+    bounds = guarantee(posterior, policy, start, 1.0 - share, certifying, n_certify)
     mine, other = hold_out(
         posterior,
-        (answer.solution.policy, nominal.policy),  # type: ignore[arg-type]  # no mixtures in sets per (s, a)
-        (answer.solution.lower, nominal.value),
+        (policy, nominal.policy),  # type: ignore[arg-type]
+        (bounds.in_every_state, nominal.value),
         start,
         judging,
         n_held_out,
@@ -97,6 +110,7 @@ def plan(
         nature=answer.nature,
         solution=answer.solution,
         start=start,
+        guarantee=bounds,
         held_out=mine,
         nominal_policy=nominal.policy,  # type: ignore[arg-type]
         nominal_value=nominal.value,

@@ -27,7 +27,7 @@ from urbe.planners.safety_rules import Cut, Hyperplane, SafetyRule, smallest_bal
 from urbe.types import FloatArray, IntArray
 
 ROUNDING = 1e-12
-"""Of the largest value: worst cases and quantiles are compared up to this."""
+"""Worst cases and quantiles are compared up to this share of the largest value."""
 
 
 @dataclass(frozen=True)

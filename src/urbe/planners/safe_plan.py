@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from urbe.ambiguity.operator import AmbiguitySet
 from urbe.mdp.model import MDP
 from urbe.planners.base import PlanningMethod
+from urbe.planners.guarantee import Guarantee
 from urbe.planners.held_out import HeldOut
 from urbe.posteriors.dirichlet import Posterior
 from urbe.solvers.solution import Solution
@@ -28,6 +29,7 @@ class SafePlan:
         up to its gap. Where rewards are uncertain, those of `model` are low quantiles.
       solution: of that problem. Its `value` is a worst case, not an estimate.
       start: `(S,)` distribution of the first state: the model's own, or else all states that are not terminal alike.
+      guarantee: lower bounds on the policy's true value, from fresh posterior draws.
       held_out: values of `policy` on models drawn afresh; `below` is the share in which the guarantee fails somewhere.
       nominal_policy: `(S,)` the policy that is best for the mean model, for comparison.
       nominal_value: `(S,)` its value under the mean model: what one would expect of it.
@@ -41,6 +43,7 @@ class SafePlan:
     nature: AmbiguitySet
     solution: Solution
     start: FloatArray
+    guarantee: Guarantee
     held_out: HeldOut
     nominal_policy: IntArray
     nominal_value: FloatArray
@@ -53,17 +56,22 @@ class SafePlan:
 
     @property
     def guaranteed(self) -> FloatArray:
-        """`(S,)` what the policy is worth at least, in the sense of `promise`."""
-        return self.solution.lower
+        """`(S,)` what the policy is worth at least in every state at once, with probability `confidence` or more."""
+        return self.guarantee.in_every_state
 
     @property
     def guaranteed_at_start(self) -> float:
-        """The guaranteed value averaged over the first state."""
-        return float(self.start @ self.guaranteed)
+        """What the policy is worth at least from the start, with probability `confidence` or more."""
+        return self.guarantee.at_start
+
+    @property
+    def worst_case(self) -> FloatArray:
+        """`(S,)` what the policy is worth at least over the set that the method built, in the sense of `promise`."""
+        return self.solution.lower
 
     @property
     def promise(self) -> str:
-        """What "guaranteed" means for this method, in a sentence."""
+        """What the worst case over the set means for this method, in a sentence."""
         return self.method.promise(self.confidence)
 
     def __repr__(self) -> str:
@@ -77,6 +85,9 @@ class SafePlan:
         return [
             f"{self.method} at confidence {self.confidence:g}, from {seen}",
             f"Guaranteed from the start: {self.guaranteed_at_start:.5g}",
+            f"With posterior probability {self.confidence:g} or more the policy is worth at least this "
+            f"({self.guarantee.draws} fresh draws).",
+            f"Worst case over the set, from the start: {float(self.start @ self.worst_case):.5g}",
             self.promise,
         ]
 

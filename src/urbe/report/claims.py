@@ -1,4 +1,4 @@
-"""The paper's claims: the verdict under each reading, and what they say together."""
+"""The paper's claims: the verdict under each reading, and the conclusion from all of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RULE = Rule()
 """By which every claim of every chapter is judged; the page shows its text."""
 
 MOST_DECIMALS = 4
-"""Of the numbers of the evidence."""
+"""Decimals of the numbers of the evidence."""
 
 
 def judge(claim: str, tests: Sequence[Test], *, source: str = "") -> list[Verdict]:
@@ -136,6 +136,31 @@ def sourced(chapter: PageChapter) -> list[tuple[Verdict, str]]:
     """The verdicts of a chapter on claims of the paper, each with its anchor on the page: `name--claim-1`, ..."""
     verdicts = [verdict for section in chapter.sections for verdict in section.verdicts if verdict.source]
     return [(verdict, f"{chapter.name}--claim-{i}") for i, verdict in enumerate(verdicts, start=1)]
+
+
+def markdown(chapters: Iterable[PageChapter]) -> str:
+    """A Markdown table of every claim with its verdict, and the rules below it; empty when no claim has a source.
+
+    >>> from urbe.report.content import Section
+    >>> verdict = Verdict("URBE earns more than UBE.", "holds", "0.1 [0.0, 0.2]", "Fig. 2b")
+    >>> page = PageChapter("seven", "Seven", (Section("", verdicts=(verdict,)),))
+    >>> print(*markdown([page]).splitlines()[:3], sep="\\n")
+    | where | claim of the paper | verdict |
+    |---|---|---|
+    | Fig. 2b | URBE earns more than UBE. | **holds** |
+    """
+    found = claims(chapters)
+    if not found:
+        return ""
+    lines = ["| where | claim of the paper | verdict |", "|---|---|---|"]
+    for claim in found:
+        verdict = f"**{claim.outcome}** {_cell(claim.condition)}".rstrip()
+        lines.append(f"| {_cell(claim.source)} | {_cell(claim.text)} | {verdict} |")
+    return "\n".join([*lines, "", RULE.text, ""])
+
+
+def _cell(text: str) -> str:
+    return text.replace("\n", " ").replace("|", "\\|")
 
 
 def _order(source: str) -> tuple[tuple[bool, int, str], ...]:

@@ -107,13 +107,12 @@ class PageChapter:
 
 @dataclass(frozen=True)
 class State:
-    """How far a run has come whose page is written before its end.
+    """The progress of a run whose page is written before its end.
 
     Attributes:
       done, total: cells; running, failed: those under way, and those given up.
-      seconds_left: None when nobody knows.
+      seconds_left: None when unknown.
       notes: what else to say, a paragraph each.
-      refresh: seconds after which the page reads itself again; 0 for never.
     """
 
     done: int
@@ -122,4 +121,3 @@ class State:
     failed: int = 0
     seconds_left: float | None = None
     notes: tuple[str, ...] = ()
-    refresh: int = 0

@@ -8,7 +8,6 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from urbe.report import style, values
-from urbe.report.decimate import decimate
 from urbe.report.figures import figure_of, name_ends
 from urbe.statistics.estimates import Band
 from urbe.types import FloatArray
@@ -17,21 +16,25 @@ from urbe.types import FloatArray
 def draw_bands(axes: Axes, x: FloatArray, bands: Mapping[str, Band]) -> None:
     """Draws a line for each estimate, its interval as a pale band, and its name at the right end.
 
-    Long lines are thinned to what can be seen. Logarithmic axes are set before (`axes.set_yscale("log")`).
+    Names that would touch are moved apart; where ends coincide, they stand in the order given, the first on top. Exact
+    numbers are bands without width, `Band(y, y, y)`.
+
+    Logarithmic axes are set before (`axes.set_yscale("log")`).
 
     Args:
       axes: where; its place in the figure must be final.
       x: `(n,)` common abscissae, increasing.
       bands: by name, which decides colour and dash; `(n,)` arrays each.
     """
+    if axes.get_xscale() == "log" and not (x > 0.0).all():
+        at = int(np.argmin(x > 0.0))
+        raise ValueError(f"x[{at}] is {x[at]}, expected a positive finite number: the axis is logarithmic.")
     shown = style.looks(list(bands))
     for name, band in bands.items():
         colour = shown[name].colour
-        low, high, middle = (_thinned(axes, x, y) for y in (band.low, band.high, band.estimate))
-        axes.fill(
-            np.append(low[0], high[0][::-1]), np.append(low[1], high[1][::-1]), color=colour, alpha=0.14, linewidth=0.0
-        )
-        axes.plot(*middle, color=colour, linestyle=shown[name].dash, linewidth=1.8)
+        if not np.array_equal(band.low, band.high):
+            axes.fill_between(x, band.low, band.high, color=colour, alpha=0.14, linewidth=0.0)
+        axes.plot(x, band.estimate, color=colour, linestyle=shown[name].dash, linewidth=1.8)
         values.note(axes, values.curve(name, x, band.estimate, band.low, band.high))
     axes.margins(x=0.0, y=0.06)
     axes.set_xlim(x[0], x[-1])
@@ -68,18 +71,7 @@ def mark_changes(axes: Axes, at: Sequence[float], names: Sequence[str]) -> None:
         )
 
 
-def _thinned(axes: Axes, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The points to draw, chosen as they stand on the horizontal scale; vertically only their order matters."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        across = np.log(x) if axes.get_xscale() == "log" else x
-    if not np.isfinite(across).all():
-        at = int(np.argmin(np.isfinite(across)))
-        raise ValueError(f"x[{at}] is {x[at]}, expected a positive finite number: the axis is logarithmic.")
-    kept = decimate(across, y)
-    return x[kept], y[kept]
-
-
 def _last(y: FloatArray) -> float:
-    """Height of the last point there is."""
+    """Height of the last finite point."""
     finite = y[np.isfinite(y)]
     return float(finite[-1]) if len(finite) else 0.0

@@ -16,7 +16,7 @@ from urbe.report.page import figure_anchor
 FOLDER = "figures"
 FORMATS = ("png", "svg", "pdf")
 DPI = 200
-"""Of PNG files: figures are 10 inches wide, hence 2000 pixels."""
+"""Resolution of PNG files: figures are 10 inches wide, hence 2000 pixels."""
 
 _RC: Any = {**style.RC, "svg.fonttype": "path", "pdf.fonttype": 42}
 """Letters as outlines in SVG, whole TrueType fonts in PDF: readers need no font of ours."""

@@ -1,4 +1,4 @@
-"""Drawing: panels of lines with labels at their ends, maps of actions, and figures as inline SVG."""
+"""Drawing: figures of equal panels, lines with labels at their ends, and figures as inline SVG."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ import io
 import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Figure
 
-from urbe.report import style, values
-from urbe.types import FloatArray, IntArray
+from urbe.report import style
+from urbe.types import FloatArray
+
+WIDTH = 10.0
+"""Width of every figure: it fills the page."""
 
 
 def styled() -> AbstractContextManager[None]:
@@ -24,31 +26,42 @@ def styled() -> AbstractContextManager[None]:
     return matplotlib.rc_context(style.RC)
 
 
-class Line(NamedTuple):
-    """One curve of a panel: `(n,)` heights, the name written at its end, colour, and matplotlib's line style."""
-
-    y: FloatArray
-    name: str
-    colour: str
-    dash: Any = "-"
-
-
-def draw_lines(axes: Axes, x: FloatArray, lines: Sequence[Line]) -> None:
-    """Draws the lines, later ones on top, and writes each name at its right end, moved apart where they would touch.
-
-    Dots are the points computed. Where ends coincide, names stand in the order given, the first on top.
+def panels(
+    rows: int = 1,
+    columns: int = 1,
+    *,
+    height: float = 2.4,
+    left: float = 0.85,
+    right: float = 1.4,
+    top: float = 0.35,
+    bottom: float = 0.5,
+) -> tuple[Figure, list[list[Axes]]]:
+    """An empty figure and its panels, `axes[row][column]`. Make it within `styled()`.
 
     Args:
-      axes: where; its place in the figure must be final.
-      x: `(n,)` common abscissae, increasing.
-      lines: what to draw.
+      rows, columns: how many panels.
+      height: of a panel.
+      left, right: room beside each panel: for ticks, and for the names of lines.
+      top, bottom: room above and below each: for the title, and for the label of the axis.
     """
-    for line in lines:
-        axes.plot(x, line.y, color=line.colour, linestyle=line.dash, marker="o", markersize=3.2)
-        values.note(axes, values.curve(line.name, x, line.y))
-    axes.margins(x=0.0, y=0.08)
-    axes.set_xlim(x[0], x[-1])
-    name_ends(axes, [(line.name, line.colour, float(line.y[-1])) for line in lines])
+    whole = rows * (top + height + bottom)
+    across = WIDTH / columns - left - right
+    figure = Figure(figsize=(WIDTH, whole))
+    axes = [
+        [
+            figure.add_axes(
+                (
+                    (j * WIDTH / columns + left) / WIDTH,
+                    ((rows - 1 - i) * (top + height + bottom) + bottom) / whole,
+                    across / WIDTH,
+                    height / whole,
+                )
+            )
+            for j in range(columns)
+        ]
+        for i in range(rows)
+    ]
+    return figure, axes
 
 
 def name_ends(axes: Axes, ends: Sequence[tuple[str, str, float]]) -> None:
@@ -136,63 +149,6 @@ def spread(wanted: FloatArray, distance: float, length: float) -> FloatArray:
     result = np.empty_like(placed)
     result[order] = np.clip(level, 0.0, room) + offset
     return result
-
-
-def draw_map(
-    axes: Axes, x: FloatArray, codes: IntArray, rows: Sequence[str], names: Sequence[str], colours: Sequence[str]
-) -> None:
-    """A table of actions as coloured bars, one row per state; each bar carries its action's name where it fits.
-
-    Args:
-      axes: where.
-      x: `(n,)` evenly spaced abscissae; column i reaches half a step to both sides of x[i].
-      codes: `(rows, n)` which action, an index into `names` and `colours`.
-      rows: the name of each row, the first on top.
-      names: name of each action.
-      colours: colour of each action.
-    """
-    half = 0.5 * (x[1] - x[0])
-    width = x[-1] - x[0] + 2.0 * half
-    inches = axes.get_position().width * figure_of(axes).get_size_inches()[0]
-    for i, row in enumerate(codes):
-        column = 0
-        for code, run in groupby(row.tolist()):
-            n = len(list(run))
-            left = x[column] - half
-            bar = (left, 2.0 * half * n)
-            axes.broken_barh(
-                [bar], (i - 0.5, 1.0), facecolor=colours[code], edgecolor=style.CARD, linewidth=0.8
-            )  # fmt: skip
-            name = names[code]
-            if 72.0 * inches * bar[1] / width > 6.0 * len(name) + 4.0:
-                axes.text(
-                    left + 0.5 * bar[1], i, name, ha="center", va="center", fontsize=8.5, color=on_colour(colours[code])
-                )
-            column += n
-        values.note(axes, values.row(rows[i], x, i, [names[code] for code in row]))
-    axes.set_xlim(x[0] - half, x[-1] + half)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_yticks(range(len(rows)), rows)
-    axes.tick_params(axis="y", length=0.0)
-    axes.grid(visible=False)
-    axes.spines[:].set_visible(False)
-
-
-def on_colour(colour: str) -> str:
-    """Black or white, whichever is easier to read on a colour (WCAG relative luminance).
-
-    >>> on_colour("#f0e442"), on_colour("#00224e")
-    ('#000000', '#ffffff')
-    """
-    rgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255.0
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    return "#000000" if linear @ [0.2126, 0.7152, 0.0722] > 0.179 else "#ffffff"
-
-
-def ramp(n: int) -> tuple[str, ...]:
-    """n colours from light to dark for ordered actions (cividis, made for colour-blind readers)."""
-    shades = matplotlib.colormaps["cividis"](np.linspace(1.0, 0.0, n))
-    return tuple(matplotlib.colors.to_hex(shade) for shade in shades)
 
 
 def svg(figure: Figure, name: str, alt: str) -> str:

@@ -1,11 +1,9 @@
-// The page works without this script; with it, charts tell their values, the theme can be chosen, and a page of a run
-// that is under way follows it.
+// The page works without this script; with it, charts show their values and the theme can be chosen.
 "use strict";
 (() => {
-  const keep = (store, name, value) => {
-    try { return value === undefined ? store().getItem(name) : store().setItem(name, value); } catch { return null; }
+  const keep = (name, value) => {
+    try { return value === undefined ? localStorage.getItem(name) : localStorage.setItem(name, value); } catch { return null; }
   };
-  const local = () => localStorage, session = () => sessionStorage;
 
   // Theme: as the system says, until chosen otherwise.
   const root = document.documentElement, dark = matchMedia("(prefers-color-scheme: dark)");
@@ -15,12 +13,12 @@
     const isDark = theme ? theme === "dark" : dark.matches;
     button.setAttribute("aria-pressed", String(isDark));
   };
-  show(keep(local, "urbe-theme"));
+  show(keep("urbe-theme"));
   dark.addEventListener("change", () => show(root.dataset.theme));
   button.addEventListener("click", () => {
     const next = button.getAttribute("aria-pressed") === "true" ? "light" : "dark";
     show(next);
-    keep(local, "urbe-theme", next);
+    keep("urbe-theme", next);
   });
   button.hidden = false;
 
@@ -94,22 +92,5 @@
       } else i = Math.min(Math.max(i + step[1], 0), series[s].length - 1);
       tell(series[s][i], series[s][i].panel); // keys do not show where one is
     });
-  }
-
-  // A run under way: the page is read again unless told to stay. Browsers keep the place; what is unfolded is kept here.
-  const follow = document.getElementById("follow");
-  if (follow) {
-    const folds = () => [...document.querySelectorAll("details")];
-    const before = JSON.parse(keep(session, "urbe-place") || "null");
-    if (before) {
-      const open = new Set(before.open);
-      folds().forEach((each) => { if (open.has(each.id)) each.open = true; });
-      follow.checked = before.follow;
-    }
-    addEventListener("pagehide", () => keep(session, "urbe-place", JSON.stringify({
-      follow: follow.checked, open: folds().filter((each) => each.open).map((each) => each.id),
-    })));
-    follow.closest("label").hidden = false;
-    setInterval(() => { if (follow.checked) location.reload(); }, 1000 * Number(follow.dataset.seconds));
   }
 })();

@@ -1,8 +1,8 @@
 """A self-contained page: text, figures with captions, and the numbers behind them.
 
 Opens from disk, prints, follows the reader's light or dark setting or choice, and refers to nothing outside its folder.
-Its one script, small and inside it, is for reading values in charts, choosing the theme and following a run; without
-it, everything is there to see. The markup is in `page.html`, cut into fragments by comments that name them; the layout
+Its one script, small and inside it, is for reading values in charts and choosing the theme; without it, everything is
+there to see. The markup is in `page.html`, cut into fragments by comments that name them; the layout
 in `page.css`; the script in `page.js`.
 """
 
@@ -33,7 +33,6 @@ def render(
     *,
     files: Mapping[str, Sequence[str]] | None = None,
     state: State | None = None,
-    drawn: dict[str, str] | None = None,
 ) -> str:
     """The page as HTML text.
 
@@ -44,27 +43,20 @@ def render(
       chapters: the content.
       files: relative paths of files beside the page, by name of the chapter (its rows) or `figure_anchor` (the drawing
         in other formats).
-      state: of a run that is under way.
-      drawn: HTML of chapters that are the same as before, by name; those that are not there are added.
+      state: the progress of an unfinished run.
     """
     _check_anchors(chapters)
-    bodies = {} if drawn is None else drawn
-    for chapter in chapters:
-        if chapter.name not in bodies:
-            bodies[chapter.name] = _chapter(chapter, files or {})
     claimed = _claims(chapters)
-    refresh = fill("refresh", seconds=state.refresh) if state is not None and state.refresh else ""
     return fill(
         "page",
         title=escape(title),
-        refresh=below(refresh),
         style=style_sheet(),
         lead=below(*map(paragraph, lead)),
         state=below(_state(state)) if state is not None else "",
         contents="\n".join(_contents(chapters, bool(claimed))),
         facts=_facts(facts),
         claims=claimed + "\n",
-        chapters="\n".join(bodies[chapter.name] for chapter in chapters),
+        chapters="\n".join(_chapter(chapter, files or {}) for chapter in chapters),
         script=read("page.js"),
     )
 
@@ -135,7 +127,6 @@ def _state(state: State) -> str:
         done=state.done,
         total=state.total,
         notes=below(*map(paragraph, state.notes)),
-        follow=below(fill("follow", seconds=state.refresh) if state.refresh else ""),
     )
 
 
@@ -265,7 +256,7 @@ def _css_class(outcome: Outcome, under: Sequence[str] = ()) -> str:
 
 
 def _check_anchors(chapters: Sequence[PageChapter]) -> None:
-    anchors = ["claims", "main", "theme", "follow", *(chapter.name for chapter in chapters)]
+    anchors = ["claims", "main", "theme", *(chapter.name for chapter in chapters)]
     for chapter in chapters:
         anchors += [_anchor(chapter, section) for section in chapter.sections if section.title]
         anchors += [figure_anchor(chapter, exhibit) for section in chapter.sections for exhibit in section.exhibits]

@@ -11,8 +11,7 @@ from urbe.evaluation.policies import WAYS
 from urbe.evaluation.table import Evaluation
 from urbe.report import style
 from urbe.report.curves import draw_bands
-from urbe.report.figures import Figure, styled
-from urbe.report.panels import panels
+from urbe.report.figures import Figure, panels, styled
 from urbe.statistics.estimates import Band
 
 TITLES = {"greedy": "acting greedily", "noisy": "acting by the uncertainty head's noise"}
@@ -59,8 +58,7 @@ def _draw(
         f"{TITLES[way]}: mean of {episodes} episodes within its {100 * first.confidence:g} % interval; thin, the worst "
         "episode"
     )
-    axes.set_xlabel(name)
-    axes.set_ylabel("return")
+    axes.set(xlabel=name, ylabel="return")
 
 
 def _parameter(evaluations: Mapping[str, Evaluation]) -> str:

@@ -1,6 +1,6 @@
 """The numbers in a drawing, where they stand in it: for reading by pointer or keys, and for tables.
 
-Drawings of this package note what they show. Of others, lines with a label and maps of colours are read as they are.
+Drawings of this package note what they show; others call `note`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
-from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike
 
 from urbe.report.content import Table
@@ -24,11 +22,8 @@ from urbe.types import FloatArray, IntArray
 MOST = 60
 """Points of a line that can be read; longer ones are thinned evenly."""
 
-MOST_CELLS = 2500
-"""A map with more cells is not read."""
-
 MOST_ROWS, MOST_COLUMNS = 26, 13
-"""Of a table made from a drawing: so many it shows at a glance, and on paper."""
+"""Largest size of a table made from a drawing: as much as one reads at a glance, and as fits on paper."""
 
 
 class Series(NamedTuple):
@@ -78,7 +73,7 @@ def curve(name: str, x: ArrayLike, y: ArrayLike, low: ArrayLike | None = None, h
     across, up = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     ends = None if low is None or high is None else np.stack((low, high), axis=1)
     kept = _thinned(np.flatnonzero(np.isfinite(across) & np.isfinite(up)), MOST)
-    value = tuple(_told(up[i], None if ends is None else ends[i]) for i in kept)
+    value = tuple(_with_interval(up[i], None if ends is None else ends[i]) for i in kept)
     return Series(name, np.stack((across, up), axis=1)[kept], tuple(number(across[i], 5) for i in kept), value)
 
 
@@ -105,7 +100,7 @@ def panels_of(figure: Figure) -> list[Panel]:
     height = 72.0 * figure.get_size_inches()[1]
     found = []
     for axes in figure.axes:
-        series = _noted(axes) or [*_labelled_lines(axes), *_maps(axes)]
+        series = [artist.series for artist in axes.artists if isinstance(artist, Noted)]
         places = [
             s._replace(at=axes.transData.transform(s.at) * (72.0 / figure.dpi) * (1.0, -1.0) + (0.0, height))
             for s in series
@@ -149,56 +144,6 @@ def _table(panel: Panel) -> Table | None:
     return Table(title, (panel.across or "at", *names), rows)
 
 
-def _noted(axes: Axes) -> list[Series]:
-    return [artist.series for artist in axes.artists if isinstance(artist, Noted)]
-
-
-def _labelled_lines(axes: Axes) -> list[Series]:
-    """Lines that were given a label; matplotlib's own begin with an underscore."""
-    return [
-        curve(label, line.get_xdata(orig=False), line.get_ydata(orig=False))
-        for line in axes.lines
-        if not (label := str(line.get_label())).startswith("_")
-    ]
-
-
-def _maps(axes: Axes) -> list[Series]:
-    """Maps of colours: a series for each row of cells."""
-    series: list[Series] = []
-    for artist in (*axes.images, *axes.collections):
-        cells = _cells(artist)
-        if cells is None or cells[1].size > MOST_CELLS:
-            continue
-        for place, values in zip(*cells, strict=True):
-            kept = np.flatnonzero(np.isfinite(values))
-            if not len(kept):
-                continue
-            name = f"{axes.get_ylabel() or 'row'} {number(place[0, 1], 5)}"
-            where = tuple(number(place[i, 0], 5) for i in kept)
-            series.append(Series(name, place[kept], where, tuple(number(values[i], 4) for i in kept)))
-    return series
-
-
-def _cells(artist: Artist) -> tuple[FloatArray, FloatArray] | None:
-    """`(rows, columns, 2)` centres of the cells and `(rows, columns)` values, NaN where hidden; None for others."""
-    if isinstance(artist, QuadMesh):
-        corners = np.asarray(artist.get_coordinates(), dtype=np.float64)
-        centres = 0.25 * (corners[:-1, :-1] + corners[1:, :-1] + corners[:-1, 1:] + corners[1:, 1:])
-        values = np.ma.filled(np.ma.asarray(artist.get_array(), dtype=np.float64), np.nan)
-        return (centres, values.reshape(centres.shape[:2])) if values.size == centres[..., 0].size else None
-    if isinstance(artist, AxesImage):
-        values = np.ma.filled(np.ma.asarray(artist.get_array(), dtype=np.float64), np.nan)
-        if values.ndim != 2:
-            return None
-        left, right, bottom, top = artist.get_extent()
-        first, last = (bottom, top) if artist.origin == "lower" else (top, bottom)
-        rows, columns = values.shape
-        x = left + (np.arange(columns) + 0.5) * (right - left) / columns
-        y = first + (np.arange(rows) + 0.5) * (last - first) / rows
-        return np.stack(np.meshgrid(x, y), axis=-1), values
-    return None
-
-
 def _title(axes: Axes) -> str:
     """The title with the vertical axis behind it, or that alone."""
     titles = [text for loc in ("left", "center", "right") if (text := str(axes.get_title(loc=loc)).strip())]
@@ -206,8 +151,8 @@ def _title(axes: Axes) -> str:
     return f"{titles[0]} ({up})" if titles and up else titles[0] if titles else up
 
 
-def _told(value: float, interval: FloatArray | None) -> str:
-    if interval is None or not np.isfinite(interval).all():
+def _with_interval(value: float, interval: FloatArray | None) -> str:
+    if interval is None or not np.isfinite(interval).all() or interval[0] == interval[1]:
         return number(float(value), 4)
     return f"{number(float(value), 4)} [{number(float(interval[0]), 4)}, {number(float(interval[1]), 4)}]"
 

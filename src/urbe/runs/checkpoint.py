@@ -1,14 +1,18 @@
 """Agents and runs in files, to go on from bit for bit: arrays without pickles, and nothing that could run.
 
-The file holds tensors (`urbe.runs.tensors`), and tells of the shape of the state, its plain values, and what the agent
-is made of. Files of urbe 0.1.0 are read too.
+The file holds tensors (`urbe.runs.tensors`), the structure of the state, its plain values, and a description of the
+agent. Files of urbe 0.1.0 are read too.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,11 +20,13 @@ import numpy as np
 from urbe import checks
 from urbe.runs import upgrade
 from urbe.runs.errors import CheckpointError
-from urbe.runs.fingerprint import fingerprint
 from urbe.runs.tensors import load_tensors, save_tensors
 
 VERSION = 1
-"""Of the metadata of an agent's tensors."""
+"""Version of the metadata of an agent's tensors."""
+
+SHORT = 8
+"""Arrays of at most this many numbers are listed in full, longer ones by their hash."""
 
 
 class AgentFileError(ValueError):
@@ -39,7 +45,7 @@ class Resumable(Protocol):
 
     @property
     def parts(self) -> Mapping[str, object]:
-        """What makes two of them alike: parameters, task, seed."""
+        """What must be the same in two of them: parameters, task, seed."""
 
     def state(self) -> dict[str, Any]:
         """Everything, as nested dicts of arrays and plain values."""
@@ -70,7 +76,7 @@ def save_agent(path: str | os.PathLike[str], agent: Resumable) -> None:
 
 
 def load_agent(path: str | os.PathLike[str], agent: Resumable) -> None:
-    """Takes up a saved agent or run in one started alike: same kind, parameters, task and seed.
+    """Takes up a saved agent or run in one that was started the same way: same kind, parameters, task and seed.
 
     Raises:
       AgentFileError: the file is damaged, or of another agent; `agent` is as it was.
@@ -147,3 +153,60 @@ def _read(path: str | os.PathLike[str]) -> upgrade.Read:
             f"is of the agents' version {found!r:.100}, expected {VERSION}: it holds something else, or is newer.",
         )
     return arrays, about
+
+
+def fingerprint(name: str, value: object) -> dict[str, str]:
+    """`{"agent": "urbe.agents.urbe.URBE", "agent.radius": "0.3", ...}`: every part of `value`, by its path.
+
+    Dataclasses, named tuples, other objects with attributes, mappings, sequences, arrays, plain values and functions
+    (by name) are distinguished; arrays by all of their bits.
+
+    >>> fingerprint("sizes", (3, np.ones(2)))
+    {'sizes': '2 items', 'sizes[0]': '3', 'sizes[1]': 'float64 (2,) [1.0, 1.0]'}
+    """
+    return dict(_parts(name, value))
+
+
+def _parts(name: str, value: object) -> Iterator[tuple[str, str]]:
+    fields: dict[str, object] = {}
+    text = type_name(type(value))
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
+        text = repr(value)
+    elif isinstance(value, np.generic):
+        text = repr(value.item())
+    elif isinstance(value, np.ndarray):
+        text = _array_text(value)
+    elif isinstance(value, Enum):
+        text = f"{text}.{value.name}"
+    elif isinstance(value, Mapping):
+        text = f"{len(value)} items"
+        fields = {f"[{key!r}]": item for key, item in value.items()}
+    elif isinstance(value, tuple) and hasattr(value, "_fields"):
+        fields = {f".{key}": item for key, item in zip(value._fields, value, strict=True)}
+    elif isinstance(value, (list, tuple)):
+        text = f"{len(value)} items"
+        fields = {f"[{i}]": item for i, item in enumerate(value)}
+    elif isinstance(value, partial):
+        fields = {".func": value.func, ".args": value.args, ".keywords": value.keywords}
+    elif isinstance(value, type) or (isinstance(value, Callable) and hasattr(value, "__qualname__")):  # type: ignore[arg-type]
+        text = type_name(value)
+    elif dataclasses.is_dataclass(value):
+        fields = {f".{field.name}": getattr(value, field.name) for field in dataclasses.fields(value)}
+    else:
+        fields = {f".{key}": item for key, item in getattr(value, "__dict__", {}).items()}
+    yield name, text
+    for key, item in fields.items():
+        yield from _parts(name + key, item)
+
+
+def type_name(thing: Any) -> str:
+    """`module.Name` of a class or function."""
+    return f"{thing.__module__}.{thing.__qualname__}"
+
+
+def _array_text(array: np.ndarray) -> str:
+    text = f"{array.dtype} {array.shape}"
+    if array.size <= SHORT:
+        return f"{text} {array.tolist()}"
+    bits = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
+    return f"{text} sha256 {hashlib.sha256(bits.tobytes()).hexdigest()[:32]}"

@@ -63,7 +63,6 @@ class RunDirectory:
       path: the folder; new, empty, or of the same run.
       config: what the run is, as JSON has it; a folder of another config is refused.
       keep: how many of the newest checkpoints to keep.
-      keep_every: keep those whose step is a multiple of it, too.
 
     Raises:
       RunLocked: another process works there.
@@ -85,12 +84,9 @@ class RunDirectory:
     >>> folder.cleanup()
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], config: Mapping[str, Any], *, keep: int = 2, keep_every: int | None = None
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], config: Mapping[str, Any], *, keep: int = 2) -> None:
         self.path = Path(path)
         self._keep = checks.whole_number("keep", keep, 1)
-        self._keep_every = None if keep_every is None else checks.whole_number("keep_every", keep_every, 1)
         require_plain("config", dict(config))
         self._logs: dict[str, RowLog] = {}
         _make_folder(self.path)
@@ -101,7 +97,7 @@ class RunDirectory:
             sync_folder(self.path)
             self._clean()
             saved = _checkpoints(self.path)
-            self._parts = _log_parts(saved[max(saved)], _told(saved[max(saved)])) if saved else {}
+            self._parts = _log_parts(saved[max(saved)], _metadata(saved[max(saved)])) if saved else {}
         except BaseException:
             self.close()
             raise
@@ -215,9 +211,8 @@ class RunDirectory:
         self._keep_only(set(_checkpoints(self.path).values()))
 
     def _rotate(self) -> None:
-        steps, every = saved_steps(self.path), self._keep_every
-        kept = {*steps[-self._keep :], *(step for step in steps if every and step % every == 0)}
-        self._keep_only({path for step, path in _checkpoints(self.path).items() if step in kept})
+        saved = _checkpoints(self.path)
+        self._keep_only({saved[step] for step in sorted(saved)[-self._keep :]})
 
     def _keep_only(self, kept: set[Path]) -> None:
         """Deletes all other checkpoints; what cannot be deleted now is found again the next time."""
@@ -315,8 +310,8 @@ def _checkpoints(path: Path) -> dict[int, Path]:
     return {int(each.name[:_DIGITS]): each for each in complete}
 
 
-def _told(path: Path) -> dict[str, Any]:
-    """What a checkpoint says of itself; its arrays are not read."""
+def _metadata(path: Path) -> dict[str, Any]:
+    """The metadata of a checkpoint; its arrays are not read."""
     return _dict(path, upgrade.read_folder_manifest(path), "about") if path.is_dir() else read_header(path).about
 
 

@@ -1,7 +1,7 @@
 """One process at a time in a run's folder.
 
-The lock is the kernel's (`flock`): it frees itself when its process ends, however it ends. The file stays and tells who
-holds it.
+The lock is the kernel's (`flock`): it frees itself when its process ends, however it ends. The file stays, and
+names the process that holds it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 
 class RunLocked(RuntimeError):
-    """Another process works in the folder; says which.
+    """Another process works in the folder; the message names it.
 
     Args:
       path: the lock's file.
@@ -29,8 +29,8 @@ class RunLocked(RuntimeError):
     def __str__(self) -> str:
         pid, host, started = (self.holder.get(key, "unknown") for key in ("pid", "host", "started"))
         return (
-            f"{os.fspath(self.path)}: process {pid} on host {host} works here since {started}, expected nobody. Wait "
-            "for it or end it; if it is gone, a process it started still holds the lock. Do not delete the file."
+            f"{os.fspath(self.path)}: locked by process {pid} on host {host} since {started}. Wait for it or end it; "
+            "if it is gone, a process it started still holds the lock. Do not delete the file."
         )
 
 

@@ -28,7 +28,7 @@ def write_sealed(path: str | os.PathLike[str], form: str, version: int, content:
       content: see `require_plain`.
     """
     fields = {"format": form, "version": version, **content}
-    body = _text(fields, deep=2)[2:] + "\n"
+    body = json.dumps(fields, allow_nan=False, indent=1)[2:] + "\n"
     head = f'{{"sha256": "{hashlib.sha256(body.encode()).hexdigest()}",\n'
     replace_files({path: text_writer([head, body])})
 
@@ -94,13 +94,6 @@ def require_plain(name: str, value: object) -> None:
             f"{name} is of type {type(value).__name__}, expected a dict, a list, a text, a finite number, a truth "
             "value or None."
         )
-
-
-def _text(value: object, deep: int) -> str:
-    """JSON with a line for each entry of the outermost `deep` dicts."""
-    if deep and type(value) is dict and value:
-        return "{\n" + ",\n".join(f"{json.dumps(key)}: {_text(item, deep - 1)}" for key, item in value.items()) + "\n}"
-    return json.dumps(value, allow_nan=False)
 
 
 def _shown(value: object, most: int = 100) -> str:

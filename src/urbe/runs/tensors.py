@@ -69,7 +69,7 @@ class Kind(NamedTuple):
 
 
 class Header(NamedTuple):
-    """What a file says of itself, checked but for the numbers of its arrays.
+    """The header of a file, checked; the numbers of its arrays are not.
 
     Attributes:
       kinds: of the arrays, in their order in the file.
@@ -110,13 +110,6 @@ def save_tensors(path: Path_, tensors: Mapping[str, np.ndarray], about: Mapping[
         raise OSError(error.errno, f"{error.strerror or error}. {_FAILED}", os.fspath(path)) from error
 
 
-def tensor_bytes(tensors: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> bytes:
-    """The bytes of such a file."""
-    file = io.BytesIO()
-    _write(file, tensors, _kinds_of(tensors), _about_text(about))
-    return file.getvalue()
-
-
 def load_tensors(path: Path_) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays and their metadata, bit for bit as saved.
 
@@ -131,14 +124,8 @@ def load_tensors(path: Path_) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     return _arrays(path, header, data), header.about
 
 
-def parse_tensors(name: str, data: bytes) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The same of bytes that `tensor_bytes` gave, which messages call `name`."""
-    header = _read_header(name, io.BytesIO(data))
-    return _arrays(name, header, bytearray(data)), header.about
-
-
 def read_header(path: Path_) -> Header:
-    """What a file says of itself; its arrays are neither read nor checked."""
+    """The header of a file; its arrays are neither read nor checked."""
     with _opened(path) as file:
         return _read_header(path, file)
 

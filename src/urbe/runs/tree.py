@@ -65,7 +65,7 @@ def unflatten(tensors: Mapping[str, np.ndarray], like: Any, source: str | os.Pat
         )
         raise CheckpointError(source, f"{' and '.join(problems)}; expected the {len(leaves)} arrays of that structure.")
     for name, leaf in leaves.items():
-        found, expected = _told(tensors[name]), _told(_shaped(name, leaf))
+        found, expected = _kind(tensors[name]), _kind(_shaped(name, leaf))
         if found != expected:
             raise CheckpointError(source, f"holds {name!r} as {found}, expected {expected}.")
     return _rebuild("", like, lambda name, leaf: _restored(tensors[name], leaf))
@@ -124,7 +124,7 @@ def _shaped(name: str, leaf: Any) -> Shaped:
     return leaf if isinstance(leaf, Shaped) else _array(name, leaf)
 
 
-def _told(array: Shaped) -> str:
+def _kind(array: Shaped) -> str:
     return f"{array.dtype} of shape {tuple(array.shape)}"
 
 

@@ -2,7 +2,6 @@
 
     a checkpoint    a folder of `manifest.json`, with the hash of each array, and of `tensors-<digest>.safetensors`
     a tabular agent a zip of .npy members and `manifest.json`; the zip's comment is the SHA-256 of all before it
-    a finished cell a zip of .npy members, of which `sha256` is the hash of the others
 
 They are read and deleted, never written.
 """
@@ -16,7 +15,7 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -62,7 +61,7 @@ def read_folder_checkpoint(path: Path) -> Read:
 
 
 def read_folder_manifest(path: Path) -> dict[str, Any]:
-    """What such a checkpoint says of itself."""
+    """The metadata of such a checkpoint."""
     return read_sealed(path / MANIFEST, "urbe checkpoint", 1)
 
 
@@ -79,7 +78,7 @@ def delete_folder_checkpoint(path: Path) -> None:
 
 
 def is_zip(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is a zip, as agents and cells were."""
+    """Whether a file is a zip, as agents were."""
     with suppress(OSError), open(path, "rb") as file:
         return file.read(4) == b"PK\3\4"
     return False
@@ -100,28 +99,9 @@ def read_zip_agent(path: str | os.PathLike[str]) -> Read:
         return read, {"parts": manifest["parts"], "state": manifest["state"]}
 
 
-def read_zip_cell(path: str | os.PathLike[str]) -> Read:
-    """A finished cell: columns by name, and `record` and `words`."""
-    with _damaged(path), np.load(io.BytesIO(read_bytes(path)), allow_pickle=False) as opened:
-        arrays = {name: opened[name] for name in opened.files}
-        if arrays.pop("sha256").tobytes() != _cell_digest(arrays):
-            raise CheckpointError(path, "is damaged: its content has another SHA-256 than it says.")
-        about = json.loads(arrays.pop("header").tobytes())
-        return {name.removeprefix("column_"): array for name, array in arrays.items()}, about
-
-
 def _npy(data: bytes) -> np.ndarray:
     array: np.ndarray = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
     return array
-
-
-def _cell_digest(arrays: Mapping[str, np.ndarray]) -> bytes:
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        digest.update(f"\0{name} {array.dtype.str} {array.shape}\0".encode())
-        digest.update(array.data)
-    return digest.digest()
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from urbe.simulators.mars_rover import MarsRover as MarsRover
 from urbe.simulators.mars_rover import MarsRoverParams as MarsRoverParams
 from urbe.simulators.mountain_car import MountainCar as MountainCar
 from urbe.simulators.mountain_car import MountainCarParams as MountainCarParams
+from urbe.simulators.random_member import RandomMember as RandomMember
 from urbe.simulators.schedules import Constant as Constant
 from urbe.simulators.schedules import Cyclic as Cyclic
 from urbe.simulators.schedules import DomainRandomisation as DomainRandomisation
@@ -41,6 +42,7 @@ from urbe.simulators.schedules import Schedule as Schedule
 from urbe.simulators.schedules import StepChange as StepChange
 from urbe.simulators.seven_states import SevenStates as SevenStates
 from urbe.simulators.seven_states import SevenStatesParams as SevenStatesParams
+from urbe.simulators.stacked import Stacked as Stacked
 from urbe.simulators.uncertainty import UncertaintySet as UncertaintySet
 from urbe.simulators.uncertainty_check import SetReport as SetReport
 from urbe.simulators.uncertainty_check import check_uncertainty_set as check_uncertainty_set

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from urbe import checks
-from urbe.simulators.base import Params, Simulator, State
+from urbe.simulators.base import Key, Params, Simulator, State
 
 Number = Float[Array, "..."] | float
 """A parameter; in a set of simulators, one for each member."""
@@ -65,6 +65,21 @@ def recover_state(simulator: Simulator, obs: Float[Array, " D"]) -> State:
         f"{type(simulator).__name__} does not say which state an observation is of, expected a method state_of(obs), "
         "or states that are numbered (n_states)."
     )
+
+
+@runtime_checkable
+class Continuing(Protocol):
+    """A simulator whose states remember something beyond the end of an episode, such as `Stacked`."""
+
+    def restart(self, key: Key, params: Params, state: State) -> State:
+        """A first state of the episode that follows one which ended in `state`. The key is consumed."""
+
+
+def restart(simulator: Simulator, key: Key, params: Params, state: State) -> State:
+    """A first state of the next episode: `simulator.restart` where there is one, else `simulator.start`."""
+    if isinstance(simulator, Continuing):
+        return simulator.restart(key, params, state)
+    return simulator.start(key, params)
 
 
 def observation_bounds(simulator: Simulator, size: int) -> tuple[Float[np.ndarray, " D"], Float[np.ndarray, " D"]]:

@@ -1,5 +1,11 @@
 """What runs with several seeds show: aggregates, intervals and comparisons of scores."""
 
+from urbe.statistics.adaptation import advantage_share as advantage_share
+from urbe.statistics.adaptation import first_episodes as first_episodes
+from urbe.statistics.adaptation import phase_means as phase_means
+from urbe.statistics.adaptation import recovery_times as recovery_times
+from urbe.statistics.adaptation import relative_regret as relative_regret
+from urbe.statistics.adaptation import worst_lives as worst_lives
 from urbe.statistics.aggregates import iqm as iqm
 from urbe.statistics.aggregates import mean as mean
 from urbe.statistics.aggregates import median as median

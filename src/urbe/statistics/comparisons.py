@@ -172,7 +172,7 @@ def probability_of_improvement(
 
 
 class _Differences(NamedTuple):
-    """Of K pairs on m tasks."""
+    """The scores of K pairs of agents on m tasks."""
 
     per_task: list[FloatArray]  # m times (n_t, K)
     mean: FloatArray  # (K,)

@@ -3,8 +3,7 @@
     <cells>/<experiment>/<name>-<hash of the configuration>/
         rows.safetensors    the rows and the record of how they came about (`urbe.sweep.store`); present means finished
         record.json         the record once more, for people
-        running.json        who works here, for how long (`urbe.sweep.work`)
-        lock                held while a process works here
+        lock                held while a process works here; says which
         work-<identity>/    what the cell keeps while it runs, checkpoints for instance; deleted when it is finished
 
 The identity of a cell covers its configuration, the type of its rows and the code that computes them: equal identities
@@ -87,20 +86,28 @@ class Job:
         return self.folder / f"work-{self.identity[:16]}"
 
     @property
-    def cost(self) -> float | None:
-        """The seconds it takes on one core, about, where the cell knows."""
-        cost = getattr(self.cell, "cost", None)
-        return None if cost is None else float(cost)
+    def cost(self) -> float:
+        """About how many seconds it takes on one core; 1 where the cell does not say."""
+        return float(getattr(self.cell, "cost", 1.0))
 
     def __str__(self) -> str:
         return f"{self.experiment}/{self.cell.name}"
 
 
 def jobs(code: Code, cells: Iterable[Cell], folder: Path) -> list[Job]:
-    """The jobs of an experiment, under the folder of all cells."""
+    """The jobs of an experiment, under the folder of all cells.
+
+    Raises:
+      ValueError: the experiment is defined in the script that is run.
+    """
     found = []
     place = folder.absolute() / code.experiment  # for processes elsewhere
     for cell in cells:
+        if "__main__" in (code.module, type(cell).__module__):
+            raise ValueError(
+                f"The cell {cell.name} is defined in the script that is run, which worker processes do not import; "
+                "move the experiment to a module of its own."
+            )
         also = tuple(getattr(cell, "modules", ()))
         mine = code._replace(digest=code_digest(code.module, *also)) if also else code
         name = directory(code.experiment, cell)
@@ -117,24 +124,6 @@ def identity(code: Code, cell: Cell) -> str:
     """A hash of an experiment's name, its row type, a cell's fields and the code: equal hashes give equal rows."""
     fields = [(name, kind.__name__) for name, kind in columns(code.row).items()]
     return _hash({"experiment": code.experiment, "fields": fields, "cell": _plain(cell), "code": code.digest})
-
-
-def later(default: Any) -> Any:
-    """A field that a type of cells got after cells of it were finished.
-
-    Cells that leave it at its default have the configuration they had before, and so are found again.
-    """
-    return dataclasses.field(default=default, metadata={"later": True})
-
-
-def configuration(cell: Any) -> dict[str, Any]:
-    """The fields of a cell, but for those that came `later` and are at their default."""
-    absent = [
-        field.name
-        for field in dataclasses.fields(cell)
-        if field.metadata.get("later") and getattr(cell, field.name) == field.default
-    ]
-    return {name: value for name, value in dataclasses.asdict(cell).items() if name not in absent}
 
 
 def columns(row: type[Any]) -> dict[str, type]:
@@ -156,7 +145,7 @@ def columns(row: type[Any]) -> dict[str, type]:
 
 
 def _plain(cell: Cell) -> Sequence[Any]:
-    fields = configuration(cell)
+    fields = dataclasses.asdict(cell)  # type: ignore[call-overload]
     try:
         json.dumps(fields)
     except TypeError as error:

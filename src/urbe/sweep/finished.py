@@ -8,8 +8,8 @@
      "experiments": {"<NAME>": {"module": "<module>", "cells": ["<directory under cells/<NAME>>", ...]}, ...}}
 
 `options` are those of a sweep of part of an experiment, and may be missing. The directories are in the order of the
-experiment's cells. It names the last sweep of the folder; cells of earlier ones
-stay, and are found again when they are asked for.
+experiment's cells. The file names the last sweep of the folder; cells of earlier ones stay, and are found again when
+they are asked for.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Finished(NamedTuple):
     other_code: tuple[str, ...]
 
     def rows(self) -> list[Any]:
-        """Of all cells."""
+        """The rows of all cells."""
         return [row for cell in self.cells for row in cell.rows]
 
 
@@ -104,6 +104,9 @@ def load_finished(output: Path, experiment: str, row: type[Any], codes: Collecti
       experiment: its name.
       row: its row type, as it is today.
       codes: digests of today's code (`urbe.sweep.sources.code_digest`), to say which cells are of other code.
+
+    Raises:
+      ValueError: a cell was finished by urbe 0.1.0, whose files are not read.
     """
     plan = read_plan(output)
     if experiment not in plan.cells:
@@ -113,7 +116,10 @@ def load_finished(output: Path, experiment: str, row: type[Any], codes: Collecti
     found: list[Stored] = []
     missing: list[str] = []
     for directory in plan.cells[experiment]:
-        stored = load(output / CELLS / experiment / directory / ROWS, row)
+        path = output / CELLS / experiment / directory / ROWS
+        if path.with_name("rows.npz").exists() and not path.exists():
+            raise ValueError(f"{path.parent} is of urbe 0.1.0, expected {ROWS}; run it again, or draw it with 0.1.0.")
+        stored = load(path, row)
         if stored is None:
             missing.append(directory)
         else:

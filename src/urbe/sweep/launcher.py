@@ -1,4 +1,4 @@
-"""What a launcher is: it gets jobs, sees that each is performed somewhere, and tells what happens.
+"""What a launcher is: it gets jobs, sees that each is performed somewhere, and reports events.
 
 `urbe.sweep.local.LocalProcesses` and `urbe.sweep.ray.Ray` are the two there are. A launcher stores nothing and draws
 nothing: performing a job (`urbe.sweep.work`) leaves its rows in the store. A cell that raises has failed, and would
@@ -7,6 +7,7 @@ again. A cell whose process died is begun again, a few times, from what it left 
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, Protocol
@@ -17,7 +18,23 @@ RETRIES = 3
 """How often a cell is begun again whose process died."""
 
 TICK = 1.0
-"""Seconds within which a launcher says something, if only that time has passed."""
+"""Seconds within which a launcher yields an event, if only that time has passed."""
+
+XLA_ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
+
+JAX_ONE_THREAD = {"NPROC": "1", "XLA_FLAGS": XLA_ONE_THREAD}
+"""Environment variables; the first sizes XLA's pool of threads: a pool of two takes a third longer per step."""
+
+
+def one_thread() -> dict[str, str]:
+    """Environment variables of a process with one thread, so that rows do not depend on how many run side by side.
+
+    XLA's other flags stay.
+    """
+    flags = os.environ.get("XLA_FLAGS", "").split()
+    kept = [flag for flag in flags if not flag.startswith("--xla_cpu_multi_thread_eigen")]
+    libraries = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL")}
+    return {**libraries, "NPROC": "1", "XLA_FLAGS": " ".join([*kept, XLA_ONE_THREAD])}
 
 
 class Event(NamedTuple):
@@ -39,7 +56,7 @@ class Launcher(Protocol):
     """Runs jobs."""
 
     def launch(self, jobs: Sequence[Job]) -> Iterator[Event]:
-        """Performs all jobs, begun in this order, and tells what happens; a failed one keeps no other from running.
+        """Performs all jobs, begun in this order, and yields events; a failed one keeps no other from running.
 
         Closing the iterator stops everything that runs.
         """
@@ -98,7 +115,7 @@ class Losses:
         self._lost: Counter[str] = Counter()
 
     def event(self, job: Job, text: str) -> Event:
-        """What to tell of a job whose process died."""
+        """The event of a job whose process died."""
         self._lost[job.identity] += 1
         n = self._lost[job.identity]
         if n <= self._retries:

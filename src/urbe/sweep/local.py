@@ -1,9 +1,9 @@
-"""Cells in processes of this machine: each performs a job, says so, and gets the next.
+"""Cells in processes of this machine: each performs a job, reports it, and gets the next.
 
-Each process begins as a fresh interpreter with one thread (`urbe.sweep.worker`). What one writes is whole on disk
-before it says so. One that dies takes only what its cell did since the last checkpoint: it is replaced, and the cell
-begun again. When the launcher itself dies, however, its processes end too. Processes that cannot even start would not
-start the next time: after three in a row the sweep stops and shows what they wrote.
+Each process begins as a fresh interpreter with one thread (`urbe.sweep.worker`). Rows are whole on disk before a job is
+reported as done. A process that dies takes only what its cell did since the last checkpoint: it is replaced, and the
+cell begun again. When the launcher itself dies, its processes end too. Processes that cannot even start would not start
+the next time: after three in a row the sweep stops and shows what they wrote.
 """
 
 from __future__ import annotations

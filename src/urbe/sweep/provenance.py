@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def versions() -> dict[str, str]:
-    """Of this package and of those that compute, as far as they are installed."""
+    """Versions of this package and of those that compute, as far as they are installed."""
     found = {}
     for name in ("urbe", "numpy", "scipy", "numba", "jax", "jaxlib"):
         with suppress(PackageNotFoundError):
@@ -36,7 +36,7 @@ def cores() -> int:
 
 
 def processor() -> str:
-    """Family and, where the system tells it, model: "x86_64, AMD EPYC 7763"."""
+    """Family and, where the system reports it, model: "x86_64, AMD EPYC 7763"."""
     lines: list[str] = []
     with suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text().splitlines()

@@ -1,4 +1,4 @@
-"""The sweep: finds what is finished, has the rest run, and keeps those who watch informed."""
+"""The sweep: finds what is finished, has the rest run, and reports its status."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from contextlib import closing
 from pathlib import Path
 
 from urbe.runs import lock
-from urbe.sweep import progress, store
+from urbe.sweep import store
 from urbe.sweep.cells import Job
 from urbe.sweep.finished import write_plan
 from urbe.sweep.launcher import CellsFailed, Launcher
-from urbe.sweep.status import STATUS, State, Status, StatusTracker
-from urbe.sweep.worker import refuse_inside_script
+from urbe.sweep.status import State, Status, StatusTracker, write_status
 
 Watch = Callable[[Status], None]
 
 EVERY = 1.0
-"""Seconds between two looks at the board, at least."""
+"""Seconds between two reports of the status, at least."""
 
 
 def sweep(
@@ -32,8 +31,8 @@ def sweep(
 ) -> None:
     """Runs the cells that are not finished, the costliest first, and returns when all are.
 
-    Kills cost little: a finished cell is never run again, an interrupted one goes on from its folder, be it in this
-    call or in the next. One sweep at a time works in a folder.
+    Kills cost little: a finished cell is never run again, and an interrupted one goes on from its folder, in this call
+    or in the next. One sweep at a time works in a folder.
 
     Args:
       output: the folder; see `urbe.sweep.finished` and `urbe.sweep.status` for what is written there besides cells.
@@ -47,7 +46,6 @@ def sweep(
       RunLocked: another sweep works in the folder.
       WorkersDoNotStart: processes of this machine die before they can run a cell.
     """
-    refuse_inside_script()
     every = [job for mine in jobs.values() for job in mine]
     output.mkdir(parents=True, exist_ok=True)
     held = lock.acquire(output / "sweep.lock")
@@ -61,7 +59,7 @@ def sweep(
                 missing.append(job)
             else:
                 kept[job.identity] = record.seconds
-        missing.sort(key=lambda job: -(job.cost or 0.0))  # stable: those that do not know stay in order, at the end
+        missing.sort(key=lambda job: -job.cost)  # stable: equal ones stay in order
         board = StatusTracker(jobs, kept, str(launcher))
         _run(output, missing, launcher, board, watch)
     finally:
@@ -71,19 +69,13 @@ def sweep(
         raise CellsFailed(sorted(board.failures, key=lambda failure: order[failure.job.identity]), len(missing))
 
 
-def _run(
-    output: Path,
-    missing: Sequence[Job],
-    launcher: Launcher,
-    board: StatusTracker,
-    watch: Watch | None,
-) -> None:
+def _run(output: Path, missing: Sequence[Job], launcher: Launcher, board: StatusTracker, watch: Watch | None) -> None:
     reported = 0.0
 
     def tell(state: State) -> None:
         nonlocal reported
         status = board.status(state)
-        progress.write(output / STATUS, status)
+        write_status(output, status)
         if watch is not None:
             watch(status)
         reported = time.monotonic()

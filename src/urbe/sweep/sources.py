@@ -16,6 +16,7 @@ import sys
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import packages_distributions, version
+from importlib.util import resolve_name
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,11 +44,7 @@ def code_digest(experiment: str, *also: str) -> str:
 
 
 def experiment_sources(experiment: str, *also: str) -> Sources:
-    """The modules an experiment depends on, those of ours and those beside it, and the packages that they import.
-
-    Args:
-      experiment, also: see `code_digest`.
-    """
+    """The modules an experiment depends on, those of ours and those beside it, and the packages that they import."""
     found = [_module_sources(module) for module in (experiment, *also)]
     files = {name: path for each in found for name, path in each.files.items()}
     return Sources(files, tuple(sorted({package for each in found for package in each.packages})))
@@ -111,13 +108,12 @@ def _is_idle(module: str) -> bool:
 
 
 class _Import(NamedTuple):
-    """`from module import member`, or `import module` when there is no member.
+    """`from module import member`, or `import module` when there is no member; and the name it gets.
 
-    Fields: the module as written, dots before it, the member, and the name it gets.
+    The module is as written, with a dot before it for each level of a relative import.
     """
 
     module: str
-    level: int
     member: str | None
     name: str
 
@@ -132,27 +128,24 @@ class _Parsed(NamedTuple):
 @cache
 def _parsed(content: bytes) -> _Parsed:
     tree = ast.parse(content)
-    found: list[_Import] = []
-    waiting: list[ast.AST] = list(tree.body)
+    imports: list[_Import] = []
+    waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.Import):
-            found += [_Import(alias.name, 0, None, alias.asname or alias.name) for alias in node.names]
+            imports += [_Import(alias.name, None, alias.asname or alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            found += [
-                _Import(node.module or "", node.level, alias.name, alias.asname or alias.name) for alias in node.names
-            ]
+            module = "." * node.level + (node.module or "")
+            imports += [_Import(module, alias.name, alias.asname or alias.name) for alias in node.names]
         elif isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
             waiting += node.orelse
-        elif isinstance(node, ast.stmt):  # an expression holds no import
+        else:
             waiting += ast.iter_child_nodes(node)
-        elif isinstance(node, (ast.ExceptHandler, ast.match_case)):
-            waiting += node.body
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             # also bare strings after assignments, which document attributes
             node.body = [child for child in node.body if not _is_text(child)]
-    return _Parsed(tuple(found), ast.dump(tree))
+    return _Parsed(tuple(imports), ast.dump(tree))
 
 
 def _is_text(node: ast.stmt) -> bool:
@@ -173,11 +166,7 @@ def _targets(origin: str, member: str | None, roots: Mapping[str, Path]) -> list
 
 def _origin(statement: _Import, path: Path, module: str) -> str:
     """The absolute name of the module that a statement in `module` imports from."""
-    if not statement.level:
-        return statement.module
-    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
-    base = package[: len(package) - statement.level + 1]
-    return ".".join([*base, statement.module] if statement.module else base)
+    return resolve_name(statement.module, module if path.name == "__init__.py" else module.rpartition(".")[0])
 
 
 def _file(module: str, roots: Mapping[str, Path]) -> Path | None:

@@ -1,38 +1,40 @@
-"""What a sweep is doing, in `status.json` of its output folder, for whoever watches: it is replaced every few seconds.
+"""What a sweep is doing, in `status.json` of its output folder, replaced every few seconds.
 
     {"version": 1,
      "state": "running",            or "done", "failed" (some cells did), "stopped" (Ctrl-C, or the launcher broke)
      "launcher": "2 processes of this machine",
      "started": "2026-01-31T12:00:00+00:00", "updated": the same form, "seconds": between the two,
-     "left": 1234.5,                seconds until all is done, about; null while nothing is known
+     "left": 1234.5,                seconds until all is done, estimated
      "waiting": 7, "running": 2, "done": 31, "failed": 0,      cells; kept ones are done
      "lost": 0,                     how often a process died and its cell was begun again
      "experiments": {"<NAME>": {"waiting": 7, "running": 2, "done": 31, "failed": 0, "kept": 12}, ...},
-     "cells": [{"experiment": "<NAME>", "cell": "<name>", "started": when, "seconds": 12.5, over all attempts,
-                "expected": 60.0 or null, "fraction": 0.2 or null}, ...],      those that run
+     "cells": [{"experiment": "<NAME>", "cell": "<name>", "started": when, "expected": 60.0}, ...],   those that run
      "failures": [{"experiment": "<NAME>", "cell": "<name>", "text": "ValueError: ..."}, ...]}
 
-A sweep that was killed leaves "running" behind, with an `updated` that grows old: older than a minute means nobody
-works there.
+A sweep that was killed leaves "running" behind, with an `updated` that grows old: see `is_alive`.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from urbe.sweep import progress
 from urbe.sweep.cells import Job
-from urbe.sweep.forecast import Pace, remaining, seconds_left
 from urbe.sweep.launcher import Event, Failure
-from urbe.sweep.work import running_seconds
 
 STATUS = "status.json"
 VERSION = 1
+
+SILENCE = 60.0
+"""Seconds after which a status that is not renewed means that nobody works there."""
+
+KINDS = ("waiting", "running", "done", "failed")
 
 Status = dict[str, Any]
 """The content of the file."""
@@ -42,34 +44,55 @@ State = Literal["running", "done", "failed", "stopped"]
 
 def read_status(output: Path) -> Status | None:
     """The content of `status.json`; None when there is none, or one of another form."""
-    found = progress.read(output / STATUS)
-    return found if found.get("version") == VERSION else None
+    try:
+        found = json.loads((output / STATUS).read_text())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and found.get("version") == VERSION else None
+
+
+def write_status(output: Path, status: Status) -> None:
+    """Replaces the file; readers see the old one or the new. It may not survive a crash of the machine."""
+    temporary = output / f".{STATUS}.{os.getpid()}.tmp"
+    temporary.write_text(json.dumps(status) + "\n")
+    os.replace(temporary, output / STATUS)
+
+
+def is_alive(status: Status | None) -> bool:
+    """Whether somebody works on the sweep now."""
+    if status is None or status["state"] != "running":
+        return False
+    return (datetime.now(UTC) - datetime.fromisoformat(status["updated"])).total_seconds() < SILENCE
 
 
 class StatusTracker:
     """Follows a sweep, event by event.
 
+    A cell is expected to take its cost times the ratio of seconds to cost of the cells finished so far: those of its
+    experiment or, before one of those is finished, all of them.
+
     Args:
-      jobs: of each experiment, by its name.
+      jobs: the jobs of each experiment, by its name.
       kept: seconds of those that were finished before, by identity.
-      launcher: in words.
+      launcher: a description of the launcher.
     """
 
     def __init__(self, jobs: Mapping[str, Sequence[Job]], kept: Mapping[str, float], launcher: str) -> None:
-        self._jobs = jobs
-        self._kept = set(kept)
-        self._state = {job.identity: "done" if job.identity in kept else "waiting" for job in _all(jobs)}
-        self._begun: dict[str, str] = {}
-        self._pace = Pace()
+        self._jobs, self._kept = jobs, set(kept)
+        self._every = [job for mine in jobs.values() for job in mine]
+        self._state = {job.identity: "done" if job.identity in kept else "waiting" for job in self._every}
+        self._begun: dict[str, datetime] = {}
+        self._cost: defaultdict[str, float] = defaultdict(float)
+        self._seconds: defaultdict[str, float] = defaultdict(float)
         self._launcher, self._since, self._clock = launcher, _now(), time.monotonic()
-        self._lost = self._at_once = 0
+        self._lost, self._at_once = 0, 1
         self.failures: list[Failure] = []
-        for job in _all(jobs):
+        for job in self._every:
             if job.identity in kept:
-                self._pace.saw(job, kept[job.identity])
+                self._finished(job, kept[job.identity])
 
     def take(self, event: Event, seconds: float = 0.0) -> None:
-        """Notes what happened; `seconds` are those of a cell that is done."""
+        """Records an event; `seconds` are those of a cell that is done."""
         if event.job is None:
             return
         job = event.job
@@ -78,55 +101,68 @@ class StatusTracker:
         if event.kind == "begun":
             self._begun[job.identity] = _now()
         elif event.kind == "done":
-            self._pace.saw(job, seconds)
+            self._finished(job, seconds)
         elif event.kind == "failed":
             self.failures.append(Failure(job, event.text))
         self._lost += event.kind == "lost"
-        self._at_once = max(self._at_once, sum(state == "running" for state in self._state.values()))
+        self._at_once = max(self._at_once, len(self._in_state("running")))
 
     def status(self, state: State) -> Status:
-        """What to tell now."""
-        cells = [self._cell(job) for job in _all(self._jobs) if self._state[job.identity] == "running"]
-        waiting = [self._pace.expected(job) for job in _all(self._jobs) if self._state[job.identity] == "waiting"]
-        running = [remaining(cell["expected"], cell["seconds"], cell["fraction"]) for cell in cells]
-        per = {name: self._count(jobs) for name, jobs in self._jobs.items()}
+        """The status at this moment."""
+        running = self._in_state("running")
+        counts = {name: self._count(jobs) for name, jobs in self._jobs.items()}
         return {
             "version": VERSION,
             "state": state,
             "launcher": self._launcher,
-            "started": self._since,
-            "updated": _now(),
+            "started": self._since.isoformat(timespec="seconds"),
+            "updated": _now().isoformat(timespec="seconds"),
             "seconds": round(time.monotonic() - self._clock, 3),
-            "left": seconds_left(waiting, running, self._at_once),
-            **{kind: sum(each[kind] for each in per.values()) for kind in ("waiting", "running", "done", "failed")},
+            "left": self._seconds_left(running),
+            **{kind: sum(each[kind] for each in counts.values()) for kind in KINDS},
             "lost": self._lost,
-            "experiments": per,
-            "cells": cells,
+            "experiments": counts,
+            "cells": [
+                {
+                    "experiment": job.experiment,
+                    "cell": job.cell.name,
+                    "started": self._begun[job.identity].isoformat(timespec="seconds"),
+                    "expected": self.expected(job),
+                }
+                for job in running
+            ],
             "failures": [
                 {"experiment": job.experiment, "cell": job.cell.name, "text": text.strip().splitlines()[-1]}
                 for job, text in self.failures
             ],
         }
 
+    def expected(self, job: Job) -> float:
+        """The seconds that a cell is expected to take."""
+        for name in (job.experiment, ""):
+            if self._cost[name]:
+                return job.cost * self._seconds[name] / self._cost[name]
+        return job.cost
+
+    def _seconds_left(self, running: Sequence[Job]) -> float:
+        """The remaining work divided by the number of workers, and no less than the longest cell."""
+        since = {job.identity: (_now() - self._begun[job.identity]).total_seconds() for job in running}
+        unfinished = (*running, *self._in_state("waiting"))
+        left = [max(self.expected(job) - since.get(job.identity, 0.0), 0.0) for job in unfinished]
+        return max(sum(left) / self._at_once, *left, 0.0) if left else 0.0
+
+    def _finished(self, job: Job, seconds: float) -> None:
+        for name in (job.experiment, ""):
+            self._cost[name] += job.cost
+            self._seconds[name] += seconds
+
+    def _in_state(self, state: str) -> list[Job]:
+        return [job for job in self._every if self._state[job.identity] == state]
+
     def _count(self, jobs: Sequence[Job]) -> dict[str, int]:
         found = Counter(self._state[job.identity] for job in jobs)
-        counts = {kind: found[kind] for kind in ("waiting", "running", "done", "failed")}
-        return {**counts, "kept": sum(job.identity in self._kept for job in jobs)}
-
-    def _cell(self, job: Job) -> dict[str, Any]:
-        return {
-            "experiment": job.experiment,
-            "cell": job.cell.name,
-            "started": self._begun[job.identity],
-            "seconds": running_seconds(job),
-            "expected": self._pace.expected(job),
-            "fraction": progress.fraction(job.work),
-        }
+        return {**{kind: found[kind] for kind in KINDS}, "kept": sum(job.identity in self._kept for job in jobs)}
 
 
-def _all(jobs: Mapping[str, Sequence[Job]]) -> list[Job]:
-    return [job for mine in jobs.values() for job in mine]
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -2,8 +2,8 @@
 
 A file holds the columns as tensors (`urbe.runs.tensors`): `float` and `int` fields as they are, `str` fields as indices
 into words that are stored beside them. All bits come back, those of NaN and minus zero too. The record is stored too:
-which cell it was, by which code, at which commit, on what machine, when and for how long. A file counts only if it says
-what it should, whole; anything else is computed again and overwritten. Files of urbe 0.1.0, `rows.npz`, are read.
+which cell it was, by which code, at which commit, on what machine, when and for how long. A file counts only if it is
+whole and of the right cell; anything else is computed again and overwritten.
 """
 
 from __future__ import annotations
@@ -19,13 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from urbe.atomic import replace_files, text_writer
-from urbe.runs import upgrade
 from urbe.runs.errors import CheckpointError
-from urbe.runs.tensors import load_tensors, parse_tensors, tensor_bytes
+from urbe.runs.tensors import load_tensors, save_tensors
 from urbe.sweep.cells import columns
-
-OLD_ROWS = "rows.npz"
-"""What urbe 0.1.0 called the file of a finished cell."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +37,7 @@ class CellRecord:
       versions: of the packages that compute.
       machine: processor, cores, system, Python.
       finished: when, as `2026-01-31T12:00:00+00:00`.
-      seconds: computing took, over all attempts, the killed ones too.
-      attempts: how often it was begun.
+      seconds: how long computing took, in the attempt that finished it.
     """
 
     experiment: str
@@ -55,7 +50,6 @@ class CellRecord:
     machine: dict[str, str]
     finished: str
     seconds: float
-    attempts: int
 
 
 class Stored(NamedTuple):
@@ -77,26 +71,6 @@ def save(path: Path, row: type[Any], stored: Stored) -> None:
       row: the type of the rows.
       stored: what to write.
     """
-    put(path, encode(row, stored))
-
-
-def put(path: Path, content: bytes) -> None:
-    """Writes what `encode` gave."""
-    record = parse_tensors(str(path), content)[1]["record"]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    packed = text_writer([json.dumps(record, indent=1), "\n"])
-    replace_files({path: lambda file: file.writelines([content]), path.with_name("record.json"): packed})
-    path.with_name(OLD_ROWS).unlink(missing_ok=True)
-
-
-def file_of(path: Path) -> Path:
-    """The file of a finished cell, or what urbe 0.1.0 left in its place."""
-    old = path.with_name(OLD_ROWS)
-    return old if old.exists() and not path.exists() else path
-
-
-def encode(row: type[Any], stored: Stored) -> bytes:
-    """The bytes of a finished cell."""
     arrays: dict[str, np.ndarray] = {}
     words: dict[str, list[str]] = {}
     values = zip(*stored.rows, strict=True) if stored.rows else iter([()] * len(row._fields))
@@ -107,8 +81,10 @@ def encode(row: type[Any], stored: Stored) -> bytes:
             words[name] = list(map(str, index))
         packed = [index[word] for word in column] if kind is str else column
         arrays[name] = np.array(packed, np.float64) if kind is float else _narrow(np.array(packed, np.int64))
-    record = json.loads(json.dumps(dataclasses.asdict(stored.record), allow_nan=False))  # tuples as lists
-    return tensor_bytes(arrays, {"record": record, "words": words})
+    record = json.dumps(dataclasses.asdict(stored.record), allow_nan=False, indent=1)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save_tensors(path, arrays, {"record": json.loads(record), "words": words})
+    replace_files({path.with_name("record.json"): text_writer([record, "\n"])})
 
 
 def load(path: Path, row: type[Any], identity: str | None = None) -> Stored | None:
@@ -147,9 +123,8 @@ def load_record(path: Path, identity: str) -> CellRecord | None:
 
 
 def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]], CellRecord]:
-    found = file_of(path)
-    arrays, about = upgrade.read_zip_cell(found) if found.name == OLD_ROWS else load_tensors(found)
-    record = CellRecord(**about["record"])
+    arrays, about = load_tensors(path)
+    record = CellRecord(**{field.name: about["record"][field.name] for field in dataclasses.fields(CellRecord)})
     if not math.isfinite(record.seconds):
         raise ValueError("The seconds are no number.")
     return arrays, about["words"], record

@@ -1,6 +1,7 @@
 """Robust values of small models in high precision, enclosed.
 
-A value function v is improved by policy iteration, nature's inside the agent's, with linear systems solved in decimals.
+A value function v is improved by Newton's steps on v = T v, and by policy iteration, nature's inside the agent's, where
+those do not help; linear systems are solved in decimals.
 What is certain does not depend on how v was found: with delta = max |T v - v| and m the largest sum of a row,
 
     |V* - v| <= delta / (1 - gamma m),
@@ -113,10 +114,11 @@ def enclosed(problem: Problem, start: Any = None, duration: D | None = None) -> 
       duration: with discount 1, a bound on the expected time to the end under all policies and kernels.
     """
     v = [D(0)] * problem.n_states if start is None else [D(float(x)) for x in start]
-    best, error = v, D("Infinity")
+    best, error, delta = v, D("Infinity"), D("Infinity")
     for _ in range(MOST_ROUNDS):
         steps = [problem.best(s, v) for s in range(problem.n_states)]
         v = [D(0) if step is None else x for x, step in zip(v, steps, strict=True)]
+        before = delta
         delta = max([D(0), *(max(abs(a.low - x), abs(a.high - x)) for a, x in zip(steps, v, strict=True) if a)])
         # rounds go on while they help, and a little beyond: the last ones cost little
         if delta < error:
@@ -125,7 +127,7 @@ def enclosed(problem: Problem, start: Any = None, duration: D | None = None) -> 
             break
         if error <= size * tolerance() * 2:
             break
-        v = _evaluated(problem, steps, v)
+        v = _solved(problem, steps) if delta * 10 < before else _evaluated(problem, steps, v)
     steps_left = duration if problem.discount == 1 else 1 / (1 - problem.discount * problem.mass)
     radius = error * steps_left
     ends = [step is None for step in steps]

@@ -6,7 +6,8 @@ mean p . y. A curve answers
     at_level(c)   for 0 <= c <= mean
     at_slope(s)   where the curve has slope -s, s > 0
 
-with a `Point`, whose line r - slope (c' - c) bounds the curve from below everywhere and whose q lies on it.
+with a `Point`, whose line r - slope (c' - c) bounds the curve from below everywhere and whose q lies on it. The slopes
+of straight pieces, at which `at_slope` jumps, are its `jumps`.
 """
 
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from oracles.high_precision import boxes
-from oracles.high_precision.numbers import D, dot, exp, ln, root, tolerance
+from oracles.high_precision.numbers import D, dot, exp, few_digits, ln, root, tolerance
 
 
 class Point(NamedTuple):
@@ -33,8 +34,11 @@ class Point(NamedTuple):
 class Kl:
     """q ~ p exp(-beta y): r = -beta c - log sum p exp(-beta y), slope beta."""
 
+    jumps: tuple[D, ...] = ()
+
     def __init__(self, p: list[D], y: list[D]) -> None:
         self.p, self.y = p, y
+        self.last: D | None = None  # the slope at the last level, where the search for the next one starts
         self.mean = dot(p, y)
         lowest = sum((a for a, b in zip(p, y, strict=True) if not b), D(0))
         self.floor = [a / lowest if not b else D(0) for a, b in zip(p, y, strict=True)]
@@ -58,13 +62,21 @@ class Kl:
             # the logarithm of a level is close to linear in beta, and its slope is variance / level
             return ln(c / point.c), point.bend / (beta * beta * point.c)
 
-        high = 1 / max(self.y)
-        while above(high)[0] < 0:
-            high *= 16
-        below, _ = root(above, high / 16 if above(high / 16)[0] < 0 else tolerance() * high, high)
+        below, _ = root(above, *self._around(above), self.last)
+        self.last = below
         point = self.at_slope(below)
         # on the line through the point, which lies above c by rounding only
         return Point(c, point.r + point.slope * (point.c - c), point.slope, point.q)
+
+    def _around(self, above) -> tuple[D, D]:
+        """Slopes on both sides of the root; `last` is forgotten where it is none of its neighbours."""
+        with few_digits():
+            if self.last is not None and above(self.last / 2)[0] < 0 < above(self.last * 2)[0]:
+                return self.last / 2, self.last * 2
+            self.last, high = None, 1 / max(self.y)
+            while above(high)[0] < 0:
+                high *= 16
+            return (high / 16 if above(high / 16)[0] < 0 else tolerance() ** 4 * high), high
 
 
 class Stretch(NamedTuple):
@@ -97,6 +109,8 @@ class L2:
         self.floor = [a + rest if not b else D(0) for a, b in zip(p, y, strict=True)]
         self.reach = sum(((a - b) ** 2 for a, b in zip(self.floor, p, strict=True)), D(0)).sqrt()
         self.path = list(self._stretches())
+        # while no mass is lost the curve is straight
+        self.jumps = tuple(1 / x.w.sqrt() for x in self.path if x.last and x.w and not x.rest)
 
     def at_slope(self, slope: D) -> Point:
         """See the module: x / r grows with x, from the inverse of the norm at rest."""
@@ -160,11 +174,13 @@ class Pieces:
     mean: D
     reach: D
     floor: list[D]
+    jumps: tuple[D, ...]
 
     def _keep(self, corners: list[tuple[D, D, list[D]]]) -> None:
         self.corners = corners
         self.mean = corners[0][1]
         self.reach, _, self.floor = corners[-1]
+        self.jumps = tuple((s - r) / (c - d) for (r, c, _), (s, d, _) in pairwise(corners) if s > r and c > d)
 
     def at_slope(self, slope: D) -> Point:
         """See the module: the corner at which r + slope c is least."""

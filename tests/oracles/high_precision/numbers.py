@@ -19,6 +19,9 @@ GUARD = 16
 
 _wanted = [60]
 
+FEW = 18
+"""Digits in which roots are first sought."""
+
 NEGLIGIBLE = D(10) ** -126
 """Radii of divergence balls below this move a value by less than 1e-62 of its range (Pinsker's inequality)."""
 
@@ -64,14 +67,27 @@ def digits_right(count: int) -> Iterator[None]:
         _wanted.pop()
 
 
+@contextmanager
+def few_digits() -> Iterator[None]:
+    """As `digits_right(FEW)`, with the extra digits of the context there is: for starting points and clear signs."""
+    spared = max(_wanted[-1] - FEW, 0)
+    _wanted.append(_wanted[-1] - spared)
+    try:
+        with localcontext() as context:
+            context.prec -= spared
+            yield
+    finally:
+        _wanted.pop()
+
+
 def extra_digits(radius: D) -> int:
     """Digits that cancel where a divergence of the size of `radius` is a sum of terms of order one."""
     return 0 if radius <= NEGLIGIBLE else max(0, -radius.adjusted())
 
 
-def tolerance() -> D:
-    """Relative error of answers."""
-    return D(10) ** -_wanted[-1]
+def tolerance(count: int | None = None) -> D:
+    """Relative error of answers of `count` right digits, by default of those asked for."""
+    return D(10) ** -(_wanted[-1] if count is None else count)
 
 
 def digits() -> int:
@@ -91,22 +107,21 @@ def dot(q: list[D], z: list[D]) -> D:
 
 
 def exp(x: D) -> D:
-    """e^x: a Taylor series of x / 2^k, squared k times."""
+    """e^x: the integer part and two digits of base 256 from tables, a Taylor series for what is left."""
     if not x:
         return D(1)
     if abs(x) > 10_000:
         return x.exp()
-    halvings = max(0, math.frexp(float(x))[1] + 12)
-    small = x / (1 << halvings)
-    limit = D(10) ** (-digits() - 2)
-    total, term, n = D(1), D(1), 0
-    while abs(term) > limit:
-        n += 1
-        term = term * small / n
-        total += term
-    for _ in range(halvings):
-        total *= total
-    return total
+    places, coefficients = _series(digits())
+    units = round(x * 65536)
+    whole, part = divmod(units, 65536)
+    left = x - D(units) / 65536
+    total = coefficients[0]
+    for coefficient in coefficients[1:]:
+        total = total * left + coefficient
+    if part:
+        total *= _power_of_e(part >> 8, 256, places) * _power_of_e(part & 255, 65536, places)
+    return total * _power_of_e(whole, 1, places) if whole else +total
 
 
 def ln(a: D) -> D:
@@ -118,12 +133,36 @@ def ln(a: D) -> D:
     exponent = a.adjusted()
     mantissa = a.scaleb(-exponent)
     y = D(math.log(float(mantissa)))
-    right = 15
-    while right < digits():
-        e = exp(y)
-        y += 2 * (mantissa - e) / (mantissa + e)
+    right, wanted = 15, digits()
+    while right < wanted:
         right *= 3
+        with localcontext() as context:
+            context.prec = min(wanted, right + 2)
+            e = exp(y)
+            y += 2 * (mantissa - e) / (mantissa + e)
     return y + exponent * _ln_ten(digits())
+
+
+STEP = 32
+"""Tables are made for numbers of digits that are multiples of this."""
+
+
+@cache
+def _series(precision: int) -> tuple[int, list[D]]:
+    """Digits of the tables, and 1 / n! from the last n that matters for arguments below 2^-17, to n = 0."""
+    places = -(-precision // STEP) * STEP
+    with localcontext(Context(prec=places, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])):
+        terms = [D(1)]
+        while terms[-1] * D(2) ** (-17 * len(terms)) > D(10) ** (-precision - 2):
+            terms.append(terms[-1] / len(terms))
+        return places, terms[::-1]
+
+
+@cache
+def _power_of_e(count: int, parts: int, places: int) -> D:
+    """e^(count / parts)."""
+    with localcontext(Context(prec=places + 8, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])):
+        return (D(count) / parts).exp()
 
 
 @cache
@@ -142,18 +181,27 @@ def _ln_near_one(a: D) -> D:
     return 2 * total
 
 
-def root(function, low: D, high: D) -> tuple[D, D]:
+def root(function, low: D, high: D, start: D | None = None) -> tuple[D, D]:
     """Two neighbouring points where an increasing function changes its sign, a relative `tolerance() / 100` apart.
 
-    One point, twice, where the function is zero in the digits at hand.
+    One point, twice, where the function is zero in the digits at hand. Few digits find the place, all of them the sign.
 
     Args:
-      function: `t -> (value, slope)`.
+      function: `t -> (value, slope)`, the slope zero where it is not known.
       low, high: value(low) <= 0 <= value(high).
+      start: where to begin, if a point close to the root is known.
     """
-    t, steps = (low + high) / 2, 0
+    if start is None:
+        start = (low + high) / 2
+        with few_digits():
+            start = sum(_bracket(function, low, high, start)) / 2
+    return _bracket(function, low, high, start)
+
+
+def _bracket(function, low: D, high: D, t: D) -> tuple[D, D]:
+    """Newton's steps from t while they halve, bisection otherwise."""
     close = tolerance() / 100
-    beyond = close / 4
+    beyond, last = close / 4, high - low
     while high - low > close * max(D(1), abs(high)):
         value, slope = function(t)
         if not value:  # the root as far as these digits tell
@@ -162,12 +210,15 @@ def root(function, low: D, high: D) -> tuple[D, D]:
             low = t
         else:
             high = t
-        steps += 1
-        following = t - value / slope if slope > 0 and steps % 4 else (low + high) / 2
-        step = following - t
-        if abs(step) < (high - low) / 8:
-            # cross the root, so that both ends of the bracket move: farther each time, until rounding is overcome
-            following += step / 1000 + (beyond if value < 0 else -beyond)
-            beyond *= 16
-        t = following if low < following < high else (low + high) / 2
+        step = -value / slope if slope > 0 else last
+        if 2 * abs(step) < last:
+            last = abs(step)
+            if last < close:  # at the root: cross it, farther each time, until rounding is overcome
+                step += beyond.copy_sign(step) * max(D(1), abs(t))
+                beyond *= 16
+                last = high - low
+            t += step
+        else:
+            t, last = (low + high) / 2, (high - low) / 2
+        t = t if low < t < high else (low + high) / 2
     return low, high

@@ -135,6 +135,8 @@ def _improved(p: dict, z: dict, kappa: D, curve: Any) -> tuple[D, D, dict, dict]
     top, bottom = max(mean.values()), max(floor.values())
     slack = tolerance() / 100
     best = max(mean, key=lambda k: mean[k])
+    if top - bottom <= slack:  # the rows are level but for rounding
+        return unit * (bottom - slack), unit * (top + slack), {best: D(1)}, p
     if kappa <= NEGLIGIBLE:  # moves no value by more than 1e-44 of the range
         return unit * (top - 4 * kappa.sqrt() - slack), unit * (top + slack), {best: D(1)}, p
 
@@ -180,6 +182,8 @@ def _evaluated(p: dict, z: dict, weights: dict, kappa: D, curve: Any) -> tuple[D
         if any(y):
             curve_of[k] = curve(p[k], y)
     slack = tolerance() / 100
+    if mean <= slack:
+        return unit * (total - slack), unit * (total + mean + slack), p
     if kappa <= NEGLIGIBLE:
         return unit * (total + mean - 4 * kappa.sqrt() - slack), unit * (total + mean + slack), p
     if sum((c.reach for c in curve_of.values()), D(0)) <= kappa:
@@ -198,7 +202,9 @@ def _evaluated(p: dict, z: dict, weights: dict, kappa: D, curve: Any) -> tuple[D
         low -= 2 * (high - low)
     while spare(high)[0] < 0:
         high += 2 * (high - low)
-    low, high = root(spare, low, high)
+        assert high < 10**7, "the budget is spent at any price"
+    jumps = [ln(weights[k] / slope) for k, c in curve_of.items() for slope in c.jumps]
+    low, high = root(spare, *_between_jumps(spare, low, high, jumps))
     costly, cheap = points(exp(low)), points(exp(high))
     spent, left = (sum((x.r for x in group.values()), D(0)) for group in (costly, cheap))
     share = D(0) if spent <= left else min(D(1), (kappa - left) / (spent - left))
@@ -211,3 +217,18 @@ def _evaluated(p: dict, z: dict, weights: dict, kappa: D, curve: Any) -> tuple[D
     price = exp(high)
     dual = sum((weights[k] * x.c + price * x.r for k, x in cheap.items()), D(0)) - price * kappa
     return unit * (total + dual - slack), unit * (total + value + slack), q
+
+
+def _between_jumps(function, low: D, high: D, jumps: list[D]) -> tuple[D, D]:
+    """The part of a bracket in which the function is continuous, or the two sides of the jump over its root."""
+    jumps = sorted(jumps)
+    while inside := [t for t in jumps if low < t < high]:
+        t = inside[len(inside) // 2]
+        aside = tolerance() / 400 * max(D(1), abs(t))
+        if function(t - aside)[0] > 0:
+            high = t - aside
+        elif function(t + aside)[0] < 0:
+            low = t + aside
+        else:
+            return t - aside, t + aside
+    return low, high

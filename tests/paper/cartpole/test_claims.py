@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from urbe.paper.cartpole.cells import LENGTHS, NOMINAL, PAPER, Row
+from urbe.paper.cartpole import LENGTHS, NOMINAL, PAPER, Row
 from urbe.paper.cartpole.claims import LONGER, after_change, over_lengths, over_states, verdicts
 from urbe.paper.cartpole.results import level, scores, seeds_of
 from urbe.paper.results import Results
@@ -128,7 +128,7 @@ def test_spans_are_compared_as_ratios(span, outcome):
 
 def test_the_ratio_of_spans_is_student_s_in_logarithms():
     numbers = found(dqn_urbe={"span": 1.3})
-    logs = [np.log(scores(numbers, "raw", a, "span", "greedy", seeds=SEEDS)) for a in ("dqn-urbe", "robust-dqn")]
+    logs = [np.log(scores(numbers, a, "span", "greedy", seeds=SEEDS)) for a in ("dqn-urbe", "robust-dqn")]
     ends = np.exp(paired_difference(*logs))
     (told,) = over_states(numbers)
     assert f"{ends[0]:.4f} [{ends[1]:.4f}, {ends[2]:.4f}]" in told.evidence
@@ -179,7 +179,7 @@ def test_a_dip_that_is_unsure_leaves_recovery_undecided():
 def test_longer_poles_are_those_beyond_the_nominal_one():
     assert LONGER == (1.0, 1.25, 1.5, 2.0, 2.5, 3.0)
     numbers = found()
-    mean = level(numbers, "raw", "dqn", "greedy", LONGER, SEEDS)
+    mean = level(numbers, "dqn", "greedy", LONGER, SEEDS)
     np.testing.assert_allclose(mean, [100.0 + LUCK[seed] + own_luck("dqn", seed) for seed in SEEDS])
 
 
@@ -216,5 +216,5 @@ def test_nothing_can_be_tested_without_agents_or_with_one_seed():
 def test_only_common_seeds_count():
     wild = (*SEEDS[:5], 900, 901)
     some = found(dqn={"seeds": wild}, robust_dqn={"nominal": 120.0})
-    assert seeds_of(some, "raw", PAPER) == list(SEEDS[:5])
+    assert seeds_of(some, PAPER) == list(SEEDS[:5])
     assert outcomes(over_lengths(some))[CONSERVATIVE] == "holds"

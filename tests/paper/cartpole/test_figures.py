@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from urbe.paper.cartpole.cells import ALL, LENGTHS, PAPER, PICTURED, Row
+from urbe.paper.cartpole import ALL, LENGTHS, PAPER, PICTURED, Row
 from urbe.paper.cartpole.figures import sections as plot
 from urbe.paper.cartpole.results import around_change, bands, over_lengths
 from urbe.paper.cartpole.tables import iqm_of, mean_of
@@ -113,7 +113,7 @@ def test_every_agent_is_named_at_its_line(chapter):
 
 def test_lines_are_the_means_over_seeds():
     numbers = found()
-    curves = over_lengths(numbers, "raw", "greedy", PAPER)
+    curves = over_lengths(numbers.where(inputs="raw"), "greedy", PAPER)
     assert curves.x.tolist() == list(LENGTHS)
     for agent in PAPER:
         rows = [row for seed in (101, 102, 103) for row in rows_of(agent, seed)]
@@ -123,17 +123,17 @@ def test_lines_are_the_means_over_seeds():
 
 
 def test_curves_around_a_change_count_from_it():
-    curves = around_change(found(), "raw", "curve", 3.0, ["dqn", "dqn-urbe"])
+    curves = around_change(found().where(inputs="raw"), "curve", 3.0, ["dqn", "dqn-urbe"])
     assert curves.x.tolist() == [*np.arange(-5000.0, 1, 1000.0), 1000.0, 2000.0]
     assert curves.of["dqn"].shape == (3, 8)
     np.testing.assert_allclose(curves.of["dqn"][0], [110, 120, 130, 140, 150, 160, 50, 100])
-    episodes = around_change(found(), "raw", "episodes", 3.0, ["dqn"])
+    episodes = around_change(found().where(inputs="raw"), "episodes", 3.0, ["dqn"])
     assert episodes.x.tolist() == [-1.0, 0.0, 1.0, 2.0]
 
 
 def test_seeds_that_were_trained_for_different_times_are_aligned_at_the_change():
     rows = rows_of("dqn", 101, steps=6000) + rows_of("dqn", 102, steps=4000)
-    curves = around_change(Results.of(rows, Row), "raw", "curve", 3.0, ["dqn"])
+    curves = around_change(Results.of(rows, Row), "curve", 3.0, ["dqn"])
     assert curves.x.tolist() == [*np.arange(-3000.0, 1, 1000.0), 1000.0, 2000.0]
     np.testing.assert_allclose(curves.of["dqn"][:, 3], [160.0, 140.0])  # the last before the change
 

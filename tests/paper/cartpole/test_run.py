@@ -9,9 +9,7 @@ from urbe.deep import load
 from urbe.deep.paper import cartpole, cartpole_set
 from urbe.evaluation.episodes import draws
 from urbe.gym import SimulatorEnv
-from urbe.paper.cartpole import run as cartpole_run
-from urbe.paper.cartpole.agents import changed, explores, in_tests, make, settings
-from urbe.paper.cartpole.cells import (
+from urbe.paper.cartpole import (
     ALL,
     CELLS,
     CHANGES,
@@ -22,6 +20,8 @@ from urbe.paper.cartpole.cells import (
     TUNING_SEEDS,
     CartPoleCell,
 )
+from urbe.paper.cartpole import run as cartpole_run
+from urbe.paper.cartpole.agents import changed, explores, in_tests, make, settings
 from urbe.paper.cartpole.run import run
 from urbe.runs.directory import RunDirectory
 

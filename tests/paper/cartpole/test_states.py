@@ -4,11 +4,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from urbe.paper.cartpole import Row
 from urbe.paper.cartpole.agents import EpsilonGreedy, Exploring
-from urbe.paper.cartpole.figures import grid, median_seed
-from urbe.paper.cartpole.results import StateVisits
+from urbe.paper.cartpole.figures import median_seed
+from urbe.paper.cartpole.results import visits_of
 from urbe.paper.cartpole.states import DRAWN, FINE, LEAN, TRACK, count_states, middles, span
-from urbe.report.clouds import PALEST, cloud
+from urbe.paper.results import Results
+from urbe.report.maps import PALEST, cloud
 
 CELL = 2 * TRACK / FINE * 2 * LEAN / FINE
 
@@ -64,15 +66,15 @@ def test_a_rare_excursion_does_not_widen_the_span():
 
 def test_pictures_put_visits_back_where_they_were():
     across, up = middles(DRAWN, TRACK), middles(DRAWN, LEAN)
-    told = [
-        StateVisits(0, across[3], up[40], 5.0),
-        StateVisits(1, across[47], up[0], 2.0),
-        StateVisits(1, across[47], up[0], 1.0),
-    ]
-    counts = grid(told)
-    assert counts[0, 3, 40] == 5.0
-    assert counts[1, 47, 0] == 3.0
-    assert counts.sum() == 8.0
+    kept = [(1, 0, across[3], up[40], 5.0), (1, 1, across[47], up[0], 2.0), (2, 1, across[47], up[0], 1.0)]
+    rows = [Row("raw", "dqn", seed, 0.0, "greedy", f"visits-{a}", x, y, times) for seed, a, x, y, times in kept]
+    found = visits_of(Results.of(rows, Row), "dqn", "greedy")
+    assert {(seed, *place): n for seed in found for place, n in np.ndenumerate(found[seed]) if n} == {
+        (1, 0, 3, 40): 5.0,
+        (1, 1, 47, 0): 2.0,
+        (2, 1, 47, 0): 1.0,
+    }
+    assert visits_of(Results.of(rows, Row), "dqn", "noisy") == {}
 
 
 def test_a_cloud_is_coloured_by_the_commoner_action_and_clear_where_nobody_was():

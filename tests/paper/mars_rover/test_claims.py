@@ -3,7 +3,7 @@
 import pytest
 
 from fixtures.mars_rows import results_of, rows, travels, waits
-from urbe.paper.mars_rover.cells import GRID, SMALL, WIDE
+from urbe.paper.mars_rover import GRID, SMALL, WIDE
 from urbe.paper.mars_rover.claims import verdicts
 
 NEVER = "Robust DQN never"

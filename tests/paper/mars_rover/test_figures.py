@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from fixtures.mars_rows import results_of, rows, travels, waits
+from urbe.paper.mars_rover import GRID, SMALL, WIDE
 from urbe.paper.mars_rover import figures as mars_plots
 from urbe.paper.mars_rover import maps as mars_maps
-from urbe.paper.mars_rover.cells import GRID, SMALL, WIDE
 from urbe.paper.mars_rover.results import find, goals, over_grid, returns, training, visits
 from urbe.report.content import PageChapter
 from urbe.report.page import render

@@ -10,11 +10,9 @@ from oracles.rover import rows as plain_rows
 from urbe.deep.policy import Policy
 from urbe.deep.train import train
 from urbe.paper.chapter import check_chapters
-from urbe.paper.mars_rover import CHAPTER
-from urbe.paper.mars_rover import run as running
-from urbe.paper.mars_rover.agents import make, members_of, rover_of
-from urbe.paper.mars_rover.cells import (
+from urbe.paper.mars_rover import (
     CELLS,
+    CHAPTER,
     EPSILON,
     GRID,
     MAIN,
@@ -27,6 +25,8 @@ from urbe.paper.mars_rover.cells import (
     WORLDS,
     MarsCell,
 )
+from urbe.paper.mars_rover import run as running
+from urbe.paper.mars_rover.agents import make, members_of, rover_of
 from urbe.paper.mars_rover.policies import one_hot, table, winning
 from urbe.paper.mars_rover.run import _fared, run
 from urbe.simulators import MarsRoverParams, performance, to_mdp

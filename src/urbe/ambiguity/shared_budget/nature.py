@@ -150,13 +150,18 @@ class StateNature:
         p = rows.probability.astype(np.longdouble)
         p, y = p / np.add.reduceat(p, starts)[rows.entry_row], (z - low[rows.entry_row]) / unit[rows.entry_row]
         blocks, budget = list(row_blocks(rows)), self.budget[states].astype(np.longdouble)
+        sizes = len(states), len(states), len(p), len(p), len(pi)
 
         def lagrangian(log_mu: Any, budget: Any, p: Any, y: Any, pi: Any) -> Any:
+            # one line for each copy of the problem that the search tries at once
+            given = (log_mu, budget, p, y, pi)
+            log_mu, budget, p, y, pi = (x.reshape(-1, n) for x, n in zip(given, sizes, strict=True))
             mu, h = np.exp(log_mu), np.empty_like(pi)
-            price = mu[of] / pi
+            price = mu[:, of] / pi
             for some, entries in blocks:
-                h[some] = self.distance.bound(p[entries], y[entries], price[some])
-            return np.add.reduceat(pi * h, first) - mu * budget
+                own, values = (x[:, entries].reshape(-1, entries.shape[1]) for x in (p, y))
+                h[:, some] = self.distance.bound(own, values, price[:, some].reshape(-1)).reshape(-1, len(some))
+            return (np.add.reduceat(pi * h, first, axis=1) - mu * budget).reshape(-1)
 
         # above the last price nature stays: that of norms is at most n spans, that of KL span / sqrt(8 budget)
         last = np.log(rows.longest) + np.maximum(0.0, -0.5 * np.log(np.where(budget > 0.0, budget, 1.0))) + 2.0

@@ -9,7 +9,7 @@ Every execution path calls `begin` once and `observe` for each transition, and n
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -41,8 +41,33 @@ class LearnerState(NamedTuple):
     key: jax.Array
 
 
+@runtime_checkable
+class Learned(Protocol):
+    """What every learner has to show, of DQN or of another kind."""
+
+    @property
+    def q(self) -> Any:
+        """The weights that the agent acts by."""
+
+    @property
+    def head(self) -> Any:
+        """What the variance keeps; None where it keeps nothing."""
+
+    @property
+    def step(self) -> Int32[Array, ""]:
+        """Transitions seen."""
+
+    @property
+    def updates(self) -> Int32[Array, ""]:
+        """Gradient steps."""
+
+    @property
+    def episodes(self) -> Int32[Array, ""]:
+        """Finished episodes."""
+
+
 class Progress(NamedTuple):
-    """What one call of `observe` has to tell; means over its environments or, for the first two, gradient steps."""
+    """What one call of `observe` reports: means over its environments or, for the first two, over gradient steps."""
 
     loss: Float[Array, ""]
     td_error: Float[Array, ""]
@@ -100,7 +125,7 @@ def observe(
       acting_obs: where each environment now is: s', or the first observation of a new episode after a last step.
 
     Returns:
-      the learner after it, the next actions, and what there is to tell.
+      the learner after it, the next actions, and what to report.
     """
     n, network = len(transition.action), settings.network
     phi = network.features(learner.q, jnp.concatenate([transition.obs, acting_obs]))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +23,8 @@ from urbe.deep.core.learner import LearnerState, begin, init_learner, observe
 from urbe.deep.core.replay import Successors, Transition
 from urbe.deep.core.settings import Settings
 from urbe.deep.loops.meters import FinishedEpisodes, Meters, add, init_episodes, init_meters, record
-from urbe.simulators.base import Arrival, Params, Simulator, State, members, observation_size, step
+from urbe.simulators.base import Arrival, Key, Params, Simulator, State, members, observation_size, step
+from urbe.simulators.limits import restart
 from urbe.simulators.schedules import Constant, Schedule
 
 _WORLD, _LEARNER = range(2)
@@ -56,6 +57,28 @@ Loop = Callable[[CompiledRun, Params | None, Array], CompiledRun]
 Begin = Callable[[jax.Array, Params | None], CompiledRun]
 
 
+class Dynamics(Protocol):
+    """Who decides what an action leads to, in place of the simulator's own chance; hashable."""
+
+    def arrive(
+        self,
+        settings: Settings,
+        q: Any,
+        simulator: Simulator,
+        key: Key,
+        state: State,
+        action: Int32[Array, ""],
+        params: Params,
+        uncertain: Params | None,
+    ) -> Arrival:
+        """What the action leads to. The key is consumed.
+
+        Args:
+          q: the weights of the agent's network, whose values the choice may depend on.
+          uncertain: `(K,)` parameters of the members it may choose from; targets are of what is observed then.
+        """
+
+
 def init_run(
     settings: Settings,
     simulator: Simulator,
@@ -76,9 +99,8 @@ def init_run(
       buffer: the most steps between two looks at what happened.
       keep_states: whether members will change: states are then kept beside the replay.
     """
-    world_key = jax.random.fold_in(key, _WORLD)
-    plan = schedule.begin(jax.random.fold_in(jax.random.fold_in(world_key, _SCHEDULE), 0))
-    state = simulator.start(jax.random.fold_in(jax.random.fold_in(world_key, _START), 0), schedule.params(plan))
+    world = start_world(simulator, schedule, key)
+    state, plan = world.state, world.schedule
     k, j = 1, 1
     if uncertain is not None:
         found = jax.eval_shape(lambda: simulator.outcomes(state, jnp.int32(0), schedule.params(plan)))
@@ -86,12 +108,19 @@ def init_run(
     learner = init_learner(
         settings, jax.random.fold_in(key, _LEARNER), observation_size(simulator), simulator.n_actions, k, j
     )
-    action = begin(settings, learner, simulator.observe(state)[None])[0]
-    world = EnvState(state, plan, jnp.int32(0), jnp.float32(0.0), action, world_key)
+    world = world._replace(action=begin(settings, learner, simulator.observe(state)[None])[0])
     states = None
     if keep_states:
         states = jax.tree.map(lambda leaf: jnp.zeros((settings.capacity, *jnp.shape(leaf)), leaf.dtype), state)
     return CompiledRun(learner, world, init_meters(), init_episodes(buffer), init_finite_check(), states)
+
+
+def start_world(simulator: Simulator, schedule: Schedule, key: jax.Array) -> EnvState:
+    """The first episode, before its first action is known. Of the key, only the stream of the world is consumed."""
+    own = jax.random.fold_in(key, _WORLD)
+    plan = schedule.begin(jax.random.fold_in(jax.random.fold_in(own, _SCHEDULE), 0))
+    state = simulator.start(jax.random.fold_in(jax.random.fold_in(own, _START), 0), schedule.params(plan))
+    return EnvState(state, plan, jnp.int32(0), jnp.float32(0.0), jnp.int32(0), own)
 
 
 def make_begin(
@@ -104,16 +133,18 @@ def make_begin(
         return _make_begin(settings, simulator, schedule, buffer, keep_states)
 
 
-def make_advance(settings: Settings, simulator: Simulator, schedule: Schedule | None) -> Loop:
+def make_advance(
+    settings: Settings, simulator: Simulator, schedule: Schedule | None, dynamics: Dynamics | None = None
+) -> Loop:
     """The compiled loop: `(run, uncertain, steps) -> run`; it consumes the run it is given.
 
     Agents that differ in their seeds or members alone share it: it is compiled once. A schedule of None keeps the
-    nominal parameters.
+    nominal parameters, dynamics of None are the simulator's own.
     """
     try:
-        return _shared_loop(settings, simulator, schedule)  # type: ignore[arg-type]
+        return _shared_loop(settings, simulator, schedule, dynamics)  # type: ignore[arg-type]
     except TypeError:  # a simulator of the user's own that cannot be hashed
-        return _make_loop(settings, simulator, schedule)
+        return _make_loop(settings, simulator, schedule, dynamics)
 
 
 def relabelled(settings: Settings, simulator: Simulator, run: CompiledRun, uncertain: Params) -> CompiledRun:
@@ -134,24 +165,33 @@ def relabelled(settings: Settings, simulator: Simulator, run: CompiledRun, uncer
 def _make_begin(
     settings: Settings, simulator: Simulator, given: Schedule | None, buffer: int, keep_states: bool
 ) -> Begin:
-    schedule = _schedule(simulator, given)
+    schedule = schedule_of(simulator, given)
     return jax.jit(lambda key, uncertain: init_run(settings, simulator, uncertain, schedule, key, buffer, keep_states))
 
 
-def _make_loop(settings: Settings, simulator: Simulator, given: Schedule | None) -> Loop:
-    schedule = _schedule(simulator, given)
+def _make_loop(
+    settings: Settings, simulator: Simulator, given: Schedule | None, dynamics: Dynamics | None = None
+) -> Loop:
+    schedule = schedule_of(simulator, given)
 
     def one(run: CompiledRun, uncertain: Params | None) -> CompiledRun:
         world, now = run.world, run.learner.step
         params = schedule.params(world.schedule)
-        arrival = step(simulator, _key(world, _STEP, now), world.state, world.action, params)
+        key = step_key(world, now)
+        if dynamics is None:
+            arrival = step(simulator, key, world.state, world.action, params)
+        else:
+            arrival = dynamics.arrive(
+                settings, run.learner.q, simulator, key, world.state, world.action, params, uncertain
+            )
+            uncertain = None
         elapsed, episode_return = world.elapsed + 1, world.episode_return + arrival.reward
         last = arrival.terminated | (elapsed >= simulator.time_limit)
-        successors = _observed(settings, simulator, arrival)
+        successors = observed(settings, simulator, arrival)
         if uncertain is not None:
             simulated = _simulated(settings, simulator, uncertain, world.state, world.action)
             successors = _as_observed(simulated, successors, uncertain, params)
-        state, plan = _next_episode(simulator, schedule, world, last, arrival.state, now)
+        state, plan = next_episode(simulator, schedule, world, last, arrival.state, now)
         transition = Transition(simulator.observe(world.state)[None], world.action[None], _one(successors), last[None])
         acting_obs = simulator.observe(state)[None]
         states = None if run.states is None else _put(run.states, world.state, run.learner.replay.inserted)
@@ -185,11 +225,12 @@ def _make_loop(settings: Settings, simulator: Simulator, given: Schedule | None)
 _shared_begin, _shared_loop = lru_cache(maxsize=32)(_make_begin), lru_cache(maxsize=32)(_make_loop)
 
 
-def _schedule(simulator: Simulator, given: Schedule | None) -> Schedule:
+def schedule_of(simulator: Simulator, given: Schedule | None) -> Schedule:
+    """The one that is given, or the nominal parameters for ever."""
     return Constant(simulator.nominal()) if given is None else given
 
 
-def _observed(settings: Settings, simulator: Simulator, arrival: Arrival) -> Successors:
+def observed(settings: Settings, simulator: Simulator, arrival: Arrival) -> Successors:
     """What happened, as the one member with one outcome."""
     weight = jnp.where(arrival.terminated, jnp.float32(0.0), jnp.float32(settings.discount))
     return Successors(arrival.reward[None], weight[None, None], simulator.observe(arrival.state)[None, None])
@@ -217,12 +258,12 @@ def _as_observed(simulated: Successors, observed: Successors, uncertain: Params,
     return Successors(*(pick(*pair) for pair in zip(simulated, observed, strict=True)))
 
 
-def _next_episode(
+def next_episode(
     simulator: Simulator, schedule: Schedule, world: EnvState, last: Array, state: State, now: Array
 ) -> tuple[State, Any]:
     """The state to act from, and the schedule: those of a new episode after a last step."""
     plan = schedule.next(world.schedule, _key(world, _SCHEDULE, now + 1))
-    first = simulator.start(_key(world, _START, now + 1), schedule.params(plan))
+    first = restart(simulator, _key(world, _START, now + 1), schedule.params(plan), state)
     chosen: tuple[State, Any] = jax.tree.map(partial(jnp.where, last), (first, plan), (state, world.schedule))
     return chosen
 
@@ -233,6 +274,11 @@ def _put(states: State, state: State, inserted: Int32[Array, ""]) -> State:
         lambda ring, leaf: jax.lax.dynamic_update_index_in_dim(ring, leaf, inserted % len(ring), 0), states, state
     )
     return put
+
+
+def step_key(world: EnvState, now: Array) -> jax.Array:
+    """What the outcome of the step after `now` steps is drawn with."""
+    return _key(world, _STEP, now)
 
 
 def _key(world: EnvState, name: int, index: Array) -> jax.Array:

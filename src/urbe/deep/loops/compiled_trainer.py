@@ -15,7 +15,7 @@ from urbe.deep.core.precision import double
 from urbe.deep.core.settings import Settings
 from urbe.deep.loops.compiled import CompiledRun, make_advance, make_begin, relabelled
 from urbe.deep.loops.meters import FinishedEpisodes, init_meters, means
-from urbe.deep.loops.trainer import TrainingRecord
+from urbe.deep.loops.trainer import Training, TrainingRecord
 from urbe.gym.kinds import Env
 from urbe.gym.spaces import Spaces
 from urbe.simulators import Constant, Schedule, Simulator, UncertaintySet
@@ -33,6 +33,7 @@ class CompiledTrainer:
       seed: all random numbers follow from it.
       record_every: the most steps between two calls of `collect`.
       keep_states: whether `set_members` will be called: states are then kept beside the replay.
+      training: what the loop does in another way than DQN; None for the family of DQN.
     """
 
     def __init__(
@@ -44,16 +45,20 @@ class CompiledTrainer:
         seed: int,
         record_every: int,
         keep_states: bool = False,
+        training: Training | None = None,
     ) -> None:
-        self.settings, self.simulator, self.uncertain = settings, simulator, uncertain
+        self.settings, self.simulator, self.uncertain, self.training = settings, simulator, uncertain, training
         self.schedule = Constant(simulator.nominal()) if schedule is None else schedule
         self._given_schedule = schedule
         self.spaces = Spaces.flat(observation_size(simulator), simulator.n_actions)
         params = None if uncertain is None else uncertain.params
         with double():
-            begin = make_begin(settings, simulator, schedule, record_every, keep_states)
+            if training is None:
+                begin = make_begin(settings, simulator, schedule, record_every, keep_states)
+                self._advance = make_advance(settings, simulator, schedule)
+            else:
+                begin, self._advance = training.programs(settings, simulator, schedule, record_every)
             self._run: CompiledRun = begin(root_key(seed), params)
-            self._advance = make_advance(settings, simulator, schedule)
 
     @property
     def learner(self) -> LearnerState:
@@ -126,6 +131,7 @@ class CompiledTrainer:
             "simulator": self.simulator,
             "schedule": self._given_schedule,
             "uncertain": None if self.uncertain is None else self.uncertain.describe(),
+            **({} if self.training is None else {"training": self.training}),
         }
 
 

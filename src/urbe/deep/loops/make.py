@@ -5,7 +5,7 @@ from __future__ import annotations
 from urbe.deep.core.settings import Settings
 from urbe.deep.loops.compiled_trainer import CompiledTrainer
 from urbe.deep.loops.host.trainer import HostTrainer
-from urbe.deep.loops.trainer import Trainer
+from urbe.deep.loops.trainer import Trainer, Training
 from urbe.gym.kinds import KINDS, AnyEnv
 from urbe.gym.members.base import Members
 from urbe.gym.members.fitting import fitting_members, what_to_give
@@ -23,16 +23,22 @@ def make_trainer(
     seed: int,
     record_every: int,
     keep_states: bool = False,
+    training: Training | None = None,
 ) -> Trainer:
     """The compiled loop for a simulator of ours, the host loop for a Gymnasium environment.
 
     An environment made from a simulator takes the host loop too: it was given as an environment, and whoever holds it
-    may change its parameters meanwhile.
+    may change its parameters meanwhile. `training` is what the compiled loop does in another way than DQN.
 
     Raises:
       ValueError: env, uncertainty set and schedule do not fit each other.
     """
     if isinstance(env, KINDS):
+        if training is not None:
+            raise ValueError(
+                f"env is a Gymnasium environment, expected a simulator of urbe.simulators: {type(training).__name__} "
+                "is part of the compiled loop. On Gymnasium environments use domain_randomised_dqn or robust_dqn."
+            )
         if schedule is not None:
             raise ValueError(
                 "schedule was given with a Gymnasium environment, expected None: its parameters are its own. Wrap it, "
@@ -50,7 +56,7 @@ def make_trainer(
             f"uncertainty_set is of type {type(uncertain).__name__}, expected UncertaintySet for the simulator "
             f"{type(env).__name__}; members of other kinds are for Gymnasium environments."
         )
-    return CompiledTrainer(settings, env, uncertain, schedule, seed, record_every, keep_states)
+    return CompiledTrainer(settings, env, uncertain, schedule, seed, record_every, keep_states, training)
 
 
 def require_set(env: Environment, uncertain: Uncertain | None) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from urbe.deep.core.keys import key_data, root_key, with_keys
-from urbe.deep.core.learner import LearnerState, init_learner
+from urbe.deep.core.learner import Learned, LearnerState, init_learner
 from urbe.deep.core.precision import double
 from urbe.deep.core.settings import Settings
 from urbe.gym.kinds import Env
 from urbe.gym.spaces import Spaces
+from urbe.simulators import Schedule, Simulator
 
 
 class TrainingRecord(NamedTuple):
@@ -30,7 +32,7 @@ class Trainer(Protocol):
     spaces: Spaces
 
     @property
-    def learner(self) -> LearnerState:
+    def learner(self) -> Learned:
         """What has been learned."""
 
     @property
@@ -50,10 +52,23 @@ class Trainer(Protocol):
         """Goes on from what `state` gave."""
 
     def describe(self) -> dict[str, Any]:
-        """What it is trained on: plain data, but for `simulator` and `schedule`, which are values."""
+        """What it is trained on: plain data, but for `simulator`, `schedule` and `training`, which are values."""
 
     def acts_in(self, env: Env) -> bool:
         """Whether it steps this environment, or one that shares its state."""
+
+
+@runtime_checkable
+class Training(Protocol):
+    """What a compiled loop does in another way than DQN; a frozen dataclass that `urbe.deep.describe` lists."""
+
+    def programs(
+        self, settings: Settings, simulator: Simulator, schedule: Schedule | None, record_every: int
+    ) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        """`begin(key, members) -> run` and `advance(run, members, steps) -> run`, compiled.
+
+        A run is a NamedTuple of arrays with the fields `learner`, `meters`, `episodes` and `finite`, as `CompiledRun`.
+        """
 
 
 class FrozenTrainer:

@@ -7,7 +7,6 @@ for each action; through their distribution function two of them become a coin a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -17,12 +16,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int32
 
 from urbe import checks
-from urbe.deep import Agent, LastLayer, Network, Settings, calibrated, dqn, dqn_ube, dqn_urbe, robust_dqn
+from urbe.deep import Agent, Network, Settings, calibrated
 from urbe.deep.paper import CARTPOLE, cartpole, cartpole_set
 from urbe.evaluation.policies import ActingRule, Traceable
 from urbe.overrides import override
-from urbe.paper.cartpole.cells import EPSILON, SCALE, CartPoleCell
-from urbe.paper.choice import load_own
+from urbe.paper.cartpole import EPSILON, SCALE, CartPoleCell
+from urbe.paper.deep_agents import explores, make_agent
 from urbe.simulators import Constant
 
 FORGET, REFRESH_EVERY = 0.999, 100
@@ -30,24 +29,30 @@ FORGET, REFRESH_EVERY = 0.999, 100
 LOG_EVERY = 1_000
 
 
+VARIANTS = {
+    "dqn-urbe-forgetting": lambda head: replace(head, forget=FORGET, refresh_every=REFRESH_EVERY),
+    "calibrated-dqn-urbe": lambda _: calibrated(forget=FORGET),
+}
+
+
 def make(cell: CartPoleCell) -> Agent:
     """The agent of a cell before its first step. Agents of one seed share the uncertainty set and first weights."""
-    if cell.agent in _MAKERS:
-        return _MAKERS[cell.agent](settings(cell), cell.seed)
-    own: Agent = load_own(cell.agent)(cartpole(), cartpole_set(cell.seed), seed=cell.seed, settings=settings(cell))
-    return own
+    return make_agent(
+        cell.agent,
+        cartpole(),
+        cartpole_set(cell.seed),
+        seed=cell.seed,
+        settings=settings(cell),
+        epsilon=EPSILON,
+        variants=VARIANTS,
+        log_every=LOG_EVERY,
+    )
 
 
 def settings(cell: CartPoleCell) -> Settings:
-    """The published ones, with the inputs and sizes of the cell; controls never stop exploring."""
+    """The published settings, with the inputs and sizes of the cell."""
     scale = SCALE if cell.inputs == "scaled" else (1.0,)
-    chosen = override(replace(CARTPOLE, network=Network(cell.hidden, scale), batch=cell.batch), cell.settings)
-    return replace(chosen, epsilon=replace(chosen.epsilon, last=EPSILON)) if explores(cell.agent) else chosen
-
-
-def explores(agent: str) -> bool:
-    """Whether the agent is a control that takes random actions to the end."""
-    return agent.endswith("-epsilon")
+    return override(replace(CARTPOLE, network=Network(cell.hidden, scale), batch=cell.batch), cell.settings)
 
 
 def in_tests(cell: CartPoleCell, agent: Agent) -> Agent | Exploring:
@@ -61,47 +66,9 @@ def changed(half_length: float) -> Constant:
     return Constant(cartpole().nominal()._replace(half_length=half_length))
 
 
-def _dqn(chosen: Settings, seed: int) -> Agent:
-    return dqn(cartpole(), seed=seed, settings=chosen, log_every=LOG_EVERY)
-
-
-def _robust(chosen: Settings, seed: int) -> Agent:
-    return robust_dqn(cartpole(), cartpole_set(seed), seed=seed, settings=chosen, log_every=LOG_EVERY)
-
-
-def _ube(chosen: Settings, seed: int) -> Agent:
-    return dqn_ube(cartpole(), seed=seed, settings=chosen, log_every=LOG_EVERY)
-
-
-def _urbe(chosen: Settings, seed: int) -> Agent:
-    return dqn_urbe(cartpole(), cartpole_set(seed), seed=seed, settings=chosen, log_every=LOG_EVERY)
-
-
-def _forgetting(chosen: Settings, seed: int) -> Agent:
-    head = chosen.variance
-    assert isinstance(head, LastLayer)
-    return _urbe(replace(chosen, variance=replace(head, forget=FORGET, refresh_every=REFRESH_EVERY)), seed)
-
-
-def _calibrated(chosen: Settings, seed: int) -> Agent:
-    return _urbe(replace(chosen, variance=calibrated(forget=FORGET)), seed)
-
-
-_MAKERS: dict[str, Callable[[Settings, int], Agent]] = {
-    "dqn": _dqn,
-    "robust-dqn": _robust,
-    "dqn-ube": _ube,
-    "dqn-urbe": _urbe,
-    "dqn-epsilon": _dqn,
-    "robust-dqn-epsilon": _robust,
-    "dqn-urbe-forgetting": _forgetting,
-    "calibrated-dqn-urbe": _calibrated,
-}
-
-
 @dataclass(frozen=True)
 class EpsilonGreedy:
-    """With probability epsilon any action, all alike, otherwise that of the rule: traceable.
+    """Takes a uniformly random action with probability epsilon, otherwise that of the rule; traceable.
 
     Args:
       rule: the greedy one.

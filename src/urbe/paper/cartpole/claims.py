@@ -9,17 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from urbe.paper.cartpole.cells import LENGTHS, NOMINAL, PAPER, VARIANTS
-from urbe.paper.cartpole.results import (
-    agents_of,
-    by_seed,
-    changes_of,
-    inputs_of,
-    level,
-    scores,
-    seeds_of,
-    ways,
-)
+from urbe.paper.cartpole import LENGTHS, NOMINAL, PAPER, VARIANTS
+from urbe.paper.cartpole.results import changed_agents, changes_of, level, readings, scores, seeds_of, ways
 from urbe.paper.results import Results
 from urbe.report.claims import judge
 from urbe.report.content import Verdict
@@ -46,34 +37,21 @@ def verdicts(results: Results) -> list[Verdict]:
 
 def over_lengths(results: Results) -> list[Verdict]:
     """Fig. 5, and the controls."""
+    conservative = "Robust DQN is over-conservative: with the nominal pole it earns less than DQN."
+    sensitive = "DQN-UBE is the most sensitive: between the nominal pole and longer ones it loses most."
+    loses = [partial(_Reading.lost, first=UBE, second=agent) for agent in PAPER if agent != UBE]
     found = [
-        *judge(
-            "Robust DQN is over-conservative: with the nominal pole it earns less than DQN.",
-            _tests(results, PAPER, lambda here: [here.earned("dqn", ROBUST, "nominal")]),
-            source="Fig. 5",
-        ),
-        *judge(
-            "DQN-UBE is the most sensitive: between the nominal pole and longer ones it loses most.",
-            _tests(results, PAPER, lambda here: [here.lost(UBE, agent) for agent in PAPER if agent != UBE]),
-            source="Fig. 5",
-        ),
+        *judge(conservative, _tests(results, PAPER, [_earns("dqn", ROBUST, "nominal")]), source="Fig. 5"),
+        *judge(sensitive, _tests(results, PAPER, loses), source="Fig. 5"),
     ]
     for where, title in (("nominal", "the nominal pole"), ("longer", "longer poles")):
-        most = _tests(results, PAPER, partial(_earns_most, where=where))
-        found += judge(f"DQN-URBE earns the most with {title}.", most, source="Fig. 5")
+        most = [_earns(URBE, agent, where) for agent in PAPER if agent != URBE]
+        found += judge(f"DQN-URBE earns the most with {title}.", _tests(results, PAPER, most), source="Fig. 5")
     for agent, control in CONTROLLED.items():
-        tests = _tests(results, (agent, control), partial(_earns_more, first=agent, second=control))
+        more = [_earns(agent, control, where) for where in ("nominal", "longer")]
         claim = f"{agent} earns more than {control}, with the nominal pole and with longer ones."
-        found += judge(claim, _ran(tests))
+        found += judge(claim, _ran(_tests(results, (agent, control), more)))
     return found
-
-
-def _earns_most(here: _Reading, where: str) -> list[Question]:
-    return [here.earned(URBE, agent, where) for agent in PAPER if agent != URBE]
-
-
-def _earns_more(here: _Reading, first: str, second: str) -> list[Question]:
-    return [here.earned(first, second, where) for where in ("nominal", "longer")]
 
 
 def over_states(results: Results) -> list[Verdict]:
@@ -84,23 +62,26 @@ def over_states(results: Results) -> list[Verdict]:
     }
     found = []
     for other, (claim, source) in claims.items():
-        tests = _tests(results, (URBE, other), partial(_wider, second=other))
+        tests = _tests(results, (URBE, other), [partial(_Reading.span, first=URBE, second=other)])
         found += judge(claim, _ran(tests), source=source)
     return found
 
 
-def _wider(here: _Reading, second: str) -> list[Question]:
-    return [here.span(URBE, second)]
+Ask = Callable[["_Reading"], Question]
 
 
-def _tests(results: Results, agents: Sequence[str], ask: Callable[[_Reading], list[Question]]) -> list[Test]:
+def _earns(first: str, second: str, where: str) -> Ask:
+    return partial(_Reading.earned, first=first, second=second, where=where)
+
+
+def _tests(results: Results, agents: Sequence[str], asked: Sequence[Ask]) -> list[Test]:
     """What is asked, under each reading, of the seeds with which all agents were run; nothing where one was not."""
     tests = []
-    for inputs in inputs_of(results):
-        seeds = seeds_of(results, inputs, agents)
-        for acting in ways(results, inputs):
-            asked = ask(_Reading(results, inputs, acting, seeds)) if seeds else []
-            tests.append(Test(asked, reading=f"{inputs} inputs, {acting} tests"))
+    for inputs, here in readings(results):
+        seeds = seeds_of(here, agents)
+        for acting in ways(here):
+            questions = [ask(_Reading(here, acting, seeds)) for ask in asked] if seeds else []
+            tests.append(Test(questions, reading=f"{inputs} inputs, {acting} tests"))
     return tests
 
 
@@ -109,10 +90,9 @@ def _ran(tests: Sequence[Test]) -> list[Test]:
 
 
 class _Reading(NamedTuple):
-    """Inputs and a way of acting in tests, for some seeds; and what can be asked there."""
+    """The results with some inputs, a way of acting in tests, and some seeds; and what can be asked there."""
 
-    results: Results
-    inputs: str
+    here: Results
     acting: str
     seeds: Sequence[int]
 
@@ -127,39 +107,29 @@ class _Reading(NamedTuple):
 
     def span(self, first: str, second: str) -> Question:
         """The ratio of the spans of the states that two agents visit."""
-        spans = [
-            scores(self.results, self.inputs, agent, "span", self.acting, seeds=self.seeds) for agent in (first, second)
-        ]
+        spans = [scores(self.here, agent, "span", self.acting, seeds=self.seeds) for agent in (first, second)]
         return Question(f"{first} / {second}", Ratio(spans[0] / spans[1]), 1.0)
 
     def _level(self, agent: str, where: str) -> FloatArray:
         lengths = (NOMINAL,) if where == "nominal" else LONGER
-        return level(self.results, self.inputs, agent, self.acting, lengths, self.seeds)
+        return level(self.here, agent, self.acting, lengths, self.seeds)
 
 
 def after_change(results: Results) -> list[Verdict]:
     """Fig. 6 c, and the controls; each takes for granted that an agent dips."""
-    changed = [(inputs, change) for inputs in inputs_of(results) for change in changes_of(results, inputs)]
-    both = (URBE, ROBUST)
-    recovers = "recovers faster than"
-    found = judge(
-        f"DQN-URBE {recovers} robust DQN from a change of the pole.",
-        [_recovery(results, *each, both, _gain) for each in changed],
-        source="Fig. 6c",
-    )
-    found += judge(
-        "Robust DQN does not recover from a change of the pole.",
-        [_recovery(results, *each, (ROBUST,), _stays) for each in changed],
-        source="Fig. 6c",
-    )
-    found += judge(
-        "DQN-URBE reaches the highest return again after a change of the pole.",
-        [_recovery(results, *each, both, _reaches) for each in changed],
-        source="Fig. 6c",
-    )
-    for first, second in ((URBE, CONTROLLED[URBE]), *((agent, ROBUST) for agent in VARIANTS)):
-        tests = [_recovery(results, *each, (first, second), _gain) for each in changed]
-        found += judge(f"{first} {recovers} {second} from a change of the pole.", _ran(tests))
+    changed = [(here, change) for _, here in readings(results) for change in changes_of(here)]
+
+    def tests(agents: Sequence[str], ask: Callable[[Windows], Question]) -> list[Test]:
+        return [_recovery(here, change, agents, ask) for here, change in changed]
+
+    faster = "{} recovers faster than {} from a change of the pole."
+    stays = "Robust DQN does not recover from a change of the pole."
+    highest = "DQN-URBE reaches the highest return again after a change of the pole."
+    found = judge(faster.format("DQN-URBE", "robust DQN"), tests((URBE, ROBUST), _gain), source="Fig. 6c")
+    found += judge(stays, tests((ROBUST,), _stays), source="Fig. 6c")
+    found += judge(highest, tests((URBE, ROBUST), _reaches), source="Fig. 6c")
+    for pair in ((URBE, CONTROLLED[URBE]), *((agent, ROBUST) for agent in VARIANTS)):
+        found += judge(faster.format(*pair), _ran(tests(pair, _gain)))
     return found
 
 
@@ -167,18 +137,15 @@ Windows = Mapping[str, Mapping[str, FloatArray]]
 """For each agent its mean returns "before" a change, "early" and "late" after it, and in all the time "after"."""
 
 
-def _recovery(
-    results: Results, inputs: str, change: float, agents: Sequence[str], ask: Callable[[Windows], Question]
-) -> Test:
+def _recovery(here: Results, change: float, agents: Sequence[str], ask: Callable[[Windows], Question]) -> Test:
     """A question about the time after a change, for agents of which one dips."""
-    reading = f"{inputs} inputs, {NOMINAL:g} to {change:g}"
-    met = {a for a in agents_of(results, inputs) if by_seed(results, inputs, a, "early", change=change)}
-    if not met.issuperset(agents):
+    reading = f"{here.one('inputs')} inputs, {NOMINAL:g} to {change:g}"
+    if not set(agents) <= set(changed_agents(here, change)):
         return Test([], reading=reading)
-    seeds = seeds_of(results, inputs, agents)
+    seeds = seeds_of(here, agents)
     windows = {
         agent: {
-            metric: scores(results, inputs, agent, metric, seeds=seeds, change=change)
+            metric: scores(here, agent, metric, seeds=seeds, change=change)
             for metric in ("before", "early", "late", "after")
         }
         for agent in agents

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 from matplotlib.axes import Axes
 
-from urbe.paper.cartpole.cells import AFTER, EPISODES, FRESH_SEEDS, LENGTHS, NOMINAL, PAPER, PICTURED, TUNING_SEEDS
+from urbe.paper.cartpole import AFTER, EPISODES, FRESH_SEEDS, LENGTHS, NOMINAL, PAPER, PICTURED, TUNING_SEEDS
 from urbe.paper.cartpole.claims import MARGIN, REACHED, verdicts
 from urbe.paper.cartpole.results import (
     Curves,
-    StateVisits,
     agents_of,
     around_change,
     bands,
     by_seed,
+    changed_agents,
     changes_of,
-    inputs_of,
     over_lengths,
+    readings,
     seeds_of,
     visits_of,
     ways,
@@ -26,13 +24,11 @@ from urbe.paper.cartpole.results import (
 from urbe.paper.cartpole.states import DRAWN, LEAN, SHARE, TRACK
 from urbe.paper.cartpole.tables import change_table, changed_tests_table, lengths_table, returns_table, spans_table
 from urbe.paper.results import Results
-from urbe.report.clouds import draw_cloud
 from urbe.report.content import Exhibit, Section
 from urbe.report.curves import draw_bands, mark_changes
-from urbe.report.figures import styled
-from urbe.report.panels import panels
+from urbe.report.figures import panels, styled
+from urbe.report.maps import draw_cloud
 from urbe.report.style import ACTIONS, INK
-from urbe.types import FloatArray
 
 SIDES = " Left the paper's agents, right DQN-URBE beside controls and its variants."
 
@@ -44,9 +40,9 @@ def sections(found: Results) -> list[Section]:
     with styled():
         return [
             _opening(found),
-            *(_lengths(found, inputs) for inputs in inputs_of(found)),
+            *(_lengths(inputs, here) for inputs, here in readings(found)),
             states_section(found),
-            *(_changes(found, inputs) for inputs in inputs_of(found) if changes_of(found, inputs)),
+            *(_changes(inputs, here) for inputs, here in readings(found) if changes_of(here)),
         ]
 
 
@@ -84,8 +80,7 @@ def _opening(found: Results) -> Section:
 
 def _counted(found: Results) -> str:
     counts = {
-        inputs: sorted({len(seeds_of(found, inputs, [agent])) for agent in agents_of(found, inputs)})
-        for inputs in inputs_of(found)
+        inputs: sorted({len(seeds_of(here, [agent])) for agent in agents_of(here)}) for inputs, here in readings(found)
     }
     return "; ".join(
         f"{inputs} inputs: {' or '.join(map(str, n))} seeds for each agent" for inputs, n in counts.items()
@@ -94,33 +89,31 @@ def _counted(found: Results) -> str:
 
 def _trained(found: Results) -> str:
     lengths = []
-    for inputs in inputs_of(found):
+    for inputs, here in readings(found):
         ranges = []
         for metric in ("steps", "ended"):
-            of = [n for agent in agents_of(found, inputs) for n in by_seed(found, inputs, agent, metric).values()]
+            of = [n for agent in agents_of(here) for n in by_seed(here, agent, metric).values()]
             ranges.append(f"{min(of):,.0f}" + (f" to {max(of):,.0f}" if max(of) > min(of) else ""))
         lengths.append(f"{inputs} inputs: {ranges[0]} steps, {ranges[1]} episodes")
     return "; ".join(lengths) + f"; the paper has {EPISODES:,} episodes, and {AFTER:,} after a change"
 
 
-def _split(found: Results, inputs: str) -> list[list[str]]:
+def _split(here: Results) -> list[list[str]]:
     """The paper's agents, then DQN-URBE among all others: few enough lines for each panel."""
-    present = agents_of(found, inputs)
+    present = agents_of(here)
     others = [agent for agent in present if agent not in PAPER]
     own = ["dqn-urbe"] if "dqn-urbe" in present else []
     return [[agent for agent in present if agent in PAPER], *([own + others] if others else [])]
 
 
-def _lengths(found: Results, inputs: str) -> Section:
-    played = ways(found, inputs)
-    groups = _split(found, inputs)
+def _lengths(inputs: str, here: Results) -> Section:
+    played, groups = ways(here), _split(here)
     figure, axes = panels(len(played), len(groups), height=2.7, right=1.75, top=0.6)
     for acting, row in zip(played, axes, strict=True):
         for name, agents, panel in zip(NAMES, groups, row, strict=False):
             panel.set_title(f"{name}, {acting}", pad=18.0)
-            panel.set_xlabel("half length of the pole")
-            panel.set_ylabel("return in tests")
-            _draw(panel, over_lengths(found, inputs, acting, agents))
+            panel.set(xlabel="half length of the pole", ylabel="return in tests")
+            _draw(panel, over_lengths(here, acting, agents))
             mark_changes(panel, [NOMINAL], ["trained"])
     exhibit = Exhibit(
         f"lengths-{inputs}",
@@ -129,19 +122,18 @@ def _lengths(found: Results, inputs: str) -> Section:
         f"each agent, {inputs} inputs; one row of panels for each way of acting. The table has the numbers.",
         f"Means over seeds with 95 % intervals, point by point.{SIDES if len(groups) > 1 else ''} The rule marks the "
         "pole of training.",
-        tuple(returns_table(found, inputs, acting) for acting in played),
+        tuple(returns_table(here, acting) for acting in played),
     )
     return Section(
         f"Test returns over pole lengths, {inputs} inputs",
         (f"The paper's Fig. 5, with {inputs} inputs.",),
         (exhibit,),
-        tuple(lengths_table(found, inputs, acting) for acting in played),
+        tuple(lengths_table(here, acting) for acting in played),
     )
 
 
-def _changes(found: Results, inputs: str) -> Section:
-    changes = changes_of(found, inputs)
-    exhibits = [_over_time(found, inputs, "curve"), _over_time(found, inputs, "episodes")]
+def _changes(inputs: str, here: Results) -> Section:
+    changes = changes_of(here)
     text = (
         f"The paper's Fig. 6 c, with {inputs} inputs: training goes on while the pole changes from {NOMINAL:g} to "
         f"{' or, separately, to '.join(f'{change:g}' for change in changes)}.",
@@ -149,23 +141,23 @@ def _changes(found: Results, inputs: str) -> Section:
     return Section(
         f"A change of the pole in training, {inputs} inputs",
         text,
-        tuple(exhibits),
-        tuple(make(found, inputs, change) for change in changes for make in (change_table, changed_tests_table)),
+        (_over_time(inputs, here, "curve"), _over_time(inputs, here, "episodes")),
+        tuple(make(here, change) for change in changes for make in (change_table, changed_tests_table)),
     )
 
 
-def _over_time(found: Results, inputs: str, metric: str) -> Exhibit:
-    changes = changes_of(found, inputs)
-    steps = metric == "curve"
-    groups = _split(found, inputs)
+def _over_time(inputs: str, here: Results, metric: str) -> Exhibit:
+    changes, groups, steps = changes_of(here), _split(here), metric == "curve"
     figure, axes = panels(len(changes), len(groups), height=2.7, right=1.75, top=0.6)
     for change, row in zip(changes, axes, strict=True):
         for name, group, panel in zip(NAMES, groups, row, strict=False):
-            agents = [agent for agent in group if by_seed(found, inputs, agent, "late", change=change)]
+            agents = [agent for agent in group if agent in changed_agents(here, change)]
             panel.set_title(f"{name}, {NOMINAL:g} to {change:g}", pad=18.0)
-            panel.set_xlabel("thousand steps since the change" if steps else "episodes since the change")
-            panel.set_ylabel("return in training")
-            curves = around_change(found, inputs, metric, change, agents)
+            panel.set(
+                xlabel="thousand steps since the change" if steps else "episodes since the change",
+                ylabel="return in training",
+            )
+            curves = around_change(here, metric, change, agents)
             _draw(panel, curves._replace(x=curves.x / 1000.0) if steps else curves)
             mark_changes(panel, [0.0], ["change"])
     over, of = ("steps", "episodes that ended in 1000 steps") if steps else ("episodes", "groups of episodes")
@@ -195,36 +187,34 @@ def states_section(found: Results) -> Section:
         f"The span is the area of the fewest cells (0.05 m by a quarter of a degree) that hold {SHARE:.0%} of the "
         "states, in metres times degrees.",
     )
-    exhibits = [_exhibit(found, inputs) for inputs in inputs_of(found) if _shown(found, inputs)]
     return Section(
         "States visited in tests",
         text,
-        tuple(exhibits),
-        tuple(spans_table(found, inputs, acting) for inputs in inputs_of(found) for acting in ways(found, inputs)),
+        tuple(_exhibit(inputs, here) for inputs, here in readings(found) if _shown(here)),
+        tuple(spans_table(here, acting) for _, here in readings(found) for acting in ways(here)),
     )
 
 
-def _shown(found: Results, inputs: str) -> list[tuple[str, str]]:
+def _shown(here: Results) -> list[tuple[str, str]]:
     """Agent and way of acting of each column; noise only for agents that have it."""
-    pairs = [(agent, acting) for agent in PICTURED for acting in ways(found, inputs)]
-    return [pair for pair in pairs if visits_of(found, inputs, *pair)]
+    pairs = [(agent, acting) for agent in PICTURED for acting in ways(here)]
+    return [pair for pair in pairs if visits_of(here, *pair)]
 
 
-def _exhibit(found: Results, inputs: str) -> Exhibit:
-    shown = _shown(found, inputs)
+def _exhibit(inputs: str, here: Results) -> Exhibit:
+    shown = _shown(here)
     figure, axes = panels(2, len(shown), height=2.5, left=0.75, right=0.25, top=0.7)
     for k, (agent, acting) in enumerate(shown):
-        visits = visits_of(found, inputs, agent, acting)
-        seed = median_seed(by_seed(found, inputs, agent, "span", acting))
+        visits = visits_of(here, agent, acting)
+        seed = median_seed(by_seed(here, agent, "span", acting))
         for row, what, of in (
-            (axes[0], f"seed {seed}", visits.get(seed, [])),
-            (axes[1], f"all seeds ({len(visits)})", [one for each in visits.values() for one in each]),
+            (axes[0], f"seed {seed}", visits.get(seed, np.zeros((2, DRAWN, DRAWN)))),
+            (axes[1], f"all seeds ({len(visits)})", np.sum(list(visits.values()), axis=0)),
         ):
             panel = row[k]
             panel.set_title(f"{agent}, {acting}: {what}", fontsize=10.0)
-            panel.set_xlabel("position x, m")
-            panel.set_ylabel("angle, degrees")
-            draw_cloud(panel, grid(of), (TRACK, LEAN), tuple(PUSHES.values()))
+            panel.set(xlabel="position x, m", ylabel="angle, degrees")
+            draw_cloud(panel, of, (TRACK, LEAN), tuple(PUSHES.values()))
     _name_actions(axes[0][0])
     return Exhibit(
         f"states-{inputs}",
@@ -240,15 +230,6 @@ def median_seed(spans: dict[int, float]) -> int:
     """The seed whose span is in the middle; of two, that of the lower."""
     ordered = sorted(spans, key=lambda seed: (spans[seed], seed))
     return ordered[(len(ordered) - 1) // 2]
-
-
-def grid(visits: Iterable[StateVisits]) -> FloatArray:
-    """`(2, DRAWN, DRAWN)` how often each action was taken in each cell."""
-    counts = np.zeros((2, DRAWN, DRAWN))
-    for action, x, theta, times in visits:
-        i, j = (int((value / end + 1.0) * 0.5 * DRAWN) for value, end in ((x, TRACK), (theta, LEAN)))
-        counts[action, i, j] += times
-    return counts
 
 
 def _name_actions(panel: Axes) -> None:

@@ -7,50 +7,46 @@ from typing import NamedTuple
 
 import numpy as np
 
-from urbe.paper.cartpole.cells import ALL
+from urbe.paper.cartpole import ALL
+from urbe.paper.cartpole.states import DRAWN, LEAN, TRACK, cell_of
 from urbe.paper.results import Results
 from urbe.statistics.estimates import Band, mean_band
 from urbe.types import FloatArray
 
 
-class StateVisits(NamedTuple):
-    """How often an action was taken around a place, in one seed's tests."""
-
-    action: int
-    x: float
-    theta: float
-    times: float
+def readings(results: Results) -> list[tuple[str, Results]]:
+    """The inputs there are, raw ones first, and the results with each; all functions below take those of one."""
+    return [(inputs, results.where(inputs=inputs)) for inputs in sorted(results.unique("inputs"))]
 
 
-def inputs_of(results: Results) -> list[str]:
-    """The readings there are, raw inputs first."""
-    return sorted(results.unique("inputs"))
-
-
-def agents_of(results: Results, inputs: str) -> list[str]:
+def agents_of(here: Results) -> list[str]:
     """The agents there are, in the order of `cells.ALL`; others after them."""
-    present = results.where(inputs=inputs).unique("agent")
+    present = here.unique("agent")
     return [*(agent for agent in ALL if agent in present), *(agent for agent in present if agent not in ALL)]
 
 
-def changes_of(results: Results, inputs: str) -> list[float]:
+def changed_agents(here: Results, change: float) -> list[str]:
+    """The agents that met a change of the pole."""
+    return [agent for agent in agents_of(here) if by_seed(here, agent, "late", change=change)]
+
+
+def changes_of(here: Results) -> list[float]:
     """Half lengths to which the pole changed."""
-    return sorted(change for change in results.where(inputs=inputs).unique("change") if change)
+    return sorted(change for change in here.unique("change") if change)
 
 
-def ways(results: Results, inputs: str) -> tuple[str, ...]:
-    """Of acting in tests."""
-    return ("greedy", "noisy") if results.where(inputs=inputs, acting="noisy") else ("greedy",)
+def ways(here: Results) -> tuple[str, ...]:
+    """The ways of acting in tests."""
+    return ("greedy", "noisy") if here.where(acting="noisy") else ("greedy",)
 
 
-def places(results: Results, inputs: str, metric: str, change: float = 0.0) -> list[float]:
+def places(here: Results, metric: str, change: float = 0.0) -> list[float]:
     """Where there are numbers of a metric, in increasing order."""
-    return sorted(results.where(inputs=inputs, metric=metric, change=change).unique("at"))
+    return sorted(here.where(metric=metric, change=change).unique("at"))
 
 
 def by_seed(
-    results: Results,
-    inputs: str,
+    here: Results,
     agent: str,
     metric: str,
     acting: str = "training",
@@ -59,49 +55,51 @@ def by_seed(
     at: float = 0.0,
 ) -> dict[int, float]:
     """The number of each seed; an agent that has no noise acts greedily where noise is asked for."""
-    mine = results.where(inputs=inputs, agent=agent, metric=metric, change=change, at=at)
+    mine = here.where(agent=agent, metric=metric, change=change, at=at)
     return (mine.where(acting=acting) or mine.where(acting="greedy" if acting == "noisy" else acting)).by("seed")
 
 
-def seeds_of(results: Results, inputs: str, agents: Iterable[str]) -> list[int]:
+def seeds_of(here: Results, agents: Iterable[str]) -> list[int]:
     """The seeds with which all these agents were run."""
-    common = [set(by_seed(results, inputs, agent, "steps")) for agent in agents]
+    common = [set(by_seed(here, agent, "steps")) for agent in agents]
     return sorted(set.intersection(*common)) if common else []
 
 
 def scores(
-    results: Results,
-    inputs: str,
+    here: Results,
     agent: str,
     metric: str,
     acting: str = "training",
     *,
-    seeds: Sequence[int],
+    seeds: Sequence[int] | None = None,
     change: float = 0.0,
     at: float = 0.0,
 ) -> FloatArray:
-    """`(n,)` the numbers of some seeds, NaN where there is none."""
-    found = by_seed(results, inputs, agent, metric, acting, change=change, at=at)
-    return np.array([found.get(seed, np.nan) for seed in seeds])
+    """`(n,)` the numbers of some seeds, by default all of the agent's; NaN where there is none."""
+    found = by_seed(here, agent, metric, acting, change=change, at=at)
+    return np.array([found.get(seed, np.nan) for seed in (seeds_of(here, [agent]) if seeds is None else seeds)])
 
 
 def level(
-    results: Results, inputs: str, agent: str, acting: str, lengths: Sequence[float], seeds: Sequence[int]
+    here: Results, agent: str, acting: str, lengths: Sequence[float], seeds: Sequence[int] | None = None
 ) -> FloatArray:
     """`(n,)` mean test return of each seed over some lengths."""
-    found = [scores(results, inputs, agent, "return", acting, seeds=seeds, at=length) for length in lengths]
+    found = [scores(here, agent, "return", acting, seeds=seeds, at=length) for length in lengths]
     mean: FloatArray = np.mean(found, axis=0)
     return mean
 
 
-def visits_of(results: Results, inputs: str, agent: str, acting: str) -> dict[int, list[StateVisits]]:
-    """The states visited in tests, by seed; empty where they were not kept."""
-    mine = results.where(inputs=inputs, agent=agent, acting=acting)
-    found: dict[int, list[StateVisits]] = {}
-    for action in (0, 1):
-        rows = mine.where(metric=f"visits-{action}")
-        for seed, *place in zip(*map(rows.column, ("seed", "at", "also", "value")), strict=True):
-            found.setdefault(seed, []).append(StateVisits(action, *place))
+def visits_of(here: Results, agent: str, acting: str) -> dict[int, FloatArray]:
+    """`(2, DRAWN, DRAWN)` how often each action was taken in each cell in tests, by seed; empty where not kept."""
+    mine = here.where(agent=agent, acting=acting, metric=("visits-0", "visits-1"))
+    found = {}
+    for (seed,), rows in mine.groups("seed") if mine else []:
+        counts = found[seed] = np.zeros((2, DRAWN, DRAWN))
+        for action in (0, 1):
+            x, theta, times = (
+                np.array(rows.where(metric=f"visits-{action}").column(name)) for name in ("at", "also", "value")
+            )
+            np.add.at(counts[action], (cell_of(x, TRACK, DRAWN), cell_of(theta, LEAN, DRAWN)), times)
     return found
 
 
@@ -112,23 +110,22 @@ class Curves(NamedTuple):
     of: dict[str, FloatArray]
 
 
-def over_lengths(results: Results, inputs: str, acting: str, agents: Sequence[str]) -> Curves:
+def over_lengths(here: Results, acting: str, agents: Sequence[str]) -> Curves:
     """Test returns over half lengths."""
-    lengths = places(results, inputs, "return")
+    lengths = places(here, "return")
     lines = {}
     for agent in agents:
-        seeds = seeds_of(results, inputs, [agent])
-        found = [scores(results, inputs, agent, "return", acting, seeds=seeds, at=length) for length in lengths]
+        found = [scores(here, agent, "return", acting, at=length) for length in lengths]
         lines[agent] = np.stack(found, axis=1)
     return Curves(np.array(lengths), lines)
 
 
-def around_change(results: Results, inputs: str, metric: str, change: float, agents: Sequence[str]) -> Curves:
+def around_change(here: Results, metric: str, change: float, agents: Sequence[str]) -> Curves:
     """Training returns around a change of the pole, over steps ("curve") or episodes ("episodes") since then.
 
     Points that some agent or seed lacks are left out.
     """
-    of_agents = {agent: _around(results, inputs, metric, change, agent) for agent in agents}
+    of_agents = {agent: _around(here, metric, change, agent) for agent in agents}
     points = [set(line) for lines in of_agents.values() for line in lines]
     x = sorted(set.intersection(*points)) if points else []
     return Curves(
@@ -136,12 +133,12 @@ def around_change(results: Results, inputs: str, metric: str, change: float, age
     )
 
 
-def _around(results: Results, inputs: str, metric: str, change: float, agent: str) -> list[dict[float, float]]:
+def _around(here: Results, metric: str, change: float, agent: str) -> list[dict[float, float]]:
     """For each seed, returns by time since the change."""
-    trained = by_seed(results, inputs, agent, "steps")
-    mine = results.where(inputs=inputs, agent=agent, metric=metric)
+    trained = by_seed(here, agent, "steps")
+    mine = here.where(agent=agent, metric=metric)
     lines = []
-    for seed in by_seed(results, inputs, agent, "late", change=change):
+    for seed in by_seed(here, agent, "late", change=change):
         line = mine.where(seed=seed, change=change).by("at")
         if metric == "curve":
             line |= {at - trained[seed]: value for at, value in mine.where(seed=seed, change=0.0).by("at").items()}

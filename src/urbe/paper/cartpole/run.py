@@ -2,7 +2,7 @@
 
     metric      acting      at, also          value
     return      a way       half length       mean return of the test episodes; with a change, after training further
-    span        a way                         see `cartpole_states`
+    span        a way                         see `states`
     spread-x    a way                         standard deviation of the positions in tests, metres
     spread-theta  a way                       and of the angles, degrees
     visits-0    a way       x, theta          how often action 0 was taken in that cell; visits-1 likewise
@@ -30,10 +30,9 @@ from urbe.deep.paper import cartpole
 from urbe.evaluation.policies import WAYS
 from urbe.evaluation.robustness import evaluate
 from urbe.evaluation.trace import trace
+from urbe.paper.cartpole import LENGTHS, NOMINAL, PICTURED, CartPoleCell, Row
 from urbe.paper.cartpole.agents import changed, in_tests, make
-from urbe.paper.cartpole.cells import LENGTHS, NOMINAL, PICTURED, CartPoleCell, Row
 from urbe.paper.cartpole.states import DRAWN, FINE, LEAN, TRACK, count_states, middles, span
-from urbe.sweep.progress import tell
 from urbe.types import FloatArray
 
 BIN = 1_000
@@ -43,7 +42,7 @@ GROUPS = 20
 """Points of a curve over episodes, on each side of the change."""
 
 PART = 10_000
-"""Steps after which episodes are counted, where they say how long to train."""
+"""Steps between two counts of the episodes, where training is measured in those."""
 
 RECOVERED, RECENT = 0.9, 10
 """Recovered means: the mean of so many episodes is at least that share of the one before."""
@@ -57,29 +56,27 @@ def run(cell: CartPoleCell, folder: Path) -> list[Row]:
     rows += _tests(cell, agent, 0.0, LENGTHS)
     rows += [_row(cell, 0.0, "training", "curve", x, y) for x, y in curve(before["step"], before["return"], at)]
     rows += _states(cell, agent)
-    for i, length in enumerate(cell.changes):
+    for length in cell.changes:
         agent = load(folder / "run", env=cartpole(), schedule=changed(length))
-        agent = trained(agent, folder / f"changed-{length:g}", cell, at, cell.training + i * cell.after)
+        agent = trained(agent, folder / f"changed-{length:g}", cell, at)
         rows += _after_change(cell, agent, at, length)
         rows += _tests(cell, agent, length, (length,))
     return rows
 
 
-def trained(agent: Agent, folder: Path, cell: CartPoleCell, begun: int, tell_of: int = 0) -> Agent:
+def trained(agent: Agent, folder: Path, cell: CartPoleCell, begun: int) -> Agent:
     """The agent after all steps or episodes asked for; goes on from what is in the folder.
 
     Args:
       agent: as it was before; `begun` steps old.
-      folder: of the run, in that of the cell, which records its progress.
-      cell: says how long.
+      folder: of the run, in that of the cell.
+      cell: how long to train.
       begun: 0 for the training at the nominal pole.
-      tell_of: steps or episodes of the cell before these.
     """
     wanted = cell.after if begun else cell.training
     had = (begun if cell.unit == "steps" else _ended(agent)) if begun else 0
     train(agent, folder, begun, checkpoint_every=PART, keep=1)  # becomes what was saved there, if anything was
     while (done := (agent.step if cell.unit == "steps" else _ended(agent)) - had) < wanted:
-        tell(folder.parent, tell_of + done, cell.training + len(cell.changes) * cell.after)
         steps = min(PART, wanted - done) if cell.unit == "steps" else PART
         train(agent, folder, agent.step + steps, checkpoint_every=PART, keep=1)
     return agent
@@ -173,7 +170,7 @@ def _tests(cell: CartPoleCell, agent: Agent, change: float, lengths: tuple[float
 
 
 def _states(cell: CartPoleCell, agent: Agent) -> list[Row]:
-    """Of the same test episodes at the nominal pole."""
+    """Where the cart and its pole went in the test episodes at the nominal pole."""
     policy: Any = in_tests(cell, agent)
     noisy = agent.policy.is_noisy or policy is not agent
     rows = []

@@ -24,6 +24,12 @@ DRAWN = 48
 SHARE = 0.95
 
 
+def cell_of(values: FloatArray, end: float, cells: int) -> IntArray:
+    """`(n,)` the cell along an axis from -end to end in which each value is; what is outside counts at the edge."""
+    place = (np.asarray(values, np.float64) / end + 1.0) * 0.5 * cells
+    return np.clip(place.astype(np.int64), 0, cells - 1)
+
+
 def count_states(x: FloatArray, degrees: FloatArray, action: IntArray, cells: int) -> IntArray:
     """`(2, cells, cells)` visits with each action, by cell of x and of theta; what is outside counts at the edge.
 
@@ -33,10 +39,7 @@ def count_states(x: FloatArray, degrees: FloatArray, action: IntArray, cells: in
       action: `(n,)` 0 or 1.
       cells: along each axis.
     """
-    i, j = (
-        np.clip(((value / end + 1.0) * 0.5 * cells).astype(np.int64), 0, cells - 1)
-        for value, end in ((np.asarray(x, np.float64), TRACK), (np.asarray(degrees, np.float64), LEAN))
-    )
+    i, j = cell_of(x, TRACK, cells), cell_of(degrees, LEAN, cells)
     flat = np.bincount((action * cells + i) * cells + j, minlength=2 * cells * cells)
     return flat.reshape(2, cells, cells)
 

@@ -6,17 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from urbe.paper.cartpole.cells import NOMINAL
+from urbe.paper.cartpole import NOMINAL
 from urbe.paper.cartpole.claims import LONGER
-from urbe.paper.cartpole.results import (
-    agents_of,
-    by_seed,
-    level,
-    places,
-    scores,
-    seeds_of,
-    ways,
-)
+from urbe.paper.cartpole.results import agents_of, by_seed, changed_agents, level, places, scores, ways
 from urbe.paper.results import Results
 from urbe.report.content import Table
 from urbe.report.numbers import interval_column
@@ -27,14 +19,14 @@ from urbe.statistics.estimates import ConfidenceInterval, mean_interval
 from urbe.types import FloatArray
 
 SEED = 509002
-"""Of the bootstrap for interquartile means."""
+"""Seed of the bootstrap for interquartile means."""
 
 RESAMPLES = 2_000
-"""Of the bootstrap for interquartile means: the ends of intervals are off by 3 % of the half width."""
+"""Resamples of that bootstrap: the ends of intervals are off by 3 % of the half width."""
 
 
 def mean_of(samples: FloatArray) -> ConfidenceInterval | None:
-    """The mean of what there is with Student's interval; without width for a single seed."""
+    """The mean of the finite samples with Student's interval; without width for a single seed."""
     here = samples[np.isfinite(samples)]
     if len(here) < 2:
         return ConfidenceInterval(float(here[0]), float(here[0]), float(here[0])) if len(here) else None
@@ -42,7 +34,7 @@ def mean_of(samples: FloatArray) -> ConfidenceInterval | None:
 
 
 def iqm_of(samples: FloatArray) -> ConfidenceInterval | None:
-    """The interquartile mean of what there is, with a bootstrap interval."""
+    """The interquartile mean of the finite samples, with a bootstrap interval."""
     here = samples[np.isfinite(samples)]
     if len(here) < 2:
         return mean_of(samples)
@@ -58,73 +50,60 @@ def table(
     return Table(title, ("agent", *columns), rows)
 
 
-def returns_table(found: Results, inputs: str, acting: str) -> Table:
+def returns_table(here: Results, acting: str) -> Table:
     """Test returns at every length."""
-    agents = agents_of(found, inputs)
+    agents = agents_of(here)
     columns = {
-        f"{length:g}": [
-            mean_of(scores(found, inputs, a, "return", acting, seeds=seeds_of(found, inputs, [a]), at=length))
-            for a in agents
-        ]
-        for length in places(found, inputs, "return")
+        f"{length:g}": [mean_of(scores(here, a, "return", acting, at=length)) for a in agents]
+        for length in places(here, "return")
     }
     return table(f"Mean test return by half length, {acting}, with 95 % intervals over seeds", agents, columns)
 
 
-def lengths_table(found: Results, inputs: str, acting: str) -> Table:
+def lengths_table(here: Results, acting: str) -> Table:
     """Mean and interquartile mean with the nominal pole and with longer ones."""
-    agents = agents_of(found, inputs)
+    agents = agents_of(here)
     columns: dict[str, list[ConfidenceInterval | None]] = {}
     for where, lengths in (("nominal", (NOMINAL,)), ("longer", LONGER)):
-        values = [level(found, inputs, a, acting, lengths, seeds_of(found, inputs, [a])) for a in agents]
+        values = [level(here, a, acting, lengths) for a in agents]
         columns[f"{where}: mean"] = [mean_of(each) for each in values]
         columns[f"{where}: IQM"] = [iqm_of(each) for each in values]
     title = f"Test returns, {acting}: mean and interquartile mean (IQM) over seeds, with 95 % intervals"
     return table(title, agents, columns)
 
 
-def spans_table(found: Results, inputs: str, acting: str) -> Table:
+def spans_table(here: Results, acting: str) -> Table:
     """Spans and spreads of the states visited."""
-    agents = agents_of(found, inputs)
+    agents = agents_of(here)
     names = {"span": "span, m deg", "spread-x": "sd of x, m", "spread-theta": "sd of theta, deg"}
-    columns = {
-        name: [mean_of(scores(found, inputs, a, metric, acting, seeds=seeds_of(found, inputs, [a]))) for a in agents]
-        for metric, name in names.items()
-    }
-    return table(
-        f"States visited, {inputs} inputs, {acting}: means over seeds, 95 % intervals", agents, columns, most=2
-    )
+    columns = {name: [mean_of(scores(here, a, metric, acting)) for a in agents] for metric, name in names.items()}
+    title = f"States visited, {here.one('inputs')} inputs, {acting}: means over seeds, 95 % intervals"
+    return table(title, agents, columns, most=2)
 
 
-def change_table(found: Results, inputs: str, change: float) -> Table:
+def change_table(here: Results, change: float) -> Table:
     """Returns in training around a change, and the time to recover."""
-    agents, seeds = _changed(found, inputs, change)
+    agents = changed_agents(here, change)
     columns = {
-        metric: [mean_of(scores(found, inputs, a, metric, seeds=seeds[a], change=change)) for a in agents]
+        metric: [mean_of(scores(here, a, metric, change=change)) for a in agents]
         for metric in ("before", "early", "late")
     }
-    columns["late: IQM"] = [iqm_of(scores(found, inputs, a, "late", seeds=seeds[a], change=change)) for a in agents]
+    columns["late: IQM"] = [iqm_of(scores(here, a, "late", change=change)) for a in agents]
     means = table(f"Training, {NOMINAL:g} to {change:g}: mean returns over seeds, 95 % intervals", agents, columns)
-    recoveries = [_recovery(by_seed(found, inputs, a, "recovery", change=change)) for a in agents]
+    recoveries = [_recovery(by_seed(here, a, "recovery", change=change)) for a in agents]
     rows = tuple((*row, text) for row, text in zip(means.rows, recoveries, strict=True))
     return Table(means.title, (*means.head, "steps to 90 %"), rows)
 
 
-def changed_tests_table(found: Results, inputs: str, change: float) -> Table:
+def changed_tests_table(here: Results, change: float) -> Table:
     """Test returns with the new pole, at the end of training with it."""
-    agents, seeds = _changed(found, inputs, change)
+    agents = changed_agents(here, change)
     columns: dict[str, list[ConfidenceInterval | None]] = {}
-    for acting in ways(found, inputs):
-        values = [scores(found, inputs, a, "return", acting, seeds=seeds[a], change=change, at=change) for a in agents]
+    for acting in ways(here):
+        values = [scores(here, a, "return", acting, change=change, at=change) for a in agents]
         columns[f"{acting}: mean"] = [mean_of(each) for each in values]
         columns[f"{acting}: IQM"] = [iqm_of(each) for each in values]
     return table(f"Tests with the pole of {change:g}, trained with it last: 95 % intervals", agents, columns)
-
-
-def _changed(found: Results, inputs: str, change: float) -> tuple[list[str], dict[str, list[int]]]:
-    """The agents that met a change, and their seeds."""
-    agents = [a for a in agents_of(found, inputs) if by_seed(found, inputs, a, "late", change=change)]
-    return agents, {a: seeds_of(found, inputs, [a]) for a in agents}
 
 
 def _recovery(of_seeds: dict[int, float]) -> str:

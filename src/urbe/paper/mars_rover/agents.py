@@ -1,18 +1,14 @@
-"""The simulators, uncertainty sets and agents of the Mars Rover comparison, made from their names in `cells`."""
+"""The simulators, uncertainty sets and agents of the Mars Rover comparison, made from their names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
-from urbe.deep import calibrated
-from urbe.deep.agent import Agent
+from urbe.deep import Agent, calibrated
 from urbe.deep.paper import MARS_ROVER, MEMBERS
-from urbe.deep.presets import dqn, dqn_ube, dqn_urbe, robust_dqn
-from urbe.deep.settings import Settings
 from urbe.overrides import override
-from urbe.paper.choice import load_own
-from urbe.paper.mars_rover.cells import EPSILON, NOMINAL, WIDE, RoverWorld
+from urbe.paper.deep_agents import make_agent
+from urbe.paper.mars_rover import EPSILON, NOMINAL, WIDE, RoverWorld
 from urbe.simulators import MarsRover, MarsRoverParams, UncertaintySet, Uniform
 from urbe.simulators.mars_rover import any_approach, diagonal_approach
 
@@ -20,26 +16,6 @@ RISKS = {"any": any_approach, "diagonal": diagonal_approach}
 
 CALIBRATED = calibrated(hidden=(15,))
 """The calibrated head, with as many units as the paper's."""
-
-
-def _exploring(settings: Settings) -> Settings:
-    """Random actions never cease."""
-    return replace(settings, epsilon=replace(settings.epsilon, last=EPSILON))
-
-
-_MAKERS: dict[str, Callable[[MarsRover, UncertaintySet, int, Settings], Agent]] = {
-    "dqn": lambda rover, _, seed, chosen: dqn(rover, seed=seed, settings=chosen),
-    "dqn-ube": lambda rover, _, seed, chosen: dqn_ube(rover, seed=seed, settings=chosen),
-    "robust-dqn": lambda rover, members, seed, chosen: robust_dqn(rover, members, seed=seed, settings=chosen),
-    "dqn-urbe": lambda rover, members, seed, chosen: dqn_urbe(rover, members, seed=seed, settings=chosen),
-    "dqn-epsilon": lambda rover, _, seed, chosen: dqn(rover, seed=seed, settings=_exploring(chosen)),
-    "robust-dqn-epsilon": lambda rover, members, seed, chosen: robust_dqn(
-        rover, members, seed=seed, settings=_exploring(chosen)
-    ),
-    "calibrated-dqn-urbe": lambda rover, members, seed, chosen: dqn_urbe(
-        rover, members, seed=seed, settings=chosen, variance=CALIBRATED
-    ),
-}
 
 
 def rover_of(world: RoverWorld) -> MarsRover:
@@ -63,8 +39,12 @@ def make(agent: str, world: RoverWorld, members: str, seed: int, settings: Seque
       world, members, seed: where it learns.
       settings: `field=value`, where they are not the paper's.
     """
-    chosen, rover, drawn = override(MARS_ROVER, settings), rover_of(world), members_of(world, members, seed)
-    if agent in _MAKERS:
-        return _MAKERS[agent](rover, drawn, seed, chosen)
-    own: Agent = load_own(agent)(rover, drawn, seed=seed, settings=chosen)
-    return own
+    return make_agent(
+        agent,
+        rover_of(world),
+        members_of(world, members, seed),
+        seed=seed,
+        settings=override(MARS_ROVER, settings),
+        epsilon=EPSILON,
+        variants={"calibrated-dqn-urbe": lambda _: CALIBRATED},
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from urbe.paper.mars_rover.cells import CHANGED, EXACT_ROBUST, MISSPECIFIED, NO_SET, NOMINAL, SMALL, WIDE
+from urbe.paper.mars_rover import CHANGED, EXACT_ROBUST, MISSPECIFIED, NO_SET, NOMINAL, SMALL, WIDE
 from urbe.paper.mars_rover.results import (
     Reading,
     find,

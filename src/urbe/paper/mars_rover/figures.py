@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from urbe.paper.mars_rover.cells import (
+from urbe.paper.mars_rover import (
     CHANGED,
     CONTROLS,
     EPSILON,
@@ -31,9 +31,8 @@ from urbe.paper.results import Results
 from urbe.report.content import Exhibit, Facts, Section, Table
 from urbe.report.curves import draw_bands, mark_changes
 from urbe.report.dots import ROW, draw_dots
-from urbe.report.figures import Figure, styled
+from urbe.report.figures import Figure, panels, styled
 from urbe.report.numbers import interval_column
-from urbe.report.panels import panels
 from urbe.rng import stream
 from urbe.statistics.bootstrap import RESAMPLES, resample_shares
 from urbe.statistics.estimates import Band, ConfidenceInterval
@@ -181,8 +180,7 @@ def _returns(here: Results, world: str, sets: Sequence[str]) -> Figure:
         name = set_title(WORLDS[world], members)
         for panel, what, results in ((left, "greedy", greedy), (right, "noisy and epsilon", noisy)):
             panel.set_title(f"{name}, {what}", pad=22.0)
-            panel.set_xlabel("failure probability")
-            panel.set_ylabel("test return")
+            panel.set(xlabel="failure probability", ylabel="test return")
             draw_bands(panel, np.array(GRID), {each.one("agent"): band(each) for each in results if each})
             mark_changes(panel, (NOMINAL, CHANGED), (f"{NOMINAL:g}", f"{CHANGED:g}"))
     return figure

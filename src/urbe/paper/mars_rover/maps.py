@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from urbe.paper.mars_rover.cells import CHANGED, NOMINAL, WORLDS, set_title
+from urbe.paper.mars_rover import CHANGED, NOMINAL, WORLDS, set_title
 from urbe.paper.mars_rover.results import HEADS, find, visits
 from urbe.paper.results import Results
 from urbe.report.content import Exhibit
-from urbe.report.figures import Figure
-from urbe.report.heatmaps import Zone, draw_heatmap, draw_key
-from urbe.report.panels import WIDTH
+from urbe.report.figures import WIDTH, Figure
+from urbe.report.maps import Zone, draw_heatmap, draw_key
 from urbe.types import FloatArray
 
 SIZE = 10

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from urbe.paper.mars_rover.cells import NO_SET, OPTIMUM, WORLDS, set_title
+from urbe.paper.mars_rover import NO_SET, OPTIMUM, WORLDS, set_title
 from urbe.paper.results import Results, common_seeds
 from urbe.types import FloatArray
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from urbe.paper.mars_rover.cells import (
+from urbe.deep.paper import MARS_ROVER
+from urbe.deep.train import train
+from urbe.evaluation.robustness import evaluate
+from urbe.paper.mars_rover import (
     CHANGED,
     EPSILON,
     EXACT_ROBUST,
@@ -20,14 +23,11 @@ from urbe.paper.mars_rover.cells import (
     MarsCell,
     Row,
 )
-from urbe.sweep.progress import tell
+from urbe.paper.mars_rover.agents import make, members_of, rover_of
+from urbe.paper.mars_rover.policies import Acting, one_hot, table
+from urbe.simulators import MarsRover, MarsRoverParams, performance, scenarios, to_mdp
+from urbe.solvers import BackwardInduction, solve
 from urbe.types import FloatArray
-
-if TYPE_CHECKING:
-    from urbe.simulators import MarsRover
-
-PART = 10_000
-"""Steps of training between two words on how far a cell has come."""
 
 
 def run(cell: MarsCell, folder: Path) -> list[Row]:
@@ -40,17 +40,10 @@ def run(cell: MarsCell, folder: Path) -> list[Row]:
 
 
 def _learned(cell: MarsCell, folder: Path) -> Iterator[Row]:
-    from urbe.deep.train import train
-    from urbe.evaluation.robustness import evaluate
-    from urbe.paper.mars_rover.agents import make, rover_of
-    from urbe.paper.mars_rover.policies import Acting, table
-
     world = WORLDS[cell.world]
     rover = rover_of(world)
     agent = make(cell.agent, world, cell.members, cell.seed, cell.settings)
-    for done in range(0, cell.steps, PART):
-        tell(folder, done, cell.steps)
-        train(agent, folder / "run", min(done + PART, cell.steps))
+    train(agent, folder / "run", cell.steps)
     yield _row(cell, "", "steps", agent.step)
     yield _row(cell, "", "episodes", len(agent.history.episodes["length"]))
     policy = agent.policy
@@ -59,7 +52,7 @@ def _learned(cell: MarsCell, folder: Path) -> Iterator[Row]:
     for acting in ways:
         yield from _fared(cell, acting, rover, table(policy, rover, acting, EPSILON), best)
     if policy.is_noisy:
-        # episodes alike for all agents of a seed
+        # the same episodes for all agents of a seed
         played = evaluate(agent, {"failure": GRID}, episodes=cell.episodes, seed=cell.seed, acting="noisy").noisy
         assert played is not None
         for p, returns in zip(GRID, played.returns, strict=True):
@@ -69,8 +62,6 @@ def _learned(cell: MarsCell, folder: Path) -> Iterator[Row]:
 
 def _fared(cell: MarsCell, acting: str, rover: MarsRover, policy: FloatArray, best: FloatArray) -> Iterator[Row]:
     """What a test policy earns, and where it goes."""
-    from urbe.simulators import MarsRoverParams, performance
-
     for p in GRID:
         there = performance(rover, MarsRoverParams(p), policy, discount=0.0)
         yield _row(cell, acting, "return", there.total, p)
@@ -86,12 +77,6 @@ def _fared(cell: MarsCell, acting: str, rover: MarsRover, policy: FloatArray, be
 
 def _optimum(cell: MarsCell) -> Iterator[Row]:
     """For each failure probability, what no policy can beat, time-dependent ones included: return and chance."""
-    from dataclasses import replace
-
-    from urbe.paper.mars_rover.agents import rover_of
-    from urbe.simulators import MarsRoverParams, to_mdp
-    from urbe.solvers import BackwardInduction, solve
-
     rover = rover_of(WORLDS[cell.world])
     counting = replace(rover, success=1.0, fail=0.0, step_reward=0.0)
     for p in GRID:
@@ -103,12 +88,6 @@ def _optimum(cell: MarsCell) -> Iterator[Row]:
 
 def _exact_robust(cell: MarsCell) -> Iterator[Row]:
     """The policy that exact robust planning finds for the agents' set, with their discount."""
-    from urbe.deep.paper import MARS_ROVER
-    from urbe.paper.mars_rover.agents import members_of, rover_of
-    from urbe.paper.mars_rover.policies import one_hot
-    from urbe.simulators import scenarios
-    from urbe.solvers import solve
-
     world = WORLDS[cell.world]
     rover, members = rover_of(world), members_of(world, cell.members, cell.seed)
     policy = solve(*scenarios(rover, members, discount=MARS_ROVER.discount)).policy

@@ -13,22 +13,64 @@ has a fixed seed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from urbe.paper.chapter import Chapter
-from urbe.paper.price_of_robustness.cells import CELLS, Row
+from urbe.paper.chapter import Chapter, drawn_by, everywhere
+from urbe.paper.models import MODELS
 
-if TYPE_CHECKING:
-    from urbe.paper.results import Results
-    from urbe.report.content import Section
+N_RADII = 21
 
 
-def _sections(results: Results) -> list[Section]:
-    from urbe.paper.price_of_robustness.figures import sections
+@dataclass(frozen=True)
+class PriceCell:
+    """One model, one set, one radius.
 
-    return sections(results)
+    Attributes:
+      model: key of `MODELS`.
+      set: key of `SETS`.
+      radius: of the set, the same for every state and action.
+    """
+
+    model: str
+    set: str
+    radius: float
+
+    @property
+    def name(self) -> str:
+        """E.g. `garnet-L1-0.3`."""
+        return f"{self.model}-{self.set}-{self.radius:g}"
+
+    @property
+    def cost(self) -> float:
+        """An estimate, in seconds."""
+        return 0.03
+
+
+class Row(NamedTuple):
+    """One number of a cell: of the robust or the nominal policy; `run` lists the metrics."""
+
+    model: str
+    set: str
+    radius: float
+    policy: str
+    metric: str
+    value: float
+
+
+CELLS = everywhere(
+    PriceCell(model, name, round(largest * i / (N_RADII - 1), 9))
+    for model, demo in MODELS.items()
+    for name, largest in (("L1", demo.l1), ("KL", demo.kl))
+    for i in range(N_RADII)
+)
 
 
 CHAPTER = Chapter(
-    "price_of_robustness", "The price of robustness", CELLS, Row, "urbe.paper.price_of_robustness.run", _sections
+    "price_of_robustness",
+    "The price of robustness",
+    CELLS,
+    Row,
+    f"{__name__}.run",
+    drawn_by(f"{__name__}.figures"),
 )

@@ -8,16 +8,16 @@ from itertools import groupby
 import numpy as np
 
 from urbe.paper.models import MODELS
-from urbe.paper.price_of_robustness.results import Curve, curves
+from urbe.paper.price_of_robustness.results import POLICIES, Curve, curves
 from urbe.paper.results import Results
 from urbe.report import style
 from urbe.report.content import Exhibit, Section, Table
-from urbe.report.figures import Figure, Line, draw_lines, draw_map, mark_gap, ramp, styled
+from urbe.report.curves import draw_bands
+from urbe.report.figures import Figure, mark_gap, panels, styled
+from urbe.report.maps import draw_map, ramp
 from urbe.report.numbers import number
+from urbe.statistics.estimates import Band
 from urbe.types import IntArray
-
-LEFT, RIGHT = 0.85, 0.85
-"""Margins of the figures in inches: room for ticks, and for labels at line ends."""
 
 ALL_STATES = 12
 """Maps of larger models show only the states whose action changes."""
@@ -99,37 +99,21 @@ def _model(model: str, curves: Sequence[Curve]) -> Section:
 
 
 def _values_figure(curves: Sequence[Curve]) -> Figure:
-    width, panel, gap = 10.0, 2.15, 0.85
-    height = len(curves) * (panel + gap)
-    figure = Figure(figsize=(width, height))
-    across = (width - 2 * LEFT - 2 * RIGHT) / 2
-    for i, curve in enumerate(curves):
-        bottom = height - 0.35 - panel - i * (panel + gap)
-        for j, (title, values, name, colour) in enumerate(
-            (
-                ("Worst case within the radius", curve.worst, "insurance", style.ROBUST),
-                ("If the model is right", curve.nominal, "price", style.NOMINAL),
-            )
+    figure, axes = panels(len(curves), 2, height=2.15, right=0.85)
+    for curve, row in zip(curves, axes, strict=True):
+        row[0].set_ylabel("value")
+        for panel, values, name, colour in (
+            (row[0], curve.worst, "insurance", style.ROBUST),
+            (row[1], curve.nominal, "price", style.NOMINAL),
         ):
-            left = LEFT + j * (LEFT + across + RIGHT)
-            axes = figure.add_axes((left / width, bottom / height, across / width, panel / height))
-            if i == 0:
-                axes.set_title(title)
-            axes.set_xlabel(f"{curve.set} radius")
-            if j == 0:
-                axes.set_ylabel("value")
-            axes.fill_between(curve.radius, values["nominal"], values["robust"], color=colour, alpha=0.16, linewidth=0)
-            draw_lines(
-                axes,
-                curve.radius,
-                (
-                    Line(values["robust"], "robust", style.ROBUST),
-                    Line(values["nominal"], "nominal", style.NOMINAL, (0, (3.2, 2.4))),
-                ),
-            )
+            panel.set_xlabel(f"{curve.set} radius")
+            panel.fill_between(curve.radius, values["nominal"], values["robust"], color=colour, alpha=0.16, linewidth=0)
+            draw_bands(panel, curve.radius, {policy: Band(*[values[policy]] * 3) for policy in POLICIES})
             at = _best(curve)
             if curve.insurance[at] > 0.0:
-                mark_gap(axes, curve.radius, values["robust"], values["nominal"], at, name)
+                mark_gap(panel, curve.radius, values["robust"], values["nominal"], at, name)
+    for panel, title in zip(axes[0], ("Worst case within the radius", "If the model is right"), strict=True):
+        panel.set_title(title)
     return figure
 
 

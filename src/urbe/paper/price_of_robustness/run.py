@@ -13,7 +13,7 @@ from urbe.ambiguity.operator import AmbiguitySet
 from urbe.mdp.evaluate import start_weights
 from urbe.mdp.model import MDP
 from urbe.paper.models import MODELS
-from urbe.paper.price_of_robustness.cells import PriceCell, Row
+from urbe.paper.price_of_robustness import PriceCell, Row
 from urbe.solvers import PartialPolicyIteration, Solution, evaluate_policy, solve
 from urbe.types import FloatArray, IntArray
 

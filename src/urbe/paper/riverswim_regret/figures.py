@@ -1,17 +1,18 @@
-"""Figures and tables of the regret on RiverSwim."""
+"""The results, figures and tables of the regret on RiverSwim."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from urbe.paper.results import Results
-from urbe.paper.riverswim_regret.cells import HORIZON
-from urbe.paper.riverswim_regret.results import episodes, last, regret
+from urbe.paper.riverswim_regret import HORIZON
 from urbe.report.content import Exhibit, Section, Table
 from urbe.report.curves import draw_bands
 from urbe.report.dots import ROW, draw_dots, rows_of
-from urbe.report.figures import styled
+from urbe.report.figures import panels, styled
 from urbe.report.numbers import interval_column
-from urbe.report.panels import panels
-from urbe.statistics.estimates import mean_band
+from urbe.statistics.estimates import ConfidenceInterval, mean_band, mean_interval
+from urbe.types import FloatArray
 
 
 def sections(results: Results) -> list[Section]:
@@ -22,8 +23,7 @@ def sections(results: Results) -> list[Section]:
         figure, axes = panels(height=4.6, right=2.1)
         panel = axes[0][0]
         draw_bands(panel, points, {agent: mean_band(regret(curve)) for agent, curve in curves.items()})
-        panel.set_xlabel("episode")
-        panel.set_ylabel("regret")
+        panel.set(xlabel="episode", ylabel="regret")
         ends = {agent: last(curve) for agent, curve in curves.items()}
         ordered = sorted(ends, key=lambda agent: ends[agent].estimate)
         dots, places = panels(height=ROW * (rows_of(len(curves)) + 1), left=2.1, right=0.3)
@@ -59,3 +59,18 @@ def sections(results: Results) -> list[Section]:
             facts=(("Replicates", f"{seeds} fresh seeds for each agent; Student's intervals at 95 %"),),
         )
     ]
+
+
+def episodes(results: Results) -> FloatArray:
+    """`(points,)` where the regret is known."""
+    return np.array(sorted(results.unique("episode")), dtype=np.float64)
+
+
+def regret(curve: Results) -> FloatArray:
+    """`(seeds, points)` the regret of one agent."""
+    return curve.pivot("seed", "episode", value="regret")
+
+
+def last(curve: Results) -> ConfidenceInterval:
+    """The regret after all episodes, with its 95 % interval."""
+    return mean_interval(regret(curve)[:, -1])

@@ -12,8 +12,8 @@ from urbe.evaluation.regret import optimality_gaps
 from urbe.mdp.build import from_dense
 from urbe.mdp.library.classic import riverswim
 from urbe.mdp.model import MDP
-from urbe.paper.riverswim_regret.cells import HORIZON, RegretCell, Row, contender_of
-from urbe.paper.tuning import TuningWorld, compete
+from urbe.paper.riverswim_regret import CONTENDERS, HORIZON, RegretCell, Row
+from urbe.paper.tuning import TuningWorld, compete, contender_of
 from urbe.posteriors.beliefs import Stationary
 from urbe.posteriors.dirichlet import Posterior
 from urbe.posteriors.rewards import NormalGamma
@@ -24,7 +24,7 @@ POINTS = 60
 
 def run(cell: RegretCell, _: Path) -> list[Row]:
     """Chooses a setting on the tuning seeds, then reports the regret of fresh ones."""
-    model, contender = riverswim(6, discount=1.0), contender_of(cell.agent)
+    model, contender = riverswim(6, discount=1.0), contender_of(cell.agent, CONTENDERS)
     task = Task(ignorance(model.with_discount(contender.discount), contender.knows_rewards), HORIZON)
     gaps = optimality_gaps(model, HORIZON)
     world = TuningWorld(FiniteEnv.of(model), task, Stationary(), cell.episodes, cell.seed, gaps)

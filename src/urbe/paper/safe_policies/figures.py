@@ -9,16 +9,14 @@ from matplotlib.figure import Figure
 
 from urbe.paper.models import MODELS
 from urbe.paper.results import Results
-from urbe.paper.safe_policies.cells import CONFIDENCE, DRAWS, METHODS, NOMINAL
-from urbe.paper.safe_policies.claims import verdicts
-from urbe.paper.safe_policies.results import Planned, planned
+from urbe.paper.safe_policies import CONFIDENCE, DRAWS, METHODS, NOMINAL
+from urbe.paper.safe_policies.results import Planned, planned, verdicts
 from urbe.report import style
 from urbe.report.content import Exhibit, Section, Table
 from urbe.report.curves import draw_bands
 from urbe.report.dots import ROW, draw_dots, rows_of
-from urbe.report.figures import styled
+from urbe.report.figures import panels, styled
 from urbe.report.numbers import interval_column, number
-from urbe.report.panels import panels
 from urbe.statistics.estimates import Band, ConfidenceInterval
 
 TRUTHS = {"drawn": "true model drawn from the prior", "fixed": "true model fixed"}

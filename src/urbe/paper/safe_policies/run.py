@@ -10,7 +10,7 @@ from numba import njit
 from urbe.mdp.evaluate import policy_value
 from urbe.mdp.model import MDP
 from urbe.paper.models import MODELS
-from urbe.paper.safe_policies.cells import CONFIDENCE, DRAWS, METHODS, NAME, NOMINAL, Row, SafeCell
+from urbe.paper.safe_policies import CONFIDENCE, DRAWS, METHODS, NAME, NOMINAL, Row, SafeCell
 from urbe.planners import plan
 from urbe.posteriors.dirichlet import Posterior
 from urbe.rng import stream
@@ -40,7 +40,7 @@ def _planned(cell: SafeCell, data_set: int, truth: MDP, posterior: Posterior) ->
     for name, method in METHODS.items():
         rng = stream(cell.seed, NAME, cell.model, cell.truth, data_set, cell.transitions, "plan")
         found = plan(posterior, confidence=CONFIDENCE, method=method, rng=rng, draws=DRAWS, held_out=0)
-        stated[name] = found.policy, found.guaranteed
+        stated[name] = found.policy, found.worst_case
         stated[NOMINAL] = found.nominal_policy, found.nominal_value
     rows = []
     for name, (policy, claimed) in stated.items():

@@ -6,15 +6,23 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from urbe.paper.results import Results
-from urbe.paper.seven_states.cells import ODDS, SCHEDULES, TUNING_SEEDS
-from urbe.paper.seven_states.claims import verdicts
-from urbe.paper.seven_states.results import NO_BELIEF, beliefs_of, curve, learners, phases, select, setting, total
+from urbe.paper.seven_states import ODDS, SCHEDULES, TUNING_SEEDS
+from urbe.paper.seven_states.results import (
+    NO_BELIEF,
+    beliefs_of,
+    curve,
+    learners,
+    phases,
+    select,
+    setting,
+    total,
+    verdicts,
+)
 from urbe.report.content import Exhibit, Section, Table
 from urbe.report.curves import draw_bands, mark_changes
 from urbe.report.dots import ROW, draw_dots, rows_of
-from urbe.report.figures import Figure, styled
+from urbe.report.figures import Figure, panels, styled
 from urbe.report.numbers import interval_column
-from urbe.report.panels import panels
 from urbe.statistics.estimates import Band, mean_interval
 
 
@@ -88,8 +96,7 @@ def _curves(here: Results, lengths: Sequence[int]) -> Figure:
         }
         for panel, what, bands in ((left, "cumulated reward", reward), (right, "behind the oracle", behind)):
             panel.set_title(f"{belief} belief", pad=26.0)
-            panel.set_xlabel("episode")
-            panel.set_ylabel(what)
+            panel.set(xlabel="episode", ylabel=what)
             draw_bands(panel, episodes, bands)
             mark_changes(panel, [0, *accumulate(lengths[:-1])], [f"{p:g}" for p in ODDS])
     return figure

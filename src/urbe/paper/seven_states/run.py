@@ -11,8 +11,8 @@ from urbe.agents.base import Task
 from urbe.agents.run import RunRecord
 from urbe.envs.finite import FiniteEnv, Phase
 from urbe.mdp.library.seven_states import Reading, seven_states
-from urbe.paper.seven_states.cells import BELIEFS, HORIZON, ODDS, SCHEDULES, Row, SevenCell, contender_of
-from urbe.paper.tuning import TuningWorld, compete
+from urbe.paper.seven_states import BELIEFS, CONTENDERS, HORIZON, ODDS, SCHEDULES, Row, SevenCell
+from urbe.paper.tuning import TuningWorld, compete, contender_of
 from urbe.posteriors.dirichlet import Posterior
 from urbe.types import FloatArray
 
@@ -29,7 +29,7 @@ def environment(reading: Reading, schedule: str) -> FiniteEnv:
 
 def run(cell: SevenCell, _: Path) -> list[Row]:
     """Chooses a setting on the tuning seeds, then reports it on fresh ones."""
-    contender, env = contender_of(cell.agent), environment(cell.reading, cell.schedule)
+    contender, env = contender_of(cell.agent, CONTENDERS), environment(cell.reading, cell.schedule)
     task = Task(Posterior.before(env.feasible, PRIOR), HORIZON[cell.reading])
     belief = BELIEFS.get(cell.belief, BELIEFS["stationary"])
     world = TuningWorld(env, task, belief, sum(SCHEDULES[cell.schedule]), cell.seed)

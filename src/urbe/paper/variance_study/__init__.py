@@ -15,20 +15,143 @@ and the published bound of the local term, Qmax^2 K / N, against the local term 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from urbe.paper.chapter import Chapter
-from urbe.paper.variance_study.cells import CELLS, NAME, Row
+import numpy as np
 
-if TYPE_CHECKING:
-    from urbe.paper.results import Results
-    from urbe.report.content import Section
+from urbe.ambiguity import (
+    Chi2Ball,
+    Contamination,
+    Exact,
+    KLBall,
+    L1Ball,
+    L2Ball,
+    LikelihoodRegion,
+    LInfBall,
+    WassersteinBall,
+    WeightedL1Ball,
+)
+from urbe.ambiguity.rectangular import RectangularSet
+from urbe.paper.chapter import Chapter, drawn_by, everywhere
+from urbe.types import IntArray
+
+NAME = "variance_study"
+"""Names the chapter, and its random streams."""
+
+LAYERS, WIDTH, ACTIONS = 4, 3, 2
+
+DISCOUNT = 0.9
+
+COUNTS = (5, 20, 50, 200, 500)
+
+MODELS = 6
+
+DRAWS = 150
+
+SEED = 2019
+
+MakeSet = Callable[[float, int], RectangularSet]
 
 
-def _sections(results: Results) -> list[Section]:
-    from urbe.paper.variance_study.figures import sections
+def _place(n_states: int) -> IntArray:
+    """`(S,)` which state of its copy of the model each one is."""
+    return np.arange(n_states) % (LAYERS * WIDTH + 1)
 
-    return sections(results)
+
+def _weighted(radius: float, n_states: int) -> RectangularSet:
+    return WeightedL1Ball(radius, 0.5 + _place(n_states) % WIDTH / 2.0)
 
 
-CHAPTER = Chapter(NAME, "How uncertain is a robust value?", CELLS, Row, "urbe.paper.variance_study.run", _sections)
+def _transport(radius: float, n_states: int) -> RectangularSet:
+    place = _place(n_states)
+    return WassersteinBall(radius, np.abs(np.subtract.outer(place, place)) / WIDTH)
+
+
+SETS: dict[str, tuple[MakeSet, tuple[float, ...]]] = {
+    "nominal": (lambda radius, n_states: Exact(), (0.0,)),  # noqa: ARG005
+    "L1": (lambda radius, n_states: L1Ball(radius), (0.2, 0.6)),  # noqa: ARG005
+    "weighted L1": (_weighted, (0.2, 0.6)),
+    "L2": (lambda radius, n_states: L2Ball(radius), (0.1, 0.3)),  # noqa: ARG005
+    "L-infinity": (lambda radius, n_states: LInfBall(radius), (0.07, 0.2)),  # noqa: ARG005
+    "KL": (lambda radius, n_states: KLBall(radius), (0.02, 0.2)),  # noqa: ARG005
+    "reverse KL": (lambda radius, n_states: LikelihoodRegion(radius), (0.02, 0.2)),  # noqa: ARG005
+    "chi-square": (lambda radius, n_states: Chi2Ball(radius), (0.04, 0.4)),  # noqa: ARG005
+    "Wasserstein": (_transport, (0.05, 0.2)),
+    "contamination": (lambda radius, n_states: Contamination(radius), (0.1, 0.3)),  # noqa: ARG005
+}
+"""From a radius and a number of states to a set, and the radii: little, and a lot."""
+
+FORMS = ("jensen", "sharp", "published", "bound", "counted")
+
+
+@dataclass(frozen=True)
+class VarianceCell:
+    """One set, one radius, one amount of data; several models.
+
+    Attributes:
+      set: key of `SETS`.
+      radius: of the set, the same for every pair.
+      count: pseudo-observations of each row.
+      models: how many random models.
+      draws: of each posterior.
+      seed: of everything random.
+    """
+
+    set: str
+    radius: float
+    count: int
+    models: int = MODELS
+    draws: int = DRAWS
+    seed: int = SEED
+
+    @property
+    def name(self) -> str:
+        """E.g. `KL-0.2-50`."""
+        return f"{self.set.replace(' ', '_')}-{self.radius:g}-{self.count}"
+
+    @property
+    def cost(self) -> float:
+        """An estimate, in seconds."""
+        return 0.3
+
+
+class Row(NamedTuple):
+    """One pair at the first step.
+
+    Attributes:
+      truth: variance of its robust value over the draws.
+      jensen, sharp, published, bound, counted: what the equations say of it.
+      local: the published local term of the pair.
+      limit: the published bound on that, Qmax^2 K / N.
+    """
+
+    set: str
+    radius: float
+    observations: int
+    model: int
+    pair: int
+    truth: float
+    jensen: float
+    sharp: float
+    published: float
+    bound: float
+    counted: float
+    local: float
+    limit: float
+
+
+CELLS = everywhere(
+    VarianceCell(name, radius, n) for name, (_, radii) in SETS.items() for radius in radii for n in COUNTS
+)
+
+
+CHAPTER = Chapter(
+    NAME,
+    "How uncertain is a robust value?",
+    CELLS,
+    Row,
+    f"{__name__}.run",
+    drawn_by(f"{__name__}.figures"),
+)

@@ -8,16 +8,14 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from urbe.paper.results import Results
-from urbe.paper.variance_study.cells import COUNTS, DRAWS, MODELS
-from urbe.paper.variance_study.claims import TITLES, WANTED, verdicts
-from urbe.paper.variance_study.results import ENOUGH, FormComparison, comparisons, share_above
+from urbe.paper.variance_study import COUNTS, DRAWS, MODELS
+from urbe.paper.variance_study.results import ENOUGH, TITLES, WANTED, FormComparison, comparisons, share_above, verdicts
 from urbe.report import style
 from urbe.report.content import Exhibit, Section, Table
 from urbe.report.curves import draw_bands
 from urbe.report.dots import ROW, draw_dots, draw_strips, rows_of
-from urbe.report.figures import styled
+from urbe.report.figures import panels, styled
 from urbe.report.numbers import interval_column, number
-from urbe.report.panels import panels
 from urbe.statistics.estimates import Band
 from urbe.types import FloatArray
 

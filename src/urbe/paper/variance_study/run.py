@@ -10,7 +10,7 @@ import numpy as np
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
-from urbe.paper.variance_study.cells import ACTIONS, DISCOUNT, LAYERS, NAME, SETS, WIDTH, Row, VarianceCell
+from urbe.paper.variance_study import ACTIONS, DISCOUNT, LAYERS, NAME, SETS, WIDTH, Row, VarianceCell
 from urbe.posteriors.dirichlet import Posterior
 from urbe.rng import stream
 from urbe.types import FloatArray, IntArray
@@ -71,7 +71,7 @@ def _compared(cell: VarianceCell, model: int, posterior: Posterior, draws: Float
 
 
 def layered_model(rng: np.random.Generator) -> MDP:
-    """Every state leads to all states of the next layer, with random chances and rewards; the last layer ends."""
+    """Every state leads to all states of the next layer, with random probabilities and rewards; the last layer ends."""
     n_states = LAYERS * WIDTH + 1
     transition = np.zeros((n_states, ACTIONS, n_states))
     for state in range(n_states - 1):

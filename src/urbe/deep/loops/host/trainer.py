@@ -28,7 +28,7 @@ from urbe.deep.loops.host.program import (
 )
 from urbe.deep.loops.meters import init_meters, means
 from urbe.deep.loops.trainer import TrainingRecord
-from urbe.gym.adapters import adapter_of
+from urbe.gym.adapters import adapter_of, randomised
 from urbe.gym.kinds import AnyEnv, Env, innermost
 from urbe.gym.members.base import NOBODY, MemberOutcomes, Members
 from urbe.gym.members.nominal_check import check_nominal, spare
@@ -116,6 +116,11 @@ class HostTrainer:
     def acts_in(self, env: Env) -> bool:
         """Whether it steps this environment, or one that shares its state."""
         return any(innermost(env) is innermost(each) for each in self._env.behind() or [])
+
+    @property
+    def environments(self) -> list[Env]:
+        """What it steps, with all wrappers, where that can be reached from here."""
+        return self._env.behind() or []
 
     @property
     def learner(self) -> LearnerState:
@@ -292,10 +297,13 @@ class HostTrainer:
         """What it is trained on, in plain data."""
         env, behind = self._env.env, self._env.behind()
         adapter = None if behind is None else adapter_of(behind[0])
+        params: Any = None if adapter is None or behind is None else adapter.get_params(behind[0])
+        if behind is not None and (drawn := randomised(behind[0])):
+            params = drawn[0].describe_draws()  # those of the moment say nothing
         return {
             "kind": "gymnasium",
             "environment": str(env) if behind is None else str(behind[0]),
-            "parameters": None if adapter is None or behind is None else adapter.get_params(behind[0]),
+            "parameters": params,
             "count": None if self._env.mode is None else self._env.count,
             "autoreset": None if self._env.mode is None else self._env.mode.name,
             "resumes": "with a new episode" if self._states is None else "exactly",

@@ -8,7 +8,7 @@ from matplotlib.patches import Rectangle
 
 from urbe.report import style
 from urbe.report.figures import styled
-from urbe.report.heatmaps import LEVELS, NAMES, Zone, draw_heatmap, draw_key
+from urbe.report.maps import LEVELS, NAMES, Zone, draw_heatmap, draw_key
 from urbe.report.values import panels_of
 
 

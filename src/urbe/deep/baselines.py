@@ -1,0 +1,268 @@
+"""What practitioners use in place of robust DQN, each by its name: domain randomisation, with and without a memory of
+what happened, EWoK and IWOCS. All learn by DQN; they differ in the dynamics that it meets and in what it sees.
+
+                      | dynamics met in training                      | acts by
+domain_randomised_dqn | drawn for every episode                       | the observation
+stacked_dqn           | drawn now and then, or nominal                | the observation and the last steps
+recurrent_dqn         | drawn now and then, or nominal                | the observation and a hidden state
+ewok_dqn              | the worst of several draws, in every step     | the observation
+iwocs_dqn             | one member, then the worst one, ...           | the observation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from urbe.deep.agent import Agent
+from urbe.deep.core.minimum import Minimum
+from urbe.deep.core.natures import Average
+from urbe.deep.core.recurrent import Memory
+from urbe.deep.core.settings import Settings
+from urbe.deep.core.variances import NoVariance
+from urbe.deep.loops.ewok import WorstKernel
+from urbe.deep.loops.iwocs import WorstCaseSearch
+from urbe.deep.loops.make import Environment, make_trainer, require_set
+from urbe.deep.loops.recurrent import RecurrentTraining
+from urbe.deep.loops.trainer import Training
+from urbe.deep.presets import DEFAULT, LOG_EVERY
+from urbe.gym.kinds import KINDS
+from urbe.gym.randomised_params import Parameters, RandomisedParams
+from urbe.gym.stacked_history import StackedHistory
+from urbe.simulators import (
+    Distribution,
+    RandomJumps,
+    RandomMember,
+    Schedule,
+    Simulator,
+    Stacked,
+    UncertaintySet,
+)
+
+MEMORY = Memory()
+
+Randomisation = UncertaintySet | Mapping[str, Distribution] | Parameters
+"""What parameters are drawn from: the members of a set, all equally likely, or a distribution for each name."""
+
+
+def domain_randomised_dqn(
+    env: Environment,
+    parameters: Randomisation,
+    *,
+    seed: int,
+    hazard: float = 1.0,
+    settings: Settings = DEFAULT,
+    log_every: int = LOG_EVERY,
+    **changes: Any,
+) -> Agent:
+    """Domain randomisation [Tobin2017]: DQN whose dynamics are drawn anew for every episode.
+
+    It learns one policy that is best on average over the draws; it does not observe which one holds.
+
+    Args:
+      env: a simulator of `urbe.simulators`, or a single Gymnasium environment whose parameters an adapter can set.
+      parameters: an `UncertaintySet`, or for a Gymnasium environment `EnvMembers` or a list of parameters by name, all
+        equally likely; or for either a distribution for each name, `{"half_length": Uniform(0.25, 1.0)}`.
+      seed: what all random numbers follow from.
+      hazard: the probability with which an episode has new parameters; otherwise it keeps those of the one before.
+      settings, log_every, changes: as for `urbe.deep.dqn`.
+
+    >>> from urbe.simulators import CartPole, Uniform
+    >>> pole = {"half_length": Uniform(0.25, 1.0)}
+    >>> domain_randomised_dqn(CartPole(), pole, seed=0, capacity=500, warm_up=100, batch=16).learn(200).step
+    200
+    """
+    env, schedule = _randomised(env, parameters, hazard, seed)
+    return _agent("domain-randomised-dqn", env, None, schedule, None, seed, settings, log_every, changes)
+
+
+def stacked_dqn(
+    env: Environment,
+    parameters: Randomisation | None = None,
+    *,
+    seed: int,
+    length: int = 8,
+    survives: bool = True,
+    hazard: float = 0.1,
+    settings: Settings = DEFAULT,
+    log_every: int = LOG_EVERY,
+    **changes: Any,
+) -> Agent:
+    """DQN that sees the last steps besides the present observation, under domain randomisation.
+
+    A step is remembered as observation, action, reward, whether the episode ended, and the change of the observation;
+    see `urbe.simulators.stacked`. So it can tell which dynamics hold, if a few steps show it.
+
+    Args:
+      env: as for `domain_randomised_dqn`.
+      parameters: likewise; None keeps the nominal ones.
+      seed: what all random numbers follow from.
+      length: how many steps are remembered, zeros before there were any.
+      survives: whether they are remembered beyond the end of an episode.
+      hazard: the probability with which an episode has new parameters. With 1 nothing that earlier episodes showed is
+        of any help in training, and the agent learns to ignore it.
+      settings, log_every, changes: as for `urbe.deep.dqn`.
+
+    >>> from urbe.simulators import CartPole, UncertaintySet
+    >>> gains = UncertaintySet.grid(CartPole(), force=(-10.0,))
+    >>> agent = stacked_dqn(CartPole(), gains, seed=0, length=4, capacity=500, warm_up=100, batch=16).learn(200)
+    >>> agent.policy.obs_size  # 4 + 4 (2 4 + 2 + 2)
+    52
+    """
+    env, schedule = _randomised(env, parameters, hazard, seed)
+    seen: Environment
+    seen = StackedHistory(env, length, survives) if isinstance(env, KINDS) else Stacked(env, length, survives)
+    return _agent("stacked-dqn", seen, None, schedule, None, seed, settings, log_every, changes)
+
+
+def recurrent_dqn(
+    env: Simulator,
+    parameters: UncertaintySet | Mapping[str, Distribution] | None = None,
+    *,
+    seed: int,
+    memory: Memory = MEMORY,
+    hazard: float = 0.1,
+    settings: Settings = DEFAULT,
+    log_every: int = LOG_EVERY,
+    **changes: Any,
+) -> Agent:
+    """DQN with a recurrent memory [Hausknecht2015], under domain randomisation: a GRU reads every step.
+
+    It is trained through time on replayed windows with burn-in, as R2D2 [Kapturowski2019]; see
+    `urbe.deep.core.recurrent`.
+
+    Args:
+      env: a simulator of `urbe.simulators`.
+      parameters: as for `domain_randomised_dqn`; None keeps the nominal ones.
+      seed: what all random numbers follow from.
+      memory: its size, the windows it is trained on, and whether it survives the end of an episode.
+      hazard: as for `stacked_dqn`.
+      settings: as for `urbe.deep.dqn`; the Q-network sees the hidden state beside the observation, and a gradient step
+        is on `batch // memory.length` windows. There is no uncertainty head.
+      log_every, changes: as for `urbe.deep.dqn`.
+
+    >>> from urbe.simulators import CartPole, UncertaintySet
+    >>> gains = UncertaintySet.grid(CartPole(), force=(-10.0,))
+    >>> agent = recurrent_dqn(CartPole(), gains, seed=0, capacity=500, warm_up=100, batch=16).learn(200)
+    >>> type(agent.memory_policy).__name__
+    'RecurrentPolicy'
+    """
+    env, schedule = _randomised(env, parameters, hazard, seed)
+    training = RecurrentTraining(memory)
+    return _agent("recurrent-dqn", env, None, schedule, training, seed, settings, log_every, changes)
+
+
+def ewok_dqn(
+    env: Simulator,
+    uncertainty_set: UncertaintySet | None = None,
+    *,
+    seed: int,
+    kappa: float = 1.0,
+    draws: int = 5,
+    settings: Settings = DEFAULT,
+    schedule: Schedule | None = None,
+    log_every: int = LOG_EVERY,
+    **changes: Any,
+) -> Agent:
+    """EWoK [Gadot2024]: DQN in a simulator that draws several successors and mostly keeps one of low value.
+
+    Args:
+      env: a simulator of `urbe.simulators`.
+      uncertainty_set: successors are drawn from its members, each equally likely. None draws them from the simulator
+        itself, which must then have chance in it: copies of the one possible successor change nothing.
+      seed: what all random numbers follow from.
+      kappa: the temperature, in units of the return; small is robust, infinity is `urbe.deep.dqn`. No value fits all
+        problems.
+      draws: successors per step, one of which is kept. The worst case is over so many draws at most.
+      settings, schedule, log_every, changes: as for `urbe.deep.dqn`.
+
+    >>> from urbe.simulators import MarsRover
+    >>> ewok_dqn(MarsRover(), seed=0, kappa=0.1, capacity=500, warm_up=100, batch=16).learn(200).step
+    200
+    """
+    training = WorstKernel(kappa, draws)
+    return _agent("ewok-dqn", env, uncertainty_set, schedule, training, seed, settings, log_every, changes)
+
+
+def iwocs_dqn(
+    env: Simulator,
+    uncertainty_set: UncertaintySet,
+    *,
+    seed: int,
+    round_steps: int = 20_000,
+    episodes: int = 20,
+    settings: Settings = DEFAULT,
+    log_every: int = LOG_EVERY,
+    **changes: Any,
+) -> Agent:
+    """IWOCS [Zouitine2024]: DQN for one member after the other, each the worst for the policy so far.
+
+    The policy is greedy in the lowest of the Q-functions of the members that were trained for; see
+    `urbe.deep.loops.iwocs` for the algorithm and for what the paper does in another way.
+
+    Args:
+      env: a simulator of `urbe.simulators`.
+      uncertainty_set: the members; the first to be trained for is the nominal one, if it is a member.
+      seed: what all random numbers follow from.
+      round_steps: of experience with a member before the next is looked for. Random actions, learning rate and replay
+        begin anew with each: `epsilon.steps` and `decay.steps` count from there.
+      episodes: test episodes under each member, to find the worst.
+      settings, log_every, changes: as for `urbe.deep.dqn`.
+
+    >>> from urbe.simulators import CartPole, UncertaintySet
+    >>> poles = UncertaintySet.grid(CartPole(), half_length=(0.25, 1.0))
+    >>> small = dict(capacity=500, warm_up=100, batch=16)
+    >>> iwocs_dqn(CartPole(), poles, seed=0, round_steps=150, episodes=2, **small).learn(200).step
+    200
+    """
+    require_set(env, uncertainty_set)
+    chosen = replace(settings, **changes)
+    network = chosen.network if isinstance(chosen.network, Minimum) else Minimum(len(uncertainty_set), chosen.network)
+    training = WorstCaseSearch(round_steps, episodes, uncertainty_set.nominal or 0)
+    return _agent(
+        "iwocs-dqn", env, uncertainty_set, None, training, seed, replace(chosen, network=network), log_every, {}
+    )
+
+
+def _randomised(env: Any, parameters: Randomisation | None, hazard: float, seed: int) -> tuple[Any, Schedule | None]:
+    """The environment and the schedule of its parameters; a Gymnasium environment sets them itself."""
+    if parameters is None:
+        return env, None
+    if isinstance(env, KINDS):
+        if isinstance(parameters, UncertaintySet):
+            parameters = [_by_name(member) for member in parameters.members()]
+        return RandomisedParams(env, parameters, seed, hazard=hazard), None
+    schedule: Schedule
+    if isinstance(parameters, UncertaintySet):
+        schedule = RandomMember(parameters.members(), hazard)
+    elif isinstance(parameters, Mapping):
+        schedule = RandomJumps(env.nominal(), parameters, hazard)
+    else:
+        raise ValueError(
+            f"parameters is of type {type(parameters).__name__}, expected an UncertaintySet of the simulator "
+            f"{type(env).__name__}, or a distribution for each name; members of other kinds are for Gymnasium "
+            "environments."
+        )
+    return env, schedule
+
+
+def _by_name(member: Any) -> dict[str, float]:
+    return {name: float(value) for name, value in member._asdict().items()}
+
+
+def _agent(
+    name: str,
+    env: Environment,
+    uncertain: UncertaintySet | None,
+    schedule: Schedule | None,
+    training: Training | None,
+    seed: int,
+    settings: Settings,
+    log_every: int,
+    changes: dict[str, Any],
+) -> Agent:
+    parts: dict[str, Any] = {"nature": Average(), "variance": NoVariance()}
+    chosen = replace(settings, **(parts | changes))
+    trainer = make_trainer(env, uncertain, chosen, schedule, seed, log_every, training=training)
+    return Agent(name, trainer, seed, log_every)

@@ -1,0 +1,164 @@
+"""The compiled loop of a recurrent agent: its hidden state is part of where it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int32
+
+from urbe.deep.core.explore import ExploringChoice
+from urbe.deep.core.finite import FiniteCheck, check_finite, init_finite_check
+from urbe.deep.core.learner import Progress
+from urbe.deep.core.recurrent import (
+    Memory,
+    RecurrentLearner,
+    WindowLosses,
+    choose_recurrent,
+    init_recurrent,
+    learn,
+    remembered,
+)
+from urbe.deep.core.sequences import RecurrentStep
+from urbe.deep.core.settings import Settings
+from urbe.deep.core.variances import NoVariance
+from urbe.deep.loops.compiled import EnvState, next_episode, observed, schedule_of, start_world, step_key
+from urbe.deep.loops.meters import FinishedEpisodes, Meters, add, init_episodes, init_meters, record
+from urbe.simulators.base import Simulator, observation_size, step
+from urbe.simulators.schedules import Schedule
+
+_LEARNER = 1  # the stream that DQN's learner has
+
+
+@dataclass(frozen=True)
+class RecurrentTraining:
+    """Deep recurrent Q-learning in place of DQN.
+
+    Args:
+      memory: the hidden state, and how it is learned.
+    """
+
+    memory: Memory = field(default_factory=Memory)
+
+    def programs(
+        self, settings: Settings, simulator: Simulator, schedule: Schedule | None, record_every: int
+    ) -> tuple[Any, Any]:
+        """Compiled; shared by agents that differ in their seeds alone.
+
+        Raises:
+          ValueError: the settings ask for an uncertainty head, or for less replay than a window.
+        """
+        if settings.variance != NoVariance():
+            raise ValueError(
+                f"variance is {settings.variance!r}, expected NoVariance(): recurrent agents have no head."
+            )
+        if settings.capacity < self.memory.window:
+            raise ValueError(
+                f"capacity is {settings.capacity}, expected at least burn_in + length, {self.memory.window} steps."
+            )
+        try:
+            return _shared_programs(settings, self.memory, simulator, schedule, record_every)  # type: ignore[arg-type]
+        except TypeError:  # a simulator of the user's own that cannot be hashed
+            return _programs(settings, self.memory, simulator, schedule, record_every)
+
+
+class RecurrentRun(NamedTuple):
+    """Everything there is to a run: saved and restored, it goes on bit for bit."""
+
+    learner: RecurrentLearner
+    world: EnvState
+    hidden: Float[Array, " H"]
+    meters: Meters
+    episodes: FinishedEpisodes
+    finite: FiniteCheck
+
+
+def _programs(
+    settings: Settings, memory: Memory, simulator: Simulator, given: Schedule | None, record_every: int
+) -> tuple[Any, Any]:
+    schedule, n_actions = schedule_of(simulator, given), simulator.n_actions
+
+    @jax.jit
+    def begin(key: jax.Array, uncertain: None) -> RecurrentRun:  # noqa: ARG001
+        learner = init_recurrent(
+            settings, memory, jax.random.fold_in(key, _LEARNER), observation_size(simulator), n_actions
+        )
+        world = start_world(simulator, schedule, key)
+        hidden = jnp.zeros(memory.units, jnp.float32)
+        choice = choose_recurrent(settings, learner, hidden, simulator.observe(world.state), jnp.int32(-1))
+        return RecurrentRun(
+            learner,
+            world._replace(action=choice.action[0]),
+            hidden,
+            init_meters(),
+            init_episodes(record_every),
+            init_finite_check(),
+        )
+
+    def one(run: RecurrentRun) -> RecurrentRun:
+        world, now = run.world, run.learner.step
+        arrival = step(simulator, step_key(world, now), world.state, world.action, schedule.params(world.schedule))
+        elapsed, episode_return = world.elapsed + 1, world.episode_return + arrival.reward
+        last = arrival.terminated | (elapsed >= simulator.time_limit)
+        successors = observed(settings, simulator, arrival)
+        taken = RecurrentStep(
+            simulator.observe(world.state),
+            world.action,
+            arrival.reward,
+            successors.weight[0, 0],
+            successors.obs[0, 0],
+            last,
+            run.hidden,
+        )
+        hidden = remembered(memory, run.learner.q, taken, n_actions)
+        state, plan = next_episode(simulator, schedule, world, last, arrival.state, now)
+        obs = simulator.observe(state)
+        # as in DQN, the next action is chosen before anything is learned
+        choice = choose_recurrent(settings, run.learner, hidden, obs, now)
+        learner, learned = learn(settings, memory, run.learner, taken, n_actions)
+        return RecurrentRun(
+            learner,
+            EnvState(
+                state,
+                plan,
+                jnp.where(last, 0, elapsed),
+                jnp.where(last, jnp.float32(0.0), episode_return),
+                choice.action[0],
+                world.key,
+            ),
+            hidden,
+            add(run.meters, _progress(learner.updates - run.learner.updates, learned, choice, hidden)),
+            record(run.episodes, last, learner.step, episode_return, elapsed),
+            check_finite(
+                run.finite, learner.step, obs[None], arrival.reward, successors, learned.loss, jnp.float32(0.0)
+            ),
+        )
+
+    @partial(jax.jit, donate_argnums=0)
+    def advance(run: RecurrentRun, uncertain: None, steps: Int32[Array, ""]) -> RecurrentRun:  # noqa: ARG001
+        until = run.learner.step + steps
+        return jax.lax.while_loop(lambda r: (r.learner.step < until) & (r.finite.kind == 0), one, run)
+
+    return begin, advance
+
+
+_shared_programs = lru_cache(maxsize=32)(_programs)
+
+
+def _progress(updates: Array, learned: WindowLosses, choice: ExploringChoice, hidden: Float[Array, " H"]) -> Progress:
+    """For the log; what is of the uncertainty head is zero, and `feature_norm` is that of the hidden state."""
+    zero = jnp.float32(0.0)
+    return Progress(
+        loss=learned.loss,
+        td_error=learned.td_error,
+        updates=updates,
+        epsilon=choice.epsilon,
+        flipped=zero,
+        nu=jnp.float64(0.0),
+        w=zero,
+        negative_w=zero,
+        feature_norm=jnp.sqrt((hidden * hidden).sum()),
+    )

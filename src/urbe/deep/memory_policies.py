@@ -1,0 +1,176 @@
+"""Trained agents as policies with a memory, for deployment: `urbe.evaluation.adaptation` plays them.
+
+    memory = policy.start(key)                        before the first episode
+    action, memory = policy.act(memory, observation)
+    memory = policy.observe(memory, step)             after every transition, the last of an episode included
+
+Nothing is learned: weights are the leaves of a policy and never change, only the memory does. An agent without a memory
+has an empty one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int32
+
+from urbe.deep.core.networks import q_values
+from urbe.deep.core.recurrent import Memory, RecurrentWeights, remembered
+from urbe.deep.core.sequences import RecurrentStep
+from urbe.deep.core.settings import Settings
+from urbe.deep.loops.compiled_trainer import CompiledTrainer
+from urbe.deep.loops.host.trainer import HostTrainer
+from urbe.deep.loops.recurrent import RecurrentTraining
+from urbe.deep.loops.trainer import Trainer
+from urbe.evaluation.adaptation import MemoryPolicy, Step
+from urbe.gym.adapters import wrappers
+from urbe.gym.stacked_history import StackedHistory
+from urbe.simulators.base import Key
+from urbe.simulators.stacked import Frames, Stacked, frame, no_frames, pushed, with_frames
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=["q"], meta_fields=["settings"])
+@dataclass(frozen=True)
+class WithoutMemory:
+    """The greedy policy of an agent that sees the present observation alone.
+
+    Args:
+      q: the weights of the Q-network.
+      settings: of the agent.
+    """
+
+    q: Any
+    settings: Settings
+
+    def start(self, key: Key) -> tuple[()]:  # noqa: ARG002
+        """Nothing."""
+        return ()
+
+    def act(self, memory: tuple[()], observation: Float[Array, " D"]) -> tuple[Int32[Array, ""], tuple[()]]:
+        """The best action."""
+        return _greedy(self.settings, self.q, observation), memory
+
+    def observe(self, memory: tuple[()], step: Step) -> tuple[()]:  # noqa: ARG002
+        """Nothing."""
+        return memory
+
+    def report(self, memory: tuple[()]) -> dict[str, Array]:  # noqa: ARG002
+        """Nothing."""
+        return {}
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=["q"], meta_fields=["settings", "length", "survives"])
+@dataclass(frozen=True)
+class StackedPolicy:
+    """The greedy policy of an agent that sees the last steps too: they are its memory.
+
+    Args:
+      q: the weights of the Q-network.
+      settings: of the agent.
+      length, survives: as of `urbe.simulators.Stacked`.
+    """
+
+    q: Any
+    settings: Settings
+    length: int
+    survives: bool
+
+    @property
+    def _sizes(self) -> tuple[int, int]:
+        """D and A: the network sees D + length (2 D + A + 2) numbers."""
+        seen, n_actions = self.settings.network.sizes(self.q)
+        return (seen - self.length * (n_actions + 2)) // (1 + 2 * self.length), n_actions
+
+    def start(self, key: Key) -> Frames:  # noqa: ARG002
+        """Zeros."""
+        return no_frames(self.length, *self._sizes)
+
+    def act(self, memory: Frames, observation: Float[Array, " D"]) -> tuple[Int32[Array, ""], Frames]:
+        """The best action."""
+        return _greedy(self.settings, self.q, with_frames(observation, memory)), memory
+
+    def observe(self, memory: Frames, step: Step) -> Frames:
+        """The last steps; none after an episode that is forgotten."""
+        last = step.terminated | step.truncated
+        new = frame(step.observation, step.action, step.reward, step.next_observation, last, self._sizes[1])
+        after = pushed(memory, new)
+        return after if self.survives else jnp.where(last, 0.0, after)
+
+    def report(self, memory: Frames) -> dict[str, Array]:  # noqa: ARG002
+        """Nothing."""
+        return {}
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=["weights"], meta_fields=["settings", "memory"])
+@dataclass(frozen=True)
+class RecurrentPolicy:
+    """The greedy policy of a recurrent agent: its hidden state is its memory.
+
+    Args:
+      weights: of the memory and of the Q-network.
+      settings: of the agent.
+      memory: what kind of memory it is.
+    """
+
+    weights: RecurrentWeights
+    settings: Settings
+    memory: Memory
+
+    def start(self, key: Key) -> Float[Array, " H"]:  # noqa: ARG002
+        """Zeros."""
+        return jnp.zeros(self.memory.units, jnp.float32)
+
+    def act(
+        self, memory: Float[Array, " H"], observation: Float[Array, " D"]
+    ) -> tuple[Int32[Array, ""], Float[Array, " H"]]:
+        """The best action."""
+        return _greedy(self.settings, self.weights.q, jnp.concatenate([observation, memory])), memory
+
+    def observe(self, memory: Float[Array, " H"], step: Step) -> Float[Array, " H"]:
+        """The hidden state after the step."""
+        taken = RecurrentStep(
+            obs=step.observation,
+            action=step.action,
+            reward=step.reward,
+            weight=jnp.float32(0.0),
+            reached=step.next_observation,
+            last=step.terminated | step.truncated,
+            hidden=memory,
+        )
+        n_actions = self.settings.network.sizes(self.weights.q)[1]
+        return remembered(self.memory, self.weights, taken, n_actions)
+
+    def report(self, memory: Float[Array, " H"]) -> dict[str, Array]:  # noqa: ARG002
+        """Nothing."""
+        return {}
+
+
+def memory_policy(trainer: Trainer) -> MemoryPolicy[Any]:
+    """The greedy policy of what was learned, with the memory that it was learned with."""
+    settings, weights = trainer.settings, trainer.learner.q
+    if isinstance(trainer, CompiledTrainer) and isinstance(trainer.training, RecurrentTraining):
+        return RecurrentPolicy(weights, settings, trainer.training.memory)
+    if (stack := _stack(trainer)) is not None:
+        return StackedPolicy(weights, settings, stack.length, stack.survives)
+    return WithoutMemory(weights, settings)
+
+
+def acts_by_memory(trainer: Trainer) -> bool:
+    """Whether actions follow from a hidden state, which no single observation gives."""
+    return isinstance(trainer, CompiledTrainer) and isinstance(trainer.training, RecurrentTraining)
+
+
+def _stack(trainer: Trainer) -> Stacked | StackedHistory | None:
+    """What shows the agent the last steps, if anything does."""
+    if isinstance(trainer, CompiledTrainer):
+        return trainer.simulator if isinstance(trainer.simulator, Stacked) else None
+    envs = trainer.environments[:1] if isinstance(trainer, HostTrainer) else []
+    return next((each for env in envs for each in wrappers(env) if isinstance(each, StackedHistory)), None)
+
+
+def _greedy(settings: Settings, q: Any, seen: Float[Array, " E"]) -> Int32[Array, ""]:
+    return q_values(settings.network, q, seen).argmax(axis=-1).astype(jnp.int32)

@@ -1,0 +1,108 @@
+"""What a policy that is fixed once the data are is worth at least: quantiles of its value over posterior draws.
+
+Let v be the true value of the policy and v_(1) <= .. <= v_(M) its values under M models drawn from the posterior, none
+of which the policy was chosen with. If k is such that fewer than k of M draws fall below the delta-quantile of the
+posterior with probability at most `SIMULATION`,
+
+    P(Binomial(M, delta) < k) <= SIMULATION,
+
+then v >= v_(k) with posterior probability 1 - delta or more, except with probability `SIMULATION` over the draws. This
+needs no union over rows and no rectangularity: it is as tight as the posterior allows, up to the number of draws.
+
+In all states at once: with m and d the mean and the standard deviation of the values of each state under some draws,
+and t = max_s (m(s) - v(s)) / d(s) a number for each of the other draws, the same order statistic of t gives c with
+
+    v(s) >= m(s) - c d(s)   for every state s at once.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import binom
+
+from urbe import checks, memory
+from urbe.planners.held_out import drawn_models
+from urbe.planners.many_models import values_under_models
+from urbe.posteriors.dirichlet import Posterior
+from urbe.types import FloatArray, IntArray
+
+SIMULATION = 0.01
+"""Probability, over the draws, of a quantile that is too high."""
+
+DRAWS = 2000
+"""By default."""
+
+ROUNDING = 1e-12
+"""Deviations below this share of the largest value are rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Guarantee:
+    """Lower bounds on the true value of one policy, each with posterior probability 1 - delta or more.
+
+    Attributes:
+      at_start: for the value averaged over the first state.
+      in_every_state: `(S,)` for the values of all states at once.
+      draws: models drawn from the posterior that they rest on.
+    """
+
+    at_start: float
+    in_every_state: FloatArray
+    draws: int
+
+
+def safe_rank(delta: float, draws: int) -> int:
+    """The largest k with P(Binomial(M, delta) < k) <= SIMULATION; 0 where M is too small for any.
+
+    >>> safe_rank(0.05, 2000), safe_rank(0.05, 50)
+    (78, 0)
+    """
+    k = int(binom.ppf(SIMULATION, draws, delta))  # the smallest with P(X <= k) >= SIMULATION
+    return k + 1 if binom.cdf(k, draws, delta) <= SIMULATION else k
+
+
+def fewest_draws(delta: float) -> int:
+    """The smallest M for which the lowest value is low enough: (1 - delta)^M <= SIMULATION."""
+    return math.ceil(math.log(SIMULATION) / math.log1p(-delta))
+
+
+def guarantee(
+    posterior: Posterior, policy: IntArray, start: FloatArray, delta: float, rng: np.random.Generator, draws: int
+) -> Guarantee:
+    """Bounds on the value of a policy that was chosen without these draws.
+
+    Args:
+      posterior: what models are drawn from, rewards included where they are uncertain.
+      policy: `(S,)` action ids, -1 at terminal states.
+      start: `(S,)` distribution of the first state.
+      delta: probability with which each bound may fail.
+      rng: generator used for nothing else.
+      draws: how many models; a quarter of them only sets the scale of the states.
+
+    Raises:
+      ValueError: there are too few draws for `delta`; the message names the number needed.
+    """
+    scaling = draws // 4
+    needed = math.ceil(4 * fewest_draws(delta) / 3)
+    if checks.whole_number("certify", draws, 0) < needed:
+        raise ValueError(
+            f"certify is {draws}, expected at least {needed} draws: with fewer, no quantile is low enough for a "
+            f"failure probability of {delta:.4g}. Use more draws, or a lower confidence."
+        )
+    model = posterior.model
+    memory.require(
+        {f"values of {model.n_states} states under {draws} drawn models": 8.0 * draws * model.n_states},
+        f"Use fewer draws to certify with: certify={needed} is the least at this confidence.",
+    )
+    values = np.concatenate(
+        [values_under_models(model, policy, *models) for models in drawn_models(posterior, rng, draws)]
+    )
+    at_start = np.sort(values @ start)[safe_rank(delta, draws) - 1]
+    mean, deviation = values[:scaling].mean(axis=0), values[:scaling].std(axis=0)
+    deviation = np.maximum(deviation, ROUNDING * max(1.0, float(np.abs(mean).max(initial=0.0))))
+    short = np.sort(((mean - values[scaling:]) / deviation).max(axis=1, initial=-np.inf))
+    c = short[len(short) - safe_rank(delta, len(short))]
+    return Guarantee(float(at_start), np.where(model.terminal, 0.0, mean - c * deviation), draws)

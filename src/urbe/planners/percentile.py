@@ -1,0 +1,162 @@
+"""The percentile criterion: the policy whose value is highest with a given posterior probability [DelageMannor2010].
+
+    max_pi  max { v : P(V_pi(start) >= v | data) >= 1 - delta }
+
+Finding the best policy is NP-hard. Good ones are found among the answers of other methods, and by improving the best of
+them against the models that decide its quantile: with T the draws whose values are nearest to it,
+
+    pi'(s) = argmax_a  mean over m in T of  Q_m(s, a),        Q_m = r_m + gamma P_m V_m
+
+is taken when its quantile is higher. All of this happens on one set of draws; what the policy is then guaranteed to be
+worth is computed from others (`urbe.planners.guarantee`), so that choosing among many costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from urbe import checks
+from urbe.ambiguity.exact import Exact
+from urbe.ambiguity.scenarios import ConditionalValueAtRisk, ValueAtRisk
+from urbe.mdp.evaluate import start_weights
+from urbe.planners.base import PlannedSolution, PlanningTask, in_every_state
+from urbe.planners.bci import BCI
+from urbe.planners.draws import number_of_draws, uncertain_rows
+from urbe.planners.held_out import ModelDraws, drawn_models
+from urbe.planners.many_models import values_under_models
+from urbe.planners.var_bellman import VaRBellman
+from urbe.posteriors.dirichlet import Posterior
+from urbe.solvers.solve import evaluate_policy
+from urbe.types import FloatArray, IntArray
+
+FEWEST = 1000
+"""Draws to choose with, by default."""
+
+NEAR = 0.05
+"""Share of the draws that counts as near the quantile."""
+
+
+@dataclass(frozen=True)
+class Percentile:
+    """The best of many candidates by the quantile of its value from the start.
+
+    Candidates are the policy of the mean model, those of `VaRBellman()` and `BCI()`, and robust policies for quantiles
+    (VaR) and tail means (CVaR) of each row at several levels without a union; the best of them is improved further.
+
+    Args:
+      levels: of the quantiles and tail means, in (0, 1].
+      improvements: how many times at most the best candidate is improved; 0 chooses among candidates alone.
+
+    >>> Percentile()
+    Percentile(levels=(0.05, 0.1, 0.2, 0.35, 0.5), improvements=50)
+    """
+
+    levels: tuple[float, ...] = (0.05, 0.1, 0.2, 0.35, 0.5)
+    improvements: int = 50
+
+    def __post_init__(self) -> None:
+        for k, level in enumerate(self.levels):
+            checks.number(f"levels[{k}]", checks.positive(f"levels[{k}]", level), 0.0, 1.0)
+        checks.whole_number("improvements", self.improvements, 0)
+
+    def answer(self, task: PlanningTask) -> PlannedSolution:
+        posterior, delta = task.whole
+        choosing, planning = task.rng.spawn(2)
+        chooser = _Chooser(posterior, delta, choosing, max(FEWEST, task.draws or 0))
+        tasks = task._replace(rng=planning)
+        best = max(self._candidates(tasks, chooser), key=lambda scored: scored.score)
+        if posterior.model.discount < 1.0:  # every policy has a value under every model
+            best = chooser.improved(best, self.improvements)
+        worst_case = VaRBellman().answer(tasks)  # a set in which any policy can be evaluated
+        solution = evaluate_policy(worst_case.model, best.policy, worst_case.nature)
+        return PlannedSolution(worst_case.model, worst_case.nature, solution)
+
+    def promise(self, confidence: float) -> str:
+        return in_every_state(confidence)
+
+    def _candidates(self, task: PlanningTask, chooser: _Chooser) -> Iterator[_Scored]:
+        model, seen = task.posterior.mean(), set()
+        draws = number_of_draws(None, 1, task.delta)
+        kernels = np.ascontiguousarray(task.posterior.draws(task.rng, draws).T)
+        natures = [make(kernels, level) for level in self.levels for make in (ValueAtRisk, ConditionalValueAtRisk)]
+        solutions = [task.solve(model, nature) for nature in (Exact(), *natures)]
+        if uncertain_rows(task.posterior):
+            solutions += [method.answer(task).solution for method in (VaRBellman(), BCI())]
+        for solution in solutions:
+            policy: IntArray = solution.policy  # type: ignore[assignment]  # no mixtures in sets per (s, a)
+            if policy.tobytes() not in seen:
+                seen.add(policy.tobytes())
+                yield chooser.scored(policy)
+
+
+class _Scored(NamedTuple):
+    """A policy, its quantile, and its values under every draw."""
+
+    policy: IntArray
+    score: float
+    values: FloatArray  # (M, S)
+
+
+class _Chooser:
+    """Judges policies by one set of draws."""
+
+    def __init__(self, posterior: Posterior, delta: float, rng: np.random.Generator, draws: int) -> None:
+        self._model, self._start = posterior.model, start_weights(posterior.model)
+        blocks = list(drawn_models(posterior, rng, draws))
+        self._draws = ModelDraws(
+            np.concatenate([block.probability for block in blocks]),
+            None if blocks[0].reward is None else np.concatenate([block.reward for block in blocks]),
+        )
+        self._rank = max(int(delta * draws), 1)
+
+    def scored(self, policy: IntArray) -> _Scored:
+        values = values_under_models(self._model, policy, *self._draws)
+        return _Scored(policy, float(np.sort(values @ self._start)[self._rank - 1]), values)
+
+    def improved(self, best: _Scored, most: int) -> _Scored:
+        """Improves a policy against the models near its quantile, until nothing helps."""
+        tried = {best.policy.tobytes()}
+        for _ in range(most):
+            for policy in self._proposals(best):
+                if policy.tobytes() in tried:
+                    continue
+                tried.add(policy.tobytes())
+                other = self.scored(policy)
+                if other.score > best.score:
+                    best = other
+                    break
+            else:
+                return best
+        return best
+
+    def _proposals(self, now: _Scored) -> Iterator[IntArray]:
+        """The greedy policy for the models near the quantile; then its changes one state at a time, largest first."""
+        model, rows = self._model, self._model.rows
+        distance = np.abs(now.values @ self._start - now.score)
+        near = np.argsort(distance, kind="stable")[: max(int(NEAR * len(distance)), 10)]
+        gain = model.discount * now.values[near][:, rows.successor]
+        if rows.entry_reward is not None:
+            gain += rows.entry_reward
+        q = np.add.reduceat(self._draws.probability[near] * gain, rows.entry_start[:-1], axis=1).mean(axis=0)
+        if rows.entry_reward is None:
+            q += rows.reward if self._draws.reward is None else self._draws.reward[near].mean(axis=0)
+        best = np.full(model.n_states, -np.inf)
+        np.maximum.at(best, model.row_state, q)
+        first = np.full(model.n_states, model.n_rows)
+        np.minimum.at(
+            first, model.row_state, np.where(q == best[model.row_state], np.arange(model.n_rows), model.n_rows)
+        )
+        greedy = np.where(model.terminal, -1, model.action[np.minimum(first, model.n_rows - 1)]).astype(
+            now.policy.dtype
+        )
+        yield greedy
+        changed = np.flatnonzero(greedy != now.policy)
+        advantage = best[changed] - now.values[near][:, changed].mean(axis=0)
+        for state in changed[np.argsort(-advantage, kind="stable")]:
+            policy = now.policy.copy()
+            policy[state] = greedy[state]
+            yield policy
