@@ -12,8 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from urbe import simulators
-from urbe.deep import DuelingNetwork
+from urbe.belief import Switching, Watch
+from urbe.deep import AdaptiveSettings, DuelingNetwork
 from urbe.deep import settings as config
+from urbe.deep.adaptive import natures as belief_natures
+from urbe.deep.adaptive import rules
 from urbe.deep.core import last_layer, minimum, natures, recurrent, variances
 from urbe.deep.describe import KNOWN, Unknown, build, describe
 from urbe.deep.loops.ewok import WorstKernel
@@ -140,6 +143,25 @@ KINDS = {
     "Normal": normals,
     "LogUniform": st.builds(simulators.LogUniform, st.floats(0.1, 1), st.floats(2, 9)),
 }  # fmt: skip
+KINDS |= {
+    "BeliefMean": st.builds(belief_natures.BeliefMean),
+    "BeliefCVaR": made(belief_natures.BeliefCVaR, level=st.floats(0, 1)),
+    "EpisodeCVaR": made(belief_natures.EpisodeCVaR, level=st.floats(1e-3, 1.0)),
+    "CredibleWorst": made(belief_natures.CredibleWorst, alpha=st.floats(0, 0.99)),
+    "OnBelief": st.builds(rules.OnBelief),
+    "Thompson": st.builds(rules.Thompson),
+    "Switching": made(
+        Switching, hazard=st.floats(0, 1) | st.lists(st.floats(0, 1), min_size=1, max_size=3).map(tuple),
+        per=st.sampled_from(["step", "episode"]), prior=st.none() | shares, temper=above_zero,
+    ),
+    "Watch": st.builds(Watch, above_zero, whole),
+}  # fmt: skip
+KINDS["OnMembers"] = made(rules.OnMembers, nature=KINDS["BeliefCVaR"] | KINDS["CredibleWorst"])
+KINDS["AdaptiveSettings"] = made(
+    AdaptiveSettings, nature=KINDS["BeliefCVaR"] | KINDS["EpisodeCVaR"], network=KINDS["DuelingNetwork"],
+    boundary=st.floats(0, 0.99), tempers=st.lists(above_zero, min_size=1, max_size=3).map(tuple),
+    decay=KINDS["Decay"], epsilon=KINDS["Epsilon"], informed=st.booleans(), clip_norm=st.none() | above_zero,
+)  # fmt: skip
 KINDS["Settings"] = made(
     config.Settings, nature=KINDS["Soft"] | KINDS["CVaR"] | KINDS["Worst"], variance=KINDS["LastLayer"],
     network=KINDS["Network"], double=st.booleans(), discount=st.floats(0, 1), copy=KINDS["CopyEvery"],

@@ -6,6 +6,19 @@ from urbe.extras import need as _need
 _need("Deep agents", "jax", "jaxtyping")
 
 from urbe.deep import paper as paper
+from urbe.deep.adaptive.agent import AdaptiveAgent as AdaptiveAgent
+from urbe.deep.adaptive.load import load_adaptive as load_adaptive
+from urbe.deep.adaptive.natures import BeliefCVaR as BeliefCVaR
+from urbe.deep.adaptive.natures import BeliefMean as BeliefMean
+from urbe.deep.adaptive.natures import BeliefNature as BeliefNature
+from urbe.deep.adaptive.natures import CredibleWorst as CredibleWorst
+from urbe.deep.adaptive.natures import EpisodeCVaR as EpisodeCVaR
+from urbe.deep.adaptive.policy import AdaptivePolicy as AdaptivePolicy
+from urbe.deep.adaptive.presets import adaptive_dqn as adaptive_dqn
+from urbe.deep.adaptive.presets import bayes_adaptive_dqn as bayes_adaptive_dqn
+from urbe.deep.adaptive.presets import thompson_dqn as thompson_dqn
+from urbe.deep.adaptive.session import Session as Session
+from urbe.deep.adaptive.settings import AdaptiveSettings as AdaptiveSettings
 from urbe.deep.agent import Agent as Agent
 from urbe.deep.baselines import domain_randomised_dqn as domain_randomised_dqn
 from urbe.deep.baselines import ewok_dqn as ewok_dqn

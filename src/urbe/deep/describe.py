@@ -16,6 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from urbe import simulators
+from urbe.belief.state import Watch
+from urbe.belief.switching import Switching
+from urbe.deep.adaptive import natures as belief_natures
+from urbe.deep.adaptive import rules
+from urbe.deep.adaptive.settings import AdaptiveSettings
 from urbe.deep.core import dueling, last_layer, minimum, natures, networks, optimisers, recurrent, settings, variances
 from urbe.deep.loops import ewok, iwocs
 from urbe.deep.loops import recurrent as recurrent_loop
@@ -37,6 +42,16 @@ _CLASSES = (
     optimisers.Adam,
     settings.Decay,
     settings.Settings,
+    belief_natures.BeliefMean,
+    belief_natures.BeliefCVaR,
+    belief_natures.EpisodeCVaR,
+    belief_natures.CredibleWorst,
+    rules.OnBelief,
+    rules.Thompson,
+    rules.OnMembers,
+    AdaptiveSettings,
+    Switching,
+    Watch,
     recurrent.Memory,
     recurrent_loop.RecurrentTraining,
     ewok.WorstKernel,

@@ -116,6 +116,11 @@ class Acrobot:
         angles = jnp.stack([jnp.cos(state[:2]), jnp.sin(state[:2])], axis=1)
         return jnp.concatenate([angles.reshape(4), state[2:]])
 
+    def state_of(self, obs: Float[Array, " 6"]) -> Float[Array, " 4"]:
+        """Angles in [-pi, pi] from their cosines and sines."""
+        angles = jnp.arctan2(obs[jnp.asarray((1, 3))], obs[jnp.asarray((0, 2))])
+        return jnp.concatenate([angles, obs[4:]])
+
 
 def motion(state: Float[Array, " 4"], torque: Float[Array, ""], params: AcrobotParams) -> Float[Array, " 4"]:
     """d/dt of the state, from the Lagrangian of the two links.

@@ -104,3 +104,7 @@ class CartPole:
     def observe(self, state: Float[Array, " 4"]) -> Float[Array, " 4"]:
         """The state itself."""
         return state
+
+    def state_of(self, obs: Float[Array, " 4"]) -> Float[Array, " 4"]:
+        """The observation itself."""
+        return obs

@@ -43,6 +43,31 @@ class Numbered(Protocol):
 
 
 @runtime_checkable
+class Recoverable(Protocol):
+    """A simulator whose state follows from what is seen of it."""
+
+    def state_of(self, obs: Float[Array, " D"]) -> State:
+        """The state with this observation; traceable."""
+
+
+def recover_state(simulator: Simulator, obs: Float[Array, " D"]) -> State:
+    """The state with this observation: the simulator's own answer or, if states are numbered, the nearest one.
+
+    Raises:
+      ValueError: the simulator can do neither.
+    """
+    if isinstance(simulator, Recoverable):
+        return simulator.state_of(obs)
+    if isinstance(simulator, Numbered):
+        states = jnp.arange(simulator.n_states, dtype=jnp.int32)
+        return ((jax.vmap(simulator.observe)(states) - obs) ** 2).sum(axis=-1).argmin().astype(jnp.int32)
+    raise ValueError(
+        f"{type(simulator).__name__} does not say which state an observation is of, expected a method state_of(obs), "
+        "or states that are numbered (n_states)."
+    )
+
+
+@runtime_checkable
 class Continuing(Protocol):
     """A simulator whose states remember something beyond the end of an episode, such as `Stacked`."""
 

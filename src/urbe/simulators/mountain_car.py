@@ -84,3 +84,7 @@ class MountainCar:
     def observe(self, state: Float[Array, " 2"]) -> Float[Array, " 2"]:
         """The state itself."""
         return state
+
+    def state_of(self, obs: Float[Array, " 2"]) -> Float[Array, " 2"]:
+        """The observation itself."""
+        return obs

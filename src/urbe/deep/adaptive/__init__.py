@@ -1,0 +1,1 @@
+"""Deep agents whose uncertainty set adapts: a belief over its members follows what is observed."""

@@ -1,0 +1,258 @@
+"""The agent a user holds: it learns over beliefs, is deployed, saved and loaded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int32
+
+from urbe import checks
+from urbe.belief.state import Watch
+from urbe.deep.adaptive.learner import AdaptiveRun, RoundMeans, init_run, one_round
+from urbe.deep.adaptive.model import BeliefModel
+from urbe.deep.adaptive.policy import AdaptivePolicy
+from urbe.deep.adaptive.rules import ActingRule
+from urbe.deep.adaptive.session import Session
+from urbe.deep.adaptive.settings import AdaptiveSettings
+from urbe.deep.core.finite import NotFinite
+from urbe.deep.core.keys import key_data, root_key, with_keys
+from urbe.deep.describe import describe
+from urbe.evaluation.adaptation import Deployments, deploy_lives, parameter_paths
+from urbe.gym.kinds import SINGLE, Env
+from urbe.gym.members.base import Members
+from urbe.gym.rows import host_env
+from urbe.gym.spaces import Spaces
+from urbe.runs.errors import CheckpointError
+from urbe.runs.tensors import save_tensors
+from urbe.runs.tree import flatten, unflatten
+from urbe.simulators import Constant, Schedule, Simulator, UncertaintySet
+from urbe.simulators.base import observation_size
+
+VERSION = 1
+"""Of what `AdaptiveAgent.about` and `AdaptiveAgent.tensors` mean."""
+
+ROUNDS = 50
+"""Rounds that are computed between two looks at what happened."""
+
+LOG = ("step", *RoundMeans._fields)
+"""Columns of the log: a row per round of `lives` x `length` steps."""
+
+
+class AdaptiveAgent:
+    """An agent whose uncertainty set adapts; build one with `bayes_adaptive_dqn`, `thompson_dqn` or `adaptive_dqn`.
+
+    Args:
+      name: what to call it.
+      model: members, likelihoods, and how the true member may change.
+      uncertainty_set: the members.
+      settings: how it learns.
+      rule: how it acts when deployed.
+      watch: when a deployment admits that no member explains what happens.
+      seed: what all random numbers follow from.
+
+    Attributes:
+      log: arrays by the names of `LOG`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: BeliefModel,
+        uncertainty_set: UncertaintySet,
+        settings: AdaptiveSettings,
+        rule: ActingRule,
+        watch: Watch,
+        seed: int,
+    ) -> None:
+        self.name, self.model, self.uncertainty_set = name, model, uncertainty_set
+        self.settings, self.rule, self.watch = settings, rule, watch
+        self.seed = checks.whole_number("seed", seed, 0)
+        self.spaces = Spaces.flat(observation_size(model.simulator), model.simulator.n_actions)
+        self.log: dict[str, np.ndarray] = {column: np.zeros(0) for column in LOG}
+        self._asked = 0
+        self._run: AdaptiveRun = _begin(settings, model, root_key(self.seed))
+
+    @property
+    def step(self) -> int:
+        """Steps of experience so far: whole rounds of `settings.round`."""
+        return int(self._run.rounds) * self.settings.round
+
+    @property
+    def policy(self) -> AdaptivePolicy:
+        """How it acts by what it has learned so far, with a memory; for `urbe.evaluation.adaptation`."""
+        weights = jax.tree.map(jnp.copy, self._run.average)  # the run itself is consumed by learning
+        return AdaptivePolicy(weights, self.model, self.settings, self.rule, self.watch)
+
+    def learn(self, steps: int) -> AdaptiveAgent:
+        """Learns for `steps` more steps of simulated experience, rounded up to whole rounds.
+
+        Where it is cut makes no difference: `learn(2000)` and twice `learn(1000)` end in the same bits.
+
+        Raises:
+          NotFinite: a loss was not a finite number.
+        """
+        self._asked += checks.whole_number("steps", steps, 0)
+        left = -(-self._asked // self.settings.round) - int(self._run.rounds)
+        while left > 0:
+            count, first = min(left, ROUNDS), self.step
+            self._run, rows = _advance(self.settings, self.model, self._run, jnp.int32(count))
+            found = np.asarray(rows, np.float64)[:count]
+            table = np.column_stack([first + self.settings.round * np.arange(1, count + 1), found])
+            for i, column in enumerate(LOG):
+                self.log[column] = np.concatenate([self.log[column], table[:, i]])
+            if not np.isfinite(found[:, 0]).all():
+                at = int(table[~np.isfinite(found[:, 0]), 0][0])
+                raise NotFinite(
+                    f"The loss of the round that ended at step {at} is not finite, expected numbers. Lower the "
+                    "learning rate, or raise reward_scale."
+                )
+            left -= count
+        return self
+
+    def deploy(self, env: Env | None = None, members: Members | None = None, *, seed: int = 0) -> Session:
+        """A deployment for those who own the loop; see `Session`.
+
+        Args:
+          env: a Gymnasium environment that the session will act in; None for any that gives the observations and takes
+            the actions of the simulator the agent was trained in.
+          members: of that environment, as many as the agent's and in the same order, when likelihoods are to come from
+            their predictions; None takes them from the simulator.
+          seed: of what is drawn.
+        """
+        spaces = self.spaces if env is None else _spaces(env)
+        self._require_spaces(spaces)
+        return Session(self.policy, spaces, seed, None if members is None else env, members)
+
+    def adapt(
+        self,
+        env: Simulator | Env,
+        episodes: int,
+        *,
+        schedule: Schedule | None = None,
+        members: Members | None = None,
+        seed: int = 0,
+    ) -> Deployments:
+        """Plays episodes of one life, the belief surviving each of them; nothing is learned by gradients.
+
+        Args:
+          env: a simulator, or a Gymnasium environment.
+          episodes: how many.
+          schedule: how a simulator's parameters change; None keeps the nominal ones.
+          members: of a Gymnasium environment, see `deploy`.
+          seed: of the episodes.
+
+        Returns:
+          returns, lengths and reports of the episodes, arrays with the shape `(1, episodes, ...)`.
+        """
+        checks.whole_number("episodes", episodes, 1)
+        if isinstance(env, SINGLE):
+            if schedule is not None:
+                raise ValueError(
+                    "schedule was given with a Gymnasium environment, expected None: wrap it, "
+                    "urbe.gym.ChangingParams(env, schedule, seed)."
+                )
+            return _adapt_in(self.deploy(env, members, seed=seed), env, episodes, seed)
+        changing = Constant(env.nominal()) if schedule is None else schedule
+        params = parameter_paths(changing, lives=1, episodes=episodes, seed=seed)
+        return deploy_lives(self.policy, env, params, seed=seed)
+
+    def about(self) -> dict[str, Any]:
+        """What it is, in plain data: what makes two runs the same."""
+        return {
+            "version": VERSION,
+            "family": "adaptive",
+            "agent": self.name,
+            "seed": self.seed,
+            "settings": describe("settings", self.settings),
+            "rule": describe("rule", self.rule),
+            "watch": describe("watch", self.watch),
+            "simulator": describe("simulator", self.model.simulator),
+            "uncertain": self.uncertainty_set.describe(),
+            "switching": describe("switching", self.model.switching),
+            "floor": self.model.floor,
+            "flip": self.model.flip,
+        }
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """Everything needed to go on bit for bit, by name."""
+        run = jax.device_get(key_data(self._run))
+        return flatten({"run": run, "asked": np.int64(self._asked), "log": self.log})
+
+    def load_tensors(self, tensors: Mapping[str, np.ndarray], source: str | os.PathLike[str]) -> None:
+        """Goes on from what `tensors` gave; as it was when they do not fit.
+
+        Raises:
+          CheckpointError: they are of another agent.
+        """
+        rows = len(tensors.get("log/step", ()))
+        like = {
+            "run": jax.device_get(key_data(self._run)),
+            "asked": np.int64(0),
+            "log": {column: np.zeros(rows) for column in LOG},
+        }
+        found = unflatten(tensors, like, source)
+        if rows != int(found["run"].rounds):
+            raise CheckpointError(source, f"has a log of {rows} rows, expected {int(found['run'].rounds)}.")
+        self._run = with_keys(jax.tree.map(jnp.asarray, found["run"]), self._run)
+        self._asked, self.log = int(found["asked"]), found["log"]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Saves all of it, lives and random numbers included, into a file; see `urbe.deep.load_adaptive`."""
+        save_tensors(path, self.tensors(), self.about())
+
+    def _require_spaces(self, spaces: Spaces) -> None:
+        size = self.spaces.observation.shape
+        if spaces.observation.shape != size or spaces.n_actions != self.spaces.n_actions:
+            raise ValueError(
+                f"env has observations of shape {spaces.observation.shape} and {spaces.n_actions} actions, expected "
+                f"{size} and {self.spaces.n_actions}, as the agent was trained with."
+            )
+
+
+@partial(jax.jit, static_argnums=0)
+def _begin(settings: AdaptiveSettings, model: BeliefModel, key: jax.Array) -> AdaptiveRun:
+    return init_run(settings, model, key)
+
+
+@partial(jax.jit, static_argnums=0, donate_argnums=2)
+def _advance(
+    settings: AdaptiveSettings, model: BeliefModel, run: AdaptiveRun, count: Int32[Array, ""]
+) -> tuple[AdaptiveRun, Float[Array, "R M"]]:
+    """So many rounds, at most `ROUNDS`, and a row of means for each."""
+
+    def body(i: Array, carry: tuple[AdaptiveRun, Array]) -> tuple[AdaptiveRun, Array]:
+        run, rows = carry
+        run, means = one_round(settings, model, run)
+        return run, rows.at[i].set(jnp.stack(means))
+
+    empty = jnp.zeros((ROUNDS, len(RoundMeans._fields)), jnp.float32)
+    done: tuple[AdaptiveRun, Array] = jax.lax.fori_loop(0, count, body, (run, empty))
+    return done
+
+
+def _spaces(env: Env) -> Spaces:
+    host = host_env(env)
+    return Spaces(host.observations.space, host.n_actions, host.start)
+
+
+def _adapt_in(session: Session, env: Env, episodes: int, seed: int) -> Deployments:
+    returns, lengths, ends, reports = [], [], [], []
+    for episode in range(episodes):
+        observation, _ = env.reset(seed=seed if episode == 0 else None)
+        total, length, over, terminated = 0.0, 0, False, False
+        while not over:
+            observation, reward, terminated, truncated, _ = env.step(session.act(observation))
+            session.observe(float(reward), observation, terminated, truncated)
+            total, length, over = total + float(reward), length + 1, terminated or truncated
+        returns.append(total)
+        lengths.append(length)
+        ends.append(terminated)
+        reports.append(session.report())
+    found = {name: np.stack([report[name] for report in reports])[None] for name in reports[0]}
+    return Deployments(np.array([returns]), np.array([lengths], np.int64), np.array([ends], np.bool_), None, found)

@@ -1,0 +1,266 @@
+"""Lives: simulated deployments side by side, in which the true parameters jump as `Switching` says.
+
+A life goes on from episode to episode, and its belief with it. Its true parameters are those of a member or, for a
+share of the draws, lie between two neighbouring ones. The time limit is a chance per step, 1 / time_limit, so that time
+need not be seen.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int32
+
+from urbe.belief.credible import tail_weights
+from urbe.belief.switching import of_hazards, of_members
+from urbe.deep.adaptive.inputs import inputs_of
+from urbe.deep.adaptive.lookahead import Discounts, Lookahead, lookahead
+from urbe.deep.adaptive.model import BeliefModel
+from urbe.deep.adaptive.natures import EpisodeCVaR
+from urbe.deep.adaptive.settings import AdaptiveSettings
+from urbe.deep.core.networks import q_values
+from urbe.simulators.base import Params, State
+
+
+class Life(NamedTuple):
+    """Where a simulated deployment is; leaves have the lives along their first axis when batched."""
+
+    state: State
+    log_b: Float[Array, "H K"]
+    tilt: Float[Array, " K"]  # logarithm of the factors by which the episode's nature reweighs members
+    truth: Float[Array, " K"]  # weights of the members whose mean the true parameters are
+    hazard: Float[Array, ""]  # the true one
+    temper: Float[Array, ""]
+    held: Int32[Array, ""]  # the random action that is repeated
+    left: Int32[Array, ""]  # how many times more
+    episode_return: Float[Array, ""]
+    elapsed: Int32[Array, ""]
+
+
+class Experience(NamedTuple):
+    """One step of one life, as learning sees it.
+
+    Attributes:
+      inputs: of the network.
+      action: what was done.
+      greedy: whether the network would have done so.
+      shortfall: V(x) - Q(x, a) >= 0.
+      target: nature's mixture of the members' one-step targets.
+      ratio: min(1, nature's / data's probability of what happened), times the discount; 0 where the life began anew.
+      bootstrap: V of where it led.
+      ended, finished_return, finished_length: of episodes.
+    """
+
+    inputs: Float[Array, " I"]
+    action: Int32[Array, ""]
+    greedy: Bool[Array, ""]
+    shortfall: Float[Array, ""]
+    target: Float[Array, ""]
+    ratio: Float[Array, ""]
+    bootstrap: Float[Array, ""]
+    ended: Bool[Array, ""]
+    finished_return: Float[Array, ""]
+    finished_length: Float[Array, ""]
+
+
+def begin_life(settings: AdaptiveSettings, model: BeliefModel, key: jax.Array) -> Life:
+    """A life that has seen nothing. The key is consumed."""
+    for_draws, for_start = jax.random.split(key)
+    u = jax.random.uniform(for_draws, (6,), jnp.float32)
+    truth = _draw_truth(settings, model, u[:4])
+    return Life(
+        state=model.simulator.start(for_start, params_of(model, truth)),
+        log_b=jnp.asarray(model.switching.begin(model.n_members), jnp.float32),
+        tilt=jnp.zeros(model.n_members, jnp.float32),
+        truth=truth,
+        hazard=_pick(model.switching.hazards, u[4]),
+        temper=_pick(settings.tempers, u[5]),
+        held=jnp.int32(0),
+        left=jnp.int32(0),
+        episode_return=jnp.float32(0.0),
+        elapsed=jnp.int32(0),
+    )
+
+
+def inputs_of_life(settings: AdaptiveSettings, model: BeliefModel, life: Life) -> Float[Array, " I"]:
+    """What the network sees in a life."""
+    if settings.informed:
+        return _inputs(model, life.state, life.truth, of_hazards(life.log_b))
+    return _inputs(model, life.state, tilted(of_members(life.log_b), life.tilt), of_hazards(life.log_b))
+
+
+def choose(
+    settings: AdaptiveSettings, life: Life, q: Float[Array, " A"], epsilon: Float[Array, ""], key: jax.Array
+) -> tuple[Life, Int32[Array, ""]]:
+    """The best action, or a random one that is repeated for a few steps. The key is consumed."""
+    u = jax.random.uniform(key, (3,), jnp.float32)
+    begins = (life.left == 0) & (u[0] < epsilon)
+    held = jnp.where(begins, (u[1] * len(q)).astype(jnp.int32), life.held)
+    left = jnp.where(begins, 1 + (u[2] * settings.hold).astype(jnp.int32), life.left)
+    action = jnp.where(left > 0, held, q.argmax().astype(jnp.int32))
+    return life._replace(held=held, left=jnp.maximum(left - 1, 0)), action
+
+
+def live(
+    settings: AdaptiveSettings,
+    model: BeliefModel,
+    weights: Any,
+    life: Life,
+    x: Float[Array, " I"],
+    q: Float[Array, " A"],
+    action: Int32[Array, ""],
+    key: jax.Array,
+) -> tuple[Life, Experience]:
+    """One step of a life, and what is to be learned from it. The key is consumed.
+
+    Args:
+      settings: of the agent.
+      model: what it assumes.
+      weights: of the network.
+      life: where it is.
+      x, q: inputs of the network there, and the values of all actions.
+      action: what is done.
+      key: all that is random follows from it.
+    """
+    for_draws, for_start, for_life = jax.random.split(key, 3)
+    u = jax.random.uniform(for_draws, (8,), jnp.float32)
+    jumped = jnp.where(u[0] < life.hazard, _draw_truth(settings, model, u[1:5]), life.truth)
+    per_step = model.switching.per == "step"
+    truth, next_truth = (jumped, jumped) if per_step else (life.truth, jumped)
+    first = model.simulator.start(for_start, params_of(model, next_truth))
+    cut = u[5] < jnp.float32(1.0 / model.simulator.time_limit)
+    discounts = Discounts(settings.discount, settings.boundary)
+    look = lookahead(model, discounts, life.state, life.log_b, action, params_of(model, truth), first, cut, life.temper)
+    there = _arrivals(settings, model, weights, life, look, first, truth, next_truth)
+    v = q_values(settings.network, weights, there.inputs).max(axis=-1)
+
+    believed = truth if settings.informed else tilted(look.belief, life.tilt)
+    reward = look.reward / jnp.float32(settings.reward_scale)
+    values = look.probability @ (reward + look.discount * v)
+    nature = settings.nature.weights(believed, values)
+    happened = jnp.sum(u[6] >= jnp.cumsum(look.drawn)[:-1])
+    anew = look.ended[happened] & (u[7] < jnp.float32(settings.restart))
+    experience = Experience(
+        inputs=x,
+        action=action,
+        greedy=action == q.argmax(),
+        shortfall=q.max() - q[action],
+        target=nature @ values,
+        ratio=jnp.where(anew, 0.0, _ratio(look.log_likelihood[happened], nature, believed) * look.discount[happened]),
+        bootstrap=v[happened],
+        ended=look.ended[happened],
+        finished_return=life.episode_return + look.reward[happened],
+        finished_length=(life.elapsed + 1).astype(jnp.float32),
+    )
+    ended = look.ended[happened]
+    moved = life._replace(
+        state=jax.tree.map(lambda leaf: leaf[happened], look.state),
+        log_b=look.log_b[happened],
+        tilt=there.tilt[happened],
+        truth=jnp.where(ended, next_truth, truth),
+        left=jnp.where(ended, 0, life.left),
+        episode_return=jnp.where(ended, 0.0, experience.finished_return),
+        elapsed=jnp.where(ended, 0, life.elapsed + 1),
+    )
+    fresh = begin_life(settings, model, for_life)
+    return jax.tree.map(lambda new, old: jnp.where(anew, new, old), fresh, moved), experience
+
+
+class _Arrivals(NamedTuple):
+    inputs: Float[Array, "N I"]
+    tilt: Float[Array, "N K"]
+
+
+def _arrivals(
+    settings: AdaptiveSettings,
+    model: BeliefModel,
+    weights: Any,
+    life: Life,
+    look: Lookahead,
+    first: State,
+    truth: Float[Array, " K"],
+    next_truth: Float[Array, " K"],
+) -> _Arrivals:
+    """What the network sees after each outcome, and how the nature of that episode reweighs members."""
+    hazards = of_hazards(look.log_b)
+    tilt = jnp.broadcast_to(life.tilt, (len(look.reward), len(life.tilt)))
+    if settings.informed:
+        belief = jnp.where(look.ended[:, None], next_truth, truth)
+    else:
+        belief = of_members(look.log_b)
+        if isinstance(settings.nature, EpisodeCVaR):
+            begun = begin_tilt(settings, model, weights, model.simulator.observe(first), belief, hazards)
+            tilt = jnp.where(look.ended[:, None], begun, tilt)
+            belief = tilted(belief, tilt)
+    obs = jax.vmap(model.simulator.observe)(look.state)
+    return _Arrivals(inputs_of(model, obs, belief, hazards), tilt)
+
+
+def begin_tilt(
+    settings: AdaptiveSettings,
+    model: BeliefModel,
+    weights: Any,
+    obs: Float[Array, " D"],
+    belief: Float[Array, "N K"],
+    hazards: Float[Array, "N H"],
+) -> Float[Array, "N K"]:
+    """How the nature of an episode that begins at `obs` reweighs members: towards those of the lowest values."""
+    assert isinstance(settings.nature, EpisodeCVaR)
+    k = model.n_members
+    known = inputs_of(
+        model,
+        jnp.broadcast_to(obs, (k, len(obs))),
+        jnp.eye(k, dtype=jnp.float32),
+        jnp.broadcast_to(hazards[0], (k, hazards.shape[-1])),
+    )
+    v = q_values(settings.network, weights, known).max(axis=-1)
+    wanted = tail_weights(belief, jnp.broadcast_to(v, belief.shape), settings.nature.level)
+    return jnp.where(belief > 0.0, jnp.log(jnp.maximum(wanted, 1e-12)) - jnp.log(jnp.maximum(belief, 1e-30)), 0.0)
+
+
+def tilted(belief: Float[Array, "*B K"], tilt: Float[Array, "*B K"]) -> Float[Array, "*B K"]:
+    """The belief reweighted, with sum one."""
+    raised = belief * jnp.exp(tilt)
+    return raised / jnp.maximum(raised.sum(axis=-1, keepdims=True), 1e-30)
+
+
+def params_of(model: BeliefModel, truth: Float[Array, " K"]) -> Params:
+    """The mean of the members' parameters with these weights."""
+    return jax.tree.map(lambda leaf: (truth * leaf).sum(), model.params)
+
+
+def _inputs(
+    model: BeliefModel, state: State, belief: Float[Array, " K"], hazards: Float[Array, " H"]
+) -> Float[Array, " I"]:
+    return inputs_of(model, model.simulator.observe(state), belief, hazards)
+
+
+def _ratio(
+    log_likelihood: Float[Array, " K"], nature: Float[Array, " K"], believed: Float[Array, " K"]
+) -> Float[Array, ""]:
+    """min(1, nature's / data's probability of what happened), both mixtures of the members' likelihoods."""
+    likelihood = jnp.exp(log_likelihood - jnp.maximum(log_likelihood.max(), -1e30))
+    data = believed @ likelihood
+    return jnp.where(data > 0.0, jnp.minimum((nature @ likelihood) / jnp.maximum(data, 1e-30), 1.0), 1.0)
+
+
+def _draw_truth(settings: AdaptiveSettings, model: BeliefModel, u: Float[Array, " 4"]) -> Float[Array, " K"]:
+    """A member drawn from the prior or, for a share of the draws, a mean of it and a neighbour."""
+    prior = np.exp(model.switching.log_prior(model.n_members))
+    below = jnp.asarray(np.cumsum(prior)[:-1], jnp.float32)
+    member = jnp.sum(u[0] >= below)
+    one = jax.nn.one_hot(member, model.n_members, dtype=jnp.float32)
+    if settings.between == 0.0 or model.n_members == 1:
+        return one
+    other = model.neighbours[member, (u[1] < 0.5).astype(jnp.int32)]
+    share = jnp.where(u[2] < jnp.float32(settings.between), u[3], 0.0)
+    return (1.0 - share) * one + share * jax.nn.one_hot(other, model.n_members, dtype=jnp.float32)
+
+
+def _pick(choices: Any, u: Float[Array, ""]) -> Float[Array, ""]:
+    """One of a few numbers, each as likely."""
+    each = np.asarray(choices, np.float32)
+    return jnp.asarray(each)[jnp.minimum((u * len(each)).astype(jnp.int32), len(each) - 1)]

@@ -1,0 +1,47 @@
+"""Adaptive agents from what was saved of them: they go on bit for bit."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from urbe.deep.adaptive.agent import VERSION, AdaptiveAgent
+from urbe.deep.adaptive.model import BeliefModel
+from urbe.deep.describe import build
+from urbe.runs.errors import CheckpointError
+from urbe.runs.tensors import load_tensors
+from urbe.simulators import UncertaintySet
+
+
+def load_adaptive(path: str | os.PathLike[str]) -> AdaptiveAgent:
+    """An agent that `AdaptiveAgent.save` wrote, with its lives, optimiser and random numbers.
+
+    Only kinds that urbe knows are built, each from its own fields; no code in a file runs.
+
+    Raises:
+      CheckpointError: there is no such agent, or what there is cannot be read: damaged, of something else, or newer.
+    """
+    tensors, about = load_tensors(path)
+    if about.get("family") != "adaptive":
+        raise CheckpointError(path, "is not of an adaptive agent; others are loaded with urbe.deep.load.")
+    if about.get("version") != VERSION:
+        raise CheckpointError(path, f"is of version {about.get('version')!r}, expected {VERSION}.")
+    try:
+        agent = _built(about)
+    except Exception as error:
+        raise CheckpointError(
+            path, f"describes an agent that cannot be built here ({type(error).__name__}): {error}"
+        ) from error
+    agent.load_tensors(tensors, path)
+    return agent
+
+
+def _built(about: dict[str, Any]) -> AdaptiveAgent:
+    parts = {name: build(name, about[name]) for name in ("settings", "rule", "watch", "simulator", "switching")}
+    uncertainty_set = UncertaintySet.from_description(parts["simulator"], about["uncertain"])
+    model = BeliefModel.of(
+        parts["simulator"], uncertainty_set, parts["switching"], floor=about["floor"], flip=about["flip"]
+    )
+    return AdaptiveAgent(
+        about["agent"], model, uncertainty_set, parts["settings"], parts["rule"], parts["watch"], about["seed"]
+    )

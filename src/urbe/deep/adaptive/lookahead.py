@@ -1,0 +1,139 @@
+"""One step ahead of a pair of state and belief: the only place where training looks at what an action may lead to.
+
+    P[k, j]      the probability of outcome j under member k
+    reward[j], discount[j], successor[j], belief[j]
+
+The belief after an outcome depends on the outcome and not on the member. Where members share outcomes there are J of
+them; where they predict, each member has its own, and all K x J are listed. The end of an episode leads to the first
+state of the next one, with the belief that survives it and with the `boundary` discount.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from urbe.belief.switching import of_members
+from urbe.deep.adaptive.model import BeliefModel
+from urbe.simulators.base import Params, State
+
+
+class Discounts(NamedTuple):
+    """From step to step, and from the end of an episode to the next one."""
+
+    step: float
+    boundary: float
+
+
+class Lookahead(NamedTuple):
+    """Everything an action may lead to, N outcomes.
+
+    Attributes:
+      belief: `(K,)` in members during the step.
+      probability: `(K, N)` of each outcome under each member.
+      drawn: `(N,)` under the true parameters.
+      log_likelihood: `(N, K)` of each outcome, by which the belief was updated.
+      reward, discount: `(N,)`.
+      state: successors, leading axis N; the first state of the next episode where this one ended.
+      log_b: `(N, H, K)` the belief there.
+      ended: `(N,)` whether the episode ended.
+    """
+
+    belief: Float[Array, " K"]
+    probability: Float[Array, "K N"]
+    drawn: Float[Array, " N"]
+    log_likelihood: Float[Array, "N K"]
+    reward: Float[Array, " N"]
+    discount: Float[Array, " N"]
+    state: State
+    log_b: Float[Array, "N H K"]
+    ended: Bool[Array, " N"]
+
+
+def lookahead(
+    model: BeliefModel,
+    discounts: Discounts,
+    state: State,
+    log_b: Float[Array, "H K"],
+    action: Int[Array, ""],
+    truth: Params,
+    first: State,
+    cut: Bool[Array, ""],
+    temper: Float[Array, ""] | float = 1.0,
+) -> Lookahead:
+    """What an action leads to under every member and under the true parameters.
+
+    Args:
+      model: members, likelihoods and switching.
+      discounts: within an episode and between episodes.
+      state, log_b: where the agent is, and what it believes of the coming step: jumps that may precede it are in it.
+      action: what it does.
+      truth: parameters, not necessarily those of a member; their outcomes come last where members predict.
+      first: the first state of the next episode, should this one end.
+      cut: whether this step is the last one by the time limit.
+      temper: an exponent of the likelihoods, beside the one of `Switching`.
+    """
+    switching = model.switching
+    listed = _shared(model, state, action, truth) if model.shared else _predicted(model, state, action, truth)
+    after, _ = switching.update(
+        jnp.broadcast_to(log_b, (len(listed.reward), *log_b.shape)), temper * listed.log_likelihood
+    )
+    ended = listed.terminated | cut
+    changes = ended if switching.per == "episode" else jnp.ones_like(ended)
+    after = jnp.where(changes[:, None, None], switching.jump(after), after)
+
+    def next_state(then: Array, anew: Array) -> Array:
+        return jnp.where(ended.reshape(-1, *[1] * (then.ndim - 1)), anew[None], then)
+
+    return Lookahead(
+        of_members(log_b),
+        listed.probability,
+        listed.drawn,
+        listed.log_likelihood,
+        listed.reward,
+        jnp.where(ended, jnp.float32(discounts.boundary), jnp.float32(discounts.step)),
+        jax.tree.map(next_state, listed.state, first),
+        after,
+        ended,
+    )
+
+
+class _Listed(NamedTuple):
+    probability: Float[Array, "K N"]
+    drawn: Float[Array, " N"]
+    reward: Float[Array, " N"]
+    terminated: Bool[Array, " N"]
+    state: State
+    log_likelihood: Float[Array, "N K"]
+
+
+def _with_truth(model: BeliefModel, truth: Params) -> Any:
+    """The parameters of all members and, last, the true ones."""
+    return jax.tree.map(
+        lambda all_, one: jnp.concatenate([all_, jnp.asarray(one, all_.dtype)[None]]), model.params, truth
+    )
+
+
+def _shared(model: BeliefModel, state: State, action: Int[Array, ""], truth: Params) -> _Listed:
+    found = model.outcomes(state, action, _with_truth(model, truth))
+    of_members_ = found.probability[:-1]
+    says = model.evidence_of_outcomes(of_members_)
+    return _Listed(of_members_, found.probability[-1], found.reward, found.terminated, found.state, says.log_likelihood)
+
+
+def _predicted(model: BeliefModel, state: State, action: Int[Array, ""], truth: Params) -> _Listed:
+    found = model.outcomes(state, action, _with_truth(model, truth))
+    members, outcomes = found.probability.shape[0] - 1, found.probability.shape[1]
+    obs = jax.vmap(jax.vmap(model.simulator.observe))(found.state)
+    flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), found)
+    seen = obs.reshape(-1, obs.shape[-1])
+    says, _ = model.evidence_of_observation(
+        found.probability[:-1], obs[:-1], found.terminated[:-1], seen, flat.terminated, jnp.zeros_like(seen)
+    )
+    own = jnp.repeat(jnp.arange(members + 1), outcomes)  # whose outcome each is
+    belongs = own[None] == jnp.arange(members + 1)[:, None]
+    probability = jnp.where(belongs, flat.probability[None], jnp.float32(0.0))
+    return _Listed(probability[:-1], probability[-1], flat.reward, flat.terminated, flat.state, says.log_likelihood)

@@ -1,0 +1,93 @@
+"""Natures over a belief: how the values of an action under the members become one, members being as likely as believed.
+
+    y = sum_k weights(b, y_1, ..., y_K)_k y_k
+
+Each nature is a value; `weights` maps beliefs and values, both `(..., K)`, to weights that sum to one. Where the belief
+is a certainty, all of them give the value under that member.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from urbe import checks
+from urbe.belief.credible import credible_set, tail_weights
+
+
+@runtime_checkable
+class BeliefNature(Protocol):
+    """What decides between members that are as likely as a belief says."""
+
+    def weights(self, belief: Float[Array, "*B K"], values: Float[Array, "*B K"]) -> Float[Array, "*B K"]:
+        """How much each member counts, given what the action is worth under each."""
+
+
+@dataclass(frozen=True)
+class BeliefMean:
+    """Members count as likely as they are: the Bayes-adaptive agent, optimal in expectation if the belief is right."""
+
+    def weights(self, belief: Float[Array, "*B K"], values: Float[Array, "*B K"]) -> Float[Array, "*B K"]:
+        return jnp.broadcast_to(belief, values.shape)
+
+
+@dataclass(frozen=True)
+class BeliefCVaR:
+    """The mean of the lowest `level` of the values, at every step.
+
+    Levels compound along a path: one of 0.8 is cautious, one of 0.6 often does not act at all.
+
+    Args:
+      level: in [0, 1]. 1 is the mean; 0 the worst of the members that are possible at all.
+    """
+
+    level: float
+
+    def __post_init__(self) -> None:
+        checks.number("level", self.level, 0.0, 1.0)
+
+    def weights(self, belief: Float[Array, "*B K"], values: Float[Array, "*B K"]) -> Float[Array, "*B K"]:
+        return jnp.broadcast_to(tail_weights(belief, values, self.level), values.shape)
+
+
+@dataclass(frozen=True)
+class EpisodeCVaR:
+    """The mean of the lowest `level` of the values, chosen once, at the start of each episode.
+
+    The belief is reweighted there towards the members whose episodes are worth least, by what the network says of each
+    as a certainty, and is filtered from then on as it is. Within the episode members count as likely as that says.
+
+    Args:
+      level: above 0 and at most 1.
+    """
+
+    level: float
+
+    def __post_init__(self) -> None:
+        checks.number("level", checks.positive("level", self.level), 0.0, 1.0)
+
+    def weights(self, belief: Float[Array, "*B K"], values: Float[Array, "*B K"]) -> Float[Array, "*B K"]:
+        return jnp.broadcast_to(belief, values.shape)
+
+
+@dataclass(frozen=True)
+class CredibleWorst:
+    """The worst member of the credible set: the fewest members that hold a belief of 1 - alpha.
+
+    Args:
+      alpha: in [0, 1). 0 is the worst member that is possible at all.
+    """
+
+    alpha: float = 0.1
+
+    def __post_init__(self) -> None:
+        if checks.number("alpha", self.alpha, 0.0, 1.0) == 1.0:
+            raise ValueError("alpha is 1, expected a number below 1: the set would be empty.")
+
+    def weights(self, belief: Float[Array, "*B K"], values: Float[Array, "*B K"]) -> Float[Array, "*B K"]:
+        inside = credible_set(belief, self.alpha)
+        lowest = jnp.where(inside, values, jnp.inf).argmin(axis=-1, keepdims=True)
+        return (jnp.arange(values.shape[-1]) == lowest).astype(values.dtype)

@@ -1,0 +1,222 @@
+"""Deployment: weights stay, the belief moves. A policy with a memory, as `urbe.evaluation.adaptation` runs them.
+
+    memory = policy.start(key)
+    action, memory = policy.act(memory, observation)
+    memory = policy.observe(memory, step)
+
+The memory is the belief of `urbe.belief`, with its noise and surprise, and survives the end of an episode. Everything
+is pure and traceable: thousands of deployments run side by side under `jax.vmap`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int32, UInt32
+
+from urbe.belief.credible import credible_set
+from urbe.belief.likelihoods import Evidence, known_outcomes
+from urbe.belief.state import BeliefState, Watch, begin, new_episode, observe, used
+from urbe.belief.switching import of_hazards, of_members
+from urbe.deep.adaptive.inputs import inputs_of
+from urbe.deep.adaptive.lives import begin_tilt, tilted
+from urbe.deep.adaptive.model import BeliefModel
+from urbe.deep.adaptive.natures import EpisodeCVaR
+from urbe.deep.adaptive.rules import ActingRule
+from urbe.deep.adaptive.settings import AdaptiveSettings
+from urbe.deep.core.keys import as_key
+from urbe.deep.core.networks import q_values
+from urbe.evaluation.adaptation import Step
+from urbe.simulators.base import observation_size
+from urbe.simulators.limits import recover_state
+
+
+class AdaptiveMemory(NamedTuple):
+    """What is remembered from step to step, and from episode to episode.
+
+    Attributes:
+      belief: of `urbe.belief`.
+      tilt: `(K,)` logarithms of the factors by which the episode's nature reweighs members.
+      member: drawn from the belief at the start of the episode.
+      begun: whether the episode has begun.
+      observation: the last one that was acted on.
+      words: of the key from which members are drawn.
+    """
+
+    belief: BeliefState
+    tilt: Float[Array, " K"]
+    member: Int32[Array, ""]
+    begun: Bool[Array, ""]
+    observation: Float[Array, " D"]
+    words: UInt32[Array, " 2"]
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=("weights", "model"),
+    meta_fields=("settings", "rule", "watch", "alpha"),
+)
+@dataclass(frozen=True, eq=False)
+class AdaptivePolicy:
+    """Acts by fixed weights and a belief that follows what is observed.
+
+    Args:
+      weights: of the network.
+      model: members, likelihoods, and how the true member may change.
+      settings: of the agent the weights are of.
+      rule: how values become an action.
+      watch: when to admit that no member explains what happens.
+      alpha: the mass that the credible set may leave out, in what is reported.
+    """
+
+    weights: Any
+    model: BeliefModel
+    settings: AdaptiveSettings
+    rule: ActingRule
+    watch: Watch
+    alpha: float = 0.1
+
+    def start(self, key: jax.Array) -> AdaptiveMemory:
+        """Before anything has been seen. The key is consumed."""
+        model = self.model
+        size = observation_size(model.simulator)
+        fresh = begin(model.switching, model.n_members, 0 if model.shared else size)
+        belief = BeliefState(
+            jnp.asarray(fresh.log_b, jnp.float32),
+            jnp.asarray(fresh.noise, jnp.float32),
+            jnp.asarray(fresh.count, jnp.int32),
+            jnp.asarray(fresh.surprise, jnp.float32),
+        )
+        return AdaptiveMemory(
+            belief,
+            jnp.zeros(model.n_members, jnp.float32),
+            jnp.int32(0),
+            jnp.bool_(False),
+            jnp.zeros(size, jnp.float32),
+            jax.random.bits(key, (2,), jnp.uint32),
+        )
+
+    def act(self, memory: AdaptiveMemory, observation: Float[Array, " D"]) -> tuple[Int32[Array, ""], AdaptiveMemory]:
+        """The greedy action by the acting rule, and the memory after having decided."""
+        return self.decide(self.begin_episode(memory, observation), observation)
+
+    def decide(
+        self, memory: AdaptiveMemory, observation: Float[Array, " D"]
+    ) -> tuple[Int32[Array, ""], AdaptiveMemory]:
+        """`act`, within an episode that has begun."""
+        belief = tilted(self.believed(memory), memory.tilt)
+        q = self.rule.values(partial(self._values, memory, observation), belief, memory.member)
+        return q.argmax().astype(jnp.int32), memory._replace(observation=observation)
+
+    def observe(self, memory: AdaptiveMemory, step: Step) -> AdaptiveMemory:
+        """The belief after one more transition; likelihoods come from the simulator's members."""
+        evidence, square = evidence_of(self.model, step, memory.belief.noise)
+        return self.learn_of(memory, evidence, square, step.terminated | step.truncated)
+
+    def learn_of(
+        self, memory: AdaptiveMemory, evidence: Evidence, square: Float[Array, "K D"] | None, ended: Bool[Array, ""]
+    ) -> AdaptiveMemory:
+        """The memory after any evidence about members.
+
+        Args:
+          memory: before it.
+          evidence: what the step said.
+          square: squared errors of the members' predictions, to learn the noise from; None if they do not predict.
+          ended: whether the episode ended with it.
+        """
+        belief, _ = observe(self.model.switching, self.watch, memory.belief, evidence, square)
+        after = new_episode(self.model.switching, belief)
+        belief = jax.tree.map(lambda new, old: jnp.where(ended, new, old), after, belief)
+        return memory._replace(belief=belief, begun=~ended)
+
+    def believed(self, memory: AdaptiveMemory) -> Float[Array, " K"]:
+        """The belief that decisions are based on: the filter's, widened where no member explains what happens."""
+        found: Array = used(self.model.switching, self.watch, self._coming(memory))
+        return found
+
+    def _coming(self, memory: AdaptiveMemory) -> BeliefState:
+        """The belief about the coming step, which a jump may precede."""
+        switching, state = self.model.switching, memory.belief
+        return state._replace(log_b=switching.jump(state.log_b)) if switching.per == "step" else state
+
+    def report(self, memory: AdaptiveMemory) -> dict[str, Array]:
+        """What the memory says: the belief, the credible set, its worst member, and the surprise.
+
+        `belief` is what decisions are based on, `filtered` the exact posterior, `outside` how far the two differ.
+        `worst` is the credible member under which the last observation acted on is worth least, by the network.
+        """
+        belief = self.believed(memory)
+        inside = credible_set(belief, self.alpha)
+        certain = jnp.eye(self.model.n_members, dtype=jnp.float32)
+        v = self._values(memory, memory.observation, certain).max(axis=-1)
+        limit = self.watch.limit
+        return {
+            "belief": belief,
+            "filtered": of_members(memory.belief.log_b),
+            "hazard": of_hazards(memory.belief.log_b) @ jnp.asarray(self.model.switching.hazards, jnp.float32),
+            "credible": inside,
+            "worst": jnp.where(inside, v, jnp.inf).argmin().astype(jnp.int32),
+            "surprise": memory.belief.surprise,
+            "outside": jnp.clip((memory.belief.surprise - limit) / limit, 0.0, 1.0),
+        }
+
+    def begin_episode(self, memory: AdaptiveMemory, observation: Float[Array, " D"]) -> AdaptiveMemory:
+        """At the first decision of an episode a member is drawn, and nature reweighs members; later nothing happens."""
+        key, for_member = jax.random.split(as_key(memory.words))
+        belief = self.believed(memory)
+        u = jax.random.uniform(for_member, (), jnp.float32)
+        member = jnp.minimum(jnp.sum(u >= jnp.cumsum(belief)[:-1]), self.model.n_members - 1).astype(jnp.int32)
+        tilt = memory.tilt
+        if isinstance(self.settings.nature, EpisodeCVaR):
+            hazards = of_hazards(memory.belief.log_b)
+            tilt = begin_tilt(self.settings, self.model, self.weights, observation, belief[None], hazards[None])[0]
+        return memory._replace(
+            tilt=jnp.where(memory.begun, memory.tilt, tilt),
+            member=jnp.where(memory.begun, memory.member, member),
+            begun=jnp.bool_(True),
+            words=jnp.where(memory.begun, memory.words, jax.random.key_data(key)),
+        )
+
+    def _values(
+        self, memory: AdaptiveMemory, observation: Float[Array, " D"], beliefs: Float[Array, "N K"]
+    ) -> Float[Array, "N A"]:
+        n, hazards = len(beliefs), of_hazards(memory.belief.log_b)
+        rows = inputs_of(
+            self.model,
+            jnp.broadcast_to(observation, (n, len(observation))),
+            beliefs,
+            jnp.broadcast_to(hazards, (n, len(hazards))),
+        )
+        return q_values(self.settings.network, self.weights, rows)
+
+
+UNLIKE = 1e6
+"""Added to the distance of outcomes that differ in their end or reward: what cannot be confused by noise."""
+
+
+def evidence_of(
+    model: BeliefModel, step: Step, noise: Float[Array, " N"]
+) -> tuple[Evidence, Float[Array, "K D"] | None]:
+    """What a transition says about the members of a simulator, and the squared errors of their predictions.
+
+    Where members share outcomes, the one with the same end and reward whose observation is nearest has happened; if
+    there is none, no member explains the step. `noise` is empty there.
+    """
+    simulator = model.simulator
+    found = model.outcomes(recover_state(simulator, step.observation), step.action, model.params)
+    if model.shared:
+        obs = jax.vmap(simulator.observe)(found.state)
+        unlike = (found.terminated != step.terminated) | (jnp.abs(found.reward - step.reward) > model.floor)
+        distance = ((obs - step.next_observation) ** 2).sum(axis=-1) + jnp.where(unlike, jnp.float32(UNLIKE), 0.0)
+        happened = distance.argmin()
+        explained = distance[happened] < UNLIKE
+        return known_outcomes(jnp.where(explained, found.probability, 0.0), happened), None
+    obs = jax.vmap(jax.vmap(simulator.observe))(found.state)
+    evidence, square = model.evidence_of_observation(
+        found.probability, obs, found.terminated, step.next_observation[None], step.terminated[None], noise[None]
+    )
+    return Evidence(evidence.log_likelihood[0], evidence.surprise[0]), square[0]

@@ -1,0 +1,162 @@
+"""A deployment for those who own the loop: act, observe, and see at each step what is believed.
+
+session = agent.deploy(seed=0)
+action = session.act(observation)
+session.observe(reward, observation, terminated, truncated)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from urbe.deep.adaptive.policy import AdaptiveMemory, AdaptivePolicy
+from urbe.evaluation.adaptation import Step
+from urbe.gym.kinds import Env
+from urbe.gym.members.base import MemberOutcomes, Members
+from urbe.gym.spaces import Spaces
+
+
+class Session:
+    """One deployment of an agent: its weights stay, its belief follows what is observed, over episodes.
+
+    Args:
+      policy: how it acts.
+      spaces: what the environment gives and takes.
+      seed: of what is drawn (Thompson sampling); others draw nothing.
+      env, members: a Gymnasium environment and its members, as many as the agent's and in the same order. Likelihoods
+        then come from what the members predict before each step; without them, from the agent's simulator.
+
+    Attributes:
+      log: a row for each step: action, reward, terminated, truncated, and what is believed after it.
+    """
+
+    def __init__(
+        self, policy: AdaptivePolicy, spaces: Spaces, seed: int, env: Env | None = None, members: Members | None = None
+    ) -> None:
+        if (env is None) != (members is None):
+            raise ValueError("env and members belong together, expected both or neither.")
+        if members is not None and len(members) != policy.model.n_members:
+            raise ValueError(
+                f"members has {len(members)}, expected {policy.model.n_members}, as the agent was trained."
+            )
+        self.policy, self._spaces, self._env, self._members = policy, spaces, env, members
+        self.memory: AdaptiveMemory = jax.jit(lambda p, key: p.start(key))(policy, jax.random.key(seed))
+        if members is not None and policy.model.shared:
+            size = self.memory.observation.shape
+            self.memory = self.memory._replace(belief=self.memory.belief._replace(noise=jnp.zeros(size, jnp.float32)))
+        self.log: list[dict[str, Any]] = []
+        self._begun = False
+        self._acted: tuple[np.ndarray, int] | None = None
+        self._predicted: MemberOutcomes | None = None
+        self._report: dict[str, Any] | None = None
+
+    def act(self, observation: Any) -> int:
+        """What to do; the first call of an episode begins it.
+
+        Raises:
+          ValueError: the observation is not one of the environment's.
+        """
+        rows, _ = self._spaces.rows(observation)
+        if not self._begun:
+            self.memory, self._begun = _begin_episode(self.policy, self.memory, rows[0]), True
+        number, self.memory = _decide(self.policy, self.memory, rows[0])
+        action = int(number)
+        self._acted, self._report = (rows[0], action), None
+        if self._members is not None:
+            self._predicted = self._members.successors(self._env, rows[0], action + self._spaces.start)
+        return action + self._spaces.start
+
+    def observe(self, reward: float, observation: Any, terminated: bool, truncated: bool = False) -> None:
+        """Takes in what the last action led to; at the end of an episode, its last observation.
+
+        Raises:
+          ValueError: nothing was done since the last call, or the observation is not one of the environment's.
+        """
+        if self._acted is None:
+            raise ValueError("observe was called before act, expected an action first: session.act(observation).")
+        rows, _ = self._spaces.rows(observation)
+        before, action = self._acted
+        step = (before, np.int32(action), np.float32(reward), rows[0], np.bool_(terminated), np.bool_(truncated))
+        if self._predicted is None:
+            self.memory, found = _observe(self.policy, self.memory, step)
+        else:
+            self.memory, found = _observe_predicted(self.policy, self.memory, step, self._predicted[:4])
+        self._acted, self._predicted = None, None
+        self._begun = not (terminated or truncated)
+        self.log.append(
+            {"action": action + self._spaces.start, "reward": float(reward), "terminated": bool(terminated)}
+            | {"truncated": bool(truncated), "report": found}
+        )
+        self._report = found
+
+    def report(self) -> dict[str, np.ndarray]:
+        """What is believed now: see `AdaptivePolicy.report`."""
+        if self._report is None:
+            self._report = _report(self.policy, self.memory)
+        return {name: np.asarray(value) for name, value in self._report.items()}
+
+    @property
+    def belief(self) -> np.ndarray:
+        """`(K,)` what decisions are based on."""
+        return self.report()["belief"]
+
+    @property
+    def credible(self) -> np.ndarray:
+        """`(K,)` whether each member is in the credible set."""
+        return self.report()["credible"]
+
+    @property
+    def worst_member(self) -> int:
+        """The credible member under which things look worst."""
+        return int(self.report()["worst"])
+
+    @property
+    def surprise(self) -> float:
+        """Nats per observation that no member explains, on average over the last ones; about 0 when one does."""
+        return float(self.report()["surprise"])
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """The log as arrays, a row per step; what is believed under the names of `report`."""
+        rows = [
+            {name: value for name, value in row.items() if name != "report"}
+            | {name: np.asarray(value) for name, value in row["report"].items()}
+            for row in self.log
+        ]
+        return {name: np.stack([row[name] for row in rows]) for name in (rows[0] if rows else ())}
+
+
+@jax.jit
+def _begin_episode(policy: AdaptivePolicy, memory: AdaptiveMemory, observation: Any) -> Any:
+    return policy.begin_episode(memory, observation)
+
+
+@jax.jit
+def _decide(policy: AdaptivePolicy, memory: AdaptiveMemory, observation: Any) -> Any:
+    return policy.decide(memory, observation)
+
+
+@jax.jit
+def _observe(policy: AdaptivePolicy, memory: AdaptiveMemory, step: Any) -> Any:
+    memory = policy.observe(memory, Step(*step))
+    return memory, policy.report(memory)
+
+
+@jax.jit
+def _observe_predicted(policy: AdaptivePolicy, memory: AdaptiveMemory, seen: Any, predicted: Any) -> Any:
+    """The same with what members of a Gymnasium environment predict."""
+    step, (probability, obs, _, ends) = Step(*seen), predicted
+    evidence, square = policy.model.evidence_of_observation(
+        probability, obs, ends, step.next_observation[None], step.terminated[None], memory.belief.noise[None]
+    )
+    first = jax.tree.map(lambda leaf: leaf[0], evidence)
+    memory = policy.learn_of(memory, first, square[0], step.terminated | step.truncated)
+    return memory, policy.report(memory)
+
+
+@jax.jit
+def _report(policy: AdaptivePolicy, memory: AdaptiveMemory) -> Any:
+    return policy.report(memory)

@@ -1,0 +1,98 @@
+"""Everything that can be chosen about an agent that learns over beliefs, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from urbe import checks
+from urbe.deep.adaptive.natures import BeliefMean, BeliefNature
+from urbe.deep.core.dueling import DuelingNetwork
+from urbe.deep.core.networks import QNetwork
+from urbe.deep.core.optimisers import Adam, Optimiser
+from urbe.deep.core.schedules import Decay, Epsilon
+
+
+@dataclass(frozen=True)
+class AdaptiveSettings:
+    """How a belief-state agent learns: replay-free Q(lambda) over parallel lives.
+
+    Args:
+      nature: how the members' values become one.
+      informed: whether the network is given the true member as a certainty, in place of the belief, while it learns:
+        it then learns the values under each member, and no value of finding out.
+      network: the Q-network; its inputs are observation and belief (`urbe.deep.adaptive.inputs`).
+      discount: from step to step within an episode. Below 1 waiting becomes cheap for all later episodes.
+      boundary: the discount from the end of an episode to the start of the next one, below 1.
+      trace: lambda, how far returns look ahead before the network's values take over.
+      gap: in [0, 1): by which share of their disadvantage the targets of inferior actions are lowered; differences
+        between actions grow by 1 / (1 - gap), and the best action and its value stay [Bellemare2016].
+      lives: simulated side by side.
+      length: steps of each life between two rounds of gradient steps.
+      minibatches: gradient steps per round, each on its share of the lives.
+      learning_rate, decay, optimiser, clip_norm: of the gradient steps.
+      average: the share of the averaged weights that a round keeps; they are what acts after training.
+      epsilon: the share of steps at which a random action begins.
+      hold: the most steps a random action is repeated for.
+      between: the share of true parameters drawn between two neighbouring members, not at one.
+      tempers: exponents of the likelihoods; each life has one of them, so that softer beliefs are known too.
+      restart: the chance that a life begins anew, with the prior as its belief, at the end of an episode.
+      reward_scale: what rewards are divided by, so that values are of moderate size.
+    """
+
+    nature: BeliefNature = field(default_factory=BeliefMean)
+    informed: bool = False
+    network: QNetwork = field(default_factory=DuelingNetwork)
+    discount: float = 1.0
+    boundary: float = 0.97
+    trace: float = 0.98
+    gap: float = 0.5
+    lives: int = 64
+    length: int = 32
+    minibatches: int = 4
+    learning_rate: float = 1e-3
+    decay: Decay = field(default_factory=lambda: Decay(last=0.02, steps=2_000_000))
+    optimiser: Optimiser = field(default_factory=Adam)
+    clip_norm: float | None = 5.0
+    average: float = 0.998
+    epsilon: Epsilon = field(default_factory=lambda: Epsilon(first=0.3, last=0.02, steps=1_000_000))
+    hold: int = 8
+    between: float = 0.0
+    tempers: tuple[float, ...] = (1.0,)
+    restart: float = 0.02
+    reward_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tempers", tuple(float(temper) for temper in self.tempers))
+        for name, kind, such in (
+            ("nature", BeliefNature, "one such as BeliefMean()"),
+            ("network", QNetwork, "a DuelingNetwork(...)"),
+            ("decay", Decay, "a Decay(...)"),
+            ("optimiser", Optimiser, "an Adam(...)"),
+            ("epsilon", Epsilon, "an Epsilon(...)"),
+        ):
+            value = getattr(self, name)
+            if isinstance(value, type) or not isinstance(value, kind):
+                raise ValueError(f"{name} is {value!r}, expected {such}.")
+        checks.discount(self.discount)
+        for name in ("boundary", "gap"):
+            if checks.number(name, getattr(self, name), 0.0, 1.0) == 1.0:
+                raise ValueError(f"{name} is 1, expected a number of at least 0 and below 1.")
+        for name in ("trace", "average", "between", "restart"):
+            checks.number(name, getattr(self, name), 0.0, 1.0)
+        for name in ("lives", "length", "minibatches", "hold"):
+            checks.whole_number(name, getattr(self, name), 1)
+        if self.lives % self.minibatches:
+            raise ValueError(f"minibatches is {self.minibatches}, expected a divisor of lives, {self.lives}.")
+        checks.positive("learning_rate", self.learning_rate)
+        checks.positive("reward_scale", self.reward_scale)
+        if self.clip_norm is not None:
+            checks.positive("clip_norm", self.clip_norm)
+        if not self.tempers:
+            raise ValueError("tempers is empty, expected at least one exponent: (1.0,).")
+        for i, temper in enumerate(self.tempers):
+            checks.positive(f"tempers[{i}]", temper)
+
+    @property
+    def round(self) -> int:
+        """Steps of experience per round of gradient steps."""
+        return self.lives * self.length

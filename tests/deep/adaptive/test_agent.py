@@ -1,0 +1,207 @@
+"""Adaptive agents: the same bits, however they are cut, saved or deployed."""
+
+from functools import partial
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from urbe.belief import Belief, Switching
+from urbe.deep import (
+    BeliefCVaR,
+    CredibleWorst,
+    DuelingNetwork,
+    EnvMembers,
+    EpisodeCVaR,
+    adaptive_dqn,
+    bayes_adaptive_dqn,
+    load_adaptive,
+    thompson_dqn,
+)
+from urbe.evaluation.adaptation import Step, deploy_lives
+from urbe.runs.errors import CheckpointError
+from urbe.simulators import CartPole, MarsRover, MarsRoverParams, StepChange, UncertaintySet
+from urbe.simulators.base import step as simulate
+from urbe.simulators.mars_rover import one_hot
+
+SMALL = {"lives": 4, "length": 8, "minibatches": 2, "network": DuelingNetwork((16,))}
+ROVER = MarsRover(size=4, start_zone=(2, 2), encoding=one_hot, step_reward=-0.001, time_limit=12)
+ROVERS = UncertaintySet.grid(ROVER, include_nominal=False, failure=(0.02, 0.5))
+SWITCHING = Switching(0.1, "episode", prior=(0.6, 0.4))
+POLE = CartPole(time_limit=30)
+ROVE, PUSH = jax.jit(partial(simulate, ROVER)), jax.jit(partial(simulate, POLE))
+ROVER_OUTCOMES = jax.jit(ROVER.outcomes)
+POLES = UncertaintySet.grid(POLE, include_nominal=False, force=(-10.0, 5.0, 10.0))
+
+
+def rover(seed=0, **changes):
+    return bayes_adaptive_dqn(ROVER, ROVERS, switching=SWITCHING, seed=seed, **SMALL | changes)
+
+
+def pole(make=bayes_adaptive_dqn, **changes):
+    return make(POLE, POLES, switching=Switching((1e-3, 1e-2)), seed=0, **SMALL | changes)
+
+
+def same(one, other):
+    ours, others = one.tensors(), other.tensors()
+    return ours.keys() == others.keys() and all(ours[name].tobytes() == others[name].tobytes() for name in ours)
+
+
+def test_same_seed_same_bits_however_learning_is_cut(tmp_path):
+    whole = rover().learn(300)
+    assert whole.step == 320
+    assert len(whole.log["loss"]) == 10
+    pieces = rover().learn(1).learn(40).learn(259)
+    assert same(whole, pieces)
+    assert not same(whole, rover(seed=1).learn(300))
+    pieces = rover().learn(100)
+    pieces.save(tmp_path / "agent")
+    again = load_adaptive(tmp_path / "agent")
+    assert again.about() == pieces.about()
+    assert same(again.learn(200), whole)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: pole(caution=BeliefCVaR(0.5), between=0.5, tempers=(1.0, 0.3)),
+        lambda: pole(caution=EpisodeCVaR(0.5)),
+        lambda: pole(thompson_dqn),
+        lambda: pole(adaptive_dqn, caution=CredibleWorst(0.2)),
+    ],
+)
+def test_every_kind_learns_is_saved_and_deployed(make, tmp_path):
+    agent = make().learn(64)
+    agent.save(tmp_path / "agent")
+    again = load_adaptive(tmp_path / "agent")
+    assert again.rule == agent.rule
+    assert again.settings == agent.settings
+    changes = StepChange(((2, POLES.members()[0]), (2, POLES.members()[2])))
+    found = agent.adapt(POLE, 3, schedule=changes, seed=4)
+    assert found.reports["belief"].shape == (1, 3, 3)
+    assert found.reports["belief"][0, 0].argmax() == 0
+    assert found.reports["belief"][0, 2].argmax() == 2
+    np.testing.assert_array_equal(again.adapt(POLE, 3, schedule=changes, seed=4).episode_return, found.episode_return)
+
+
+def play(session, episodes, failures, seed=0):
+    """A loop of the user's own in a rover."""
+    key, rows = jax.random.key(seed), []
+    for failure in failures[:episodes]:
+        key, begin = jax.random.split(key)
+        state, elapsed, terminated = ROVER.start(begin, ROVER.nominal()), 0, False
+        while not terminated and elapsed < ROVER.time_limit:
+            key, draw = jax.random.split(key)
+            action = session.act(np.asarray(ROVER.observe(state)))
+            before, (state, reward, terminated) = (
+                state,
+                ROVE(draw, state, jnp.int32(action), MarsRoverParams(jnp.float32(failure))),
+            )
+            elapsed += 1
+            truncated = not terminated and elapsed >= ROVER.time_limit
+            session.observe(float(reward), np.asarray(ROVER.observe(state)), bool(terminated), truncated)
+            rows.append((int(before), action, int(state), bool(terminated) or truncated))
+    return rows
+
+
+def test_the_belief_of_a_deployment_is_bayes_rule_over_every_path():
+    session = rover().learn(64).deploy()
+    rows = play(session, 6, [0.02, 0.5, 0.5, 0.02, 0.5, 0.5])
+    prior, hazard = np.array([0.6, 0.4]), 0.1
+    expected = Belief(2, SWITCHING)
+    paths = {(k,): prior[k] for k in range(2)}  # every path of the hidden member, one entry per episode
+    for before, action, after, ended in rows:
+        each = [ROVER_OUTCOMES(jnp.int32(before), jnp.int32(action), MarsRoverParams(p)) for p in (0.02, 0.5)]
+        likelihood = [float(one.probability[np.asarray(one.state) == after].sum()) for one in each]
+        paths = {path: mass * likelihood[path[-1]] for path, mass in paths.items()}
+        table = np.array([one.probability for one in each], np.float64)
+        table /= table.sum(axis=1, keepdims=True)
+        expected.observe_outcome(table, int(after != ROVER.wreck))
+        if ended:
+            expected.new_episode()
+            paths = {
+                (*path, k): mass * ((1 - hazard) * (k == path[-1]) + hazard * prior[k])
+                for path, mass in paths.items()
+                for k in range(2)
+            }
+    mass = np.array([sum(m for path, m in paths.items() if path[-1] == k) for k in range(2)])
+    filtered = session.report()["filtered"]
+    np.testing.assert_allclose(filtered, mass / mass.sum(), rtol=1e-4)
+    np.testing.assert_allclose(filtered, expected.filtered, rtol=1e-4)
+
+
+def test_a_session_is_the_compiled_deployment():
+    agent = pole().learn(64)
+    changes = StepChange(((1, POLES.members()[2]), (1, POLES.members()[0])))
+    compiled = agent.adapt(POLE, 2, schedule=changes, seed=3)
+
+    session, policy = agent.deploy(seed=3), agent.policy
+    act, observe, report = jax.jit(policy.act), jax.jit(policy.observe), jax.jit(policy.report)
+    memory = policy.start(jax.random.key(3))
+    state, total = POLE.start(jax.random.key(9), POLE.nominal()), 0
+    for _ in range(20):
+        obs = POLE.observe(state)
+        action, memory = act(memory, obs)
+        assert session.act(np.asarray(obs)) == int(action)
+        arrived = PUSH(jax.random.key(0), state, action, POLES.members()[0])
+        seen = Step(obs, action, arrived.reward, POLE.observe(arrived.state), arrived.terminated, jnp.bool_(False))
+        memory = observe(memory, seen)
+        session.observe(float(arrived.reward), np.asarray(seen.next_observation), bool(arrived.terminated))
+        np.testing.assert_allclose(session.belief, report(memory)["belief"], rtol=1e-5, atol=1e-7)
+        state, total = arrived.state, total + 1
+        if arrived.terminated:
+            state = POLE.start(jax.random.fold_in(jax.random.key(9), total), POLE.nominal())
+    assert compiled.episode_return.shape == (1, 2)
+    assert session.columns()["belief"].shape == (20, 3)
+
+
+def test_what_no_member_explains_is_noticed():
+    session = pole().learn(32).deploy()
+    for obs in ([0.0] * 4, [1.0] * 4, [-1.0] * 4):
+        session.act(obs)
+        session.observe(1.0, [0.7, -0.4, 0.1, 2.0], False)
+    assert session.surprise > 50.0
+    np.testing.assert_allclose(session.belief, np.full(3, 1 / 3), rtol=1e-3)
+    assert session.report()["outside"] == 1.0
+    assert 0 <= session.worst_member < 3
+
+
+def test_gymnasium_environments_are_adapted_to_by_simulator_or_by_members():
+    agent, env = pole().learn(64), gymnasium.make("CartPole-v1", max_episode_steps=20)
+    by_simulator = agent.adapt(env, 3, seed=0)
+    assert by_simulator.reports["belief"][0, -1].argmax() == 2  # Gymnasium's force is 10
+    members = EnvMembers(env, [{"force_mag": force} for force in (-10.0, 5.0)])
+    members = members.only([1, 2, 0])  # in the order of the agent's
+    by_members = agent.adapt(env, 3, members=members, seed=0)
+    assert by_members.reports["belief"][0, -1].argmax() == 2
+
+
+def test_lives_side_by_side_are_those_one_by_one():
+    policy = rover().learn(64).policy
+    params = MarsRoverParams(jnp.asarray([[0.02, 0.5], [0.5, 0.02], [0.02, 0.02]], jnp.float32))
+    together = deploy_lives(policy, ROVER, params, seed=1)
+    assert together.reports["worst"].shape == (3, 2)
+    again = deploy_lives(policy, ROVER, params, seed=1)
+    np.testing.assert_array_equal(together.episode_return, again.episode_return)
+
+
+def test_what_does_not_fit_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="expected a simulator"):
+        bayes_adaptive_dqn(gymnasium.make("CartPole-v1"), POLES, switching=SWITCHING, seed=0)
+    with pytest.raises(ValueError, match="expected those of CartPole"):
+        bayes_adaptive_dqn(POLE, ROVERS, switching=SWITCHING, seed=0)
+    with pytest.raises(ValueError, match="prior has 2 entries, expected 3"):
+        bayes_adaptive_dqn(POLE, POLES, switching=SWITCHING, seed=0)
+    with pytest.raises(ValueError, match="divisor of lives"):
+        rover(lives=5)
+    agent = rover()
+    with pytest.raises(ValueError, match="observe was called before act"):
+        agent.deploy().observe(0.0, [0.0] * 16, False)
+    with pytest.raises(ValueError, match="as the agent was trained with"):
+        agent.deploy(gymnasium.make("CartPole-v1"))
+    agent.save(tmp_path / "agent")
+    (tmp_path / "agent").write_bytes((tmp_path / "agent").read_bytes()[:-1])
+    with pytest.raises(CheckpointError):
+        load_adaptive(tmp_path / "agent")

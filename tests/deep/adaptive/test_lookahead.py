@@ -1,0 +1,141 @@
+"""One step ahead, against enumeration, and the agents it reduces to."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from urbe.belief import Switching
+from urbe.deep import BeliefCVaR, BeliefMean
+from urbe.deep.adaptive.inputs import inputs
+from urbe.deep.adaptive.lookahead import Discounts, lookahead
+from urbe.deep.adaptive.model import BeliefModel
+from urbe.deep.core.dueling import DuelingNetwork
+from urbe.deep.core.networks import q_values
+from urbe.deep.core.replay import Successors
+from urbe.deep.core.settings import Settings
+from urbe.deep.core.targets import member_targets
+from urbe.simulators import Acrobot, CartPole, MarsRover, MarsRoverParams, UncertaintySet
+from urbe.simulators.mars_rover import one_hot
+
+FAILURES = (0.01, 0.1, 0.6)
+ROVER = MarsRover(size=4, start_zone=(1, 1), encoding=one_hot, step_reward=-0.001)
+NO = jnp.bool_(False)
+DISCOUNTS = Discounts(0.9, 0.5)
+NETWORK = DuelingNetwork((8,))
+
+
+def rovers(switching, failures=FAILURES):
+    return BeliefModel.of(ROVER, UncertaintySet.grid(ROVER, include_nominal=False, failure=failures), switching)
+
+
+def log_of(belief):
+    return jnp.log(jnp.asarray([belief], jnp.float32))
+
+
+def ahead(model, state, belief, action, first=0, cut=NO, truth=0.2, discounts=DISCOUNTS):
+    params = MarsRoverParams(jnp.float32(truth))
+    return lookahead(
+        model, discounts, jnp.int32(state), log_of(belief), jnp.int32(action), params, jnp.int32(first), cut
+    )
+
+
+@pytest.mark.parametrize("per", ["step", "episode"])
+def test_mars_rover_is_enumerated_exactly(per):
+    model, hazard = rovers(Switching(0.2, per, prior=(0.5, 0.3, 0.2))), 0.2
+    prior, belief = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.5, 0.3])
+    assert model.shared
+    for state, action, cut in itertools.product((0, 6, 11, 14), range(4), (False, True)):
+        found = ahead(model, state, belief, action, first=3, cut=jnp.bool_(cut))
+        np.testing.assert_allclose(found.belief, belief, rtol=1e-6)
+        for j in range(2):
+            each = [ROVER.outcomes(jnp.int32(state), jnp.int32(action), MarsRoverParams(p)) for p in FAILURES]
+            likelihood = np.array([float(one.probability[j]) for one in each])
+            np.testing.assert_allclose(found.probability[:, j], likelihood, rtol=1e-6)
+            ended = bool(each[0].terminated[j]) or cut
+            joint = belief * likelihood
+            after = joint / joint.sum() if joint.sum() else belief
+            if per == "step" or ended:
+                after = (1 - hazard) * after + hazard * prior
+            np.testing.assert_allclose(np.exp(found.log_b[j, 0]), after, rtol=1e-5)
+            assert int(found.state[j]) == (3 if ended else int(each[0].state[j]))
+            assert float(found.discount[j]) == pytest.approx(0.5 if ended else 0.9)
+            assert float(found.reward[j]) == float(each[0].reward[j])
+        true = ROVER.outcomes(jnp.int32(state), jnp.int32(action), MarsRoverParams(0.2))
+        np.testing.assert_allclose(found.drawn, true.probability, rtol=1e-6)
+
+
+def values(model, found, weights):
+    obs = jax.vmap(model.simulator.observe)(found.state)
+    v = q_values(NETWORK, weights, inputs(model, obs, found.log_b)).max(axis=-1)
+    return found.probability @ (found.reward + found.discount * v)
+
+
+def weights_of(model, seed=0):
+    size = inputs(
+        model, model.simulator.observe(jnp.int32(0)), jnp.asarray(model.switching.begin(model.n_members))
+    ).size
+    return NETWORK.init(jax.random.key(seed), size, 4)
+
+
+def test_one_member_gives_the_targets_of_dqn():
+    model = rovers(Switching(), (0.1,))
+    weights = weights_of(model)
+    for state, action in itertools.product((0, 6, 11, 14), range(4)):
+        found = ahead(model, state, [1.0], action, discounts=Discounts(0.9, 0.0))
+        one = ROVER.outcomes(jnp.int32(state), jnp.int32(action), MarsRoverParams(jnp.float32(0.1)))
+        obs = inputs(model, jax.vmap(ROVER.observe)(one.state), jnp.zeros((2, 1, 1)))
+        kept = Successors(
+            (one.probability @ one.reward)[None, None],
+            (0.9 * one.probability * ~one.terminated)[None, None],
+            obs[None, None],
+        )
+        usual = member_targets(Settings(network=NETWORK), weights, weights, kept)[0]
+        np.testing.assert_allclose(values(model, found, weights), usual, rtol=1e-5)
+
+
+def test_hazard_one_and_the_worst_member_are_robust_whatever_was_observed():
+    model = rovers(Switching(1.0))
+    weights, prior = weights_of(model), [1 / 3] * 3
+    found = ahead(model, 6, prior, 2)
+    np.testing.assert_allclose(np.exp(found.log_b), np.full((2, 1, 3), 1 / 3), rtol=1e-5)  # nothing is ever learned
+    y = values(model, found, weights)
+    robust = float(y.min())
+    assert (
+        float(BeliefCVaR(0.0).weights(found.belief, y) @ y) == robust < float(BeliefMean().weights(found.belief, y) @ y)
+    )
+
+
+def test_a_certainty_stays_and_gives_the_value_of_that_member_alone():
+    model = rovers(Switching())
+    certain = jnp.asarray([0.0, 1.0, 0.0])
+    found = ahead(model, 6, certain, 2)
+    np.testing.assert_array_equal(np.exp(found.log_b), np.broadcast_to(certain, (2, 1, 3)))
+    y = values(model, found, weights_of(model))
+    assert float(BeliefMean().weights(found.belief, y) @ y) == float(y[1])
+
+
+def test_outcomes_that_look_alike_are_one():
+    model = rovers(Switching())
+    found = model.outcomes(jnp.int32(ROVER.goal), jnp.int32(0), model.params)  # the goal is never left, either way
+    np.testing.assert_allclose(found.probability, [[1.0, 0.0]] * 3)
+
+
+@pytest.mark.parametrize(
+    ("simulator", "vary"), [(CartPole(), {"force": (-10.0, 4.0, 10.0)}), (Acrobot(), {"torque": (0.5, 1.0)})]
+)
+def test_members_that_predict_list_their_own_outcomes_and_the_true_one(simulator, vary):
+    members = UncertaintySet.grid(simulator, include_nominal=False, **vary)
+    model, k = BeliefModel.of(simulator, members, Switching()), len(members)
+    assert not model.shared
+    state = simulator.start(jax.random.key(0), simulator.nominal())
+    log_b = jnp.asarray(Switching().begin(k), jnp.float32)
+    found = lookahead(model, DISCOUNTS, state, log_b, jnp.int32(0), members.members()[0], state, NO)
+    np.testing.assert_array_equal(found.probability, np.eye(k, k + 1))
+    np.testing.assert_array_equal(found.drawn, np.eye(k + 1)[-1])
+    for j, member in enumerate(members.members()):
+        np.testing.assert_array_equal(found.state[j], simulator.outcomes(state, jnp.int32(0), member).state[0])
+        assert int(found.log_b[j, 0].argmax()) == j
+    np.testing.assert_array_equal(found.log_b[-1], found.log_b[0])  # the truth is the first member
