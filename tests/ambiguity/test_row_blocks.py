@@ -64,12 +64,13 @@ def test_a_kernel_is_read_on_the_entries_of_other_rows():
     assert stray.tolist() == [0.375, 0.0]
 
 
-def test_maxima_are_found_at_kinks_ends_and_in_tiny_numbers():
-    peak = np.array([-3.0, 0.0, 1e-300, 2.0, 7.0], dtype=np.longdouble)
+@pytest.mark.parametrize("copies", [1, 20, 1000])  # many points at once, fewer, golden sections
+def test_maxima_are_found_at_kinks_ends_and_in_tiny_numbers(copies):
+    peak = np.tile(np.array([-3.0, 0.0, 1e-300, 2.0, 7.0], dtype=np.longdouble), copies)
 
     def tent(x, peak):
         return -np.abs(x - peak)
 
     found = highest_of_each(tent, -4.0, 5.0, peak)
     assert found.dtype == np.longdouble
-    assert np.array(found, dtype=float) == pytest.approx([0.0, 0.0, 0.0, 0.0, -2.0], abs=1e-14)
+    assert np.array(found, dtype=float) == pytest.approx([0.0, 0.0, 0.0, 0.0, -2.0] * copies, abs=1e-14)

@@ -24,7 +24,7 @@ OVER = ("--over", "half_length=0.25:1:4")
 def _as_it_was():
     """JAX's settings as they are, as a command line has a process of its own; and each agent is loaded once."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("urbe.cli.evaluate.set_up_jax", lambda: None)
+        patch.setattr("urbe.cli.worlds.set_up_jax", lambda: None)
         once = cache(load)
         patch.setattr(import_module("urbe.deep.load"), "load", lambda path: once(os.path.realpath(path)))
         yield
@@ -123,7 +123,10 @@ def test_over_takes_ranges_and_lists():
         (["--over", "half_length=1:2"], "(it has 1 of two ':'), expected NAME=LOW:HIGH:COUNT"),
         (["--over", "half_length=1:2:0"], "count is 0, expected a whole number of at least 1"),
         (["--over", "half_length=a,b"], "could not convert string to float: 'a'"),
-        (["--over", "half_length=1", "half_length=2"], "--over names half_length twice"),
+        (
+            ["--over", "half_length=1", "half_length=2"],
+            "half_length=2 cannot be read (half_length is given twice)",
+        ),
         (["--over", "half_length=-1"], "half_length is -1.0, expected a number above 0"),
         (["--episodes", "0"], "episodes is 0"),
         (["--figure", "a.gif", *OVER], "--figure a.gif ends in '.gif', expected one of .png, .svg, .pdf"),

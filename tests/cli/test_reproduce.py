@@ -42,7 +42,8 @@ def test_says_where_the_report_is(figures, tmp_path, capsys):
 
 @pytest.mark.usefixtures("figures")
 def test_says_that_parquet_is_left_out(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("urbe.paper.row_files.find_spec", lambda _: None)
+    for module in ("urbe.paper.pages", "urbe.cli.reproduce"):
+        monkeypatch.setattr(f"{module}.find_spec", lambda _: None)
     _, out, _ = run(capsys, "--output", tmp_path / "results", "--only", "quiet", "--processes", 1)
     assert out.startswith("Rows are written as CSV alone")
 
@@ -95,18 +96,26 @@ def test_bad_requests_exit_2_with_one_sentence(tmp_path, capsys, arguments, told
 
 @pytest.mark.usefixtures("figures")
 def test_ray_that_is_not_installed_is_named(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("urbe.sweep.ray.find_spec", lambda _: None)
+    monkeypatch.setattr("urbe.extras.find_spec", lambda package: None if package == "ray" else package)
     code, _, err = run(capsys, "--output", tmp_path / "results", "--launcher", "ray")
     assert code == 2
     assert 'pip install "urbe[ray]"' in err
     assert not (tmp_path / "results").exists()
 
 
-def test_the_bar_names_running_cells_and_how_far_they_are():
-    cells = [{"cell": "a", "fraction": 0.25}, {"cell": "b", "fraction": None}, {"cell": "c", "fraction": None}]
-    status = {"state": "running", "running": 3, "cells": cells}
-    assert reproduce._doing(status) == "a 25%, b and 1 more"
-    assert reproduce._doing({"state": "done", "running": 0, "cells": []}) == "drawing"
+def test_the_bar_counts_cells_and_names_those_that_run():
+    shown = []
+
+    def show(done, note, **numbers):
+        shown.append((done, note, numbers))
+
+    counts = {"done": 4, "failed": 1, "waiting": 2, "running": 3, "left": 12.5}
+    reproduce.show_status(show, {**counts, "state": "running", "cells": [{"cell": name} for name in "abc"]})
+    reproduce.show_status(show, {**counts, "running": 0, "waiting": 0, "left": 0.0, "state": "done", "cells": []})
+    assert shown == [
+        (5, "a, b and 1 more", {"total": 10, "left": 12.5}),
+        (5, "drawing", {"total": 5, "left": None}),
+    ]
 
 
 def test_help_teaches(capsys):

@@ -2,7 +2,8 @@
 
 `violations(family, seed)` draws a model and a set, solves it, and returns one sentence for each claim that is false:
 
-    lower <= V* <= upper, compared without tolerance, and the value between them
+    lower <= V* <= upper, compared without tolerance, and the value between them; where the solver stops because of
+    rounding, the bounds are no farther apart than rounding explains
     nature's kernel lies in the set and attains the value within the bounds
     `certify` accepts the solution, what it proves is true and tight, and it rejects bounds, kernels and policies
     tampered with
@@ -30,6 +31,9 @@ DIGITS = 60
 
 OUTSIDE = D("1e-10")
 """How far rounding may leave a kernel outside its set, relative to 1 + radius."""
+
+ROUNDINGS = D(1000)
+"""Units of 2^-53 (max |r| + max |v|) for each step, within which bounds meet where rounding stops the solver."""
 
 STEP_DIGITS = 30
 """Of one step of a certificate, whose own arithmetic has 19."""
@@ -117,6 +121,8 @@ def _check_stationary(mdp: MDP, set_: Any, oracle: Any, solution: Solution, weig
     start = solution.value if np.isfinite(solution.value).all() else None
     truth = enclosed(problem_of(mdp, oracle, weights), start, _duration(mdp))
     found = _bounds(solution.lower, solution.upper, solution.value, truth)
+    if "rounding" in solution.status and D(solution.gap) > ROUNDINGS * _size(mdp, solution) / 2**53 + D("1e-300"):
+        found.append(f"the bounds are {solution.gap:.3g} apart, which rounding does not explain")
     if found:
         return found
     try:
@@ -227,32 +233,37 @@ def _certificates(
 
 
 def _one_step(mdp: MDP, given: Any, oracle: Any, solution: Solution) -> list[str]:
-    """The two bounds on one step that a certificate rests on: true, and not looser than rounding explains."""
+    """The two bounds on one step that a certificate rests on: true, and not looser than rounding explains.
+
+    One of them comes from nature's kernel, which was found at the value and not at the bound.
+    """
     policy = given_policy(mdp, solution.policy)
     evidence = given.operator(mdp).evidence(solution.kernel.rows, solution.optimal)
     below, above = evidence.below(solution.lower, policy), evidence.above(solution.upper, policy)
     weights = policy.weights(mdp.n_rows)
-    under_kernel = Rectangular(mdp, oracle_of(solution.kernel, None), None if solution.optimal else weights)
+    chosen, answer = None if solution.optimal else weights, oracle_of(solution.kernel, None)
     with digits_right(STEP_DIGITS):
         falls = _steps(problem_of(mdp, oracle, weights), solution.lower)
-        rises = _steps(problem_of(mdp, oracle, None if solution.optimal else weights), solution.upper)
-        answered = _steps(under_kernel, solution.upper)
+        rises = _steps(problem_of(mdp, oracle, chosen), solution.upper)
+        lowest = _steps(Rectangular(mdp, answer, weights), solution.lower)
+        highest = _steps(Rectangular(mdp, answer, chosen), solution.upper)
     largest = max(D(float(x)) for x in np.abs([solution.lower, solution.upper]).max(axis=1))
     size = D(mdp.rows.largest_reward) + D(mdp.discount) * largest
     loose, rounding = LOOSE * size + D("1e-300"), size * tolerance(STEP_DIGITS)
     found = []
-    for s, (fall, rise, answer) in enumerate(zip(falls, rises, answered, strict=True)):
-        if fall is None or rise is None or answer is None:
+    for s, (fall, rise, least, most) in enumerate(zip(falls, rises, lowest, highest, strict=True)):
+        if fall is None or rise is None or least is None or most is None:
             continue
         low, high = extended(below[s]), extended(above[s])
+        from_below, from_above = min(fall.low, least.low) - low, high - max(rise.high, most.high)
         if low > fall.high + rounding:
             found.append(f"one step from the lower bound of state {s} is said to be {float(low - fall.high):.3g} more")
-        if low < fall.low - loose:
-            found.append(f"one step from the lower bound of state {s} is loose by {float(fall.low - low):.3g}")
+        if from_below > loose:
+            found.append(f"one step from the lower bound of state {s} is loose by {float(from_below):.3g}")
         if high < rise.low - rounding:
             found.append(f"one step from the upper bound of state {s} is said to be {float(rise.low - high):.3g} less")
-        if high > max(rise.high, answer.high) + loose:
-            found.append(f"one step from the upper bound of state {s} is loose by {float(high - answer.high):.3g}")
+        if from_above > loose:
+            found.append(f"one step from the upper bound of state {s} is loose by {float(from_above):.3g}")
     return found
 
 
@@ -306,9 +317,13 @@ def _rejected(mdp: MDP, set_: Any, tampered: Solution, what: str) -> list[str]:
 
 def _slack(mdp: MDP, solution: Solution) -> D:
     """Rounding of a kernel over the horizon, and the gap within which it was found."""
+    return D("1e-12") * _size(mdp, solution) + 2 * D(solution.gap) + D("1e-300")
+
+
+def _size(mdp: MDP, solution: Solution) -> D:
+    """max |r| + max |v|, for each step of the horizon."""
     steps = D(mdp.n_states) if mdp.discount == 1.0 else 1 / (1 - D(mdp.discount))
-    size = D(mdp.rows.largest_reward) + D(float(np.abs(solution.value).max(initial=0.0)))
-    return D("1e-12") * steps * size + 2 * D(solution.gap) + D("1e-300")
+    return steps * (D(mdp.rows.largest_reward) + D(float(np.abs(solution.value).max(initial=0.0))))
 
 
 def _duration(mdp: MDP) -> D | None:

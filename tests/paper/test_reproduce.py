@@ -261,13 +261,13 @@ def test_those_who_watch_are_told_the_beginning_and_the_end(output, log):
         reproduce(output, told.append, chapters=(experiment,), launcher=LocalProcesses(1))
         assert json.loads((output / "status.json").read_text()) == told[-1]
     ends = [(s["state"], s["waiting"], s["done"], s["experiments"]["dots"]["kept"], s["left"]) for s in told]
-    assert ends[0] == ("running", 2, 0, 0, None)
+    assert ends[0] == ("running", 2, 0, 0, 2.0)  # a second each: they do not say what they cost
     assert ends[-2:] == [("running", 0, 2, 2, 0.0), ("done", 0, 2, 2, 0.0)]
     assert ("done", 0, 2, 0, 0.0) in ends
 
 
 def test_without_matplotlib_it_says_so_before_running(output, log, monkeypatch):
-    monkeypatch.setitem(reproduce_function.__globals__, "find_spec", lambda _: None)
+    monkeypatch.setattr("urbe.extras.find_spec", lambda _: None)
     experiment = Dots(log)
     with pytest.raises(ModuleNotFoundError, match=r"urbe\[plots\]"):
         reproduce(output, chapters=(experiment,))

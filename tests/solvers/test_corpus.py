@@ -10,6 +10,7 @@ import urbe
 from fixtures import adversarial
 from oracles import corpus
 from urbe import MDP
+from urbe.ambiguity import chi2
 
 QUICK, THOROUGH = 300, 5000
 PART = 100
@@ -73,6 +74,17 @@ def test_claims_hold_on_thousands_where_nature_helps(family, part, record_proper
 @pytest.mark.parametrize("family", [f"long {name}" for name in PESSIMISTIC if name not in SHORT])
 def test_claims_hold_on_long_rows(family, record_property):
     _run(family, range(20), record_property)
+
+
+@pytest.mark.parametrize("factor", [1.0 + 1e-9, 1.0 - 1e-9, 1.0 - 1e-12])
+def test_a_dual_that_is_slightly_wrong_or_loose_is_noticed(monkeypatch, factor):
+    exact = chi2.KERNEL.dual
+
+    def broken(p, z, low, radius, data):
+        return low + (exact(p, z, low, radius, data) - low) * factor
+
+    monkeypatch.setattr(chi2, "KERNEL", chi2.KERNEL._replace(dual=broken))
+    assert any(corpus.violations("chi2", seed) for seed in range(40))
 
 
 LONG = [

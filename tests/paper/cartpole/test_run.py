@@ -55,13 +55,6 @@ def test_a_finished_folder_gives_the_same_rows_again(done):
     assert run(TINY, folder) == rows
 
 
-def test_a_cell_tells_how_far_it_has_come(done, tmp_path, monkeypatch):
-    told = []
-    monkeypatch.setattr(cartpole_run, "tell", lambda folder, *parts: told.append((folder, *parts)))
-    assert run(TINY, tmp_path) == done[1]
-    assert told == [(tmp_path, part, 5_000) for part in (0, 1_000, 2_000, 3_000, 4_000)]
-
-
 @pytest.mark.parametrize("saves", [2, 5, 6])  # in training, when the change begins, after it
 def test_a_cell_that_is_interrupted_gives_the_rows_of_one_that_is_not(done, tmp_path, monkeypatch, saves):
     count, save = 0, RunDirectory.save
@@ -181,10 +174,12 @@ def test_episodes_say_how_long_to_train_and_interruptions_do_not(tmp_path, monke
 
 
 def test_agents_differ_from_their_neighbours_in_one_thing():
-    told = {agent: settings(replace(TINY, agent=agent)) for agent in ALL}
-    assert all(explores(agent) == (told[agent].epsilon.last == EPSILON) for agent in ALL)
-    assert told["dqn"] == told["robust-dqn"] == told["dqn-urbe"]
-    assert replace(told["dqn-epsilon"], epsilon=told["dqn"].epsilon) == told["dqn"]
+    shared = {agent: settings(replace(TINY, agent=agent)) for agent in ALL}
+    assert all(each == shared["dqn"] for each in shared.values())
+    control, plain = (make(replace(TINY, agent=agent)).policy.settings for agent in ("dqn-epsilon", "dqn"))
+    assert control.epsilon.last == EPSILON
+    assert replace(control, epsilon=plain.epsilon) == plain
+    assert [agent for agent in ALL if explores(agent)] == ["dqn-epsilon", "robust-dqn-epsilon"]
     assert settings(replace(TINY, inputs="scaled")).network.scale != (1.0,)
 
 

@@ -177,14 +177,6 @@ def test_the_same_cell_gives_the_same_rows(finished, tmp_path_factory):
     assert [row._replace(seed=0) for row in other] != [row._replace(seed=0) for row in rows]
 
 
-def test_a_cell_tells_how_far_it_has_come(monkeypatch, tmp_path):
-    told = []
-    monkeypatch.setattr(running, "PART", 500)
-    monkeypatch.setattr(running, "tell", lambda folder, done, total: told.append((folder, done, total)))
-    run(TINY, tmp_path)
-    assert told == [(tmp_path, done, TINY.steps) for done in range(0, TINY.steps, 500)]
-
-
 def test_an_interrupted_cell_ends_with_the_same_rows(finished, tmp_path):
     agent = make(TINY.agent, WORLDS[TINY.world], TINY.members, TINY.seed)
     train(agent, tmp_path / "run", 900, checkpoint_every=300)
