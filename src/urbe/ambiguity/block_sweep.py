@@ -150,21 +150,6 @@ def first_guess(radius, variance):
 
 
 @row_function
-def gather_range(a, n, successor, r, w, z):
-    """Writes the values of a row's successors to z; returns the least and the largest."""
-    for j in range(n):
-        z[j] = w[np.uint32(successor[a + j])]
-    if r is not None:
-        for j in range(n):
-            z[j] += r[a + j]
-    low, high = z[0], z[0]
-    for j in range(n):
-        low = min(low, z[j])
-        high = max(high, z[j])
-    return low, high
-
-
-@row_function
 def to_unit(z, low, y):
     """Writes (z - low) / span to y; returns the span max z - low, zero when nothing is left to choose.
 

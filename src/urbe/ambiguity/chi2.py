@@ -26,7 +26,7 @@ import numpy as np
 from numba import njit
 
 from urbe import checks
-from urbe.ambiguity.block_sweep import NO_SPAN, gather_range, to_unit
+from urbe.ambiguity.block_sweep import NO_SPAN, to_unit
 from urbe.ambiguity.dual_search import highest_of_each, in_units, mean
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.row_nature import RowKernel, RowNature, bind_balls
@@ -85,7 +85,15 @@ def _sweep(first, last, problem, r, reward, shift, hint, work, out):
     for row in range(first, last):
         a = np.uint64(start[row])  # unsigned: no access looks for a negative index
         n = np.uint64(start[row + 1]) - a
-        low, high = gather_range(a, n, successor, r, w, y)
+        for j in range(n):
+            y[j] = w[np.uint32(successor[a + j])]
+        if r is not None:
+            for j in range(n):
+                y[j] += r[a + j]
+        low, high = y[0], y[0]
+        for j in range(n):
+            low = min(low, y[j])
+            high = max(high, y[j])
         span = high - low
         value, found = 0.0, not span > NO_SPAN
         unit = 0.0 if found else 1.0 / span
@@ -211,7 +219,15 @@ def _moments(problem, r, u, u_outside, bare, hint, work, scatter, carried):
     for row in range(len(start) - 1):
         a = np.uint64(start[row])
         n = np.uint64(start[row + 1]) - a
-        low, high = gather_range(a, n, successor, r, w, y)
+        for j in range(n):
+            y[j] = w[np.uint32(successor[a + j])]
+        if r is not None:
+            for j in range(n):
+                y[j] += r[a + j]
+        low, high = y[0], y[0]
+        for j in range(n):
+            low = min(low, y[j])
+            high = max(high, y[j])
         span = high - low
         eta = hint[row] if span > NO_SPAN and radius[row] > 0.0 else 2.0
         unit = 1.0 / span if span > NO_SPAN else 0.0

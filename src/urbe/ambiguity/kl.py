@@ -20,7 +20,7 @@ import numpy as np
 from numba import njit
 
 from urbe import checks
-from urbe.ambiguity.block_sweep import NO_SPAN, gather_range, make_block_sweep, to_unit, vector_function
+from urbe.ambiguity.block_sweep import NO_SPAN, make_block_sweep, to_unit, vector_function
 from urbe.ambiguity.dual_search import highest_of_each, in_units, mean
 from urbe.ambiguity.exponential import LOG2_E, log_of, power_of_two, relative_entropy, relative_entropy_exact
 from urbe.ambiguity.rectangular import RectangularSet
@@ -268,9 +268,16 @@ def _carry(problem, r, u, u_outside, bare, hint, work, scatter, carried):
     for row in range(len(start) - 1):
         a = np.uint64(start[row])
         n = np.uint64(start[row + 1]) - a
-        low, high = gather_range(a, n, successor, r, w, z)
         for j in range(n):
+            z[j] = w[np.uint32(successor[a + j])]
             row_u[j] = u[np.uint32(successor[a + j])]
+        if r is not None:
+            for j in range(n):
+                z[j] += r[a + j]
+        low, high = z[0], z[0]
+        for j in range(n):
+            low = min(low, z[j])
+            high = max(high, z[j])
         span, x = high - low, max(hint[row], 1e-30)  # at 1e-30 nature does nothing
         factor, unit = (-LOG2_E * x, 1.0 / span) if span > NO_SPAN else (0.0, 0.0)
         mass, first, square, total = 0.0, 0.0, 0.0, 0.0

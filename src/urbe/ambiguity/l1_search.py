@@ -49,7 +49,10 @@ def move_mass(p, z, low, moved, tau, q, m):
     for j in range(p.shape[0]):
         m[j] = min(z[j], tau)
         above += p[j] if z[j] > tau else 0.0
-        receiver = j if z[j] == low and receiver < 0 else receiver
+    for j in range(p.shape[0]):
+        if z[j] == low:
+            receiver = j
+            break
     left, total = moved - above, 0.0
     for j in range(p.shape[0]):
         step = p[j] if z[j] > tau else 0.0

@@ -188,52 +188,58 @@ def _reach(p, y):
 
 
 @row_function
-def _at(p, y, span, x, theta, q, m):
-    """Writes q and the sensitivity at x > 0; at infinity all mass is on the lowest successors."""
-    n = p.shape[0]
-    if x < np.inf:
-        # the derivative of lam (||q - p||^2 - radius^2) in p, with lam = 1 / (2 x): (p - q) / x
-        for j in range(n):
-            inside = p[j] - x * y[j] + theta > 0.0
-            q[j] = p[j] - x * y[j] + theta if inside else 0.0
-            m[j] = span * (y[j] - theta / x if inside else p[j] / x)
-        return
-    count, rest = 0.0, 0.0
-    for j in range(n):
-        count += 1.0 if y[j] <= 0.0 else 0.0
-        rest += 0.0 if y[j] <= 0.0 else p[j]
-    for j in range(n):
-        q[j] = p[j] + rest / count if y[j] <= 0.0 else 0.0
-        m[j] = 0.0
-
-
-@row_function
 def _answer(p, z, u, low, u_low, radius, data, hint, work, m):
     """q and m as in `_minimiser`, at the x of the last sweep."""
-    y, q = work[0], work[1]
+    n = p.shape[0]
+    y = work[0]
     span = to_unit(z, low, y)
     if span <= 0.0 or hint <= 0.0:
         return unmoved(p, z, u, m)
-    _at(p, y, span, hint, _projection(p, y, hint) if hint < np.inf else 0.0, q, m)
     carried = 0.0
-    for j in range(p.shape[0]):
-        carried += q[j] * u[j]
+    if hint == np.inf:
+        count = 0.0
+        rest = 0.0
+        for j in range(n):
+            count += 1.0 if y[j] <= 0.0 else 0.0
+            rest += 0.0 if y[j] <= 0.0 else p[j]
+        for j in range(n):
+            m[j] = 0.0
+            carried += (p[j] + rest / count) * u[j] if y[j] <= 0.0 else 0.0
+        return carried
+    theta = _projection(p, y, hint)
+    for j in range(n):
+        q = p[j] - hint * y[j] + theta
+        m[j] = span * (y[j] - theta / hint if q > 0.0 else p[j] / hint)
+        carried += max(q, 0.0) * u[j]
     return carried
 
 
 @row_function
 def _minimiser(p, z, low, radius, data, work, q, m):
+    n = p.shape[0]
     y = work[0]
     span = to_unit(z, low, y)
     x, theta = 0.0, 0.0
     if span > 0.0:
         _, x, theta = _solve(p, y, radius, 0.0)
-    if x > 0.0:
-        _at(p, y, span, x, theta, q, m)
-        return 0.0
-    for j in range(p.shape[0]):
+    for j in range(n):
         q[j] = p[j]
         m[j] = z[j]
+    if x == np.inf:
+        count = 0.0
+        rest = 0.0
+        for j in range(n):
+            count += 1.0 if y[j] <= 0.0 else 0.0
+            rest += 0.0 if y[j] <= 0.0 else p[j]
+        for j in range(n):
+            q[j] = p[j] + rest / count if y[j] <= 0.0 else 0.0
+            m[j] = 0.0
+    elif x > 0.0:
+        # the derivative of lam (||q - p||^2 - radius^2) in p, with lam = 1 / (2 x): (p - q) / x
+        for j in range(n):
+            inside = p[j] - x * y[j] + theta > 0.0
+            q[j] = p[j] - x * y[j] + theta if inside else 0.0
+            m[j] = span * (y[j] - theta / x if inside else p[j] / x)
     return 0.0
 
 

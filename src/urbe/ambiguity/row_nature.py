@@ -291,8 +291,10 @@ def require_all_rewards(mdp: MDP) -> None:
 
 def values_under(kernel: Rows, w: FloatArray) -> FloatArray:
     """`(R,)` sum_j q_j z_j of a kernel for discounted state values w."""
-    z = w[kernel.successor]
     entry_reward = kernel.entry_reward
+    if kernel.is_dense and entry_reward is None:
+        return kernel.probability.reshape(kernel.n_rows, kernel.n_states) @ w + kernel.reward
+    z = w[kernel.successor]
     if entry_reward is not None:
         return kernel.row_sums(kernel.probability * (z + entry_reward))
     return kernel.row_sums(kernel.probability * z) + kernel.reward

@@ -130,25 +130,23 @@ _search = make_search(_plan)
 
 
 @register_jitable
-def _solve(p, z, radius, weight, hint):
-    """What `make_search` returns, for one row."""
+def _worst(p, z, low, radius, data, hint, work):
     nominal = 0.0
     for j in range(p.shape[0]):
         nominal += p[j] * z[j]
-    problem = (p, z, weight)
-    return _search(problem, radius, _plan(0.0, problem), (nominal, 0.0), hint)
-
-
-@register_jitable
-def _worst(p, z, low, radius, data, hint, work):
-    value, lam, _, _, _ = _solve(p, z, radius, data[:, 0], hint)
+    problem = (p, z, data[:, 0])
+    value, lam, _, _, _ = _search(problem, radius, _plan(0.0, problem), (nominal, 0.0), hint)
     return value, lam
 
 
 @register_jitable
-def _answer(p, z, radius, weight, hint, q, m):
-    """Writes q and m; returns the value and the multiplier."""
-    value, lam, lam_costly, lam_cheap, share = _solve(p, z, radius, weight, hint)
+def _minimiser(p, z, low, radius, data, work, q, m):
+    weight = data[:, 0]
+    nominal = 0.0
+    for j in range(p.shape[0]):
+        nominal += p[j] * z[j]
+    problem = (p, z, weight)
+    _, lam, lam_costly, lam_cheap, share = _search(problem, radius, _plan(0.0, problem), (nominal, 0.0), 0.0)
     q[:] = 0.0
     _follow_plan(lam_costly, share, p, z, weight, q)
     _follow_plan(lam_cheap, 1.0 - share, p, z, weight, q)
@@ -156,21 +154,26 @@ def _answer(p, z, radius, weight, hint, q, m):
     _, level = _receiver(lam, z, weight)
     for j in range(p.shape[0]):
         m[j] = min(z[j], level + lam * weight[j]) if radius > 0.0 else z[j]
-    return value, lam
-
-
-@register_jitable
-def _minimiser(p, z, low, radius, data, work, q, m):
-    _answer(p, z, radius, data[:, 0], 0.0, q, m)
     return 0.0
 
 
 @register_jitable
 def _both(p, z, u, low, u_low, radius, data, hint, work, m):
+    weight = data[:, 0]
+    nominal = 0.0
+    for j in range(p.shape[0]):
+        nominal += p[j] * z[j]
+    problem = (p, z, weight)
+    value, lam, lam_costly, lam_cheap, share = _search(problem, radius, _plan(0.0, problem), (nominal, 0.0), hint)
     q = work[0]
-    value, lam = _answer(p, z, radius, data[:, 0], hint, q, m)
+    q[:] = 0.0
+    _follow_plan(lam_costly, share, p, z, weight, q)
+    _follow_plan(lam_cheap, 1.0 - share, p, z, weight, q)
+    _arrive(p, q)
+    _, level = _receiver(lam, z, weight)
     carried = 0.0
     for j in range(p.shape[0]):
+        m[j] = min(z[j], level + lam * weight[j]) if radius > 0.0 else z[j]
         carried += q[j] * u[j]
     return value, lam, carried
 
