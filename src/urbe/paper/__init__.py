@@ -1,6 +1,7 @@
 """What reproduces the paper: chapters over one frame, listed in `CHAPTERS`. The library never imports this package."""
 
 from urbe.paper import (
+    adaptation,
     cartpole,
     mars_rover,
     price_of_robustness,
@@ -18,6 +19,7 @@ CHAPTERS: tuple[Chapter, ...] = (
     seven_states.CHAPTER,
     mars_rover.CHAPTER,
     cartpole.CHAPTER,
+    adaptation.CHAPTER,
     riverswim_regret.CHAPTER,
     safe_policies.CHAPTER,
     variance_study.CHAPTER,

@@ -161,6 +161,20 @@ def draw_key(axes: Axes, title: str) -> None:
     axes.set_axis_off()
 
 
+def draw_shares(axes: Axes, shares: FloatArray) -> None:
+    """Columns of shares that add up to one, such as a belief over time: the larger a share, the stronger its colour.
+
+    Args:
+      axes: where; row k is centred at height k, the first at the bottom, and column i at abscissa i.
+      shares: `(rows, columns)` in [0, 1].
+    """
+    picture = np.empty((*shares.shape, 4))
+    picture[..., :3] = to_rgb(style.ROBUST)
+    picture[..., 3] = np.sqrt(shares)  # small shares are seen, too
+    axes.imshow(picture, origin="lower", aspect="auto", interpolation="none", zorder=2.0)
+    axes.grid(visible=False)
+
+
 def draw_cloud(axes: Axes, counts: FloatArray, ends: tuple[float, float], colours: Sequence[str]) -> None:
     """Cells in the colour of the action taken there most, the stronger the more visits; empty ones stay clear.
 

@@ -1,0 +1,133 @@
+"""Figures and tables of the adaptation study."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from urbe.paper.adaptation import BELIEF, GAIN, LEVEL, ORACLE, ROVER
+from urbe.paper.adaptation.results import agents_of, regrets, returns, verdicts, worlds_of
+from urbe.paper.results import Results
+from urbe.report import style
+from urbe.report.content import Exhibit, Section, Table
+from urbe.report.dots import ROW, draw_dots, rows_of
+from urbe.report.figures import Figure, panels, styled
+from urbe.report.maps import draw_shares
+from urbe.report.numbers import interval_column, number
+from urbe.statistics.estimates import ConfidenceInterval, mean_interval
+
+TITLES = {ROVER: "Mars Rover: the failure probability changes", GAIN: "CartPole: the gain of the actuator changes"}
+PARAMETERS = {ROVER: "failure probability", GAIN: "actuator gain"}
+
+
+def sections(results: Results) -> list[Section]:
+    """The verdicts, then a section for each domain."""
+    with styled():
+        parts = [(domain, results.where(domain=domain)) for domain in TITLES]
+        return [_opening(results), *(_domain(domain, part) for domain, part in parts if part)]
+
+
+def _opening(results: Results) -> Section:
+    seeds = len(results.where(agent=BELIEF).unique("seed"))
+    text = (
+        "The paper promises an uncertainty set that adapts to new observations; its deep agent keeps it fixed. The "
+        "belief agent keeps the promise: it holds an exact belief over the members of the set, its Q-values are of "
+        "pairs of state and belief, and what it learned about its world survives the end of an episode. Here every "
+        "agent is trained once and then lives through worlds that change, without a single gradient step.",
+        "The oracle knows the parameters of every episode. On Mars Rover the nominal, robust and soft-robust policies "
+        "are planned exactly: what the deep agents of these kinds converge to. Thompson acts, for an episode, as if a "
+        f"member drawn from the belief were true; the cautious belief counts the lowest {LEVEL:.0%} of its belief in "
+        "every step; the pessimistic prior believes less in members worth travelling with. All agents that believe "
+        "assume the same prior and hazard in every world, wrong or not.",
+        "Settings were chosen on training seeds from 100 on. On CartPole, the share of training with gains between "
+        "members and the limit above which a surprise counts were chosen after looking at gains between and outside "
+        "the members, those of the chapter among them. On Mars Rover the prior is uniform and a change is expected "
+        "every 25 episodes; neither was chosen by results.",
+        "Relative regret is what an agent falls short of the oracle, as a share of the range between the best and the "
+        "worst agent of that world: it is defined where waiting is best, too.",
+    )
+    facts = (("Replicates", f"{seeds} training seeds, the same lives for every agent"),)
+    return Section("Verdicts", text, verdicts=tuple(verdicts(results)), facts=facts)
+
+
+def _domain(domain: str, results: Results) -> Section:
+    exhibits = []
+    life = results.where(agent=BELIEF, metric=("belief", "true", "episode"))
+    if life:
+        exhibits.append(
+            Exhibit(
+                f"life-{domain}",
+                _life(domain, life),
+                f"Belief of one life over the members, episode by episode, and the return of each episode; {domain}.",
+                "One life of the belief agent. Above, the belief over the members at the end of every episode, darker "
+                "for more, and the true parameter as a line; below, the return of the episode.",
+            )
+        )
+    exhibits.append(
+        Exhibit(
+            f"worlds-{domain}",
+            _worlds(results),
+            f"Mean return of every agent in every world, with intervals over training seeds; {domain}.",
+            "Mean return of an episode in each world, with 95 % intervals over training seeds where there are several.",
+        )
+    )
+    return Section(TITLES[domain], (), tuple(exhibits), (_returns(results), *_regrets(results)))
+
+
+def _life(domain: str, life: Results) -> Figure:
+    belief = life.where(metric="belief").pivot("member", "at")
+    true, earned = (life.where(metric=metric).pivot("at") for metric in ("true", "episode"))
+    figure, ((above,), (below,)) = panels(2, height=2.2, right=0.4)
+    draw_shares(above, belief)
+    members = _members(domain)
+    above.set_yticks(range(len(members)), [number(each, 3) for each in members], fontsize=6.5)
+    above.plot(np.arange(len(true)), np.interp(true, members, np.arange(len(members))), color=style.NOMINAL)
+    above.set(ylabel=PARAMETERS[domain], title="belief over members, and the truth")
+    below.plot(np.arange(len(earned)), earned, ".", markersize=3.0, color=style.ROBUST)
+    below.set(xlabel="episode", ylabel="return", xlim=above.get_xlim())
+    return figure
+
+
+def _members(domain: str) -> tuple[float, ...]:
+    from urbe.paper.adaptation.worlds import FAILURES, GAINS
+
+    return FAILURES if domain == ROVER else GAINS
+
+
+def _worlds(results: Results) -> Figure:
+    worlds, agents = worlds_of(results), [*agents_of(results), ORACLE]
+    columns = 2
+    rows = -(-len(worlds) // columns)
+    figure, axes = panels(rows, columns, height=ROW * (rows_of(len(agents)) + 0.5), left=1.9, right=0.2, top=0.4)
+    for panel, world in zip((each for line in axes for each in line), [*worlds, *[None] * columns], strict=False):
+        if world is None:
+            panel.set_visible(False)
+            continue
+        draw_dots(panel, agents, {world: [_interval(results, agent, world) for agent in agents]})
+        panel.set_title(world)
+    return figure
+
+
+def _interval(results: Results, agent: str, world: str) -> ConfidenceInterval:
+    found = returns(results, agent, world)
+    return mean_interval(found) if len(found) > 1 else ConfidenceInterval(*[float(found[0])] * 3)
+
+
+def _returns(results: Results) -> Table:
+    agents = [*agents_of(results), ORACLE]
+    columns = [
+        interval_column([_interval(results, agent, world) for world in worlds_of(results)], most=3) for agent in agents
+    ]
+    rows = tuple((world, *(column[i] for column in columns)) for i, world in enumerate(worlds_of(results)))
+    return Table("Mean return of an episode", ("world", *agents), rows)
+
+
+def _regrets(results: Results) -> tuple[Table, ...]:
+    if not results.where(agent=ORACLE) or len(agents_of(results)) < 2:
+        return ()
+    found = regrets(results)
+    head = ("agent", "largest", "mean", *worlds_of(results))
+    rows = tuple(
+        (agent, f"{shares.max():.2f}", f"{shares.mean():.2f}", *(f"{share:.2f}" for share in shares))
+        for agent, shares in sorted(found.items(), key=lambda item: float(item[1].max()))
+    )
+    return (Table("Relative regret in every world, the smallest largest one first", head, rows),)
