@@ -94,7 +94,7 @@ def _members(domain: str) -> tuple[float, ...]:
 
 
 def _worlds(results: Results) -> Figure:
-    worlds, agents = worlds_of(results), [*agents_of(results), ORACLE]
+    worlds, agents = worlds_of(results), results.unique("agent")
     columns = 2
     rows = -(-len(worlds) // columns)
     figure, axes = panels(rows, columns, height=ROW * (rows_of(len(agents)) + 0.5), left=1.9, right=0.2, top=0.4)
@@ -107,13 +107,16 @@ def _worlds(results: Results) -> Figure:
     return figure
 
 
-def _interval(results: Results, agent: str, world: str) -> ConfidenceInterval:
+def _interval(results: Results, agent: str, world: str) -> ConfidenceInterval | None:
+    """Over training seeds; of a single one the number itself, and None where the agent was not run."""
     found = returns(results, agent, world)
-    return mean_interval(found) if len(found) > 1 else ConfidenceInterval(*[float(found[0])] * 3)
+    if len(found) > 1:
+        return mean_interval(found)
+    return ConfidenceInterval(*[float(found[0])] * 3) if len(found) else None
 
 
 def _returns(results: Results) -> Table:
-    agents = [*agents_of(results), ORACLE]
+    agents = results.unique("agent")
     columns = [
         interval_column([_interval(results, agent, world) for world in worlds_of(results)], most=3) for agent in agents
     ]
