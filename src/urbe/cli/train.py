@@ -83,7 +83,7 @@ def add_parser(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("env", metavar="ENV", help=f"{', '.join(worlds.SIMULATORS)}, or a Gymnasium id")
-    parser.add_argument("--agent", choices=AGENTS, required=True, help="see below")
+    parser.add_argument("--agent", choices=AGENTS, required=True, metavar="AGENT", help="see below")
     parser.add_argument("--seed", type=int, required=True, metavar="N", help="all random numbers follow from it")
     parser.add_argument("--out", required=True, metavar="DIR", help="the run's folder: new, or of the same run")
     parser.add_argument("--steps", type=int, default=100_000, metavar="N", help="of experience in all (100000)")

@@ -134,9 +134,9 @@ def _improved(p: dict, z: dict, kappa: D, curve: Any) -> tuple[D, D, dict, dict]
             curve_of[k] = curve(p[k], y)
     top, bottom = max(mean.values()), max(floor.values())
     slack = tolerance() / 100
-    best = max(mean, key=lambda k: mean[k])
-    if top - bottom <= slack:  # the rows are level but for rounding
-        return unit * (bottom - slack), unit * (top + slack), {best: D(1)}, p
+    best, sure = max(mean, key=lambda k: mean[k]), max(floor, key=lambda k: floor[k])
+    if top - bottom <= slack:  # nature cannot lower the action whose lowest value is highest
+        return unit * (bottom - slack), unit * (top + slack), {sure: D(1)}, p
     if kappa <= NEGLIGIBLE:  # moves no value by more than 1e-44 of the range
         return unit * (top - 4 * kappa.sqrt() - slack), unit * (top + slack), {best: D(1)}, p
 
@@ -151,7 +151,6 @@ def _improved(p: dict, z: dict, kappa: D, curve: Any) -> tuple[D, D, dict, dict]
         return found
 
     if sum((point.r for point in points(bottom).values()), D(0)) <= kappa:
-        sure = max(floor, key=lambda k: floor[k])
         q = {k: points(bottom)[k].q if k in points(bottom) else p[k] for k in p}
         return unit * (bottom - slack), unit * (bottom + slack), {sure: D(1)}, q
 
