@@ -18,6 +18,10 @@ from urbe.mdp.rows import Rows
 from urbe.types import BoolArray, FloatArray, IntArray
 
 DENSE_STATES = 64
+
+MOST_NUMBERS = 1_000_000
+"""Coefficients of dense systems at a time."""
+
 MOST_SWEEPS = 300
 ACCURACY = 1e-10
 """Sweeps stop when their bounds are this close, as a share of the largest value."""
@@ -67,11 +71,16 @@ def values_under_models(
 
 def _dense(row: IntArray, successor: IntArray, p: FloatArray, r: FloatArray, discount: float) -> FloatArray:
     n_live, n_models = r.shape
-    inside = successor < n_live
-    system = np.zeros((n_models, n_live, n_live))
-    system[:, row[inside], successor[inside]] = -discount * p[inside].T
-    system[:, np.arange(n_live), np.arange(n_live)] += 1.0
-    return np.asarray(np.linalg.solve(system, r.T[..., None])[..., 0], dtype=np.float64)
+    inside, diagonal = successor < n_live, np.arange(n_live)
+    values = np.empty((n_models, n_live))
+    size = max(MOST_NUMBERS // max(n_live**2, 1), 1)
+    for first in range(0, n_models, size):
+        part = slice(first, first + size)
+        system = np.zeros((len(values[part]), n_live, n_live))
+        system[:, row[inside], successor[inside]] = -discount * p[inside, part].T
+        system[:, diagonal, diagonal] += 1.0
+        values[part] = np.linalg.solve(system, r[:, part].T[..., None])[..., 0]
+    return values
 
 
 def _one_by_one(
