@@ -68,7 +68,7 @@ def plan(
     >>> safe.policy
     array([1, 1, 1, 1, 1, 1], dtype=int32)
     >>> round(safe.guaranteed_at_start, 1), round(safe.held_out.percentile(0.05), 1), round(safe.held_out.mean, 1)
-    (3.8, 3.9, 4.6)
+    (3.9, 3.9, 4.6)
     >>> round(float(safe.start @ safe.worst_case), 1)
     2.7
     """
