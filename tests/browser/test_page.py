@@ -174,7 +174,7 @@ def place(page, figure, name, where):
         ("curves--dots", "UBE, first", "", "UBE, first: 1.00 [0.50, 1.50]"),
         ("maps--policies", "s0", "0.5", "s0: right, at radius 0.5"),
         ("maps--lines", "nominal", "2", "nominal: 4, at radius 2"),
-        ("maps--heat", "row 1", "2", "row 1: 6, at column 2"),
+        ("maps--heat", "row 1", "2", "row 1: 8.33 %, at column 2"),
     ],
 )
 def test_pointing_shows_the_value(opened, figure, name, where, told):
@@ -214,7 +214,7 @@ def test_arrow_keys_read_the_values(visit, site):
     assert not tip.is_visible()
     page.locator("#maps--heat .drawing").focus()
     page.keyboard.press("ArrowRight")
-    assert page.locator("#maps--heat .tip").inner_text() == "row 0: 0, at column 0. Panel: visits"
+    assert page.locator("#maps--heat .tip").inner_text() == "row 1: 0 %, at column 1. Panel: visits"
     page.locator("#maps--lines .drawing").focus()
     assert after("ArrowRight").startswith("robust: 0.25")
     page.keyboard.press("Tab")
