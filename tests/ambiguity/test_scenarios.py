@@ -188,6 +188,21 @@ def test_scenarios_too_rare_for_a_small_level_are_outside_the_tail(mdp, level):
     assert (excess([0.0, 0.0, 0.0, 1.0]) > 0.1).all()
 
 
+def test_the_tail_of_level_one_is_the_mean_alone(mdp):
+    nature = ConditionalValueAtRisk(SURE, 1.0, WEIGHTS).bind(mdp)
+    assert nature.excess(replace(nature.rows, probability=np.tile(WEIGHTS, 4))) == pytest.approx(np.zeros(4), abs=1e-15)
+    # least squares find the weights (1.1, 0.2, 0.3, 0.4) / 2 nearest, which exceed that of the first scenario
+    assert (nature.excess(replace(nature.rows, probability=np.tile([1.0, 0.0, 0.0, 0.0], 4))) > 0.1).all()
+
+
+def test_a_scenario_is_inside_the_tail_beside_another_almost_equal():
+    twins = np.array([[1.0, 9e-211, 5e-119], [1.0 - 8e-15, 8e-15, 9e-17], [0.0, 1.0, 0.0], [0.6, 0.16, 0.24]])
+    mdp = MDP.from_dense(np.tile(twins[3], (3, 1, 1)), 0.0, discount=1.0)
+    kernels = np.tile(twins[:, None, None], (1, 3, 1, 1))
+    nature = ConditionalValueAtRisk(kernels, 0.0, np.full(4, 0.25)).bind(mdp)
+    assert (nature.excess(replace(nature.rows, probability=np.tile(twins[0], 3))) < 1e-14).all()
+
+
 @pytest.mark.parametrize(
     ("scenarios", "message"),
     [

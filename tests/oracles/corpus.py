@@ -38,12 +38,8 @@ ROUNDINGS = D(1000)
 STEP_DIGITS = 30
 """Of one step of a certificate, whose own arithmetic has 19."""
 
-LOOSE = D("3e-13")
-"""How far the bounds of a certificate on one step may be from the truth, relative to max |r| + gamma max |v|.
-
-Mixtures of scenarios were seen to be off by 1.07e-13, probably the residual of non-negative least squares, which was
-not proven; other sets stay below 1e-14 on the models looked at.
-"""
+LOOSE = D("1e-13")
+"""How far the bounds of a certificate on one step may be from the truth, relative to max |r| + gamma max |v|."""
 
 
 class Case(NamedTuple):

@@ -123,7 +123,7 @@ class ScenarioNature:
         return None
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """The L1 distance from the closest scenario, or from their admissible mixtures."""
+        """How far entries of the kernel are from the closest scenario (added up), or from an admissible mixture."""
         q, stray = on_entries(self.rows, kernel)
         out = np.where(stray > 0.0, np.inf, 0.0)
         for row in range(self.rows.n_rows):
@@ -254,10 +254,10 @@ def _distance_to_closest(q: FloatArray, members: FloatArray, level: float, weigh
 
 
 def _distance_to_mixtures(q: FloatArray, members: FloatArray, level: float, weight: FloatArray) -> float:
-    """min over y >= 0 and spare >= 0 of the residual of  members y = q,  y + spare = min(weight / level, 1).
+    """The largest entry of |members y - q| for an admissible y close to the best: 0 <= y <= weight / level, sum y = 1.
 
-    Members and q are distributions, so the weights of the mixture sum to one without a constraint that says so. The K
-    limits may be exceeded by sqrt(K) residuals together.
+    Non-negative least squares of  members y = q,  y + spare = min(weight / level, 1)  find y up to their tolerance,
+    then y is made admissible exactly.
     """
     from scipy.optimize import nnls
 
@@ -266,8 +266,12 @@ def _distance_to_mixtures(q: FloatArray, members: FloatArray, level: float, weig
         most = np.minimum(weight / level, 1.0) if level > 0.0 else np.ones(n_scenarios)
     eye = np.eye(n_scenarios)
     system = np.block([[members, np.zeros_like(members)], [eye, eye]])
-    _, residual = nnls(system, np.concatenate([q, most]))
-    return float(residual * np.sqrt(n_scenarios))
+    found, _ = nnls(system, np.concatenate([q, most]))
+    y = np.minimum(found[:n_scenarios], most).astype(np.longdouble)
+    missing, room = 1.0 - y.sum(), most - y
+    if missing > 0.0 and room.sum() > 0.0:
+        y += room * min(missing / room.sum(), 1.0)
+    return float(np.abs(members @ (y / y.sum()) - q).max())
 
 
 def _lowest(x: Any, level: float, weight: FloatArray) -> float:
