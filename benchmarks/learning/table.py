@@ -101,7 +101,7 @@ def _scores(found: Found, environment: str, learner: str) -> FloatArray:
 
 def _least(found: Found, environment: str, learner: str, name: Literal["seconds", "compile_seconds"]) -> float:
     chosen = [getattr(each, name) for cell, each in found.items() if cell[:2] == (environment, learner)]
-    return min(chosen)
+    return float(min(chosen))
 
 
 def _bootstrap(scores: FloatArray, peer: FloatArray | None = None) -> ConfidenceInterval:
