@@ -26,6 +26,7 @@ from mutations.mutate import Mutation, mutations
 ROOT = Path(__file__).parents[2]
 SHARED = ("s_l1", "s_l2", "s_linf", "s_kl")
 KERNELS = {
+    "exact.py": ("exact",),
     "l1.py": ("l1", "optimistic l1"),
     "l1_dense.py": ("l1", "long l1"),
     "l1_search.py": ("long l1",),
@@ -45,10 +46,8 @@ KERNELS = {
     "shared_budget/improve.py": SHARED,
     "shared_budget/evaluate.py": SHARED,
     "shared_budget/gather.py": SHARED,
-    "shared_budget/inside.py": SHARED,
     "budget_search.py": ("weighted_l1", "wasserstein"),
     "block_sweep.py": ("kl", "likelihood", "long kl"),
-    "entropy.py": ("kl",),
     "exponential.py": ("kl", "likelihood"),
     "sweep.py": ("l2", "weighted_l1"),
 }

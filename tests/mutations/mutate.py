@@ -25,8 +25,12 @@ class Mutation(NamedTuple):
 
 def mutations(text: str) -> list[Mutation]:
     """One for each place in a compiled function that can be changed."""
-    count = sum(1 for _ in _places(ast.parse(text)))
-    return [_mutated(text, at) for at in range(count)]
+    return [_mutated(text, at) for at in range(count(text))]
+
+
+def count(text: str) -> int:
+    """How many there are."""
+    return sum(1 for _ in _places(ast.parse(text)))
 
 
 def _mutated(text: str, at: int) -> Mutation:

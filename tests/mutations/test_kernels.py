@@ -1,0 +1,13 @@
+"""Every file with a compiled kernel can be broken on purpose."""
+
+from mutations.__main__ import KERNELS, ROOT
+from mutations.mutate import count
+
+FOLDER = ROOT / "src/urbe/ambiguity"
+NOT_OF_VALUES = {"moments.py", "operator.py"}
+"""Loops for variances and for policies, which have tests of their own."""
+
+
+def test_no_kernel_is_left_out():
+    compiled = {str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*.py") if count(path.read_text())}
+    assert set(KERNELS) == compiled - NOT_OF_VALUES
