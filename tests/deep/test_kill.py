@@ -21,7 +21,7 @@ from urbe.runs.directory import saved_steps
 from urbe.runs.tensors import load_tensors
 
 STEPS, EVERY = 3000, 40
-COMPILING = 3  # kills of processes that find nothing compiled
+COMPILING = 2  # kills of processes that find nothing compiled
 OPTIONS = (
     *("train", "cartpole", "--agent", "dqn-urbe", "--seed", "3", "--log-every", "50", "--over", "half_length=0.25,1"),
     *("--checkpoint-every", str(EVERY), "--set", "network.hidden=16,16", "batch=16", "capacity=300", "warm_up=50"),
@@ -128,8 +128,8 @@ def check(folder, kills):
     print(f"{kills} kills, {sum(death['torn'] for death in deaths)} within saving, {len(lefts)} runs")
 
 
-def test_a_run_killed_twenty_times_ends_as_the_one_that_was_not(tmp_path):
-    check(tmp_path, 20)
+def test_a_run_killed_ten_times_ends_as_the_one_that_was_not(tmp_path):
+    check(tmp_path, 10)
 
 
 @pytest.mark.slow
