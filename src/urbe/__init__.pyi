@@ -9,6 +9,7 @@ from urbe.ambiguity import Chi2Ball as Chi2Ball
 from urbe.ambiguity import ConditionalValueAtRisk as ConditionalValueAtRisk
 from urbe.ambiguity import Contamination as Contamination
 from urbe.ambiguity import Exact as Exact
+from urbe.ambiguity import FactorSet as FactorSet
 from urbe.ambiguity import Interval as Interval
 from urbe.ambiguity import KLBall as KLBall
 from urbe.ambiguity import L1Ball as L1Ball
@@ -45,8 +46,10 @@ from urbe.planners import Percentile as Percentile
 from urbe.planners import SafePlan as SafePlan
 from urbe.planners import VaRBellman as VaRBellman
 from urbe.planners.plan import plan as plan
+from urbe.posteriors import FactorFit as FactorFit
 from urbe.posteriors import NormalGamma as NormalGamma
 from urbe.posteriors import Posterior as Posterior
+from urbe.posteriors import fit_factors as fit_factors
 from urbe.runs.checkpoint import AgentFileError as AgentFileError
 from urbe.runs.checkpoint import load_agent as load_agent
 from urbe.runs.checkpoint import save_agent as save_agent

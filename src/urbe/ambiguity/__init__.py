@@ -2,6 +2,7 @@
 
 from urbe.ambiguity.chi2 import Chi2Ball as Chi2Ball
 from urbe.ambiguity.contamination import Contamination as Contamination
+from urbe.ambiguity.coupled.factors import FactorSet as FactorSet
 from urbe.ambiguity.exact import Exact as Exact
 from urbe.ambiguity.interval import Interval as Interval
 from urbe.ambiguity.interval import LInfBall as LInfBall
