@@ -14,6 +14,8 @@ from urbe.ambiguity import Interval as Interval
 from urbe.ambiguity import KLBall as KLBall
 from urbe.ambiguity import L1Ball as L1Ball
 from urbe.ambiguity import L2Ball as L2Ball
+from urbe.ambiguity import LabelledModel as LabelledModel
+from urbe.ambiguity import LabelOption as LabelOption
 from urbe.ambiguity import LikelihoodRegion as LikelihoodRegion
 from urbe.ambiguity import LInfBall as LInfBall
 from urbe.ambiguity import Nature as Nature
@@ -27,6 +29,10 @@ from urbe.ambiguity import ValueAtRisk as ValueAtRisk
 from urbe.ambiguity import WassersteinBall as WassersteinBall
 from urbe.ambiguity import WeightedL1Ball as WeightedL1Ball
 from urbe.ambiguity import WorstCase as WorstCase
+from urbe.ambiguity import deviation_budget as deviation_budget
+from urbe.ambiguity import labelled as labelled
+from urbe.ambiguity import limited_deviations as limited_deviations
+from urbe.ambiguity import random_deviations as random_deviations
 from urbe.evaluation.robustness import evaluate as evaluate
 from urbe.mdp import MDP as MDP
 from urbe.mdp import Transitions as Transitions
