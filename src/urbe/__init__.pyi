@@ -19,6 +19,7 @@ from urbe.ambiguity import LabelOption as LabelOption
 from urbe.ambiguity import LikelihoodRegion as LikelihoodRegion
 from urbe.ambiguity import LInfBall as LInfBall
 from urbe.ambiguity import Nature as Nature
+from urbe.ambiguity import NestedSets as NestedSets
 from urbe.ambiguity import Operator as Operator
 from urbe.ambiguity import Optimistic as Optimistic
 from urbe.ambiguity import PerRow as PerRow
