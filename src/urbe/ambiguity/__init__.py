@@ -2,6 +2,14 @@
 
 from urbe.ambiguity.chi2 import Chi2Ball as Chi2Ball
 from urbe.ambiguity.contamination import Contamination as Contamination
+from urbe.ambiguity.coupled.deviations import deviation_budget as deviation_budget
+from urbe.ambiguity.coupled.deviations import limited_deviations as limited_deviations
+from urbe.ambiguity.coupled.deviations import random_deviations as random_deviations
+from urbe.ambiguity.coupled.factors import FactorSet as FactorSet
+from urbe.ambiguity.coupled.labels import LabelledModel as LabelledModel
+from urbe.ambiguity.coupled.labels import LabelOption as LabelOption
+from urbe.ambiguity.coupled.labels import labelled as labelled
+from urbe.ambiguity.coupled.nested import NestedSets as NestedSets
 from urbe.ambiguity.exact import Exact as Exact
 from urbe.ambiguity.interval import Interval as Interval
 from urbe.ambiguity.interval import LInfBall as LInfBall

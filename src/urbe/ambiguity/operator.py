@@ -106,11 +106,36 @@ class Improvement(NamedTuple, Generic[RowValues]):
     memory: Memory
 
 
+class LowRank(NamedTuple):
+    """An `(S, S)` matrix that is a product of thin ones, left @ right, and is never listed.
+
+    Attributes:
+      left: `(S, r)`, an array or a SciPy sparse one.
+      right: `(r, S)`, the same.
+    """
+
+    left: Any
+    right: Any
+
+
 class LinearSystem(NamedTuple):
     """A policy and nature's answer to it, both held fixed: v = reward + discount * matrix @ v."""
 
-    matrix: csr_array
+    matrix: csr_array | LowRank
     reward: FloatArray
+
+    def among(self, states: IntArray) -> LinearSystem:
+        """The system of some states alone."""
+        if isinstance(self.matrix, LowRank):
+            thin = LowRank(self.matrix.left[states], self.matrix.right[:, states])
+            return LinearSystem(thin, self.reward[states])
+        return LinearSystem(self.matrix[states][:, states], self.reward[states])
+
+    def listed(self) -> csr_array:
+        """The matrix, entry by entry."""
+        from scipy.sparse import csr_array
+
+        return csr_array(self.matrix.left @ self.matrix.right) if isinstance(self.matrix, LowRank) else self.matrix
 
 
 class Moments(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from urbe import memory
-from urbe.types import FloatArray, IntArray
+from urbe.types import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ class Rows:
     def without_zeros(self) -> Rows:
         """The same rows without entries of probability zero."""
         keep = self.probability > 0.0
-        return self if keep.all() else self._select(keep)
+        return self if keep.all() else self.select(keep)
 
     def with_all_states(self) -> Rows:
         """The same rows with an entry for every state, most of them of probability zero."""
@@ -140,7 +140,10 @@ class Rows:
         successor = np.tile(np.arange(self.n_states, dtype=np.int32), self.n_rows)
         return Rows(self.n_states, entry_start, successor, probability, self.row_reward)
 
-    def _select(self, keep: np.ndarray) -> Rows:
+    def select(self, keep: BoolArray) -> Rows:
+        """The same rows with the entries `keep`, `(E,)`, alone; some of each row."""
+        if not self.n_rows:
+            return self
         length = np.add.reduceat(keep, self.entry_start[:-1], dtype=np.int64)
         entry_start = np.zeros(self.n_rows + 1, dtype=self.entry_start.dtype)
         np.cumsum(length, out=entry_start[1:])

@@ -11,12 +11,18 @@ rows asks for level delta / R in each, hence for M of about R / delta draws at l
 from __future__ import annotations
 
 import math
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from urbe import checks, memory
+from urbe.mdp.rows import Rows
 from urbe.posteriors.dirichlet import Posterior
+from urbe.posteriors.shared_draws import SharedDraws
 from urbe.types import FloatArray
+
+POOL_ROUNDING = 1e-12
+"""Share of the largest value by which a quantile must be clear of draws outside of the pool."""
 
 ROUNDING = 1e-9
 """delta / R (M + 1) is whole up to this."""
@@ -52,6 +58,97 @@ def number_of_draws(draws: int | None, n_rows: int, delta: float, rank: int = 1)
 def quantile_rank(n_rows: int, delta: float, draws: int) -> int:
     """The largest k with k / (M + 1) <= delta / R."""
     return int(delta / max(n_rows, 1) * (draws + 1) + ROUNDING)
+
+
+KEPT = 50_000_000
+"""Numbers up to which draws are kept; more are made anew each time they are asked for."""
+
+POOL = 32
+"""Draws of each row that are remembered beyond those a quantile needs, to answer for nearby values."""
+
+
+class Quantiles(Protocol):
+    """Low quantiles of p . z over posterior draws p, for any values z."""
+
+    def lowest(self, z: FloatArray) -> RowQuantiles:
+        """The quantile of each row, for `(E,)` values z of the entries."""
+
+
+class RowQuantiles(NamedTuple):
+    """The quantile of each row, `(R,)`, and the draws that give them, on the entries, `(E,)`."""
+
+    value: FloatArray
+    draw: FloatArray
+
+
+def quantiles(posterior: Posterior, rng: np.random.Generator, draws: int, rank: int) -> Quantiles:
+    """The `rank`-th lowest of p . z over `draws` draws; kept while they are few, else streamed."""
+    if draws * posterior.model.rows.n_entries <= KEPT:
+        return KeptDraws(posterior.model.rows, drawn_rows(posterior, rng, draws), rank)
+    return StreamedDraws(posterior, rng, draws, rank)
+
+
+class KeptDraws:
+    """Quantiles of draws in memory.
+
+    Args:
+      rows: the model's.
+      drawn: `(E, M)` probabilities.
+      rank: which of the lowest values the quantile is.
+    """
+
+    def __init__(self, rows: Rows, drawn: FloatArray, rank: int) -> None:
+        self._rows, self._drawn, self._rank = rows, drawn, rank
+
+    def lowest(self, z: FloatArray) -> RowQuantiles:
+        value, draw = np.empty(self._rows.n_rows), np.empty(self._rows.n_entries)
+        for row in range(self._rows.n_rows):
+            a, b = self._rows.entry_start[row : row + 2]
+            x = z[a:b] @ self._drawn[a:b]
+            at = int(np.argpartition(x, self._rank - 1)[self._rank - 1])
+            value[row], draw[a:b] = x[at], self._drawn[a:b, at]
+        return RowQuantiles(value, draw)
+
+
+class StreamedDraws:
+    """Quantiles of draws that are made anew, with a pool of the lowest of each row.
+
+    For values z near the ones the pool was made at, z', every draw outside of it has
+
+        p . z >= p . z' + min_j (z_j - z'_j) >= the pool's highest value at z' + min_j (z_j - z'_j),
+
+    so that a quantile below this is found in the pool; the other rows are drawn again.
+
+    Args:
+      posterior: what is drawn from.
+      rng: where the draws begin.
+      draws: M.
+      rank: which of the lowest values the quantile is.
+    """
+
+    def __init__(self, posterior: Posterior, rng: np.random.Generator, draws: int, rank: int) -> None:
+        self._rows, self._rank = posterior.model.rows, rank
+        self._shared = SharedDraws(posterior, rng, draws)
+        self._size = min(rank + POOL, draws)
+        self._at = np.zeros(self._rows.n_entries)
+        self._highest = np.full(self._rows.n_rows, -np.inf)
+        self._pool = np.zeros((self._rows.n_entries, self._size))
+
+    def lowest(self, z: FloatArray) -> RowQuantiles:
+        rows, k = self._rows, self._rank - 1
+        x = np.add.reduceat(self._pool * z[:, None], rows.entry_start[:-1], axis=0)
+        value = np.partition(x, k, axis=1)[:, k]
+        outside = self._highest + np.minimum.reduceat(z - self._at, rows.entry_start[:-1])
+        slack = POOL_ROUNDING * float(np.abs(z).max(initial=0.0))
+        stale = np.flatnonzero(~(value <= outside - slack))
+        if len(stale):
+            entries = rows.entries_of(stale)
+            found = self._shared.lowest(stale, z, self._size)
+            self._pool[entries], self._highest[stale], self._at[entries] = found.draw, found.value[:, -1], z[entries]
+            x[stale] = found.value
+            value[stale] = found.value[:, k]
+        place = np.argpartition(x, k, axis=1)[:, k]
+        return RowQuantiles(value, self._pool[np.arange(rows.n_entries), place[rows.entry_row]])
 
 
 def drawn_rows(posterior: Posterior, rng: np.random.Generator, draws: int) -> FloatArray:

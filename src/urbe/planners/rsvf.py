@@ -21,10 +21,10 @@ from urbe import checks
 from urbe.ambiguity.l1 import L1Ball
 from urbe.mdp.model import MDP
 from urbe.planners.base import PlannedSolution, PlanningTask, in_every_state
-from urbe.planners.draws import drawn_rows, number_of_draws, quantile_rank, uncertain_rows
+from urbe.planners.draws import Quantiles, number_of_draws, quantile_rank, quantiles, uncertain_rows
 from urbe.planners.l1_balls import ball_around
 from urbe.planners.safety_rules import Cut, Hyperplane, SafetyRule, smallest_balls
-from urbe.types import FloatArray, IntArray
+from urbe.types import FloatArray
 
 ROUNDING = 1e-12
 """Worst cases and quantiles are compared up to this share of the largest value."""
@@ -62,7 +62,7 @@ class RSVF:
         n_uncertain = uncertain_rows(posterior)
         n_draws = number_of_draws(task.draws, n_uncertain, task.delta)
         rank = quantile_rank(n_uncertain, task.delta, n_draws)
-        drawn = drawn_rows(posterior, task.rng, n_draws)
+        drawn = quantiles(posterior, task.rng, n_draws, rank)
         mean = posterior.probability
 
         centre, radius = mean.copy(), np.zeros(rows.n_rows)
@@ -72,7 +72,7 @@ class RSVF:
             model, ball = ball_around(posterior, centre, radius)
             solution = task.solve(model, ball, start=v)
             v = solution.value
-            asked = self._unsafe(model, ball, solution.lower, drawn, rank)
+            asked = self._unsafe(model, ball, solution.lower, drawn)
             if not asked:
                 return PlannedSolution(model, ball, solution)
             for row, cut in asked.items():
@@ -89,7 +89,7 @@ class RSVF:
     def promise(self, confidence: float) -> str:
         return in_every_state(confidence)
 
-    def _unsafe(self, model: MDP, ball: L1Ball, v: FloatArray, drawn: FloatArray, rank: int) -> dict[int, Cut]:
+    def _unsafe(self, model: MDP, ball: L1Ball, v: FloatArray, drawn: Quantiles) -> dict[int, Cut]:
         """The rows whose worst case at v exceeds their quantile, and what is asked of them."""
         rows = model.rows
         if not rows.n_rows:
@@ -97,18 +97,10 @@ class RSVF:
         worst = ball.bind(model).values(v) - rows.row_reward
         z = model.discount * v[rows.successor] + (0.0 if rows.entry_reward is None else rows.entry_reward)
         margin, slack = self.tolerance * np.ptp(z), ROUNDING * np.abs(z).max()
+        bound, draw = drawn.lowest(z)
         out = {}
-        for row in range(rows.n_rows):
+        for row in np.flatnonzero(worst > bound + slack).tolist():
             a, b = rows.entry_start[row : row + 2]
-            at, bound = _quantile(z[a:b] @ drawn[a:b], rank)
-            if worst[row] > bound + slack:
-                wanted = max(bound - margin, float(z[a:b].min()))
-                out[row] = Cut(z[a:b], wanted, drawn[a:b, at])
+            wanted = max(float(bound[row]) - margin, float(z[a:b].min()))
+            out[row] = Cut(z[a:b], wanted, draw[a:b])
         return out
-
-
-def _quantile(x: FloatArray, rank: int) -> tuple[int, float]:
-    """The draw of the `rank`-th lowest value, and that value."""
-    order: IntArray = np.argpartition(x, rank - 1)
-    at = int(order[rank - 1])
-    return at, float(x[at])

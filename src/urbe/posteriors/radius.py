@@ -18,10 +18,17 @@ from numpy.typing import ArrayLike
 from urbe import checks
 from urbe.posteriors.dirichlet import Posterior, check_posterior
 from urbe.posteriors.sampling import dirichlet_draws
+from urbe.posteriors.shared_draws import SharedDraws
 from urbe.types import FloatArray, IntArray
 
 CHUNK = 1 << 22
 """Numbers drawn at a time; a radius needs this much memory and one number for each draw of some rows."""
+
+MANY = 500_000_000
+"""Numbers above which rows share their random numbers, where only extremes are asked for: ten times as fast."""
+
+EXTREME = 64
+"""The place from the end up to which a quantile is one of the extremes."""
 
 Distance = Callable[[FloatArray, FloatArray], FloatArray]
 """Terms, `(M, E)`, of the distances of draws from a centre `(E,)`; a row's distance is their sum."""
@@ -36,7 +43,8 @@ def credible_l1(
 
     Args:
       confidence: in (0, 1).
-      draws: M, at least 1 / (1 - level): the quantile must have draws beyond it.
+      draws: M, at least 1 / (1 - level): the quantile must have draws beyond it. Where these are more than 5e8 numbers
+        in all, rows share random numbers (`urbe.posteriors.shared_draws`), which leaves each row's radius what it is.
       union: whether all rows hold at once with `confidence` (level = 1 - delta / R), or each alone (1 - delta).
 
     Returns:
@@ -175,6 +183,8 @@ def _quantiles(
     """`(R,)` the level quantile of the distances of draws from the mean."""
     checks.generator("rng", rng)
     index = quantile_index(draws, failure(posterior, confidence, union))
+    if terms is _l1_terms and draws * posterior.model.rows.n_entries > MANY and draws - index <= EXTREME:
+        return SharedDraws(posterior, rng, draws).farthest(draws - index)[:, -1]
     radius = np.empty(posterior.model.n_rows)
     for first, last in _row_blocks(posterior.model.rows.entry_start, draws):
         far = _distances(posterior, first, last, rng, draws, terms)

@@ -118,7 +118,7 @@ def _draw(which, entry_start, alpha, normal, normal_at, uniform, uniform_at, fir
                 if len(a) == 1:
                     g[0] = 1.0
                     continue
-                used, used_uniform = _gammas(a, normal[b], normal_at[b], uniform[b], uniform_at[b], g)
+                used, used_uniform = gammas(a, normal[b], normal_at[b], uniform[b], uniform_at[b], g)
                 if used < 0:
                     return k, layer, row
                 normal_at[b], uniform_at[b] = used, used_uniform
@@ -131,7 +131,7 @@ def _draw(which, entry_start, alpha, normal, normal_at, uniform, uniform_at, fir
 
 
 @njit(cache=True, nogil=True)
-def _gammas(a, normal, at, uniform, uniform_at, g):
+def gammas(a, normal, at, uniform, uniform_at, g):
     """Fills g with gamma draws up to a common factor; where the numbers used end, or -1 when there are too few."""
     in_logs, largest = a.min() < SMALL, -np.inf
     for j in range(len(a)):

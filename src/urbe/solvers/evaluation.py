@@ -191,8 +191,7 @@ def live_system(system: LinearSystem, setting: Setting) -> LinearSystem:
     """The system over the states that are not terminal (where the value is zero)."""
     if not setting.terminal.any():
         return system
-    live = np.flatnonzero(~setting.terminal)
-    return LinearSystem(system.matrix[live][:, live], system.reward[live])
+    return system.among(np.flatnonzero(~setting.terminal))
 
 
 def _sweeps_left(last: float, spread: float, target: float) -> float:

@@ -1,8 +1,9 @@
 """Linear systems of a frozen policy and nature: (I - gamma P) v = r.
 
-I - gamma P is a nonsingular M-matrix (diagonally dominant for gamma < 1), so elimination needs no pivoting. Three
-ways, by the work they are expected to take:
+I - gamma P is a nonsingular M-matrix (diagonally dominant for gamma < 1), so elimination needs no pivoting. Four
+ways, by the form of P and the work they are expected to take:
 
+    thin      P = L R with few columns of L: v = r + gamma L x, where (I - gamma R L) x = R r is a small system
     dense     n^3 / 3
     banded    n b^2, after ordering the states by reverse Cuthill-McKee; a few columns that many states lead to (the
               receiver of any-successor sets) are taken out first and put back by the Woodbury identity
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from urbe.ambiguity.operator import LowRank
 from urbe.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ class SolvePlan(NamedTuple):
     """How to solve systems with one sparsity pattern.
 
     Attributes:
-      kind: "dense", "banded" or "krylov".
+      kind: "thin", "dense", "banded" or "krylov".
       work: expected floating-point operations of one solve.
       order: `(n,)` the states in the order of elimination.
       band: half-width of the matrix once ordered, without the columns many states lead to.
@@ -42,8 +44,11 @@ class SolvePlan(NamedTuple):
     band: int
 
 
-def plan(matrix: csr_array) -> SolvePlan:
+def plan(matrix: csr_array | LowRank) -> SolvePlan:
     """Chooses the cheapest way for a transition matrix over the live states."""
+    if isinstance(matrix, LowRank):
+        rank = matrix.left.shape[1]
+        return SolvePlan("thin", rank**3 / 3 + rank * float(_stored(matrix.right)), np.arange(0), 0)
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
     n = matrix.shape[0]
@@ -67,12 +72,14 @@ def plan(matrix: csr_array) -> SolvePlan:
 def solve_system(matrix: Any, reward: FloatArray, discount: float, how: SolvePlan) -> FloatArray | None:
     """v with v = reward + discount matrix v, or None when the way chosen does not get there.
 
-    The matrix is sparse; the "krylov" way also takes an array.
+    The matrix is sparse or a product of thin ones; the "krylov" way also takes an array.
     `how` may come from a similar matrix: it is a choice of method and order, not a promise about the pattern.
     """
     v: FloatArray | None
     try:
-        if how.kind == "dense":
+        if isinstance(matrix, LowRank):
+            v = _thin(matrix, reward, discount)
+        elif how.kind == "dense":
             v = np.linalg.solve(np.eye(len(reward)) - discount * matrix.toarray(), reward)
         elif how.kind == "banded":
             v = _banded(matrix, reward, discount, how)
@@ -81,6 +88,19 @@ def solve_system(matrix: Any, reward: FloatArray, discount: float, how: SolvePla
     except np.linalg.LinAlgError:
         return None
     return v if v is not None and np.isfinite(v).all() else None
+
+
+def _thin(matrix: LowRank, reward: FloatArray, discount: float) -> FloatArray:
+    small = matrix.right @ matrix.left
+    small = small.toarray() if hasattr(small, "toarray") else small
+    x = np.linalg.solve(np.eye(len(small)) - discount * small, matrix.right @ reward)
+    v: FloatArray = reward + discount * (matrix.left @ x)
+    return v
+
+
+def _stored(matrix: Any) -> int:
+    """Numbers kept of a sparse or dense array."""
+    return int(matrix.nnz) if hasattr(matrix, "nnz") else int(matrix.size)
 
 
 def _banded(matrix: csr_array, reward: FloatArray, discount: float, how: SolvePlan) -> FloatArray | None:

@@ -130,7 +130,7 @@ def _worst_value(operator: Operator, policy: PolicyRows, v: FloatArray) -> Float
     following, memory = operator.against(policy)
     for _ in range(MOST_ROUNDS):
         system = following.linear_system(v, memory)
-        matrix = eye_array(len(v), format="csc") - operator.mdp.discount * system.matrix
+        matrix = eye_array(len(v), format="csc") - operator.mdp.discount * system.listed()
         new: FloatArray = spsolve(matrix.tocsc(), system.reward)
         done = np.abs(new - v).max(initial=0.0) <= 1e-11 * max(1.0, float(np.abs(new).max(initial=0.0)))
         v = new

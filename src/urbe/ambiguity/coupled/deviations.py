@@ -1,0 +1,146 @@
+"""Lightning does not strike twice: nature may leave the model at most D times.
+
+    V(s, d) = max_a  min( p . [r + gamma V(., d)],   min_{q in U(s, a)} q . [r + gamma V(., d - 1)] )
+
+where d is the budget left, and the second term is there only for d > 0 [MannorMebelXu2012]. D = 0 is the model
+itself, and D at least the horizon is the set U. Deviations are seen when they happen, and each is for one step:
+`labelled` carries the budget left.
+
+Where a state that deviates stays changed for good, the problem is another one, and intractable in general: a policy
+that comes back would have to be judged against all of nature's earlier choices. The two agree where no state is
+visited twice; elsewhere stationary deviations are refused.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from urbe import checks
+from urbe.ambiguity.coupled.labels import LabelledModel, LabelOption, labelled
+from urbe.ambiguity.exact import Exact
+from urbe.ambiguity.rectangular import RectangularSet
+from urbe.mdp.model import MDP
+from urbe.mdp.rows import Rows
+from urbe.types import FloatArray, IntArray
+
+
+def limited_deviations(mdp: MDP, set: RectangularSet, budget: int, *, stationary: bool = False) -> LabelledModel:
+    """The model, from which nature may deviate at most `budget` times, each time for one step and within `set`.
+
+    Label d is the budget left; the model starts with all of it. It has budget + 1 times as many states.
+
+    Args:
+      mdp: the model as it usually is.
+      set: what nature may do when it deviates: a set that chooses each row on its own, such as `L1Ball(0.5)`.
+      budget: D, at least 0; see `deviation_budget`.
+      stationary: whether a state that has deviated stays so for good, rather than for one step. Refused unless no state
+        can be visited twice, where it makes no difference.
+
+    >>> import urbe
+    >>> river = limited_deviations(urbe.library.riverswim(6, discount=0.9), urbe.L1Ball(1.0), budget=2)
+    >>> solution = urbe.solve(river.mdp, river.set)
+    >>> river.by_label(solution.value)[:, 5].round(2)  # at the right end, with 0, 1 and 2 deviations to come
+    array([5.15, 4.46, 3.77])
+    """
+    most = checks.whole_number("budget", budget, 0)
+    calm = [[LabelOption(Exact(), d)] for d in range(most + 1)]
+    struck = [[LabelOption(set, d - 1)] if d else [] for d in range(most + 1)]
+    out = labelled(mdp, [one + other for one, other in zip(calm, struck, strict=True)], initial_label=most)
+    if stationary:
+        _require_no_return(mdp, set)
+    return out
+
+
+def deviation_budget(steps: int, rate: float, confidence: float) -> int:
+    """The smallest D with P(more than D deviations) <= 1 - confidence, when each step deviates with chance `rate`.
+
+    The number of deviations in `steps` independent steps is binomial. With a discount, take as many steps as matter.
+
+    Args:
+      steps: T, at least 1.
+      rate: the chance of a deviation in a step, in [0, 1].
+      confidence: in (0, 1).
+
+    >>> deviation_budget(50, 0.02, 0.95)
+    3
+    """
+    from scipy.stats import binom
+
+    n = checks.whole_number("steps", steps, 1)
+    chance = checks.number("rate", rate, 0.0, 1.0)
+    failure = 1.0 - checks.confidence(confidence)
+    return int(np.argmax(binom.sf(np.arange(n + 1), n, chance) <= failure * (1.0 + 1e-12)))
+
+
+def random_deviations(model: LabelledModel, kernel: MDP, rate: float) -> MDP:
+    """The model with labels in which deviations happen by chance: with probability `rate` in each step, while d > 0.
+
+    Args:
+      model: of `limited_deviations`.
+      kernel: where deviations lead: a model without labels, such as one of the worst cases of the set.
+      rate: the chance of a deviation in a step, in [0, 1].
+
+    Returns:
+      an MDP over the states with labels, to evaluate policies in or to act in (`urbe.envs.FiniteEnv.of`). The budget is
+      never overspent: with none left, nothing happens.
+    """
+    chance = checks.number("rate", rate, 0.0, 1.0)
+    base, n = model.base, model.base.n_states
+    if not (np.array_equal(kernel.row_start, base.row_start) and np.array_equal(kernel.action, base.action)):
+        raise ValueError(f"kernel is {kernel}, expected the same states and actions as {base}.")
+    own, other = _listed(base, base.rows), _listed(base, kernel.rows)
+    row, successor, probability, reward = [], [], [], []
+    for d in range(model.n_labels):
+        share = chance if d else 0.0
+        for each, weight, label in ((own, 1.0 - share, d), (other, share, d - 1)):
+            if weight > 0.0:
+                row.append(each.row + d * base.n_rows)
+                successor.append(each.successor + label * n)
+                probability.append(weight * each.probability)
+                reward.append(each.reward)
+    at, to = np.concatenate(row), np.concatenate(successor)
+    order = np.lexsort((to, at))
+    start = np.searchsorted(at[order], np.arange(model.mdp.n_rows + 1)).astype(np.int32)
+    mixed = (np.concatenate(x)[order] for x in (probability, reward))
+    return model.mdp.with_rows(Rows(model.mdp.n_states, start, to[order].astype(np.int32), *mixed))
+
+
+class _Listed(NamedTuple):
+    """The entries of a kernel, with a reward for each."""
+
+    row: IntArray
+    successor: IntArray
+    probability: FloatArray
+    reward: FloatArray
+
+
+def _listed(base: MDP, rows: Rows) -> _Listed:
+    reward = rows.entry_reward
+    each = base.rows.row_reward[rows.entry_row] if reward is None else reward
+    return _Listed(rows.entry_row, rows.successor, rows.probability, each)
+
+
+def _require_no_return(mdp: MDP, set: RectangularSet) -> None:
+    """Raises when some state may be visited twice, under the model or under a deviation."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    nature = set.bind(mdp)
+    stay = Rows(mdp.n_states, np.arange(mdp.n_rows + 1), mdp.row_state.astype(np.int32), np.ones(mdp.n_rows),
+                mdp.rows.row_reward)  # fmt: skip
+    stays = np.isfinite(nature.excess(stay))  # where the row lists its own state, or any state may follow
+    rows = nature.rows
+    source = mdp.row_state[rows.entry_row]
+    graph = csr_array((np.ones(rows.n_entries), (source, rows.successor)), shape=(mdp.n_states, mdp.n_states))
+    n_parts, part = connected_components(graph, directed=True, connection="strong")
+    cyclic = np.bincount(part, minlength=n_parts)[part] > 1
+    cyclic[mdp.row_state[stays]] = True
+    if cyclic.any():
+        raise ValueError(
+            f"stationary is True, but state {int(np.argmax(cyclic))} may be visited twice: deviations that last make "
+            "the problem intractable there, and the recursion over the budget would be wrong. Use stationary=False "
+            "(each deviation lasts one step), or a model and a set in which no state comes back, such as one with "
+            "time in its state."
+        )

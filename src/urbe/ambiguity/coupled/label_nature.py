@@ -1,0 +1,218 @@
+"""Nature on a model with labels: the worst of several options in each row, each with a set and a label of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from urbe.ambiguity.entries import joined_rows, on_entries
+from urbe.ambiguity.evidence import Extended, RowBound, RowEvidence, unproven
+from urbe.ambiguity.moments import RowMoments, moments_of_kernel
+from urbe.ambiguity.nature import Nature, WorstCase
+from urbe.mdp.rows import Rows
+from urbe.types import FloatArray, IntArray
+from urbe.workers import SERIAL, Workers
+
+
+class Branch(NamedTuple):
+    """An option on some rows, all of which lead to the same label.
+
+    Attributes:
+      at: the rows, in increasing order where all rows of a model are meant.
+      nature: on these rows alone, over the states without labels.
+      label: the one that follows.
+      option: its place among the options of a row, for what sweeps remember.
+    """
+
+    at: IntArray
+    nature: Nature
+    label: int
+    option: int
+
+
+@dataclass(frozen=True, eq=False)
+class LabelNature:
+    """Nature that picks an option in each row, then a kernel of its set.
+
+    Args:
+      rows: the model's own, over states with labels.
+      discount: the model's.
+      n_states: number of states without labels.
+      branches: in the order of the options; together they have every row at least once.
+    """
+
+    rows: Rows
+    discount: float
+    n_states: int
+    branches: tuple[Branch, ...]
+
+    @property
+    def accuracy(self) -> float:
+        return max((branch.nature.accuracy for branch in self.branches), default=0.0)
+
+    @property
+    def singleton(self) -> bool:
+        once = sum(len(branch.at) for branch in self.branches) == self.rows.n_rows
+        return once and all(branch.nature.singleton for branch in self.branches)
+
+    @cached_property
+    def _options(self) -> int:
+        return 1 + max((branch.option for branch in self.branches), default=0)
+
+    def fresh(self) -> FloatArray | None:
+        """`(R, options)`: every option remembers for itself."""
+        return np.zeros((self.rows.n_rows, self._options))
+
+    def values(
+        self,
+        v: FloatArray,
+        shift: float = 0.0,
+        workers: Workers = SERIAL,
+        out: FloatArray | None = None,
+        memory: FloatArray | None = None,
+    ) -> FloatArray:
+        out = np.empty(self.rows.n_rows) if out is None else out
+        out[:] = np.inf
+        for branch in self.branches:
+            known = self._recalled(branch, memory)
+            found = branch.nature.values(self._under(v, branch), shift, workers, None, known)
+            out[branch.at] = np.minimum(out[branch.at], found)
+            if memory is not None and known is not None:
+                memory[branch.at, branch.option] = known
+        return out
+
+    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:
+        """The first of the options with the lowest value; rows of the answer lead to its label."""
+        best = np.full(self.rows.n_rows, np.inf)
+        owner = np.zeros(self.rows.n_rows, dtype=np.int64)
+        found = []
+        for k, branch in enumerate(self.branches):
+            found.append(branch.nature.worst_case(self._under(v, branch), self._recalled(branch, memory)))
+            lower = found[-1].value < best[branch.at]
+            best[branch.at[lower]] = found[-1].value[lower]
+            owner[branch.at[lower]] = k
+        parts, sensitivity = [], np.zeros(self.rows.n_entries)
+        for k, (branch, worst) in enumerate(zip(self.branches, found, strict=True)):
+            own = np.flatnonzero(owner[branch.at] == k)
+            if not len(own):
+                continue
+            parts.append((branch.at[own], self._lifted(worst.rows.take(own), branch.label)))
+            m = replace(branch.nature.rows, probability=worst.sensitivity).take(own)
+            self._place(branch.at[own], m, sensitivity)
+        return WorstCase(best, joined_rows(self.rows, parts), sensitivity)
+
+    def moments(
+        self,
+        v: FloatArray,
+        shift: float,
+        u: FloatArray,
+        value: FloatArray | None = None,
+        memory: FloatArray | None = None,
+    ) -> RowMoments:
+        return moments_of_kernel(self, v, shift, u, value, memory)
+
+    def take(self, chosen: IntArray) -> LabelNature:
+        branches = []
+        for branch in self.branches:
+            place = np.full(self.rows.n_rows, -1)
+            place[branch.at] = np.arange(len(branch.at))
+            inside = place[chosen] >= 0
+            if inside.any():
+                part = branch.nature.take(place[chosen[inside]])
+                branches.append(branch._replace(at=np.flatnonzero(inside), nature=part))
+        return replace(self, rows=self.rows.take(chosen), branches=tuple(branches))
+
+    @property
+    def ball_radius(self) -> FloatArray | None:
+        """Several sets have no common centre."""
+        return None
+
+    def excess(self, kernel: Rows) -> FloatArray:
+        """By how much a kernel leaves the set of the option it comes closest to; infinite with several labels."""
+        return self._owners(kernel)[1]
+
+    def dual_bound(self, v: FloatArray) -> FloatArray:
+        out = np.full(self.rows.n_rows, np.inf)
+        for branch in self.branches:
+            out[branch.at] = np.minimum(out[branch.at], branch.nature.dual_bound(self._under(v, branch)))
+        return out
+
+    def evidence(self, kernel: Rows | None) -> RowEvidence:
+        """Each row of a kernel is evidence for one option, which bounds the worst of them from above."""
+        n_rows = self.rows.n_rows
+        below = self._least([branch.nature.evidence(None) for branch in self.branches])
+        if kernel is None:
+            nothing = np.full(n_rows, -np.inf)
+            return RowEvidence(unproven(n_rows, 1.0), below, nothing, np.zeros(n_rows, dtype=np.bool_))
+        owner, excess = self._owners(kernel)
+        outside = owner < 0
+        proven: list[tuple[Branch, IntArray, RowEvidence]] = []
+        for k, branch in enumerate(self.branches):
+            own = np.flatnonzero(owner[branch.at] == k)
+            if len(own):
+                part = self._below(branch, kernel, own)
+                found = branch.nature.take(own).evidence(part)
+                proven.append((branch, own, found))
+                excess[branch.at[own]], outside[branch.at[own]] = found.excess, found.outside
+        above = unproven(n_rows, 1.0) if outside.any() else self._of_owners(proven)
+        return RowEvidence(above, below, excess, outside)
+
+    def _owners(self, kernel: Rows) -> tuple[IntArray, FloatArray]:
+        """`(R,)` the branch whose set each row of a kernel is in or closest to, -1 if none, and how far it is."""
+        owner, excess = np.full(self.rows.n_rows, -1), np.full(self.rows.n_rows, np.inf)
+        used = kernel.probability != 0.0
+        for k, branch in enumerate(self.branches):
+            inside = kernel.successor // self.n_states == branch.label
+            stray = np.bincount(kernel.entry_row[used & ~inside], minlength=kernel.n_rows)[branch.at]
+            own = np.flatnonzero(stray == 0)
+            if len(own):
+                far = branch.nature.take(own).excess(self._below(branch, kernel, own))
+                closer = far < excess[branch.at[own]]
+                at = branch.at[own[closer]]
+                excess[at], owner[at] = far[closer], k
+        return owner, excess
+
+    def _of_owners(self, proven: list[tuple[Branch, IntArray, RowEvidence]]) -> RowBound:
+        def bound(v: FloatArray) -> Extended:
+            out = np.full(self.rows.n_rows, np.inf, dtype=np.longdouble)
+            for branch, own, evidence in proven:
+                out[branch.at[own]] = evidence.above(self._under(v, branch))
+            return out
+
+        return bound
+
+    def _least(self, found: list[RowEvidence]) -> RowBound:
+        def bound(v: FloatArray) -> Extended:
+            out = np.full(self.rows.n_rows, np.inf, dtype=np.longdouble)
+            for branch, evidence in zip(self.branches, found, strict=True):
+                out[branch.at] = np.minimum(out[branch.at], evidence.below(self._under(v, branch)))
+            return out
+
+        return bound
+
+    def _under(self, v: FloatArray, branch: Branch) -> FloatArray:
+        """`(S,)` the values under the label that a branch leads to."""
+        return v[branch.label * self.n_states : (branch.label + 1) * self.n_states]
+
+    def _recalled(self, branch: Branch, memory: FloatArray | None) -> FloatArray | None:
+        known = branch.nature.fresh()
+        return known if memory is None or known is None else np.ascontiguousarray(memory[branch.at, branch.option])
+
+    def _lifted(self, rows: Rows, label: int) -> Rows:
+        """Rows over states without labels as rows that lead to one label."""
+        return replace(rows, n_states=self.rows.n_states, successor=rows.successor + label * self.n_states)
+
+    def _below(self, branch: Branch, kernel: Rows, own: IntArray) -> Rows:
+        """The rows `own` of a branch in a kernel, which lead to its label alone, over states without labels."""
+        part = kernel.take(branch.at[own])
+        part = part.select(part.successor // self.n_states == branch.label)
+        return replace(part, n_states=self.n_states, successor=(part.successor % self.n_states).astype(np.int32))
+
+    def _place(self, at: IntArray, m: Rows, out: FloatArray) -> None:
+        """Writes numbers of a branch's entries where the model's own rows list the same successors."""
+        own = self.rows.take(at)
+        bare = replace(own, n_states=self.n_states, successor=(own.successor % self.n_states).astype(np.int32))
+        out[self.rows.entries_of(at)] = on_entries(bare, m)[0]

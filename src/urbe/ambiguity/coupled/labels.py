@@ -1,0 +1,215 @@
+"""k-rectangular sets: what nature may still do depends on what it has done, through a label of at most k values.
+
+    V(s, i) = max_a  min_{o of label i}  min_{p in U_o(s, a)}  sum_s' p(s') [r(s, a, s') + gamma V(s', next_o(s, a))]
+
+Nature picks one of the options o that the label allows, a kernel of its set, and with it the label that follows
+[MannorMebelXu2016]. Agent and nature see the label. With the label as a part of the state the set is rectangular: the
+model has k times as many states, and every method, certificate and policy evaluation of the library applies as it is.
+
+With one label and one option this is the option's own set. A budget of deviations has the budget left as its label:
+"lightning does not strike twice" (`limited_deviations`) [MannorMebelXu2012].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from urbe import checks, memory
+from urbe.ambiguity.coupled.label_nature import Branch, LabelNature
+from urbe.ambiguity.rectangular import RectangularSet
+from urbe.mdp.model import MDP, check_model
+from urbe.mdp.rows import Rows, index_type
+from urbe.types import FloatArray, IntArray
+
+
+class LabelOption(NamedTuple):
+    """One thing nature may do under a label.
+
+    Attributes:
+      set: the kernels it may use: a set that chooses each row on its own, such as `Exact()` or `L1Ball(0.5)`.
+      next_label: the label that follows: a whole number, one for each state `(S,)`, `(R,)` or `(S, A)`.
+    """
+
+    set: RectangularSet
+    next_label: Any
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledModel:
+    """A model with a label in its state, and what nature may do in it: `solve(labelled.mdp, labelled.set)`.
+
+    Attributes:
+      mdp: state i S + s stands for state s under label i. Its rows are the model's own, with the label that the first
+        option of each label leads to.
+      set: the set, for this model alone.
+      base: the model without labels.
+      n_labels: k.
+    """
+
+    mdp: MDP
+    set: LabelledSet
+    base: MDP
+    n_labels: int
+
+    def state(self, state: int, label: int) -> int:
+        """The number of a state under a label."""
+        if not 0 <= state < self.base.n_states:
+            raise ValueError(f"state is {state}, expected one of 0, ..., {self.base.n_states - 1}.")
+        if not 0 <= label < self.n_labels:
+            raise ValueError(f"label is {label}, expected one of 0, ..., {self.n_labels - 1}.")
+        return label * self.base.n_states + state
+
+    def by_label(self, values: Any) -> Any:
+        """`(..., k, S, ...)` numbers of all states, such as `solution.value`, with labels on an axis of their own."""
+        array = np.asarray(values)
+        sizes = np.flatnonzero(np.array(array.shape) == self.mdp.n_states)
+        if not len(sizes):
+            raise ValueError(f"values has shape {array.shape}, expected an axis of {self.mdp.n_states} states.")
+        axis = int(sizes[0]) if array.ndim < 2 or array.shape[-1] != self.mdp.n_states else array.ndim - 1
+        shape = (*array.shape[:axis], self.n_labels, self.base.n_states, *array.shape[axis + 1 :])
+        return array.reshape(shape)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledSet(RectangularSet):
+    """What nature may do in a model with labels; made by `labelled` and `limited_deviations`.
+
+    Args:
+      base: the model without labels; its probabilities and rewards are not read.
+      options: of each label.
+      next_labels: `(R,)` of each option of each label.
+    """
+
+    base: MDP
+    options: tuple[tuple[RectangularSet, ...], ...]
+    next_labels: tuple[tuple[IntArray, ...], ...]
+
+    def bind(self, mdp: MDP) -> LabelNature:
+        n_labels, base = len(self.options), self.base
+        found = (mdp.n_states, mdp.n_rows, mdp.rows.n_entries)
+        expected = tuple(n_labels * n for n in (base.n_states, base.n_rows, base.rows.n_entries))
+        if found != expected:
+            raise ValueError(
+                f"mdp is {mdp}, expected the model with labels that belongs to this set, of {expected[0]} states, "
+                f"{expected[1]} rows and {expected[2]} entries. Solve labelled.mdp."
+            )
+        branches = []
+        for i, (sets, following) in enumerate(zip(self.options, self.next_labels, strict=True)):
+            centre, reward = (_part(x, i, n_labels) for x in (mdp.rows.probability, mdp.rows.reward))
+            own = replace(base, rows=replace(base.rows, probability=centre, reward=reward), discount=mdp.discount)
+            for o, (each, labels) in enumerate(zip(sets, following, strict=True)):
+                nature = each.bind(own)
+                for label in np.unique(labels):
+                    rows = np.flatnonzero(labels == label)
+                    part = nature if len(rows) == base.n_rows else nature.take(rows)
+                    branches.append(Branch(rows + i * base.n_rows, part, int(label), o))
+        return LabelNature(mdp.rows, mdp.discount, base.n_states, tuple(branches))
+
+    def choices(self) -> RectangularSet:
+        return replace(self, options=tuple(tuple(each.choices() for each in sets) for sets in self.options))
+
+
+def labelled(mdp: MDP, options: Sequence[Sequence[LabelOption]], initial_label: int = 0) -> LabelledModel:
+    """A model whose states carry a label, and nature's options under each label: a k-rectangular set.
+
+    The problem is (D + 1) times as large as the model for a budget D, and k times in general.
+
+    Args:
+      mdp: the model.
+      options: for each label what nature may do, at least one option. The first one says what happens when nature does
+        nothing: its label is that of the model's own rows.
+      initial_label: the label at the start, where the model has an initial distribution.
+
+    >>> import urbe
+    >>> calm, storm = urbe.LabelOption(urbe.Exact(), 0), urbe.LabelOption(urbe.L1Ball(0.4), 1)
+    >>> river = labelled(urbe.library.riverswim(6, discount=0.9), [[calm, storm], [calm]])  # no two storms in a row
+    >>> solution = urbe.solve(river.mdp, river.set)
+    >>> river.by_label(solution.value).shape
+    (2, 6)
+    """
+    check_model("mdp", mdp)
+    n_labels = len(options)
+    first = checks.whole_number("initial_label", initial_label, 0)
+    if not n_labels:
+        raise ValueError("options is empty, expected what nature may do under each label, at least one.")
+    if first >= n_labels:
+        raise ValueError(f"initial_label is {first}, expected one of 0, ..., {n_labels - 1}.")
+    sets, following = [], []
+    for i, each in enumerate(options):
+        if not len(each):
+            raise ValueError(f"options[{i}] is empty, expected at least one option, such as LabelOption(Exact(), {i}).")
+        for o, option in enumerate(each):
+            name = f"options[{i}][{o}]"
+            checks.kind(name, option, isinstance(option, LabelOption), "LabelOption(set, next_label)")
+            _check_set(f"{name}.set", option.set)
+        sets.append(tuple(option.set for option in each))
+        names = (f"options[{i}][{o}].next_label" for o in range(len(each)))
+        following.append(tuple(_labels(name, mdp, x.next_label, n_labels) for name, x in zip(names, each, strict=True)))
+    wide = _widened(mdp, [labels[0] for labels in following], first)
+    return LabelledModel(wide, LabelledSet(mdp, tuple(sets), tuple(following)), mdp, n_labels)
+
+
+def _check_set(name: str, value: Any) -> None:
+    """Raises where nature could not choose each row on its own."""
+    if callable(getattr(value, "operator", None)) and not callable(getattr(value, "bind", None)):
+        raise ValueError(
+            f"{name} is {checks.shown(value)}, which couples actions or states, expected a set that chooses each row "
+            "on its own, such as L1Ball(0.5): nature sees the action before it picks an option."
+        )
+    checks.kind(name, value, callable(getattr(value, "bind", None)), "an ambiguity set such as L1Ball(0.5)")
+
+
+def _labels(name: str, mdp: MDP, given: Any, n_labels: int) -> IntArray:
+    """`(R,)` the label that follows each row."""
+    array = np.asarray(given)
+    if array.ndim == 0:
+        array = np.full(mdp.n_rows, checks.whole_number(name, given, 0))
+    elif array.shape == (mdp.n_states, mdp.n_actions):
+        array = array[mdp.row_state, mdp.action]
+    elif array.shape == (mdp.n_states,):
+        array = array[mdp.row_state]
+    elif array.shape != (mdp.n_rows,):
+        raise ValueError(
+            f"{name} has shape {array.shape}, expected a whole number, one for each state ({mdp.n_states},), row "
+            f"({mdp.n_rows},), or state and action ({mdp.n_states}, {mdp.n_actions})."
+        )
+    return checks.int_array(name, array, 0, n_labels, "label")
+
+
+def _widened(mdp: MDP, labels: list[IntArray], initial_label: int) -> MDP:
+    """The model with labels, whose rows lead to the label of the first option."""
+    rows, k = mdp.rows, len(labels)
+    n_entries = k * rows.n_entries
+    memory.require(
+        {f"{k} copies of {rows.n_entries} successors, one for each label": 20.0 * n_entries},
+        "Use fewer labels (a smaller budget), or a smaller model.",
+    )
+    successor = np.concatenate([rows.successor + mdp.n_states * of_rows[rows.entry_row] for of_rows in labels])
+    wide = Rows(
+        k * mdp.n_states,
+        _shifted(rows.entry_start, rows.n_entries, k),
+        successor.astype(np.int32),
+        np.tile(rows.probability, k),
+        np.tile(rows.reward, k),
+    )
+    initial = None
+    if mdp.initial is not None:
+        initial = np.zeros(k * mdp.n_states)
+        initial[initial_label * mdp.n_states :][: mdp.n_states] = mdp.initial
+    return MDP(_shifted(mdp.row_start, mdp.n_rows, k), np.tile(mdp.action, k), wide, mdp.discount, initial)
+
+
+def _shifted(start: IntArray, size: int, copies: int) -> IntArray:
+    """`start`, whose last number is `size`, for several copies one after another."""
+    parts = np.arange(copies)[:, None] * size + start[:-1].astype(np.int64)
+    whole: IntArray = np.append(parts.ravel(), copies * size).astype(index_type(copies * size))
+    return whole
+
+
+def _part(array: FloatArray, i: int, parts: int) -> FloatArray:
+    size = len(array) // parts
+    return np.ascontiguousarray(array[i * size : (i + 1) * size])

@@ -1,0 +1,252 @@
+"""Distributionally robust sets: the kernel is random, and nature picks its law among those with known confidence.
+
+A row's kernel p is drawn anew at every visit, from a law of which only this is known,
+
+    Pr(p in U_i) >= lambda_i,      U_1 in U_2 in ... in U_n,      lambda_n = 1                       [XuMannor2012].
+
+The worst law puts lambda_i - lambda_{i-1} on the worst kernel of U_i, so that
+
+    Q(s, a) = sum_i (lambda_i - lambda_{i-1}) min_{p in U_i(s, a)} sum_s' p(s') [r(s, a, s') + gamma V(s')].
+
+It lies between the largest set alone and the smallest one alone. One set is the set itself; the model with weight
+lambda and all distributions with the rest are `Contamination(1 - lambda)`.
+
+The law is one of kernels drawn independently at every visit. A kernel drawn once for a whole episode is another problem
+wherever states are visited twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from urbe import checks
+from urbe.ambiguity.entries import entry_keys, on_entries
+from urbe.ambiguity.evidence import LARGEST_EXCESS, Extended, RowEvidence, unproven
+from urbe.ambiguity.moments import RowMoments, moments_of_kernel
+from urbe.ambiguity.nature import Nature, WorstCase
+from urbe.ambiguity.operator import ROUNDING
+from urbe.ambiguity.rectangular import RectangularSet
+from urbe.ambiguity.row_nature import values_under
+from urbe.mdp.model import MDP
+from urbe.mdp.rows import Rows, index_type
+from urbe.types import FloatArray, IntArray
+from urbe.workers import SERIAL, Workers
+
+MOST_DIRECTIONS = 256
+"""Directions in which a kernel is compared with what the set allows."""
+
+LARGE = 1e3
+"""How far values go in such a direction, as a multiple of the rewards."""
+
+
+@dataclass(frozen=True, eq=False)
+class NestedSets(RectangularSet):
+    """Nature picks the law of the kernel, within sets of growing confidence.
+
+    Args:
+      sets: U_1 in U_2 in ... in U_n, each a set that chooses every row on its own. That each contains the one before is
+        for the caller to see to: it is not checked, and the bound below holds in any case.
+      confidence: `(n,)` lambda, increasing, the last one 1: the least probability that the kernel is in each set.
+
+    >>> import numpy as np, urbe
+    >>> mdp = urbe.MDP.from_dense([[[0.5, 0.5]], [[0.5, 0.5]]], [[0.0], [1.0]], discount=0.5)
+    >>> likely = urbe.NestedSets((urbe.Exact(), urbe.L1Ball(0.4)), [0.75, 1.0])
+    >>> likely.bind(mdp).values(np.array([0.0, 2.0]))  # 0.75 * 0.5 + 0.25 * 0.3 in the first state
+    array([0.45, 1.45])
+    """
+
+    sets: Sequence[RectangularSet]
+    confidence: ArrayLike
+
+    def __post_init__(self) -> None:
+        if not len(self.sets):
+            raise ValueError("sets is empty, expected at least one, such as (Exact(), L1Ball(0.5)).")
+        for k, each in enumerate(self.sets):
+            if callable(getattr(each, "operator", None)) and not callable(getattr(each, "bind", None)):
+                raise ValueError(
+                    f"sets[{k}] is {checks.shown(each)}, which couples actions or states, expected a set that chooses "
+                    "each row on its own, such as L1Ball(0.5)."
+                )
+            checks.kind(
+                f"sets[{k}]", each, callable(getattr(each, "bind", None)), "an ambiguity set such as L1Ball(0.5)"
+            )
+        self.weights()
+
+    def weights(self) -> FloatArray:
+        """`(n,)` lambda_i - lambda_{i-1}."""
+        level = checks.float_array("confidence", self.confidence, ndim=1)
+        if len(level) != len(self.sets):
+            raise ValueError(f"confidence has {len(level)} entries, expected one for each of {len(self.sets)} sets.")
+        before = np.concatenate(([0.0], level[:-1]))
+        if (level < before).any():
+            at = int(np.argmax(level < before))
+            raise ValueError(
+                f"confidence[{at}] is {level[at]:g}, expected at least {before[at]:g}: a larger set is as likely "
+                "or more."
+            )
+        if level[-1] != 1.0:
+            raise ValueError(f"confidence[{len(level) - 1}] is {level[-1]:g}, expected 1: the last set is certain.")
+        return level - before
+
+    def bind(self, mdp: MDP) -> NestedNature:
+        weights = self.weights()
+        counted = np.flatnonzero(weights > 0.0)
+        natures = tuple(self.sets[k].bind(mdp) for k in counted)
+        return NestedNature(mdp.rows, mdp.discount, natures, weights[counted])
+
+    def choices(self) -> RectangularSet:
+        return NestedSets(tuple(each.choices() for each in self.sets), self.confidence)
+
+
+@dataclass(frozen=True, eq=False)
+class NestedNature:
+    """Nature that mixes its answers to several sets with given weights.
+
+    Args:
+      rows: the model's own.
+      discount: the model's.
+      natures: one for each set.
+      weights: `(n,)` positive, summing to one.
+    """
+
+    rows: Rows
+    discount: float
+    natures: tuple[Nature, ...]
+    weights: FloatArray
+
+    @property
+    def accuracy(self) -> float:
+        return max(nature.accuracy for nature in self.natures) + (2 * len(self.weights) + 4) * ROUNDING
+
+    @property
+    def singleton(self) -> bool:
+        return all(nature.singleton for nature in self.natures)
+
+    def fresh(self) -> FloatArray | None:
+        """`(R, n)`: every set remembers for itself."""
+        return np.zeros((self.rows.n_rows, len(self.natures)))
+
+    def values(
+        self,
+        v: FloatArray,
+        shift: float = 0.0,
+        workers: Workers = SERIAL,
+        out: FloatArray | None = None,
+        memory: FloatArray | None = None,
+    ) -> FloatArray:
+        out = np.empty(self.rows.n_rows) if out is None else out
+        out[:] = 0.0
+        for k, (weight, nature) in enumerate(zip(self.weights, self.natures, strict=True)):
+            known = self._recalled(k, memory)
+            out += weight * nature.values(v, shift, workers, None, known)
+            if memory is not None and known is not None:
+                memory[:, k] = known
+        return out
+
+    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:
+        found = [nature.worst_case(v, self._recalled(k, memory)) for k, nature in enumerate(self.natures)]
+        value, sensitivity = np.zeros(self.rows.n_rows), np.zeros(self.rows.n_entries)
+        for weight, nature, worst in zip(self.weights, self.natures, found, strict=True):
+            value += weight * worst.value
+            sensitivity += weight * on_entries(self.rows, replace(nature.rows, probability=worst.sensitivity))[0]
+        return WorstCase(value, self._mixed([worst.rows for worst in found]), sensitivity)
+
+    def moments(
+        self,
+        v: FloatArray,
+        shift: float,
+        u: FloatArray,
+        value: FloatArray | None = None,
+        memory: FloatArray | None = None,
+    ) -> RowMoments:
+        return moments_of_kernel(self, v, shift, u, value, memory)
+
+    def take(self, chosen: IntArray) -> NestedNature:
+        return replace(self, rows=self.rows.take(chosen), natures=tuple(x.take(chosen) for x in self.natures))
+
+    @property
+    def ball_radius(self) -> FloatArray | None:
+        """A mixture of sets has no centre."""
+        return None
+
+    def excess(self, kernel: Rows) -> FloatArray:
+        """By how much a kernel is below what the mixtures allow, in the worst of some directions.
+
+        A point outside a convex set is below its support function in some direction. Those tried are the probabilities
+        of single states, from both sides: what is too likely or too unlikely is seen, other departures may not be.
+        Certificates do not rest on it but on members of the sets (`evidence`).
+        """
+        total = kernel.row_sums(kernel.probability)
+        worst = np.maximum(np.abs(total - 1.0) - 1e-12, -kernel.row_sums(np.minimum(kernel.probability, 0.0)))
+        kernel = self._rewarded(kernel)
+        far = LARGE * (1.0 + self.rows.largest_reward)
+        listed = np.unique(kernel.successor)
+        for state in listed[:: 1 + 2 * len(listed) // MOST_DIRECTIONS]:
+            for side in (far, -far):
+                v = np.zeros(self.rows.n_states)
+                v[state] = side / self.discount if self.discount > 0.0 else 0.0
+                short = self.dual_bound(v) - values_under(kernel, self.discount * v)
+                worst = np.maximum(worst, short / far)
+        return np.maximum(worst, 0.0)
+
+    def dual_bound(self, v: FloatArray) -> FloatArray:
+        out = np.zeros(self.rows.n_rows)
+        for weight, nature in zip(self.weights, self.natures, strict=True):
+            out += weight * nature.dual_bound(v)
+        return out
+
+    def evidence(self, kernel: Rows | None) -> RowEvidence:
+        """From below duality; from above members of the sets, found at the values in question and checked."""
+        n_rows = self.rows.n_rows
+
+        def below(v: FloatArray) -> Extended:
+            return self._sum([nature.evidence(None).below(v) for nature in self.natures])
+
+        if kernel is None:
+            return RowEvidence(unproven(n_rows, 1.0), below, np.full(n_rows, -np.inf), np.zeros(n_rows, dtype=np.bool_))
+
+        def above(v: FloatArray) -> Extended:
+            members = [nature.worst_case(v).rows for nature in self.natures]
+            found = [nature.evidence(rows) for nature, rows in zip(self.natures, members, strict=True)]
+            return self._sum([evidence.above(v) for evidence in found])
+
+        excess = self.excess(kernel)
+        outside = ~(excess <= LARGEST_EXCESS)
+        return RowEvidence(unproven(n_rows, 1.0) if outside.any() else above, below, excess, outside)
+
+    def _sum(self, parts: list[Extended]) -> Extended:
+        out = np.zeros(self.rows.n_rows, dtype=np.longdouble)
+        for weight, part in zip(self.weights, parts, strict=True):
+            out += np.longdouble(weight) * part
+        return out
+
+    def _recalled(self, k: int, memory: FloatArray | None) -> FloatArray | None:
+        known = self.natures[k].fresh()
+        return known if memory is None or known is None else np.ascontiguousarray(memory[:, k])
+
+    def _mixed(self, kernels: list[Rows]) -> Rows:
+        """The kernels' rows, mixed by the weights, with the model's rewards."""
+        total: Any = sum(weight * _matrix(rows) for weight, rows in zip(self.weights, kernels, strict=True))
+        total = total.tocsr()
+        total.sort_indices()
+        start = total.indptr.astype(index_type(total.nnz))
+        return self._rewarded(Rows(self.rows.n_states, start, total.indices.astype(np.int32), total.data, total.data))
+
+    def _rewarded(self, kernel: Rows) -> Rows:
+        """A kernel with the model's rewards in place of its own."""
+        if not self.rows.rewards_successors:
+            return replace(kernel, reward=self.rows.reward)
+        keys = entry_keys(self.rows)
+        at = np.minimum(np.searchsorted(keys, entry_keys(kernel)), len(keys) - 1)
+        return replace(kernel, reward=self.rows.reward[at])
+
+
+def _matrix(rows: Rows) -> Any:
+    from scipy.sparse import csr_array
+
+    return csr_array((rows.probability, rows.successor, rows.entry_start), shape=(rows.n_rows, rows.n_states))
