@@ -13,7 +13,7 @@ import numpy as np
 
 from urbe.cli import worlds
 from urbe.mdp.formats import write_table
-from urbe.mdp.formats.logs import format_of
+from urbe.mdp.formats.tables import format_of
 
 HELP = """\
 --over gives the dynamics to try; parameters that are not named are nominal. Give it once per parameter, several mean

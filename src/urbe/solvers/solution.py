@@ -88,10 +88,12 @@ class Solution:
     def __str__(self) -> str:
         first = np.atleast_2d(self.value)[0]
         lower, upper = np.atleast_2d(self.lower)[0], np.atleast_2d(self.upper)[0]
-        lines = [self.status, f"{'state':>7}  {'action':>12}  {'value':>14}  {'at least':>14}  {'at most':>14}"]
-        shown = min(len(first), 12)
+        labels, shown = self.operator.mdp.labels, min(len(first), 12)
+        wide = max(7, *(len(labels.state(s)) for s in range(shown)))
+        lines = [self.status, f"{'state':>{wide}}  {'action':>12}  {'value':>14}  {'at least':>14}  {'at most':>14}"]
         for s in range(shown):
-            lines.append(f"{s:>7}  {self.action_text(s):>12}  {first[s]:>14.8g}  {lower[s]:>14.8g}  {upper[s]:>14.8g}")
+            name, action = labels.state(s), self.action_text(s)
+            lines.append(f"{name:>{wide}}  {action:>12}  {first[s]:>14.8g}  {lower[s]:>14.8g}  {upper[s]:>14.8g}")
         if shown < len(first):
             lines.append(f"    ... {len(first) - shown} more states")
         return "\n".join(lines)
@@ -101,12 +103,13 @@ class Solution:
         policy = self.policy[0] if self.value.ndim > 1 else self.policy
         if self.operator.mdp.terminal[state]:
             return "end"
+        labels = self.operator.mdp.labels
         if policy.ndim == 1:
-            return str(int(policy[state]))
+            return labels.action(int(policy[state]))
         chosen = np.flatnonzero(policy[state] > 0.0)
         if len(chosen) == 1:
-            return str(int(chosen[0]))
-        return " ".join(f"{a}:{policy[state, a]:.3g}" for a in chosen)
+            return labels.action(int(chosen[0]))
+        return " ".join(f"{labels.action(int(a))}:{policy[state, a]:.3g}" for a in chosen)
 
 
 class NotConverged(RuntimeError):

@@ -38,7 +38,8 @@ def read_mdp(path: str | os.PathLike[str], *, discount: float | None = None, for
     | `prism` | `.tra`        | PRISM's explicit files, with `.lab`, `.srew`, `.trew`   | discount, nominal in bounds  |
     | `bmdp`  | `.bmdp .txt`  | bmdp-tool's intervals; terminal states pay 1 on arrival | discount, first, nominal     |
 
-    In a CSV file a state that only ever is a successor is terminal, and every id up to the largest must appear.
+    In a CSV file a state that only ever is a successor is terminal, and every id up to the largest must appear. States
+    and actions of a CSV file may be texts: they become labels (`MDP.labels`), which NPZ files keep, too.
     Text may have few digits: rows that sum to one within 1e-5 are rescaled.
 
     Args:
@@ -71,7 +72,8 @@ def read_mdp(path: str | os.PathLike[str], *, discount: float | None = None, for
 def write_mdp(mdp: MDP, path: str | os.PathLike[str], *, format: str | None = None) -> None:
     """Writes a model to a file, whole or not at all.
 
-    Numbers are written so that they read back exactly; `read_mdp` says what each format cannot hold.
+    Numbers are written so that they read back exactly; `read_mdp` says what each format cannot hold. CSV files have
+    labels in place of ids where the model has labels; read back, states are then in the order of their labels.
     A CSV file mentions terminal states that no transition leads to as successors of probability zero. A PRISM file
     refuses a first state that is not uniform over some states, and PRISM itself refuses intervals that start at 0. A
     bmdp-tool file refuses rewards other than 1 for entering a terminal state.

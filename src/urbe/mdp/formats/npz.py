@@ -1,7 +1,7 @@
 """Models as .npz files: the arrays themselves, bit for bit, and nothing that could run.
 
-The file is a plain zip of .npy members, readable by `numpy.load`. On reading nothing is trusted: sizes are compared
-with the file before memory is taken, and the arrays must form a model.
+The file is a plain zip of .npy members, readable by `numpy.load`; labels are the bytes of a JSON text. On reading
+nothing is trusted: sizes are compared with the file before memory is taken, and the arrays must form a model.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from urbe.atomic import replace_files
 from urbe.mdp import intervals
 from urbe.mdp.formats.errors import ModelFileError
 from urbe.mdp.formats.text import Path
-from urbe.mdp.model import MDP
+from urbe.mdp.labels import Labels
+from urbe.mdp.model import MDP, fitting_labels
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
 
@@ -39,10 +40,11 @@ _MEMBERS = {
     "initial": (("<f8",), 1),
     "lower": (("<f8",), 1),
     "upper": (("<f8",), 1),
+    "labels": (("|u1",), 1),
 }
 # what zipfile raises over doctored bytes: wrong offsets, unknown methods, encryption, lengths beyond the end
 _DAMAGE = (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, struct.error, OSError, OverflowError, ValueError)
-_OPTIONAL = ("initial", "lower", "upper")
+_OPTIONAL = ("initial", "lower", "upper", "labels")
 _TOLERANCE = 1e-9
 
 # The header of a version 1.0 .npy file, as every NumPy has written it; read without evaluating anything.
@@ -80,6 +82,8 @@ def write(mdp: MDP, path: Path) -> None:
         arrays["initial"] = mdp.initial
     if mdp.bounds is not None:
         arrays["lower"], arrays["upper"] = mdp.bounds
+    if mdp.labels:
+        arrays["labels"] = np.frombuffer(mdp.labels.to_json().encode(), dtype=np.uint8)
 
     def writer(file: BinaryIO) -> None:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
@@ -181,7 +185,18 @@ def _model(arrays: dict[str, np.ndarray], discount: float) -> MDP:
     initial = arrays.get("initial")
     if initial is not None:
         checks.distribution("initial", initial, n_states, _TOLERANCE)
-    return MDP(row_start, action, rows, discount, initial, _bounds(arrays, mdp))
+    return MDP(row_start, action, rows, discount, initial, _bounds(arrays, mdp), _labels(arrays, mdp))
+
+
+def _labels(arrays: dict[str, np.ndarray], mdp: MDP) -> Labels:
+    stored = arrays.get("labels")
+    if stored is None:
+        return Labels()
+    try:
+        labels = Labels.from_json(stored.tobytes().decode())
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"labels cannot be read: {error}") from None
+    return fitting_labels(labels, mdp.n_states, mdp.n_actions)
 
 
 def _check_starts(name: str, starts: IntArray, total: int, shortest: int) -> None:
