@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from urbe.cli import convert, evaluate, plan, report, reproduce, solve, train
+from urbe.cli.wording import in_options
 
 OK, NOT_SOLVED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -46,10 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(options.run(options))
     except (ValueError, KeyError, OSError, MemoryError, ModuleNotFoundError) as error:
-        print(f"urbe: {_sentence(error)}", file=sys.stderr)
+        print(f"urbe: {in_options(_sentence(error))}", file=sys.stderr)
         return BAD_INPUT
     except RuntimeError as error:  # NotConverged, CellsFailed, and planners whose rounds run out
-        print(f"urbe: {error}", file=sys.stderr)
+        print(f"urbe: {in_options(str(error))}", file=sys.stderr)
         return NOT_SOLVED
     except KeyboardInterrupt:
         print("urbe: interrupted; files are written whole or not at all.", file=sys.stderr)

@@ -24,6 +24,10 @@ from urbe.posteriors.skeleton import Feasible, infer
 from urbe.types import FloatArray, IntArray
 
 
+class RandomRewards(ValueError):
+    """The same transition paid different rewards, so that they cannot be taken as known."""
+
+
 def fit(
     transitions: Transitions,
     *,
@@ -216,7 +220,7 @@ def _known_reward(model: MDP, transitions: Transitions, entry: IntArray) -> Floa
     if differs.any():
         at = int(np.arange(len(entry))[lasting][np.argmax(differs)])
         other, labels = int(np.flatnonzero(entry == entry[at])[-1]), transitions.labels
-        raise ValueError(
+        raise RandomRewards(
             f"Transition {at} from state {labels.state(transitions.state[at])} by action "
             f"{labels.action(transitions.action[at])} to state {labels.state(transitions.next_state[at])} paid "
             f"{transitions.reward[at]:.12g}, transition {other} for the same {transitions.reward[other]:.12g}; "
