@@ -25,6 +25,7 @@ EPILOG = """\
 start here:
   urbe solve model.csv --discount 0.99                              the model as it is
   urbe solve model.csv --discount 0.99 --set l1 --radius 0.5        every row may be off by 0.5 in the L1 norm
+  urbe solve model.csv --discount 0.99 --set l1 --radius 0:1:11     what robustness costs and buys, by radius
   urbe plan log.csv --discount 0.95                                 from a log of transitions to a safe policy
   urbe convert model.csv model.npz --discount 0.99                  the same model, faster to read
   urbe train cartpole --agent dqn-urbe --seed 0 --out runs/x        a deep robust agent, in a folder to go on from

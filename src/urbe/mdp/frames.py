@@ -159,9 +159,9 @@ def _missing(values: np.ndarray) -> BoolArray:
     if values.dtype.kind in "biu":
         return np.zeros(len(values), dtype=bool)
     if values.dtype.kind == "f":
-        return np.isnan(values)
+        return np.asarray(np.isnan(values))
     if values.dtype.kind == "M":
-        return np.isnat(values)
+        return np.asarray(np.isnat(values))
     return np.fromiter(map(_is_missing, values.tolist()), bool, len(values))
 
 

@@ -165,7 +165,7 @@ class Transitions:
             return self
         of_state = _renumbering("state", self.labels.states, labels.states, labels.state_ids)
         of_action = _renumbering("action", self.labels.actions, labels.actions, labels.action_ids)
-        changed = {"state": of_state(self.state), "next_state": of_state(self.next_state)}
+        changed: dict[str, Any] = {"state": of_state(self.state), "next_state": of_state(self.next_state)}
         return replace(self, **changed, action=of_action(self.action), labels=labels)
 
     def __len__(self) -> int:

@@ -1,7 +1,7 @@
 """Pictures of results: values of states with their bounds and actions, safe plans, posterior deviations.
 
-The methods `plot()` of `Solution`, `SafePlan`, `ValueVariance` and `Evaluation` end here. Figures are on white and
-belong to nobody: `figure.savefig("name.png")` writes them, notebooks show them.
+The methods `plot()` of `Solution`, `SafePlan`, `ValueVariance`, `Sensitivity` and `Evaluation` end here. Figures are on
+white and belong to nobody: `figure.savefig("name.png")` writes them, notebooks show them.
 """
 
 from __future__ import annotations
@@ -17,14 +17,21 @@ from urbe.planners.safe_plan import SafePlan
 from urbe.report import style, values
 from urbe.report.dots import ROW, draw_strips, rows_of
 from urbe.report.figures import WIDTH, Figure, styled
+from urbe.report.maps import draw_map, ramp
 from urbe.report.numbers import number
+from urbe.report.price import ROW as STRIP
+from urbe.report.price import TITLES, PriceCurves, draw_price, strip_margin
 from urbe.report.robustness import draw_robustness
+from urbe.solvers.sensitivity import Sensitivity
 from urbe.solvers.solution import Solution
 from urbe.types import FloatArray
 from urbe.variance.value_variance import ValueVariance
 
 MOST_STATES = 40
 """States in one figure; of more, the first ones are drawn."""
+
+FEW_STATES = 12
+"""Policies of larger models are drawn where they change alone."""
 
 SAFE, MEAN = "safe policy", "mean-model policy"
 
@@ -103,6 +110,62 @@ def draw_variance(found: ValueVariance) -> Figure:
         axes.set_title(f"Value and its posterior standard deviation{_rest(mdp.n_states)}")
         axes.set_xlabel("value")
     return figure
+
+
+def draw_sensitivity(found: Sensitivity) -> Figure:
+    """Above, what robustness costs and buys over the radius; below, the policy: a strip for each state that changes."""
+    if len(found.radius) < 2:
+        raise ValueError(f"There is one radius, {found.radius[0]:g}, expected at least two to draw over.")
+    shown = _shown_states(found)
+    labels = found.model.labels
+    states = labels.state_texts(shown)
+    n_actions = found.model.n_actions
+    margin, height, top, bottom = strip_margin(states), 2.15, 0.4, 0.55
+    strips = STRIP * len(states)
+    whole = 2.0 * (top + bottom) + height + strips
+    with styled():
+        figure = Figure(figsize=(WIDTH, whole), facecolor="white")
+        half, floor = 0.5 * WIDTH, whole - top - height
+        panels = [
+            figure.add_axes(((k * half + 0.85) / WIDTH, floor / whole, (half - 1.7) / WIDTH, height / whole))
+            for k in range(2)
+        ]
+        curves = PriceCurves(
+            found.set_name, found.radius, (found.robust_worst, found.nominal_worst),
+            (found.robust_nominal, found.nominal_nominal),
+        )  # fmt: skip
+        draw_price(*panels, curves)
+        for panel, title in zip(panels, TITLES, strict=True):
+            panel.set_title(title)
+        axes = figure.add_axes((margin / WIDTH, bottom / whole, (WIDTH - margin - 0.2) / WIDTH, strips / whole))
+        colours = style.ACTIONS[:n_actions] if n_actions <= len(style.ACTIONS) else ramp(n_actions)
+        steps = np.diff(found.radius)
+        even = np.ptp(steps) <= 1e-9 * steps.max()
+        x = found.radius if even else np.arange(len(found.radius), dtype=np.float64)
+        names = [labels.action(a) for a in range(n_actions)]
+        draw_map(axes, x, found.actions[:, shown].T, states, names, colours)
+        if not even:
+            axes.set_xticks(x, [f"{r:g}" for r in found.radius])
+        axes.set_xlabel(f"{found.set_name} radius")
+        axes.set_title(_strips_title(found, len(shown)))
+    return figure
+
+
+def _shown_states(found: Sensitivity) -> list[int]:
+    """All states that are not terminal; of many, those whose action changes, if any."""
+    live = found.nominal_actions >= 0
+    changes = live & (found.actions != found.nominal_actions).any(axis=0)
+    chosen = changes if live.sum() > FEW_STATES and changes.any() else live
+    return np.flatnonzero(chosen)[:MOST_STATES].tolist()
+
+
+def _strips_title(found: Sensitivity, n_shown: int) -> str:
+    n_live = int((found.nominal_actions >= 0).sum())
+    which = "" if n_shown == n_live else f" ({n_shown} of {n_live} states)"
+    first = np.flatnonzero(found.changed)
+    if not len(first):
+        return f"The robust policy: it never changes{which}"
+    return f"The robust policy: it first changes at radius {found.radius[first[0]]:g}{which}"
 
 
 def draw_evaluation(evaluation: Evaluation) -> Figure:

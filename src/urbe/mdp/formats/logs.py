@@ -171,9 +171,10 @@ def _read_parquet(path: str | os.PathLike[str], asked: Asked) -> Transitions:
     numeric = all(arrow.types.is_integer(kind) or arrow.types.is_floating(kind) for kind in ids)
     try:
         if not (asked.plain and "next_state" in names and numeric):
-            return _trusted(path, lambda: log_of(content, **asked._asdict()), arrow, (RowError, ValueError))
+            log: Transitions = _trusted(path, lambda: log_of(content, **asked._asdict()), arrow, (RowError, ValueError))
+            return log
         names.pop("time", None)
-        columns = {name: _parquet_column(path, own, content.column(own)) for name, own in names.items()}
+        columns: dict[str, Any] = {name: _parquet_column(path, own, content.column(own)) for name, own in names.items()}
         return with_id_notes(Transitions(**columns))
     except ModelFileError:
         raise
