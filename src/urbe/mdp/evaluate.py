@@ -83,24 +83,6 @@ def start_weights(mdp: MDP) -> FloatArray:
     return np.where(mdp.terminal, 0.0, 1.0 / max(int(np.count_nonzero(~mdp.terminal)), 1))
 
 
-def start_text(mdp: MDP, start: FloatArray) -> str:
-    """A distribution of the first state in words.
-
-    >>> import urbe
-    >>> mdp = urbe.library.riverswim(3)
-    >>> start_text(mdp, start_weights(mdp)), start_text(mdp, np.full(3, 1 / 3))
-    ('state 0', 'all 3 states that are not terminal, with equal weight')
-    """
-    states = np.flatnonzero(start)
-    names = mdp.labels.state_texts(states[:5])
-    if len(states) == 1:
-        return f"state {names[0]}"
-    if np.array_equal(states, np.flatnonzero(~mdp.terminal)) and np.ptp(start[states]) < 1e-12:
-        return f"all {len(states)} states that are not terminal, with equal weight"
-    listed = ", ".join(f"{name} {start[s]:.3g}" for name, s in zip(names, states, strict=False))
-    return f"states by probability: {listed}{f' and {len(states) - 5} more' if len(states) > 5 else ''}"
-
-
 def policy_rows(mdp: MDP, policy: ArrayLike) -> FloatArray:
     """`(R,)` the probability with which the policy takes each row; 0 or 1 for a deterministic policy.
 

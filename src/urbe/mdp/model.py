@@ -9,7 +9,7 @@ A state without rows is terminal: its value is zero and nature has nothing to de
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -36,8 +36,8 @@ def check_model(name: str, value: object) -> None:
 class MDP:
     """A finite MDP with sparse rows and state-dependent action sets.
 
-    Build one with `from_dense`, `from_transitions`, `from_gymnasium` or `from_pymdptoolbox`; they check their
-    input. The arrays are shared, not copied: treat them as read-only.
+    Build one with `from_dense`, `from_sparse`, `from_transitions`, `from_columns`, `from_function`, `from_gymnasium` or
+    `from_pymdptoolbox`; they check their input. The arrays are shared, not copied: treat them as read-only.
 
     Args:
       row_start: `(S + 1,)` first row of each state.
@@ -197,6 +197,70 @@ class MDP:
         from urbe.mdp import tables
 
         return tables.from_pymdptoolbox(transition, reward, discount=discount)
+
+    @staticmethod
+    def from_sparse(
+        transition: Any,
+        reward: Any,
+        *,
+        discount: float,
+        terminal: ArrayLike = (),
+        initial: Any = None,
+        states: Sequence[Label] | None = None,
+    ) -> MDP:
+        """A model from one `(S, S)` sparse matrix for each action; see `urbe.mdp.tables.from_sparse`."""
+        from urbe.mdp import tables
+
+        return tables.from_sparse(
+            transition, reward, discount=discount, terminal=terminal, initial=initial, states=states
+        )
+
+    @staticmethod
+    def from_function(
+        states: Iterable[Hashable],
+        actions: Sequence[Hashable] | Callable[[Any], Iterable[Hashable]],
+        step: Callable[[Any, Any], Iterable[tuple[float, Hashable, float]]],
+        *,
+        discount: float,
+        terminal: Iterable[Hashable] = (),
+        initial: Any = None,
+        progress: bool = False,
+    ) -> MDP:
+        """A model from a function that says what an action may lead to.
+
+        States may be anything hashable, such as tuples; texts and numbers become labels as they are, the rest as it
+        prints. Repeated successors of a pair add up. What does not fit into memory is refused once the first thousand
+        states have shown how large the model will be.
+
+        Args:
+          states: every state once.
+          actions: of every state, or a function from a state to its actions; a state without any is terminal.
+          step: `step(state, action)` lists `(probability, next_state, reward)`; probabilities sum to one. An action
+            that leads nowhere, `[]`, does not exist in that state.
+          discount: in [0, 1].
+          terminal: states where the process ends; `step` is not asked there.
+          initial: the first state, `{state: probability}`, or `(S,)` probabilities.
+          progress: show how far it has come, on standard error.
+
+        >>> import urbe
+        >>> def step(state, action):
+        ...     x, y = state
+        ...     return [(0.5, (x, y), -1.0), (0.5, (x + 1, y) if action == "right" else (x, y + 1), -1.0)]
+        >>> cells = [(x, y) for x in range(3) for y in range(3)]
+        >>> mdp = urbe.MDP.from_function(
+        ...     cells, lambda cell: [a for a, at in (("right", cell[0]), ("up", cell[1])) if at < 2], step,
+        ...     discount=1.0, initial=(0, 0),
+        ... )
+        >>> mdp
+        MDP(9 states (1 terminal), 12 rows, 24 entries, discount 1)
+        >>> round(urbe.solve(mdp).value_at_start(), 6), mdp.labels.states[1]
+        (-8.0, '(0, 1)')
+        """
+        from urbe.mdp import callables
+
+        return callables.from_function(
+            states, actions, step, discount=discount, terminal=terminal, initial=initial, progress=progress
+        )
 
     @property
     def n_states(self) -> int:

@@ -21,6 +21,7 @@ from urbe.mdp.intervals import PairError
 from urbe.mdp.labels import Labels
 from urbe.mdp.log_columns import NAME_THEM, Missing, complete_rows, encoded
 from urbe.mdp.model import MDP
+from urbe.mdp.start import first_states
 from urbe.mdp.transitions import match_names, require_names
 from urbe.types import FloatArray, IntArray
 
@@ -77,7 +78,7 @@ def model_of(
             upper=optional("upper") if bounded else None,
         )
     except PairError as error:
-        raise PairError(error.state, error.action, _in_labels(error, named)) from None
+        raise PairError(error.state, error.action, in_labels(error, named)) from None
     mdp = replace(mdp, labels=named)
     return mdp if initial is None else replace(mdp, initial=first_states(mdp, "initial", initial))
 
@@ -97,33 +98,6 @@ def table_of(named: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: np.full(n, value) if np.ndim(value) == 0 else value for name, value in named.items() if value is not None
     }
-
-
-def first_states(mdp: MDP, name: str, start: Any) -> FloatArray:
-    """`(S,)` a distribution from a state, probabilities by state, or an array.
-
-    Args:
-      mdp: the model, whose labels call the states.
-      name: of the argument.
-      start: a state by label or id, `{state: probability}`, or `(S,)` probabilities.
-    """
-    labels = mdp.labels
-    weights = np.zeros(mdp.n_states)
-    if isinstance(start, Mapping):
-        ids = labels.state_ids(name, list(start))
-        _below(name, ids, mdp)
-        weights[ids] = [checks.finite_number(f"{name}[{key!r}]", value) for key, value in start.items()]
-        return checks.distribution(name, weights, mdp.n_states)
-    if isinstance(start, str) or np.ndim(start) == 0:
-        ids = labels.state_ids(name, [start])
-        _below(name, ids, mdp)
-        weights[ids] = 1.0
-        return weights
-    return checks.distribution(name, start, mdp.n_states)
-
-
-def _below(name: str, ids: IntArray, mdp: MDP) -> None:
-    checks.int_array(name, ids, 0, mdp.n_states, "state")
 
 
 def _successors_alone(s: IntArray, t: IntArray, n_states: int) -> IntArray:
@@ -146,7 +120,8 @@ def _no_idle_states(s: IntArray, ends: ArrayLike, n_states: int, labels: Labels)
         )
 
 
-def _in_labels(error: PairError, labels: Labels) -> str:
+def in_labels(error: PairError, labels: Labels) -> str:
+    """The message of an error with labels in place of ids."""
     pair = f"state {error.state}, action {error.action}"
     named = f"state {labels.state(int(error.state))}, action {labels.action(int(error.action))}"
     return error.message.replace(pair, named)

@@ -11,7 +11,7 @@ from urbe import checks
 from urbe.ambiguity.operator import AmbiguitySet
 from urbe.mdp.evaluate import start_weights
 from urbe.mdp.model import MDP
-from urbe.mdp.model_columns import first_states
+from urbe.mdp.start import first_states
 from urbe.planners.base import PlanningMethod, PlanningTask
 from urbe.planners.guarantee import DRAWS, fewest_draws, guarantee
 from urbe.planners.held_out import hold_out

@@ -10,8 +10,8 @@ import numpy as np
 
 from urbe import checks, extras
 from urbe.ambiguity.operator import AmbiguitySet
-from urbe.mdp.evaluate import start_text
 from urbe.mdp.model import MDP
+from urbe.mdp.start import start_text
 from urbe.planners.base import PlanningMethod
 from urbe.planners.guarantee import Guarantee
 from urbe.planners.held_out import HeldOut

@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike
 
 from urbe import checks, extras
 from urbe.ambiguity.operator import AmbiguitySet
-from urbe.mdp.evaluate import start_text, start_weights
+from urbe.mdp.evaluate import start_weights
 from urbe.mdp.model import MDP, check_model
-from urbe.mdp.model_columns import first_states
+from urbe.mdp.start import first_states, start_text
 from urbe.progress import progress as shown_progress
 from urbe.solvers.methods import PartialPolicyIteration
 from urbe.solvers.solution import Solution
