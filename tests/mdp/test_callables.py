@@ -52,7 +52,10 @@ def test_anything_hashable_is_a_state():
 
 
 def test_an_action_that_leads_nowhere_does_not_exist():
-    mdp = urbe.MDP.from_function("ab", "xy", lambda *_: [(1.0, "b", 1.0)] if (s, a) == ("a", "x") else [], discount=0.9)
+    def step(state, action):
+        return [(1.0, "b", 1.0)] if (state, action) == ("a", "x") else []
+
+    mdp = urbe.MDP.from_function("ab", "xy", step, discount=0.9)
     assert mdp.terminal.tolist() == [False, True]
     assert mdp.n_rows == 1
 
