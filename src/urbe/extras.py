@@ -16,6 +16,7 @@ EXTRAS = {
     "jax": "deep",
     "jaxtyping": "deep",
     "matplotlib": "plots",
+    "minari": "minari",
     "pandas": "frames",
     "pyarrow": "logs",
     "ray": "ray",
