@@ -10,7 +10,7 @@ A state without rows is terminal: its value is zero and nature has nothing to de
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -47,6 +47,8 @@ class MDP:
       initial: `(S,)` distribution of the first state, or None when it is not known.
       bounds: entry-wise lower and upper probabilities, `(E,)` each, when the model came with intervals.
       labels: names of states and actions, see `with_labels`.
+      propositions: what holds in which states, by name, such as `{"goal": array([3])}`; files of PRISM and Storm have
+        such state labels, and they are kept.
 
     >>> import numpy as np, urbe
     >>> mdp = urbe.MDP.from_dense(np.full((2, 1, 2), 0.5), [[1.0], [0.0]], discount=0.9)
@@ -61,6 +63,7 @@ class MDP:
     initial: FloatArray | None = None
     bounds: tuple[FloatArray, FloatArray] | None = None
     labels: Labels = NO_LABELS
+    propositions: Mapping[str, IntArray] = field(default_factory=dict)
 
     @staticmethod
     def from_dense(
