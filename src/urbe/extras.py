@@ -21,6 +21,7 @@ EXTRAS = {
     "pyarrow": "logs",
     "ray": "ray",
     "tensorboardX": "tensorboard",
+    "umbi": "umb",
 }
 """The extra of each optional package."""
 

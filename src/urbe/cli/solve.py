@@ -51,7 +51,9 @@ def add_parser(commands: Any) -> None:
         epilog=sets.HELP + EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("model", help="a model file: .csv (craam), .npz, .tra (PRISM explicit), .drn (Storm), .bmdp")
+    parser.add_argument(
+        "model", help="a model file: .csv (craam), .npz, .tra (PRISM explicit), .drn (Storm), .umb, .bmdp"
+    )
     parser.add_argument(
         "--discount", type=float, metavar="G", help="in [0, 1]; needed unless the file stores one (.npz)"
     )

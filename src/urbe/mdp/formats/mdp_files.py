@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from urbe import checks
-from urbe.mdp.formats import bmdp, craam_csv, drn, npz, prism
+from urbe.mdp.formats import bmdp, craam_csv, drn, npz, prism, umb
 from urbe.mdp.model import MDP
 
 
@@ -25,8 +25,17 @@ FORMATS = {
     "prism": Format(prism.read, prism.write),
     "bmdp": Format(bmdp.read, bmdp.write),
     "drn": Format(drn.read, drn.write),
+    "umb": Format(umb.read, umb.write),
 }
-SUFFIXES = {".csv": "csv", ".npz": "npz", ".tra": "prism", ".bmdp": "bmdp", ".txt": "bmdp", ".drn": "drn"}
+SUFFIXES = {
+    ".csv": "csv",
+    ".npz": "npz",
+    ".tra": "prism",
+    ".bmdp": "bmdp",
+    ".txt": "bmdp",
+    ".drn": "drn",
+    ".umb": "umb",
+}
 
 
 def read_mdp(path: str | os.PathLike[str], *, discount: float | None = None, format: str | None = None) -> MDP:
@@ -39,6 +48,7 @@ def read_mdp(path: str | os.PathLike[str], *, discount: float | None = None, for
     | `prism` | `.tra`        | PRISM's explicit files, with `.lab`, `.srew`, `.trew`   | discount, nominal in bounds  |
     | `bmdp`  | `.bmdp .txt`  | bmdp-tool's intervals; terminal states pay 1 on arrival | discount, first, nominal     |
     | `drn`   | `.drn`        | Storm's text, with labels, action names, intervals      | discount, nominal in bounds  |
+    | `umb`   | `.umb`        | the binary of model checkers; `pip install urbe[umb]`   | discount, nominal in bounds  |
 
     In a CSV file a state that only ever is a successor is terminal, and every id up to the largest must appear. States
     and actions of a CSV file may be texts: they become labels (`MDP.labels`), which NPZ files keep, too.
@@ -79,7 +89,8 @@ def write_mdp(mdp: MDP, path: str | os.PathLike[str], *, format: str | None = No
     A CSV file mentions terminal states that no transition leads to as successors of probability zero. A PRISM file
     refuses a first state that is not uniform over some states, and PRISM itself refuses intervals that start at 0. A
     DRN file refuses such a first state too, and rewards that depend on the successor. A bmdp-tool file refuses rewards
-    other than 1 for entering a terminal state. State labels (`MDP.propositions`) are kept by NPZ, PRISM and DRN files.
+    other than 1 for entering a terminal state. State labels (`MDP.propositions`) are kept by NPZ, PRISM, DRN and UMB
+    files.
 
     Args:
       mdp: the model.
