@@ -97,8 +97,7 @@ def write(mdp: MDP, path: Path) -> None:
             for at in range(int(rows.entry_start[row]), int(rows.entry_start[row + 1])):
                 choice.add_branch(int(rows.successor[at]), _share(umbi, mdp, at))
     made.state_to_player = [0] * mdp.n_states
-    if len(starts):
-        made.set_initial_states(starts.tolist())
+    made.set_initial_states(starts.tolist())
     paid = made.add_reward_annotation(REWARD)
     if rows.rewards_successors:
         paid.set_branch_values(rows.reward.tolist())
