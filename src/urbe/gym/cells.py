@@ -77,7 +77,8 @@ class Cells:
         """`(N,)` the cell of each of `(N, D)` observations."""
         place = np.floor((self._rows(observations) - self.low) / self._width).astype(np.int64)
         place = np.clip(place, 0, np.asarray(self.count) - 1)
-        return np.ravel_multi_index(tuple(place.T), tuple(np.asarray(self.count).tolist()))
+        cells: IntArray = np.ravel_multi_index(tuple(place.T), tuple(np.asarray(self.count).tolist()))
+        return cells
 
     def centre(self, cells: IntArray) -> FloatArray:
         """`(N, D)` the centre of each cell."""

@@ -78,9 +78,8 @@ def from_function(
                 _collect(found_transitions, k, at, state, action, step(state, action), number)
         show(len(listed))
     labels = Labels(_labels(listed), _labels(list(action_number)))
-    columns = [np.frombuffer(each, dtype=kind) if len(each) else np.zeros(0, kind)
-               for each, kind in zip(found_transitions, ("i4", "i4", "i4", "f8", "f8"), strict=True)]  # fmt: skip
-    s, a, t, p, r = columns
+    s, a, t = (np.array(each, dtype=np.int32) for each in found_transitions[:3])
+    p, r = (np.array(each, dtype=np.float64) for each in found_transitions[3:])
     left = np.zeros(len(listed), dtype=bool)
     left[s] = True
     if not len(s):

@@ -134,7 +134,7 @@ def draw_sensitivity(found: Sensitivity) -> Figure:
             found.set_name, found.radius, (found.robust_worst, found.nominal_worst),
             (found.robust_nominal, found.nominal_nominal),
         )  # fmt: skip
-        draw_price(*panels, curves)
+        draw_price(panels[0], panels[1], curves)
         for panel, title in zip(panels, TITLES, strict=True):
             panel.set_title(title)
         axes = figure.add_axes((margin / WIDTH, bottom / whole, (WIDTH - margin - 0.2) / WIDTH, strips / whole))
@@ -156,7 +156,7 @@ def _shown_states(found: Sensitivity) -> list[int]:
     live = found.nominal_actions >= 0
     changes = live & (found.actions != found.nominal_actions).any(axis=0)
     chosen = changes if live.sum() > FEW_STATES and changes.any() else live
-    return np.flatnonzero(chosen)[:MOST_STATES].tolist()
+    return [int(state) for state in np.flatnonzero(chosen)[:MOST_STATES]]
 
 
 def _strips_title(found: Sensitivity, n_shown: int) -> str:

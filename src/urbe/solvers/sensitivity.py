@@ -181,7 +181,7 @@ def sensitivity(
     scale = max(1.0, float(np.abs(mdp.rows.reward).max(initial=0.0)))
     method = PartialPolicyIteration(tolerance=TOLERANCE * scale)
     nominal = solve(mdp, None, method, threads=threads)
-    right = first @ evaluate_policy(mdp, nominal.policy, None, method, threads=threads).lower
+    right = float(first @ evaluate_policy(mdp, nominal.policy, None, method, threads=threads).lower)
     columns: list[tuple[float, float, float]] = []
     actions, gap = [], nominal.gap
     with shown_progress("radii", len(radius), unit="radii", shown=progress) as show:
@@ -196,7 +196,7 @@ def sensitivity(
             policy, worst = least_changed(mdp, nature, best, nominal.policy, method, TIE * scale)
             other = evaluate_policy(mdp, nominal.policy, nature, method, threads=threads)
             mine = evaluate_policy(mdp, policy, None, method, threads=threads)
-            columns.append((first @ worst.lower, first @ other.lower, first @ mine.lower))
+            columns.append((float(first @ worst.lower), float(first @ other.lower), float(first @ mine.lower)))
             actions.append(policy)
             gap = max(gap, other.gap, mine.gap, float((best.upper - worst.lower).max(initial=0.0)))
             show(k + 1)
