@@ -1,17 +1,27 @@
-"""Optional dependencies: which extra brings a package, and a message that says how to get it."""
+"""Optional dependencies: which extra brings a package, and a message that says how to get it.
+
+Results know neither pandas nor drawing: they ask here for a data frame, and for the module of `urbe.report` that draws
+them, by its name. This is the one way up the layers, and it ends in a message where a package is missing.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 EXTRAS = {
     "gymnasium": "gym",
     "jax": "deep",
     "jaxtyping": "deep",
     "matplotlib": "plots",
+    "minari": "minari",
+    "pandas": "frames",
     "pyarrow": "logs",
     "ray": "ray",
     "tensorboardX": "tensorboard",
+    "umbi": "umb",
 }
 """The extra of each optional package."""
 
@@ -34,3 +44,23 @@ def need(purpose: str, *packages: str) -> None:
                 f'pip install "urbe[{extra}]" (or pip install ".[{extra}]" in a clone or unpacked archive).',
                 name=package,
             )
+
+
+def data_frame(table: Mapping[str, Any]) -> Any:
+    """A pandas frame of some columns.
+
+    Raises:
+      ModuleNotFoundError: pandas is not installed.
+    """
+    need("Data frames", "pandas")
+    return import_module("pandas").DataFrame(dict(table))
+
+
+def drawings() -> Any:
+    """The module that draws results.
+
+    Raises:
+      ModuleNotFoundError: matplotlib is not installed.
+    """
+    need("Figures", "matplotlib")
+    return import_module("urbe.report.results")

@@ -13,8 +13,9 @@ from urbe.paper.models import MODELS
 from urbe.paper.price_of_robustness import CELLS, N_RADII, Row
 from urbe.paper.price_of_robustness.results import POLICIES
 from urbe.paper.price_of_robustness.results import curves as curves_of
-from urbe.paper.price_of_robustness.run import SETS, TIE, least_changed, run
+from urbe.paper.price_of_robustness.run import SETS, run
 from urbe.paper.results import Results
+from urbe.solvers.sensitivity import TIE, least_changed
 
 COARSE = [cell for i, cell in enumerate(CELLS["quick"]) if i % N_RADII % 5 == 0]
 

@@ -18,8 +18,8 @@ def add_parser(commands: Any) -> None:
         epilog="example:\n  urbe convert model.csv model.npz --discount 0.99\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("source", help="the model to read: .csv, .npz, .tra, .bmdp")
-    parser.add_argument("target", help="the file to write: .csv, .npz, .tra, .bmdp")
+    parser.add_argument("source", help="the model to read: .csv, .npz, .tra, .drn, .umb, .bmdp")
+    parser.add_argument("target", help="the file to write: .csv, .npz, .tra, .drn, .umb, .bmdp")
     parser.add_argument("--discount", type=float, metavar="G", help="stored in .npz; other formats cannot hold one")
     parser.add_argument("--from", dest="source_format", choices=tuple(FORMATS), help="when the name does not tell")
     parser.add_argument("--to", dest="target_format", choices=tuple(FORMATS), help="when the name does not tell")

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from urbe.cli import worlds
+from urbe.cli.figures import check_figure, write_figure
 from urbe.mdp.formats import write_table
-from urbe.mdp.formats.logs import format_of
+from urbe.mdp.formats.tables import format_of
 
 HELP = """\
 --over gives the dynamics to try; parameters that are not named are nominal. Give it once per parameter, several mean
@@ -154,17 +155,13 @@ def _together(tables: dict[str, Any], names: dict[str, str]) -> dict[str, np.nda
 
 def _can_be_drawn(path: str, grid: Any) -> None:
     """Raises before anything is played for a figure that could not be drawn."""
-    if Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise ValueError(f"--figure {path} ends in {Path(path).suffix!r}, expected one of .png, .svg, .pdf.")
+    check_figure(path)
     lengths = [len(set(values)) for values in grid.values()] if isinstance(grid, dict) else []
     if len(lengths) != 1 or lengths[0] < 2:
         raise ValueError("--figure draws over one parameter, expected one --over with at least two values.")
 
 
 def _draw(path: str, evaluations: dict[str, Any]) -> None:
-    from urbe.atomic import replace_files
     from urbe.report.robustness import draw_robustness
 
-    figure = draw_robustness(evaluations)
-    kind = Path(path).suffix.lower()[1:]
-    replace_files({path: lambda file: figure.savefig(file, format=kind, dpi=150, facecolor="white")})
+    write_figure(path, draw_robustness(evaluations))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from urbe.cli import convert, evaluate, plan, report, reproduce, solve, train
+from urbe.cli.wording import in_options
 
 OK, NOT_SOLVED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -24,6 +25,7 @@ EPILOG = """\
 start here:
   urbe solve model.csv --discount 0.99                              the model as it is
   urbe solve model.csv --discount 0.99 --set l1 --radius 0.5        every row may be off by 0.5 in the L1 norm
+  urbe solve model.csv --discount 0.99 --set l1 --radius 0:1:11     what robustness costs and buys, by radius
   urbe plan log.csv --discount 0.95                                 from a log of transitions to a safe policy
   urbe convert model.csv model.npz --discount 0.99                  the same model, faster to read
   urbe train cartpole --agent dqn-urbe --seed 0 --out runs/x        a deep robust agent, in a folder to go on from
@@ -46,10 +48,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(options.run(options))
     except (ValueError, KeyError, OSError, MemoryError, ModuleNotFoundError) as error:
-        print(f"urbe: {_sentence(error)}", file=sys.stderr)
+        print(f"urbe: {in_options(_sentence(error))}", file=sys.stderr)
         return BAD_INPUT
     except RuntimeError as error:  # NotConverged, CellsFailed, and planners whose rounds run out
-        print(f"urbe: {error}", file=sys.stderr)
+        print(f"urbe: {in_options(str(error))}", file=sys.stderr)
         return NOT_SOLVED
     except KeyboardInterrupt:
         print("urbe: interrupted; files are written whole or not at all.", file=sys.stderr)

@@ -9,11 +9,16 @@ import sys
 import time
 from typing import Any
 
-from urbe import memory, rng
-from urbe.mdp.formats import read_log, read_mdp, write_policy
+from urbe import memory
+from urbe.cli import log_options
+from urbe.cli.figures import check_figure, write_figure
+from urbe.cli.wording import in_options
+from urbe.mdp.formats import read_mdp, write_policy
+from urbe.mdp.transitions import Transitions
 from urbe.planners import BCI, RSVF, HeldOut, HoeffdingSets, Percentile, PlanningMethod, SafePlan, VaRBellman
 from urbe.planners import plan as plan_from
-from urbe.posteriors import Posterior
+from urbe.posteriors import NormalGamma, Posterior
+from urbe.posteriors.fit import RandomRewards
 from urbe.progress import gap_progress
 
 METHODS: dict[str, PlanningMethod] = {
@@ -24,7 +29,9 @@ METHODS: dict[str, PlanningMethod] = {
     "hoeffding": HoeffdingSets(),
 }
 
-HELP = """\
+HELP = (
+    log_options.HELP
+    + """
 methods, from the highest guaranteed values to the lowest
   percentile the best quantile from the start, among many candidates        for one policy, from the start
   var        values at risk over posterior draws                            for one policy, and the least wary
@@ -35,18 +42,18 @@ With every method the policy is worth the guaranteed value with posterior probab
 is right: the value is a quantile over fresh draws. The worst case over a method's set is lower, as it holds row by row;
 for hoeffding it does so in a share --confidence of data sets, whatever the truth.
 
-a log has a header and a line for each transition; ids start at 0:
-  state,action,reward,next_state
-  0,1,0.0,1
-  1,1,1.0,1
-
-Without --model, only successors seen in the log count as possible (--feasible all: every state).
+Without --model, only successors seen in the log count as possible (--feasible all: every state), and only pairs of
+state and action that were tried (--untried: every pair). Rewards are taken as known where a transition always paid the
+same, otherwise their means are uncertain, too.
 
 examples:
   urbe plan log.csv --discount 0.95
+  urbe plan machines.csv --discount 0.95 --missing drop --start good --figure plan.png \\
+       --columns state=condition,action=decision,reward=profit,episode=machine,time=date
   urbe plan log.csv --discount 0.95 --method var --confidence 0.9 --output policy.csv
   urbe plan log.csv --discount 0.95 --model model.csv --json
 """
+)
 
 
 def add_parser(commands: Any) -> None:
@@ -60,6 +67,7 @@ def add_parser(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("log", help="a file of transitions: .csv or .parquet")
+    log_options.add_arguments(parser)
     parser.add_argument("--discount", type=float, metavar="G", help="in [0, 1]; needed unless --model stores one")
     group = parser.add_argument_group("what is known beforehand")
     group.add_argument("--model", metavar="FILE", help="a model file whose pairs, successors and rewards are right")
@@ -67,6 +75,16 @@ def add_parser(commands: Any) -> None:
     group.add_argument(
         "--feasible", choices=("observed", "all"), default="observed",
         help="without --model, successors of a pair: those in the log (default), or every state",
+    )  # fmt: skip
+    group.add_argument("--untried", action="store_true", help="pairs never tried exist, too; needs --feasible all")
+    group.add_argument("--terminal", metavar="STATE,...", help="states where the process ends")
+    group.add_argument(
+        "--rewards", choices=("auto", "known", "random"), default="auto",
+        help="known: a transition always pays the same; random: their means are uncertain; auto: as the log has it",
+    )  # fmt: skip
+    group.add_argument(
+        "--start", metavar="STATE",
+        help="the first state; by default the model's, or all that are not terminal, with equal weight",
     )  # fmt: skip
     group = parser.add_argument_group("what is guaranteed, and how")
     group.add_argument("--confidence", type=float, default=0.95, metavar="C", help="between 0 and 1 (0.95)")
@@ -78,8 +96,11 @@ def add_parser(commands: Any) -> None:
     group.add_argument("--threads", type=int, default=1, metavar="N", help="threads for large models (1)")
     group = parser.add_argument_group("what to write")
     group.add_argument(
-        "--output", metavar="FILE", help="write the policy to a CSV: idstate,idaction,value (the guaranteed one)"
+        "--output",
+        metavar="FILE",
+        help="write the policy to a CSV: idstate,idaction,value (the guaranteed one)",
     )
+    group.add_argument("--figure", metavar="FILE", help="draw the plan (.png, .svg, .pdf)")
     group.add_argument("--json", action="store_true", help="print everything as JSON instead of a table")
     group.add_argument("--quiet", action="store_true", help="no progress, no table; for use with --output")
     parser.set_defaults(run=run)
@@ -87,14 +108,14 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Plans and reports; returns the exit code."""
-    log = read_log(options.log)
-    if options.model is not None:
-        model = read_mdp(options.model, discount=options.discount)
-        posterior = Posterior.fit(log, model=model, prior=options.prior)
-    elif options.discount is None:
+    check_figure(options.figure)
+    if options.discount is None and options.model is None:
         raise ValueError("--discount is missing: give a number in [0, 1], such as 0.95.")
-    else:
-        posterior = Posterior.fit(log, discount=options.discount, prior=options.prior, feasible=options.feasible)
+    if options.untried and options.feasible != "all":
+        raise ValueError("--untried needs --feasible all: nothing says where pairs lead that were never tried.")
+    log = log_options.chosen_log(options)
+    posterior, notes = _posterior(log, options)
+    start = None if options.start is None else log_options.states_of(options.start, posterior.model.labels)[0]
     began = time.perf_counter()
     with (
         memory.advising(_advice(options.method)),
@@ -104,7 +125,8 @@ def run(options: argparse.Namespace) -> int:
             posterior,
             confidence=options.confidence,
             method=METHODS[options.method],
-            rng=rng.stream(options.seed, "plan"),
+            seed=options.seed,
+            start=start,
             draws=options.draws,
             held_out=options.held_out,
             certify=options.certify,
@@ -113,13 +135,40 @@ def run(options: argparse.Namespace) -> int:
         )
     seconds = time.perf_counter() - began
     if options.json:
-        json.dump(as_json(found, seconds), sys.stdout)
+        json.dump(as_json(found, seconds) | {"notes": [in_options(note) for note in notes]}, sys.stdout)
         print()
     elif not options.quiet:
-        print(f"{posterior}\n{found}\n{seconds:.2g} s.")
+        print("\n".join((*map(in_options, notes), f"{posterior}\n{found}\n{seconds:.2g} s.")))
     if options.output is not None:
-        write_policy(options.output, found.policy, found.guaranteed)
+        write_policy(options.output, found.policy, found.guaranteed, found.model.labels)
+    if options.figure is not None:
+        write_figure(options.figure, found.plot())
     return 0
+
+
+def _posterior(log: Transitions, options: argparse.Namespace) -> tuple[Posterior, tuple[str, ...]]:
+    """What is known after the log, and what to say about it."""
+    known: dict[str, Any] = {"prior": options.prior, "discount": options.discount}
+    if options.model is not None:
+        known["model"] = read_mdp(options.model, discount=options.discount)
+    else:
+        known["feasible"] = options.feasible
+        known["n_actions"] = int(log.action.max()) + 1 if options.untried else None
+        if options.terminal is not None:
+            known["terminal"] = log_options.states_of(options.terminal, log.labels)
+    random = NormalGamma.around(log.reward)
+    about = (
+        f"Rewards are random: the mean of each pair is uncertain, with a prior around {random.mean:.4g} worth one "
+        f"reward of standard deviation {math.sqrt(random.rate):.4g}."
+    )
+    if options.rewards == "random":
+        return Posterior.fit(log, rewards=random, **known), (*log.notes, about)
+    try:
+        return Posterior.fit(log, **known), log.notes
+    except RandomRewards:
+        if options.rewards == "known":
+            raise
+        return Posterior.fit(log, rewards=random, **known), (*log.notes, about)
 
 
 def _advice(method: str) -> str:
@@ -139,6 +188,9 @@ def as_json(found: SafePlan, seconds: float) -> dict[str, Any]:
         "confidence": found.confidence,
         "promise": found.promise,
         "seconds": seconds,
+        "start": found.start_text,
+        "states": found.model.labels.states,
+        "actions": found.model.labels.actions,
         "policy": found.policy.tolist(),
         "guaranteed": found.guaranteed.tolist(),
         "guaranteed_at_start": found.guaranteed_at_start,

@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from urbe.ambiguity import (
     AmbiguitySet,
     Chi2Ball,
@@ -50,7 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options that choose what nature may do."""
     group = parser.add_argument_group("what nature may do")
     group.add_argument("--set", choices=(*BALLS, "interval"), help="which set; without it the model is taken as it is")
-    group.add_argument("--radius", type=float, metavar="X", help="its size, the same for every state and action")
+    group.add_argument(
+        "--radius", type=_radii, metavar="X",
+        help="its size, the same for every state and action; LOW:HIGH:COUNT or X,Y,... tries several and compares them",
+    )  # fmt: skip
     group.add_argument(
         "--budget",
         metavar="FILE",
@@ -66,6 +71,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"{', '.join(S_RECTANGULAR)}; policies may be randomised)",
     )  # fmt: skip
     group.add_argument("--optimistic", action="store_true", help="nature helps instead of harming")
+
+
+def _radii(text: str) -> float | tuple[float, ...]:
+    """A number, `low:high:count` or numbers separated by commas."""
+    try:
+        if ":" in text:
+            low, high, count = text.split(":")
+            if int(count) < 2 or not float(low) < float(high):
+                raise ValueError
+            return tuple(np.linspace(float(low), float(high), int(count)).round(12).tolist())
+        numbers = tuple(float(part) for part in text.split(","))
+        return numbers[0] if len(numbers) == 1 else numbers
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"found {text!r}, expected a number, LOW:HIGH:COUNT such as 0:1:11, or numbers separated by commas"
+        ) from None
+
+
+def family(options: argparse.Namespace) -> Callable[[float], AmbiguitySet]:
+    """The sets of every radius, where several are asked for."""
+    if options.set not in BALLS:
+        raise ValueError(f"--radius with several values needs --set, one of {', '.join(BALLS)}.")
+    for name, given in (("--budget", options.budget is not None), ("--rectangular s", options.rectangular == "s"),
+                        ("--optimistic", options.optimistic)):  # fmt: skip
+        if given:
+            raise ValueError(f"--radius with several values and {name} do not go together; give one radius.")
+    ball = BALLS[options.set]
+
+    def make(radius: float) -> AmbiguitySet:
+        made: AmbiguitySet = ball(radius, support=options.support)
+        return made
+
+    make.__name__ = ball.__name__
+    return make
 
 
 def chosen_set(options: argparse.Namespace, mdp: MDP) -> AmbiguitySet | None:

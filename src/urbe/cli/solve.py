@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from urbe.cli import sets
+from urbe.cli.figures import check_figure, write_figure
 from urbe.mdp.formats import read_mdp, write_policy
 from urbe.mdp.formats.mdp_files import FORMATS
 from urbe.mdp.model import MDP
@@ -26,6 +27,7 @@ from urbe.solvers import (
     ValueIteration,
 )
 from urbe.solvers import solve as solve_model
+from urbe.solvers.sensitivity import sensitivity
 
 METHODS = {"ppi": PartialPolicyIteration, "mpi": ModifiedPolicyIteration, "vi": ValueIteration}
 SHOWN_STATES = 20
@@ -36,6 +38,7 @@ examples:
   urbe solve model.csv --discount 0.99 --set kl --radius 0.1 --rectangular s
   urbe solve model.tra --discount 0.95 --set interval --json
   urbe solve model.npz --horizon 50 --set chi2 --radius 0.2
+  urbe solve model.csv --discount 0.99 --set l1 --radius 0:1:11 --figure price.png
 """
 
 
@@ -48,7 +51,9 @@ def add_parser(commands: Any) -> None:
         epilog=sets.HELP + EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("model", help="a model file: .csv (craam), .npz, .tra (PRISM explicit), .bmdp")
+    parser.add_argument(
+        "model", help="a model file: .csv (craam), .npz, .tra (PRISM explicit), .drn (Storm), .umb, .bmdp"
+    )
     parser.add_argument(
         "--discount", type=float, metavar="G", help="in [0, 1]; needed unless the file stores one (.npz)"
     )
@@ -64,6 +69,8 @@ def add_parser(commands: Any) -> None:
     group.add_argument("--threads", type=int, default=1, metavar="N", help="threads for large models (1)")
     group = parser.add_argument_group("what to write")
     group.add_argument("--output", metavar="FILE", help="write the policy to a CSV: idstate,idaction,value")
+    group.add_argument("--csv", metavar="FILE", help="write the table of values (.csv or .parquet)")
+    group.add_argument("--figure", metavar="FILE", help="draw values and policy (.png, .svg, .pdf)")
     group.add_argument("--json", action="store_true", help="print everything as JSON instead of a table")
     group.add_argument("--quiet", action="store_true", help="no progress, no table; for use with --output")
     parser.set_defaults(run=run)
@@ -73,7 +80,11 @@ def run(options: argparse.Namespace) -> int:
     """Solves and reports; returns the exit code."""
     if options.horizon is not None and options.output is not None:
         raise ValueError("--output holds one action per state, but with --horizon they change by step; use --json.")
+    several = isinstance(options.radius, tuple)
+    check_figure(options.figure)
     mdp = read_mdp(options.model, discount=options.discount, format=options.format)
+    if several:
+        return _compare(mdp, options)
     nature = sets.chosen_set(options, mdp)
     method = (
         METHODS[options.method](tolerance=options.tolerance)
@@ -95,8 +106,33 @@ def run(options: argparse.Namespace) -> int:
     if not solution.converged:
         print(f"urbe: {solution.status}", file=sys.stderr)
         return 1
+    if options.csv is not None:
+        solution.write(options.csv)
     if options.output is not None:
-        write_policy(options.output, solution.policy, solution.value)
+        write_policy(options.output, solution.policy, solution.value, mdp.labels)
+    if options.figure is not None:
+        write_figure(options.figure, solution.plot())
+    return 0
+
+
+def _compare(mdp: MDP, options: argparse.Namespace) -> int:
+    """What several radii cost and buy."""
+    for name in ("horizon", "output"):
+        if getattr(options, name) is not None:
+            raise ValueError(f"--radius with several values and --{name} do not go together; give one radius.")
+    found = sensitivity(mdp, sets.family(options), options.radius, threads=options.threads)
+    if options.json:
+        columns = {name: column.tolist() for name, column in found.table().items()}
+        policies = {"actions": found.actions.tolist(), "nominal_actions": found.nominal_actions.tolist()}
+        named = {"states": mdp.labels.states, "action_names": mdp.labels.actions}
+        json.dump({"set": found.set_name, "gap": found.gap} | named | columns | policies, sys.stdout)
+        print()
+    elif not options.quiet:
+        print(f"{mdp}\n{found}")
+    if options.csv is not None:
+        found.write(options.csv)
+    if options.figure is not None:
+        write_figure(options.figure, found.plot())
     return 0
 
 
@@ -124,7 +160,7 @@ def _print_table(mdp: MDP, solution: Solution, seconds: float) -> None:
     for name in ("state", "action", "value", "at least", "at most"):
         table.add_column(name, justify="right")
     for s in range(min(mdp.n_states, SHOWN_STATES)):
-        table.add_row(str(s), solution.action_text(s), *(f"{x[s]:.8g}" for x in (value, lower, upper)))
+        table.add_row(mdp.labels.state(s), solution.action_text(s), *(f"{x[s]:.8g}" for x in (value, lower, upper)))
     console.print(table)
     if mdp.n_states > SHOWN_STATES:
         console.print(f"... and {mdp.n_states - SHOWN_STATES} more states; --output writes them all.", highlight=False)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from urbe import extras
 from urbe.evaluation.episodes import Episodes
 from urbe.evaluation.grids import Point
 from urbe.evaluation.policies import WAYS, Acting
@@ -84,6 +86,20 @@ class Evaluation:
                 }
             )
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def to_frame(self) -> Any:
+        """`table()` as a pandas frame; needs `pip install urbe[frames]`."""
+        return extras.data_frame(self.table())
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes `table()` as CSV or Parquet, by the suffix, whole or not at all."""
+        from urbe.mdp.formats.tables import write_table
+
+        write_table(path, self.table())
+
+    def plot(self) -> Any:
+        """Mean returns over the one parameter that varies. A figure; needs `pip install urbe[plots]`."""
+        return extras.drawings().draw_evaluation(self)
 
     def worst(self, acting: Acting = "greedy") -> dict[str, Any]:
         """The row of the parameters with the lowest mean.

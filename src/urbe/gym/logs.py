@@ -1,20 +1,20 @@
-"""Logs from Gymnasium environments with finitely many states and actions."""
+"""Logs from Gymnasium environments with finitely many states and actions, or observations cut into cells."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks
+from urbe.gym.cells import Cells
 from urbe.gym.kinds import numbered
+from urbe.gym.steps import Episode, log_of_episodes
 from urbe.mdp.model import MDP
 from urbe.mdp.transitions import Transitions
 from urbe.rng import stream
-from urbe.types import BoolArray
 
 Policy = Callable[[np.random.Generator, int], int]
 """The action in a state; random choices use the generator."""
@@ -27,6 +27,7 @@ def record(
     episodes: int,
     seed: int,
     most_steps: int = 10_000,
+    cells: Cells | None = None,
 ) -> Transitions:
     """Plays some episodes and logs every transition.
 
@@ -36,12 +37,15 @@ def record(
     `terminated`.
 
     Args:
-      env: a Gymnasium environment whose observations and actions are `Discrete`. It is left open.
+      env: a Gymnasium environment whose actions are `Discrete`, and whose observations are, or are cut into `cells`.
+        It is left open.
       policy: `policy(rng, state)` gives an action; or an array, `(S,)` actions or `(S, A)` probabilities; None chooses
         uniformly.
       episodes: how many to play.
       seed: of the environment and of the policy; the same seed gives the same log.
       most_steps: episodes are cut off after so many steps, if the environment's own limit does not come first.
+      cells: of continuous observations; a policy is then None or `policy(rng, observation)`. States are the cells that
+        occur, and the log's notes state how much is lost by them.
 
     Returns:
       the log, with the columns terminated, episode and step.
@@ -52,36 +56,48 @@ def record(
     >>> log.episode[-1], int(log.terminated.sum())
     (np.int64(2), 3)
     """
-    n_states, first_state = discrete("observation_space", env.observation_space)
     n_actions, first_action = discrete("action_space", env.action_space)
-    choose = _chooser(policy, n_states, n_actions)
     checks.whole_number("episodes", episodes, 1)
     checks.whole_number("most_steps", most_steps, 1)
     rng = stream(seed, "policy")
     start = int(stream(seed, "environment").integers(2**31))
-    rows: list[tuple[int, int, float, int, bool, int, int]] = []
-    started: set[int] = set()
-    for episode in range(episodes):
-        # seeded once: the environment's own generator then goes on from episode to episode
-        observation, _ = env.reset(seed=start if episode == 0 else None)
-        state = int(observation) - first_state
-        started.add(state)
-        for step in range(most_steps):
-            action = int(choose(rng, state))
-            if not 0 <= action < n_actions:
-                raise ValueError(f"policy gives action {action} in state {state}, expected one below {n_actions}.")
-            observation, reward, terminated, truncated, _ = env.step(action + first_action)
-            following = int(observation) - first_state
-            rows.append((state, action, float(reward), following, bool(terminated), episode, step))
-            state = following
-            if terminated or truncated:
-                break
-    names = ("state", "action", "reward", "next_state", "terminated", "episode", "step")
-    log = Transitions.from_tuples(rows, names)
-    ended: BoolArray = np.array([row[4] for row in rows])
-    if _needs_extra_state(env, log, ended, n_states, started):
-        log = replace(log, next_state=np.where(ended, n_states, log.next_state))
-    return log
+    if cells is not None:
+        free, vector = _free_chooser(policy, n_actions), lambda x: np.array(x, dtype=np.float64)
+        played = [
+            _episode(env, free, vector, rng, n_actions, first_action, most_steps, first)
+            for first in (start, *[None] * (episodes - 1))
+        ]
+        return log_of_episodes(played, cells=cells)
+    n_states, first_state = discrete("observation_space", env.observation_space)
+    pick = _chooser(policy, n_states, n_actions)
+    played = [
+        _episode(env, pick, lambda x: int(x) - first_state, rng, n_actions, first_action, most_steps, first)
+        for first in (start, *[None] * (episodes - 1))
+    ]
+    # a table knows more than a log shows
+    end = MDP.from_gymnasium(env, discount=1.0).n_states > n_states if has_table(env) else None
+    return log_of_episodes(played, n_states=n_states, end=end)
+
+
+def _episode(
+    env: Any, choose: Callable[[np.random.Generator, Any], int], seen: Callable[[Any], Any], rng: np.random.Generator,
+    n_actions: int, first_action: int, most_steps: int, seed: int | None,
+) -> Episode:  # fmt: skip
+    """Plays one episode; seeded once, the environment's own generator goes on from episode to episode."""
+    observation, _ = env.reset(seed=seed)
+    observations, actions, rewards, terminated = [seen(observation)], [], [], False
+    for _ in range(most_steps):
+        action = int(choose(rng, observations[-1]))
+        if not 0 <= action < n_actions:
+            where = observations[-1]
+            raise ValueError(f"policy gives action {action} in state {where}, expected one below {n_actions}.")
+        observation, reward, terminated, truncated, _ = env.step(action + first_action)
+        observations.append(seen(observation))
+        actions.append(action)
+        rewards.append(float(reward))
+        if terminated or truncated:
+            break
+    return Episode(observations, actions, rewards, bool(terminated))
 
 
 def discrete(name: str, space: Any) -> tuple[int, int]:
@@ -122,11 +138,10 @@ def _chooser(policy: Policy | ArrayLike | None, n_states: int, n_actions: int) -
     )
 
 
-def _needs_extra_state(env: Any, log: Transitions, ended: BoolArray, n_states: int, started: set[int]) -> bool:
-    """Whether episodes terminate in states that are also passed through, or begun in."""
-    if has_table(env):
-        return MDP.from_gymnasium(env, discount=1.0).n_states > n_states
-    passed = np.zeros(n_states, dtype=bool)
-    passed[log.next_state[~ended]] = True
-    passed[sorted(started)] = True
-    return bool(passed[log.next_state[ended]].any())
+def _free_chooser(policy: Policy | ArrayLike | None, n_actions: int) -> Callable[[np.random.Generator, Any], int]:
+    """A policy of observations that are not numbered."""
+    if policy is None:
+        return lambda rng, _: int(rng.integers(n_actions))
+    if not callable(policy):
+        raise ValueError("policy is an array, expected None or a function policy(rng, observation) with cells.")
+    return policy

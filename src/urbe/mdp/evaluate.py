@@ -157,9 +157,11 @@ def _randomised(mdp: MDP, policy: FloatArray) -> FloatArray:
 def _choices(mdp: MDP, state: int) -> str:
     """What a state offers, for the end of an error message."""
     if mdp.terminal[state]:
-        return f"state {state} is terminal: expected -1 in a list of actions, zeros in a table of probabilities"
+        name = mdp.labels.state(state)
+        return f"state {name} is terminal: expected -1 in a list of actions, zeros in a table of probabilities"
     first, last = int(mdp.row_start[state]), int(mdp.row_start[state + 1])
-    return f"state {state} has the actions {checks.listing(mdp.action[first:last].tolist(), 20)}"
+    actions = mdp.labels.action_texts(mdp.action[first:last])
+    return f"state {mdp.labels.state(state)} has the actions {checks.listing(actions, 20)}"
 
 
 def _solver(mdp: MDP, matrix: csr_array, transposed: bool = False) -> Callable[[FloatArray], FloatArray]:

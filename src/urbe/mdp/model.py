@@ -9,15 +9,16 @@ A state without rows is terminal: its value is zero and nature has nothing to de
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks
+from urbe.mdp.labels import NO_LABELS, Label, Labels
 from urbe.mdp.rows import Rows
 from urbe.types import BoolArray, FloatArray, IntArray
 
@@ -35,8 +36,8 @@ def check_model(name: str, value: object) -> None:
 class MDP:
     """A finite MDP with sparse rows and state-dependent action sets.
 
-    Build one with `from_dense`, `from_transitions`, `from_gymnasium` or `from_pymdptoolbox`; they check their
-    input. The arrays are shared, not copied: treat them as read-only.
+    Build one with `from_dense`, `from_sparse`, `from_transitions`, `from_columns`, `from_function`, `from_gymnasium` or
+    `from_pymdptoolbox`; they check their input. The arrays are shared, not copied: treat them as read-only.
 
     Args:
       row_start: `(S + 1,)` first row of each state.
@@ -45,6 +46,9 @@ class MDP:
       discount: in [0, 1].
       initial: `(S,)` distribution of the first state, or None when it is not known.
       bounds: entry-wise lower and upper probabilities, `(E,)` each, when the model came with intervals.
+      labels: names of states and actions, see `with_labels`.
+      propositions: what holds in which states, by name, such as `{"goal": array([3])}`; files of PRISM and Storm have
+        such state labels, and they are kept.
 
     >>> import numpy as np, urbe
     >>> mdp = urbe.MDP.from_dense(np.full((2, 1, 2), 0.5), [[1.0], [0.0]], discount=0.9)
@@ -58,6 +62,8 @@ class MDP:
     discount: float
     initial: FloatArray | None = None
     bounds: tuple[FloatArray, FloatArray] | None = None
+    labels: Labels = NO_LABELS
+    propositions: Mapping[str, IntArray] = field(default_factory=dict)
 
     @staticmethod
     def from_dense(
@@ -99,8 +105,33 @@ class MDP:
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
     ) -> MDP:
-        """A model from a list of transitions; see `urbe.mdp.build.from_transitions`."""
-        from urbe.mdp import build
+        """A model from a list of transitions; see `urbe.mdp.build.from_transitions`.
+
+        States and actions may be texts or categoricals: they become `labels`, and `terminal` and `initial` then name
+        states by them, as in `terminal=["sold"], initial="new"`. For a table of columns see `from_columns`.
+
+        >>> import urbe
+        >>> mdp = urbe.MDP.from_transitions(
+        ...     ["new", "new", "old"], ["use", "use", "sell"], ["new", "old", "sold"], [0.7, 0.3, 1.0], [5.0, 5.0, 2.0],
+        ...     discount=0.9, terminal=["sold"], initial="new",
+        ... )
+        >>> print(urbe.solve(mdp).action_text(0), mdp.labels.states)
+        use ('new', 'old', 'sold')
+        """
+        from urbe.mdp import build, model_columns
+
+        columns = {"state": state, "action": action, "next_state": next_state}
+        if model_columns.have_labels(state, action, next_state):
+            if n_states is not None:
+                raise ValueError("n_states counts ids, but the states have labels; leave it out.")
+            table = columns | {"probability": probability, "reward": reward, "lower": lower, "upper": upper}
+            return model_columns.model_of(
+                model_columns.table_of(table),
+                discount=discount,
+                terminal=terminal,
+                initial=initial,
+                row_tolerance=row_tolerance,
+            )
 
         return build.from_transitions(
             state,
@@ -118,6 +149,45 @@ class MDP:
         )
 
     @staticmethod
+    def from_columns(
+        columns: Any,
+        *,
+        discount: float,
+        names: Mapping[str, str] | None = None,
+        missing: Literal["refuse", "drop"] = "refuse",
+        labels: bool | None = None,
+        terminal: Any = None,
+        initial: Any = None,
+    ) -> MDP:
+        """A model from a table of transitions: a dict of columns, a pandas or polars frame, an Arrow table.
+
+        The columns are `state`, `action`, `next_state`, `probability` and `reward`, or synonyms such as `s, a, s_next,
+        p, r`; with `lower` and `upper` the model has intervals, and needs no `probability`.
+
+        Args:
+          columns: the table.
+          discount: in [0, 1].
+          names: which column is which where their names do not tell, as in `{"state": "condition"}`.
+          missing: "refuse" rows that lack a value, or "drop" them; the rest must still be distributions.
+          labels: True takes values of states and actions as labels, False as ids from 0; None takes texts as labels.
+          terminal: states where the process ends; by default those that are entered and never left.
+          initial: the first state, `{state: probability}`, or `(S,)` probabilities.
+
+        >>> import urbe
+        >>> urbe.MDP.from_columns(
+        ...     {"s": ["new", "new", "old"], "a": ["use"] * 3, "s_next": ["new", "old", "gone"], "p": [0.7, 0.3, 1.0],
+        ...      "r": [5.0, 5.0, 1.0]},
+        ...     discount=0.9,
+        ... )
+        MDP(3 states (1 terminal), 2 rows, 3 entries, discount 0.9)
+        """
+        from urbe.mdp.model_columns import model_of
+
+        return model_of(
+            columns, discount=discount, names=names, missing=missing, labels=labels, terminal=terminal, initial=initial
+        )
+
+    @staticmethod
     def from_gymnasium(env: Any, *, discount: float) -> MDP:
         """A model from a Gymnasium environment with a table `P`; see `urbe.mdp.tables.from_gymnasium`."""
         from urbe.mdp import tables
@@ -130,6 +200,70 @@ class MDP:
         from urbe.mdp import tables
 
         return tables.from_pymdptoolbox(transition, reward, discount=discount)
+
+    @staticmethod
+    def from_sparse(
+        transition: Any,
+        reward: Any,
+        *,
+        discount: float,
+        terminal: ArrayLike = (),
+        initial: Any = None,
+        states: Sequence[Label] | None = None,
+    ) -> MDP:
+        """A model from one `(S, S)` sparse matrix for each action; see `urbe.mdp.tables.from_sparse`."""
+        from urbe.mdp import tables
+
+        return tables.from_sparse(
+            transition, reward, discount=discount, terminal=terminal, initial=initial, states=states
+        )
+
+    @staticmethod
+    def from_function(
+        states: Iterable[Hashable],
+        actions: Sequence[Hashable] | Callable[[Any], Iterable[Hashable]],
+        step: Callable[[Any, Any], Iterable[tuple[float, Hashable, float]]],
+        *,
+        discount: float,
+        terminal: Iterable[Hashable] = (),
+        initial: Any = None,
+        progress: bool = False,
+    ) -> MDP:
+        """A model from a function that says what an action may lead to.
+
+        States may be anything hashable, such as tuples; texts and numbers become labels as they are, the rest as it
+        prints. Repeated successors of a pair add up. What does not fit into memory is refused once the first thousand
+        states have shown how large the model will be.
+
+        Args:
+          states: every state once.
+          actions: of every state, or a function from a state to its actions; a state without any is terminal.
+          step: `step(state, action)` lists `(probability, next_state, reward)`; probabilities sum to one. An action
+            that leads nowhere, `[]`, does not exist in that state.
+          discount: in [0, 1].
+          terminal: states where the process ends; `step` is not asked there.
+          initial: the first state, `{state: probability}`, or `(S,)` probabilities.
+          progress: show how far it has come, on standard error.
+
+        >>> import urbe
+        >>> def step(state, action):
+        ...     x, y = state
+        ...     return [(0.5, (x, y), -1.0), (0.5, (x + 1, y) if action == "right" else (x, y + 1), -1.0)]
+        >>> cells = [(x, y) for x in range(3) for y in range(3)]
+        >>> mdp = urbe.MDP.from_function(
+        ...     cells, lambda cell: [a for a, at in (("right", cell[0]), ("up", cell[1])) if at < 2], step,
+        ...     discount=1.0, initial=(0, 0),
+        ... )
+        >>> mdp
+        MDP(9 states (1 terminal), 12 rows, 24 entries, discount 1)
+        >>> round(urbe.solve(mdp).value_at_start(), 6), mdp.labels.states[1]
+        (-8.0, '(0, 1)')
+        """
+        from urbe.mdp import callables
+
+        return callables.from_function(
+            states, actions, step, discount=discount, terminal=terminal, initial=initial, progress=progress
+        )
 
     @property
     def n_states(self) -> int:
@@ -161,6 +295,20 @@ class MDP:
         """The same model with another discount."""
         return replace(self, discount=checks.discount(discount))
 
+    def with_labels(self, states: Sequence[Label] | None = None, actions: Sequence[Label] | None = None) -> MDP:
+        """The same model with names for its states, its actions or both; None keeps those there are.
+
+        >>> import urbe
+        >>> mdp = urbe.library.riverswim(3).with_labels(actions=["left", "right"])
+        >>> mdp.row_name(1)
+        'state 0, action right'
+        """
+        labels = Labels(
+            self.labels.states if states is None else tuple(states),
+            self.labels.actions if actions is None else tuple(actions),
+        )
+        return replace(self, labels=fitting_labels(labels, self.n_states, self.n_actions))
+
     def with_rows(self, rows: Rows) -> MDP:
         """The same pairs with other transition rows, and no intervals."""
         return replace(self, rows=rows, bounds=None)
@@ -172,12 +320,17 @@ class MDP:
         first, last = int(self.row_start[state]), int(self.row_start[state + 1])
         at = first + int(np.searchsorted(self.action[first:last], action))
         if at == last or self.action[at] != action:
-            raise KeyError(f"State {state} has no action {action}; it has {self.action[first:last].tolist()}.")
+            there = self.action[first:last].tolist()
+            names = there if self.labels.actions is None else self.labels.action_texts(there)
+            known = 0 <= action < len(self.labels.actions or ())
+            called = self.labels.action(action) if known else str(action)
+            raise KeyError(f"State {self.labels.state(state)} has no action {called}; it has {names}.")
         return at
 
     def row_name(self, row: int) -> str:
         """`state 3, action 1`: how errors call a row."""
-        return f"state {self.row_state[row]}, action {self.action[row]}"
+        state, action = int(self.row_state[row]), int(self.action[row])
+        return f"state {self.labels.state(state)}, action {self.labels.action(action)}"
 
     def to_dense(self) -> tuple[FloatArray, FloatArray]:
         """`transition[s, a, s_next]` and expected `reward[s, a]`; rows that do not exist are zero."""
@@ -206,11 +359,13 @@ class MDP:
         return table
 
     def per_row(self, name: str, value: ArrayLike | Mapping[tuple[int, int], float]) -> FloatArray:
-        """`(R,)` numbers from a scalar, `(R,)`, `(S, A)` or `{(s, a): number}`; used for radii."""
+        """`(R,)` numbers from a scalar, `(R,)`, `(S, A)` or `{(s, a): number}`, by label if any; used for radii."""
         if isinstance(value, Mapping):
             out = np.full(self.n_rows, np.nan)
             for (state, action), number in value.items():
-                out[self.row_of(state, action)] = checks.finite_number(f"{name}[{state}, {action}]", number)
+                s = state if self.labels.states is None else int(self.labels.state_ids(name, [state])[0])
+                a = action if self.labels.actions is None else int(self.labels.action_ids(name, [action])[0])
+                out[self.row_of(s, a)] = checks.finite_number(f"{name}[{state}, {action}]", number)
             if np.isnan(out).any():
                 row = int(np.argmax(np.isnan(out)))
                 raise ValueError(f"{name} says nothing for {self.row_name(row)}; give one number for every pair.")
@@ -231,3 +386,11 @@ class MDP:
         ends = int(self.terminal.sum())
         counted = f"{self.n_states} states" + (f" ({ends} terminal)" if ends else "")
         return f"MDP({counted}, {self.n_rows} rows, {self.rows.n_entries} entries, discount {self.discount:g})"
+
+
+def fitting_labels(labels: Labels, n_states: int, n_actions: int) -> Labels:
+    """`labels`, if there are enough: one for each state, and one for each action at least."""
+    for name, given, n in (("states", labels.states, n_states), ("actions", labels.actions, n_actions)):
+        if given is not None and (len(given) < n or (name == "states" and len(given) > n)):
+            raise ValueError(f"{name} has {len(given)} labels, expected one for each of {n} {name}.")
+    return labels

@@ -1,15 +1,21 @@
-"""Models from the tables of other libraries: Gymnasium's `env.unwrapped.P` and pymdptoolbox's arrays."""
+"""Models from matrices and tables: one matrix for each action, pymdptoolbox's arrays, Gymnasium's `env.unwrapped.P`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from urbe import checks, memory
-from urbe.mdp.build import from_transitions
-from urbe.mdp.model import MDP
+from urbe.mdp.build import from_transitions, terminal_ids
+from urbe.mdp.intervals import PairError
+from urbe.mdp.labels import Label, Labels
+from urbe.mdp.model import MDP, fitting_labels
+from urbe.mdp.model_columns import in_labels
+from urbe.mdp.start import first_states
 from urbe.types import BoolArray, IntArray
 
 ENTRY_BYTES = 64.0
@@ -64,6 +70,65 @@ def from_pymdptoolbox(transition: Any, reward: Any, *, discount: float) -> MDP:
       reward: `(S,)`, `(S, A)`, `(A, S, S)`, or one `(S, S)` matrix for each action.
       discount: in [0, 1].
     """
+    listed = _listed(list(transition), reward)
+    return from_transitions(*listed.columns, discount=discount, n_states=listed.n_states)
+
+
+def from_sparse(
+    transition: Any,
+    reward: Any,
+    *,
+    discount: float,
+    terminal: ArrayLike = (),
+    initial: Any = None,
+    states: Sequence[Label] | None = None,
+) -> MDP:
+    """A model from one matrix for each action.
+
+    An action whose row stores nothing does not exist in that state, and a state without actions is terminal.
+
+    Args:
+      transition: `(S, S)` SciPy sparse matrices or arrays, a list or `{action: matrix}`, whose keys become labels.
+      reward: a number, `(S,)`, `(S, A)`, or one `(S, S)` matrix for each action (sparse where it pays nothing).
+      discount: in [0, 1].
+      terminal: states where the process ends, by id or label; their rows may hold a self-loop of reward 0.
+      initial: the first state, `{state: probability}`, or `(S,)` probabilities.
+      states: labels of the states.
+
+    >>> from scipy.sparse import csr_array
+    >>> stay, go = csr_array([[1.0, 0.0], [0.0, 0.0]]), csr_array([[0.2, 0.8], [0.0, 0.0]])
+    >>> from_sparse({"stay": stay, "go": go}, [[0.0, 1.0], [0.0, 0.0]], discount=0.9, states=["here", "there"])
+    MDP(2 states (1 terminal), 2 rows, 3 entries, discount 0.9)
+    """
+    names = tuple(transition) if isinstance(transition, Mapping) else None
+    if isinstance(reward, Mapping):
+        missing = [name for name in names or () if name not in reward]
+        if names is None or missing:
+            raise ValueError(f"reward has no matrix for {missing or 'a list of'} actions, expected the same keys.")
+        reward = [reward[name] for name in names]
+    matrices = list(transition.values() if isinstance(transition, Mapping) else transition)
+    listed = _listed(matrices, reward)
+    labels = Labels(None if states is None else tuple(states), names)
+    ends = np.ones(listed.n_states, dtype=bool)
+    ends[listed.columns[0]] = False
+    declared = terminal if labels.states is None else labels.state_ids("terminal", terminal)
+    ends[terminal_ids(declared, listed.n_states)] = True
+    try:
+        mdp = from_transitions(*listed.columns, discount=discount, n_states=listed.n_states, terminal=ends)
+    except PairError as error:
+        raise PairError(error.state, error.action, in_labels(error, labels)) from None
+    mdp = replace(mdp, labels=fitting_labels(labels, mdp.n_states, mdp.n_actions))
+    return mdp if initial is None else replace(mdp, initial=first_states(mdp, "initial", initial))
+
+
+class _Listed(NamedTuple):
+    """Matrices as a list of transitions: state, action, successor, probability and reward, `(N,)` each."""
+
+    n_states: int
+    columns: tuple[Any, ...]
+
+
+def _listed(transition: Sequence[Any], reward: Any) -> _Listed:
     n_entries = sum(_stored(matrix) for matrix in transition)
     memory.require(
         {f"{n_entries} transitions, listed and sorted": ENTRY_BYTES * n_entries},
@@ -81,8 +146,8 @@ def from_pymdptoolbox(transition: Any, reward: Any, *, discount: float) -> MDP:
     successor = np.concatenate([m.col for m in matrices])
     probability = np.concatenate([m.data for m in matrices])
     del matrices, matrix
-    r = _toolbox_reward(reward, n_states, n_actions, state, action, successor)
-    return from_transitions(state, action, successor, probability, r, discount=discount, n_states=n_states)
+    r = _matrix_reward(reward, n_states, n_actions, state, action, successor)
+    return _Listed(n_states, (state, action, successor, probability, r))
 
 
 def _where(ids: IntArray, n_states: int) -> BoolArray:
@@ -136,12 +201,22 @@ def _coo(name: str, matrix: Any) -> Any:
     return entries
 
 
-def _toolbox_reward(reward: Any, n_states: int, n_actions: int, state: Any, action: Any, successor: Any) -> Any:
-    from scipy.sparse import issparse
+def _matrix_reward(reward: Any, n_states: int, n_actions: int, state: Any, action: Any, successor: Any) -> Any:
+    from scipy.sparse import csr_array, issparse
 
     if isinstance(reward, (list, tuple)) and any(issparse(m) for m in reward):
-        reward = np.stack([m.toarray() if issparse(m) else np.asarray(m) for m in reward])
+        if len(reward) != n_actions:
+            raise ValueError(f"reward has {len(reward)} matrices, expected {n_actions}, one for each action.")
+        paid = np.zeros(len(state))
+        for a, matrix in enumerate(reward):
+            if matrix.shape != (n_states, n_states):
+                raise ValueError(f"reward[{a}] has shape {matrix.shape}, expected ({n_states}, {n_states}).")
+            mine = action == a
+            paid[mine] = np.asarray(csr_array(matrix)[state[mine], successor[mine]]).ravel()
+        return checks.float_array("reward", paid)
     r = checks.float_array("reward", reward)
+    if r.ndim == 0:
+        return r
     if r.shape == (n_states,):
         return r[state]
     if r.shape == (n_states, n_actions):

@@ -8,14 +8,14 @@ last transition is not marked, because the process would have gone on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from urbe import checks
+from urbe.mdp.labels import NO_LABELS, Label, Labels
 from urbe.types import BoolArray, FloatArray, IntArray
 
 NEEDED = ("state", "action", "reward", "next_state")
@@ -27,10 +27,14 @@ SYNONYMS = {
     "reward": ("r",),
     "next_state": ("s_next", "s'", "idstateto", "next_obs", "next_observation"),
     "terminated": ("done", "terminal"),
-    "episode": ("idepisode",),
-    "step": ("t", "time", "idstep"),
+    "episode": ("idepisode", "trajectory"),
+    "step": ("t", "idstep"),
+    "time": ("timestamp", "date", "datetime"),
+    "probability": ("p", "prob"),
+    "lower": ("low",),
+    "upper": ("high",),
 }
-"""Other names under which the columns are found."""
+"""Other names under which the columns are found; `time` orders the rows of an episode, and is not kept."""
 
 LARGEST_ID = 2**31 - 2  # ids and their number fit into 32 bits
 
@@ -45,6 +49,8 @@ class Transitions:
       terminated: `(N,)` booleans (or 0 and 1), whether the process ended in `next_state`; None when not known.
       episode: `(N,)` the episode of each transition, numbered in the order of time; None when not known.
       step: `(N,)` the step within its episode, from 0; None when not known.
+      labels: names of states and actions.
+      notes: sentences on what was left out or concluded when the log was read.
 
     >>> log = Transitions(state=[0, 1], action=[0, 0], reward=[0.0, 1.0], next_state=[1, 2], terminated=[0, 1])
     >>> log
@@ -60,6 +66,8 @@ class Transitions:
     terminated: BoolArray | None = None
     episode: IntArray | None = None
     step: IntArray | None = None
+    labels: Labels = NO_LABELS
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         columns: dict[str, Any] = {}
@@ -76,18 +84,49 @@ class Transitions:
             raise ValueError("There are no transitions; expected at least one.")
         for name, column in columns.items():
             object.__setattr__(self, name, column)
+        self._check_labels("state", self.labels.states)
+        self._check_labels("action", self.labels.actions)
+
+    def _check_labels(self, name: str, labels: tuple[Label, ...] | None) -> None:
+        columns = (self.action,) if name == "action" else (self.state, self.next_state)
+        largest = max(int(column.max()) for column in columns)
+        if labels is not None and largest >= len(labels):
+            raise ValueError(f"labels names {len(labels)} {name}s, expected one for each: the largest is {largest}.")
 
     @staticmethod
-    def from_columns(columns: Mapping[str, ArrayLike]) -> Transitions:
-        """A log from a mapping of names to columns: a dict, a pandas frame, an open NPZ file.
+    def from_columns(
+        columns: Any,
+        *,
+        names: Mapping[str, str] | None = None,
+        missing: Literal["refuse", "drop"] = "refuse",
+        labels: bool | None = None,
+    ) -> Transitions:
+        """A log from a table: a dict of columns, a pandas or polars frame, an Arrow table, an open NPZ file.
 
-        Columns are found by their names or synonyms (`SYNONYMS`), in either case; others are ignored.
+        Columns are found by their names or synonyms (`SYNONYMS`), in either case; others are ignored. Where there is no
+        column `next_state`, the next state is that of the following row of the same `episode`, in the order of `step`
+        or `time` (numbers or dates), or as the rows stand. `Transitions.notes` says what was concluded and left out.
+
+        Args:
+          columns: the table.
+          names: which column is which where their names do not tell, as in `{"state": "condition"}`.
+          missing: what to do with rows that lack a value (None, NaN, NaT, an empty text, NA): "refuse" names the first,
+            "drop" leaves them out and counts them. Rows around a gap are never joined.
+          labels: True takes values of states and actions as labels, False as ids from 0; None takes texts (and
+            categoricals) as labels and whole numbers as ids. Categoricals keep their order, other labels are sorted.
 
         >>> Transitions.from_columns({"s": [0], "a": [1], "r": [0.5], "s_next": [0], "done": [False]})
         Transitions(1 rows: state, action, reward, next_state, terminated)
+        >>> log = Transitions.from_columns(
+        ...     {"day": [1, 2, 3], "is": ["new", "old", "new"], "do": ["run", "mend", "run"], "profit": [5, -2, 5]},
+        ...     names={"time": "day", "state": "is", "action": "do", "reward": "profit"},
+        ... )
+        >>> log.labels.state_texts(log.next_state), log.notes[0]
+        (['old', 'new'], 'Next states are those of the following row, in 1 trajectories ordered by day.')
         """
-        found = column_names(list(columns))
-        return Transitions(**{name: columns[given] for name, given in found.items()})  # type: ignore[arg-type]
+        from urbe.mdp.log_columns import log_of
+
+        return log_of(columns, names=names, missing=missing, labels=labels)
 
     @staticmethod
     def from_tuples(rows: Iterable[Sequence[Any]], names: Sequence[str] = NEEDED) -> Transitions:
@@ -115,7 +154,19 @@ class Transitions:
 
     def select(self, which: IntArray | BoolArray | slice) -> Transitions:
         """The transitions `which`: positions, booleans or a slice."""
-        return Transitions(**{name: column[which] for name, column in self.columns().items()})
+        return replace(self, **{name: column[which] for name, column in self.columns().items()})
+
+    def in_terms_of(self, labels: Labels) -> Transitions:
+        """The log with the ids that another set of labels gives its states and actions.
+
+        Ids without labels stay as they are, and so do labels that are numbers where there are no others.
+        """
+        if not self.labels:
+            return self
+        of_state = _renumbering("state", self.labels.states, labels.states, labels.state_ids)
+        of_action = _renumbering("action", self.labels.actions, labels.actions, labels.action_ids)
+        changed: dict[str, Any] = {"state": of_state(self.state), "next_state": of_state(self.next_state)}
+        return replace(self, **changed, action=of_action(self.action), labels=labels)
 
     def __len__(self) -> int:
         return len(self.reward)
@@ -124,28 +175,73 @@ class Transitions:
         return f"Transitions({len(self)} rows: {', '.join(self.columns())})"
 
 
+def _renumbering(
+    what: str, mine: tuple[Label, ...] | None, other: tuple[Label, ...] | None, ids: Callable[[str, Any], IntArray]
+) -> Callable[[IntArray], IntArray]:
+    """From ids of my labels to ids of the others."""
+    if mine is None:
+        return lambda column: column
+    if other is None and not all(isinstance(label, int) and label >= 0 for label in mine):
+        names = checks.listing([repr(label) for label in mine])
+        raise ValueError(
+            f"The log calls {what}s {names}, but the model has numbers alone; "
+            f"give it labels with model.with_labels({what}s=[...])."
+        )
+    table: IntArray = np.array(mine) if other is None else ids(f"{what}s of the log", mine)
+    return lambda column: table[column]
+
+
 def check_transitions(name: str, value: object) -> None:
     """Raises unless `value` is a log."""
     example = "a log, such as read_log(path) or Transitions.from_columns(frame)"
     checks.kind(name, value, isinstance(value, Transitions), example)
 
 
-def column_names(given: Sequence[str]) -> dict[str, str]:
-    """Which of the `given` names stands for which column; raises when one is missing or named twice."""
+def column_names(given: Sequence[str], names: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Which of the `given` names stands for which column of a log; raises when one is missing or named twice.
+
+    Args:
+      given: as the table has them.
+      names: those that are known; the others are found by name or synonym. `next_state` may be missing where `episode`,
+        `step` or `time` says which row follows which.
+    """
+    found = match_names(given, (*NEEDED, *OPTIONAL, "time"), names)
+    ordered = not {"episode", "step", "time"}.isdisjoint(found)
+    require_names(found, given, NEEDED[:3] if ordered and "next_state" not in found else NEEDED)
+    return found
+
+
+def match_names(given: Sequence[str], wanted: Sequence[str], names: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Which of the `given` names stands for which of the `wanted` columns, as far as there are any."""
+    known = dict(names or {})
+    for name, own in known.items():
+        if name not in wanted:
+            raise ValueError(f"names has {name!r}, expected one of {', '.join(wanted)}.")
+        if own not in given:
+            raise ValueError(f"names[{name!r}] is {own!r}, expected a column of the table: {_listed(given)}.")
     found: dict[str, str] = {}
-    for name in (*NEEDED, *OPTIONAL):
-        wanted = (name, *SYNONYMS[name])
-        matches = [g for g in given if isinstance(g, str) and g.strip().lower() in wanted]
-        if len(matches) > 1:
+    free = [g for g in given if g not in known.values()]
+    for name in wanted:
+        matches = [g for g in free if isinstance(g, str) and g.strip().lower() in (name, *SYNONYMS[name])]
+        if name in known:
+            found[name] = known[name]
+        elif len(matches) > 1:
             raise ValueError(f"{' and '.join(matches)} both name the column {name}, expected one of them.")
-        if matches:
+        elif matches:
             found[name] = matches[0]
-    missing = [name for name in NEEDED if name not in found]
+    return found
+
+
+def require_names(found: Mapping[str, str], given: Sequence[str], needed: Sequence[str]) -> None:
+    """Raises when a column that is needed was not found."""
+    missing = [name for name in needed if name not in found]
     if missing:
         listed = "; ".join(f"{name} (or {', '.join(SYNONYMS[name])})" for name in missing)
-        shown = checks.listing([str(name)[:40] for name in given], 10) or "none at all"
-        raise ValueError(f"found the columns {shown}, missing {listed}.")
-    return found
+        raise ValueError(f"found the columns {_listed(given)}, missing {listed}.")
+
+
+def _listed(given: Sequence[str]) -> str:
+    return checks.listing([str(name)[:40] for name in given], 10) or "none at all"
 
 
 def _ids(name: str, values: Any, below: int, meaning: str) -> IntArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -10,12 +11,14 @@ from urbe import checks
 from urbe.ambiguity.operator import AmbiguitySet
 from urbe.mdp.evaluate import start_weights
 from urbe.mdp.model import MDP
+from urbe.mdp.start import first_states
 from urbe.planners.base import PlanningMethod, PlanningTask
 from urbe.planners.guarantee import DRAWS, fewest_draws, guarantee
 from urbe.planners.held_out import hold_out
 from urbe.planners.l1_balls import BCI
 from urbe.planners.safe_plan import SafePlan
 from urbe.posteriors.dirichlet import Posterior, check_posterior
+from urbe.rng import stream
 from urbe.solvers.iterate import Progress
 from urbe.solvers.solution import Solution
 from urbe.solvers.solve import solve
@@ -27,7 +30,9 @@ def plan(
     *,
     confidence: float = 0.95,
     method: PlanningMethod | None = None,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None = None,
+    seed: int | None = None,
+    start: Any = None,
     draws: int | None = None,
     held_out: int = 200,
     certify: int | None = None,
@@ -52,6 +57,9 @@ def plan(
       method: `BCI()` by default, credible L1 balls; also `Percentile()`, which makes the guarantee from the start as
         high as it can, `VaRBellman()`, `RSVF()`, `HoeffdingSets()`.
       rng: draws for planning, judging and certifying are streams of their own, spawned from it.
+      seed: a whole number in place of `rng`; 0 where neither is given. The same seed gives the same plan.
+      start: where the process starts: a state by label or id, `{state: probability}`, or `(S,)` probabilities. By
+        default the model's own first states, or else all that are not terminal, with equal weight.
       draws: posterior draws to plan with, at least R / (1 - confidence) for R uncertain rows; by default enough.
       held_out: further draws to judge the policy by.
       certify: further draws whose quantiles are the guarantee; by default 2000, or more where `confidence` needs them.
@@ -73,7 +81,9 @@ def plan(
     2.7
     """
     check_posterior("posterior", posterior)
-    checks.generator("rng", rng)
+    if rng is not None and seed is not None:
+        raise ValueError(f"rng and seed={seed} are both given, expected one of them.")
+    source = stream(0 if seed is None else seed, "plan") if rng is None else checks.generator("rng", rng)
     if method is not None:
         fits = callable(getattr(method, "answer", None))
         checks.kind("method", method, fits, "a planning method such as BCI() or VaRBellman()")
@@ -82,23 +92,26 @@ def plan(
         raise ValueError("confidence is 0, expected a number between 0 and 1, such as 0.95.")
     n_held_out = checks.whole_number("held_out", held_out, 0)
     how: PlanningMethod = BCI() if method is None else method
-    planning, judging, certifying = rng.spawn(3)
+    planning, judging, certifying = source.spawn(3)
 
     def solve_against(mdp: MDP, nature: AmbiguitySet, *, start: FloatArray | None = None) -> Solution:
         return solve(mdp, nature, start=start, threads=threads, progress=progress)
 
+    if start is not None:
+        model = replace(posterior.model, initial=first_states(posterior.model, "start", start))
+        posterior = replace(posterior, model=model)
     lowered, delta = _with_low_rewards(posterior, 1.0 - share)
     answer = how.answer(PlanningTask(lowered, delta, draws, planning, solve_against, (posterior, 1.0 - share)))
     nominal = solve(posterior.mean(), threads=threads)
-    start = start_weights(posterior.model)
+    first = start_weights(posterior.model)
     n_certify = max(DRAWS, 2 * fewest_draws(1.0 - share)) if certify is None else certify
     policy: IntArray = answer.solution.policy  # type: ignore[assignment]  # no mixtures in sets per (s, a)
-    bounds = guarantee(posterior, policy, start, 1.0 - share, certifying, n_certify)
+    bounds = guarantee(posterior, policy, first, 1.0 - share, certifying, n_certify)
     mine, other = hold_out(
         posterior,
         (policy, nominal.policy),  # type: ignore[arg-type]
         (bounds.in_every_state, nominal.value),
-        start,
+        first,
         judging,
         n_held_out,
     )
@@ -109,7 +122,7 @@ def plan(
         model=answer.model,
         nature=answer.nature,
         solution=answer.solution,
-        start=start,
+        start=first,
         guarantee=bounds,
         held_out=mine,
         nominal_policy=nominal.policy,  # type: ignore[arg-type]

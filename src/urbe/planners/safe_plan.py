@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+
+from urbe import checks, extras
 from urbe.ambiguity.operator import AmbiguitySet
 from urbe.mdp.model import MDP
+from urbe.mdp.start import start_text
 from urbe.planners.base import PlanningMethod
 from urbe.planners.guarantee import Guarantee
 from urbe.planners.held_out import HeldOut
@@ -14,6 +20,7 @@ from urbe.solvers.solution import Solution
 from urbe.types import FloatArray, IntArray
 
 SHOWN_STATES = 12
+SHOWN_PAIRS = 10
 SHARES = (0.05, 0.25, 0.5, 0.95)
 """Quantiles of the table."""
 
@@ -74,6 +81,39 @@ class SafePlan:
         """What the worst case over the set means for this method, in a sentence."""
         return self.method.promise(self.confidence)
 
+    @property
+    def start_text(self) -> str:
+        """Where the process starts, in words."""
+        return start_text(self.model, self.start)
+
+    def table(self) -> dict[str, np.ndarray]:
+        """One row for each state, as columns: `state`, `action`, `mean_model_action`, `guaranteed`, `worst_case`.
+
+        States and actions are called by their labels, if they have any.
+        """
+        labels = self.model.labels
+        return {
+            "state": labels.state_column(np.arange(self.model.n_states)),
+            "action": labels.action_column(self.policy),
+            "mean_model_action": labels.action_column(self.nominal_policy),
+            "guaranteed": self.guaranteed,
+            "worst_case": self.worst_case,
+        }
+
+    def to_frame(self) -> Any:
+        """`table()` as a pandas frame; needs `pip install urbe[frames]`."""
+        return extras.data_frame(self.table())
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes `table()` as CSV or Parquet, by the suffix, whole or not at all."""
+        from urbe.mdp.formats.tables import write_table
+
+        write_table(path, self.table())
+
+    def plot(self) -> Any:
+        """Values on drawn models, and what is guaranteed in each state. A figure; needs `pip install urbe[plots]`."""
+        return extras.drawings().draw_plan(self)
+
     def __repr__(self) -> str:
         return f"SafePlan({self.method}, confidence {self.confidence:g}, guaranteed {self.guaranteed_at_start:.5g})"
 
@@ -85,11 +125,28 @@ class SafePlan:
         return [
             f"{self.method} at confidence {self.confidence:g}, from {seen}",
             f"Guaranteed from the start: {self.guaranteed_at_start:.5g}",
+            f"The start: {self.start_text}.",
             f"With posterior probability {self.confidence:g} or more the policy is worth at least this "
             f"({self.guarantee.draws} fresh draws).",
             f"Worst case over the set, from the start: {float(self.start @ self.worst_case):.5g}",
             self.promise,
+            *self._untried(),
         ]
+
+    def _untried(self) -> list[str]:
+        """Which pairs the data say nothing about."""
+        without, absent = self.posterior.untried()
+        labels, lines = self.model.labels, []
+        for pairs, what in (
+            (without, "without data, with the prior alone"),
+            (absent, "in neither log nor model, so the policy never takes them"),
+        ):
+            if len(pairs):
+                names = [f"{labels.state(s)} {labels.action(a)}" for s, a in pairs[:SHOWN_PAIRS].tolist()]
+                more = f" and {len(pairs) - SHOWN_PAIRS} more" if len(pairs) > SHOWN_PAIRS else ""
+                pairs_are = checks.some(len(pairs), 0, "pair of state and action", "pairs of state and action")
+                lines.append(f"{pairs_are} {what}: {', '.join(names)}{more}.")
+        return lines
 
     def _comparison(self) -> list[str]:
         """The two policies side by side on the held-out models."""
@@ -112,11 +169,13 @@ class SafePlan:
         return lines
 
     def _states(self) -> list[str]:
-        lines = [f"{'state':>7}  {'action':>8}  {'mean-model action':>18}  {'guaranteed':>14}"]
-        shown = min(len(self.guaranteed), SHOWN_STATES)
+        labels, shown = self.model.labels, min(len(self.guaranteed), SHOWN_STATES)
+        states = labels.state_texts(range(shown))
+        mine, other = (labels.action_texts(p[:shown]) for p in (self.policy, self.nominal_policy))
+        wide, long = max(7, *map(len, states)), max(8, *map(len, mine))
+        lines = [f"{'state':>{wide}}  {'action':>{long}}  {'mean-model action':>18}  {'guaranteed':>14}"]
         for s in range(shown):
-            names = ["end" if self.model.terminal[s] else str(int(p[s])) for p in (self.policy, self.nominal_policy)]
-            lines.append(f"{s:>7}  {names[0]:>8}  {names[1]:>18}  {self.guaranteed[s]:>14.5g}")
+            lines.append(f"{states[s]:>{wide}}  {mine[s]:>{long}}  {other[s]:>18}  {self.guaranteed[s]:>14.5g}")
         if shown < len(self.guaranteed):
             lines.append(f"    ... {len(self.guaranteed) - shown} more states")
         return lines

@@ -20,7 +20,7 @@ from urbe.mdp.model import MDP, check_model
 from urbe.mdp.rows import Rows
 from urbe.posteriors.rewards import NormalGamma, RewardPosterior
 from urbe.posteriors.sampling import dirichlet_draws
-from urbe.types import FloatArray
+from urbe.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from urbe.mdp.transitions import Transitions
@@ -153,6 +153,24 @@ class Posterior:
         """`(E,)` the posterior mean alpha / N."""
         mean: FloatArray = self.concentration / self.total[self.model.rows.entry_row]
         return mean
+
+    def untried(self) -> tuple[IntArray, IntArray]:
+        """Pairs (state, action) that the data say nothing about, `(n, 2)` each, in order.
+
+        Returns:
+          the pairs of the model that were never seen, and those that the model does not have, although the action
+          exists elsewhere and the state is not terminal.
+        """
+        model = self.model
+        without = np.flatnonzero(self.seen <= 0.0)
+        exists = np.zeros((model.n_states, model.n_actions), dtype=bool)
+        exists[model.row_state, model.action] = True
+        used = np.flatnonzero(exists.any(axis=0))
+        absent = np.argwhere(~exists[:, used] & ~model.terminal[:, None])
+        return (
+            np.stack((model.row_state[without], model.action[without]), axis=1),
+            np.stack((absent[:, 0], used[absent[:, 1]]), axis=1),
+        )
 
     def variance(self) -> FloatArray:
         """`(E,)` p (1 - p) / (N + 1)."""

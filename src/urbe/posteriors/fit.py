@@ -24,6 +24,10 @@ from urbe.posteriors.skeleton import Feasible, infer
 from urbe.types import FloatArray, IntArray
 
 
+class RandomRewards(ValueError):
+    """The same transition paid different rewards, so that they cannot be taken as known."""
+
+
 def fit(
     transitions: Transitions,
     *,
@@ -120,7 +124,7 @@ def update(posterior: Posterior, transitions: Transitions) -> Posterior:
     The same as fitting both logs at once, except that nothing is forgotten. Known rewards stay as they are.
     """
     check_transitions("transitions", transitions)
-    data = _weighted(posterior.model, transitions, None)
+    data = _weighted(posterior.model, transitions.in_terms_of(posterior.model.labels), None)
     counts = np.bincount(data.entry, data.weight, minlength=posterior.model.rows.n_entries)
     known = None if posterior.rewards is None else _reward_posterior(posterior.rewards, data)
     return replace(posterior, concentration=posterior.concentration + counts, rewards=known)
@@ -162,7 +166,8 @@ def _read(
                 "n_states, n_actions, feasible and terminal describe a log without a model, but model= is given and "
                 "says all that; leave them out."
             )
-        return _weighted(model if discount is None else model.with_discount(discount), transitions, weight)
+        known = model if discount is None else model.with_discount(discount)
+        return _weighted(known, transitions.in_terms_of(known.labels), weight)
     if discount is None:
         raise ValueError("discount is missing: a log does not hold one. Give it, as in discount=0.95.")
     model = infer(
@@ -214,12 +219,12 @@ def _known_reward(model: MDP, transitions: Transitions, entry: IntArray) -> Floa
     differs = transitions.reward[lasting] != paid[entry[lasting]]
     if differs.any():
         at = int(np.arange(len(entry))[lasting][np.argmax(differs)])
-        other = int(np.flatnonzero(entry == entry[at])[-1])
-        raise ValueError(
-            f"Transition {at} from state {transitions.state[at]} by action {transitions.action[at]} to state "
-            f"{transitions.next_state[at]} paid {transitions.reward[at]:.12g}, transition {other} for the same "
-            f"{transitions.reward[other]:.12g}; expected one reward to take as known. Where rewards are random, give "
-            "their prior: rewards=NormalGamma()."
+        other, labels = int(np.flatnonzero(entry == entry[at])[-1]), transitions.labels
+        raise RandomRewards(
+            f"Transition {at} from state {labels.state(transitions.state[at])} by action "
+            f"{labels.action(transitions.action[at])} to state {labels.state(transitions.next_state[at])} paid "
+            f"{transitions.reward[at]:.12g}, transition {other} for the same {transitions.reward[other]:.12g}; "
+            "expected one reward to take as known. Where rewards are random, give their prior: rewards=NormalGamma()."
         )
     if not rows.n_rows:
         return np.zeros(0)
@@ -233,8 +238,9 @@ def _known_reward(model: MDP, transitions: Transitions, entry: IntArray) -> Floa
         at = int(np.argmax(unknown))
         row = int(rows.entry_row[at])
         why = "was never tried" if low[row] > high[row] else f"paid from {low[row]:g} to {high[row]:g} elsewhere"
+        successor = model.labels.state(rows.successor[at])
         raise ValueError(
-            f"What {model.row_name(row)} pays on reaching state {rows.successor[at]} is not known: the pair {why}. "
+            f"What {model.row_name(row)} pays on reaching state {successor} is not known: the pair {why}. "
             "Give the rewards' prior, rewards=NormalGamma(), or a model= with known rewards, or feasible='observed'."
         )
     return np.where(seen, paid, low[rows.entry_row])

@@ -33,26 +33,29 @@ def locate(model: MDP, transitions: Transitions) -> IntArray:
 def _refuse(model: MDP, transitions: Transitions, at: int) -> NoReturn:
     state, action = int(transitions.state[at]), int(transitions.action[at])
     successor = int(transitions.next_state[at])
-    step = f"Transition {at} leads from state {state} by action {action} to state {successor}"
+    labels = model.labels
+    name, other = labels.state(state), labels.state(successor)
+    step = f"Transition {at} leads from state {name} by action {labels.action(action)} to state {other}"
     n = model.n_states
     if max(state, successor) >= n:
         raise ValueError(f"{step}, expected states below {n}, the number the model has.")
     first, last = int(model.row_start[state]), int(model.row_start[state + 1])
     if first == last:
         raise ValueError(
-            f"{step} with reward {transitions.reward[at]:g}, but state {state} is terminal; expected nothing but a "
+            f"{step} with reward {transitions.reward[at]:g}, but state {name} is terminal; expected nothing but a "
             "self-loop of reward 0. Cut the log where the process ends, or give the state actions."
         )
     actions = model.action[first:last].tolist()
     if action not in actions:
+        known = checks.listing(labels.action_texts(actions))
         raise ValueError(
-            f"{step}, but state {state} has the actions {checks.listing(actions)}. Correct the log, or use a model "
-            "that has the pair."
+            f"{step}, but state {name} has the actions {known}. Correct the log, or use a model that has the pair."
         )
     row = first + actions.index(action)
     listed = model.rows.successor[model.rows.entry_start[row] : model.rows.entry_start[row + 1]].tolist()
+    known = checks.listing(labels.state_texts(listed))
     raise ValueError(
-        f"{step}, but the successors {checks.listing(listed)} alone are feasible there. Correct the log, or use a "
+        f"{step}, but the successors {known} alone are feasible there. Correct the log, or use a "
         "model that lists the successor too (probability 0 will do), or fit the whole log without a model."
     )
 

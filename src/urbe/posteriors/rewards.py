@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.types import FloatArray, IntArray
@@ -53,6 +54,21 @@ class NormalGamma:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected a positive number.")
         if not self.shape > 1.0:
             raise ValueError(f"shape is {self.shape}, expected more than 1: else the mean reward has no variance.")
+
+    @staticmethod
+    def around(rewards: ArrayLike) -> NormalGamma:
+        """A weak prior on the scale of some rewards: their mean and variance, worth one observation.
+
+        It looks at the data it is a prior for, once; with many rewards of each pair it does not matter.
+
+        >>> NormalGamma.around([9.0, 11.0])
+        NormalGamma(mean=10.0, weight=1.0, shape=2.0, rate=1.0)
+        """
+        seen = checks.float_array("rewards", rewards, ndim=1)
+        if not len(seen):
+            raise ValueError("rewards is empty, expected at least one.")
+        variance = float(seen.var())
+        return NormalGamma(mean=float(seen.mean()), rate=variance if variance > 0.0 else 1.0)
 
     def before(self, n_rows: int) -> RewardPosterior:
         """The prior of `n_rows` pairs."""

@@ -5,6 +5,7 @@ Probabilities are left uniform and rewards zero: a posterior reads neither.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from urbe import checks, memory
 from urbe.mdp.build import from_rows, terminal_ids
-from urbe.mdp.model import MDP
+from urbe.mdp.model import MDP, fitting_labels
 from urbe.mdp.transitions import LARGEST_ID, Transitions
 from urbe.types import BoolArray, IntArray
 
@@ -34,7 +35,9 @@ def infer(
 ) -> MDP:
     """Pairs and feasible successors of a log; see `urbe.posteriors.fit.fit` for the arguments."""
     checks.one_of("feasible", feasible, ("observed", "all"))
-    size = _bound("state", n_states, transitions.state, transitions.next_state)
+    named = transitions.labels.states
+    n_named = n_states if named is None or n_states is not None else len(named)
+    size = _bound("state", n_named, transitions.state, transitions.next_state)
     actions = _bound("action", n_actions, transitions.action)
     ends = _ends(transitions, terminal, size)
     leaves = ~ends[transitions.state]
@@ -59,7 +62,7 @@ def infer(
         first = np.flatnonzero(np.append(True, (s[1:] != s[:-1]) | (a[1:] != a[:-1]))[: len(s)])
         length = np.diff(np.append(first, len(s)))
         s, a = s[first], a[first]
-    return from_rows(
+    model = from_rows(
         state=s,
         action=a,
         length=length,
@@ -70,6 +73,7 @@ def infer(
         n_states=size,
         discount=discount,
     )
+    return replace(model, labels=fitting_labels(transitions.labels, size, model.n_actions))
 
 
 def _bound(name: str, given: int | None, *columns: IntArray) -> int:
@@ -89,7 +93,9 @@ def _bound(name: str, given: int | None, *columns: IntArray) -> int:
 def _ends(transitions: Transitions, terminal: ArrayLike, n_states: int) -> BoolArray:
     """`(S,)` the declared terminal states and those entered with `terminated`."""
     ends = np.zeros(n_states, dtype=bool)
-    ends[terminal_ids(terminal, n_states)] = True
+    labels = transitions.labels
+    declared = terminal if labels.states is None else labels.state_ids("terminal", terminal)
+    ends[terminal_ids(declared, n_states)] = True
     if transitions.terminated is not None:
         ends[transitions.next_state[transitions.terminated]] = True
     return ends
@@ -101,12 +107,12 @@ def _no_way_on(transitions: Transitions, leaves: BoolArray) -> None:
     wrong = ~leaves & ~loop
     if wrong.any():
         at = int(np.argmax(wrong))
-        state = int(transitions.state[at])
+        state, action, labels = int(transitions.state[at]), int(transitions.action[at]), transitions.labels
         ended = transitions.terminated is not None and transitions.terminated & (transitions.next_state == state)
         cause = f"transition {int(np.argmax(ended))} ended there" if np.any(ended) else "it is declared terminal"
         raise ValueError(
-            f"Transition {at} leaves state {state} by action {transitions.action[at]}, although {cause}. If an "
-            "episode can end in a state that is also passed through, send the transitions that end to a state of "
+            f"Transition {at} leaves state {labels.state(state)} by action {labels.action(action)}, although {cause}. "
+            "If an episode can end in a state that is also passed through, send the transitions that end to a state of "
             "their own."
         )
 
@@ -125,13 +131,13 @@ def _no_dead_ends(transitions: Transitions, ends: BoolArray, feasible: Feasible)
                 "that they have actions, or declare them terminal=."
             )
         return
-    state = int(transitions.next_state[entered[0]])
+    name = transitions.labels.state(int(transitions.next_state[entered[0]]))
     count = len(np.unique(transitions.next_state[entered]))
     more = "" if count == 1 else f" ({count} states are like that)"
     advice = "n_actions=" if feasible == "all" else "feasible='all' with n_actions="
     raise ValueError(
-        f"Transition {entered[0]} enters state {state}, which no transition leaves{more}. If the process ends there, "
-        f"mark it with terminated or terminal=[{state}, ...]; if the log is only cut off there, give model=, or "
+        f"Transition {entered[0]} enters state {name}, which no transition leaves{more}. If the process ends there, "
+        f"mark it with terminated or terminal=[{name}, ...]; if the log is only cut off there, give model=, or "
         f"{advice} so that the state has actions about which nothing is known."
     )
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from urbe import extras
 from urbe.ambiguity.operator import Memory, Operator, PolicyRows
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, IntArray
@@ -82,16 +85,61 @@ class Solution:
         initial = self.operator.mdp.initial
         return None if initial is None else float(np.atleast_2d(self.value)[0] @ initial)
 
+    def table(self) -> dict[str, np.ndarray]:
+        """One row for each state, as columns: `state`, `action`, `value`, `lower`, `upper`.
+
+        States and actions are called by their labels, if they have any. Where the policy is randomised there is a row
+        for each action that may be taken, and a column `probability`; with a horizon, rows for each step, and `step`.
+        """
+        if self.value.ndim == 1:
+            return self._step_table(self.policy, self.value, self.lower, self.upper)
+        steps = [
+            self._step_table(self.policy[h], self.value[h], self.lower[h], self.upper[h])
+            for h in range(len(self.policies))
+        ]
+        numbered = [{"step": np.full(len(part["state"]), h)} | part for h, part in enumerate(steps)]
+        return {name: np.concatenate([part[name] for part in numbered]) for name in numbered[0]}
+
+    def _step_table(
+        self, policy: IntArray | FloatArray, value: FloatArray, lower: FloatArray, upper: FloatArray
+    ) -> dict[str, np.ndarray]:
+        labels, share = self.operator.mdp.labels, {}
+        state = np.arange(len(value))
+        action: np.ndarray = policy
+        if policy.ndim == 2:
+            whole = np.append(policy, self.operator.mdp.terminal[:, None], axis=1)  # the last column: nothing to do
+            state, action = np.nonzero(whole)
+            share = {"probability": whole[state, action]}
+            action = np.where(action == policy.shape[1], -1, action)
+        named = {"state": labels.state_column(state), "action": labels.action_column(action)}
+        return named | share | {"value": value[state], "lower": lower[state], "upper": upper[state]}
+
+    def to_frame(self) -> Any:
+        """`table()` as a pandas frame; needs `pip install urbe[frames]`."""
+        return extras.data_frame(self.table())
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes `table()` as CSV or Parquet, by the suffix, whole or not at all."""
+        from urbe.mdp.formats.tables import write_table
+
+        write_table(path, self.table())
+
+    def plot(self) -> Any:
+        """The value of each state, its bounds and its action. A figure; needs `pip install urbe[plots]`."""
+        return extras.drawings().draw_solution(self)
+
     def __repr__(self) -> str:
         return f"Solution({self.operator.mdp.n_states} states, gap {self.gap:.3g}, {self.status!r})"
 
     def __str__(self) -> str:
         first = np.atleast_2d(self.value)[0]
         lower, upper = np.atleast_2d(self.lower)[0], np.atleast_2d(self.upper)[0]
-        lines = [self.status, f"{'state':>7}  {'action':>12}  {'value':>14}  {'at least':>14}  {'at most':>14}"]
-        shown = min(len(first), 12)
+        labels, shown = self.operator.mdp.labels, min(len(first), 12)
+        wide = max(7, *(len(labels.state(s)) for s in range(shown)))
+        lines = [self.status, f"{'state':>{wide}}  {'action':>12}  {'value':>14}  {'at least':>14}  {'at most':>14}"]
         for s in range(shown):
-            lines.append(f"{s:>7}  {self.action_text(s):>12}  {first[s]:>14.8g}  {lower[s]:>14.8g}  {upper[s]:>14.8g}")
+            name, action = labels.state(s), self.action_text(s)
+            lines.append(f"{name:>{wide}}  {action:>12}  {first[s]:>14.8g}  {lower[s]:>14.8g}  {upper[s]:>14.8g}")
         if shown < len(first):
             lines.append(f"    ... {len(first) - shown} more states")
         return "\n".join(lines)
@@ -101,12 +149,13 @@ class Solution:
         policy = self.policy[0] if self.value.ndim > 1 else self.policy
         if self.operator.mdp.terminal[state]:
             return "end"
+        labels = self.operator.mdp.labels
         if policy.ndim == 1:
-            return str(int(policy[state]))
+            return labels.action(int(policy[state]))
         chosen = np.flatnonzero(policy[state] > 0.0)
         if len(chosen) == 1:
-            return str(int(chosen[0]))
-        return " ".join(f"{a}:{policy[state, a]:.3g}" for a in chosen)
+            return labels.action(int(chosen[0]))
+        return " ".join(f"{labels.action(int(a))}:{policy[state, a]:.3g}" for a in chosen)
 
 
 class NotConverged(RuntimeError):

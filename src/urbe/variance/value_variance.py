@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from urbe import checks
+from urbe import checks, extras
 from urbe.ambiguity.exact import Exact
 from urbe.ambiguity.operator import AmbiguitySet, PolicyRows
 from urbe.mdp.model import MDP
@@ -50,6 +52,48 @@ class ValueVariance:
     def deviation(self) -> FloatArray:
         """`(R,)` standard deviations of q; 0 where the variance is not positive."""
         return np.sqrt(np.maximum(self.variance, 0.0))
+
+    def table(self) -> dict[str, np.ndarray]:
+        """One row for each state and action, as columns: `state`, `action`, `q`, `deviation`, `variance`, `local`.
+
+        States and actions are called by their labels, if they have any; with a horizon there is a column `step`, too.
+        """
+        labels, steps = self.model.labels, len(np.atleast_2d(self.q))
+        step = {"step": np.repeat(np.arange(steps), self.model.n_rows)} if self.q.ndim > 1 else {}
+        return step | {
+            "state": np.tile(labels.state_column(self.model.row_state), steps),
+            "action": np.tile(labels.action_column(self.model.action), steps),
+            "q": self.q.ravel(),
+            "deviation": self.deviation.ravel(),
+            "variance": self.variance.ravel(),
+            "local": self.local.ravel(),
+        }
+
+    def to_frame(self) -> Any:
+        """`table()` as a pandas frame; needs `pip install urbe[frames]`."""
+        return extras.data_frame(self.table())
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes `table()` as CSV or Parquet, by the suffix, whole or not at all."""
+        from urbe.mdp.formats.tables import write_table
+
+        write_table(path, self.table())
+
+    def plot(self) -> Any:
+        """The value of each state, plus and minus its deviation. A figure; needs `pip install urbe[plots]`."""
+        return extras.drawings().draw_variance(self)
+
+    def __str__(self) -> str:
+        table = {name: column[: self.model.n_rows] for name, column in self.table().items() if name != "step"}
+        head = ("state", "action", "q", "deviation")
+        lines = [repr(self), "".join(f"{name:>14}" for name in head)]
+        shown = min(self.model.n_rows, 24)
+        for row in range(shown):
+            texts = [str(table["state"][row]), str(table["action"][row]), *(f"{table[k][row]:.6g}" for k in head[2:])]
+            lines.append("".join(f"{text:>14}" for text in texts))
+        if shown < self.model.n_rows:
+            lines.append(f"    ... {self.model.n_rows - shown} more rows")
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         steps = f"{len(self.q)} steps, " if self.q.ndim > 1 else ""

@@ -185,7 +185,7 @@ def test_formats_are_told_by_suffix_or_by_name(tmp_path):
     write_mdp(mdp, tmp_path / "model.data", format="csv")
     assert (tmp_path / "model.CSV").read_bytes() == (tmp_path / "model.data").read_bytes()
     assert entries(read_mdp(tmp_path / "model.data", discount=0.9, format="csv")) == entries(mdp)
-    with pytest.raises(ValueError, match=r"ends in '.data', expected one of .csv, .npz, .tra, .bmdp, .txt; or say"):
+    with pytest.raises(ValueError, match=r"ends in '.data', expected one of .csv, .npz, .tra, .bmdp, .txt, .drn, .umb"):
         read_mdp(tmp_path / "model.data", discount=0.9)
     with pytest.raises(ValueError, match=r"format is 'xls', expected one of 'csv', 'npz', 'prism', 'bmdp'"):
         write_mdp(mdp, tmp_path / "model.csv", format="xls")

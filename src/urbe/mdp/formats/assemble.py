@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from urbe import checks
 from urbe.mdp.build import from_transitions
 from urbe.mdp.formats.errors import ModelFileError
 from urbe.mdp.formats.text import Path, TextTable
@@ -71,6 +72,21 @@ def require_transitions(mdp: MDP, format_name: str) -> None:
     """Raises for a model without rows: a list of transitions cannot hold it."""
     if not mdp.n_rows:
         raise ValueError(f"The model has no transitions, so {format_name} cannot hold it; write it as .npz.")
+
+
+def uniform_starts(mdp: MDP, format_name: str) -> IntArray:
+    """The states where the process starts; raises where they are not equally likely, which the format cannot say."""
+    if mdp.initial is None:
+        return np.zeros(0, dtype=np.int64)
+    states = np.flatnonzero(mdp.initial)
+    share = mdp.initial[states]
+    if np.abs(share - 1.0 / len(states)).max() > 1e-12:
+        raise ValueError(
+            f"initial gives the states {checks.listing(states.tolist())} the probabilities "
+            f"{checks.listing([f'{x:.6g}' for x in share])}, but {format_name} can only say they are equally likely; "
+            "write .npz, or drop it with dataclasses.replace(mdp, initial=None)."
+        )
+    return states
 
 
 def entry_columns(mdp: MDP) -> tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray]:

@@ -2,9 +2,9 @@
 
     idstatefrom,idaction,idoutcome,idstateto,probability,reward
 
-Columns are found by their names, other columns are ignored, ids are 0-based. Repeated transitions: probabilities add
-up, rewards average by probability. Two columns are ours: `lower` and `upper`, the bounds of interval models.
-The format knows neither discount nor first state. A state that is only ever a successor is terminal.
+Columns are found by their names, other columns are ignored, ids are 0-based; texts in their place are labels. Repeated
+transitions: probabilities add up, rewards average by probability. Two columns are ours: `lower` and `upper`, the bounds
+of interval models. The format knows neither discount nor first state. A state that is only a successor is terminal.
 """
 
 from __future__ import annotations
@@ -19,8 +19,13 @@ from urbe.mdp.formats import assemble
 from urbe.mdp.formats.assemble import ROW_TOLERANCE
 from urbe.mdp.formats.csv_table import csv_text, read_columns
 from urbe.mdp.formats.errors import ModelFileError
-from urbe.mdp.formats.text import Path, TextTable, line_of
+from urbe.mdp.formats.tables import write_table
+from urbe.mdp.formats.text import Path, TextTable, head, line_of
+from urbe.mdp.formats.text_columns import fields_of, is_number, read_text, separator_of
+from urbe.mdp.frames import RowError
+from urbe.mdp.intervals import PairError
 from urbe.mdp.model import MDP
+from urbe.mdp.model_columns import model_of
 from urbe.types import BoolArray, FloatArray, IntArray
 
 _IDS = ("idstatefrom", "idaction", "idstateto")
@@ -29,6 +34,8 @@ _LARGEST_SCENARIOS = 2**29  # numbers, 4 GiB
 
 def read(path: Path, *, discount: float) -> MDP:
     """The model of a CSV file; see `urbe.read_mdp`."""
+    if _has_labels(path):
+        return _read_labelled(path, discount)
     table = read_columns(path, (*_IDS, "reward"), ("probability", "lower", "upper", "idoutcome"))
     if ("lower" in table) != ("upper" in table):
         raise ModelFileError(
@@ -46,6 +53,33 @@ def read(path: Path, *, discount: float) -> MDP:
     n_states, terminal = _states(table, s, t)
     r = table.numbers("reward")
     return assemble.model(table, s, a, t, p, r, discount=discount, n_states=n_states, terminal=terminal, bounds=bounds)
+
+
+def _has_labels(path: Path) -> bool:
+    """Whether states or actions of the first transition are texts, or fields are separated by anything but commas."""
+    lines = head(path, 2)
+    if len(lines) < 2:
+        return False
+    separator = separator_of(lines[0][1])
+    header, first = (fields_of(line, separator) for _, line in lines)
+    if separator != "," or len(header) != len(first):
+        return separator != ","
+    named = dict(zip(header, first, strict=True))
+    return all(name in named for name in _IDS) and not all(is_number(named[name]) for name in _IDS)
+
+
+def _read_labelled(path: Path, discount: float) -> MDP:
+    table = read_text(path)
+    if "idoutcome" in table.column_names:
+        raise ModelFileError(path, "has labels and a column idoutcome; expected ids 0, 1, 2, ... with outcomes.")
+    try:
+        return model_of(table, discount=discount, row_tolerance=ROW_TOLERANCE)
+    except RowError as error:
+        raise ModelFileError(path, error.message, table.lines[error.row], error.name) from None
+    except PairError as error:
+        raise ModelFileError(path, error.message) from None
+    except (ValueError, OverflowError) as error:
+        raise ModelFileError(path, str(error)) from None
 
 
 def read_scenarios(path: Path, *, discount: float) -> tuple[MDP, FloatArray]:
@@ -92,7 +126,7 @@ def read_scenarios(path: Path, *, discount: float) -> tuple[MDP, FloatArray]:
 
 
 def write(mdp: MDP, path: Path) -> None:
-    """Writes a model; see `urbe.write_mdp`."""
+    """Writes a model, states and actions by their labels where they have any; see `urbe.write_mdp`."""
     assemble.require_transitions(mdp, "a CSV file")
     s, a, t, p, r = assemble.entry_columns(mdp)
     names = [*_IDS, "probability", "reward"]
@@ -109,6 +143,11 @@ def write(mdp: MDP, path: Path) -> None:
     if mdp.bounds is not None:
         names += ["lower", "upper"]
         columns += [np.append(bound, np.zeros(len(ghosts))) for bound in mdp.bounds]
+    if mdp.labels:
+        s, a, t = (columns[k] for k in range(3))
+        columns[:3] = [mdp.labels.state_column(s), mdp.labels.action_column(a), mdp.labels.state_column(t)]
+        write_table(path, dict(zip(names, columns, strict=True)), format="csv")
+        return
     replace_files({path: text_writer(csv_text(names, columns))})
 
 

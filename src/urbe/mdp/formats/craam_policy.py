@@ -9,7 +9,9 @@ from urbe import checks
 from urbe.atomic import replace_files, text_writer
 from urbe.mdp.formats.csv_table import csv_text, read_columns
 from urbe.mdp.formats.errors import ModelFileError
+from urbe.mdp.formats.tables import write_table
 from urbe.mdp.formats.text import Path
+from urbe.mdp.labels import NO_LABELS, Labels
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray
 
@@ -43,7 +45,7 @@ def read_budget(path: Path, mdp: MDP) -> FloatArray:
     return out
 
 
-def write_policy(path: Path, policy: ArrayLike, value: ArrayLike) -> None:
+def write_policy(path: Path, policy: ArrayLike, value: ArrayLike, labels: Labels = NO_LABELS) -> None:
     """Writes a policy and its values as CSV.
 
     Args:
@@ -52,6 +54,7 @@ def write_policy(path: Path, policy: ArrayLike, value: ArrayLike) -> None:
         `(S, A)` probabilities, zero throughout at terminal states, for `idstate,idaction,probability,value` with
         one line for each action of positive probability (at terminal states, action -1 of probability 1).
       value: `(S,)`.
+      labels: of the model; where it has any, the file has them in place of ids, and `end` in place of -1.
     """
     v = checks.float_array("value", value, ndim=1)
     if np.ndim(policy) == 1:
@@ -63,6 +66,10 @@ def write_policy(path: Path, policy: ArrayLike, value: ArrayLike) -> None:
     else:
         names = ["idstate", "idaction", "probability", "value"]
         columns = _random_policy(checks.float_array("policy", policy, ndim=2), v)
+    if labels:
+        columns[:2] = [labels.state_column(columns[0]), labels.action_column(columns[1])]
+        write_table(path, dict(zip(names, columns, strict=True)), format="csv")
+        return
     replace_files({path: text_writer(csv_text(names, columns))})
 
 

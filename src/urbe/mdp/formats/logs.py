@@ -3,131 +3,204 @@
     state,action,reward,next_state[,terminated][,episode][,step]
 
 Columns are found by name or synonym (s, a, r, s_next, done, idstatefrom, idaction, idstateto, ...), in any order and
-either case; other columns are ignored.
+either case, or as `names` says; other columns are ignored. Tables of numbers with all four columns are read in bulk;
+all others, with texts as labels, other separators, missing values, or next states from consecutive rows, go through
+`urbe.mdp.log_columns`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from importlib import import_module
-from pathlib import Path
-from typing import Any, BinaryIO
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from urbe import checks
 from urbe.atomic import replace_files, text_writer
 from urbe.mdp.formats.csv_table import csv_text, read_columns, read_header
 from urbe.mdp.formats.errors import ModelFileError
-from urbe.mdp.formats.text import shown
+from urbe.mdp.formats.tables import arrow_part, format_of, write_table
+from urbe.mdp.formats.text import head, shown
+from urbe.mdp.formats.text_columns import fields_of, is_number, read_text, separator_of
+from urbe.mdp.frames import RowError
+from urbe.mdp.log_columns import NAME_THEM, Missing, log_of, with_id_notes
 from urbe.mdp.transitions import LARGEST_ID, NEEDED, OPTIONAL, Transitions, column_names
 
-FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
-"""The format of each suffix."""
+DROP = ' Leave out rows that lack a value with missing="drop".'
 
 _LARGEST_COUNT = 2**53  # beyond it text read as floating point would lose digits
 
 
-def read_log(path: str | os.PathLike[str]) -> Transitions:
+def read_log(
+    path: str | os.PathLike[str],
+    *,
+    names: Mapping[str, str] | None = None,
+    missing: Missing = "refuse",
+    labels: bool | None = None,
+) -> Transitions:
     """A log from a CSV or Parquet file, by the suffix.
 
-    `terminated` may read true and false or 1 and 0; ids start at 0. Parquet needs `pip install urbe[logs]`.
+    States and actions are ids from 0, or labels. Fields of a CSV file may be separated by commas, semicolons, tabs or
+    `|`. `terminated` may read true and false or 1 and 0. Without a column `next_state`, next states are those of the
+    following row of the same `episode`, in the order of `step` or `time`; see `Transitions.from_columns`, also for the
+    arguments. Parquet needs `pip install urbe[logs]`.
+
+    Args:
+      path: ends in .csv, .parquet or .pq.
+      names: which column is which where their names do not tell, as in `{"state": "condition"}`.
+      missing: "refuse" rows that lack a value, or "drop" them; `Transitions.notes` counts them.
+      labels: True takes values of states and actions as labels, False as ids; None takes texts as labels.
 
     Raises:
       ModelFileError: a ValueError that names the file, the line (or row) and the column, and what was expected.
       OSError: the file cannot be opened.
 
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "log.csv")
     ...     _ = path.write_text("s,a,r,s_next,done\\n0,1,0.5,1,false\\n1,0,2.0,2,true\\n")
     ...     read_log(path)
     Transitions(2 rows: state, action, reward, next_state, terminated)
     """
-    return (_read_csv if format_of(path) == "csv" else _read_parquet)(path)
+    checks.one_of("missing", missing, ("refuse", "drop"))
+    asked = Asked(names, missing, labels)
+    return (_read_csv if format_of(path) == "csv" else _read_parquet)(path, asked)
 
 
 def write_log(path: str | os.PathLike[str], transitions: Transitions) -> None:
-    """Writes a log as CSV or Parquet, by the suffix, whole or not at all; it reads back exactly."""
-    columns = transitions.columns()
-    if format_of(path) == "csv":
-        plain = [column.astype(np.int8) if column.dtype == bool else column for column in columns.values()]
-        replace_files({path: text_writer(csv_text(list(columns), plain))})
+    """Writes a log as CSV or Parquet, by the suffix, whole or not at all; it reads back exactly.
+
+    States and actions are written by their labels where they have any; labels that are numbers read back as such with
+    `labels=True`.
+    """
+    columns, labels = transitions.columns(), transitions.labels
+    for name in ("state", "next_state"):
+        columns[name] = labels.state_column(columns[name])
+    columns["action"] = labels.action_column(columns["action"])
+    if labels or format_of(path) != "csv":
+        write_table(path, columns)
         return
-    arrow, parquet = arrow_part(), arrow_part("parquet")
-
-    def write(file: BinaryIO) -> None:
-        parquet.write_table(arrow.table(columns), file)
-
-    replace_files({path: write})
+    plain = [column.astype(np.int8) if column.dtype == bool else column for column in columns.values()]
+    replace_files({path: text_writer(csv_text(list(columns), plain))})
 
 
-def format_of(path: str | os.PathLike[str]) -> str:
-    """The format a file's suffix tells."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in FORMATS:
-        raise ValueError(f"{os.fspath(path)} ends in {suffix!r}, expected one of {', '.join(FORMATS)}.")
-    return FORMATS[suffix]
+class Asked(NamedTuple):
+    """How a log is to be read; see `read_log`."""
+
+    names: Mapping[str, str] | None
+    missing: Missing
+    labels: bool | None
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing is asked for but ids under their usual names."""
+        return not self.names and self.missing == "refuse" and self.labels is not True
 
 
-def _read_csv(path: str | os.PathLike[str]) -> Transitions:
-    line, _, header = read_header(path, NEEDED)
+def _read_csv(path: str | os.PathLike[str], asked: Asked) -> Transitions:
+    line, text, header = read_header(path, NEEDED)
+    separator = separator_of(text)
     try:
-        names = column_names(header)
+        names = column_names(header if separator == "," else fields_of(text, separator), asked.names)
     except ValueError as error:
-        raise ModelFileError(path, f"{error} The first line must name the columns.", line) from None
+        raise ModelFileError(path, f"{error} The first line must name the columns.{NAME_THEM}", line) from None
+    ids = [names[name] for name in ("state", "action", "next_state") if name in names]
+    if not (asked.plain and separator == "," and "next_state" in names and _starts_with_numbers(path, header, ids)):
+        return _read_any_csv(path, asked)
     given = {name: names[name] for name in (*NEEDED, *OPTIONAL) if name in names}
     flags = [names["terminated"]] if "terminated" in names else []
-    table = read_columns(path, [given[n] for n in NEEDED], [given[n] for n in OPTIONAL if n in given], flags)
     columns: dict[str, Any] = {}
-    for name, own in given.items():
-        if name == "reward":
-            columns[name] = table.numbers(own)
-        elif name == "terminated":
-            columns[name] = table.numbers(own)
-            table.require((columns[name] == 0.0) | (columns[name] == 1.0), own, "true, false, 1 or 0")
-        else:
-            columns[name] = table.ids(own, _LARGEST_COUNT if name in ("episode", "step") else LARGEST_ID + 1)
-    return Transitions(**columns)
+    try:
+        table = read_columns(path, [given[n] for n in NEEDED], [given[n] for n in OPTIONAL if n in given], flags)
+        for name, own in given.items():
+            if name == "reward":
+                columns[name] = table.numbers(own)
+            elif name == "terminated":
+                columns[name] = table.numbers(own)
+                table.require((columns[name] == 0.0) | (columns[name] == 1.0), own, "true, false, 1 or 0")
+            else:
+                columns[name] = table.ids(own, _LARGEST_COUNT if name in ("episode", "step") else LARGEST_ID + 1)
+    except ModelFileError as error:
+        raise _advised(error, ids) from None
+    return with_id_notes(Transitions(**columns))
 
 
-def _read_parquet(path: str | os.PathLike[str]) -> Transitions:
+def _starts_with_numbers(path: str | os.PathLike[str], header: Sequence[str], ids: Sequence[str]) -> bool:
+    """Whether the first row has numbers for states and actions, not names."""
+    rows = head(path, 2)[1:]
+    fields = fields_of(rows[0][1], ",") if rows else []
+    return len(fields) != len(header) or all(is_number(fields[header.index(name)]) for name in ids)
+
+
+def _advised(error: ModelFileError, ids: Sequence[str]) -> ModelFileError:
+    """The error with what to do about it."""
+    if error.column is None:
+        return error
+    advice = ""
+    if error.message.startswith("found ''"):
+        advice = DROP
+    elif error.column in ids:
+        advice = " Where states and actions have names, take all values as names with labels=True."
+    return ModelFileError(error.path, error.message + advice, error.line, error.column)
+
+
+def _read_any_csv(path: str | os.PathLike[str], asked: Asked) -> Transitions:
+    table = read_text(path)
+    try:
+        return log_of(table, **asked._asdict())
+    except RowError as error:
+        found = re.sub(r"^is (?!missing)", "found ", error.message)
+        raise ModelFileError(path, found, table.lines[error.row], error.name) from None
+    except (ValueError, OverflowError) as error:
+        raise ModelFileError(path, str(error)) from None
+
+
+def _read_parquet(path: str | os.PathLike[str], asked: Asked) -> Transitions:
     arrow, parquet = arrow_part(), arrow_part("parquet")
     with open(path, "rb") as file:  # opened here, so that a missing file is an OSError and all else is about content
         table = _trusted(path, lambda: parquet.ParquetFile(file), arrow)
         try:
-            names = column_names(table.schema_arrow.names)
+            names = column_names(table.schema_arrow.names, asked.names)
         except ValueError as error:
-            raise ModelFileError(path, str(error)) from None
+            raise ModelFileError(path, f"{error}{NAME_THEM}") from None
         content = _trusted(path, lambda: table.read(columns=list(names.values())), arrow)
-        columns = {name: _parquet_column(path, own, content.column(own)) for name, own in names.items()}
+    ids = [content.column(names[name]).type for name in ("state", "action", "next_state") if name in names]
+    numeric = all(arrow.types.is_integer(kind) or arrow.types.is_floating(kind) for kind in ids)
     try:
-        return Transitions(**columns)
-    except ValueError as error:
+        if not (asked.plain and "next_state" in names and numeric):
+            log: Transitions = _trusted(path, lambda: log_of(content, **asked._asdict()), arrow, (RowError, ValueError))
+            return log
+        names.pop("time", None)
+        columns: dict[str, Any] = {name: _parquet_column(path, own, content.column(own)) for name, own in names.items()}
+        return with_id_notes(Transitions(**columns))
+    except ModelFileError:
+        raise
+    except RowError as error:
+        raise ModelFileError(path, f"row {error.row} {error.message} Rows count from 0.", column=error.name) from None
+    except (ValueError, OverflowError) as error:
         raise ModelFileError(path, str(error)) from None
 
 
 def _parquet_column(path: str | os.PathLike[str], name: str, column: Any) -> np.ndarray:
     if column.null_count:
         row = column.is_null().to_numpy().argmax()
-        raise ModelFileError(path, f"row {row} is empty, expected a value. Rows count from 0.", column=name)
+        raise ModelFileError(path, f"row {row} is empty, expected a value. Rows count from 0.{DROP}", column=name)
     array: np.ndarray = column.to_numpy()
     if array.dtype.kind not in "biuf":
         raise ModelFileError(path, f"holds values of type {column.type}, expected numbers.", column=name)
     return array
 
 
-def _trusted(path: str | os.PathLike[str], read: Callable[[], Any], arrow: Any) -> Any:
-    """What `read` gives; whatever damage it meets becomes an error that names the file."""
+def _trusted(
+    path: str | os.PathLike[str], read: Callable[[], Any], arrow: Any, clear: tuple[type[Exception], ...] = ()
+) -> Any:
+    """What `read` gives; damage becomes an error that names the file, unless the error is one of `clear`."""
     try:
         return read()
+    except clear:
+        raise
     except (arrow.ArrowException, OSError, ValueError, MemoryError) as error:
         raise ModelFileError(path, f"is damaged or not a Parquet file: {shown(str(error), 200)}.") from None
-
-
-def arrow_part(part: str | None = None) -> Any:
-    """pyarrow or a module of it."""
-    try:
-        return import_module("pyarrow" if part is None else f"pyarrow.{part}")
-    except ImportError:
-        raise ImportError("Parquet files need pyarrow, which is not installed: pip install 'urbe[logs]'.") from None

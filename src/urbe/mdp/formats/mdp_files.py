@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from urbe import checks
-from urbe.mdp.formats import bmdp, craam_csv, npz, prism
+from urbe.mdp.formats import bmdp, craam_csv, drn, npz, prism, umb
 from urbe.mdp.model import MDP
 
 
@@ -24,8 +24,18 @@ FORMATS = {
     "npz": Format(npz.read, npz.write),
     "prism": Format(prism.read, prism.write),
     "bmdp": Format(bmdp.read, bmdp.write),
+    "drn": Format(drn.read, drn.write),
+    "umb": Format(umb.read, umb.write),
 }
-SUFFIXES = {".csv": "csv", ".npz": "npz", ".tra": "prism", ".bmdp": "bmdp", ".txt": "bmdp"}
+SUFFIXES = {
+    ".csv": "csv",
+    ".npz": "npz",
+    ".tra": "prism",
+    ".bmdp": "bmdp",
+    ".txt": "bmdp",
+    ".drn": "drn",
+    ".umb": "umb",
+}
 
 
 def read_mdp(path: str | os.PathLike[str], *, discount: float | None = None, format: str | None = None) -> MDP:
@@ -37,8 +47,11 @@ def read_mdp(path: str | os.PathLike[str], *, discount: float | None = None, for
     | `csv`   | `.csv`        | craam's list of transitions                             | discount, first state        |
     | `prism` | `.tra`        | PRISM's explicit files, with `.lab`, `.srew`, `.trew`   | discount, nominal in bounds  |
     | `bmdp`  | `.bmdp .txt`  | bmdp-tool's intervals; terminal states pay 1 on arrival | discount, first, nominal     |
+    | `drn`   | `.drn`        | Storm's text, with labels, action names, intervals      | discount, nominal in bounds  |
+    | `umb`   | `.umb`        | the binary of model checkers; `pip install urbe[umb]`   | discount, nominal in bounds  |
 
-    In a CSV file a state that only ever is a successor is terminal, and every id up to the largest must appear.
+    In a CSV file a state that only ever is a successor is terminal, and every id up to the largest must appear. States
+    and actions of a CSV file may be texts: they become labels (`MDP.labels`), which NPZ files keep, too.
     Text may have few digits: rows that sum to one within 1e-5 are rescaled.
 
     Args:
@@ -71,10 +84,13 @@ def read_mdp(path: str | os.PathLike[str], *, discount: float | None = None, for
 def write_mdp(mdp: MDP, path: str | os.PathLike[str], *, format: str | None = None) -> None:
     """Writes a model to a file, whole or not at all.
 
-    Numbers are written so that they read back exactly; `read_mdp` says what each format cannot hold.
+    Numbers are written so that they read back exactly; `read_mdp` says what each format cannot hold. CSV files have
+    labels in place of ids where the model has labels; read back, states are then in the order of their labels.
     A CSV file mentions terminal states that no transition leads to as successors of probability zero. A PRISM file
     refuses a first state that is not uniform over some states, and PRISM itself refuses intervals that start at 0. A
-    bmdp-tool file refuses rewards other than 1 for entering a terminal state.
+    DRN file refuses such a first state too, and rewards that depend on the successor. A bmdp-tool file refuses rewards
+    other than 1 for entering a terminal state. State labels (`MDP.propositions`) are kept by NPZ, PRISM, DRN and UMB
+    files.
 
     Args:
       mdp: the model.

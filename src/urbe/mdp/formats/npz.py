@@ -1,11 +1,12 @@
 """Models as .npz files: the arrays themselves, bit for bit, and nothing that could run.
 
-The file is a plain zip of .npy members, readable by `numpy.load`. On reading nothing is trusted: sizes are compared
-with the file before memory is taken, and the arrays must form a model.
+The file is a plain zip of .npy members, readable by `numpy.load`; labels are the bytes of a JSON text. On reading
+nothing is trusted: sizes are compared with the file before memory is taken, and the arrays must form a model.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import struct
@@ -20,7 +21,8 @@ from urbe.atomic import replace_files
 from urbe.mdp import intervals
 from urbe.mdp.formats.errors import ModelFileError
 from urbe.mdp.formats.text import Path
-from urbe.mdp.model import MDP
+from urbe.mdp.labels import Labels
+from urbe.mdp.model import MDP, fitting_labels
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
 
@@ -39,10 +41,12 @@ _MEMBERS = {
     "initial": (("<f8",), 1),
     "lower": (("<f8",), 1),
     "upper": (("<f8",), 1),
+    "labels": (("|u1",), 1),
+    "propositions": (("|u1",), 1),
 }
 # what zipfile raises over doctored bytes: wrong offsets, unknown methods, encryption, lengths beyond the end
 _DAMAGE = (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, struct.error, OSError, OverflowError, ValueError)
-_OPTIONAL = ("initial", "lower", "upper")
+_OPTIONAL = ("initial", "lower", "upper", "labels", "propositions")
 _TOLERANCE = 1e-9
 
 # The header of a version 1.0 .npy file, as every NumPy has written it; read without evaluating anything.
@@ -80,6 +84,11 @@ def write(mdp: MDP, path: Path) -> None:
         arrays["initial"] = mdp.initial
     if mdp.bounds is not None:
         arrays["lower"], arrays["upper"] = mdp.bounds
+    if mdp.labels:
+        arrays["labels"] = np.frombuffer(mdp.labels.to_json().encode(), dtype=np.uint8)
+    if mdp.propositions:
+        holds = {name: np.asarray(states).tolist() for name, states in mdp.propositions.items()}
+        arrays["propositions"] = np.frombuffer(json.dumps(holds, ensure_ascii=False).encode(), dtype=np.uint8)
 
     def writer(file: BinaryIO) -> None:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
@@ -181,7 +190,35 @@ def _model(arrays: dict[str, np.ndarray], discount: float) -> MDP:
     initial = arrays.get("initial")
     if initial is not None:
         checks.distribution("initial", initial, n_states, _TOLERANCE)
-    return MDP(row_start, action, rows, discount, initial, _bounds(arrays, mdp))
+    bounds, labels = _bounds(arrays, mdp), _labels(arrays, mdp)
+    return MDP(row_start, action, rows, discount, initial, bounds, labels, _propositions(arrays, n_states))
+
+
+def _labels(arrays: dict[str, np.ndarray], mdp: MDP) -> Labels:
+    stored = arrays.get("labels")
+    if stored is None:
+        return Labels()
+    try:
+        labels = Labels.from_json(stored.tobytes().decode())
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"labels cannot be read: {error}") from None
+    return fitting_labels(labels, mdp.n_states, mdp.n_actions)
+
+
+def _propositions(arrays: dict[str, np.ndarray], n_states: int) -> dict[str, IntArray]:
+    stored = arrays.get("propositions")
+    if stored is None:
+        return {}
+    try:
+        found = json.loads(stored.tobytes().decode())
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"propositions cannot be read: {error}") from None
+    if not isinstance(found, dict) or not all(isinstance(states, list) for states in found.values()):
+        raise ValueError("propositions is not an object of lists, expected the states of each name.")
+    return {
+        name: checks.int_array(f"propositions[{name!r}]", states or np.zeros(0, dtype=np.int64), 0, n_states, "state")
+        for name, states in found.items()
+    }
 
 
 def _check_starts(name: str, starts: IntArray, total: int, shortest: int) -> None:

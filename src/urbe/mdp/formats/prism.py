@@ -2,7 +2,8 @@
 
     .tra   states choices transitions       then  state choice successor probability [action]
            states transitions               then  state successor probability, a chain: one action, 0
-    .lab   0="init" 1="deadlock" ...        then  state: labels      init: where the process starts, uniformly
+    .lab   0="init" 1="deadlock" ...        then  state: labels      init: where the process starts, uniformly;
+                                                                     others, such as "goal", are `MDP.propositions`
     .srew  states rewards                   then  state reward                       collected on leaving a state
     .trew  states choices rewards           then  state choice successor reward      added to it
 
@@ -19,10 +20,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from urbe import checks, memory
+from urbe import memory
 from urbe.atomic import replace_files, text_writer
 from urbe.mdp.formats import assemble, prism_parts
 from urbe.mdp.formats.errors import ModelFileError
@@ -78,7 +80,9 @@ def read(path: Path, *, discount: float) -> MDP:
     reward = prism_parts.read_rewards(path, table, s, choice, t, n_states, None if chain else counts[1])
     terminal = np.ones(n_states, dtype=bool)
     terminal[s] = False
-    return assemble.model(
+    holds = prism_parts.read_labels(path, n_states)
+    starts = holds.pop("init", np.zeros(0, dtype=np.int64))
+    mdp = assemble.model(
         table,
         s,
         _actions(s, choice, named, first, row),
@@ -88,15 +92,16 @@ def read(path: Path, *, discount: float) -> MDP:
         discount=discount,
         n_states=n_states,
         terminal=terminal,
-        initial=prism_parts.read_initial(path, n_states),
+        initial=np.bincount(starts, minlength=n_states) / len(starts) if len(starts) else None,
         bounds=(table.numbers("lower"), table.numbers("upper")) if interval else None,
     )
+    return replace(mdp, propositions={name: states for name, states in holds.items() if name != "deadlock"})
 
 
 def write(mdp: MDP, path: Path) -> None:
     """Writes `.tra`, `.lab` and `.srew` (or `.trew` when rewards differ within a state); see `urbe.write_mdp`."""
     assemble.require_transitions(mdp, "a PRISM file")
-    initial = _initial_states(mdp)
+    initial = assemble.uniform_starts(mdp, "a PRISM file")
     s, a, t, p, r = assemble.entry_columns(mdp)
     choice = (np.arange(mdp.n_rows) - mdp.row_start[:-1].astype(np.int64)[mdp.row_state])[mdp.rows.entry_row]
     by_state = _state_rewards(s, r)
@@ -170,21 +175,6 @@ def _actions(s: IntArray, choice: IntArray, named: IntArray | None, first: IntAr
     return named if apart else choice
 
 
-def _initial_states(mdp: MDP) -> IntArray:
-    """The states where the process starts; PRISM knows only uniform starts."""
-    if mdp.initial is None:
-        return np.zeros(0, dtype=np.int64)
-    states = np.flatnonzero(mdp.initial)
-    share = mdp.initial[states]
-    if np.abs(share - 1.0 / len(states)).max() > 1e-12:
-        raise ValueError(
-            f"initial gives the states {checks.listing(states.tolist())} the probabilities "
-            f"{checks.listing([f'{x:.6g}' for x in share])}, but a PRISM file can only say they are equally likely; "
-            "write .npz, or drop it with dataclasses.replace(mdp, initial=None)."
-        )
-    return states
-
-
 def _state_rewards(s: IntArray, r: FloatArray) -> tuple[IntArray, FloatArray] | None:
     """States and their rewards, zero ones left out, or None when some state's rewards differ."""
     states, first, at = np.unique(s, return_index=True, return_inverse=True)
@@ -215,9 +205,11 @@ def _transitions(mdp: MDP, s: IntArray, choice: IntArray, t: IntArray, p: FloatA
 
 
 def _labels(mdp: MDP, initial: IntArray) -> Iterator[str]:
-    yield '0="init" 1="deadlock"\n'
-    starts = np.zeros(mdp.n_states, dtype=bool)
-    starts[initial] = True
-    for state in np.flatnonzero(starts | mdp.terminal).tolist():
-        labels = "0 1" if starts[state] and mdp.terminal[state] else "0" if starts[state] else "1"
-        yield f"{state}: {labels}\n"
+    holds = {"init": initial, "deadlock": np.flatnonzero(mdp.terminal), **mdp.propositions}
+    yield " ".join(f'{k}="{name}"' for k, name in enumerate(holds)) + "\n"
+    said: dict[int, list[str]] = {}
+    for k, states in enumerate(holds.values()):
+        for state in np.asarray(states).tolist():
+            said.setdefault(state, []).append(str(k))
+    for state in sorted(said):
+        yield f"{state}: {' '.join(said[state])}\n"

@@ -94,18 +94,18 @@ def read_rewards(
     return reward
 
 
-def read_initial(path: Path, n_states: int) -> FloatArray | None:
-    """`(S,)` the uniform distribution over the states labelled `init`, None when nothing says where to start."""
+def read_labels(path: Path, n_states: int) -> dict[str, IntArray]:
+    """The states, in order, of each label in the `.lab` file; nothing of labels that no state has."""
     file = beside(path, ".lab")
     if not file.exists():
-        return None
+        return {}
     lines = content(file)
     line, text = next(lines, (None, ""))
     if not _LABEL_NAMES.fullmatch(text):
         found = "an empty file" if line is None else shown(text)
         raise ModelFileError(file, f'found {found}, expected the labels\' names as 0="init" 1="deadlock".', line)
     names = dict(re.findall(r'(\d+)="([^"]*)"', text))
-    starts: set[int] = set()
+    holds: dict[str, set[int]] = {}
     for line, text in lines:
         match = _LABELLED.fullmatch(text)
         if match is None or int(match[1]) >= n_states:
@@ -114,13 +114,9 @@ def read_initial(path: Path, n_states: int) -> FloatArray | None:
         unknown = [label for label in labels if label not in names]
         if unknown:
             raise ModelFileError(file, f"found the label {unknown[0]}, which the first line does not name.", line)
-        if any(names[label] == "init" for label in labels):
-            starts.add(int(match[1]))
-    if not starts:
-        return None
-    initial = np.zeros(n_states)
-    initial[list(starts)] = 1.0 / len(starts)
-    return initial
+        for label in labels:
+            holds.setdefault(names[label], set()).add(int(match[1]))
+    return {name: np.array(sorted(states), dtype=np.int64) for name, states in holds.items()}
 
 
 def _state_rewards(file: pathlib.Path, n_states: int, s: IntArray) -> FloatArray:

@@ -6,16 +6,20 @@ import csv
 import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from urbe import checks
 from urbe.atomic import Writer, replace_files, text_writer
-from urbe.mdp.formats.logs import arrow_part, format_of
+
+FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
+"""The format of each suffix."""
 
 
-def write_table(path: str | os.PathLike[str], columns: Mapping[str, np.ndarray]) -> None:
+def write_table(path: str | os.PathLike[str], columns: Mapping[str, np.ndarray], *, format: str | None = None) -> None:
     """Writes a table as CSV or Parquet, by the suffix, whole or not at all.
 
     In CSV floats are the shortest texts that read back to the same bits, booleans 1 and 0, and words are quoted where
@@ -24,12 +28,13 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, np.ndarray])
     Args:
       path: ends in .csv, .parquet or .pq.
       columns: `(n,)` numbers, booleans or words for each name.
+      format: "csv" or "parquet", by default that of the suffix.
     """
     table = {name: _column(name, column) for name, column in columns.items()}
     if not table:
         raise ValueError("columns is empty, expected at least one column.")
     checks.same_length(table)
-    if format_of(path) == "csv":
+    if (format_of(path) if format is None else format) == "csv":
         replace_files({path: text_writer(_csv(list(table), list(table.values())))})
         return
     replace_files({path: parquet_writer(table)})
@@ -43,6 +48,22 @@ def parquet_writer(columns: Mapping[str, Sequence[Any] | np.ndarray]) -> Writer:
         parquet.write_table(arrow.table(dict(columns)), file)
 
     return write
+
+
+def format_of(path: str | os.PathLike[str]) -> str:
+    """The format a file's suffix tells."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in FORMATS:
+        raise ValueError(f"{os.fspath(path)} ends in {suffix!r}, expected one of {', '.join(FORMATS)}.")
+    return FORMATS[suffix]
+
+
+def arrow_part(part: str | None = None) -> Any:
+    """pyarrow or a module of it."""
+    try:
+        return import_module("pyarrow" if part is None else f"pyarrow.{part}")
+    except ImportError:
+        raise ImportError("Parquet files need pyarrow, which is not installed: pip install 'urbe[logs]'.") from None
 
 
 def _column(name: str, column: np.ndarray) -> np.ndarray:

@@ -8,15 +8,14 @@ from itertools import groupby
 import numpy as np
 
 from urbe.paper.models import MODELS
-from urbe.paper.price_of_robustness.results import POLICIES, Curve, curves
+from urbe.paper.price_of_robustness.results import Curve, curves
 from urbe.paper.results import Results
 from urbe.report import style
 from urbe.report.content import Exhibit, Section, Table
-from urbe.report.curves import draw_bands
-from urbe.report.figures import Figure, mark_gap, panels, styled
-from urbe.report.maps import draw_map, ramp
+from urbe.report.figures import Figure, styled
+from urbe.report.maps import ramp
 from urbe.report.numbers import number
-from urbe.statistics.estimates import Band
+from urbe.report.price import PolicyStrips, PriceCurves, best_radius, policy_figure, price_figure
 from urbe.types import IntArray
 
 ALL_STATES = 12
@@ -34,7 +33,7 @@ def sections(results: Results) -> list[Section]:
 def _summary(curves: Sequence[Curve]) -> Section:
     rows = []
     for curve in curves:
-        at = _best(curve)
+        at = best_radius(curve.insurance)
         first = _first_change(curve)
         rows.append(
             (
@@ -99,42 +98,23 @@ def _model(model: str, curves: Sequence[Curve]) -> Section:
 
 
 def _values_figure(curves: Sequence[Curve]) -> Figure:
-    figure, axes = panels(len(curves), 2, height=2.15, right=0.85)
-    for curve, row in zip(curves, axes, strict=True):
-        row[0].set_ylabel("value")
-        for panel, values, name, colour in (
-            (row[0], curve.worst, "insurance", style.ROBUST),
-            (row[1], curve.nominal, "price", style.NOMINAL),
-        ):
-            panel.set_xlabel(f"{curve.set} radius")
-            panel.fill_between(curve.radius, values["nominal"], values["robust"], color=colour, alpha=0.16, linewidth=0)
-            draw_bands(panel, curve.radius, {policy: Band(*[values[policy]] * 3) for policy in POLICIES})
-            at = _best(curve)
-            if curve.insurance[at] > 0.0:
-                mark_gap(panel, curve.radius, values["robust"], values["nominal"], at, name)
-    for panel, title in zip(axes[0], ("Worst case within the radius", "If the model is right"), strict=True):
-        panel.set_title(title)
-    return figure
+    return price_figure(
+        [
+            PriceCurves(
+                curve.set, curve.radius, (curve.worst["robust"], curve.worst["nominal"]),
+                (curve.nominal["robust"], curve.nominal["nominal"]),
+            )
+            for curve in curves
+        ]
+    )  # fmt: skip
 
 
 def _policy_figure(curves: Sequence[Curve]) -> Figure:
-    demo = MODELS[curves[0].model]
-    shown = _shown(curves)
-    width, margin, top, bottom, gap = 10.0, 1.35, 0.1, 0.5, 0.35
-    height = top + bottom + 0.235 * len(shown)
-    figure = Figure(figsize=(width, height))
-    across = (width - margin - 0.2 - gap * (len(curves) - 1)) / len(curves)
+    demo, shown = MODELS[curves[0].model], _shown(curves)
     most = 1 + max(int(curve.actions["robust"].max()) for curve in curves)
     colours = ramp(most) if demo.ordered else style.ACTIONS[: len(demo.actions)]
-    for i, curve in enumerate(curves):
-        left = margin + i * (across + gap)
-        axes = figure.add_axes(
-            (left / width, bottom / height, across / width, (height - top - bottom) / height)
-        )  # fmt: skip
-        rows = [demo.states[s] for s in shown] if i == 0 else [""] * len(shown)
-        draw_map(axes, curve.radius, curve.actions["robust"][:, shown].T, rows, demo.actions, colours)
-        axes.set_xlabel(f"{curve.set} radius")
-    return figure
+    strips = [PolicyStrips(curve.set, curve.radius, curve.actions["robust"][:, shown].T) for curve in curves]
+    return policy_figure(strips, [demo.states[s] for s in shown], demo.actions, colours)
 
 
 def _shown(curves: Sequence[Curve]) -> IntArray:
@@ -172,7 +152,7 @@ def _policy_table(curve: Curve) -> Table:
 
 def _sentence(curve: Curve) -> str:
     """What to see in the values of one set."""
-    first, at = _first_change(curve), _best(curve)
+    first, at = _first_change(curve), best_radius(curve.insurance)
     if first is None:
         return f"{curve.set}: the nominal policy is robust at every radius shown."
     if not curve.insurance[at] > curve.gap:
@@ -204,8 +184,3 @@ def _omitted(curves: Sequence[Curve]) -> str:
 def _first_change(curve: Curve) -> int | None:
     """Index of the first radius at which the policies differ."""
     return int(np.argmax(curve.changed > 0)) if curve.changed.any() else None
-
-
-def _best(curve: Curve) -> int:
-    """Index of the radius from which the insurance peaks: the first that is within 1 % of the largest."""
-    return int(np.argmax(curve.insurance >= 0.99 * curve.insurance.max()))

@@ -1,0 +1,40 @@
+"""Messages of the library in the words of the command line: `labels=True` is `--labels` here."""
+
+from __future__ import annotations
+
+import re
+
+PHRASES = (
+    (r"names=\{'state': 'condition', 'action': 'decision'\}", "--columns state=condition,action=decision"),
+    (r"names=\{'(\w+)': \.\.\.\}", r"--columns \1=NAME"),
+    (r"names\['(\w+)'\] is '([^']*)'", r"--columns \1=\2"),
+    (r"names has '(\w+)'", r"--columns has \1"),
+    (r'missing="drop"', "--missing drop"),
+    (r"labels=True", "--labels"),
+    (r"give their prior: rewards=NormalGamma\(\)", "use --rewards random"),
+    (r"Give the rewards' prior, rewards=NormalGamma\(\)", "Use --rewards random"),
+    (r"feasible='(\w+)' with n_actions=", r"--feasible \1 --untried"),
+    (r"n_actions=", "--untried"),
+    (r"read_mdp\(path, discount=([\d.]+)\)", r"--discount \1"),
+    (r"terminal=\[([^\],]*)(?:, \.\.\.)?\]", r"--terminal \1"),
+    (r"model\.with_labels\((\w+)=\[\.\.\.\]\)", r"a model file whose \1 have the same names"),
+    (r"certify=(\d+)", r"--certify \1"),
+    (r"\b(discount|terminal|confidence|draws|certify|feasible|model|start)='?(\w[\w.]*)'?", r"--\1 \2"),
+    (r"\b(terminal|model|start)=", r"--\1"),
+    (r"^(discount|terminal|confidence|draws|certify|start|prior|seed|threads) is ", r"--\1 is "),
+    (r"^(terminal|start)\[0\] is ", r"--\1 is "),
+    (r"^held_out is ", "--held-out is "),
+    (r"say format= one of ([^.]*)\.", r"say --format, one of \1."),
+)
+"""How Python says it, and how the command line does; tried in this order."""
+
+
+def in_options(message: str) -> str:
+    """The message with options in place of arguments.
+
+    >>> in_options('leave them out with missing="drop", or fill them in first.')
+    'leave them out with --missing drop, or fill them in first.'
+    """
+    for python, option in PHRASES:
+        message = re.sub(python, option, message)
+    return message

@@ -1,0 +1,275 @@
+"""Storm's DRN files: a model in one text, with state labels, action names and rewards.
+
+    @type: MDP                      or DTMC, a chain with one action per state
+    @value_type: double             or double-interval, with values [lower, upper]; or rational, with values 1/3
+    @reward_models
+    cost                            at most one
+    @nr_states
+    2
+    @model
+    state 0 [1.5] init              reward of the state, labels
+        action go [0.5]             name and reward of the action: it pays 1.5 + 0.5
+            0 : 0.25
+            1 : 0.75
+    state 1 [0] deadlock "far end"
+        action 0 [0]
+            1 : 1
+
+`init` says where the process starts, uniformly. A state labelled `deadlock` that only loops for nothing is terminal:
+Storm puts such loops where a process ends, and so does `write`. Other labels become `MDP.propositions`. Names of
+actions that are whole numbers are their ids, other names become labels, unless a state has a name twice: then actions
+are counted. Names of states are not written: the format has none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from urbe.atomic import replace_files, text_writer
+from urbe.mdp.build import from_transitions
+from urbe.mdp.formats import assemble
+from urbe.mdp.formats.assemble import ROW_TOLERANCE
+from urbe.mdp.formats.errors import ModelFileError
+from urbe.mdp.formats.text import NUMBER, Path, content, shown
+from urbe.mdp.intervals import PairError
+from urbe.mdp.labels import Labels, encode
+from urbe.mdp.model import MDP
+from urbe.mdp.model_columns import in_labels
+from urbe.types import FloatArray, IntArray
+
+TYPES = ("MDP", "DTMC")
+_VALUE = re.compile(rf"{NUMBER}(?:/\d+)?", re.ASCII)
+_STATE = re.compile(r"state\s+(\d{1,10})(?:\s+\[([^\]]*)\])?((?:\s+(?:\"[^\"]*\"|[^\s\"\[{!]\S*))*)\s*")
+_ACTION = re.compile(r"action\s+([^\s\[]\S*)(?:\s+\[([^\]]*)\])?\s*")
+_MOVE = re.compile(r"(\d{1,10})\s*:\s*(?:\[\s*([^\s,\]]+)\s*,\s*([^\s,\]]+)\s*\]|(\S+))\s*")
+
+
+@dataclass
+class _Parsed:
+    """What has been read so far; a list for each column of the transitions, and one for each choice."""
+
+    path: Path
+    header: dict[str, list[str]] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+    marks: dict[str, list[int]] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+    owner: list[int] = field(default_factory=list)
+    pays: list[float] = field(default_factory=list)
+    at_line: list[int] = field(default_factory=list)
+    choice: list[int] = field(default_factory=list)
+    target: list[int] = field(default_factory=list)
+    low: list[float] = field(default_factory=list)
+    high: list[float] = field(default_factory=list)
+    interval: bool = False
+    of_state: float = 0.0
+
+
+def read(path: Path, *, discount: float) -> MDP:
+    """The model of a DRN file; see `urbe.read_mdp`."""
+    found = _parse(path)
+    n_states = _count(found, "@nr_states")
+    choices = found.header.get("@nr_choices")
+    if choices and int(choices[0]) != len(found.names):
+        raise _error(found, "@nr_choices", f"{len(found.names)} actions follow, expected {choices[0]} as it says.")
+    owner, choice = np.array(found.owner, dtype=np.int64), np.array(found.choice, dtype=np.int64)
+    target, low, high = np.array(found.target, dtype=np.int64), np.array(found.low), np.array(found.high)
+    if not len(target):
+        raise ModelFileError(path, "has no transitions, expected at least one.")
+    pays = np.array(found.pays)
+    action, labels = _actions(found, owner)
+    terminal = _terminal(found, owner, choice, target, pays, n_states)
+    keep = ~terminal[owner[choice]]
+    s, a = owner[choice], action[choice]
+    try:
+        mdp = from_transitions(
+            s[keep], a[keep], target[keep], None if found.interval else low[keep], pays[choice][keep],
+            discount=discount, n_states=n_states, terminal=terminal, row_tolerance=ROW_TOLERANCE,
+            lower=low[keep] if found.interval else None, upper=high[keep] if found.interval else None,
+        )  # fmt: skip
+    except PairError as error:
+        at = int(np.argmax((owner == error.state) & (action == error.action)))
+        message = in_labels(error, Labels(actions=labels))
+        raise ModelFileError(path, message, found.at_line[at]) from None
+    except ValueError as error:
+        raise ModelFileError(path, str(error)) from None
+    starts = found.marks.pop("init", [])
+    initial = np.bincount(starts, minlength=n_states) / len(starts) if starts else None
+    marks = {name: np.array(sorted(set(states))) for name, states in found.marks.items() if name != "deadlock"}
+    return replace(mdp, labels=Labels(actions=labels), initial=initial, propositions=marks)
+
+
+def write(mdp: MDP, path: Path) -> None:
+    """Writes a model; see `urbe.write_mdp`."""
+    assemble.require_transitions(mdp, "a DRN file")
+    if mdp.rows.rewards_successors:
+        raise ValueError(
+            "The model's rewards depend on the successor, but a DRN file has one for each action; write .npz or .tra."
+        )
+    starts = assemble.uniform_starts(mdp, "a DRN file")
+    replace_files({path: text_writer(_text(mdp, starts))})
+
+
+def _parse(path: Path) -> _Parsed:
+    found, section, state = _Parsed(path), "", -1
+    for number, line in content(path):
+        text = line.strip()
+        if text.startswith("//"):
+            continue
+        if text.startswith("@"):
+            section, _, rest = text.partition(":")
+            section = section.strip()
+            found.header[section] = [rest.strip()] if rest.strip() else []
+            found.lines[section] = number
+            if section == "@model":
+                _check_header(found)
+        elif section != "@model":
+            found.header.setdefault(section, []).extend(text.split())
+        elif text.startswith("state"):
+            state = _state(found, text, number, state)
+        elif text.startswith("action"):
+            _action(found, text, number, state)
+        else:
+            _move(found, text, number)
+    if "@model" not in found.header:
+        raise ModelFileError(path, "has no line @model, expected a DRN file: @type, @nr_states, ..., @model.")
+    if state + 1 != _count(found, "@nr_states"):
+        raise _error(found, "@nr_states", f"{state + 1} states follow, expected as many as the header says.")
+    return found
+
+
+def _check_header(found: _Parsed) -> None:
+    kind = " ".join(found.header.get("@type", []))
+    if kind not in TYPES:
+        raise _error(found, "@type", f"found {shown(kind)}, expected one of {', '.join(TYPES)}.")
+    if found.header.get("@parameters"):
+        names = ", ".join(found.header["@parameters"])
+        raise _error(found, "@parameters", f"found {shown(names)}, expected none: give parameters values first.")
+    rewards = found.header.get("@reward_models", [])
+    if len(rewards) > 1:
+        listed = ", ".join(rewards)
+        raise _error(found, "@reward_models", f"found {listed}, expected one at most: export the one to use.")
+    _count(found, "@nr_states")
+
+
+def _state(found: _Parsed, text: str, number: int, before: int) -> int:
+    match = _STATE.fullmatch(text)
+    if match is None or int(match[1]) != before + 1:
+        raise ModelFileError(found.path, f"found {shown(text)}, expected state {before + 1}, rewards, labels.", number)
+    state = before + 1
+    for quoted, plain in re.findall(r"\"([^\"]*)\"|(\S+)", match[3]):
+        found.marks.setdefault(quoted or plain, []).append(state)
+    found.of_state = _reward(found, match[2], number)
+    return state
+
+
+def _action(found: _Parsed, text: str, number: int, state: int) -> None:
+    match = _ACTION.fullmatch(text)
+    if match is None or state < 0:
+        raise ModelFileError(found.path, f"found {shown(text)}, expected action, its name and rewards.", number)
+    found.names.append(match[1])
+    found.owner.append(state)
+    found.pays.append(found.of_state + _reward(found, match[2], number))
+    found.at_line.append(number)
+
+
+def _move(found: _Parsed, text: str, number: int) -> None:
+    match = _MOVE.fullmatch(text)
+    if match is None or not found.names:
+        raise ModelFileError(found.path, f"found {shown(text)}, expected successor : probability.", number)
+    target, n_states = int(match[1]), _count(found, "@nr_states")
+    if target >= n_states:
+        raise ModelFileError(found.path, f"leads to state {target}, expected one below {n_states}.", number)
+    found.interval |= match[4] is None
+    low, high = (match[2], match[3]) if match[4] is None else (match[4], match[4])
+    found.choice.append(len(found.names) - 1)
+    found.target.append(target)
+    found.low.append(_number(found, low, number))
+    found.high.append(_number(found, high, number))
+
+
+def _reward(found: _Parsed, text: str | None, number: int) -> float:
+    """The reward in brackets, as many as there are reward models: none or one."""
+    if text is None or not found.header.get("@reward_models"):
+        return 0.0
+    return _number(found, text.strip(), number)
+
+
+def _number(found: _Parsed, text: str, number: int) -> float:
+    if not _VALUE.fullmatch(text):
+        raise ModelFileError(found.path, f"found {shown(text)}, expected a number.", number)
+    try:
+        return float(Fraction(text)) if "/" in text else float(text)
+    except (ZeroDivisionError, OverflowError):
+        raise ModelFileError(found.path, f"found {shown(text)}, expected a finite number.", number) from None
+
+
+def _count(found: _Parsed, name: str) -> int:
+    given = found.header.get(name, [])
+    if len(given) != 1 or not re.fullmatch(r"\d{1,9}", given[0]) or int(given[0]) == 0:
+        raise _error(found, name, f"found {shown(' '.join(given))}, expected the number of states.")
+    return int(given[0])
+
+
+def _error(found: _Parsed, name: str, message: str) -> ModelFileError:
+    return ModelFileError(found.path, f"{name}: {message}", found.lines.get(name))
+
+
+def _actions(found: _Parsed, owner: IntArray) -> tuple[IntArray, tuple[Any, ...] | None]:
+    """`(choices,)` ids, and labels where names are no numbers; positions within the state where a name comes twice."""
+    pairs = set(zip(found.owner, found.names, strict=True))
+    if len(pairs) < len(found.names):
+        first = np.searchsorted(owner, owner)
+        return np.arange(len(owner)) - first, None
+    if all(re.fullmatch(r"\d{1,9}", name) for name in found.names):
+        return np.array([int(name) for name in found.names], dtype=np.int64), None
+    ids, names = encode({"action": np.array(found.names, dtype=object)}, labels=True)
+    return ids["action"], names
+
+
+def _terminal(
+    found: _Parsed, owner: IntArray, choice: IntArray, target: IntArray, pays: FloatArray, n_states: int
+) -> np.ndarray:
+    """`(S,)` states without actions, and those labelled deadlock that only loop for nothing."""
+    acts = np.zeros(n_states, dtype=bool)
+    acts[owner] = True
+    loops = np.ones(n_states, dtype=bool)
+    loops[owner[pays != 0.0]] = False
+    loops[owner[choice][target != owner[choice]]] = False
+    marked = np.zeros(n_states, dtype=bool)
+    marked[found.marks.get("deadlock", [])] = True
+    return ~acts | (marked & loops)
+
+
+def _text(mdp: MDP, starts: IntArray) -> Iterator[str]:
+    rows, pays = mdp.rows, bool((mdp.rows.reward != 0.0).any())
+    kind = "double" if mdp.bounds is None else "double-interval"
+    n_ends = int(mdp.terminal.sum())
+    yield f"@type: MDP\n@value_type: {kind}\n@parameters\n\n@reward_models\n{'reward' if pays else ''}\n"
+    yield f"@nr_states\n{mdp.n_states}\n@nr_choices\n{mdp.n_rows + n_ends}\n@model\n"
+    marks: dict[int, list[str]] = {}
+    for name, states in {"init": starts, **mdp.propositions}.items():
+        for state in np.asarray(states).tolist():
+            marks.setdefault(state, []).append(f'"{name}"' if re.search(r"\s", name) else name)
+    reward = rows.reward.tolist()
+    for state in range(mdp.n_states):
+        said = [*marks.get(state, []), *(["deadlock"] if mdp.terminal[state] else [])]
+        yield " ".join([f"state {state}", *(["[0]"] if pays else []), *said]) + "\n"
+        if mdp.terminal[state]:
+            yield f"\taction 0{' [0]' if pays else ''}\n\t\t{state} : {'1' if mdp.bounds is None else '[1, 1]'}\n"
+        for row in range(int(mdp.row_start[state]), int(mdp.row_start[state + 1])):
+            name = re.sub(r"\s", "_", mdp.labels.action(int(mdp.action[row])))
+            yield f"\taction {name}{f' [{reward[row]!r}]' if pays else ''}\n"
+            for at in range(int(rows.entry_start[row]), int(rows.entry_start[row + 1])):
+                yield f"\t\t{rows.successor[at]} : {_share(mdp, at)}\n"
+
+
+def _share(mdp: MDP, at: int) -> str:
+    if mdp.bounds is None:
+        return repr(float(mdp.rows.probability[at]))
+    return f"[{float(mdp.bounds[0][at])!r}, {float(mdp.bounds[1][at])!r}]"

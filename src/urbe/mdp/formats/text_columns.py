@@ -1,0 +1,151 @@
+"""CSV files of texts and numbers: the separator is recognised, and columns of numbers become numbers.
+
+Lines are separated by `,`, `;`, tabs or `|`, whichever cuts the header into the most names. Unless the separator is the
+comma, numbers may have a decimal comma. Numbers with leading zeros (`007`) are texts: they are names.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from urbe import memory
+from urbe.mdp.formats.errors import ModelFileError
+from urbe.mdp.formats.text import NUMBER, Path, content, shown
+from urbe.mdp.frames import MISSING
+
+SEPARATORS = (",", ";", "\t", "|")
+
+CHARACTER_BYTES = 12.0
+"""Of a character of the file at the peak: fields are Python texts of a few characters each."""
+
+_NUMBER = re.compile(NUMBER, re.ASCII)
+_LEADING_ZERO = re.compile(r"[-+]?0\d", re.ASCII)
+_LARGEST_WHOLE = 2.0**53
+
+
+@dataclass(frozen=True, eq=False)
+class TextColumns:
+    """The columns of a CSV file.
+
+    Attributes:
+      column_names: as the header has them.
+      columns_of: `(N,)` numbers, or objects where some values are texts, for each name.
+      lines: `(N,)` the line of each row.
+    """
+
+    column_names: tuple[str, ...]
+    columns_of: dict[str, np.ndarray]
+    lines: list[int]
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.columns_of[name]
+
+
+def separator_of(header: str) -> str:
+    """What separates the names of a header, and so the fields of all lines.
+
+    >>> separator_of("machine;date;profit, in euros"), separator_of("state")
+    (';', ',')
+    """
+    return max(SEPARATORS, key=lambda separator: len(fields_of(header, separator)))
+
+
+def fields_of(line: str, separator: str) -> list[str]:
+    """The fields of one line, without the blanks around them."""
+    try:
+        return [field.strip() for field in next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])]
+    except csv.Error:
+        return line.split(separator)
+
+
+def is_number(text: str, separator: str = ",") -> bool:
+    """Whether a field is a number rather than a name."""
+    if separator != ",":
+        text = text.replace(",", ".", 1)
+    return _NUMBER.fullmatch(text) is not None and not _LEADING_ZERO.match(text)
+
+
+def read_text(path: Path) -> TextColumns:
+    """All columns of a CSV file.
+
+    Raises:
+      ModelFileError: a line has other fields than the header, a name comes twice, or nothing follows the header.
+      OSError: the file cannot be opened.
+    """
+    memory.require(
+        {f"the text of {os.fspath(path)}": CHARACTER_BYTES * os.path.getsize(path)},
+        "Use a smaller file, or a .parquet file.",
+    )
+    lines = _Lines(path)
+    first = next(lines, None)
+    if first is None:
+        raise ModelFileError(path, "is empty, expected a header that names the columns.")
+    separator = separator_of(first)
+    header = fields_of(first, separator)
+    twice = [name for name in header if header.count(name) > 1]
+    if twice:
+        raise ModelFileError(
+            path, f"the header names {shown(twice[0])} twice, expected each column once.", lines.number
+        )
+    rows: list[list[str]] = []
+    where: list[int] = []
+    try:
+        for row in csv.reader(lines, delimiter=separator, skipinitialspace=True):
+            if len(row) != len(header):
+                found = shown(separator.join(row), 80)
+                raise ModelFileError(
+                    path,
+                    f"found {found} with {len(row)} fields, expected {len(header)} as in the header.",
+                    lines.number,
+                )
+            rows.append(row)
+            where.append(lines.number)
+    except csv.Error as error:
+        raise ModelFileError(path, f"cannot be read as CSV: {error}.", lines.number) from None
+    if not rows:
+        raise ModelFileError(path, "has a header and no rows, expected at least one.")
+    texts = zip(*rows, strict=True)
+    return TextColumns(
+        tuple(header), {name: typed(column, separator) for name, column in zip(header, texts, strict=True)}, where
+    )
+
+
+def typed(fields: Sequence[str], separator: str = ",") -> np.ndarray:
+    """A column as numbers where all of its values are, NaN where one is missing; else numbers among texts.
+
+    >>> typed(["1", " 2", ""]), typed(["a", "2"]), typed(["3", "4"])
+    (array([ 1.,  2., nan]), array(['a', 2], dtype=object), array([3, 4]))
+    """
+    out: list[Any] = [_value(field.strip(), separator) for field in fields]
+    if any(isinstance(value, str) for value in out):
+        return np.array([*out, None], dtype=object)[:-1]
+    if all(isinstance(value, int) for value in out):
+        return np.array(out, dtype=np.int64)
+    return np.array([np.nan if value is None else value for value in out], dtype=np.float64)
+
+
+def _value(text: str, separator: str) -> str | int | float | None:
+    if text.lower() in MISSING:
+        return None
+    if not is_number(text, separator):
+        return text
+    number = float(text if separator == "," else text.replace(",", ".", 1))
+    return int(number) if number.is_integer() and abs(number) < _LARGEST_WHOLE else number
+
+
+class _Lines(Iterator[str]):
+    """The lines of a file that have content; knows the number of the last one given."""
+
+    def __init__(self, path: Path) -> None:
+        self._content, self.number = content(path), 0
+
+    def __next__(self) -> str:
+        self.number, line = next(self._content)
+        return line

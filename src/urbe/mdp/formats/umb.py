@@ -1,0 +1,167 @@
+"""Unified Markov binary files (UMB), the exchange format of probabilistic model checkers, through the package `umbi`.
+
+States, choices with action names, branches, one reward annotation (of states, choices and branches, added up), atomic
+propositions and initial states are read and written. A state without choices is terminal.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path as File
+from typing import Any
+
+import numpy as np
+
+from urbe import extras
+from urbe.atomic import replace_files
+from urbe.mdp.build import from_transitions
+from urbe.mdp.formats import assemble
+from urbe.mdp.formats.assemble import ROW_TOLERANCE
+from urbe.mdp.formats.errors import ModelFileError
+from urbe.mdp.formats.text import Path, shown
+from urbe.mdp.intervals import PairError
+from urbe.mdp.labels import Labels
+from urbe.mdp.model import MDP, fitting_labels
+from urbe.mdp.model_columns import in_labels
+from urbe.types import FloatArray
+
+REWARD = "reward"
+
+
+def read(path: Path, *, discount: float) -> MDP:
+    """The model of a UMB file; see `urbe.read_mdp`."""
+    ats = _umbi().ats
+    with open(path, "rb"):  # a missing file is an OSError, and all else is about content
+        pass
+    try:
+        found = ats.read(File(path))
+    except Exception as error:  # of whatever kind: the package has no error of its own
+        raise ModelFileError(path, f"is damaged or not a UMB file: {shown(str(error), 200)}.") from None
+    if found.time != ats.TimeType.DISCRETE or found.num_players > 1 or found.has_observations:
+        kind = f"time {found.time.value}, {found.num_players} players"
+        raise ModelFileError(path, f"holds a model of {kind}, expected an MDP or a Markov chain in discrete time.")
+    choices = list(found.choices)
+    state = np.array([choice.state for choice in choices], dtype=np.int64)
+    action, names = _actions(found, choices, state)
+    labels = Labels(actions=names)
+    at = np.repeat(np.arange(len(choices)), [len(choice.branches) for choice in choices])
+    branches = [branch for choice in choices for branch in choice.branches]
+    if not branches:
+        raise ModelFileError(path, "has no transitions, expected at least one.")
+    low, high, interval = _probabilities(branches)
+    terminal = np.ones(found.num_states, dtype=bool)
+    terminal[state] = False
+    target = np.array([branch.target for branch in branches], dtype=np.int64)
+    try:
+        mdp = from_transitions(
+            state[at], action[at], target, None if interval else low, _rewards(path, found, state, at),
+            discount=discount, n_states=found.num_states, terminal=terminal, row_tolerance=ROW_TOLERANCE,
+            lower=low if interval else None, upper=high if interval else None,
+        )  # fmt: skip
+    except PairError as error:
+        raise ModelFileError(path, in_labels(error, labels)) from None
+    except ValueError as error:
+        raise ModelFileError(path, str(error)) from None
+    starts = list(found.initial_states)
+    holds = {
+        name: np.flatnonzero(mark.state_values)
+        for name, mark in found.ap_annotations.items()
+        if mark.has_state_values and any(mark.state_values)
+    }
+    return replace(
+        mdp,
+        labels=fitting_labels(labels, mdp.n_states, mdp.n_actions),
+        initial=np.bincount(starts, minlength=mdp.n_states) / len(starts) if starts else None,
+        propositions=holds,
+    )
+
+
+def write(mdp: MDP, path: Path) -> None:
+    """Writes a model; see `urbe.write_mdp`."""
+    umbi = _umbi()
+    assemble.require_transitions(mdp, "a UMB file")
+    starts = assemble.uniform_starts(mdp, "a UMB file")
+    made = umbi.ats.ExplicitAts()
+    made.time, made.num_players = umbi.ats.TimeType.DISCRETE, 1
+    made.num_choice_actions = mdp.n_actions
+    made.choice_action_to_name = [mdp.labels.action(a) for a in range(mdp.n_actions)]
+    rows = mdp.rows
+    for state in range(mdp.n_states):
+        made.add_state()
+        for row in range(int(mdp.row_start[state]), int(mdp.row_start[state + 1])):
+            choice = made.add_state_choice(state)
+            choice.action = int(mdp.action[row])
+            for at in range(int(rows.entry_start[row]), int(rows.entry_start[row + 1])):
+                choice.add_branch(int(rows.successor[at]), _share(umbi, mdp, at))
+    made.state_to_player = [0] * mdp.n_states
+    made.set_initial_states(starts.tolist())
+    paid = made.add_reward_annotation(REWARD)
+    if rows.rewards_successors:
+        paid.set_branch_values(rows.reward.tolist())
+    else:
+        paid.set_choice_values(rows.reward.tolist())
+    for name, states in mdp.propositions.items():
+        holds = np.zeros(mdp.n_states, dtype=bool)
+        holds[states] = True
+        made.add_ap_annotation(name).set_state_values(holds.tolist())
+    with tempfile.TemporaryDirectory() as folder:
+        file = File(folder, "model.umb")
+        umbi.ats.write(made, file)
+        content = file.read_bytes()
+    replace_files({os.fspath(path): lambda out: _put(out, content)})
+
+
+def _umbi() -> Any:
+    extras.need("UMB files", "umbi")
+    import_module("umbi.ats")
+    return import_module("umbi")
+
+
+def _put(out: Any, content: bytes) -> None:
+    out.write(content)
+
+
+def _actions(found: Any, choices: list[Any], state: np.ndarray) -> tuple[np.ndarray, tuple[str, ...] | None]:
+    """`(choices,)` ids and their names; positions within the state where choices have no actions, or one twice."""
+    ids = [choice.action for choice in choices]
+    if any(each is None for each in ids) or len(set(zip(state.tolist(), ids, strict=True))) < len(ids):
+        return np.arange(len(state)) - np.searchsorted(state, state), None
+    names = found.choice_action_to_name
+    plain = names is None or list(names) == [str(k) for k in range(len(names))]
+    return np.array(ids, dtype=np.int64), None if plain else tuple(names)
+
+
+def _probabilities(branches: list[Any]) -> tuple[FloatArray, FloatArray, bool]:
+    """Lower and upper ends, and whether they differ in kind from numbers."""
+    given = [1 if branch.prob is None else branch.prob for branch in branches]
+    interval = any(hasattr(p, "left") for p in given)
+    low = np.array([float(p.left if hasattr(p, "left") else p) for p in given])
+    high = np.array([float(p.right if hasattr(p, "right") else p) for p in given])
+    return low, high, interval
+
+
+def _rewards(path: Path, found: Any, state: np.ndarray, at: np.ndarray) -> FloatArray:
+    """`(branches,)` what each pays: the state's, the choice's and its own, added up."""
+    models = found.reward_annotations
+    if len(models) > 1:
+        raise ModelFileError(path, f"has the rewards {', '.join(models)}, expected one at most: export the one to use.")
+    reward = np.zeros(len(at))
+    for model in models.values():
+        for there, values, where in (
+            (model.has_state_values, "state_values", state[at]),
+            (model.has_choice_values, "choice_values", at),
+            (model.has_branch_values, "branch_values", np.arange(len(at))),
+        ):
+            if there:
+                reward += np.array([float(x) for x in getattr(model, values)])[where]
+    return reward
+
+
+def _share(umbi: Any, mdp: MDP, at: int) -> Any:
+    if mdp.bounds is None:
+        return float(mdp.rows.probability[at])
+    interval = import_module(f"{umbi.__name__}.datatypes").Interval
+    return interval(float(mdp.bounds[0][at]), float(mdp.bounds[1][at]))

@@ -1,0 +1,178 @@
+"""From the columns of a table to a log: which column is what, missing values, labels, next states.
+
+`Transitions.from_columns` and the readers of files end here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from urbe import checks
+from urbe.mdp.frames import Column, RowError, flags, frame_column, frame_names, moments, numbers
+from urbe.mdp.labels import Label, Labels, encode
+from urbe.mdp.trajectories import END, NOWHERE, succession
+from urbe.mdp.transitions import Transitions, column_names
+from urbe.types import BoolArray, IntArray
+
+Missing = Literal["refuse", "drop"]
+"""What to do with rows that lack a value: an error that names the first, or leave them out and count them."""
+
+NAME_THEM = " Say which column is which, as in names={'state': 'condition', 'action': 'decision'}."
+
+END_LABEL = "(end)"
+"""The state in which the process ends where the table has no row for it."""
+
+
+def log_of(
+    table: Any, *, names: Mapping[str, str] | None = None, missing: Missing = "refuse", labels: bool | None = None
+) -> Transitions:
+    """A log from a table; for the arguments see `Transitions.from_columns`."""
+    checks.one_of("missing", missing, ("refuse", "drop"))
+    try:
+        found = column_names(frame_names(table), names)
+    except ValueError as error:
+        raise ValueError(f"{error}{NAME_THEM}") from None
+    columns = {name: frame_column(table, own) for name, own in found.items()}
+    if not checks.same_length(columns):
+        raise ValueError("There are no transitions; expected at least one.")
+    return (_given if "next_state" in columns else _followed)(columns, missing, labels)
+
+
+def _given(columns: dict[str, Column], missing: Missing, labels: bool | None) -> Transitions:
+    """Where every row is a transition."""
+    used = {name: column for name, column in columns.items() if name != "time"}
+    keep, notes = complete_rows(used, missing, np.ones(len(columns["state"]), dtype=bool))
+    state_ids, states = encoded([used["state"], used["next_state"]], keep, labels)
+    action_ids, actions = encoded([used["action"]], keep, labels)
+    rest: dict[str, Any] = {}
+    if "terminated" in used:
+        rest["terminated"] = flags(used["terminated"])[keep]
+    if "episode" in used:
+        rest["episode"] = _episode_ids(used["episode"], keep)
+    if "step" in used:
+        rest["step"] = used["step"].values[keep]
+    elif "time" in columns and "episode" in rest and not columns["time"].missing[keep].any():
+        rest["step"] = _ranks(rest["episode"], moments(columns["time"])[keep])
+    log = Transitions(
+        state_ids[0], action_ids[0], numbers(used["reward"])[keep], state_ids[1],
+        **rest, labels=Labels(states, actions), notes=notes,
+    )  # fmt: skip
+    return with_id_notes(log)
+
+
+def _followed(columns: dict[str, Column], missing: Missing, labels: bool | None) -> Transitions:
+    """Where the next state is that of the row that follows."""
+    follows, ended, episode, step, repeats = succession(columns)
+    state = columns["state"]
+    lost = {"state": columns["state"], "action": columns["action"], "reward": columns["reward"]}
+    arrives = np.where(follows >= 0, follows, 0)
+    no_successor = (follows >= 0) & state.missing[arrives]
+    clock = columns.get("step") or columns.get("time")
+    steps = (follows != NOWHERE) & ~repeats
+    if clock is not None:
+        steps |= clock.missing
+        lost["time"] = clock
+    followed = Column(f"{state.name} of the next row", state.values, no_successor)
+    keep, notes = complete_rows(lost | {"next_state": followed}, missing, steps)
+    if not len(keep):
+        raise ValueError(
+            "No row is followed by another of its trajectory, so there are no transitions; expected trajectories of at "
+            "least two rows. Name the column that says which rows belong together with names={'episode': ...}."
+        )
+    known = ~state.missing
+    where = np.flatnonzero(known)
+    (ids,), states = encoded([state], where, labels)
+    of_row = np.full(len(state), -1, dtype=np.int64)
+    of_row[where] = ids
+    (action,), actions = encoded([columns["action"]], keep, labels)
+    following = np.where(follows[keep] == END, int(ids.max()) + 1, of_row[arrives[keep]])
+    if states is not None and (follows[keep] == END).any():
+        states = (*states, END_LABEL)
+    shown = f"Next states are those of the following row, in {len(np.unique(episode[keep]))} trajectories"
+    shown += "." if clock is None else f" ordered by {clock.name}."
+    doubled = int(np.count_nonzero(repeats))
+    more = (f"{checks.some(doubled, len(state), 'row', 'rows')} repeated and left out.",) if doubled else ()
+    log = Transitions(
+        of_row[keep], action, numbers(_where(columns["reward"], keep))[keep], following,
+        terminated=ended[keep] if "terminated" in columns else None, episode=episode[keep], step=step[keep],
+        labels=Labels(states, actions), notes=(shown, *more, *notes),
+    )  # fmt: skip
+    return with_id_notes(log)
+
+
+def with_id_notes(log: Transitions) -> Transitions:
+    """The log with a note where ids do not begin at 0: they may be numbers of something else."""
+    said = []
+    for what, named, columns in (
+        ("state", log.labels.states, (log.state, log.next_state)),
+        ("action", log.labels.actions, (log.action,)),
+    ):
+        least = min(int(column.min()) for column in columns)
+        if named is None and least > 0:
+            said.append(
+                f"The smallest {what} is {least}, and ids begin at 0: {what} 0 never occurs. Where numbers are names, "
+                "take them as such with labels=True."
+            )
+    return replace(log, notes=(*log.notes, *said)) if said else log
+
+
+def complete_rows(columns: Mapping[str, Column], missing: Missing, rows: BoolArray) -> tuple[IntArray, tuple[str, ...]]:
+    """Which of the `rows` lack nothing, and how many do, by column."""
+    lacks = {name: column.missing & rows for name, column in columns.items()}
+    bad = np.logical_or.reduce(list(lacks.values()))
+    keep = np.flatnonzero(rows & ~bad)
+    if not bad.any():
+        return keep, ()
+    n_bad, n = int(np.count_nonzero(bad)), len(bad)
+    if missing == "refuse":
+        row = int(np.argmax(bad))
+        name = next(name for name, lack in lacks.items() if lack[row])
+        raise RowError(
+            columns[name].name, row, f"is missing, expected a value. {checks.some(n_bad, n, 'row', 'rows')} without "
+            'some value; leave them out with missing="drop", or fill them in first.',
+        )  # fmt: skip
+    if not len(keep):
+        raise ValueError(f"All {n} rows lack some value, expected at least one that is complete.")
+    counted = ", ".join(f"{columns[name].name} {int(lack.sum())}" for name, lack in lacks.items() if lack.any())
+    return keep, (f"{checks.some(n_bad, n, 'row', 'rows')} left out for missing values: {counted}.",)
+
+
+def encoded(
+    columns: Sequence[Column], keep: IntArray, labels: bool | None
+) -> tuple[list[IntArray], tuple[Label, ...] | None]:
+    """Ids of the kept rows of columns that share their labels."""
+    order = columns[0].order if all(column.order is not None for column in columns) else None
+    try:
+        ids, names = encode({column.name: column.values[keep] for column in columns}, labels, order)
+    except RowError as error:
+        raise RowError(error.name, int(keep[error.row]), error.message) from None
+    return [ids[column.name] for column in columns], names
+
+
+def _episode_ids(column: Column, keep: IntArray) -> IntArray:
+    """Numbers as they are; anything else numbered in the order of the names."""
+    values = column.values[keep]
+    if values.dtype.kind in "iuf":
+        return checks.int_array(column.name, values, 0, None, "episode")
+    ids, _ = encode({column.name: values}, labels=True)
+    return ids[column.name]
+
+
+def _ranks(episode: IntArray, when: np.ndarray) -> IntArray:
+    """The place of each row in its episode, by time."""
+    order = np.lexsort((np.arange(len(when)), when, episode))
+    first = np.flatnonzero(np.append(True, np.diff(episode[order]) != 0))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order)) - np.repeat(first, np.diff(np.append(first, len(order))))
+    return rank
+
+
+def _where(column: Column, keep: IntArray) -> Column:
+    """The column with nothing but the rows to keep."""
+    hidden = np.ones(len(column), dtype=bool)
+    hidden[keep] = False
+    return replace(column, missing=hidden)

@@ -1,0 +1,218 @@
+"""Pictures of results: values of states with their bounds and actions, safe plans, posterior deviations.
+
+The methods `plot()` of `Solution`, `SafePlan`, `ValueVariance`, `Sensitivity` and `Evaluation` end here. Figures are on
+white and belong to nobody: `figure.savefig("name.png")` writes them, notebooks show them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from urbe.evaluation.table import Evaluation
+from urbe.planners.safe_plan import SafePlan
+from urbe.report import style, values
+from urbe.report.dots import ROW, draw_strips, rows_of
+from urbe.report.figures import WIDTH, Figure, styled
+from urbe.report.maps import draw_map, ramp
+from urbe.report.numbers import number
+from urbe.report.price import ROW as STRIP
+from urbe.report.price import TITLES, PriceCurves, draw_price, strip_margin
+from urbe.report.robustness import draw_robustness
+from urbe.solvers.sensitivity import Sensitivity
+from urbe.solvers.solution import Solution
+from urbe.types import FloatArray
+from urbe.variance.value_variance import ValueVariance
+
+MOST_STATES = 40
+"""States in one figure; of more, the first ones are drawn."""
+
+FEW_STATES = 12
+"""Policies of larger models are drawn where they change alone."""
+
+SAFE, MEAN = "safe policy", "mean-model policy"
+
+
+class StateRows(NamedTuple):
+    """What is drawn of each state, one row each.
+
+    Attributes:
+      names: of the rows.
+      value: `(n,)`.
+      low, high: `(n,)` ends of a line through it.
+      actions: text beside each row.
+    """
+
+    names: Sequence[str]
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
+    actions: Sequence[str]
+
+
+def draw_solution(solution: Solution) -> Figure:
+    """The value of each state (at the first step) between its certified bounds, and what to do there."""
+    mdp = solution.operator.mdp
+    n = min(mdp.n_states, MOST_STATES)
+    value, lower, upper = (np.atleast_2d(x)[0][:n] for x in (solution.value, solution.lower, solution.upper))
+    rows = StateRows(
+        mdp.labels.state_texts(range(n)), value, lower, upper, [solution.action_text(state) for state in range(n)]
+    )
+    what = "Optimal value" if solution.optimal else "Value of the policy"
+    worst = "" if solution.operator.singleton else " in the worst case"
+    with styled():
+        figure, (axes,) = _stacked([len(rows.names)], _longest(rows.names), _longest(rows.actions))
+        draw_states(axes, rows)
+        axes.set_title(f"{what}{worst}, and the action of each state{_rest(mdp.n_states)}")
+        axes.set_xlabel("value")
+    return figure
+
+
+def draw_plan(plan: SafePlan) -> Figure:
+    """How the safe policy and that of the mean model fare on drawn models, and what is guaranteed in each state."""
+    mdp = plan.model
+    n = min(mdp.n_states, MOST_STATES)
+    labels = mdp.labels
+    pairs = zip(labels.action_texts(plan.policy[:n]), labels.action_texts(plan.nominal_policy[:n]), strict=True)
+    actions = [mine if mine == other else f"{mine} (mean model: {other})" for mine, other in pairs]
+    guaranteed = plan.guaranteed[:n]
+    rows = StateRows(labels.state_texts(range(n)), guaranteed, guaranteed, guaranteed, actions)
+    with styled():
+        left = max(_longest(rows.names), len(MEAN))
+        figure, (above, below) = _stacked([rows_of(2), n], left, _longest(rows.actions))
+        draw_strips(above, (SAFE, MEAN), {"": (plan.held_out.values, plan.nominal_held_out.values)})
+        above.axvline(plan.guaranteed_at_start, color=style.ROBUST, linewidth=1.2, linestyle=style.DASHED)
+        above.set_title(
+            f"Value on {len(plan.held_out.values)} models drawn from the posterior, from {plan.start_text}; dashed, "
+            f"{number(plan.guaranteed_at_start, 4)} guaranteed"
+        )
+        above.set_xlabel("value: median, middle half, 5 % to 95 %")
+        draw_states(below, rows)
+        below.set_title(f"Guaranteed at confidence {plan.confidence:g} in every state at once{_rest(mdp.n_states)}")
+        below.set_xlabel("guaranteed value")
+    return figure
+
+
+def draw_variance(found: ValueVariance) -> Figure:
+    """The value of each state (at the first step), plus and minus its posterior standard deviation."""
+    mdp = found.model
+    n = min(mdp.n_states, MOST_STATES)
+    value, variance = (np.atleast_2d(x)[0][:n] for x in (found.value, found.value_variance))
+    deviation = np.sqrt(np.maximum(variance, 0.0))
+    names = mdp.labels.state_texts(range(n))
+    texts = [f"± {number(float(each), 3)}" for each in deviation]
+    with styled():
+        figure, (axes,) = _stacked([n], _longest(names), _longest(texts))
+        draw_states(axes, StateRows(names, value, value - deviation, value + deviation, texts))
+        axes.set_title(f"Value and its posterior standard deviation{_rest(mdp.n_states)}")
+        axes.set_xlabel("value")
+    return figure
+
+
+def draw_sensitivity(found: Sensitivity) -> Figure:
+    """Above, what robustness costs and buys over the radius; below, the policy: a strip for each state that changes."""
+    if len(found.radius) < 2:
+        raise ValueError(f"There is one radius, {found.radius[0]:g}, expected at least two to draw over.")
+    shown = _shown_states(found)
+    labels = found.model.labels
+    states = labels.state_texts(shown)
+    n_actions = found.model.n_actions
+    margin, height, top, bottom = strip_margin(states), 2.15, 0.4, 0.55
+    strips = STRIP * len(states)
+    whole = 2.0 * (top + bottom) + height + strips
+    with styled():
+        figure = Figure(figsize=(WIDTH, whole), facecolor="white")
+        half, floor = 0.5 * WIDTH, whole - top - height
+        panels = [
+            figure.add_axes(((k * half + 0.85) / WIDTH, floor / whole, (half - 1.7) / WIDTH, height / whole))
+            for k in range(2)
+        ]
+        curves = PriceCurves(
+            found.set_name, found.radius, (found.robust_worst, found.nominal_worst),
+            (found.robust_nominal, found.nominal_nominal),
+        )  # fmt: skip
+        draw_price(panels[0], panels[1], curves)
+        for panel, title in zip(panels, TITLES, strict=True):
+            panel.set_title(title)
+        axes = figure.add_axes((margin / WIDTH, bottom / whole, (WIDTH - margin - 0.2) / WIDTH, strips / whole))
+        colours = style.ACTIONS[:n_actions] if n_actions <= len(style.ACTIONS) else ramp(n_actions)
+        steps = np.diff(found.radius)
+        even = np.ptp(steps) <= 1e-9 * steps.max()
+        x = found.radius if even else np.arange(len(found.radius), dtype=np.float64)
+        names = [labels.action(a) for a in range(n_actions)]
+        draw_map(axes, x, found.actions[:, shown].T, states, names, colours)
+        if not even:
+            axes.set_xticks(x, [f"{r:g}" for r in found.radius])
+        axes.set_xlabel(f"{found.set_name} radius")
+        axes.set_title(_strips_title(found, len(shown)))
+    return figure
+
+
+def _shown_states(found: Sensitivity) -> list[int]:
+    """All states that are not terminal; of many, those whose action changes, if any."""
+    live = found.nominal_actions >= 0
+    changes = live & (found.actions != found.nominal_actions).any(axis=0)
+    chosen = changes if live.sum() > FEW_STATES and changes.any() else live
+    return [int(state) for state in np.flatnonzero(chosen)[:MOST_STATES]]
+
+
+def _strips_title(found: Sensitivity, n_shown: int) -> str:
+    n_live = int((found.nominal_actions >= 0).sum())
+    which = "" if n_shown == n_live else f" ({n_shown} of {n_live} states)"
+    first = np.flatnonzero(found.changed)
+    if not len(first):
+        return f"The robust policy: it never changes{which}"
+    return f"The robust policy: it first changes at radius {found.radius[first[0]]:g}{which}"
+
+
+def draw_evaluation(evaluation: Evaluation) -> Figure:
+    """Mean returns over the parameter that varies; see `urbe.report.robustness.draw_robustness`."""
+    figure = draw_robustness({"policy": evaluation})
+    figure.set_facecolor("white")
+    return figure
+
+
+def draw_states(axes: Axes, rows: StateRows) -> None:
+    """A dot for each state with a line from low to high, its name on the left and its action on the right."""
+    for at, (name, value, low, high, action) in enumerate(zip(*rows, strict=True)):
+        axes.plot([low, high], [at, at], color=style.ROBUST, linewidth=1.6)
+        axes.plot([value], [at], color=style.ROBUST, marker="o", markersize=4.5)
+        axes.annotate(
+            action, xy=(1.0, at), xycoords=("axes fraction", "data"), xytext=(8.0, 0.0), textcoords="offset points",
+            va="center", fontsize=9.0, annotation_clip=False,
+        )  # fmt: skip
+        values.note(axes, values.point(name, float(value), float(at), f"{number(float(value))}, {action}"))
+    axes.set_yticks(range(len(rows.names)), rows.names)
+    axes.set_ylim(len(rows.names) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0.0)
+    axes.grid(visible=False, axis="y")
+    axes.grid(visible=True, axis="x")
+    axes.spines["left"].set_visible(False)
+
+
+def _stacked(n_rows: Sequence[float], left: int, right: int) -> tuple[Figure, list[Axes]]:
+    """Panels below each other, each as high as its rows need, with room for so many letters on both sides."""
+    margin, beyond = min(0.4 + 0.085 * left, 3.5), min(0.4 + 0.085 * right, 3.5)
+    heights = [ROW * (rows + 1) for rows in n_rows]
+    top, bottom = 0.4, 0.55
+    whole = sum(heights) + (top + bottom) * len(heights)
+    figure = Figure(figsize=(WIDTH, whole), facecolor="white")
+    axes, at = [], whole
+    for height in heights:
+        at -= top + height
+        axes.append(
+            figure.add_axes((margin / WIDTH, at / whole, (WIDTH - margin - beyond) / WIDTH, height / whole))
+        )  # fmt: skip
+        at -= bottom
+    return figure, axes
+
+
+def _longest(texts: Sequence[str]) -> int:
+    return max(map(len, texts), default=0)
+
+
+def _rest(n_states: int) -> str:
+    return f" (the first {MOST_STATES} of {n_states} states)" if n_states > MOST_STATES else ""

@@ -1,0 +1,75 @@
+"""`urbe solve` over several radii."""
+
+import json
+
+import pytest
+
+import urbe
+from urbe.cli import main
+
+
+@pytest.fixture
+def model(tmp_path):
+    mdp = urbe.library.riverswim(3, discount=0.95).with_labels(states=["bank", "mid", "far"], actions=["rest", "swim"])
+    path = tmp_path / "river.npz"
+    urbe.write_mdp(mdp, path)
+    return path
+
+
+def run(capsys, *arguments):
+    code = main(["solve", *(str(a) for a in arguments)])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_values_policies_and_figure(model, capsys, tmp_path):
+    figure, table = tmp_path / "price.svg", tmp_path / "price.csv"
+    code, out, _ = run(capsys, model, "--set", "l1", "--radius", "0:1.2:5", "--figure", figure, "--csv", table)
+    assert code == 0
+    assert "L1Ball around the model; values from state bank" in out
+    assert "on, state bank: rest." in out
+    assert figure.read_text().startswith("<?xml")
+    assert len(table.read_text().splitlines()) == 6
+
+
+def test_json_is_what_python_gives(model, capsys):
+    _, out, _ = run(capsys, model, "--set", "kl", "--radius", "0.1,0.4", "--json")
+    found, wanted = json.loads(out), urbe.sensitivity(urbe.read_mdp(model), urbe.KLBall, [0.1, 0.4])
+    assert found["robust_worst"] == wanted.robust_worst.tolist()
+    assert found["actions"] == wanted.actions.tolist()
+    assert found["states"] == ["bank", "mid", "far"]
+
+
+def test_a_single_radius_is_drawn_too_and_policies_have_labels(model, capsys, tmp_path):
+    code, out, _ = run(
+        capsys, model, "--set", "l1", "--radius", 0.1, "--figure", tmp_path / "x.png", "--output", tmp_path / "p.csv"
+    )
+    assert code == 0
+    assert "bank" in out
+    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "p.csv").read_text().splitlines()[1].startswith("bank,")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--radius", "0:1:5"), "--radius with several values needs --set, one of l1,"),
+        (("--set", "interval", "--radius", "0:1:5"), "--radius with several values needs --set, one of l1,"),
+        (("--set", "l1", "--radius", "0:1:5", "--rectangular", "s"), "--rectangular s do not go together"),
+        (("--set", "l1", "--radius", "0:1:5", "--optimistic"), "--optimistic do not go together"),
+        (("--set", "l1", "--radius", "0:1:5", "--output", "p.csv"), "--output do not go together; give one radius."),
+        (("--set", "l1", "--radius", "0:3:4"), "expected a number in [0, 2]"),
+        (("--set", "l1", "--radius", "0:1:5", "--figure", "x.gif"), "--figure x.gif ends in '.gif', expected one of"),
+    ],
+)
+def test_errors_say_what_to_do(model, capsys, options, message):
+    code, out, err = run(capsys, model, *options)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+@pytest.mark.parametrize("text", ["0:1", "a", "1:0:3", "0:1:1", "0.1,,0.2"])
+def test_radii_that_are_none(model, capsys, text):
+    with pytest.raises(SystemExit):
+        main(["solve", str(model), "--set", "l1", "--radius", text])
+    assert "expected a number, LOW:HIGH:COUNT such as 0:1:11" in capsys.readouterr().err

@@ -1,0 +1,215 @@
+"""Logs from messy tables: frames of several packages, missing values, labels, next states from consecutive rows."""
+
+import re
+
+import numpy as np
+import pyarrow
+import pytest
+
+from fixtures.machines import GAPS, NAMES, clean_rows, expected_transitions, messy_rows, named, numeric
+from urbe import Posterior, Transitions
+
+ROWS = {"state": ["new", "old", "new"], "action": ["run", "mend", "run"], "reward": [5.0, -2.0, 4.0]}
+LOG = ROWS | {"next_state": ["old", "new", "new"]}
+
+
+def pandas_frame(columns):
+    return pytest.importorskip("pandas").DataFrame(columns)
+
+
+def pandas_categoricals(columns):
+    frame = pandas_frame(columns)
+    texts = [name for name in columns if name not in ("profit", "reward", "date")]
+    return frame.astype(dict.fromkeys(texts, "category"))
+
+
+def polars_frame(columns):
+    return pytest.importorskip("polars").DataFrame(columns)
+
+
+def arrow_dictionaries(columns):
+    table = pyarrow.table(columns)
+    for at, name in enumerate(table.column_names):
+        if pyarrow.types.is_string(table.schema.field(name).type):
+            table = table.set_column(at, name, table[name].dictionary_encode())
+    return table
+
+
+FRAMES = [dict, pyarrow.table, arrow_dictionaries, pandas_frame, pandas_categoricals, polars_frame]
+
+
+@pytest.mark.parametrize("frame", FRAMES, ids=lambda frame: frame.__name__)
+def test_texts_in_frames_of_every_kind_are_labels(frame):
+    log = Transitions.from_columns(frame(LOG))
+    assert named(log) == list(zip(*(LOG[name] for name in LOG), strict=True))
+    assert log.labels.states == ("new", "old")
+
+
+@pytest.mark.parametrize("frame", FRAMES, ids=lambda frame: frame.__name__)
+def test_next_states_of_a_messy_table_are_those_found_by_hand(frame):
+    log = Transitions.from_columns(frame(numeric(messy_rows())), names=NAMES, missing="drop")
+    assert sorted(named(log)) == sorted(expected_transitions())
+    assert log.notes == (
+        "Next states are those of the following row, in 40 trajectories ordered by date.",
+        "1 of 601 rows is repeated and left out.",
+        "5 of 601 rows are left out for missing values: condition 1, profit 3, condition of the next row 1.",
+    )
+    assert log.step.max() == 13
+    assert len(np.unique(log.episode)) == 40
+
+
+def test_order_of_rows_does_not_matter_where_there_are_times():
+    rows = messy_rows()
+    shuffled = [rows[k] for k in np.random.default_rng(0).permutation(len(rows))]
+    logs = [Transitions.from_columns(numeric(each), names=NAMES, missing="drop") for each in (rows, shuffled)]
+    assert sorted(named(logs[0])) == sorted(named(logs[1]))
+    dates = numeric(shuffled)
+    dates["date"] = np.array(dates["date"], dtype="datetime64[D]")
+    assert sorted(named(Transitions.from_columns(dates, names=NAMES, missing="drop"))) == sorted(named(logs[0]))
+
+
+def test_missing_values_are_refused_by_row_unless_asked_otherwise():
+    first = min(GAPS)
+    with pytest.raises(ValueError, match=re.escape(f"profit[{first}] is missing, expected a value. 5 of 601 rows are")):
+        Transitions.from_columns(numeric(messy_rows()), names=NAMES)
+    with pytest.raises(ValueError, match="All 3 rows lack some value"):
+        Transitions.from_columns(LOG | {"reward": [None, np.nan, ""]}, missing="drop")
+    with pytest.raises(ValueError, match="missing is 'ignore', expected"):
+        Transitions.from_columns(LOG, missing="ignore")
+
+
+@pytest.mark.parametrize("gap", [None, float("nan"), "", " NA ", "n/a", "null", "NaN"])
+def test_every_way_to_write_nothing(gap):
+    log = Transitions.from_columns(LOG | {"next_state": ["old", gap, "new"]}, missing="drop")
+    assert named(log) == [("new", "run", 5.0, "old"), ("new", "run", 4.0, "new")]
+    assert log.notes == ("1 of 3 rows is left out for missing values: next_state 1.",)
+
+
+def test_without_times_rows_follow_as_they_stand():
+    columns = ROWS | {"episode": ["b", "b", "a"]}
+    log = Transitions.from_columns(columns)
+    assert named(log) == [("new", "run", 5.0, "old")]
+    assert log.notes == ("Next states are those of the following row, in 1 trajectories.",)
+
+
+def test_the_last_row_of_a_trajectory_may_lack_action_and_reward():
+    log = Transitions.from_columns(ROWS | {"action": ["run", "mend", None], "reward": [5, -2, None], "t": [0, 1, 2]})
+    assert named(log) == [("new", "run", 5.0, "old"), ("old", "mend", -2.0, "new")]
+
+
+def test_an_action_that_ends_leads_to_a_state_of_its_own():
+    log = Transitions.from_columns(ROWS | {"step": [0, 1, 2], "done": [False, False, True]})
+    assert named(log)[-1] == ("new", "run", 4.0, "(end)")
+    assert log.terminated.tolist() == [False, False, True]
+    posterior = Posterior.fit(log, discount=0.9)
+    assert posterior.model.terminal.tolist() == [False, False, True]
+    ids = Transitions.from_columns(
+        {"state": [0, 1, 0], "action": [0, 0, 0], "reward": [1, 1, 1], "t": [0, 1, 2], "done": [0, 0, 1]}
+    )
+    assert ids.next_state.tolist() == [1, 0, 2]
+
+
+def test_a_final_state_without_an_action_is_where_the_process_ended():
+    columns = {
+        "state": ["new", "old"],
+        "action": ["run", None],
+        "reward": [5, None],
+        "t": [0, 1],
+        "done": [False, True],
+    }
+    log = Transitions.from_columns(columns)
+    assert named(log) == [("new", "run", 5.0, "old")]
+    assert log.terminated.tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (
+            {"t": [0, 1, 1]},
+            "state[2] is 'new' and 'old' in row 1, which has the same trajectory and t; expected one row",
+        ),
+        ({"t": [0, 1, 2], "done": [False, True, False]}, "done[1] says that the process ended, but row 2 goes on"),
+        ({"time": ["2026-01-01", "yesterday", "2026-01-03"]}, "time[1] is 'yesterday', expected a number or a date"),
+        ({"episode": ["a", None, "a"]}, "episode[1] is missing, expected the trajectory that the row belongs to."),
+        ({"episode": ["a", "b", "c"]}, "No row is followed by another of its trajectory"),
+        ({}, "missing next_state (or s_next, s', idstateto, next_obs, next_observation). Say which column is which"),
+        ({"t": [0, 1, 2], "reward": [1, "much", 2]}, "reward[1] is 'much', expected a number."),
+        ({"t": [0, 1, 2], "state": ["new", "old", 3]}, "state[2] is 3, expected a text."),
+    ],
+)
+def test_refusals_of_trajectories(columns, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Transitions.from_columns(ROWS | columns)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({"condition": "state"}, "names has 'condition', expected one of state, action, reward, next_state"),
+        ({"state": "place"}, "names['state'] is 'place', expected a column of the table: state, action, reward"),
+    ],
+)
+def test_names_must_be_of_columns(names, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Transitions.from_columns(LOG, names=names)
+
+
+def test_numbers_are_ids_unless_they_are_said_to_be_labels():
+    columns = {"state": [1, 2], "action": [7, 7], "reward": [0, 1], "next_state": [2, 1]}
+    ids = Transitions.from_columns(columns)
+    assert not ids.labels
+    assert ids.notes[0].startswith("The smallest state is 1, and ids begin at 0: state 0 never occurs.")
+    log = Transitions.from_columns(columns, labels=True)
+    assert (log.labels.states, log.labels.actions, log.notes) == ((1, 2), (7,), ())
+    assert log.state.tolist() == [0, 1]
+
+
+def test_steps_come_from_times_within_episodes():
+    columns = LOG | {"episode": ["x", "x", "y"], "timestamp": ["2026-01-02", "2026-01-01", "2026-01-05"]}
+    assert Transitions.from_columns(columns).step.tolist() == [1, 0, 0]
+    assert Transitions.from_columns(LOG | {"time": ["3 pm", "noon", "now"]}).step is None
+
+
+def test_a_log_takes_the_ids_of_a_model():
+    log = Transitions.from_columns(LOG)
+    posterior = Posterior.fit(log, discount=0.9)
+    assert posterior.model.labels == log.labels
+    fewer = Transitions.from_columns({"state": ["old"], "action": ["mend"], "reward": [-2], "next_state": ["new"]})
+    assert posterior.update(fewer).seen.tolist() == [2.0, 2.0]
+    again = Posterior.fit(fewer, model=posterior.model)
+    assert again.seen.tolist() == [0.0, 1.0]
+    odd = Transitions.from_columns({"state": ["odd"], "action": ["mend"], "reward": [-2], "next_state": ["new"]})
+    with pytest.raises(ValueError, match=re.escape("states of the log[1] is 'odd', expected a state: 'new', 'old'.")):
+        Posterior.fit(odd, model=posterior.model)
+
+
+def test_numbers_as_labels_are_the_ids_of_a_model_without_labels():
+    from urbe import library
+
+    columns = {"state": [1, 2], "action": [1, 1], "reward": [0, 0], "next_state": [2, 3]}
+    model = library.riverswim(6)
+    one = Posterior.fit(Transitions.from_columns(columns, labels=True), model=model)
+    assert one.seen.tolist() == Posterior.fit(Transitions.from_columns(columns), model=model).seen.tolist()
+    texts = Transitions.from_columns(LOG)
+    with pytest.raises(
+        ValueError, match=re.escape("but the model has numbers alone; give it labels with model.with_l")
+    ):
+        Posterior.fit(texts, model=model)
+
+
+def test_errors_of_fitting_name_labels():
+    random = LOG | {"next_state": ["old", "new", "old"]}
+    with pytest.raises(ValueError, match="Transition 0 from state new by action run to state old paid 5, transition 2"):
+        Posterior.fit(Transitions.from_columns(random), discount=0.9)
+    cut = LOG | {"next_state": ["old", "new", "gone"]}
+    with pytest.raises(ValueError, match="Transition 2 enters state gone, which no transition leaves"):
+        Posterior.fit(Transitions.from_columns(cut), discount=0.9)
+    fitted = Posterior.fit(Transitions.from_columns(cut), discount=0.9, terminal=["gone"])
+    assert fitted.model.terminal.tolist() == [True, False, False]
+
+
+def test_clean_tables_have_no_gaps():
+    log = Transitions.from_columns(numeric(clean_rows()), names=NAMES)
+    assert len(log) == 40 * 14
+    assert len(log.notes) == 1
