@@ -45,7 +45,7 @@ class AdaptiveSettings:
     discount: float = 1.0
     boundary: float = 0.97
     trace: float = 0.98
-    gap: float = 0.5
+    gap: float = 0.0
     lives: int = 64
     length: int = 32
     minibatches: int = 4
@@ -53,7 +53,7 @@ class AdaptiveSettings:
     decay: Decay = field(default_factory=lambda: Decay(last=0.02, steps=2_000_000))
     optimiser: Optimiser = field(default_factory=Adam)
     clip_norm: float | None = 5.0
-    average: float = 0.998
+    average: float = 0.98
     epsilon: Epsilon = field(default_factory=lambda: Epsilon(first=0.3, last=0.02, steps=1_000_000))
     hold: int = 8
     between: float = 0.0

@@ -51,6 +51,7 @@ OVER_BELIEFS: dict[str, dict[str, Any]] = {
         "trace": 0.9,
         "reward_scale": 100.0,
         "gap": 0.3,
+        "average": 0.998,
         "between": 0.8,
         "tempers": (1.0, 0.3),
         "restart": 0.05,
