@@ -35,11 +35,9 @@ def log_of(belief):
     return jnp.log(jnp.asarray([belief], jnp.float32))
 
 
-def ahead(model, state, belief, action, first=0, cut=NO, truth=0.2, discounts=DISCOUNTS):
-    params = MarsRoverParams(jnp.float32(truth))
-    return lookahead(
-        model, discounts, jnp.int32(state), log_of(belief), jnp.int32(action), params, jnp.int32(first), cut
-    )
+def ahead(model, state, belief, action, first=0, cut=NO, truth=0.2, discounts=DISCOUNTS, repeat=True):
+    params, state, action, first = MarsRoverParams(jnp.float32(truth)), *map(jnp.int32, (state, action, first))
+    return lookahead(model, discounts, state, log_of(belief), action, params, first, cut, repeat=repeat)
 
 
 @pytest.mark.parametrize("per", ["step", "episode"])
@@ -106,7 +104,7 @@ def test_one_member_gives_the_targets_of_dqn():
     model = rovers(Switching(), (0.1,))
     weights = weights_of(model)
     for state, action in itertools.product((0, 6, 11, 14), range(4)):
-        found = ahead(model, state, [1.0], action, discounts=Discounts(0.9, 0.0))
+        found = ahead(model, state, [1.0], action, discounts=Discounts(0.9, 0.0), repeat=False)
         one = ROVER.outcomes(jnp.int32(state), jnp.int32(action), MarsRoverParams(jnp.float32(0.1)))
         obs = inputs(model, jax.vmap(ROVER.observe)(one.state), jnp.zeros((2, 1, 1)))
         kept = Successors(

@@ -135,7 +135,10 @@ def live(
     first = model.simulator.start(for_start, params_of(model, next_truth))
     cut = u[5] < jnp.float32(1.0 / model.simulator.time_limit)
     discounts = Discounts(settings.discount, settings.boundary)
-    look = lookahead(model, discounts, life.state, life.log_b, action, params_of(model, truth), first, cut, life.temper)
+    true_params = params_of(model, truth)
+    look = lookahead(
+        model, discounts, life.state, life.log_b, action, true_params, first, cut, life.temper, settings.repeat
+    )
     there = _arrivals(settings, model, weights, life, look, first, truth, next_truth)
     v = q_values(settings.network, weights, there.inputs).max(axis=-1)
 

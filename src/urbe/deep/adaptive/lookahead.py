@@ -73,6 +73,7 @@ def lookahead(
     first: State,
     cut: Bool[Array, ""],
     temper: Float[Array, ""] | float = 1.0,
+    repeat: bool = True,
 ) -> Lookahead:
     """What an action leads to under every member and under the true parameters.
 
@@ -85,13 +86,14 @@ def lookahead(
       first: the first state of the next episode, should this one end.
       cut: whether this step is the last one by the time limit.
       temper: an exponent of the likelihoods, beside the one of `Switching`.
+      repeat: whether an idle action stands for its repetition; if not, for one step like any other.
     """
     switching = model.switching
     listed = _shared(model, state, action, truth) if model.shared else _predicted(model, state, action, truth)
     after, _ = switching.update(
         jnp.broadcast_to(log_b, (len(listed.reward), *log_b.shape)), temper * listed.log_likelihood
     )
-    idle = _is_idle(model, state, listed)
+    idle = _is_idle(model, state, listed) if repeat else jnp.bool_(False)
     ended = listed.terminated | cut | idle
     changes = ended if switching.per == "episode" else jnp.ones_like(ended)
     after = jnp.where(changes[:, None, None], switching.jump(after), after)

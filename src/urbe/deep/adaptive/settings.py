@@ -36,6 +36,8 @@ class AdaptiveSettings:
       between: the share of true parameters drawn between two neighbouring members, not at one.
       tempers: exponents of the likelihoods; each life has one of them, so that softer beliefs are known too.
       restart: the chance that a life begins anew, with the prior as its belief, at the end of an episode.
+      repeat: whether an action that changes neither state nor belief is taken to be repeated until the time limit, as a
+        greedy policy does; see `urbe.deep.adaptive.lookahead`. False is the usual one-step target.
       reward_scale: what rewards are divided by, so that values are of moderate size.
     """
 
@@ -59,6 +61,7 @@ class AdaptiveSettings:
     between: float = 0.0
     tempers: tuple[float, ...] = (1.0,)
     restart: float = 0.02
+    repeat: bool = True
     reward_scale: float = 1.0
 
     def __post_init__(self) -> None:

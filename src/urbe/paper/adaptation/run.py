@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from urbe.paper.adaptation import BELIEF, ORACLE, ROVER, AdaptationCell, Row
+from urbe.paper.adaptation import BELIEF, IDEAL, ORACLE, ROVER, AdaptationCell, Row
 from urbe.statistics import first_episodes, phase_means, worst_lives
 from urbe.types import FloatArray
 
@@ -25,7 +25,8 @@ def run(cell: AdaptationCell, _: Path) -> list[Row]:
     from urbe.paper.adaptation.worlds import DOMAINS
 
     domain = DOMAINS[cell.domain]()
-    return list(_oracle(cell, domain) if cell.agent == ORACLE else _deployed(cell, domain))
+    known = {ORACLE: _oracle, IDEAL: _ideal}
+    return list(known.get(cell.agent, _deployed)(cell, domain))
 
 
 def _deployed(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
@@ -66,6 +67,19 @@ def _oracle(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
         if cell.domain == ROVER:
             values, place = np.unique(held, return_inverse=True)
             returns = np.array([_best_return(p) for p in values.tolist()])[place.reshape(held.shape)]
+        yield from _measured(cell, name, world, returns)
+
+
+def _ideal(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
+    """An exact plan under the belief that the agents have, in episodes of one decision each; its luck is its own."""
+    from urbe.paper.adaptation.journeys import Journeys, live, plan
+    from urbe.paper.adaptation.tuning import BOUNDARY, FAILURES
+
+    journeys = Journeys()
+    decides = plan(journeys, FAILURES, domain.switching, BOUNDARY)
+    for k, (name, world) in enumerate(domain.worlds.items()):
+        held = np.asarray(paths(world, cell.lives)._asdict()[domain.parameter[0]], np.float64)
+        returns = live(journeys, FAILURES, domain.switching, decides, held, WORLD_SEED + k)
         yield from _measured(cell, name, world, returns)
 
 
