@@ -61,7 +61,7 @@ class MemoryPolicy(Protocol[Memory]):
         """The memory after one more transition, the last of an episode included."""
 
     def report(self, memory: Memory) -> dict[str, Array]:
-        """What the memory has to say, by name: a belief, say. It is recorded at the end of every episode."""
+        """Arrays to record at the end of every episode, by name: the belief, for example."""
 
 
 class Deployments(NamedTuple):

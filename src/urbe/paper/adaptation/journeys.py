@@ -24,6 +24,9 @@ from urbe.belief import Switching
 from urbe.types import BoolArray, FloatArray, IntArray
 
 SWEEPS = 250
+STILL = 1e-4
+"""Sweeps end after so many, or when values change by less: within STILL / (1 - boundary) of their limit."""
+
 POINTS = 250
 """Beliefs at which plans are improved, beside the certainties and the prior."""
 
@@ -129,7 +132,7 @@ def plan(
         goes = (travel * points[:, None]).sum(axis=-1) > (wait * points).sum(axis=-1)[:, None]
         chosen = np.where(goes[..., None], travel, wait[:, None])
         values, old = _distinct(np.tensordot(chosen, journeys.shares, axes=(1, 0))), values
-        if np.abs((points @ values.T).max(axis=1) - (points @ old.T).max(axis=1)).max() < 1e-4:
+        if np.abs((points @ values.T).max(axis=1) - (points @ old.T).max(axis=1)).max() < STILL:
             break
     by_distance = tuple(_distinct(travel[:, j]) for j in range(len(journeys.distances)))
     return Plan(_distinct(wait), by_distance, float((prior @ values.T).max()))
