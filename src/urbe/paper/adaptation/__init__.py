@@ -50,6 +50,17 @@ SEEDS: dict[Scale, int] = {"quick": 1, "medium": 10, "paper": 10}
 QUICK = {ROVER: (ORACLE, IDEAL, NOMINAL, ROBUST, THOMPSON, BELIEF), GAIN: (ORACLE, NOMINAL, RANDOMISED, BELIEF)}
 """The agents of the quick scale, which has minutes."""
 
+QUICK_WORLDS = (
+    "schedule",
+    "stationary 0.005",
+    "stationary 0.3",
+    "jumps",
+    "drift",
+    "between members",
+    "outside the set",
+)
+"""The worlds of the quick scale."""
+
 
 @dataclass(frozen=True)
 class AdaptationCell:
@@ -60,16 +71,19 @@ class AdaptationCell:
       agent: one of them.
       lives: deployments in each world.
       seed: of training.
+      brief: whether it is deployed in the worlds of the quick scale alone.
     """
 
     domain: str
     agent: str
     lives: int
     seed: int = 0
+    brief: bool = False
 
     @property
     def name(self) -> str:
-        return file_name(f"{self.domain}-{self.agent}-{self.lives}-{self.seed}".replace(" ", "_"))
+        worlds = "-brief" if self.brief else ""
+        return file_name(f"{self.domain}-{self.agent}-{self.lives}-{self.seed}{worlds}".replace(" ", "_"))
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -107,7 +121,7 @@ class Row(NamedTuple):
 def _cells(scale: Scale, agents: tuple[str, ...] = (), seeds: int | None = None) -> tuple[AdaptationCell, ...]:
     there = QUICK if scale == "quick" and not agents else AGENTS
     return tuple(
-        AdaptationCell(domain, agent, LIVES[scale], seed)
+        AdaptationCell(domain, agent, LIVES[scale], seed, brief=scale == "quick")
         for domain, known in there.items()
         for agent in (*known, *filter(is_own, agents))
         if not agents or agent in agents
