@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int32
 
 from urbe import checks
-from urbe.simulators.base import Key, Params, Simulator, State, members, step
+from urbe.simulators.base import Key, Params, Simulator, State, step
 from urbe.simulators.schedules import Schedule
 from urbe.types import BoolArray, FloatArray, IntArray
 
@@ -27,6 +27,9 @@ Memory = TypeVar("Memory")
 
 _PATH, _POLICY, _WORLD = range(3)  # streams of random numbers
 _START, _STEP, _NOISE = range(3)  # streams of an episode
+
+_BLOCK = 10
+"""Episodes that one call of the compiled program plays: lives of any length share it."""
 
 
 class Step(NamedTuple):
@@ -58,7 +61,7 @@ class MemoryPolicy(Protocol[Memory]):
         """The memory after one more transition, the last of an episode included."""
 
     def report(self, memory: Memory) -> dict[str, Array]:
-        """What the memory has to say, by name: a belief, say. It is recorded at the end of every episode."""
+        """Arrays to record at the end of every episode, by name: the belief, for example."""
 
 
 class Deployments(NamedTuple):
@@ -151,9 +154,17 @@ def deploy_lives(
     limit = simulator.time_limit if time_limit is None else checks.whole_number("time_limit", time_limit, 1)
     noise = checks.number("observation_noise", observation_noise, 0.0, np.inf)
     key = jax.random.key(checks.whole_number("seed", seed, 0))
-    found: _Record = jax.device_get(
-        _lives(simulator, noise > 0.0, policy, params, key, jnp.int32(limit), jnp.float32(noise))
-    )
+    lives, episodes = next(iter(shapes))
+    keys, memory = _begin(policy, key, lives, episodes)
+    blocks = []
+    for first in range(0, episodes, _BLOCK):
+        block = slice(first, first + _BLOCK)
+        held = jax.tree.map(lambda leaf, block=block: jnp.asarray(leaf)[:, block], params)
+        memory, record = _play(
+            simulator, noise > 0.0, policy, memory, keys[:, block], held, jnp.int32(limit), jnp.float32(noise)
+        )
+        blocks.append(record)
+    found: _Record = jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *jax.device_get(blocks))
     if not found.finite.all():
         life, episode = np.argwhere(~found.finite)[0]
         raise ValueError(
@@ -164,21 +175,30 @@ def deploy_lives(
     return Deployments(found.total.astype(np.float64), found.length, found.terminated, params, found.reports)
 
 
+@partial(jax.jit, static_argnums=(2, 3))
+def _begin(policy: MemoryPolicy[Any], key: Key, lives: int, episodes: int) -> tuple[Key, Any]:
+    """The keys of all episodes, `(N, E)`, and what each life remembers before its first one."""
+    world, thoughts = jax.random.fold_in(key, _WORLD), jax.random.fold_in(key, _POLICY)
+    keys = jax.vmap(lambda one: jax.random.split(one, episodes))(jax.random.split(world, lives))
+    return keys, jax.vmap(policy.start)(jax.random.split(thoughts, lives))
+
+
 @partial(jax.jit, static_argnums=(0, 1))
-def _lives(
+def _play(
     simulator: Simulator,
     noisy: bool,
     policy: MemoryPolicy[Any],
+    memory: Any,
+    keys: Key,
     params: Params,
-    key: Key,
     limit: Int32[Array, ""],
     noise: Float[Array, ""],
-) -> _Record:
-    world, thoughts = jax.random.fold_in(key, _WORLD), jax.random.fold_in(key, _POLICY)
-    count = members(params)
-    play = partial(_life, simulator, policy, limit, noise if noisy else None)
-    found: _Record = jax.vmap(play)(jax.random.split(world, count), jax.random.split(thoughts, count), params)
-    return found
+) -> tuple[Any, _Record]:
+    """Some episodes of all lives, and what they remember after them."""
+    played: tuple[Any, _Record] = jax.vmap(partial(_life, simulator, policy, limit, noise if noisy else None))(
+        memory, keys, params
+    )
+    return played
 
 
 def _life(
@@ -186,10 +206,10 @@ def _life(
     policy: MemoryPolicy[Any],
     limit: Int32[Array, ""],
     noise: Float[Array, ""] | None,
-    world: Key,
-    thoughts: Key,
+    memory: Any,
+    keys: Key,
     params: Params,
-) -> _Record:
+) -> tuple[Any, _Record]:
     def seen(state: State, key: Key) -> Float[Array, " D"]:
         exact = simulator.observe(state)
         return exact if noise is None else exact + noise * jax.random.normal(key, exact.shape, exact.dtype)
@@ -221,6 +241,5 @@ def _life(
         last = jax.lax.while_loop(goes_on, one, first)
         return last.memory, _Record(last.total, last.elapsed, last.terminated, last.finite, policy.report(last.memory))
 
-    keys = jax.random.split(world, members(params))
-    record: _Record = jax.lax.scan(episode, policy.start(thoughts), (keys, params))[1]
-    return record
+    played: tuple[Any, _Record] = jax.lax.scan(episode, memory, (keys, params))
+    return played

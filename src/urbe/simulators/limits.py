@@ -59,8 +59,10 @@ def recover_state(simulator: Simulator, obs: Float[Array, " D"]) -> State:
     if isinstance(simulator, Recoverable):
         return simulator.state_of(obs)
     if isinstance(simulator, Numbered):
-        states = jnp.arange(simulator.n_states, dtype=jnp.int32)
-        return ((jax.vmap(simulator.observe)(states) - obs) ** 2).sum(axis=-1).argmin().astype(jnp.int32)
+        each = jax.vmap(simulator.observe)(jnp.arange(simulator.n_states, dtype=jnp.int32))
+        middle = each.mean(axis=0)  # |o_s - o|^2 = |o_s|^2 - 2 o_s . o + |o|^2, around the middle to lose no digits
+        near = (each - middle) @ (obs - middle) - 0.5 * ((each - middle) ** 2).sum(axis=-1)
+        return near.argmax().astype(jnp.int32)
     raise ValueError(
         f"{type(simulator).__name__} does not say which state an observation is of, expected a method state_of(obs), "
         "or states that are numbered (n_states)."

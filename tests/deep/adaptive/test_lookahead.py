@@ -21,7 +21,7 @@ from urbe.simulators import Acrobot, CartPole, MarsRover, MarsRoverParams, Uncer
 from urbe.simulators.mars_rover import one_hot
 
 FAILURES = (0.01, 0.1, 0.6)
-ROVER = MarsRover(size=4, start_zone=(1, 1), encoding=one_hot, step_reward=-0.001)
+ROVER = MarsRover(size=4, start_zone=(1, 1), encoding=one_hot, step_reward=-0.001, time_limit=20)
 NO = jnp.bool_(False)
 DISCOUNTS = Discounts(0.9, 0.5)
 NETWORK = DuelingNetwork((8,))
@@ -35,11 +35,9 @@ def log_of(belief):
     return jnp.log(jnp.asarray([belief], jnp.float32))
 
 
-def ahead(model, state, belief, action, first=0, cut=NO, truth=0.2, discounts=DISCOUNTS):
-    params = MarsRoverParams(jnp.float32(truth))
-    return lookahead(
-        model, discounts, jnp.int32(state), log_of(belief), jnp.int32(action), params, jnp.int32(first), cut
-    )
+def ahead(model, state, belief, action, first=0, cut=NO, truth=0.2, discounts=DISCOUNTS, repeat=True):
+    params, state, action, first = MarsRoverParams(jnp.float32(truth)), *map(jnp.int32, (state, action, first))
+    return lookahead(model, discounts, state, log_of(belief), action, params, first, cut, repeat=repeat)
 
 
 @pytest.mark.parametrize("per", ["step", "episode"])
@@ -54,17 +52,39 @@ def test_mars_rover_is_enumerated_exactly(per):
             each = [ROVER.outcomes(jnp.int32(state), jnp.int32(action), MarsRoverParams(p)) for p in FAILURES]
             likelihood = np.array([float(one.probability[j]) for one in each])
             np.testing.assert_allclose(found.probability[:, j], likelihood, rtol=1e-6)
-            ended = bool(each[0].terminated[j]) or cut
+            stays = all(int(after) == state for after, p in zip(each[0].state, each[1].probability, strict=True) if p)
+            idle = per == "episode" and stays  # bumps into the border, and learns nothing
+            assert bool(found.idle) == idle
+            ended = bool(each[0].terminated[j]) or cut or idle
             joint = belief * likelihood
             after = joint / joint.sum() if joint.sum() else belief
             if per == "step" or ended:
                 after = (1 - hazard) * after + hazard * prior
             np.testing.assert_allclose(np.exp(found.log_b[j, 0]), after, rtol=1e-5)
             assert int(found.state[j]) == (3 if ended else int(each[0].state[j]))
-            assert float(found.discount[j]) == pytest.approx(0.5 if ended else 0.9)
-            assert float(found.reward[j]) == float(each[0].reward[j])
+            if not idle:
+                assert float(found.discount[j]) == pytest.approx(0.5 if ended else 0.9)
+                assert float(found.reward[j]) == float(each[0].reward[j])
         true = ROVER.outcomes(jnp.int32(state), jnp.int32(action), MarsRoverParams(0.2))
         np.testing.assert_allclose(found.drawn, true.probability, rtol=1e-6)
+
+
+@pytest.mark.parametrize("step", [1.0, 0.9])
+def test_an_idle_action_stands_for_its_repetition_until_the_time_limit(step):
+    """Against the sum over the time at which the episode is cut, with a chance of 1 / 20 after each step."""
+    model = rovers(Switching(0.2, "episode"))
+    found = ahead(model, 1, [0.2, 0.5, 0.3], 0, first=5, discounts=Discounts(step, 0.5))
+    assert bool(found.idle)
+    assert bool(found.ended.all())
+    chance = 1 / ROVER.time_limit
+    last = np.arange(1, 20_000)  # the step after which it is cut
+    probability = chance * (1 - chance) ** (last - 1)
+    earned = np.cumsum(-0.001 * step ** (last - 1))
+    np.testing.assert_allclose(found.drawn @ found.reward, probability @ earned, rtol=1e-5)
+    np.testing.assert_allclose(found.discount, probability @ (0.5 * step ** (last - 1)), rtol=1e-5)
+    assert np.asarray(found.state).tolist() == [5, 5]
+    for action in (1, 2, 3):  # risky moves say something, and a safe one leads elsewhere
+        assert not bool(ahead(model, 1, [0.2, 0.5, 0.3], action).idle)
 
 
 def values(model, found, weights):
@@ -84,7 +104,7 @@ def test_one_member_gives_the_targets_of_dqn():
     model = rovers(Switching(), (0.1,))
     weights = weights_of(model)
     for state, action in itertools.product((0, 6, 11, 14), range(4)):
-        found = ahead(model, state, [1.0], action, discounts=Discounts(0.9, 0.0))
+        found = ahead(model, state, [1.0], action, discounts=Discounts(0.9, 0.0), repeat=False)
         one = ROVER.outcomes(jnp.int32(state), jnp.int32(action), MarsRoverParams(jnp.float32(0.1)))
         obs = inputs(model, jax.vmap(ROVER.observe)(one.state), jnp.zeros((2, 1, 1)))
         kept = Successors(

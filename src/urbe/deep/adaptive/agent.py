@@ -89,6 +89,11 @@ class AdaptiveAgent:
         weights = jax.tree.map(jnp.copy, self._run.average)  # the run itself is consumed by learning
         return AdaptivePolicy(weights, self.model, self.settings, self.rule, self.watch)
 
+    @property
+    def memory_policy(self) -> AdaptivePolicy:
+        """`policy`, under the name that it has with every agent that can be deployed."""
+        return self.policy
+
     def learn(self, steps: int) -> AdaptiveAgent:
         """Learns for `steps` more steps of simulated experience, rounded up to whole rounds.
 

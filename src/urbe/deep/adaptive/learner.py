@@ -40,7 +40,7 @@ class AdaptiveRun(NamedTuple):
 
 
 class RoundMeans(NamedTuple):
-    """What a round has to tell; means over its steps, or over the episodes that ended in it (nan for none)."""
+    """Diagnostics of a round: means over its steps, or over the episodes that ended in it (nan for none)."""
 
     loss: Float[Array, ""]
     value: Float[Array, ""]

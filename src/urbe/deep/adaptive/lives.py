@@ -2,7 +2,8 @@
 
 A life goes on from episode to episode, and its belief with it. Its true parameters are those of a member or, for a
 share of the draws, lie between two neighbouring ones. The time limit is a chance per step, 1 / time_limit, so that time
-need not be seen.
+need not be seen. An action that changes nothing is repeated until then (see `lookahead`) if it is greedy, as one step
+of experience; if it is not, it is learned about and taken back.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class Experience(NamedTuple):
       greedy: whether the network would have done so.
       shortfall: V(x) - Q(x, a) >= 0.
       target: nature's mixture of the members' one-step targets.
-      ratio: min(1, nature's / data's probability of what happened), times the discount; 0 where the life began anew.
+      ratio: min(1, nature's / data's probability of what happened), times the discount; 0 where the life does not go
+        on from there.
       bootstrap: V of where it led.
       ended, finished_return, finished_length: of episodes.
     """
@@ -133,7 +135,10 @@ def live(
     first = model.simulator.start(for_start, params_of(model, next_truth))
     cut = u[5] < jnp.float32(1.0 / model.simulator.time_limit)
     discounts = Discounts(settings.discount, settings.boundary)
-    look = lookahead(model, discounts, life.state, life.log_b, action, params_of(model, truth), first, cut, life.temper)
+    true_params = params_of(model, truth)
+    look = lookahead(
+        model, discounts, life.state, life.log_b, action, true_params, first, cut, life.temper, settings.repeat
+    )
     there = _arrivals(settings, model, weights, life, look, first, truth, next_truth)
     v = q_values(settings.network, weights, there.inputs).max(axis=-1)
 
@@ -142,20 +147,24 @@ def live(
     values = look.probability @ (reward + look.discount * v)
     nature = settings.nature.weights(believed, values)
     happened = jnp.sum(u[6] >= jnp.cumsum(look.drawn)[:-1])
-    anew = look.ended[happened] & (u[7] < jnp.float32(settings.restart))
+    greedy = action == q.argmax()
+    taken_back = look.idle & ~greedy  # one idle step, of which the episode is not to consist
+    ended = look.ended[happened] & ~taken_back
+    anew = ended & (u[7] < jnp.float32(settings.restart))
+    steps = jnp.where(look.idle, jnp.int32(model.simulator.time_limit), jnp.int32(1))
+    goes_on = _ratio(look.log_likelihood[happened], nature, believed) * look.discount[happened]
     experience = Experience(
         inputs=x,
         action=action,
-        greedy=action == q.argmax(),
+        greedy=greedy,
         shortfall=q.max() - q[action],
         target=nature @ values,
-        ratio=jnp.where(anew, 0.0, _ratio(look.log_likelihood[happened], nature, believed) * look.discount[happened]),
+        ratio=jnp.where(anew | taken_back, 0.0, goes_on),
         bootstrap=v[happened],
-        ended=look.ended[happened],
+        ended=ended,
         finished_return=life.episode_return + look.reward[happened],
-        finished_length=(life.elapsed + 1).astype(jnp.float32),
+        finished_length=(life.elapsed + steps).astype(jnp.float32),
     )
-    ended = look.ended[happened]
     moved = life._replace(
         state=jax.tree.map(lambda leaf: leaf[happened], look.state),
         log_b=look.log_b[happened],
@@ -166,7 +175,8 @@ def live(
         elapsed=jnp.where(ended, 0, life.elapsed + 1),
     )
     fresh = begin_life(settings, model, for_life)
-    return jax.tree.map(lambda new, old: jnp.where(anew, new, old), fresh, moved), experience
+    after = jax.tree.map(lambda new, old: jnp.where(anew, new, old), fresh, moved)
+    return jax.tree.map(lambda now, then: jnp.where(taken_back, now, then), life, after), experience
 
 
 class _Arrivals(NamedTuple):

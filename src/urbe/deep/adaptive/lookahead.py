@@ -6,6 +6,14 @@
 The belief after an outcome depends on the outcome and not on the member. Where members share outcomes there are J of
 them; where they predict, each member has its own, and all K x J are listed. The end of an episode leads to the first
 state of the next one, with the belief that survives it and with the `boundary` discount.
+
+An action is idle where it leaves state and belief as they are. A greedy policy, which sees the same again, repeats it
+until the time limit, a chance of 1 / T per step: the step then stands for all of them at once,
+
+    reward  r / (1 - stay),    discount  boundary (1 / T) / (1 - stay),    stay = gamma (1 - 1 / T)
+
+Otherwise an action that is hardly worse than idling for one more step, but much worse than idling for a whole episode,
+would be learned from a difference too small to see.
 """
 
 from __future__ import annotations
@@ -40,6 +48,7 @@ class Lookahead(NamedTuple):
       state: successors, leading axis N; the first state of the next episode where this one ended.
       log_b: `(N, H, K)` the belief there.
       ended: `(N,)` whether the episode ended.
+      idle: whether the action changes nothing, so that the outcomes are those of repeating it until the time limit.
     """
 
     belief: Float[Array, " K"]
@@ -51,6 +60,7 @@ class Lookahead(NamedTuple):
     state: State
     log_b: Float[Array, "N H K"]
     ended: Bool[Array, " N"]
+    idle: Bool[Array, ""]
 
 
 def lookahead(
@@ -63,6 +73,7 @@ def lookahead(
     first: State,
     cut: Bool[Array, ""],
     temper: Float[Array, ""] | float = 1.0,
+    repeat: bool = True,
 ) -> Lookahead:
     """What an action leads to under every member and under the true parameters.
 
@@ -75,29 +86,35 @@ def lookahead(
       first: the first state of the next episode, should this one end.
       cut: whether this step is the last one by the time limit.
       temper: an exponent of the likelihoods, beside the one of `Switching`.
+      repeat: whether an idle action stands for its repetition; if not, for one step like any other.
     """
     switching = model.switching
     listed = _shared(model, state, action, truth) if model.shared else _predicted(model, state, action, truth)
     after, _ = switching.update(
         jnp.broadcast_to(log_b, (len(listed.reward), *log_b.shape)), temper * listed.log_likelihood
     )
-    ended = listed.terminated | cut
+    idle = _is_idle(model, state, listed) if repeat else jnp.bool_(False)
+    ended = listed.terminated | cut | idle
     changes = ended if switching.per == "episode" else jnp.ones_like(ended)
     after = jnp.where(changes[:, None, None], switching.jump(after), after)
 
     def next_state(then: Array, anew: Array) -> Array:
         return jnp.where(ended.reshape(-1, *[1] * (then.ndim - 1)), anew[None], then)
 
+    chance = 1.0 / model.simulator.time_limit
+    repeats = 1.0 / (1.0 - discounts.step * (1.0 - chance))  # each worth less by the discount
+    over = jnp.where(idle, jnp.float32(discounts.boundary * chance * repeats), jnp.float32(discounts.boundary))
     return Lookahead(
         of_members(log_b),
         listed.probability,
         listed.drawn,
         listed.log_likelihood,
-        listed.reward,
-        jnp.where(ended, jnp.float32(discounts.boundary), jnp.float32(discounts.step)),
+        listed.reward * jnp.where(idle, jnp.float32(repeats), jnp.float32(1.0)),
+        jnp.where(ended, over, jnp.float32(discounts.step)),
         jax.tree.map(next_state, listed.state, first),
         after,
         ended,
+        idle,
     )
 
 
@@ -108,6 +125,17 @@ class _Listed(NamedTuple):
     terminated: Bool[Array, " N"]
     state: State
     log_likelihood: Float[Array, "N K"]
+
+
+def _is_idle(model: BeliefModel, state: State, listed: _Listed) -> Bool[Array, ""]:
+    """Whether all that can happen leaves what is seen and what is believed as it was."""
+    if not model.shared or (model.switching.per == "step" and model.switching.hazards.any()):
+        return jnp.bool_(False)  # predictions differ from member to member, and time alone changes the belief
+    seen = jax.vmap(model.simulator.observe)(listed.state)
+    stays = (seen == model.simulator.observe(state)).all(axis=-1) & ~listed.terminated
+    says_nothing = (listed.probability == listed.probability[:1]).all(axis=0)
+    possible = (listed.probability > 0.0).any(axis=0)
+    return (~possible | (stays & says_nothing)).all()
 
 
 def _with_truth(model: BeliefModel, truth: Params) -> Any:

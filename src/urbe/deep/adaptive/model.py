@@ -1,6 +1,6 @@
 """What an adaptive agent assumes about its world: members of a simulator, and how the true one may change.
 
-Two kinds of members are told apart by how their parameters enter:
+There are two kinds of members, by how their parameters enter:
 
     known outcomes   parameters change probabilities alone; all members share the outcomes, and L_k = P_k(outcome)
     predictions      parameters change where an action leads; L_k is a density of the prediction error (see
@@ -124,7 +124,7 @@ class BeliefModel:
         other_reward: Float[Array, " J"],
         other_terminated: Bool[Array, " J"],
     ) -> Bool[Array, "N J"]:
-        """Whether two outcomes cannot be told apart by whoever observes them."""
+        """Whether two outcomes look the same to an observer."""
         near = (jnp.abs(obs[:, None] - others[None]) < SAME).all(axis=-1)
         alike: Array = near & (jnp.abs(reward[:, None] - other_reward[None]) < SAME)
         return alike & (terminated[:, None] == other_terminated[None])

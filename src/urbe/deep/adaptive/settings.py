@@ -36,6 +36,8 @@ class AdaptiveSettings:
       between: the share of true parameters drawn between two neighbouring members, not at one.
       tempers: exponents of the likelihoods; each life has one of them, so that softer beliefs are known too.
       restart: the chance that a life begins anew, with the prior as its belief, at the end of an episode.
+      repeat: whether an action that changes neither state nor belief is taken to be repeated until the time limit, as a
+        greedy policy does; see `urbe.deep.adaptive.lookahead`. False is the usual one-step target.
       reward_scale: what rewards are divided by, so that values are of moderate size.
     """
 
@@ -45,7 +47,7 @@ class AdaptiveSettings:
     discount: float = 1.0
     boundary: float = 0.97
     trace: float = 0.98
-    gap: float = 0.5
+    gap: float = 0.0
     lives: int = 64
     length: int = 32
     minibatches: int = 4
@@ -53,12 +55,13 @@ class AdaptiveSettings:
     decay: Decay = field(default_factory=lambda: Decay(last=0.02, steps=2_000_000))
     optimiser: Optimiser = field(default_factory=Adam)
     clip_norm: float | None = 5.0
-    average: float = 0.998
+    average: float = 0.98
     epsilon: Epsilon = field(default_factory=lambda: Epsilon(first=0.3, last=0.02, steps=1_000_000))
     hold: int = 8
     between: float = 0.0
     tempers: tuple[float, ...] = (1.0,)
     restart: float = 0.02
+    repeat: bool = True
     reward_scale: float = 1.0
 
     def __post_init__(self) -> None:

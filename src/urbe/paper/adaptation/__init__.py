@@ -2,8 +2,9 @@
 
 Each agent is trained once, then lives through worlds that change in ways it was not trained on: fixed schedules,
 changes at random times, slow drifts, dynamics that never change, and worlds in which its prior, hazard or set of
-members is wrong. Everyone meets the same luck. Three yardsticks stand beside the agents: an oracle that knows the
-parameters of every episode, the policy of the nominal model, and the robust policy.
+members is wrong. Everyone meets the same luck. Yardsticks stand beside the agents: an oracle that knows the parameters
+of every episode, the policies of the nominal model and of the worst member, and on Mars Rover an exact plan under the
+same belief as the belief agent's, which says what learning costs.
 
 To add an agent, add a line to `AGENTS` and say in `agents.py` how it is made; or name a function of the domain and the
 seed that gives a policy with a memory: `urbe reproduce --only adaptation --agents mine:policy`.
@@ -20,6 +21,7 @@ from urbe.paper.choice import Selection, check_agents, file_name, is_own, own_mo
 ROVER, GAIN = "rover", "gain"
 
 ORACLE, NOMINAL, ROBUST, SOFT = "oracle", "nominal", "robust", "soft-robust"
+IDEAL = "planned belief"
 RANDOMISED, STACKED = "domain randomisation", "domain randomisation with history"
 THOMPSON, BELIEF, CAUTIOUS, WARY = "Thompson", "belief", "cautious belief", "pessimistic prior"
 
@@ -27,23 +29,37 @@ LEVEL = 0.8
 """Of the cautious belief: the share of the belief that counts, from the lowest values up, in every step."""
 
 AGENTS: dict[str, tuple[str, ...]] = {
-    ROVER: (ORACLE, NOMINAL, ROBUST, SOFT, THOMPSON, BELIEF, CAUTIOUS, WARY),
+    ROVER: (ORACLE, IDEAL, NOMINAL, ROBUST, SOFT, THOMPSON, BELIEF, CAUTIOUS, WARY),
     GAIN: (ORACLE, NOMINAL, ROBUST, RANDOMISED, STACKED, THOMPSON, BELIEF),
 }
 """The agents of each domain, in the order of the figures."""
 
 NAMES = dict.fromkeys(agent for agents in AGENTS.values() for agent in agents)
 
-PLANNED = {ROVER: (ORACLE, NOMINAL, ROBUST, SOFT), GAIN: (ORACLE,)}
+PLANNED = {ROVER: (ORACLE, IDEAL, NOMINAL, ROBUST, SOFT), GAIN: (ORACLE,)}
 """Those that are computed exactly: they do not differ between training seeds."""
+
+YARDSTICKS = (ORACLE, IDEAL)
+"""What agents are measured by, and not compared with."""
 
 LIVES: dict[Scale, int] = {"quick": 16, "medium": 128, "paper": 128}
 
 SEEDS: dict[Scale, int] = {"quick": 1, "medium": 10, "paper": 10}
-"""Training seeds, from 0; the belief agent has at least two. Settings were chosen on seeds from 100 on."""
+"""Training seeds, from 0. Settings were chosen on seeds from 100 on."""
 
-QUICK = (ORACLE, NOMINAL, ROBUST, RANDOMISED, THOMPSON, BELIEF)
+QUICK = {ROVER: (ORACLE, IDEAL, NOMINAL, ROBUST, THOMPSON, BELIEF), GAIN: (ORACLE, NOMINAL, RANDOMISED, BELIEF)}
 """The agents of the quick scale, which has minutes."""
+
+QUICK_WORLDS = (
+    "schedule",
+    "stationary 0.005",
+    "stationary 0.3",
+    "jumps",
+    "drift",
+    "between members",
+    "outside the set",
+)
+"""The worlds of the quick scale."""
 
 
 @dataclass(frozen=True)
@@ -55,16 +71,19 @@ class AdaptationCell:
       agent: one of them.
       lives: deployments in each world.
       seed: of training.
+      brief: whether it is deployed in the worlds of the quick scale alone.
     """
 
     domain: str
     agent: str
     lives: int
     seed: int = 0
+    brief: bool = False
 
     @property
     def name(self) -> str:
-        return file_name(f"{self.domain}-{self.agent}-{self.lives}-{self.seed}".replace(" ", "_"))
+        worlds = "-brief" if self.brief else ""
+        return file_name(f"{self.domain}-{self.agent}-{self.lives}-{self.seed}{worlds}".replace(" ", "_"))
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -73,7 +92,7 @@ class AdaptationCell:
     @property
     def cost(self) -> float:
         """An estimate, in seconds."""
-        return 15.0 if self.agent in PLANNED[self.domain] else 100.0
+        return 12.0 if self.agent in PLANNED[self.domain] else 60.0
 
 
 class Row(NamedTuple):
@@ -100,12 +119,12 @@ class Row(NamedTuple):
 
 
 def _cells(scale: Scale, agents: tuple[str, ...] = (), seeds: int | None = None) -> tuple[AdaptationCell, ...]:
-    wanted = agents or (QUICK if scale == "quick" else tuple(NAMES))
+    there = QUICK if scale == "quick" and not agents else AGENTS
     return tuple(
-        AdaptationCell(domain, agent, LIVES[scale], seed)
-        for domain, known in AGENTS.items()
-        for agent in (*known, *filter(is_own, wanted))
-        if agent in wanted
+        AdaptationCell(domain, agent, LIVES[scale], seed, brief=scale == "quick")
+        for domain, known in there.items()
+        for agent in (*known, *filter(is_own, agents))
+        if not agents or agent in agents
         for seed in range(_seeds(domain, agent, scale) if seeds is None or agent in PLANNED[domain] else seeds)
     )
 
@@ -113,7 +132,7 @@ def _cells(scale: Scale, agents: tuple[str, ...] = (), seeds: int | None = None)
 def _seeds(domain: str, agent: str, scale: Scale) -> int:
     if agent in PLANNED[domain]:
         return 1
-    return max(SEEDS[scale], 2) if agent == BELIEF else SEEDS[scale]
+    return max(SEEDS[scale], 2) if (domain, agent) == (ROVER, BELIEF) else SEEDS[scale]
 
 
 def choose(scale: Scale, choice: Selection) -> tuple[AdaptationCell, ...]:

@@ -26,7 +26,8 @@ from urbe.paper.adaptation import (
     THOMPSON,
     WARY,
 )
-from urbe.paper.adaptation.worlds import FAILURES, Domain
+from urbe.paper.adaptation.tuning import BOUNDARY, FAILURES, prior_of
+from urbe.paper.adaptation.worlds import Domain
 from urbe.paper.choice import is_own, load_own
 from urbe.simulators import MarsRoverParams, scenarios, to_mdp
 from urbe.simulators.base import Key
@@ -35,22 +36,23 @@ from urbe.solvers import solve
 DISCOUNT = 0.995
 """Of exact plans: near 1, since a lower one makes even the oracle wait."""
 
-BENIGN = 0.4
-"""Belief of the pessimistic prior in the members that are worth travelling with; without it, 6 / 13."""
+BENIGN = 0.3
+"""Belief of the pessimistic prior in the members that are worth travelling with."""
 
-STEPS = {ROVER: 4_000_000, GAIN: 1_500_000}
+STEPS = {ROVER: 1_000_000, GAIN: 1_500_000}
 """Of simulated experience over beliefs."""
 
 DQN_STEPS = 150_000
 """Of experience of agents of the DQN family."""
 
 OVER_BELIEFS: dict[str, dict[str, Any]] = {
-    ROVER: {},
+    ROVER: {"boundary": BOUNDARY},
     GAIN: {
         "boundary": 0.5,
         "trace": 0.9,
         "reward_scale": 100.0,
         "gap": 0.3,
+        "average": 0.998,
         "between": 0.8,
         "tempers": (1.0, 0.3),
         "restart": 0.05,
@@ -116,17 +118,10 @@ def over_beliefs(domain: str, agent: str, world: Domain, seed: int) -> deep.Adap
     elif agent == CAUTIOUS:
         changes["caution"] = deep.BeliefCVaR(LEVEL)
     elif agent == WARY:
-        switching = replace(switching, prior=_pessimistic())
+        switching = replace(switching, prior=prior_of(BENIGN))
     else:
         assert agent == BELIEF
     return make(world.simulator, world.members, switching=switching, seed=seed, **changes)
-
-
-def _pessimistic() -> tuple[float, ...]:
-    """A prior that believes less in members worth travelling with."""
-    benign = np.array(FAILURES) < 0.054
-    share = np.where(benign, BENIGN / benign.sum(), (1.0 - BENIGN) / (~benign).sum())
-    return tuple(share.tolist())
 
 
 def _table(policy: Any) -> Planned:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from urbe.paper.adaptation import BELIEF, GAIN, NOMINAL, ORACLE, ROBUST, ROVER
+from urbe.paper.adaptation import BELIEF, GAIN, NOMINAL, ORACLE, ROBUST, ROVER, YARDSTICKS
 from urbe.paper.results import Results
 from urbe.report.claims import judge
 from urbe.report.content import Verdict
@@ -33,8 +33,8 @@ def returns(results: Results, agent: str, world: str, metric: str = "return") ->
 
 
 def agents_of(results: Results) -> list[str]:
-    """The agents there are, without the oracle."""
-    return [agent for agent in results.unique("agent") if agent != ORACLE]
+    """The agents there are, without yardsticks."""
+    return [agent for agent in results.unique("agent") if agent not in YARDSTICKS]
 
 
 def advantage(results: Results, agent: str, world: str) -> FloatArray:

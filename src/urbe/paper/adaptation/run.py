@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from urbe.paper.adaptation import BELIEF, ORACLE, ROVER, AdaptationCell, Row
+from urbe.paper.adaptation import BELIEF, IDEAL, ORACLE, QUICK_WORLDS, ROVER, AdaptationCell, Row
 from urbe.statistics import first_episodes, phase_means, worst_lives
 from urbe.types import FloatArray
 
@@ -25,7 +25,8 @@ def run(cell: AdaptationCell, _: Path) -> list[Row]:
     from urbe.paper.adaptation.worlds import DOMAINS
 
     domain = DOMAINS[cell.domain]()
-    return list(_oracle(cell, domain) if cell.agent == ORACLE else _deployed(cell, domain))
+    known = {ORACLE: _oracle, IDEAL: _ideal}
+    return list(known.get(cell.agent, _deployed)(cell, domain))
 
 
 def _deployed(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
@@ -33,7 +34,7 @@ def _deployed(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
     from urbe.paper.adaptation.agents import policy_of
 
     policy = policy_of(cell.domain, cell.agent, domain, cell.seed)
-    for k, (name, world) in enumerate(domain.worlds.items()):
+    for k, name, world in _worlds(cell, domain):
         found = deploy_lives(
             policy,
             domain.simulator,
@@ -45,6 +46,13 @@ def _deployed(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
         yield _row(cell, name, "ended", float(found.terminated.mean()))
         if k == 0 and cell.seed == 0 and cell.agent == BELIEF:
             yield from _one_life(cell, name, domain, found)
+
+
+def _worlds(cell: AdaptationCell, domain: Domain) -> Iterator[tuple[int, str, World]]:
+    """Number, name and description of the worlds of a cell."""
+    for k, (name, world) in enumerate(domain.worlds.items()):
+        if name in QUICK_WORLDS or not cell.brief:
+            yield k, name, world
 
 
 def paths(world: World, lives: int) -> Any:
@@ -60,12 +68,25 @@ def _oracle(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
     Exact on Mars Rover. On CartPole, balancing until the time limit, which is possible with every gain.
     """
     parameter = domain.parameter[0]
-    for name, world in domain.worlds.items():
+    for _, name, world in _worlds(cell, domain):
         held = np.asarray(paths(world, cell.lives)._asdict()[parameter], np.float64)
         returns = np.full(held.shape, float(domain.simulator.time_limit))
         if cell.domain == ROVER:
             values, place = np.unique(held, return_inverse=True)
             returns = np.array([_best_return(p) for p in values.tolist()])[place.reshape(held.shape)]
+        yield from _measured(cell, name, world, returns)
+
+
+def _ideal(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
+    """An exact plan under the belief that the agents have, in episodes of one decision each; its luck is its own."""
+    from urbe.paper.adaptation.journeys import Journeys, live, plan
+    from urbe.paper.adaptation.tuning import BOUNDARY, FAILURES
+
+    journeys = Journeys()
+    decides = plan(journeys, FAILURES, domain.switching, BOUNDARY)
+    for k, name, world in _worlds(cell, domain):
+        held = np.asarray(paths(world, cell.lives)._asdict()[domain.parameter[0]], np.float64)
+        returns = live(journeys, FAILURES, domain.switching, decides, held, WORLD_SEED + k)
         yield from _measured(cell, name, world, returns)
 
 

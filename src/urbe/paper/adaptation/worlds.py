@@ -10,6 +10,7 @@ import numpy as np
 
 from urbe.belief import Switching
 from urbe.paper.adaptation import GAIN, ROVER
+from urbe.paper.adaptation.tuning import CHOSEN, FAILURES
 from urbe.simulators import (
     CartPole,
     Constant,
@@ -26,9 +27,6 @@ from urbe.simulators.mars_rover import one_hot
 
 PHASE = 50
 """Episodes of a phase; a world without phases has five times as many."""
-
-FAILURES = (0.002, 0.005, 0.01, 0.02, 0.03, 0.045, 0.06, 0.08, 0.12, 0.2, 0.3, 0.5, 0.8)
-"""The rover's members: about evenly spaced in the logarithm, on both sides of 0.054, above which waiting is better."""
 
 GAINS = (-1.6, -1.4, -1.2, -1.0, -0.8, -0.65, -0.5, 0.4, 0.5, 0.65, 0.8, 1.0, 1.2, 1.4, 1.6)
 """The members of the actuator, in units of the nominal force; a negative gain pushes the other way."""
@@ -102,8 +100,7 @@ def rover() -> Domain:
         "drift": _phases(base, name, tuple(np.geomspace(0.005, 0.5, life // 5).tolist()), 5),
     }
     members = UncertaintySet.grid(simulator, include_nominal=False, failure=FAILURES)
-    switching = Switching(0.04, per="episode")
-    return Domain(simulator, members, switching, (name, "failure probability"), 1.0, worlds)
+    return Domain(simulator, members, CHOSEN.switching, (name, "failure probability"), 1.0, worlds)
 
 
 def gain() -> Domain:

@@ -1,0 +1,205 @@
+"""Mars Rover as one decision per episode, travel or wait, and the best decisions under a belief, planned with it.
+
+All moves towards the goal are risky with one probability p, successes on the way speak for a low p, and p stays as it
+is until the episode ends: who sets out at distance d does well to arrive. So an episode is a journey or a wait,
+
+    wait      reward T c, and nothing is learned
+    travel    fails at move i with probability (1 - p)^(i - 1) p:   reward f + (i - 1) c
+              arrives with probability (1 - p)^d:                   reward s + (d - 1) c
+
+and the belief b over members jumps between episodes. `plan` solves this decision problem by point-based value iteration
+[Pineau2003]: values are maxima of functions that are linear in b, each the value of a plan that can be followed, so
+that what it finds is a lower bound of the optimum, and close to it where the points are dense.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from urbe import rng
+from urbe.belief import Switching
+from urbe.types import BoolArray, FloatArray, IntArray
+
+SWEEPS = 250
+STILL = 1e-4
+"""Sweeps end after so many, or when values change by less: within STILL / (1 - boundary) of their limit."""
+
+POINTS = 250
+"""Beliefs at which plans are improved, beside the certainties and the prior."""
+
+
+@dataclass(frozen=True)
+class Journeys:
+    """What episodes consist of; by default those of the chapter's rover.
+
+    Attributes:
+      distances: of the first cells from the goal.
+      shares: how often an episode begins at each.
+      success, fail, step_reward, time_limit: of the rover.
+    """
+
+    distances: tuple[int, ...] = (14, 15, 16, 17, 18)
+    shares: tuple[float, ...] = (1 / 9, 2 / 9, 3 / 9, 2 / 9, 1 / 9)
+    success: float = 1.0
+    fail: float = -1.0
+    step_reward: float = -0.001
+    time_limit: int = 200
+
+    @property
+    def waiting(self) -> float:
+        """What a wait earns."""
+        return self.time_limit * self.step_reward
+
+    def travelling(self, failure: FloatArray) -> FloatArray:
+        """`(d, ...)` what a journey from each distance earns in expectation, by failure probability."""
+        p = np.asarray(failure)[None]
+        moves = np.arange(max(self.distances)).reshape(-1, *[1] * (p.ndim - 1))
+        failing = (1.0 - p) ** moves * p * (self.fail + moves * self.step_reward)
+        return np.stack(
+            [
+                failing[:d].sum(axis=0) + (1.0 - p[0]) ** d * (self.success + (d - 1) * self.step_reward)
+                for d in self.distances
+            ]
+        )
+
+    def best(self, failure: FloatArray) -> FloatArray:
+        """What an episode earns in expectation for one who knows the failure probability."""
+        return np.tensordot(self.shares, np.maximum(self.travelling(failure), self.waiting), axes=1)
+
+
+class Plan(NamedTuple):
+    """Linear functions of the belief; the value of a decision is the largest of its functions.
+
+    Attributes:
+      wait: `(n, K)`.
+      travel: one `(n, K)` for each distance.
+      value: of the prior, before the first distance is seen.
+    """
+
+    wait: FloatArray
+    travel: tuple[FloatArray, ...]
+    value: float
+
+    def travels(self, belief: FloatArray, start: IntArray) -> BoolArray:
+        """`(N,)` whether to travel with beliefs `(N, K)` from the distances of these numbers."""
+        values = np.stack([(belief @ each.T).max(axis=1) for each in self.travel], axis=1)
+        chosen: BoolArray = values[np.arange(len(start)), start] > (belief @ self.wait.T).max(axis=1)
+        return chosen
+
+
+def plan(
+    journeys: Journeys, failures: tuple[float, ...], switching: Switching, boundary: float, *, seed: int = 0
+) -> Plan:
+    """The best decisions under a belief over members that jumps between episodes as `switching` says.
+
+    Args:
+      journeys: what episodes consist of.
+      failures: the members.
+      switching: prior and hazard per episode.
+      boundary: the discount from episode to episode.
+      seed: of the lives whose beliefs are the points.
+    """
+    p, members = np.array(failures), len(failures)
+    stay, prior = 1.0 - float(switching.hazards[0]), np.exp(switching.log_prior(members))
+    moves = np.arange(max(journeys.distances))[:, None]
+    arrivals = np.array(journeys.distances)[:, None]
+    likelihood = np.concatenate([(1.0 - p) ** moves * p, (1.0 - p) ** arrivals])  # (outcomes, K)
+    reward = journeys.travelling(p)
+    points = _points(journeys, failures, switching, seed)
+
+    def jumped(belief: FloatArray) -> FloatArray:
+        after: FloatArray = stay * belief + (1.0 - stay) * belief.sum(axis=-1, keepdims=True) * prior
+        return after
+
+    arrived = jumped(points[:, None] * likelihood).reshape(-1, members)
+    waited = jumped(points)
+    values = np.full((1, members), journeys.waiting / (1.0 - boundary))  # of waiting for ever
+    for _ in range(SWEEPS):
+        before = stay * values + (1.0 - stay) * (values @ prior)[:, None]  # of a belief that has yet to jump
+        wait = journeys.waiting + boundary * before[(waited @ values.T).argmax(axis=1)]
+        after = before[(arrived @ values.T).argmax(axis=1)].reshape(len(points), *likelihood.shape) * likelihood
+        failed = np.cumsum(after[:, : len(moves)], axis=1)
+        travel = np.stack(
+            [
+                reward[j] + boundary * (failed[:, d - 1] + after[:, len(moves) + j])
+                for j, d in enumerate(journeys.distances)
+            ],
+            axis=1,
+        )
+        goes = (travel * points[:, None]).sum(axis=-1) > (wait * points).sum(axis=-1)[:, None]
+        chosen = np.where(goes[..., None], travel, wait[:, None])
+        values, old = _distinct(np.tensordot(chosen, journeys.shares, axes=(1, 0))), values
+        if np.abs((points @ values.T).max(axis=1) - (points @ old.T).max(axis=1)).max() < STILL:
+            break
+    by_distance = tuple(_distinct(travel[:, j]) for j in range(len(journeys.distances)))
+    return Plan(_distinct(wait), by_distance, float((prior @ values.T).max()))
+
+
+def live(
+    journeys: Journeys,
+    failures: tuple[float, ...],
+    switching: Switching,
+    travels: Plan | float,
+    held: FloatArray,
+    seed: int,
+    beliefs: list[FloatArray] | None = None,
+) -> FloatArray:
+    """`(N, E)` returns of N lives in which the failure probability of each episode is `held`.
+
+    Args:
+      journeys: what episodes consist of.
+      failures: the members.
+      switching: what the belief assumes.
+      travels: who decides; a number travels with that probability, whatever is believed.
+      held: `(N, E)`.
+      seed: of the luck, which does not depend on decisions.
+      beliefs: takes the belief before each episode, `(N, K)`.
+    """
+    lives, episodes = held.shape
+    p, distances = np.array(failures), np.array(journeys.distances)
+    luck = rng.stream(seed, "journeys", 0)
+    belief = np.tile(np.exp(switching.log_prior(len(p))), (lives, 1))
+    returns = np.empty(held.shape)
+    for e in range(episodes):
+        start = luck.choice(len(distances), lives, p=journeys.shares)
+        fails_at, u = luck.geometric(held[:, e]), luck.random(lives)
+        goes = travels.travels(belief, start) if isinstance(travels, Plan) else u < travels
+        if beliefs is not None:
+            beliefs.append(belief)
+        failed = fails_at <= distances[start]
+        moves = np.where(failed, fails_at, distances[start]) - 1
+        earned = np.where(failed, journeys.fail, journeys.success) + moves * journeys.step_reward
+        returns[:, e] = np.where(goes, earned, journeys.waiting)
+        seen = (1.0 - p) ** moves[:, None] * np.where(failed[:, None], p, 1.0 - p)
+        after = belief * np.where(goes[:, None], seen, 1.0)
+        with np.errstate(divide="ignore"):
+            belief = np.exp(switching.jump(np.log(after / after.sum(axis=1, keepdims=True))[:, None]))[:, 0]
+    return returns
+
+
+def _points(journeys: Journeys, failures: tuple[float, ...], switching: Switching, seed: int) -> FloatArray:
+    """Beliefs of lives that travel now and then, far from each other; the prior and the certainties."""
+    members, lives = len(failures), 64
+    prior = np.exp(switching.log_prior(members))
+    draws = rng.stream(seed, "points", 0)
+    held = draws.choice(failures, (lives, 100), p=prior)
+    for e in range(1, held.shape[1]):
+        stays = draws.random(lives) >= switching.hazards[0]
+        held[stays, e] = held[stays, e - 1]
+    found: list[FloatArray] = []
+    for willing in (0.1, 0.5, 1.0):
+        live(journeys, failures, switching, willing, held, seed, found)
+    seen = np.unique(np.concatenate(found).round(6), axis=0)
+    roots = np.sqrt(seen)
+    chosen, distance = [0], ((roots - roots[0]) ** 2).sum(axis=1)
+    for _ in range(min(POINTS, len(seen)) - 1):
+        chosen.append(int(distance.argmax()))
+        distance = np.minimum(distance, ((roots - roots[chosen[-1]]) ** 2).sum(axis=1))
+    return np.concatenate([prior[None], np.eye(members), seen[chosen]])
+
+
+def _distinct(functions: FloatArray) -> FloatArray:
+    return np.unique(functions.round(9), axis=0)

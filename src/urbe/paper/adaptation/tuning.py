@@ -1,0 +1,122 @@
+"""How prior and hazard of the rover's belief were chosen: on random schedules of their own, by exact plans.
+
+    python -m urbe.paper.adaptation.tuning
+
+takes about two minutes and prints the table that `CHOSEN` comes from. None of the schedules or seeds here is evaluated
+in the chapter, and none of the chapter's was looked at. The criterion is the mean over the schedules of what is lost to
+one who knows the failure probability of every episode. Training plays no part in it: plans are exact (`journeys`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from urbe import rng
+from urbe.belief import Switching
+from urbe.paper.adaptation.journeys import Journeys, live, plan
+from urbe.types import FloatArray
+
+SEED = 100
+LIVES, EPISODES = 200, 250
+
+FAILURES = (0.002, 0.005, 0.01, 0.02, 0.03, 0.045, 0.06, 0.08, 0.12, 0.2, 0.3, 0.5, 0.8)
+"""The rover's members: about evenly spaced in the logarithm, on both sides of 0.054, above which waiting is better."""
+
+THRESHOLD = 0.054
+
+HAZARDS = (0.01, 0.02, 0.04, 0.08)
+BENIGN = (0.3, 6 / 13, 0.6, 0.75)
+"""Prior beliefs in the members that are worth travelling with; 6 / 13 is the uniform prior."""
+
+BOUNDARY = 0.97
+"""The discount from episode to episode."""
+
+
+class Candidate(NamedTuple):
+    """What is believed about changes before anything is seen."""
+
+    hazard: float
+    benign: float
+
+    @property
+    def switching(self) -> Switching:
+        return Switching(self.hazard, per="episode", prior=prior_of(self.benign))
+
+
+CHOSEN = Candidate(hazard=0.04, benign=0.6)
+"""The lowest mean loss of the table, 0.0805; the uniform prior loses 0.0825 with the same hazard."""
+
+
+def prior_of(benign: float) -> tuple[float, ...]:
+    """A prior that is uniform on either side of the threshold, with this belief in the members below it."""
+    low = np.array(FAILURES) < THRESHOLD
+    share: FloatArray = np.where(low, benign / low.sum(), (1.0 - benign) / (~low).sum())
+    return tuple((share / share.sum()).tolist())
+
+
+def _log_uniform(draws: np.random.Generator, low: float, high: float, size: int) -> FloatArray:
+    return np.exp(draws.uniform(np.log(low), np.log(high), size))
+
+
+def _regimes(draws: np.random.Generator) -> FloatArray:
+    """In order, then broken, and so on, for 20 to 100 episodes each; the failure probability is drawn for each."""
+    parts, benign = [], bool(draws.random() < 0.5)
+    while sum(map(len, parts)) < EPISODES:
+        low, high = (0.003, 0.03) if benign else (0.1, 0.9)
+        parts.append(np.repeat(_log_uniform(draws, low, high, 1), draws.integers(20, 101)))
+        benign = not benign
+    return np.concatenate(parts)[:EPISODES]
+
+
+def _jumps(hazard: float) -> Callable[[np.random.Generator], FloatArray]:
+    def path(draws: np.random.Generator) -> FloatArray:
+        held = _log_uniform(draws, 0.001, 0.5, EPISODES)
+        last = np.maximum.accumulate(np.where(draws.random(EPISODES) < hazard, np.arange(EPISODES), 0))
+        return held[last]
+
+    return path
+
+
+SCHEDULES: dict[str, Callable[[np.random.Generator], FloatArray]] = {
+    "regimes": _regimes,
+    "jumps 0.02": _jumps(0.02),
+    "jumps 0.1": _jumps(0.1),
+    "never": _jumps(0.0),
+}
+"""Random schedules: a life's failure probabilities from its generator."""
+
+
+def schedules() -> dict[str, FloatArray]:
+    """`(LIVES, EPISODES)` failure probabilities of each."""
+    return {
+        name: np.stack([path(rng.stream(SEED, name, life)) for life in range(LIVES)])
+        for name, path in SCHEDULES.items()
+    }
+
+
+def table() -> Iterator[tuple[Candidate, dict[str, float]]]:
+    """Each candidate, and its mean loss per episode under each schedule."""
+    journeys, held = Journeys(), schedules()
+    for candidate in (Candidate(hazard, benign) for hazard in HAZARDS for benign in BENIGN):
+        decides = plan(journeys, FAILURES, candidate.switching, BOUNDARY, seed=SEED)
+        yield (
+            candidate,
+            {
+                name: float(
+                    (
+                        journeys.best(each) - live(journeys, FAILURES, candidate.switching, decides, each, SEED + 1)
+                    ).mean()
+                )
+                for name, each in held.items()
+            },
+        )
+
+
+if __name__ == "__main__":
+    print("hazard  benign", *(f"{name:>10}" for name in SCHEDULES), "      mean")
+    for candidate, lost in table():
+        numbers = (f"{loss:10.4f}" for loss in (*lost.values(), np.mean(list(lost.values()))))
+        print(f"{candidate.hazard:6g}  {candidate.benign:6.3f}", *numbers, flush=True)

@@ -1,0 +1,76 @@
+"""The rover's episodes as single decisions: against exact evaluation of the grid, and plans against proven bounds."""
+
+import numpy as np
+import pytest
+
+import urbe
+from urbe.belief import Belief, Switching
+from urbe.paper.adaptation.journeys import STILL, Journeys, Plan, live, plan
+from urbe.paper.adaptation.run import _best_return
+from urbe.paper.adaptation.tuning import CHOSEN, EPISODES, FAILURES, SCHEDULES, Candidate, prior_of, schedules
+from urbe.planners import solve_belief
+
+
+@pytest.mark.parametrize("failure", [0.002, 0.03, 0.05, 0.06, 0.3])
+def test_a_journey_is_what_backward_induction_makes_of_the_grid(failure):
+    assert float(Journeys().best(np.array(failure))) == pytest.approx(_best_return(failure), abs=1e-6)
+
+
+SHORT = Journeys(distances=(1,), shares=(1.0,), step_reward=-0.1, time_limit=1)
+
+
+def as_mdp(failure, discount):
+    """Start, arrived, failed, waited: two steps an episode, the second of which pays."""
+    back = [[1.0, 0.0, 0.0, 0.0]] * 2
+    first = [[0.0, 1.0 - failure, failure, 0.0], [0.0, 0.0, 0.0, 1.0]]
+    pays = [[0.0, 0.0], [1.0, 1.0], [-1.0, -1.0], [-0.1, -0.1]]
+    return urbe.MDP.from_dense([first, back, back, back], pays, discount=discount)
+
+
+def test_plans_lie_within_the_certified_bounds_of_the_belief_mdp():
+    failures, boundary = (0.1, 0.8), 0.81
+    found = plan(SHORT, failures, Switching(0.0, per="episode", prior=(0.3, 0.7)), boundary)
+    exact = solve_belief(
+        [as_mdp(p, 0.9) for p in failures], start=0, switching=Switching(prior=(0.3, 0.7)), tolerance=1e-3
+    )
+    assert exact.lower - 1e-3 < 0.9 * found.value < exact.upper + 1e-3
+    beliefs = np.array([[0.3, 0.7], [0.02, 0.98], [0.9, 0.1]])
+    goes = found.travels(beliefs, np.zeros(3, int))
+    assert goes.tolist() == [exact.act(0, belief) == 0 for belief in beliefs]
+    assert set(goes.tolist()) == {True, False}
+
+
+def test_with_hazard_one_nothing_is_worth_finding_out():
+    """Then a journey is worth what it earns under the prior, and no more."""
+    journeys, switching = Journeys(), Switching(1.0, per="episode", prior=prior_of(0.6))
+    found = plan(journeys, FAILURES, switching, 0.9)
+    earns = journeys.travelling(np.array(FAILURES)) @ prior_of(0.6)
+    each = np.maximum(earns, journeys.waiting) @ journeys.shares
+    assert found.value == pytest.approx(each / 0.1, abs=STILL / 0.1)  # sweeps end when they change less
+
+
+def test_a_life_follows_the_belief_and_the_dynamics():
+    switching, beliefs = Switching(0.1, per="episode", prior=(0.4, 0.6)), []
+    held = np.full((2000, 3), 0.5)
+    returns = live(Journeys(), (0.01, 0.5), switching, 1.0, held, 3, beliefs)
+    expected = Journeys().travelling(np.array(0.5)) @ Journeys().shares
+    assert returns.mean() == pytest.approx(expected, abs=0.01)  # all but a few of 6000 journeys fail at once
+    life = int(np.argmin(np.abs(returns[:, 0] + 1.0)))  # fails at its first move
+    follows = Belief(2, switching)
+    follows.observe_outcome(np.array([[0.99, 0.01], [0.5, 0.5]]), 1)
+    follows.new_episode()
+    np.testing.assert_allclose(beliefs[1][life], follows.filtered, rtol=1e-9)
+    np.testing.assert_array_equal(live(Journeys(), (0.01, 0.5), switching, 1.0, held, 3), returns)
+    waits = Plan(np.zeros((1, 2)), (np.full((1, 2), -1.0),) * 5, 0.0)
+    assert (live(Journeys(), (0.01, 0.5), switching, waits, held, 3) == Journeys().waiting).all()
+
+
+def test_settings_are_chosen_among_those_tried_on_schedules_of_their_own():
+    assert isinstance(CHOSEN, Candidate)
+    assert sum(prior_of(CHOSEN.benign)) == pytest.approx(1.0)
+    held = schedules()
+    assert held.keys() == SCHEDULES.keys()
+    for name, each in held.items():
+        assert each.shape[1] == EPISODES
+        assert len(np.unique(each[0])) == 1 if name == "never" else len(np.unique(each)) > len(each)
+        assert ((each > 0.0) & (each < 1.0)).all()
