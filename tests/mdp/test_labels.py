@@ -155,6 +155,15 @@ def test_a_csv_model_of_texts_may_have_semicolons_and_other_columns(tmp_path):
         urbe.read_mdp(path, discount=0.5)
 
 
+def test_a_log_is_no_model(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("machine;condition;decision;profit\nM1;good;run;8.4\n")
+    with pytest.raises(
+        urbe.ModelFileError, match="Rename the columns of a model; a log without probabilities is for plan"
+    ):
+        urbe.read_mdp(path, discount=0.9)
+
+
 def test_a_policy_file_has_labels(tmp_path):
     solution = urbe.solve(machine())
     urbe.write_policy(tmp_path / "policy.csv", solution.policy, solution.value, machine().labels)

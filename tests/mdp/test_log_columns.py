@@ -58,6 +58,16 @@ def test_next_states_of_a_messy_table_are_those_found_by_hand(frame):
     assert len(np.unique(log.episode)) == 40
 
 
+@pytest.mark.parametrize("encode", [False, True], ids=["plain", "dictionary"])
+def test_nulls_of_arrow_are_missing_whatever_the_column_holds(encode):
+    numbers = pyarrow.chunked_array([[0, None, 1]])
+    table = pyarrow.table({"s": numbers.dictionary_encode() if encode else numbers, "a": [0] * 3, "r": [1.0] * 3,
+                           "s_next": [1, 1, 0]})  # fmt: skip
+    with pytest.raises(ValueError, match=re.escape("s[1] is missing, expected a value.")):
+        Transitions.from_columns(table)
+    assert Transitions.from_columns(table, missing="drop").state.tolist() == [0, 1]
+
+
 def test_order_of_rows_does_not_matter_where_there_are_times():
     rows = messy_rows()
     shuffled = [rows[k] for k in np.random.default_rng(0).permutation(len(rows))]

@@ -24,6 +24,7 @@ from urbe.mdp.formats.text import Path, TextTable, head, line_of
 from urbe.mdp.formats.text_columns import fields_of, is_number, read_text, separator_of
 from urbe.mdp.frames import RowError
 from urbe.mdp.intervals import PairError
+from urbe.mdp.log_columns import NAME_THEM
 from urbe.mdp.model import MDP
 from urbe.mdp.model_columns import model_of
 from urbe.types import BoolArray, FloatArray, IntArray
@@ -79,7 +80,8 @@ def _read_labelled(path: Path, discount: float) -> MDP:
     except PairError as error:
         raise ModelFileError(path, error.message) from None
     except (ValueError, OverflowError) as error:
-        raise ModelFileError(path, str(error)) from None
+        said = str(error).replace(NAME_THEM, " Rename the columns of a model; a log without probabilities is for plan.")
+        raise ModelFileError(path, said) from None
 
 
 def read_scenarios(path: Path, *, discount: float) -> tuple[MDP, FloatArray]:
