@@ -94,6 +94,8 @@ def _life(domain: str, life: Results) -> Figure:
     name_ends(above, [("truth", style.NOMINAL, float(heights[-1]))])
     below.plot(np.arange(len(earned)), earned, ".", markersize=4.0, color=style.ROBUST)
     below.set(xlabel="episode", ylabel="return", title="return of the episode", xlim=above.get_xlim())
+    low, high = min(0.0, float(earned.min())), max(0.0, float(earned.max()))
+    below.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
     for panel in (above, below):
         for switch in np.flatnonzero(np.diff(true)):
             panel.axvline(switch + 0.5, color=style.MUTED, linewidth=0.8, linestyle=style.DASHED, zorder=3.0)
