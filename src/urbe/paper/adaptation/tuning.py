@@ -102,17 +102,11 @@ def table() -> Iterator[tuple[Candidate, dict[str, float]]]:
     journeys, held = Journeys(), schedules()
     for candidate in (Candidate(hazard, benign) for hazard in HAZARDS for benign in BENIGN):
         decides = plan(journeys, FAILURES, candidate.switching, BOUNDARY, seed=SEED)
-        yield (
-            candidate,
-            {
-                name: float(
-                    (
-                        journeys.best(each) - live(journeys, FAILURES, candidate.switching, decides, each, SEED + 1)
-                    ).mean()
-                )
-                for name, each in held.items()
-            },
-        )
+        lost = {}
+        for name, each in held.items():
+            earned = live(journeys, FAILURES, candidate.switching, decides.travels, each, SEED + 1)
+            lost[name] = float((journeys.best(each) - earned).mean())
+        yield candidate, lost
 
 
 if __name__ == "__main__":
