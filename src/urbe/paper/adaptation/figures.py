@@ -37,8 +37,8 @@ def _opening(results: Results) -> Section:
         "The oracle knows the parameters of every episode. On Mars Rover the nominal, robust and soft-robust policies "
         "and Thompson are planned exactly: what deep agents of these kinds converge to. Thompson acts, for an episode, "
         "as if a member drawn from the belief were true; the cautious belief counts the lowest "
-        f"{LEVEL:.0%} of its belief in every step; the pessimistic prior believes less in members worth travelling with. All agents that believe "
-        "assume the same prior and hazard in every world, wrong or not.",
+        f"{LEVEL:.0%} of its belief in every step; the pessimistic prior believes less in members worth travelling "
+        "with. All agents that believe assume the same prior and hazard in every world, wrong or not.",
         "Settings were chosen on training seeds from 100 on. On Mars Rover, prior and hazard of the belief were chosen "
         "on random schedules that are not evaluated here, by exact plans and without training: a hazard of "
         f"{CHOSEN.hazard:g} per episode and a prior of {CHOSEN.benign:g} in the members worth travelling with lost "
