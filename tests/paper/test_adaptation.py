@@ -33,7 +33,7 @@ def of_rows(rows, **wanted):
 
 @pytest.fixture(scope="module")
 def planned():
-    """Of the oracle in all worlds, which costs nothing, and of policies that are deployed in those of the quick scale."""
+    """Of the oracle in all worlds, and of policies that are deployed in those of the quick scale."""
     deployed = {agent: run(AdaptationCell(ROVER, agent, 2, brief=True), Path()) for agent in (NOMINAL, ROBUST)}
     return deployed | {ORACLE: run(AdaptationCell(ROVER, ORACLE, 2), Path())}
 

@@ -84,7 +84,9 @@ class Session:
             raise ValueError("observe was called before act, expected an action first: session.act(observation).")
         rows, _ = self._spaces.rows(observation)
         before, action = self._acted
-        step = Step(before, np.int32(action), np.float32(reward), rows[0], np.bool_(terminated), np.bool_(truncated))
+        ends = np.bool_(terminated), np.bool_(truncated)
+        seen: tuple[Any, ...] = (before, np.int32(action), np.float32(reward), rows[0], *ends)
+        step = Step(*seen)
         if self._predicted is None:
             self.memory = self._run.observe(self._leaves, self.memory, step)
         else:

@@ -175,7 +175,7 @@ def live(
       seed: of the luck, which does not depend on decisions.
       beliefs: takes the belief before each episode, `(N, K)`.
     """
-    lives, episodes = held.shape
+    lives, episodes = int(held.shape[0]), int(held.shape[1])
     p, distances = np.array(failures), np.array(journeys.distances)
     luck = rng.stream(seed, "journeys", 0)
     belief = np.tile(np.exp(switching.log_prior(len(p))), (lives, 1))
@@ -208,7 +208,7 @@ def _points(journeys: Journeys, failures: tuple[float, ...], switching: Switchin
         held[stays, e] = held[stays, e - 1]
     found: list[FloatArray] = []
     for willing in (0.1, 0.5, 1.0):
-        live(journeys, failures, switching, lambda _, __, u, share=willing: u < share, held, seed, found)
+        live(journeys, failures, switching, _now_and_then(willing), held, seed, found)
     seen = np.unique(np.concatenate(found).round(6), axis=0)
     roots = np.sqrt(seen)
     chosen, distance = [0], ((roots - roots[0]) ** 2).sum(axis=1)
@@ -216,6 +216,14 @@ def _points(journeys: Journeys, failures: tuple[float, ...], switching: Switchin
         chosen.append(int(distance.argmax()))
         distance = np.minimum(distance, ((roots - roots[chosen[-1]]) ** 2).sum(axis=1))
     return np.concatenate([prior[None], np.eye(members), seen[chosen]])
+
+
+def _now_and_then(share: float) -> Decision:
+    def travels(belief: FloatArray, start: IntArray, u: FloatArray) -> BoolArray:  # noqa: ARG001
+        goes: BoolArray = u < share
+        return goes
+
+    return travels
 
 
 def _distinct(functions: FloatArray) -> FloatArray:

@@ -63,8 +63,9 @@ def _log_uniform(draws: np.random.Generator, low: float, high: float, size: int)
 
 def _regimes(draws: np.random.Generator) -> FloatArray:
     """In order, then broken, and so on, for 20 to 100 episodes each; the failure probability is drawn for each."""
-    parts, benign = [], bool(draws.random() < 0.5)
-    while sum(map(len, parts)) < EPISODES:
+    parts: list[FloatArray] = []
+    benign = bool(draws.random() < 0.5)
+    while sum(len(part) for part in parts) < EPISODES:
         low, high = (0.003, 0.03) if benign else (0.1, 0.9)
         parts.append(np.repeat(_log_uniform(draws, low, high, 1), draws.integers(20, 101)))
         benign = not benign
