@@ -5,7 +5,7 @@ import pytest
 
 import urbe
 from urbe.belief import Belief, Switching
-from urbe.paper.adaptation.journeys import STILL, Journeys, Plan, live, plan
+from urbe.paper.adaptation.journeys import STILL, Journeys, Plan, live, plan, thompson
 from urbe.paper.adaptation.run import _best_return
 from urbe.paper.adaptation.tuning import CHOSEN, EPISODES, FAILURES, SCHEDULES, Candidate, prior_of, schedules
 from urbe.planners import solve_belief
@@ -35,7 +35,7 @@ def test_plans_lie_within_the_certified_bounds_of_the_belief_mdp():
     )
     assert exact.lower - 1e-3 < 0.9 * found.value < exact.upper + 1e-3
     beliefs = np.array([[0.3, 0.7], [0.02, 0.98], [0.9, 0.1]])
-    goes = found.travels(beliefs, np.zeros(3, int))
+    goes = found.travels(beliefs, np.zeros(3, int), np.zeros(3))
     assert goes.tolist() == [exact.act(0, belief) == 0 for belief in beliefs]
     assert set(goes.tolist()) == {True, False}
 
@@ -49,10 +49,23 @@ def test_with_hazard_one_nothing_is_worth_finding_out():
     assert found.value == pytest.approx(each / 0.1, abs=STILL / 0.1)  # sweeps end when they change less
 
 
+def always(belief, start, u):  # noqa: ARG001
+    return np.ones(len(start), bool)
+
+
+def test_thompson_travels_as_often_as_it_believes_in_members_worth_it():
+    belief = np.tile([0.2, 0.5, 0.3], (20_000, 1))
+    u = (np.arange(20_000) + 0.5) / 20_000
+    goes = thompson(Journeys(), (0.005, 0.3, 0.01))(belief, np.arange(20_000) % 5, u)
+    assert goes.mean() == pytest.approx(0.5, abs=1e-3)
+    near, far = (thompson(Journeys(), (0.054,))(np.ones((1, 1)), np.array([d]), np.zeros(1)) for d in (0, 4))
+    assert (bool(near), bool(far)) == (True, False)  # worth travelling from 14 moves away, not from 18
+
+
 def test_a_life_follows_the_belief_and_the_dynamics():
     switching, beliefs = Switching(0.1, per="episode", prior=(0.4, 0.6)), []
     held = np.full((2000, 3), 0.5)
-    returns = live(Journeys(), (0.01, 0.5), switching, 1.0, held, 3, beliefs)
+    returns = live(Journeys(), (0.01, 0.5), switching, always, held, 3, beliefs)
     expected = Journeys().travelling(np.array(0.5)) @ Journeys().shares
     assert returns.mean() == pytest.approx(expected, abs=0.01)  # all but a few of 6000 journeys fail at once
     life = int(np.argmin(np.abs(returns[:, 0] + 1.0)))  # fails at its first move
@@ -60,9 +73,9 @@ def test_a_life_follows_the_belief_and_the_dynamics():
     follows.observe_outcome(np.array([[0.99, 0.01], [0.5, 0.5]]), 1)
     follows.new_episode()
     np.testing.assert_allclose(beliefs[1][life], follows.filtered, rtol=1e-9)
-    np.testing.assert_array_equal(live(Journeys(), (0.01, 0.5), switching, 1.0, held, 3), returns)
+    np.testing.assert_array_equal(live(Journeys(), (0.01, 0.5), switching, always, held, 3), returns)
     waits = Plan(np.zeros((1, 2)), (np.full((1, 2), -1.0),) * 5, 0.0)
-    assert (live(Journeys(), (0.01, 0.5), switching, waits, held, 3) == Journeys().waiting).all()
+    assert (live(Journeys(), (0.01, 0.5), switching, waits.travels, held, 3) == Journeys().waiting).all()
 
 
 def test_settings_are_chosen_among_those_tried_on_schedules_of_their_own():

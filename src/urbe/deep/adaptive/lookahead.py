@@ -135,7 +135,8 @@ def _is_idle(model: BeliefModel, state: State, listed: _Listed) -> Bool[Array, "
     stays = (seen == model.simulator.observe(state)).all(axis=-1) & ~listed.terminated
     says_nothing = (listed.probability == listed.probability[:1]).all(axis=0)
     possible = (listed.probability > 0.0).any(axis=0)
-    return (~possible | (stays & says_nothing)).all()
+    idle: Bool[Array, ""] = (~possible | (stays & says_nothing)).all()
+    return idle
 
 
 def _with_truth(model: BeliefModel, truth: Params) -> Any:

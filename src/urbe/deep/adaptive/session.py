@@ -7,7 +7,9 @@ session.observe(reward, observation, terminated, truncated)
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -31,7 +33,7 @@ class Session:
         then come from what the members predict before each step; without them, from the agent's simulator.
 
     Attributes:
-      log: a row for each step: action, reward, terminated, truncated, and what is believed after it.
+      log: for each step its action, reward, terminated and truncated, and the memory after it; see `columns`.
     """
 
     def __init__(
@@ -44,15 +46,17 @@ class Session:
                 f"members has {len(members)}, expected {policy.model.n_members}, as the agent was trained."
             )
         self.policy, self._spaces, self._env, self._members = policy, spaces, env, members
-        self.memory: AdaptiveMemory = jax.jit(lambda p, key: p.start(key))(policy, jax.random.key(seed))
+        self._leaves, tree = jax.tree.flatten(policy)
+        self._run = _programs(tree)
+        self.memory: AdaptiveMemory = self._run.start(self._leaves, seed)
         if members is not None and policy.model.shared:
             size = self.memory.observation.shape
             self.memory = self.memory._replace(belief=self.memory.belief._replace(noise=jnp.zeros(size, jnp.float32)))
-        self.log: list[dict[str, Any]] = []
+        self.log: list[tuple[dict[str, Any], AdaptiveMemory]] = []
         self._begun = False
         self._acted: tuple[np.ndarray, int] | None = None
         self._predicted: MemberOutcomes | None = None
-        self._report: dict[str, Any] | None = None
+        self._report: dict[str, np.ndarray] | None = None
 
     def act(self, observation: Any) -> int:
         """What to do; the first call of an episode begins it.
@@ -62,8 +66,8 @@ class Session:
         """
         rows, _ = self._spaces.rows(observation)
         if not self._begun:
-            self.memory, self._begun = _begin_episode(self.policy, self.memory, rows[0]), True
-        number, self.memory = _decide(self.policy, self.memory, rows[0])
+            self.memory, self._begun = self._run.begin_episode(self._leaves, self.memory, rows[0]), True
+        number, self.memory = self._run.decide(self._leaves, self.memory, rows[0])
         action = int(number)
         self._acted, self._report = (rows[0], action), None
         if self._members is not None:
@@ -80,24 +84,24 @@ class Session:
             raise ValueError("observe was called before act, expected an action first: session.act(observation).")
         rows, _ = self._spaces.rows(observation)
         before, action = self._acted
-        step = (before, np.int32(action), np.float32(reward), rows[0], np.bool_(terminated), np.bool_(truncated))
+        ends = np.bool_(terminated), np.bool_(truncated)
+        seen: tuple[Any, ...] = (before, np.int32(action), np.float32(reward), rows[0], *ends)
+        step = Step(*seen)
         if self._predicted is None:
-            self.memory, found = _observe(self.policy, self.memory, step)
+            self.memory = self._run.observe(self._leaves, self.memory, step)
         else:
-            self.memory, found = _observe_predicted(self.policy, self.memory, step, self._predicted[:4])
-        self._acted, self._predicted = None, None
+            self.memory = self._run.observe_predicted(self._leaves, self.memory, step, tuple(self._predicted[:4]))
+        self._acted, self._predicted, self._report = None, None, None
         self._begun = not (terminated or truncated)
-        self.log.append(
-            {"action": action + self._spaces.start, "reward": float(reward), "terminated": bool(terminated)}
-            | {"truncated": bool(truncated), "report": found}
-        )
-        self._report = found
+        happened = {"action": action + self._spaces.start, "reward": float(reward)}
+        self.log.append((happened | {"terminated": bool(terminated), "truncated": bool(truncated)}, self.memory))
 
     def report(self) -> dict[str, np.ndarray]:
         """What is believed now: see `AdaptivePolicy.report`."""
         if self._report is None:
-            self._report = _report(self.policy, self.memory)
-        return {name: np.asarray(value) for name, value in self._report.items()}
+            found = self._run.report(self._leaves, self.memory)
+            self._report = {name: np.asarray(value) for name, value in found.items()}
+        return dict(self._report)
 
     @property
     def belief(self) -> np.ndarray:
@@ -122,41 +126,49 @@ class Session:
     def columns(self) -> dict[str, np.ndarray]:
         """The log as arrays, a row per step; what is believed under the names of `report`."""
         rows = [
-            {name: value for name, value in row.items() if name != "report"}
-            | {name: np.asarray(value) for name, value in row["report"].items()}
-            for row in self.log
+            {name: np.asarray(value) for name, value in (happened | self._run.report(self._leaves, memory)).items()}
+            for happened, memory in self.log
         ]
         return {name: np.stack([row[name] for row in rows]) for name in (rows[0] if rows else ())}
 
 
-@jax.jit
-def _begin_episode(policy: AdaptivePolicy, memory: AdaptiveMemory, observation: Any) -> Any:
-    return policy.begin_episode(memory, observation)
+class _Programs(NamedTuple):
+    """What a session runs, compiled; the first argument of each are the leaves of its policy."""
+
+    start: Any
+    begin_episode: Any
+    decide: Any
+    observe: Any
+    observe_predicted: Any
+    report: Any
 
 
-@jax.jit
-def _decide(policy: AdaptivePolicy, memory: AdaptiveMemory, observation: Any) -> Any:
-    return policy.decide(memory, observation)
+@cache
+def _programs(tree: Any) -> _Programs:
+    """Programs for all policies of one structure.
+
+    Settings and the like are part of the structure. It is looked at here, once for a session, since comparing it at
+    every step would take longer than the step.
+    """
+
+    def of(method: Callable[..., Any]) -> Any:
+        return jax.jit(lambda leaves, *args: method(jax.tree.unflatten(tree, leaves), *args))
+
+    return _Programs(
+        of(lambda policy, seed: policy.start(jax.random.key(seed))),
+        of(lambda policy, memory, observation: policy.begin_episode(memory, observation)),
+        of(lambda policy, memory, observation: policy.decide(memory, observation)),
+        of(lambda policy, memory, step: policy.observe(memory, step)),
+        of(_observe_predicted),
+        of(lambda policy, memory: policy.report(memory)),
+    )
 
 
-@jax.jit
-def _observe(policy: AdaptivePolicy, memory: AdaptiveMemory, step: Any) -> Any:
-    memory = policy.observe(memory, Step(*step))
-    return memory, policy.report(memory)
-
-
-@jax.jit
-def _observe_predicted(policy: AdaptivePolicy, memory: AdaptiveMemory, seen: Any, predicted: Any) -> Any:
-    """The same with what members of a Gymnasium environment predict."""
-    step, (probability, obs, _, ends) = Step(*seen), predicted
+def _observe_predicted(policy: AdaptivePolicy, memory: AdaptiveMemory, step: Step, predicted: Any) -> AdaptiveMemory:
+    """`AdaptivePolicy.observe` with what members of a Gymnasium environment predict."""
+    probability, obs, _, ends = predicted
     evidence, square = policy.model.evidence_of_observation(
         probability, obs, ends, step.next_observation[None], step.terminated[None], memory.belief.noise[None]
     )
     first = jax.tree.map(lambda leaf: leaf[0], evidence)
-    memory = policy.learn_of(memory, first, square[0], step.terminated | step.truncated)
-    return memory, policy.report(memory)
-
-
-@jax.jit
-def _report(policy: AdaptivePolicy, memory: AdaptiveMemory) -> Any:
-    return policy.report(memory)
+    return policy.learn_of(memory, first, square[0], step.terminated | step.truncated)

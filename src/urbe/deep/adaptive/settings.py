@@ -47,7 +47,7 @@ class AdaptiveSettings:
     discount: float = 1.0
     boundary: float = 0.97
     trace: float = 0.98
-    gap: float = 0.0
+    gap: float = 0.5
     lives: int = 64
     length: int = 32
     minibatches: int = 4

@@ -36,8 +36,11 @@ AGENTS: dict[str, tuple[str, ...]] = {
 
 NAMES = dict.fromkeys(agent for agents in AGENTS.values() for agent in agents)
 
-PLANNED = {ROVER: (ORACLE, IDEAL, NOMINAL, ROBUST, SOFT), GAIN: (ORACLE,)}
+PLANNED = {ROVER: (ORACLE, IDEAL, NOMINAL, ROBUST, SOFT, THOMPSON), GAIN: (ORACLE,)}
 """Those that are computed exactly: they do not differ between training seeds."""
+
+DECIDED = (IDEAL, THOMPSON)
+"""Those on Mars Rover that decide exactly, by their belief, once per episode."""
 
 YARDSTICKS = (ORACLE, IDEAL)
 """What agents are measured by, and not compared with."""
@@ -45,13 +48,14 @@ YARDSTICKS = (ORACLE, IDEAL)
 LIVES: dict[Scale, int] = {"quick": 16, "medium": 128, "paper": 128}
 
 SEEDS: dict[Scale, int] = {"quick": 1, "medium": 10, "paper": 10}
-"""Training seeds, from 0. Settings were chosen on seeds from 100 on."""
+"""Training seeds, from 0; the belief agent has at least two. Settings were chosen on seeds from 100 on."""
 
 QUICK = {ROVER: (ORACLE, IDEAL, NOMINAL, ROBUST, THOMPSON, BELIEF), GAIN: (ORACLE, NOMINAL, RANDOMISED, BELIEF)}
 """The agents of the quick scale, which has minutes."""
 
 QUICK_WORLDS = (
     "schedule",
+    "slow schedule",
     "stationary 0.005",
     "stationary 0.3",
     "jumps",
@@ -132,7 +136,7 @@ def _cells(scale: Scale, agents: tuple[str, ...] = (), seeds: int | None = None)
 def _seeds(domain: str, agent: str, scale: Scale) -> int:
     if agent in PLANNED[domain]:
         return 1
-    return max(SEEDS[scale], 2) if (domain, agent) == (ROVER, BELIEF) else SEEDS[scale]
+    return max(SEEDS[scale], 2) if agent == BELIEF else SEEDS[scale]
 
 
 def choose(scale: Scale, choice: Selection) -> tuple[AdaptationCell, ...]:

@@ -46,7 +46,7 @@ DQN_STEPS = 150_000
 """Of experience of agents of the DQN family."""
 
 OVER_BELIEFS: dict[str, dict[str, Any]] = {
-    ROVER: {"boundary": BOUNDARY},
+    ROVER: {"boundary": BOUNDARY, "gap": 0.0},
     GAIN: {
         "boundary": 0.5,
         "trace": 0.9,

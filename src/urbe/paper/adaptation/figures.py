@@ -13,7 +13,7 @@ from urbe.report.content import Exhibit, Section, Table
 from urbe.report.dots import ROW, draw_dots, rows_of
 from urbe.report.figures import Figure, name_ends, panels, styled
 from urbe.report.maps import draw_shares
-from urbe.report.numbers import interval_column, number
+from urbe.report.numbers import interval_text, number
 from urbe.statistics.estimates import ConfidenceInterval, mean_interval
 
 TITLES = {ROVER: "Mars Rover: the failure probability changes", GAIN: "CartPole: the gain of the actuator changes"}
@@ -35,10 +35,10 @@ def _opening(results: Results) -> Section:
         "pairs of state and belief, and what it learned about its world survives the end of an episode. Here every "
         "agent is trained once and then lives through worlds that change, without a single gradient step.",
         "The oracle knows the parameters of every episode. On Mars Rover the nominal, robust and soft-robust policies "
-        "are planned exactly: what the deep agents of these kinds converge to. Thompson acts, for an episode, as if a "
-        f"member drawn from the belief were true; the cautious belief counts the lowest {LEVEL:.0%} of its belief in "
-        "every step; the pessimistic prior believes less in members worth travelling with. All agents that believe "
-        "assume the same prior and hazard in every world, wrong or not.",
+        "and Thompson are planned exactly: what deep agents of these kinds converge to. Thompson acts, for an episode, "
+        "as if a member drawn from the belief were true; the cautious belief counts the lowest "
+        f"{LEVEL:.0%} of its belief in every step; the pessimistic prior believes less in members worth travelling "
+        "with. All agents that believe assume the same prior and hazard in every world, wrong or not.",
         "Settings were chosen on training seeds from 100 on. On Mars Rover, prior and hazard of the belief were chosen "
         "on random schedules that are not evaluated here, by exact plans and without training: a hazard of "
         f"{CHOSEN.hazard:g} per episode and a prior of {CHOSEN.benign:g} in the members worth travelling with lost "
@@ -94,8 +94,8 @@ def _life(domain: str, life: Results) -> Figure:
     name_ends(above, [("truth", style.NOMINAL, float(heights[-1]))])
     below.plot(np.arange(len(earned)), earned, ".", markersize=4.0, color=style.ROBUST)
     below.set(xlabel="episode", ylabel="return", title="return of the episode", xlim=above.get_xlim())
-    low, high = min(0.0, float(earned.min())), max(0.0, float(earned.max()))
-    below.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
+    if earned.min() > 0.0:
+        below.set_ylim(0.0, 1.1 * earned.max())
     for panel in (above, below):
         for switch in np.flatnonzero(np.diff(true)):
             panel.axvline(switch + 0.5, color=style.MUTED, linewidth=0.8, linestyle=style.DASHED, zorder=3.0)
@@ -133,11 +133,17 @@ def _interval(results: Results, agent: str, world: str) -> ConfidenceInterval | 
 
 def _returns(results: Results) -> Table:
     agents = results.unique("agent")
-    columns = [
-        interval_column([_interval(results, agent, world) for world in worlds_of(results)], most=3) for agent in agents
-    ]
-    rows = tuple((world, *(column[i] for column in columns)) for i, world in enumerate(worlds_of(results)))
+    rows = tuple((world, *(_text(results, agent, world) for agent in agents)) for world in worlds_of(results))
     return Table("Mean return of an episode", ("world", *agents), rows)
+
+
+def _text(results: Results, agent: str, world: str) -> str:
+    """The mean, with its interval where there are several training seeds."""
+    found = _interval(results, agent, world)
+    if found is None:
+        return ""
+    places = 1 if abs(found.estimate) >= 10.0 else 3
+    return f"{found.estimate:.{places}f}" if found.low == found.high else interval_text(found, places)
 
 
 def _regrets(results: Results) -> tuple[Table, ...]:

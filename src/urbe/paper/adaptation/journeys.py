@@ -14,6 +14,7 @@ that what it finds is a lower bound of the optimum, and close to it where the po
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -70,6 +71,10 @@ class Journeys:
         return np.tensordot(self.shares, np.maximum(self.travelling(failure), self.waiting), axes=1)
 
 
+Decision = Callable[[FloatArray, IntArray, FloatArray], BoolArray]
+"""`(N,)` whether to travel, from beliefs `(N, K)`, numbers of distances `(N,)` and uniform random numbers `(N,)`."""
+
+
 class Plan(NamedTuple):
     """Linear functions of the belief; the value of a decision is the largest of its functions.
 
@@ -83,8 +88,8 @@ class Plan(NamedTuple):
     travel: tuple[FloatArray, ...]
     value: float
 
-    def travels(self, belief: FloatArray, start: IntArray) -> BoolArray:
-        """`(N,)` whether to travel with beliefs `(N, K)` from the distances of these numbers."""
+    def travels(self, belief: FloatArray, start: IntArray, u: FloatArray) -> BoolArray:  # noqa: ARG002
+        """A `Decision`."""
         values = np.stack([(belief @ each.T).max(axis=1) for each in self.travel], axis=1)
         chosen: BoolArray = values[np.arange(len(start)), start] > (belief @ self.wait.T).max(axis=1)
         return chosen
@@ -138,11 +143,23 @@ def plan(
     return Plan(_distinct(wait), by_distance, float((prior @ values.T).max()))
 
 
+def thompson(journeys: Journeys, failures: tuple[float, ...]) -> Decision:
+    """Draws a member from the belief, and does what is best if it is the true one."""
+    better = journeys.travelling(np.array(failures)) > journeys.waiting  # (d, K)
+
+    def travels(belief: FloatArray, start: IntArray, u: FloatArray) -> BoolArray:
+        member = (u[:, None] >= np.cumsum(belief, axis=1)[:, :-1]).sum(axis=1)
+        chosen: BoolArray = better[start, member]
+        return chosen
+
+    return travels
+
+
 def live(
     journeys: Journeys,
     failures: tuple[float, ...],
     switching: Switching,
-    travels: Plan | float,
+    travels: Decision,
     held: FloatArray,
     seed: int,
     beliefs: list[FloatArray] | None = None,
@@ -153,12 +170,12 @@ def live(
       journeys: what episodes consist of.
       failures: the members.
       switching: what the belief assumes.
-      travels: who decides; a number travels with that probability, whatever is believed.
+      travels: who decides.
       held: `(N, E)`.
       seed: of the luck, which does not depend on decisions.
       beliefs: takes the belief before each episode, `(N, K)`.
     """
-    lives, episodes = held.shape
+    lives, episodes = int(held.shape[0]), int(held.shape[1])
     p, distances = np.array(failures), np.array(journeys.distances)
     luck = rng.stream(seed, "journeys", 0)
     belief = np.tile(np.exp(switching.log_prior(len(p))), (lives, 1))
@@ -166,7 +183,7 @@ def live(
     for e in range(episodes):
         start = luck.choice(len(distances), lives, p=journeys.shares)
         fails_at, u = luck.geometric(held[:, e]), luck.random(lives)
-        goes = travels.travels(belief, start) if isinstance(travels, Plan) else u < travels
+        goes = travels(belief, start, u)
         if beliefs is not None:
             beliefs.append(belief)
         failed = fails_at <= distances[start]
@@ -191,7 +208,7 @@ def _points(journeys: Journeys, failures: tuple[float, ...], switching: Switchin
         held[stays, e] = held[stays, e - 1]
     found: list[FloatArray] = []
     for willing in (0.1, 0.5, 1.0):
-        live(journeys, failures, switching, willing, held, seed, found)
+        live(journeys, failures, switching, _now_and_then(willing), held, seed, found)
     seen = np.unique(np.concatenate(found).round(6), axis=0)
     roots = np.sqrt(seen)
     chosen, distance = [0], ((roots - roots[0]) ** 2).sum(axis=1)
@@ -199,6 +216,14 @@ def _points(journeys: Journeys, failures: tuple[float, ...], switching: Switchin
         chosen.append(int(distance.argmax()))
         distance = np.minimum(distance, ((roots - roots[chosen[-1]]) ** 2).sum(axis=1))
     return np.concatenate([prior[None], np.eye(members), seen[chosen]])
+
+
+def _now_and_then(share: float) -> Decision:
+    def travels(belief: FloatArray, start: IntArray, u: FloatArray) -> BoolArray:  # noqa: ARG001
+        goes: BoolArray = u < share
+        return goes
+
+    return travels
 
 
 def _distinct(functions: FloatArray) -> FloatArray:

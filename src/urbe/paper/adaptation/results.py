@@ -72,6 +72,7 @@ def _rover(results: Results) -> Iterable[Verdict]:
     tests = [
         Test([Question("The share", Mean(advantage(results, BELIEF, world)), wanted)], reading=f"{world}, {wanted:.0%}")
         for world, wanted in SHARES.items()
+        if world in worlds_of(results)
     ]
     yield from judge("The belief agent keeps the wanted share of the oracle's advantage over waiting.", tests)
     if _has(results, NOMINAL, ROBUST):
@@ -102,6 +103,7 @@ def _gain(results: Results) -> Iterable[Verdict]:
                 reading=f"{world}, {wanted:g}",
             )
             for world, wanted in BALANCED.items()
+            if world in worlds_of(results)
         ]
         yield from judge(f"The belief agent balances the pole with every gain, {when}.", tests)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from urbe.paper.adaptation import BELIEF, IDEAL, ORACLE, QUICK_WORLDS, ROVER, AdaptationCell, Row
+from urbe.paper.adaptation import BELIEF, DECIDED, IDEAL, ORACLE, QUICK_WORLDS, ROVER, AdaptationCell, Row
 from urbe.statistics import first_episodes, phase_means, worst_lives
 from urbe.types import FloatArray
 
@@ -25,8 +25,9 @@ def run(cell: AdaptationCell, _: Path) -> list[Row]:
     from urbe.paper.adaptation.worlds import DOMAINS
 
     domain = DOMAINS[cell.domain]()
-    known = {ORACLE: _oracle, IDEAL: _ideal}
-    return list(known.get(cell.agent, _deployed)(cell, domain))
+    if cell.agent == ORACLE:
+        return list(_oracle(cell, domain))
+    return list((_decided if cell.domain == ROVER and cell.agent in DECIDED else _deployed)(cell, domain))
 
 
 def _deployed(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
@@ -77,13 +78,14 @@ def _oracle(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
         yield from _measured(cell, name, world, returns)
 
 
-def _ideal(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
-    """An exact plan under the belief that the agents have, in episodes of one decision each; its luck is its own."""
-    from urbe.paper.adaptation.journeys import Journeys, live, plan
+def _decided(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
+    """Exact decisions under the belief that agents have, one per episode; their luck is not that of the others."""
+    from urbe.paper.adaptation.journeys import Journeys, live, plan, thompson
     from urbe.paper.adaptation.tuning import BOUNDARY, FAILURES
 
     journeys = Journeys()
-    decides = plan(journeys, FAILURES, domain.switching, BOUNDARY)
+    planned = plan(journeys, FAILURES, domain.switching, BOUNDARY).travels if cell.agent == IDEAL else None
+    decides = planned or thompson(journeys, FAILURES)
     for k, name, world in _worlds(cell, domain):
         held = np.asarray(paths(world, cell.lives)._asdict()[domain.parameter[0]], np.float64)
         returns = live(journeys, FAILURES, domain.switching, decides, held, WORLD_SEED + k)

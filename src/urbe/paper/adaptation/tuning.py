@@ -63,8 +63,9 @@ def _log_uniform(draws: np.random.Generator, low: float, high: float, size: int)
 
 def _regimes(draws: np.random.Generator) -> FloatArray:
     """In order, then broken, and so on, for 20 to 100 episodes each; the failure probability is drawn for each."""
-    parts, benign = [], bool(draws.random() < 0.5)
-    while sum(map(len, parts)) < EPISODES:
+    parts: list[FloatArray] = []
+    benign = bool(draws.random() < 0.5)
+    while sum(len(part) for part in parts) < EPISODES:
         low, high = (0.003, 0.03) if benign else (0.1, 0.9)
         parts.append(np.repeat(_log_uniform(draws, low, high, 1), draws.integers(20, 101)))
         benign = not benign
@@ -102,17 +103,11 @@ def table() -> Iterator[tuple[Candidate, dict[str, float]]]:
     journeys, held = Journeys(), schedules()
     for candidate in (Candidate(hazard, benign) for hazard in HAZARDS for benign in BENIGN):
         decides = plan(journeys, FAILURES, candidate.switching, BOUNDARY, seed=SEED)
-        yield (
-            candidate,
-            {
-                name: float(
-                    (
-                        journeys.best(each) - live(journeys, FAILURES, candidate.switching, decides, each, SEED + 1)
-                    ).mean()
-                )
-                for name, each in held.items()
-            },
-        )
+        lost = {}
+        for name, each in held.items():
+            earned = live(journeys, FAILURES, candidate.switching, decides.travels, each, SEED + 1)
+            lost[name] = float((journeys.best(each) - earned).mean())
+        yield candidate, lost
 
 
 if __name__ == "__main__":
