@@ -18,6 +18,7 @@ from urbe.ambiguity import LabelledModel as LabelledModel
 from urbe.ambiguity import LabelOption as LabelOption
 from urbe.ambiguity import LikelihoodRegion as LikelihoodRegion
 from urbe.ambiguity import LInfBall as LInfBall
+from urbe.ambiguity import MomentSet as MomentSet
 from urbe.ambiguity import Nature as Nature
 from urbe.ambiguity import NestedSets as NestedSets
 from urbe.ambiguity import Operator as Operator

@@ -95,8 +95,8 @@ class NestedSets(RectangularSet):
 
     def bind(self, mdp: MDP) -> NestedNature:
         weights = self.weights()
-        counted = np.flatnonzero(weights > 0.0)
-        natures = tuple(self.sets[k].bind(mdp) for k in counted)
+        counted = weights > 0.0
+        natures = tuple(each.bind(mdp) for each, used in zip(self.sets, counted, strict=True) if used)
         return NestedNature(mdp.rows, mdp.discount, natures, weights[counted])
 
     def choices(self) -> RectangularSet:
