@@ -69,6 +69,8 @@ from urbe.solvers import PartialPolicyIteration as PartialPolicyIteration
 from urbe.solvers import Solution as Solution
 from urbe.solvers import ValueIteration as ValueIteration
 from urbe.solvers import certify as certify
+from urbe.solvers.cvar import ReturnCVaR as ReturnCVaR
+from urbe.solvers.cvar import cvar_of_return as cvar_of_return
 from urbe.solvers.solve import evaluate_policy as evaluate_policy
 from urbe.solvers.solve import solve as solve
 from urbe.variance.local import Bound as Bound
