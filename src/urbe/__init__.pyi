@@ -18,6 +18,7 @@ from urbe.ambiguity import LabelledModel as LabelledModel
 from urbe.ambiguity import LabelOption as LabelOption
 from urbe.ambiguity import LikelihoodRegion as LikelihoodRegion
 from urbe.ambiguity import LInfBall as LInfBall
+from urbe.ambiguity import MomentSet as MomentSet
 from urbe.ambiguity import Nature as Nature
 from urbe.ambiguity import NestedSets as NestedSets
 from urbe.ambiguity import Operator as Operator
@@ -68,6 +69,8 @@ from urbe.solvers import PartialPolicyIteration as PartialPolicyIteration
 from urbe.solvers import Solution as Solution
 from urbe.solvers import ValueIteration as ValueIteration
 from urbe.solvers import certify as certify
+from urbe.solvers.cvar import ReturnCVaR as ReturnCVaR
+from urbe.solvers.cvar import cvar_of_return as cvar_of_return
 from urbe.solvers.sensitivity import Sensitivity as Sensitivity
 from urbe.solvers.sensitivity import sensitivity as sensitivity
 from urbe.solvers.solve import evaluate_policy as evaluate_policy

@@ -9,6 +9,7 @@ from urbe.ambiguity.coupled.factors import FactorSet as FactorSet
 from urbe.ambiguity.coupled.labels import LabelledModel as LabelledModel
 from urbe.ambiguity.coupled.labels import LabelOption as LabelOption
 from urbe.ambiguity.coupled.labels import labelled as labelled
+from urbe.ambiguity.coupled.moments import MomentSet as MomentSet
 from urbe.ambiguity.coupled.nested import NestedSets as NestedSets
 from urbe.ambiguity.exact import Exact as Exact
 from urbe.ambiguity.interval import Interval as Interval

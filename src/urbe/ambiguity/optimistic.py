@@ -44,9 +44,10 @@ class Optimistic(RectangularSet):
         bound = callable(getattr(self.set, "bind", None))
         if not bound and callable(getattr(self.set, "operator", None)):
             raise ValueError(
-                f"set is {checks.shown(self.set)}, whose actions share a budget, expected a set for each action, such "
-                "as L1Ball(0.5). A nature that helps spends the whole budget of a state on the action that is taken: "
-                "give the ball itself, with the budget as its radius."
+                f"set is {checks.shown(self.set)}, whose actions share a budget or whose rows share factors, expected "
+                "a set for each action, such as L1Ball(0.5). Of factors make a set that helps each of them, "
+                "FactorSet(..., Optimistic(L1Ball(0.5))). A nature that helps spends the whole budget of a state on "
+                "the action that is taken: give the ball itself, with the budget as its radius."
             )
         checks.kind("set", self.set, bound, "an ambiguity set such as L1Ball(0.5)")
 

@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from urbe import checks
 from urbe.ambiguity.evidence import over_rows
 from urbe.ambiguity.nature import Nature
 from urbe.ambiguity.operator import (
@@ -47,6 +48,18 @@ class RectangularSet(Protocol):
     def choices(self) -> RectangularSet:
         """The set nature minimises over: all kernels it may ever choose, whatever its aim."""
         return self
+
+
+def check_rectangular(name: str, value: object, why: str = "") -> None:
+    """Raises unless `value` is a set that chooses each row on its own; `why` others are refused is a sentence."""
+    bound = callable(getattr(value, "bind", None))
+    if callable(getattr(value, "operator", None)) and not bound:
+        reason = f": {why}" if why else "."
+        raise ValueError(
+            f"{name} is {checks.shown(value)}, which couples actions or states, expected a set that chooses each row "
+            f"on its own, such as L1Ball(0.5){reason}"
+        )
+    checks.kind(name, value, bound, "an ambiguity set such as L1Ball(0.5)")
 
 
 @dataclass(frozen=True, eq=False)

@@ -347,10 +347,7 @@ class MDP:
 
     def matrix(self) -> csr_array:
         """`(R, S)` SciPy CSR matrix of transition probabilities, one line per row."""
-        from scipy.sparse import csr_array
-
-        shape = (self.n_rows, self.n_states)
-        return csr_array((self.rows.probability, self.rows.successor, self.rows.entry_start), shape=shape)
+        return self.rows.matrix()
 
     def by_action(self, row_values: ArrayLike, fill: float = np.nan) -> FloatArray:
         """`(S, A)` table of one number per row, `fill` where an action does not exist."""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
 from urbe import memory
 from urbe.types import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +89,13 @@ class Rows:
     def mass_error(self) -> float:
         """Bound on |sum of a row - 1|: how far floating-point rows are from distributions."""
         return _mass_error(self.entry_start, self.probability) + 2.0**-52 if self.n_rows else 0.0
+
+    def matrix(self) -> csr_array:
+        """`(R, S)` SciPy CSR matrix of the probabilities, sharing their memory."""
+        from scipy.sparse import csr_array
+
+        entries = (self.probability, self.successor, self.entry_start)
+        return csr_array(entries, shape=(self.n_rows, self.n_states))
 
     def row_sums(self, entry_values: FloatArray) -> FloatArray:
         """`(R,)` sums over the entries of each row."""

@@ -71,7 +71,7 @@ class FactorOperator:
 
     def factors(self, v: FloatArray) -> FloatArray:
         """`(r, S)` nature's factors at the state values v."""
-        return np.asarray(_matrix(self.nature.worst_case(v - midrange(v)).rows).toarray())
+        return np.asarray(self.nature.worst_case(v - midrange(v)).rows.matrix().toarray())
 
     def improve(
         self, v: FloatArray, memory: Memory = None, workers: Workers = SERIAL, out: FloatArray | None = None
@@ -120,7 +120,7 @@ class FactorOperator:
         f, _, carried = self.nature.moments(v - middle, 0.0, u, None, memory)
         q = self.mixing.values(f, middle)
         value, policy = greedy(self.mdp, q) if policy is None else (policy.average(self.mdp, q), policy)
-        return Moments(value, q, policy, np.zeros(len(q)), _matrix(self.mixing.rows) @ carried, memory)
+        return Moments(value, q, policy, np.zeros(len(q)), self.mixing.rows.matrix() @ carried, memory)
 
     def evidence(self, kernel: Rows | None, optimal: bool) -> Evidence:
         """Factors are read off the kernel and proven to lie in their sets; duality bounds each from below.
@@ -165,8 +165,8 @@ class FactorOperator:
             {f"a kernel of {n_rows} rows over {n_states} states": 24.0 * n_rows * n_states},
             "Certify a smaller model.",
         )
-        u, listed = _matrix(rows).toarray(), _matrix(kernel).toarray()
-        start = _matrix(centre).toarray()
+        u, listed = rows.matrix().toarray(), kernel.matrix().toarray()
+        start = centre.matrix().toarray()
         moved, *_ = np.linalg.lstsq(u, listed - u @ start, rcond=None)
         w = start + moved
         w[w < DUST] = 0.0
@@ -232,10 +232,10 @@ class FactorPolicy:
         shape = (self._mdp.n_states, n_taken)
         choice = csr_array((self._policy.share, (self._states, np.arange(n_taken))), shape=shape)
         mixing, answer = self._mixing.rows, self._answer(v, memory)
-        left: Any = _matrix(mixing)
+        left: Any = mixing.matrix()
         if mixing.is_dense:
             left = mixing.probability.reshape(n_taken, -1)
-        return LinearSystem(LowRank(choice @ left, _matrix(answer)), choice @ mixing.row_reward)
+        return LinearSystem(LowRank(choice @ left, answer.matrix()), choice @ mixing.row_reward)
 
     def _answer(self, v: FloatArray, memory: Memory) -> Rows:
         return self._nature.worst_case(v - midrange(v), memory).rows
@@ -250,7 +250,7 @@ def factor_model(factors: Rows) -> MDP:
 
 def listed_rows(mixing: Rows, factors: Rows) -> Rows:
     """The rows `coefficients @ factors`, over the states; refused where they do not fit into memory."""
-    u, w = _matrix(mixing), _matrix(factors)
+    u, w = mixing.matrix(), factors.matrix()
     usual = float(np.mean(mixing.length)) * float(np.mean(factors.length)) if mixing.n_rows else 0.0
     size = mixing.n_rows * min(usual, factors.n_states)
     memory_left.require(
@@ -259,12 +259,6 @@ def listed_rows(mixing: Rows, factors: Rows) -> Rows:
         "are solution.operator.factors(solution.at).",
     )
     return _rows_of(u @ w, mixing.reward)
-
-
-def _matrix(rows: Rows) -> Any:
-    from scipy.sparse import csr_array
-
-    return csr_array((rows.probability, rows.successor, rows.entry_start), shape=(rows.n_rows, rows.n_states))
 
 
 def _sparse(array: FloatArray) -> Any:

@@ -25,7 +25,7 @@ from urbe import checks, memory
 from urbe.ambiguity.coupled.factor_operator import FactorOperator, factor_model, listed_rows
 from urbe.ambiguity.exact import ExactNature
 from urbe.ambiguity.nature import Nature
-from urbe.ambiguity.rectangular import RectangularSet
+from urbe.ambiguity.rectangular import RectangularSet, check_rectangular
 from urbe.mdp.build import from_transitions
 from urbe.mdp.model import MDP, check_model
 from urbe.mdp.rows import Rows, index_type
@@ -66,13 +66,7 @@ class FactorSet:
     set: RectangularSet
 
     def __post_init__(self) -> None:
-        coupled = callable(getattr(self.set, "operator", None)) and not callable(getattr(self.set, "bind", None))
-        if coupled:
-            raise ValueError(
-                f"set is {checks.shown(self.set)}, which couples what it chooses, expected one that chooses each "
-                "factor on its own, such as L1Ball(0.2). With factors that depend on each other the problem is NP-hard."
-            )
-        checks.kind("set", self.set, callable(getattr(self.set, "bind", None)), "an ambiguity set such as L1Ball(0.2)")
+        check_rectangular("set", self.set, "with factors that depend on each other the problem is NP-hard.")
 
     def operator(self, mdp: MDP) -> FactorOperator:
         check_model("mdp", mdp)

@@ -20,7 +20,7 @@ import numpy as np
 
 from urbe import checks, memory
 from urbe.ambiguity.coupled.label_nature import Branch, LabelNature
-from urbe.ambiguity.rectangular import RectangularSet
+from urbe.ambiguity.rectangular import RectangularSet, check_rectangular
 from urbe.mdp.model import MDP, check_model
 from urbe.mdp.rows import Rows, index_type
 from urbe.types import FloatArray, IntArray
@@ -145,22 +145,12 @@ def labelled(mdp: MDP, options: Sequence[Sequence[LabelOption]], initial_label: 
         for o, option in enumerate(each):
             name = f"options[{i}][{o}]"
             checks.kind(name, option, isinstance(option, LabelOption), "LabelOption(set, next_label)")
-            _check_set(f"{name}.set", option.set)
+            check_rectangular(f"{name}.set", option.set, "nature sees the action before it picks an option.")
         sets.append(tuple(option.set for option in each))
         names = (f"options[{i}][{o}].next_label" for o in range(len(each)))
         following.append(tuple(_labels(name, mdp, x.next_label, n_labels) for name, x in zip(names, each, strict=True)))
     wide = _widened(mdp, [labels[0] for labels in following], first)
     return LabelledModel(wide, LabelledSet(mdp, tuple(sets), tuple(following)), mdp, n_labels)
-
-
-def _check_set(name: str, value: Any) -> None:
-    """Raises where nature could not choose each row on its own."""
-    if callable(getattr(value, "operator", None)) and not callable(getattr(value, "bind", None)):
-        raise ValueError(
-            f"{name} is {checks.shown(value)}, which couples actions or states, expected a set that chooses each row "
-            "on its own, such as L1Ball(0.5): nature sees the action before it picks an option."
-        )
-    checks.kind(name, value, callable(getattr(value, "bind", None)), "an ambiguity set such as L1Ball(0.5)")
 
 
 def _labels(name: str, mdp: MDP, given: Any, n_labels: int) -> IntArray:

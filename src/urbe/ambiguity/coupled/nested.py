@@ -30,7 +30,7 @@ from urbe.ambiguity.evidence import LARGEST_EXCESS, Extended, RowEvidence, unpro
 from urbe.ambiguity.moments import RowMoments, moments_of_kernel
 from urbe.ambiguity.nature import Nature, WorstCase
 from urbe.ambiguity.operator import ROUNDING
-from urbe.ambiguity.rectangular import RectangularSet
+from urbe.ambiguity.rectangular import RectangularSet, check_rectangular
 from urbe.ambiguity.row_nature import values_under
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows, index_type
@@ -67,14 +67,7 @@ class NestedSets(RectangularSet):
         if not len(self.sets):
             raise ValueError("sets is empty, expected at least one, such as (Exact(), L1Ball(0.5)).")
         for k, each in enumerate(self.sets):
-            if callable(getattr(each, "operator", None)) and not callable(getattr(each, "bind", None)):
-                raise ValueError(
-                    f"sets[{k}] is {checks.shown(each)}, which couples actions or states, expected a set that chooses "
-                    "each row on its own, such as L1Ball(0.5)."
-                )
-            checks.kind(
-                f"sets[{k}]", each, callable(getattr(each, "bind", None)), "an ambiguity set such as L1Ball(0.5)"
-            )
+            check_rectangular(f"sets[{k}]", each)
         self.weights()
 
     def weights(self) -> FloatArray:
@@ -95,8 +88,8 @@ class NestedSets(RectangularSet):
 
     def bind(self, mdp: MDP) -> NestedNature:
         weights = self.weights()
-        counted = np.flatnonzero(weights > 0.0)
-        natures = tuple(self.sets[k].bind(mdp) for k in counted)
+        counted = weights > 0.0
+        natures = tuple(each.bind(mdp) for each, used in zip(self.sets, counted, strict=True) if used)
         return NestedNature(mdp.rows, mdp.discount, natures, weights[counted])
 
     def choices(self) -> RectangularSet:
@@ -231,7 +224,7 @@ class NestedNature:
 
     def _mixed(self, kernels: list[Rows]) -> Rows:
         """The kernels' rows, mixed by the weights, with the model's rewards."""
-        total: Any = sum(weight * _matrix(rows) for weight, rows in zip(self.weights, kernels, strict=True))
+        total: Any = sum(weight * rows.matrix() for weight, rows in zip(self.weights, kernels, strict=True))
         total = total.tocsr()
         total.sort_indices()
         start = total.indptr.astype(index_type(total.nnz))
@@ -244,9 +237,3 @@ class NestedNature:
         keys = entry_keys(self.rows)
         at = np.minimum(np.searchsorted(keys, entry_keys(kernel)), len(keys) - 1)
         return replace(kernel, reward=self.rows.reward[at])
-
-
-def _matrix(rows: Rows) -> Any:
-    from scipy.sparse import csr_array
-
-    return csr_array((rows.probability, rows.successor, rows.entry_start), shape=(rows.n_rows, rows.n_states))

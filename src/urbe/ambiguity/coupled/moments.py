@@ -1,0 +1,357 @@
+"""Distributionally robust sets by moments: what is known of the law of a row's kernel is its mean and its deviations.
+
+A kernel p of each row is drawn anew at every visit, from a law on the distributions over the row's successors of which
+this is known [YuXu2016],
+
+    |E p_j - pbar_j| <= mean_error              the mean, of each successor
+    E |p_j - pbar_j| <= deviation               the mean deviation from the model's row
+    Pr(||p - pbar||_1 <= radius_i) >= confidence_i         nested balls, i = 1, .., n
+
+The value of a row is linear in p, so that only the mean E p under the law matters. By convexity a worst law has one
+kernel in each shell between two balls: with mu_i its probability and y_i = mu_i p_i,
+
+    minimise  sum_i y_i . z   over  y_i, mu_i, t_i >= 0
+      sum_j y_ij = mu_i,     sum_i mu_i = 1,     mu_1 + .. + mu_i >= confidence_i
+      |y_ij - mu_i pbar_j| <= t_ij,     sum_j t_ij <= radius_i mu_i,     sum_i t_ij <= deviation
+      |sum_i y_ij - pbar_j| <= mean_error
+
+is the problem of a row, a linear program: the last shell has no radius. All rows are solved as one program.
+
+Departure: [YuXu2016] lets the actions of a state share a law, and has conic constraints. Here each row has a law of its
+own, and constraints are polyhedral.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from urbe import checks
+from urbe.ambiguity.entries import on_entries
+from urbe.ambiguity.evidence import RowEvidence, of_minimum
+from urbe.ambiguity.moments import RowMoments, moments_of_kernel
+from urbe.ambiguity.nature import WorstCase
+from urbe.ambiguity.rectangular import RectangularSet
+from urbe.mdp.model import MDP
+from urbe.mdp.rows import Rows
+from urbe.types import FloatArray, IntArray
+from urbe.workers import SERIAL, Workers
+
+ACCURACY = 1e-9
+"""To which values are proven, as a share of their range; an answer that is not is an error."""
+
+
+@dataclass(frozen=True, eq=False)
+class MomentSet(RectangularSet):
+    """Nature picks the law of each row's kernel, with given moments, on the row's own successors.
+
+    Args:
+      mean_error: how far the mean may be from the model's row, in each successor: a number, `(R,)`, `(S, A)` or
+        `{(s, a): number}`. 0 where the mean is the row; infinite, as a single number, where nothing is known.
+      deviation: bound on the mean deviation E|p_j - pbar_j| of each successor; the same.
+      radius: `(n,)` increasing radii of L1 balls around the row.
+      confidence: `(n,)` increasing, in [0, 1]: the least probability of each ball.
+
+    >>> import numpy as np, urbe
+    >>> mdp = urbe.MDP.from_dense([[[0.5, 0.5]], [[0.5, 0.5]]], [[0.0], [1.0]], discount=0.5)
+    >>> urbe.MomentSet(radius=[0.4], confidence=[0.75]).bind(mdp).values(np.array([0.0, 2.0])).round(6)
+    array([0.225, 1.225])
+    """
+
+    mean_error: Any = np.inf
+    deviation: Any = np.inf
+    radius: ArrayLike = ()
+    confidence: ArrayLike = ()
+
+    def __post_init__(self) -> None:
+        for name in ("mean_error", "deviation"):
+            checks.numbers(name, getattr(self, name))
+        self._balls()
+
+    def _balls(self) -> tuple[FloatArray, FloatArray]:
+        radius, level = (
+            checks.float_array(name, np.asarray(value, dtype=np.float64) if np.size(value) == 0 else value, ndim=1)
+            for name, value in (("radius", self.radius), ("confidence", self.confidence))
+        )
+        if len(radius) != len(level):
+            raise ValueError(
+                f"confidence has {len(level)} entries, expected one for each of {len(radius)} balls of radius."
+            )
+        for name, each, most in (("radius", radius, np.inf), ("confidence", level, 1.0)):
+            wrong = np.diff(np.concatenate(([0.0], each, [most]))) < 0.0
+            if wrong.any():
+                at = min(int(np.argmax(wrong)), len(each) - 1)
+                raise ValueError(f"{name}[{at}] is {each[at]:g}, expected increasing numbers in [0, {most:g}].")
+        return radius, level
+
+    def bind(self, mdp: MDP) -> MomentNature:
+        limits = []
+        for name, value in (("mean_error", self.mean_error), ("deviation", self.deviation)):
+            unknown = isinstance(value, float) and value == np.inf
+            of_rows = np.full(mdp.n_rows, np.inf) if unknown else mdp.per_row(name, value)
+            checks.row_range(name, of_rows, 0.0, np.inf, mdp.row_name)
+            limits.append(np.minimum(of_rows, 1.0))  # two distributions differ by no more
+        radius, level = self._balls()
+        rows = mdp.rows.without_zeros
+        return MomentNature(rows, mdp.discount, limits[0], limits[1], np.append(radius, 2.0), np.append(level, 1.0))
+
+
+class Solved(NamedTuple):
+    """What a linear program of all rows says.
+
+    Attributes:
+      mean: `(E,)` the means under the worst laws.
+      bound: `(R,)` lower bounds on the values by weak duality, from the multipliers alone.
+      sensitivity: `(E,)` derivatives of the values by the model's probabilities.
+    """
+
+    mean: FloatArray
+    bound: FloatArray
+    sensitivity: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class MomentNature:
+    """Nature that solves the moment problems of all rows as one linear program.
+
+    Args:
+      rows: the model's, without successors of probability zero.
+      discount: the model's.
+      mean_error, deviation: `(R,)` at most 1.
+      radius, confidence: `(n,)` the balls, the last of them everything.
+    """
+
+    rows: Rows
+    discount: float
+    mean_error: FloatArray
+    deviation: FloatArray
+    radius: FloatArray
+    confidence: FloatArray
+
+    @property
+    def accuracy(self) -> float:
+        """Values that duality does not prove to it raise an error."""
+        return ACCURACY
+
+    @property
+    def singleton(self) -> bool:
+        return not (self.mean_error * self.deviation).any()
+
+    def fresh(self) -> FloatArray | None:
+        return None
+
+    def values(
+        self,
+        v: FloatArray,
+        shift: float = 0.0,
+        workers: Workers = SERIAL,  # noqa: ARG002
+        out: FloatArray | None = None,
+        memory: FloatArray | None = None,  # noqa: ARG002
+    ) -> FloatArray:
+        out = np.empty(self.rows.n_rows) if out is None else out
+        z = self._z(v)
+        out[:] = self.rows.row_sums(self._solve(z).mean * z) + self.rows.row_reward + self.discount * shift
+        return out
+
+    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:  # noqa: ARG002
+        """The kernel is the mean under the worst law."""
+        z = self._z(v)
+        mean, _, sensitivity = self._solve(z)
+        kernel = replace(self.rows, probability=mean)
+        return WorstCase(self.rows.row_sums(mean * z) + self.rows.row_reward, kernel, sensitivity)
+
+    def moments(
+        self,
+        v: FloatArray,
+        shift: float,
+        u: FloatArray,
+        value: FloatArray | None = None,
+        memory: FloatArray | None = None,
+    ) -> RowMoments:
+        return moments_of_kernel(self, v, shift, u, value, memory)
+
+    def take(self, chosen: IntArray) -> MomentNature:
+        of_rows = {name: getattr(self, name)[chosen] for name in ("mean_error", "deviation")}
+        return replace(self, rows=self.rows.take(chosen), **of_rows)
+
+    @property
+    def ball_radius(self) -> FloatArray | None:
+        """The means of these laws are no ball."""
+        return None
+
+    def excess(self, kernel: Rows) -> FloatArray:
+        """The farthest that a kernel is from the nearest mean of an admissible law, in one successor."""
+        x, stray = on_entries(self.rows, kernel)
+        apart = np.empty(self.rows.n_rows)
+        for row, (block, own) in enumerate(zip(self._blocks, np.split(x, self.rows.entry_start[1:-1]), strict=True)):
+            apart[row] = block.distance(own)
+        return np.where(stray > 0.0, np.inf, apart)
+
+    def dual_bound(self, v: FloatArray) -> FloatArray:
+        return self._solve(self._z(v)).bound + self.rows.row_reward
+
+    def evidence(self, kernel: Rows | None) -> RowEvidence:
+        return of_minimum(self, kernel)
+
+    def _z(self, v: FloatArray) -> FloatArray:
+        z: FloatArray = self.discount * v[self.rows.successor]
+        return z if self.rows.entry_reward is None else z + self.rows.entry_reward
+
+    @cached_property
+    def _blocks(self) -> list[Block]:
+        centres = np.split(self.rows.probability, self.rows.entry_start[1:-1])
+        limits = zip(centres, self.mean_error, self.deviation, strict=True)
+        return [Block(p, float(error), float(far), self.radius, self.confidence) for p, error, far in limits]
+
+    @cached_property
+    def _program(self) -> tuple[Any, FloatArray, Any, FloatArray]:
+        from scipy.sparse import block_diag
+
+        matrix = block_diag([block.matrix for block in self._blocks], format="csr")
+        equal = block_diag([block.equal for block in self._blocks], format="csr")
+        bound = np.concatenate([block.bound for block in self._blocks])
+        return matrix, bound, equal, np.concatenate([block.right for block in self._blocks])
+
+    def _solve(self, z: FloatArray) -> Solved:
+        """One program for all rows, with values scaled to [0, 1] in each."""
+        rows, blocks = self.rows, self._blocks
+        low = np.minimum.reduceat(z, rows.entry_start[:-1])
+        span = np.maximum.reduceat(z, rows.entry_start[:-1]) - low
+        scaled = (z - low[rows.entry_row]) / np.where(span > 0.0, span, 1.0)[rows.entry_row]
+        parts = np.split(scaled, rows.entry_start[1:-1])
+        cost = np.concatenate([block.cost(part) for block, part in zip(blocks, parts, strict=True)])
+        matrix, bound, equal, right = self._program
+        answer = _minimise(cost, matrix, bound, equal, right)
+        cuts = [np.cumsum([f(block) for block in blocks])[:-1] for f in (_width, _height, _equalities)]
+        found = zip(
+            blocks, parts, np.split(answer.x, cuts[0]), np.split(answer.ineqlin.marginals, cuts[1]),
+            np.split(answer.eqlin.marginals, cuts[2]), strict=True,
+        )  # fmt: skip
+        each = [block.read(part, x, price, level) for block, part, x, price, level in found]
+        mean, sensitivity = (np.concatenate([one[k] for one in each]) for k in (0, 2))
+        proven = np.array([one.bound for one in each])
+        gap = np.abs(rows.row_sums(mean * scaled) - proven) + np.array([one.infeasible for one in each])
+        if not (gap <= ACCURACY).all():
+            row = int(np.argmax(~(gap <= ACCURACY)))
+            raise RuntimeError(f"The moment problem of row {row} is only solved to {gap[row]:.3g} of its range.")
+        return Solved(mean, low + span * proven, sensitivity * span[rows.entry_row])
+
+
+class RowAnswer(NamedTuple):
+    """The mean of a row's law, a bound on its value, and the derivative by the centre, for values in [0, 1].
+
+    `infeasible` bounds what the value gains by a law that does not meet its constraints exactly: their largest
+    violation times the sum of the multipliers, since values are convex in the limits.
+    """
+
+    mean: FloatArray
+    bound: float
+    sensitivity: FloatArray
+    infeasible: float
+
+
+class Block:
+    """The program of one row; its variables are y, t, both `(n, K)`, and mu, `(n,)`, all in [0, 1]."""
+
+    def __init__(
+        self, p: FloatArray, mean_error: float, deviation: float, radius: FloatArray, confidence: FloatArray
+    ) -> None:
+        from scipy.sparse import block_array, csr_array, diags_array, eye_array, kron
+
+        k, n = len(p), len(radius)
+        self.shape = (n, k)
+        self.of_states = kron(np.ones((1, n)), eye_array(k))  # sums over shells
+        of_shells, each = kron(eye_array(n), np.ones((1, k))), eye_array(n * k)
+        centre = kron(eye_array(n), p[:, None])  # mu_i p_j
+        before = -np.tril(np.ones((n, n)))[:-1]
+        self.matrix = csr_array(
+            block_array(
+                [
+                    [each, -each, -centre],
+                    [-each, -each, centre],
+                    [None, of_shells, -diags_array(radius)],
+                    [None, self.of_states, None],
+                    [self.of_states, None, None],
+                    [-self.of_states, None, None],
+                    *([[None, None, csr_array(before)]] if n > 1 else []),
+                ]
+            )
+        )
+        self.bound = np.concatenate(
+            [
+                np.zeros(2 * n * k + n),
+                np.full(k, deviation),
+                p + mean_error,
+                mean_error - p,
+                -confidence[:-1],
+            ]
+        )
+        nothing = csr_array((n, n * k))
+        self.equal = csr_array(block_array([[of_shells, nothing, -eye_array(n)], [None, None, np.ones((1, n))]]))
+        self.right = np.append(np.zeros(n), 1.0)
+
+    def cost(self, z: FloatArray) -> FloatArray:
+        n, k = self.shape
+        return np.concatenate([np.tile(z, n), np.zeros(n * k + n)])
+
+    def read(self, z: FloatArray, x: FloatArray, price: FloatArray, level: FloatArray) -> RowAnswer:
+        """What a solution says of this row; the bound holds for any multipliers.
+
+        min over 0 <= x <= 1 of  cost . x - price . (matrix x - bound) - level . (equal x - right),    price <= 0
+        """
+        n, k = self.shape
+        mean = np.maximum(x[: n * k].reshape(n, k).sum(axis=0), 0.0)
+        price = np.minimum(price, 0.0).astype(np.longdouble)
+        reduced = self.cost(z) - price @ self.matrix - level @ self.equal
+        bound = price @ self.bound + level @ self.right + np.minimum(reduced, 0.0).sum()
+        mu = x[2 * n * k :]
+        above, below = price[: n * k].reshape(n, k), price[n * k : 2 * n * k].reshape(n, k)
+        at = 2 * n * k + n + k
+        sensitivity = mu @ (above - below) + price[at : at + k] - price[at + k : at + 2 * k]
+        violation = max(
+            float((self.matrix @ x - self.bound).max()),
+            float(np.abs(self.equal @ x - self.right).max()),
+            -float(x.min()),
+        )
+        infeasible = max(violation, 0.0) * float(np.abs(price).sum() + np.abs(level).sum())
+        return RowAnswer(mean / mean.sum(), float(bound), np.asarray(sensitivity, dtype=np.float64), infeasible)
+
+    def distance(self, x: FloatArray) -> float:
+        """The least s with |x_j - sum_i y_ij| <= s for an admissible law."""
+        from scipy.sparse import block_array, csr_array, hstack
+
+        n, k = self.shape
+        means, ones = hstack([self.of_states, csr_array((k, n * k + n))]), np.ones((k, 1))
+        matrix = csr_array(block_array([[self.matrix, None], [means, -ones], [-means, -ones]]))
+        bound = np.concatenate([self.bound, x, -x])
+        equal = csr_array(hstack([self.equal, csr_array((self.equal.shape[0], 1))]))
+        cost = np.append(np.zeros(self.matrix.shape[1]), 1.0)
+        return float(_minimise(cost, matrix, bound, equal, self.right).fun)
+
+
+def _width(block: Block) -> int:
+    return int(block.matrix.shape[1])
+
+
+def _height(block: Block) -> int:
+    return len(block.bound)
+
+
+def _equalities(block: Block) -> int:
+    return len(block.right)
+
+
+def _minimise(cost: FloatArray, matrix: Any, bound: FloatArray, equal: Any, right: FloatArray) -> Any:
+    from scipy.optimize import linprog
+
+    answer = linprog(
+        cost, A_ub=matrix, b_ub=bound, A_eq=equal, b_eq=right, bounds=(0.0, 1.0), method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )  # fmt: skip
+    if answer.status != 0:
+        raise RuntimeError(f"HiGHS did not solve a moment problem: {answer.message}")
+    return answer
