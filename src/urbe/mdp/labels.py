@@ -141,10 +141,10 @@ def encode(
     if labels is None:
         labels = _are_texts(columns)
     if not labels:
-        plain = {
+        typed = {
             name: np.array(column.tolist()) if column.dtype == object else column for name, column in columns.items()
         }
-        return {name: checks.int_array(name, column, 0, None, _meaning(name)) for name, column in plain.items()}, None
+        return {name: checks.int_array(name, column, 0, None, _meaning(name)) for name, column in typed.items()}, None
     index: dict[Label, int] = {}
     codes = {}
     for name, column in columns.items():
