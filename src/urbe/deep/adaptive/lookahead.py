@@ -130,12 +130,12 @@ class _Listed(NamedTuple):
 def _is_idle(model: BeliefModel, state: State, listed: _Listed) -> Bool[Array, ""]:
     """Whether all that can happen leaves what is seen and what is believed as it was."""
     if not model.shared or (model.switching.per == "step" and model.switching.hazards.any()):
-        return jnp.bool_(False)  # predictions differ from member to member, and time alone changes the belief
+        return jnp.zeros((), bool)  # predictions differ from member to member, and time alone changes the belief
     seen = jax.vmap(model.simulator.observe)(listed.state)
     stays = (seen == model.simulator.observe(state)).all(axis=-1) & ~listed.terminated
     says_nothing = (listed.probability == listed.probability[:1]).all(axis=0)
     possible = (listed.probability > 0.0).any(axis=0)
-    idle: Bool[Array, ""] = (~possible | (stays & says_nothing)).all()
+    idle: Array = (~possible | (stays & says_nothing)).all()
     return idle
 
 
