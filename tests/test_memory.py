@@ -123,7 +123,7 @@ FREE = {**V2, "memory.max": "max"}
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("reported", "expected"),
     [
         ({}, 1024 * 1024),
         ({"cgroup": "0::/a/b\n", "a__b": V2}, 700),  # 3000 - 2500 + 200 that the kernel gives up
@@ -134,8 +134,8 @@ FREE = {**V2, "memory.max": "max"}
         ({"cgroup": "0::/a\n", "a": {**V2, "memory.current": 9000}}, 0),
     ],
 )
-def test_the_least_of_machine_and_groups_is_available(tmp_path, told, expected):
-    assert memory.available(fake(tmp_path, 1024 * 1024, **told)) == expected
+def test_the_least_of_machine_and_groups_is_available(tmp_path, reported, expected):
+    assert memory.available(fake(tmp_path, 1024 * 1024, **reported)) == expected
 
 
 def test_without_linux_the_system_is_asked_and_may_not_know(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from urbe.progress import EVERY, Lines, duration, progress
 
 
 class Clock:
-    """Seconds that pass when they are told to."""
+    """Seconds that pass when they are asked to."""
 
     def __init__(self):
         self.now = 100.0
@@ -48,7 +48,7 @@ def test_what_is_done_already_needs_no_line(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_total_that_is_known_later_is_told_with_the_first_call(capsys):
+def test_a_total_that_is_known_later_is_reported_with_the_first_call(capsys):
     clock = Clock()
     lines = Lines("urbe reproduce", None, unit="cells", clock=clock)
     lines(12, "a 25%", total=40)  # kept from before: no measure of pace
@@ -99,7 +99,7 @@ def test_nobody_asked(capsys):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "expected"),
     [
         (-1.0, "0 s"),
         (0.4, "0 s"),
@@ -110,5 +110,5 @@ def test_nobody_asked(capsys):
         (1e5, "1 d 3 h"),
     ],
 )
-def test_times_in_words(seconds, told):
-    assert duration(seconds) == told
+def test_times_in_words(seconds, expected):
+    assert duration(seconds) == expected

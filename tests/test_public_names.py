@@ -1,4 +1,4 @@
-"""Names are imported when asked for: found, listed, and told to type checkers."""
+"""Names are imported when asked for: found, listed, and known to type checkers."""
 
 import subprocess
 import sys

@@ -28,10 +28,10 @@ def test_the_page_leads_to_files_that_are_there():
 
 
 def test_every_cell_is_finished_and_of_one_commit_without_changes(manifest):
-    for name, told in manifest["experiments"].items():
-        assert told["missing"] == [], name
-        assert len(told["commits"]) == 1, name
-        assert all(len(commit) == 40 for commit in told["commits"]), name
+    for name, expected in manifest["experiments"].items():
+        assert expected["missing"] == [], name
+        assert len(expected["commits"]) == 1, name
+        assert all(len(commit) == 40 for commit in expected["commits"]), name
 
 
 @pytest.mark.parametrize(("experiment", "keys"), [("mars_rover", ("world", "members")), ("cartpole", ("inputs",))])

@@ -117,8 +117,8 @@ def test_shapes_stay_above_one():
 @pytest.mark.parametrize("freedom", [2.5, 4.0, 50.0, 1e6])
 @pytest.mark.parametrize("z", [0.0, 0.3, 2.0, 8.0])
 def test_expected_excess_by_quadrature(freedom, z):
-    told = integrate.quad(lambda x: (x - z) * stats.t.pdf(x, freedom), z, np.inf, epsabs=1e-14, limit=500)[0]
-    assert expected_excess(np.array(freedom), np.array(z)) == pytest.approx(told, rel=1e-5, abs=1e-9)
+    expected = integrate.quad(lambda x: (x - z) * stats.t.pdf(x, freedom), z, np.inf, epsabs=1e-14, limit=500)[0]
+    assert expected_excess(np.array(freedom), np.array(z)) == pytest.approx(expected, rel=1e-5, abs=1e-9)
 
 
 def test_value_of_information_by_simulation():
@@ -168,12 +168,12 @@ def test_sampling_takes_an_action_as_often_as_it_is_believed_best():
 
 def test_ends_and_cuts():
     mdp = MDP.from_dense(np.full((2, 1, 2), 0.5), 0.0, discount=0.5)
-    told = {}
+    expected = {}
     for name, flags in {"plain": {}, "cut": {"truncated": True}, "ended": {"terminated": True}}.items():
         agent = start(BayesianQ(mean=4.0), mdp)
         agent.observe(steps(0, 0, 1.0, 1, **flags), 0)
-        told[name] = agent.belief[0, 0, 0]
-    assert told == {"plain": 3.5, "cut": 3.5, "ended": 2.5}  # (4 + 1 + 0.5 * 4) / 2 and (4 + 1) / 2
+        expected[name] = agent.belief[0, 0, 0]
+    assert expected == {"plain": 3.5, "cut": 3.5, "ended": 2.5}  # (4 + 1 + 0.5 * 4) / 2 and (4 + 1) / 2
 
 
 def test_a_terminal_state_has_no_future_even_when_nobody_says_so():

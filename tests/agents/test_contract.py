@@ -251,11 +251,11 @@ def test_the_untampered_agent_passes(skill):
 def test_messages_say_what_was_found_and_expected():
     with pytest.raises(AssertionError) as failure:
         check_agent(Broken({}, QLearning(exploration=1.0)))
-    told = (
+    expected = (
         r"found a mean return of \d\.\d{3} in the last 50 of 150 episodes, expected at least 3\.071; "
         r"random: 2\.048, best: 4\.095\."
     )
-    assert re.fullmatch("the agent learns: on one state: " + told, str(failure.value))
+    assert re.fullmatch("the agent learns: on one state: " + expected, str(failure.value))
 
 
 def test_agents_without_chance_say_so():
@@ -266,16 +266,16 @@ def test_agents_without_chance_say_so():
 
 
 def test_probes_are_worth_what_pen_and_paper_say():
-    told = {name: (probe.random, probe.best) for name, probe in probes().items()}
+    expected = {name: (probe.random, probe.best) for name, probe in probes().items()}
     powers = 0.9 ** np.arange(8)
-    assert told["one state"] == pytest.approx((0.5 * powers[:5].sum(), powers[:5].sum()))
-    assert told["bandit"] == pytest.approx((1.9 / 4, 1.0))
-    assert told["delayed reward"] == pytest.approx((0.6, 1.0))
-    assert told["discount"] == pytest.approx((0.75, 1.0))
-    assert told["stochastic successor"] == pytest.approx((0.4, 0.8))
-    assert told["end or cut"][1] == pytest.approx(0.4 * powers[:7].sum() + powers[7])
-    assert told["end or cut"][0] == pytest.approx(0.7 * (0.45 ** np.arange(8)).sum())
-    assert told["different actions"] == pytest.approx((0.5 * 0.2 + 0.5 * 0.25, 1.0))
+    assert expected["one state"] == pytest.approx((0.5 * powers[:5].sum(), powers[:5].sum()))
+    assert expected["bandit"] == pytest.approx((1.9 / 4, 1.0))
+    assert expected["delayed reward"] == pytest.approx((0.6, 1.0))
+    assert expected["discount"] == pytest.approx((0.75, 1.0))
+    assert expected["stochastic successor"] == pytest.approx((0.4, 0.8))
+    assert expected["end or cut"][1] == pytest.approx(0.4 * powers[:7].sum() + powers[7])
+    assert expected["end or cut"][0] == pytest.approx(0.7 * (0.45 ** np.arange(8)).sum())
+    assert expected["different actions"] == pytest.approx((0.5 * 0.2 + 0.5 * 0.25, 1.0))
 
 
 def test_the_tutorial_runs(tmp_path, monkeypatch):

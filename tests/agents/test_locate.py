@@ -24,7 +24,7 @@ def test_every_entry_is_found(seed):
 
 
 @pytest.mark.parametrize(
-    ("step", "error", "told"),
+    ("step", "error", "message"),
     [
         ((0, 0, 3), ValueError, r"state 0, action 0 led to state 3, .* it lists the successors \[1\]"),
         ((0, 7, 1), KeyError, "State 0 has no action 7; it has"),
@@ -35,12 +35,12 @@ def test_every_entry_is_found(seed):
         ((0, 0, -1), ValueError, "led to state -1"),
     ],
 )
-def test_refusals_name_the_first_step_that_is_wrong(step, error, told):
+def test_refusals_name_the_first_step_that_is_wrong(step, error, message):
     model = urbe.MDP.from_transitions(
         [0, 1], [0, 0], [1, 5], [1.0, 1.0], 0.0, discount=1.0, n_states=6, terminal=[2, 3, 4, 5]
     )
     state, action, successor = np.array([(0, 0, 1), step, (0, 9, 9)]).T
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         Locator(model)(steps(state, action, np.zeros(3), successor))
 
 

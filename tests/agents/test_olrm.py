@@ -170,7 +170,7 @@ def test_flags_stay_when_the_world_recovers():
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"),
+    ("kind", "message"),
     [
         (OLRM(radii=(2.5,)), "radii is 2.5, expected a number in"),
         (OLRM(radii=(1.0, 0.5)), "expected increasing radii"),
@@ -180,8 +180,8 @@ def test_flags_stay_when_the_world_recovers():
         (OLRM(flagged=[True]), r"flagged has shape \(1,\)"),
     ],
 )
-def test_refusals(kind, told):
-    with pytest.raises(ValueError, match=told):
+def test_refusals(kind, message):
+    with pytest.raises(ValueError, match=message):
         start(kind, SEVEN(0.5), 3)
 
 

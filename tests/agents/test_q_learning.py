@@ -33,12 +33,12 @@ def test_one_step_by_hand():
 
 def test_a_cut_is_not_an_end():
     """The same step, ended, cut off or plain: only the end takes the future away."""
-    told = {}
+    expected = {}
     for name, flags in {"plain": {}, "cut": {"truncated": True}, "ended": {"terminated": True}}.items():
         agent = start(QLearning(rate=1.0, initial=4.0), TWO)
         agent.observe(steps(0, 1, 1.0, 1, **flags), 0)
-        told[name] = agent.q[0, 0, 1]
-    assert told == {"plain": 3.0, "cut": 3.0, "ended": 1.0}
+        expected[name] = agent.q[0, 0, 1]
+    assert expected == {"plain": 3.0, "cut": 3.0, "ended": 1.0}
 
 
 def test_robust_steps_by_hand():
@@ -73,20 +73,20 @@ def test_penalties_are_minima_over_their_sets(v, radius, case):
     v, n = np.array(v, dtype=float), len(v)
     found = penalty_of((L1, LINF, L2)[case], v, 0.0, radius)
     if case == 0:  # x = a - b, a and b at least 0
-        told = linprog(
+        expected = linprog(
             np.r_[v, -v], np.ones((1, 2 * n)), [radius], np.r_[np.ones(n), -np.ones(n)][None], [0.0], (0, None)
         )
-        assert found == pytest.approx(told.fun, abs=1e-7)
+        assert found == pytest.approx(expected.fun, abs=1e-7)
     elif case == 1:
-        told = linprog(v, None, None, np.ones((1, n)), [0.0], (-radius, radius))
-        assert found == pytest.approx(told.fun, abs=1e-7)
+        expected = linprog(v, None, None, np.ones((1, n)), [0.0], (-radius, radius))
+        assert found == pytest.approx(expected.fun, abs=1e-7)
     else:  # projecting the gradient on sum x = 0 is what the closed form does; the optimiser does not know
         ball = [
             {"type": "eq", "fun": lambda x: x.sum()},
             {"type": "ineq", "fun": lambda x: radius**2 - x @ x},
         ]
-        told = minimize(lambda x: x @ v, np.zeros(n), constraints=ball, method="SLSQP", options={"ftol": 1e-12})
-        x = told.x - told.x.mean()  # SLSQP stops slightly outside, and what lies outside may be lower
+        expected = minimize(lambda x: x @ v, np.zeros(n), constraints=ball, method="SLSQP", options={"ftol": 1e-12})
+        x = expected.x - expected.x.mean()  # SLSQP stops slightly outside, and what lies outside may be lower
         x *= min(1.0, radius / max(float(np.linalg.norm(x)), 1e-300))
         assert found <= x @ v + 1e-9
         assert found == pytest.approx(x @ v, abs=1e-3 * (1.0 + abs(found)))
@@ -169,7 +169,7 @@ def test_undiscounted_episodes():
     assert np.median(record.reward[:, -50:]) == -4.0
 
 
-def test_exploration_is_as_often_as_told():
+def test_exploration_is_as_often_as_asked_for():
     mdp = MDP.from_dense([[[1.0]] * 4], [[0.0, 0.0, 1.0, 0.0]], discount=0.0)
     agent = start(QLearning(rate=0.0, exploration=[0.0, 1.0, 0.4]), mdp, replicates=3)
     agent.q[:, 0, 2] = 1.0

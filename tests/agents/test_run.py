@@ -1,4 +1,4 @@
-"""The loop: what is recorded and told, and that runs depend on seed and replicate alone, saved and taken up or not."""
+"""The loop: what is recorded and reported; runs depend on seed and replicate alone, saved and resumed or not."""
 
 import numpy as np
 import pytest
@@ -93,10 +93,10 @@ def test_a_saved_run_goes_on_bit_for_bit(agent, rewards):
 
 
 class Probe:
-    """Notes all it is told; acts 0."""
+    """Notes all it observes; acts 0."""
 
     def __init__(self):
-        self.told, self.ends = [], 0
+        self.observed, self.ends = [], 0
 
     def start(self, task, streams):  # noqa: ARG002
         return self
@@ -105,13 +105,13 @@ class Probe:
         return np.zeros(len(state), dtype=int)
 
     def observe(self, steps, step):
-        self.told.append((step, steps))
+        self.observed.append((step, steps))
 
     def end_episode(self):
         self.ends += 1
 
 
-def test_what_happened_is_told_and_recorded():
+def test_what_happened_is_reported_and_recorded():
     """A corridor of five steps, of which four are taken; then one of two, which ends."""
 
     def corridor(length):
@@ -126,18 +126,18 @@ def test_what_happened_is_told_and_recorded():
     assert record.reward.tolist() == [[6.0, 1.0]] * 2
     assert record.steps.tolist() == [[4, 2]] * 2
     assert probe.ends == 2
-    assert [step for step, _ in probe.told] == [0, 1, 2, 3, 0, 1]
-    flags = [(steps.terminated.tolist(), steps.truncated.tolist()) for _, steps in probe.told]
+    assert [step for step, _ in probe.observed] == [0, 1, 2, 3, 0, 1]
+    flags = [(steps.terminated.tolist(), steps.truncated.tolist()) for _, steps in probe.observed]
     no, yes = [False] * 2, [True] * 2
     assert flags == [(no, no)] * 3 + [(no, yes), (no, no), (yes, no)]
-    assert [steps.next_state.tolist() for _, steps in probe.told[:4]] == [[1, 1], [2, 2], [3, 3], [4, 4]]
+    assert [steps.next_state.tolist() for _, steps in probe.observed[:4]] == [[1, 1], [2, 2], [3, 3], [4, 4]]
 
 
 def test_an_end_at_the_last_step_is_an_end():
     env, probe = FiniteEnv.of(urbe.library.seven_states(0.5)), Probe()
     run(probe, env, Task(urbe.Posterior.before(env.feasible), 2), episodes=1, seed=0)
-    assert probe.told[-1][1].terminated.all()
-    assert not probe.told[-1][1].truncated.any()
+    assert probe.observed[-1][1].terminated.all()
+    assert not probe.observed[-1][1].truncated.any()
 
 
 def test_replicates_that_ended_are_not_asked_again():
@@ -147,7 +147,7 @@ def test_replicates_that_ended_are_not_asked_again():
     )
     record = run(probe, gone, Task(urbe.Posterior.before(gone.feasible), 20), episodes=1, seed=0, replicates=30)
     alive = np.arange(30)
-    for _, steps in probe.told:
+    for _, steps in probe.observed:
         assert np.array_equal(steps.replicate, alive)
         alive = alive[~steps.terminated]
     assert np.array_equal(record.reward, record.steps)
@@ -155,7 +155,7 @@ def test_replicates_that_ended_are_not_asked_again():
     assert env.feasible.n_states == 3
 
 
-def test_progress_is_told():
+def test_progress_is_reported():
     seen = []
     run(
         UBE(belief=Stationary()), SEVEN, task_of(SEVEN), episodes=3, seed=0,
@@ -164,9 +164,9 @@ def test_progress_is_told():
     assert seen == [(1, 3), (2, 3), (3, 3)]
 
 
-@pytest.mark.parametrize(("options", "told"), [({"episodes": 0}, "episodes is 0"), ({"seed": -1}, "seed is -1")])
-def test_refusals(options, told):
-    with pytest.raises(ValueError, match=told):
+@pytest.mark.parametrize(("options", "message"), [({"episodes": 0}, "episodes is 0"), ({"seed": -1}, "seed is -1")])
+def test_refusals(options, message):
+    with pytest.raises(ValueError, match=message):
         run(UBE(), SEVEN, task_of(SEVEN), **{"episodes": 1, "seed": 0, **options})
 
 

@@ -121,7 +121,7 @@ def test_uncertain_rewards_add_to_the_variance():
 
 @pytest.mark.parametrize("kind", [UBE(0.0), UCRL2(0.0, criterion=Criterion.EPISODE)])
 def test_uncertain_rewards_take_the_place_of_those_of_successors(kind):
-    """Told that rewards are uncertain, an agent does not read the model's."""
+    """Where rewards are uncertain, an agent does not read the model's."""
     model = urbe.MDP.from_dense(np.full((2, 2, 2), 0.5), np.arange(8.0).reshape(2, 2, 2), discount=1.0)
     task = Task(urbe.Posterior.before(model, 1.0, urbe.NormalGamma(mean=3.0)), 2)
     agent, who = kind.start(task, Streams(0, np.arange(1))), np.zeros(1, dtype=int)
@@ -178,7 +178,7 @@ def test_the_seven_state_comparison():
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"),
+    ("kind", "message"),
     [
         (URBE(radius=2.5), "radius is 2.5, expected a number in"),
         (URBE(radius=[0.1, -0.1]), r"radius\[1\] is -0.1"),
@@ -187,6 +187,6 @@ def test_the_seven_state_comparison():
         (URBE(scale=float("nan")), "scale is nan, expected a finite number"),
     ],
 )
-def test_refusals(kind, told):
-    with pytest.raises(ValueError, match=told):
+def test_refusals(kind, message):
+    with pytest.raises(ValueError, match=message):
         kind.start(Task(urbe.Posterior.before(RIVER.feasible), 3), Streams(0, np.arange(2)))

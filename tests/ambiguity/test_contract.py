@@ -216,7 +216,7 @@ def test_answers_that_depend_on_what_is_remembered_are_noticed():
         check_ambiguity_set(Broken({"memory": adding_up}))
 
 
-def test_a_set_that_only_binds_is_told_what_it_lacks():
+def test_a_set_that_only_binds_hears_what_it_lacks():
     class Bound:
         def bind(self, mdp):
             return L1Ball(0.3).bind(mdp)
@@ -256,8 +256,8 @@ def test_a_wrong_oracle_is_noticed():
 def test_messages_name_model_row_and_numbers():
     with pytest.raises(AssertionError) as failure:
         check_ambiguity_set(Broken({"dual_bound": lambda n, v: n.inner.dual_bound(v) - 1.0}))
-    told = r"found \S+, expected \S+, off by 1 where \S+ is allowed\."
-    assert re.fullmatch(r"dual_bound is tight: on sparse rows, state 0, action 0: " + told, str(failure.value))
+    expected = r"found \S+, expected \S+, off by 1 where \S+ is allowed\."
+    assert re.fullmatch(r"dual_bound is tight: on sparse rows, state 0, action 0: " + expected, str(failure.value))
 
 
 def test_nothing_to_compare_is_said():

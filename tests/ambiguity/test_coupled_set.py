@@ -83,7 +83,7 @@ def test_variances_take_it_too():
     assert (counted.value_variance > 0.0).all()
 
 
-def test_a_set_that_only_binds_is_told_what_it_lacks():
+def test_a_set_that_only_binds_hears_what_it_lacks():
     class Bound:
         def bind(self, mdp):
             return urbe.L1Ball(0.1).bind(mdp)

@@ -62,10 +62,10 @@ def test_fast_loops_give_the_answers_of_generated_ones(name):
             if name == "ties" or not v.any():
                 continue  # nature has several answers
             u = rng.random(mdp.n_states)
-            found, told = fast.moments(v, 0.3, u), slow.moments(v, 0.3, u)
+            found, expected = fast.moments(v, 0.3, u), slow.moments(v, 0.3, u)
             # 1e-6: sweeps of divergences stop where the value no longer changes, half the digits of a minimiser
-            assert np.abs(found.scatter - told.scatter).max() <= 1e-6 * size**2, label
-            assert np.abs(found.carried - told.carried).max() <= 2e-6, label
+            assert np.abs(found.scatter - expected.scatter).max() <= 1e-6 * size**2, label
+            assert np.abs(found.carried - expected.carried).max() <= 2e-6, label
 
 
 def test_every_loop_of_every_kernel_was_generated_here():

@@ -46,14 +46,14 @@ def test_moments_are_those_of_the_kernel(name):
         nature = each.bind(mdp)
         for scale in (1.0, 1e-6, 1e4):
             v, u = scale * rng.normal(size=mdp.n_states), rng.random(mdp.n_states)  # no ties
-            found, told = nature.moments(v, 0.7, u), moments_of_kernel(nature, v, 0.7, u)
+            found, expected = nature.moments(v, 0.7, u), moments_of_kernel(nature, v, 0.7, u)
             assert np.array_equal(found.value, nature.values(v, 0.7)), label
             if name in ("ties", "single successors"):
                 continue
-            size = max(told.scatter.max(initial=0.0), 1e-14 * (scale + mdp.rows.largest_reward) ** 2)
+            size = max(expected.scatter.max(initial=0.0), 1e-14 * (scale + mdp.rows.largest_reward) ** 2)
             # 1e-6: sweeps of divergences stop where the value no longer changes, half the digits of a minimiser
-            assert np.abs(found.scatter - told.scatter).max(initial=0.0) <= 1e-6 * size, label
-            assert np.abs(found.carried - told.carried).max(initial=0.0) <= 2e-6, label
+            assert np.abs(found.scatter - expected.scatter).max(initial=0.0) <= 1e-6 * size, label
+            assert np.abs(found.carried - expected.carried).max(initial=0.0) <= 2e-6, label
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -273,7 +273,7 @@ def test_budgets_in_every_form():
 
 
 @pytest.mark.parametrize(
-    ("radius", "told"),
+    ("radius", "message"),
     [
         (-0.1, "radius is -0.1 for state 0, expected a number in .0, inf."),
         ([1.0, 2.0], r"radius has shape \(2,\), expected a number or one budget per state \(3,\)"),
@@ -282,9 +282,9 @@ def test_budgets_in_every_form():
         (np.nan, "radius is nan, expected a finite number"),
     ],
 )
-def test_bad_budgets_are_named(radius, told):
+def test_bad_budgets_are_named(radius, message):
     mdp = model(np.array([[0.5, 0.5]]), np.array([[0.0, 1.0]]))
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         SRectangular(L1Ball(radius)).operator(mdp)
 
 

@@ -100,7 +100,7 @@ def test_rows_of_many_states_share_their_envelopes():
     assert nature.order is not None
     within = WassersteinBall(0.2, metric).bind(
         MDP.from_dense(transition, np.repeat(mdp.rows.reward, n).reshape(n, 1, n), discount=0.9, keep_zeros=True)
-    )  # the same rewards, told per successor: each row on its own
+    )  # the same rewards, given per successor: each row on its own
     assert within.order is None
     assert nature.values(v) == pytest.approx(within.values(v), abs=1e-13)
     assert nature.values(v) == pytest.approx(nature.dual_bound(v), abs=1e-12)

@@ -153,7 +153,7 @@ def test_tab_leads_to_the_content_first_and_focus_is_seen(visit, site):
 
 
 def place(page, figure, name, where):
-    """On the screen: the point of the series `name` told at `where`, from the data of the page."""
+    """On the screen: the point of the series `name` shown at `where`, from the data of the page."""
     return page.evaluate(
         """([figure, name, where]) => {
           const box = document.getElementById(figure), svg = box.querySelector("svg");
@@ -168,7 +168,7 @@ def place(page, figure, name, where):
 
 
 @pytest.mark.parametrize(
-    ("figure", "name", "where", "told"),
+    ("figure", "name", "where", "expected"),
     [
         ("curves--bands", "UBE", "300", "UBE: 900 [891, 909], at episode 300"),
         ("curves--dots", "UBE, first", "", "UBE, first: 1.00 [0.50, 1.50]"),
@@ -177,13 +177,13 @@ def place(page, figure, name, where):
         ("maps--heat", "row 1", "2", "row 1: 8.33 %, at column 2"),
     ],
 )
-def test_pointing_shows_the_value(opened, figure, name, where, told):
+def test_pointing_shows_the_value(opened, figure, name, where, expected):
     page = opened.page
     tip = page.locator(f"[id='{figure}'] .tip")
     assert not tip.is_visible()
     x, y = place(page, figure, name, where)
     page.mouse.move(x + 2, y + 1)
-    assert tip.inner_text() == told
+    assert tip.inner_text() == expected
     box, outer = tip.bounding_box(), page.locator(f"[id='{figure}']").bounding_box()
     assert outer["x"] <= box["x"]
     assert box["x"] + box["width"] <= outer["x"] + outer["width"] + 1

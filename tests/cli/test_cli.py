@@ -124,7 +124,7 @@ def test_convert_round_trip(model, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("--discount", 0.9, "--radius", 0.1), "--set"),
         (("--discount", 0.9, "--set", "l1"), "--radius"),
@@ -139,12 +139,12 @@ def test_convert_round_trip(model, tmp_path, capsys):
         (("--discount", 0.9, "--threads", 0), "threads"),
     ],
 )
-def test_bad_requests_exit_2_with_one_sentence(model, capsys, arguments, told):
+def test_bad_requests_exit_2_with_one_sentence(model, capsys, arguments, message):
     code, out, err = run(capsys, "solve", model, *arguments)
     assert code == 2
     assert out == ""
     assert err.startswith("urbe: ")
-    assert told in err
+    assert message in err
 
 
 def test_missing_and_malformed_files_are_named(tmp_path, capsys):

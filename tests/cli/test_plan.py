@@ -87,18 +87,18 @@ def test_no_held_out_draws_are_null(log, capsys):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ((), "--discount is missing"),
         (("--discount", 0.9, "--confidence", 1.0), "confidence"),
         (("--discount", 0.9, "--method", "var", "--draws", 10), "expected at least 80"),
     ],
 )
-def test_bad_input_is_told(log, capsys, options, told):
+def test_bad_input_is_refused(log, capsys, options, message):
     code, out, err = run(capsys, "plan", log, *options)
     assert code == 2
     assert out == ""
-    assert told in err
+    assert message in err
 
 
 def test_help_teaches(capsys):

@@ -1,4 +1,4 @@
-"""`urbe report`, run as a user runs it; while it watches, time is told by the test."""
+"""`urbe report`, run as a user runs it; while it watches, the test sets the time."""
 
 import pytest
 
@@ -33,8 +33,8 @@ def test_says_where_the_report_is(dots, output, capsys):
 
 def test_writes_a_light_copy_elsewhere(dots, output, capsys, tmp_path):
     run.lay(output, [dots])
-    told = urbe_report(capsys, output, "--to", tmp_path / "copy", "--formats", "svg", "csv")
-    assert told == (0, f"The report is {tmp_path / 'copy' / 'index.html'}\n", "")
+    expected = urbe_report(capsys, output, "--to", tmp_path / "copy", "--formats", "svg", "csv")
+    assert expected == (0, f"The report is {tmp_path / 'copy' / 'index.html'}\n", "")
     assert [path.name for path in (tmp_path / "copy" / "figures").iterdir()] == ["dots-lines.svg"]
 
 
@@ -47,7 +47,7 @@ def test_says_that_parquet_is_left_out(dots, output, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ((), "no sweep was run into"),
         (("--only", "stars"), "--only stars is no chapter, expected one of dots."),
@@ -57,10 +57,10 @@ def test_says_that_parquet_is_left_out(dots, output, capsys, monkeypatch):
     ],
 )
 @pytest.mark.usefixtures("dots")
-def test_what_is_wrong_is_named(output, capsys, arguments, told):
+def test_what_is_wrong_is_named(output, capsys, arguments, message):
     code, out, err = urbe_report(capsys, output, *arguments)
     assert (code, out) == (2, "")
-    assert told in err
+    assert message in err
 
 
 def test_without_matplotlib_it_says_so(dots, output, capsys, monkeypatch):

@@ -77,7 +77,7 @@ def test_list_runs_nothing(figures, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("--only", "unheard"), "--only unheard is no chapter, expected one of quiet, loud"),
         (("--processes", 0), "processes is 0"),
@@ -85,12 +85,12 @@ def test_list_runs_nothing(figures, tmp_path, monkeypatch, capsys):
     ],
 )
 @pytest.mark.usefixtures("figures")
-def test_bad_requests_exit_2_with_one_sentence(tmp_path, capsys, arguments, told):
+def test_bad_requests_exit_2_with_one_sentence(tmp_path, capsys, arguments, message):
     code, out, err = run(capsys, "--output", tmp_path / "results", *arguments)
     assert code == 2
     assert out == ""
     assert err.splitlines()[-1].startswith("urbe: ")
-    assert told in err
+    assert message in err
     assert not (tmp_path / "results").exists()
 
 

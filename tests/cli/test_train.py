@@ -130,7 +130,7 @@ def test_a_gymnasium_environment_is_evaluated_on_one_of_its_own(capsys, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("--stop-at", "3"), "--stop-at is about evaluations, of which there are none; add --evaluate-every N."),
         (("--keep-best", "worst"), "--keep-best is about evaluations"),
@@ -141,10 +141,10 @@ def test_a_gymnasium_environment_is_evaluated_on_one_of_its_own(capsys, tmp_path
         (("--evaluate-every", "5", "--evaluate-over", "length=1"), "length"),
     ],
 )
-def test_evaluations_that_cannot_be_are_refused_at_once(capsys, tmp_path, words, told):
+def test_evaluations_that_cannot_be_are_refused_at_once(capsys, tmp_path, words, message):
     code, _, err = run(capsys, "cartpole", "--agent", "dqn", "--seed", 0, "--out", tmp_path / "run", *TINY, *words)
     assert code == 2
-    assert told in err
+    assert message in err
     assert not (tmp_path / "run" / "checkpoints").exists()
 
 
@@ -246,7 +246,7 @@ def test_the_default_sets_are_the_papers_laws():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("pole", "--agent", "dqn"), "ENV is 'pole', expected one of cartpole"),
         (("NoSuchEnv-v7", "--agent", "dqn"), "ENV is 'NoSuchEnv-v7'"),
@@ -271,11 +271,11 @@ def test_the_default_sets_are_the_papers_laws():
         (("cartpole", "--agent", "dqn", "--seed", "-1"), "seed is -1"),
     ],
 )
-def test_what_cannot_be_is_told(capsys, tmp_path, arguments, told):
+def test_what_cannot_be_is_refused(capsys, tmp_path, arguments, message):
     seed = () if "--seed" in arguments else ("--seed", 0)
     code, out, err = run(capsys, *arguments, *seed, "--out", tmp_path / "run")
     assert (code, out) == (2, "")
-    assert told in err
+    assert message in err
     assert not (tmp_path / "run").exists()
 
 
@@ -319,7 +319,7 @@ def test_what_is_shown_can_be_given_back():
 
 
 @pytest.mark.parametrize(
-    ("word", "told"),
+    ("word", "message"),
     [
         ("batch=x", "'x', expected a whole number"),
         ("double=yes", "expected true or false"),
@@ -335,10 +335,10 @@ def test_what_is_shown_can_be_given_back():
         ("copy.updates=5", "expected exactly one of episodes and updates"),
     ],
 )
-def test_wrong_words_are_told_and_the_right_ones_listed(word, told):
-    with pytest.raises(ValueError, match=told) as error:
+def test_wrong_words_are_named_and_the_right_ones_listed(word, message):
+    with pytest.raises(ValueError, match=message) as error:
         overrides.override(Settings(), [word])
-    if "names no field" in told:
+    if "names no field" in message:
         assert "network.hidden=128,128,128, network.scale=1.0, network.initial=he, double=false" in str(error.value)
 
 

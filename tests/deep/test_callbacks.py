@@ -115,7 +115,7 @@ def test_all_that_is_due_at_a_step_is_recorded_before_it_stops():
 
 
 @pytest.mark.parametrize(
-    ("callbacks", "told"),
+    ("callbacks", "message"),
     [
         ([3], r"callbacks\[0\] is of type int, expected a function of one row, or a callback"),
         ([print, Wave(0)], r"callbacks\[1\].every is 0"),
@@ -127,9 +127,9 @@ def test_all_that_is_due_at_a_step_is_recorded_before_it_stops():
         ([Evaluate(every=5)], r"Evaluate.env is missing"),
     ],
 )
-def test_what_cannot_be_is_said_before_anything_is_learned(callbacks, told):
+def test_what_cannot_be_is_said_before_anything_is_learned(callbacks, message):
     here = agent()
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         here.learn(10, callbacks=callbacks)
     assert here.step == 0
 
@@ -171,9 +171,9 @@ def test_the_first_of_the_best_is_the_best():
 
 def test_a_return_that_is_reached_stops_it():
     assert verdict([1.0, 3.0], stop_at=3.5).stop is None
-    told = "The mean return of evaluation was 4 at step 20, and stop_at is 3.5."
-    assert verdict([1.0, 4.0], stop_at=3.5).stop == told
-    assert verdict([1.0, 4.0, 2.0], stop_at=3.5).stop == told  # once reached, it stays so
+    expected = "The mean return of evaluation was 4 at step 20, and stop_at is 3.5."
+    assert verdict([1.0, 4.0], stop_at=3.5).stop == expected
+    assert verdict([1.0, 4.0, 2.0], stop_at=3.5).stop == expected  # once reached, it stays so
     assert verdict([1.0, 3.5], stop_at=3.5).stop is not None
     assert verdict([5.0, 3.0], by="worst", stop_at=-3.0).stop.startswith(
         "The worst return of evaluation was -3 at step"
@@ -182,8 +182,8 @@ def test_a_return_that_is_reached_stops_it():
 
 def test_patience_is_counted_from_the_best():
     assert verdict([3.0, 1.0, 2.0], patience=3).stop is None
-    told = "The mean return of evaluation has not exceeded the 3 of step 10 in 3 evaluations, and patience is 3."
-    assert verdict([3.0, 1.0, 2.0, 3.0], patience=3).stop == told  # as good is not better
+    expected = "The mean return of evaluation has not exceeded the 3 of step 10 in 3 evaluations, and patience is 3."
+    assert verdict([3.0, 1.0, 2.0, 3.0], patience=3).stop == expected  # as good is not better
     assert verdict([3.0, 1.0, 2.0, 3.5], patience=3).stop is None
     assert verdict([1.0, 2.0], patience=1).stop is None
 

@@ -40,7 +40,7 @@ def doctored(saved, folder, change):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda a: a.update(version=VERSION + 1), "newer urbe"),
         (lambda a: a.update(version="1"), "not of an agent"),
@@ -71,8 +71,8 @@ def doctored(saved, folder, change):
         (lambda a: a["world"]["simulator"].update(time_limit=0), "time_limit is 0"),
     ],
 )
-def test_a_doctored_description_is_refused_in_words(saved, tmp_path, change, told):
-    with pytest.raises(CheckpointError, match=told):
+def test_a_doctored_description_is_refused_in_words(saved, tmp_path, change, message):
+    with pytest.raises(CheckpointError, match=message):
         load(doctored(saved, tmp_path / "x", change))
 
 
@@ -129,8 +129,8 @@ def test_whatever_a_description_says_there_is_one_error(saved, tmp_path_factory,
         with pytest.raises((CheckpointError, Reached, ValueError)) as found:
             load(path)
     # a ValueError of another kind says that something of the user's own is missing, as the file does
-    told = {CheckpointError: str(path), ValueError: "settings is missing", Reached: ""}
-    assert told[found.type] in str(found.value)
+    expected = {CheckpointError: str(path), ValueError: "settings is missing", Reached: ""}
+    assert expected[found.type] in str(found.value)
 
 
 @pytest.mark.parametrize("name", ["trainer/learner/q/0/weight", "trainer/world/key", "history/log/step"])

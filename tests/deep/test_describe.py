@@ -195,10 +195,10 @@ def alike(one, other):
 @given(data=st.data())
 def test_descriptions_build_the_same_again(kind, data):
     value = resolved(data.draw(KINDS[kind]))
-    told = json.loads(json.dumps(describe("value", value), allow_nan=False))
-    again = build("value", told)
+    expected = json.loads(json.dumps(describe("value", value), allow_nan=False))
+    again = build("value", expected)
     assert alike(value, again)
-    assert describe("value", again) == told
+    assert describe("value", again) == expected
 
 
 @settings(max_examples=300)
@@ -218,7 +218,7 @@ def test_random_float32_numbers_by_the_million_survive_their_shortest_decimals()
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [
         (Own(), "of the kind Own"),
         (lambda x: x, "<lambda>"),
@@ -227,13 +227,13 @@ def test_random_float32_numbers_by_the_million_survive_their_shortest_decimals()
         (object(), "cannot be described"),
     ],
 )
-def test_what_is_not_listed_is_not_described(value, told):
-    with pytest.raises(Unknown, match=told):
+def test_what_is_not_listed_is_not_described(value, message):
+    with pytest.raises(Unknown, match=message):
         describe("value", value)
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "message"),
     [
         ({"kind": "os.system"}, "not known here"),
         ({"kind": "eval", "source": "1"}, "not known here"),
@@ -253,6 +253,6 @@ def test_what_is_not_listed_is_not_described(value, told):
         ([{"kind": "Adam"}, {"kind": "Eve"}], r"value\[1\]"),
     ],
 )
-def test_what_is_not_listed_is_not_built(data, told):
-    with pytest.raises(ValueError, match=told):
+def test_what_is_not_listed_is_not_built(data, message):
+    with pytest.raises(ValueError, match=message):
         build("value", data)

@@ -96,6 +96,6 @@ def test_observations_of_another_shape_are_refused(policy, shape):
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_no_action_is_told_from_what_is_no_number(policy, bad):
+def test_no_action_differs_from_what_is_no_number(policy, bad):
     with pytest.raises(ValueError, match=r"obs\[1, 2\] is not finite, expected a number"):
         policy.predict([[0.0, 0.0, 0.0], [0.0, 0.0, bad]])

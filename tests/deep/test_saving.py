@@ -167,7 +167,7 @@ def test_without_it_the_agent_predicts_and_says_why_it_does_not_learn(own):
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"env": OwnPole(size=3)}, "env has 3 numbers in an observation, expected 4"),
         ({"env": OwnPole(n_actions=3)}, "env has 3 actions, expected 2"),
@@ -177,8 +177,8 @@ def test_without_it_the_agent_predicts_and_says_why_it_does_not_learn(own):
         ({"schedule": simulators.Constant(CartPole().nominal())}, "without env"),
     ],
 )
-def test_what_is_given_must_fit(own, given, told):
-    with pytest.raises(ValueError, match=told):
+def test_what_is_given_must_fit(own, given, message):
+    with pytest.raises(ValueError, match=message):
         load(own[0], **given)
 
 
@@ -199,8 +199,8 @@ def test_an_agent_of_a_gymnasium_environment(tmp_path):
     again = load(tmp_path / "agent", env=gymnasium.make("CartPole-v1"))
     assert same(agent, again)
     assert same(agent.learn(70), again.learn(70))
-    for env, told in [(gymnasium.make("Acrobot-v1"), "env has 6 numbers"), (CartPole(), "expected a Gymnasium")]:
-        with pytest.raises(ValueError, match=told):
+    for env, message in [(gymnasium.make("Acrobot-v1"), "env has 6 numbers"), (CartPole(), "expected a Gymnasium")]:
+        with pytest.raises(ValueError, match=message):
             load(tmp_path / "agent", env=env)
     with pytest.raises(ValueError, match="expected none"):
         load(tmp_path / "frozen", env=CartPole())

@@ -213,7 +213,7 @@ def test_another_agent_is_refused_by_the_field_that_differs(fresh, tmp_path):
         train(pole(discount=0.8), tmp_path / "run", 120)
 
 
-def test_a_second_process_is_refused_and_told_who_works_there(fresh, tmp_path):
+def test_a_second_process_is_refused_and_learns_who_works_there(fresh, tmp_path):
     with (
         RunDirectory(tmp_path / "run", fresh.about()),
         pytest.raises(RunLocked, match=f"process {os.getpid()} on host"),

@@ -179,13 +179,13 @@ def test_a_run_that_was_stopped_stays_so_until_the_rule_allows_more(whole, fresh
     first = float(read_rows_of(whole)["worst"][0])
     rules = {"stop_at": first}
     assert train(fresh, tmp_path / "run", STEPS, callbacks=[poles(**rules)], checkpoint_every=70).step == EVERY
-    told = f"The worst return of evaluation was {first:.6g} at step {EVERY}, and stop_at is {first:g}."
-    assert fresh.stopped == told
-    assert read_finished(tmp_path / "run") == {"step": EVERY, "stopped": told}
+    expected = f"The worst return of evaluation was {first:.6g} at step {EVERY}, and stop_at is {first:g}."
+    assert fresh.stopped == expected
+    assert read_finished(tmp_path / "run") == {"step": EVERY, "stopped": expected}
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*.json")}
     fresh.load_tensors(start, "start")
     assert train(fresh, tmp_path / "run", STEPS, callbacks=[poles(**rules)]).step == EVERY
-    assert fresh.stopped == told
+    assert fresh.stopped == expected
     assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*.json")}
     train(fresh, tmp_path / "run", STEPS, callbacks=[poles()], checkpoint_every=70)
     assert fresh.stopped is None
@@ -210,15 +210,15 @@ def read_rows_of(whole):
 
 
 @pytest.mark.parametrize(
-    ("callbacks", "told"),
+    ("callbacks", "message"),
     [
         ([], r"callbacks\.evaluation\.every is 40 in the file, expected nothing there"),
         ([poles(by="mean")], r'callbacks\.evaluation\.by is "worst" in the file, expected "mean"'),
         ([Evaluate(every=EVERY, by="worst")], r"callbacks\.evaluation\.points\[0\]\.half_length is 0\.25"),
     ],
 )
-def test_other_measurements_than_the_runs_are_refused(fresh, folder, callbacks, told):
-    with pytest.raises(CheckpointError, match=told):
+def test_other_measurements_than_the_runs_are_refused(fresh, folder, callbacks, message):
+    with pytest.raises(CheckpointError, match=message):
         train(fresh, folder, STEPS, callbacks=callbacks)
 
 

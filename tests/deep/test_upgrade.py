@@ -64,8 +64,8 @@ def test_an_old_run_goes_on_when_it_is_started_as_it_was(tmp_path):
         for name, rows in then.history.files().items():
             run.log(name, list(rows)).extend(rows)
     lengths = {name: (tmp_path / "run" / name).stat().st_size for name in then.history.files()}
-    told = {"step": 100, "logs": lengths, "about": FIRST}
-    write_folder_checkpoint(tmp_path / "run" / "checkpoints" / f"{100:012d}", then.tensors(), told)
+    expected = {"step": 100, "logs": lengths, "about": FIRST}
+    write_folder_checkpoint(tmp_path / "run" / "checkpoints" / f"{100:012d}", then.tensors(), expected)
     assert same(load(tmp_path / "run"), then)
     assert same(load(tmp_path / "run" / "checkpoints" / f"{100:012d}"), then)
     again = train(pole(clip_norm=None), tmp_path / "run", 160)

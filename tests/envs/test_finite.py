@@ -133,7 +133,7 @@ def no_start():
 
 
 @pytest.mark.parametrize(
-    ("phases", "told"),
+    ("phases", "message"),
     [
         (lambda: (), "phases is empty"),
         (lambda: (Phase(model((1, 0, 0, 0)), 0),), r"phases\[0\].episodes is 0"),
@@ -145,16 +145,16 @@ def no_start():
         ),
     ],
 )
-def test_refusals(phases, told):
-    with pytest.raises(ValueError, match=told):
+def test_refusals(phases, message):
+    with pytest.raises(ValueError, match=message):
         FiniteEnv(phases())
 
 
 @pytest.mark.parametrize(
-    ("state", "action", "told"),
+    ("state", "action", "message"),
     [(1, 5, r"State 1 has no action 5; it has \[0\]"), (9, 0, "There is no state 9"), (-1, 0, "There is no state -1")],
 )
-def test_what_does_not_exist_cannot_be_done(state, action, told):
+def test_what_does_not_exist_cannot_be_done(state, action, message):
     env = start(FiniteEnv.of(model((1, 0, 0, 0))), 2)
-    with pytest.raises(KeyError, match=told):
+    with pytest.raises(KeyError, match=message):
         env.step(np.arange(2), np.array([0, state]), np.array([0, action]))

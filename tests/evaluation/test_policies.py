@@ -1,4 +1,4 @@
-"""Policies of other libraries, and environments of all kinds: how they are asked, told, and left behind."""
+"""Policies of other libraries, and environments of all kinds: how they are called, reset, and left behind."""
 
 from types import SimpleNamespace
 
@@ -17,7 +17,7 @@ FALLS = linear([[0.0, 0.0], [0.0, 0.0], [1.0, -1.0], [0.0, 0.0]])
 
 
 class Baseline:
-    """What Stable-Baselines3's predict does: explores unless told not to, answers one or many, gives a state."""
+    """What Stable-Baselines3's predict does: explores unless asked not to, answers one or many, gives a state."""
 
     def __init__(self):
         self.shapes, self.explored, self.rng = [], 0, np.random.default_rng(0)

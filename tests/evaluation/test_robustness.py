@@ -83,7 +83,7 @@ WAYS = {
     "rows on the simulator": (predicting(True), POLE),
     "one by one on the simulator": (predicting(False), POLE),
     "compiled policy, environment": (linear(LEANING), SimulatorEnv(POLE)),
-    "rows, environments made and told": (predicting(True), lambda: SimulatorEnv(POLE)),
+    "rows, environments made and set": (predicting(True), lambda: SimulatorEnv(POLE)),
     "one by one, environment": (predicting(False), SimulatorEnv(POLE)),
     "registered": (predicting(True), lambda: gymnasium.make("urbe/CartPole-v0", max_episode_steps=100)),
     "made for parameters": (predicting(True), lambda params: SimulatorEnv(POLE, **params)),

@@ -25,11 +25,11 @@ def seen():
 
 @pytest.mark.parametrize("way", ["greedy", "noisy"])
 def test_a_trace_shows_the_episodes_that_are_evaluated(way, seen):
-    told = seen if way == "greedy" else trace(LEANING, POLE, {"half_length": 0.75}, episodes=10, seed=3, acting=way)
+    expected = seen if way == "greedy" else trace(LEANING, POLE, {"half_length": 0.75}, episodes=10, seed=3, acting=way)
     found = evaluate(LEANING, {"half_length": [0.75]}, env=POLE, episodes=10, seed=3).played[way]
-    assert np.array_equal(told.alive.sum(axis=1), found.lengths[0])
-    assert np.array_equal(told.reward.sum(axis=1), found.returns[0])
-    assert np.array_equal(told.terminated, found.terminated[0])
+    assert np.array_equal(expected.alive.sum(axis=1), found.lengths[0])
+    assert np.array_equal(expected.reward.sum(axis=1), found.returns[0])
+    assert np.array_equal(expected.terminated, found.terminated[0])
 
 
 def test_a_trace_replays_step_by_step_in_the_environment(seen):
@@ -74,13 +74,13 @@ def test_visits_are_those_of_the_exact_model():
     params, policy = MarsRoverParams(float(np.float32(0.2))), table(AHEAD, 4)
     exact = performance(ROVER, params, [*AHEAD, 0], discount=0.9).visits
     found = visits(policy, ROVER, params, episodes=1000, seed=1)
-    told = trace(policy, ROVER, params, episodes=1000, seed=1)
-    there = np.concatenate([np.ones((1000, 1), bool), told.alive], axis=1)
-    counts = np.stack([np.bincount(s[t], minlength=17) for s, t in zip(told.state, there, strict=True)])
+    expected = trace(policy, ROVER, params, episodes=1000, seed=1)
+    there = np.concatenate([np.ones((1000, 1), bool), expected.alive], axis=1)
+    counts = np.stack([np.bincount(s[t], minlength=17) for s, t in zip(expected.state, there, strict=True)])
     assert np.array_equal(counts.mean(axis=0), found)
     assert (np.abs(found - exact) <= 5.0 * counts.std(axis=0, ddof=1) / np.sqrt(1000) + 1e-12).all()
     assert (found[exact == 0.0] == 0.0).all()
-    assert found[[ROVER.goal, ROVER.wreck]].sum() == told.terminated.mean()
+    assert found[[ROVER.goal, ROVER.wreck]].sum() == expected.terminated.mean()
 
 
 def test_params_may_be_left_out_and_refusals_are_those_of_evaluations():

@@ -23,13 +23,13 @@ def play(env, seed, steps=12):
     """Everything a random player gets to see; episodes follow each other."""
     rng = np.random.default_rng(7)
     observation, info = env.reset(seed=seed)
-    told = [observation.tobytes(), info]
+    expected = [observation.tobytes(), info]
     for _ in range(steps):
         observation, reward, terminated, truncated, info = env.step(int(rng.integers(env.action_space.n)))
-        told.append((observation.tobytes(), reward, terminated, truncated, info))
+        expected.append((observation.tobytes(), reward, terminated, truncated, info))
         if terminated or truncated:
-            told.append(env.reset()[0].tobytes())
-    return told
+            expected.append(env.reset()[0].tobytes())
+    return expected
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -147,12 +147,12 @@ def test_vector_environments_are_environments_side_by_side(name):
     seen, info = envs.reset(seed=[4, 5])
     assert np.array_equal(seen, [env.reset(seed=4 + i)[0] for i, env in enumerate(singles)])
     seen, reward, terminated, truncated, info = envs.step(np.array([1, 0]))
-    told = [env.step(a) for env, a in zip(singles, (1, 0), strict=True)]
-    assert np.array_equal(seen, [one[0] for one in told])
-    assert reward.tolist() == [one[1] for one in told]
-    assert terminated.tolist() == [one[2] for one in told]
-    assert truncated.tolist() == [one[3] for one in told]
-    for key, value in told[0][4]["params"].items():
+    expected = [env.step(a) for env, a in zip(singles, (1, 0), strict=True)]
+    assert np.array_equal(seen, [one[0] for one in expected])
+    assert reward.tolist() == [one[1] for one in expected]
+    assert terminated.tolist() == [one[2] for one in expected]
+    assert truncated.tolist() == [one[3] for one in expected]
+    for key, value in expected[0][4]["params"].items():
         assert info["params"][key].tolist() == [value, value]
     envs.close()
 

@@ -207,7 +207,7 @@ def test_states_with_parts():
         ({"chance": 0.0, "scale": 0.0}, r"Action 0 led to an observation \[nan.*expected finite ones.*scale=0"),
     ],
 )
-def test_dynamics_that_break_are_told(named, message):
+def test_dynamics_that_break_are_reported(named, message):
     env = SimulatorEnv(OddSimulator(), **named)
     env.reset(seed=0)
     with pytest.raises(ValueError, match=message):

@@ -96,9 +96,9 @@ def test_rows_are_gymnasiums_flattening(space):
 
 
 def test_spaces_go_through_files(space):
-    told = Spaces(space, 3, 5).describe()
-    again = Spaces.of(told)
-    assert again.describe() == told
+    expected = Spaces(space, 3, 5).describe()
+    again = Spaces.of(expected)
+    assert again.describe() == expected
     samples, stacked = batch(space, 3)
     for given in (*samples, stacked):
         np.testing.assert_array_equal(again.rows(given)[0], Spaces(space, 3, 5).rows(given)[0])
@@ -113,7 +113,7 @@ def test_actions_count_from_the_start():
 
 
 @pytest.mark.parametrize(
-    ("space", "given", "told"),
+    ("space", "given", "message"),
     [
         (SPACES[0], [0.0, 1.0], r"has shape \(2,\), expected \(3,\) as Box\(\(3,\), float32\) gives, or \(B, 3\)"),
         (SPACES[0], 1.0, r"observation has shape \(\), expected"),
@@ -137,8 +137,8 @@ def test_actions_count_from_the_start():
         ),
     ],
 )  # fmt: skip
-def test_what_is_no_observation_is_said_in_the_words_of_the_space(space, given, told):
-    with pytest.raises(ValueError, match=told):
+def test_what_is_no_observation_is_said_in_the_words_of_the_space(space, given, message):
+    with pytest.raises(ValueError, match=message):
         Spaces(space, 2).rows(given)
 
 

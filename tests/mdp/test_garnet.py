@@ -70,9 +70,9 @@ def test_banded_successors_are_uniform_subsets_of_the_band() -> None:
     drawn = successors(library.banded_garnet(9, 3000, 2, width=2, seed=1), 2).reshape(9, 3000, 2)
     for s in range(9):
         counts = Counter(map(tuple, drawn[s].tolist()))
-        told = [counts[subset] for subset in combinations(band(s, 9, 2), 2)]
-        assert chisquare(told).pvalue > LEAST
-        assert sum(told) == 3000
+        expected = [counts[subset] for subset in combinations(band(s, 9, 2), 2)]
+        assert chisquare(expected).pvalue > LEAST
+        assert sum(expected) == 3000
 
 
 @pytest.mark.parametrize("make", [library.garnet, library.banded_garnet])

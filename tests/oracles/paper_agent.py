@@ -158,20 +158,20 @@ class PaperAgent:
                 best = (q + self.variance.beta * noise[row] * np.sqrt(np.maximum(ws[-1], 0.0))).argmax()
             flips.append(best != q.argmax())
             actions.append(int(anything[row]) if uniform[row] < epsilon else int(best))
-        told = {
+        expected = {
             "epsilon": epsilon,
             "flipped": np.mean(flips),
             "w": np.mean(ws),
             "negative_w": np.mean(np.array(ws) < 0),
         }
-        return actions, told
+        return actions, expected
 
     def observe(self, entries, acting_obs):
         """n transitions {obs, action, successors, last}; gives the next actions and the diagnostics."""
         s, before = self.settings, self.seen
-        actions, told = self.act(acting_obs, self.seen)
+        actions, expected = self.act(acting_obs, self.seen)
         phis = [self.phi(entry["obs"]) for entry in entries]
-        told["feature_norm"] = np.mean([np.linalg.norm(phi) for phi in phis])
+        expected["feature_norm"] = np.mean([np.linalg.norm(phi) for phi in phis])
         visits = []
         for entry, obs, action in zip(entries, acting_obs, actions, strict=True):
             visit = entry | {"next_obs": obs, "next_action": action}
@@ -180,7 +180,7 @@ class PaperAgent:
             self.seen += 1
             self.episodes += bool(entry["last"])
         if self.variance is not None:
-            told["nu"] = self.learn_head(visits)
+            expected["nu"] = self.learn_head(visits)
             if self.variance.replayed:
                 places = self.random.head_places(self.seen, self.variance.replayed, len(self.replay))
                 self.learn_head([self.replay[place] for place in places])
@@ -196,9 +196,9 @@ class PaperAgent:
                 x = self.features(phi)
                 self.precision[entry["action"]] = self.precision[entry["action"]] + np.outer(x, x)
             self.keep_counts(before)
-        told["updates"] = len(losses)
-        told["loss"], told["td_error"] = np.mean(losses, axis=0) if losses else (0.0, 0.0)
-        return actions, told
+        expected["updates"] = len(losses)
+        expected["loss"], expected["td_error"] = np.mean(losses, axis=0) if losses else (0.0, 0.0)
+        return actions, expected
 
     def learn_head(self, visits):
         """One gradient step on the mean of (y - w(s, a))^2; gives the mean nu."""

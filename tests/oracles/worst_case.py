@@ -15,7 +15,7 @@ LP_TOLERANCE = 1e-6
 def one_row_model(p, *, keep_zeros=False, by_successor=False):
     """A model whose only row, of state 0, is p; with discount 1 and reward 0 the values v are the row's z.
 
-    With `by_successor` the zero reward is told for each successor: sets then take their path for r(s, a, s').
+    With `by_successor` the zero reward is given for each successor: sets then take their path for r(s, a, s').
     """
     n = len(p)
     transition = np.zeros((n, 1, n))

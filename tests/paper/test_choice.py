@@ -79,7 +79,7 @@ def test_settings_reach_the_agent():
 
 
 @pytest.mark.parametrize(
-    ("chapter", "choice", "told"),
+    ("chapter", "choice", "message"),
     [
         ("mars_rover", {"agents": ("nobody",)}, "nobody is no agent of this chapter, expected one of dqn, robust-dqn"),
         ("seven_states", {"agents": ("dqn",)}, "expected one of calibrated URBE, URBE"),
@@ -90,8 +90,8 @@ def test_settings_reach_the_agent():
         ("safe_policies", {"seeds": 3}, "safe_policies has no agents and seeds to choose"),
     ],
 )
-def test_what_is_not_known_is_refused_with_what_is(chapter, choice, told):
-    with pytest.raises(ValueError, match=told):
+def test_what_is_not_known_is_refused_with_what_is(chapter, choice, message):
+    with pytest.raises(ValueError, match=message):
         chosen(chapter, **choice)
 
 

@@ -254,13 +254,13 @@ def test_a_failed_drawing_leaves_the_old_results(output, log):
     assert {**files(output), "status.json": before["status.json"]} == before
 
 
-def test_those_who_watch_are_told_the_beginning_and_the_end(output, log):
-    told = []
+def test_callbacks_see_the_beginning_and_the_end(output, log):
+    expected = []
     experiment = Dots(log, radii=RADII[:2])
     for _ in range(2):
-        reproduce(output, told.append, chapters=(experiment,), launcher=LocalProcesses(1))
-        assert json.loads((output / "status.json").read_text()) == told[-1]
-    ends = [(s["state"], s["waiting"], s["done"], s["experiments"]["dots"]["kept"], s["left"]) for s in told]
+        reproduce(output, expected.append, chapters=(experiment,), launcher=LocalProcesses(1))
+        assert json.loads((output / "status.json").read_text()) == expected[-1]
+    ends = [(s["state"], s["waiting"], s["done"], s["experiments"]["dots"]["kept"], s["left"]) for s in expected]
     assert ends[0] == ("running", 2, 0, 0, 2.0)  # a second each: they do not say what they cost
     assert ends[-2:] == [("running", 0, 2, 2, 0.0), ("done", 0, 2, 2, 0.0)]
     assert ("done", 0, 2, 0, 0.0) in ends

@@ -74,11 +74,11 @@ def results(**totals):
     rows = []
     for cell in CELLS["quick"]:
         level = totals.get(cell.agent.replace(" ", "_"), 0.3)
-        told = (cell.reading, cell.schedule, cell.belief, cell.agent, "")
+        expected = (cell.reading, cell.schedule, cell.belief, cell.agent, "")
         for seed, at in product(range(20), range(4)):
-            rows.append(Row(*told, "phase", seed, at, level + 1e-3 * rng.standard_normal()))
+            rows.append(Row(*expected, "phase", seed, at, level + 1e-3 * rng.standard_normal()))
         for metric, at in product(("mean", "low", "high"), (1, 300, 1200)):
-            rows.append(Row(*told, metric, -1, at, at * level))
+            rows.append(Row(*expected, metric, -1, at, at * level))
     return Results.of(rows, Row)
 
 

@@ -41,8 +41,8 @@ def test_draws_solved_at_once_are_those_solved_one_by_one(name):
     policy = np.random.default_rng(1).integers(0, 2, size=(LAYERS, mdp.n_states))
     found = drawn_values(posterior, draws, lambda n: make(radii[-1], n * mdp.n_states), policy)
     for q, centre in zip(found, draws, strict=True):
-        told = robust_q(posterior.model_with(centre), make(radii[-1], mdp.n_states), policy, LAYERS)
-        assert q == pytest.approx(told, rel=1e-10)
+        expected = robust_q(posterior.model_with(centre), make(radii[-1], mdp.n_states), policy, LAYERS)
+        assert q == pytest.approx(expected, rel=1e-10)
 
 
 def test_models_are_layered():

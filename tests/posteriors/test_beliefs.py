@@ -145,7 +145,7 @@ def test_reductions(prior):
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"),
+    ("kind", "message"),
     [
         (Forgetting(1.5), "factor is 1.5, expected a number in"),
         (Forgetting([0.5, -0.1]), r"factor\[1\] is -0.1"),
@@ -154,6 +154,6 @@ def test_reductions(prior):
         (Window([2.5, 1]), "episodes is 2.5, expected whole numbers"),
     ],
 )
-def test_refusals(kind, told, prior):
-    with pytest.raises(ValueError, match=told):
+def test_refusals(kind, message, prior):
+    with pytest.raises(ValueError, match=message):
         kind.start(prior, 2)

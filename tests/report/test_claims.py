@@ -77,8 +77,8 @@ def test_the_page_opens_with_the_claims_and_leads_to_each_verdict():
     assert page.text["h2"] == ["The paper's claims", "Late", "Early"]
     assert len(page.all("table")) == 1
     head = page.text["table"][0]
-    for told in ("Fig. 2b", "C < D & E.", "not testable", "holds under here", AS_STATED):
-        assert told in head
+    for expected in ("Fig. 2b", "C < D & E.", "not testable", "holds under here", AS_STATED):
+        assert expected in head
     anchors = {li["id"]: li["class"] for li in page.all("li") if "id" in li}
     assert anchors == {
         "late--claim-1": "holds", "late--claim-2": "holds", "early--claim-1": "does-not-hold",

@@ -64,7 +64,7 @@ def test_structure_is_semantic():
     assert page.all("html")[0]["lang"] == "en"
 
 
-def test_columns_of_words_and_of_numbers_are_told_apart():
+def test_columns_of_words_and_of_numbers_are_distinguished():
     page = Page(small_page())
     heads = [th.get("class") for th in page.all("th") if th["scope"] == "col"]
     assert heads == ["words", None] * 2
@@ -145,12 +145,12 @@ def test_numbers_with_intervals_are_numbers():
 
 
 @pytest.mark.parametrize(
-    ("chapters", "told"),
+    ("chapters", "message"),
     [
         ([PageChapter("c", "C", ()), PageChapter("c", "D", ())], "c"),
         ([PageChapter("c", "C", (Section("The same"), Section("the same!")))], "c-the-same"),
     ],
 )
-def test_names_that_occur_twice_are_refused(chapters, told):
-    with pytest.raises(ValueError, match=f"{told} is not unique"):
+def test_names_that_occur_twice_are_refused(chapters, message):
+    with pytest.raises(ValueError, match=f"{message} is not unique"):
         render("T", (), (), chapters)

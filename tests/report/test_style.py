@@ -32,7 +32,7 @@ def lab(rgb):
 
 @pytest.mark.parametrize("mode", [1, 2])
 @pytest.mark.parametrize("eyes", SEEN)
-def test_series_are_told_apart(mode, eyes):
+def test_series_are_distinguished(mode, eyes):
     seen = {c: lab(np.clip(np.array(SEEN[eyes]) @ linear(THEMED[c][mode]), 0.0, 1.0)) for c in SERIES}
     for a, b in combinations(SERIES, 2):
         # a difference of 2.3 is just noticeable side by side

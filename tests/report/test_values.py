@@ -56,7 +56,7 @@ def test_curves_tell_values_with_intervals():
     assert left.title == "a belief (reward)"
 
 
-def test_dots_and_strips_are_named_by_category_and_group_and_what_is_missing_is_not_told():
+def test_dots_and_strips_are_named_by_category_and_group_and_what_is_missing_is_left_out():
     dots, strips = read(book.dotted())
     firsts = [f"{agent}, first" for agent in book.AGENTS]
     assert [s.name for s in dots.series] == [*firsts, "URBE, second", "UBE, second", "PSRL, second"]

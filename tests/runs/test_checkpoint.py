@@ -286,9 +286,9 @@ def test_fingerprints_see_every_difference():
         TASK,
         replace(TASK.prior, concentration=TASK.prior.concentration + 1e-15),
     ]
-    told = [json.dumps(value(thing)) for thing in things]
-    assert len(set(told)) == len(told)
-    assert told == [json.dumps(value(thing)) for thing in things]
+    expected = [json.dumps(value(thing)) for thing in things]
+    assert len(set(expected)) == len(expected)
+    assert expected == [json.dumps(value(thing)) for thing in things]
     wide = np.arange(200)[::2]
     assert value(wide) == value(np.ascontiguousarray(wide))
 

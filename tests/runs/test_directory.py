@@ -132,7 +132,7 @@ def test_a_finished_run_says_so(tmp_path):
 # locks
 
 
-def test_the_second_in_a_folder_is_refused_and_told_who_is_there(tmp_path):
+def test_the_second_in_a_folder_is_refused_and_learns_who_is_there(tmp_path):
     with RunDirectory(tmp_path, CONFIG) as run:
         with pytest.raises(RunLocked) as failure:
             RunDirectory(tmp_path, CONFIG)
@@ -283,19 +283,19 @@ def test_a_damaged_checkpoint_is_not_passed_over_in_silence(tmp_path):
 def test_checkpoints_of_others_in_the_folder_are_refused(tmp_path):
     RunDirectory(tmp_path, CONFIG).close()
     folder = tmp_path / "checkpoints" / f"{3:012d}.safetensors"
-    told = {"step": 3, "logs": {}, "about": {}}
+    expected = {"step": 3, "logs": {}, "about": {}}
     for about, message in [
         ({}, "is not the checkpoint of step 3 of a run"),
-        (told | {"step": 4}, "is not the checkpoint of step 3 of a run"),
-        (told | {"logs": []}, "has no logs, expected a dict"),
-        (told | {"logs": {"../x.csv": 3}}, "gives the log '../x.csv' the length 3, expected bytes of a .csv"),
-        (told | {"logs": {"x.csv": -3}}, "gives the log 'x.csv' the length -3"),
-        (told | {"logs": {"x.csv": True}}, "gives the log 'x.csv' the length True"),
+        (expected | {"step": 4}, "is not the checkpoint of step 3 of a run"),
+        (expected | {"logs": []}, "has no logs, expected a dict"),
+        (expected | {"logs": {"../x.csv": 3}}, "gives the log '../x.csv' the length 3, expected bytes of a .csv"),
+        (expected | {"logs": {"x.csv": -3}}, "gives the log 'x.csv' the length -3"),
+        (expected | {"logs": {"x.csv": True}}, "gives the log 'x.csv' the length True"),
     ]:
         save_tensors(folder, {}, about)
         with pytest.raises(CheckpointError, match=re.escape(message)):
             RunDirectory(tmp_path, CONFIG)
-    save_tensors(folder, {}, told)
+    save_tensors(folder, {}, expected)
     RunDirectory(tmp_path, CONFIG).close()
 
 
@@ -367,10 +367,10 @@ def test_a_run_of_an_older_version_goes_on(memory):
     path = memory / "run"
     with RunDirectory(path, CONFIG) as run:
         run.log("log.csv", ["x"]).extend({"x": [1, 2, 3]})
-    told = {"step": 1, "logs": {"log.csv": len("x\n1\n")}, "about": {"k": 1}}
-    write_folder_checkpoint(path / "checkpoints" / f"{1:012d}", state(1), told)
-    told = {"step": 2, "logs": {"log.csv": len("x\n1\n2\n")}, "about": {"k": 2}}
-    write_folder_checkpoint(path / "checkpoints" / f"{2:012d}", state(2), told)
+    expected = {"step": 1, "logs": {"log.csv": len("x\n1\n")}, "about": {"k": 1}}
+    write_folder_checkpoint(path / "checkpoints" / f"{1:012d}", state(1), expected)
+    expected = {"step": 2, "logs": {"log.csv": len("x\n1\n2\n")}, "about": {"k": 2}}
+    write_folder_checkpoint(path / "checkpoints" / f"{2:012d}", state(2), expected)
     assert saved_steps(path) == [1, 2]
     found = read_checkpoint(path)
     assert (found.step, found.about, found.tensors["w"].tolist()) == (2, {"k": 2}, [2, 2, 2])
@@ -383,7 +383,7 @@ def test_a_run_of_an_older_version_goes_on(memory):
     assert sorted(os.listdir(path / "checkpoints")) == [f"{step:012d}.safetensors" for step in (2, 3)]
     assert read_rows(path / "log.csv")["x"].tolist() == [1, 2, 5]
     (half,) = [path / "checkpoints" / f"{4:012d}"]
-    write_folder_checkpoint(half, state(4), told)
+    write_folder_checkpoint(half, state(4), expected)
     (file,) = half.glob("*.safetensors")
     file.write_bytes(file.read_bytes()[:-1] + b"?")
     with pytest.raises(CheckpointError, match="is damaged: 'w' has another SHA-256"):

@@ -105,7 +105,7 @@ WAYS = ("once", "half", "full", "crash", "power")
 
 @contextmanager
 def failing(at, how, folder):
-    """Calls within fail as told; afterwards the disk is as such a process leaves it."""
+    """Calls within fail as planned; afterwards the disk is as such a process leaves it."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         disk = Disk(monkeypatch, at, how)
         with suppress(Crash):
@@ -218,7 +218,7 @@ def content(path):
 @pytest.mark.parametrize("how", WAYS)
 @pytest.mark.parametrize("keep", [1, 2])
 def test_runs_go_on_as_if_nothing_had_happened(how, keep, memory):
-    """From any call to the system: what is there loads, no later than the last step told, and the end is the same."""
+    """From any system call: what is there loads, no later than the last step reported, and the end is the same."""
     train(memory / "whole", 6, keep)
     expected = content(memory / "whole")
     calls = count(memory, lambda: train(memory / "trial", 6, keep))

@@ -159,21 +159,21 @@ def run_script(text, folder):
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
+def reported(tmp_path_factory):
     return run_script(TRAINING, tmp_path_factory.mktemp("kills"))
 
 
-def test_a_killed_run_ends_as_the_one_that_was_not(told):
+def test_a_killed_run_ends_as_the_one_that_was_not(reported):
     """Arrays, logs, counters and generators, byte for byte; the comparison is made where the runs are."""
-    assert told["kills"] >= 20
-    assert told["steps"] == [156, 160]
+    assert reported["kills"] >= 20
+    assert reported["steps"] == [156, 160]
 
 
-def test_kills_fell_within_saving(told):
-    assert told["torn"] >= 2
+def test_kills_fell_within_saving(reported):
+    assert reported["torn"] >= 2
 
 
 def test_a_checkpoint_overwritten_again_and_again_is_always_whole(tmp_path):
-    told = run_script(OVERWRITING, tmp_path)
-    assert told["kills"] >= 20
-    assert told["left"] == ["c"]
+    reported = run_script(OVERWRITING, tmp_path)
+    assert reported["kills"] >= 20
+    assert reported["left"] == ["c"]

@@ -18,7 +18,7 @@ def numbered(row, column):
 
 
 def by_the_rules(size, row, column, goes_right, slips, params):
-    """Next row and column, or None at the end, and the reward: the game as it is told."""
+    """Next row and column, or None at the end, and the reward: the game as it is described."""
     reward = 0.0
     if goes_right:
         reward -= params.move_cost / size

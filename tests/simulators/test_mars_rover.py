@@ -35,12 +35,12 @@ def test_rows_are_those_of_the_description(rule):
     expected = oracle.rows(4, 0.375, 3.0, -2.0, -0.25, rule)
     assert len(expected) == 15 * 4
     for (state, action), row in expected.items():
-        told = {}
+        reported = {}
         for p, t, r, ended in zip(*(leaf[state, action] for leaf in found), strict=True):
             if p > 0.0:
-                told[int(t)] = (float(p), float(r))
+                reported[int(t)] = (float(p), float(r))
                 assert ended == (t >= rover.goal)
-        assert told == row
+        assert reported == row
 
 
 @pytest.mark.parametrize("state", [SMALL.goal, SMALL.wreck])

@@ -1,4 +1,4 @@
-"""Uncertainty sets: what they hold, how they are told, and the check that their members differ in what they do."""
+"""Uncertainty sets: what they hold, how they are described, and the check that their members differ in what they do."""
 
 import json
 import re
@@ -94,12 +94,12 @@ def test_descriptions_survive_json_bit_for_bit():
 
 
 def test_long_tables_are_cut():
-    told = str(UncertaintySet.grid(ROVER, include_nominal=False, failure=np.linspace(0, 1, 50)))
-    assert told.startswith("50 members of MarsRoverParams; none is nominal.\n")
-    assert told.endswith("    ... 30 more members")
+    expected = str(UncertaintySet.grid(ROVER, include_nominal=False, failure=np.linspace(0, 1, 50)))
+    assert expected.startswith("50 members of MarsRoverParams; none is nominal.\n")
+    assert expected.endswith("    ... 30 more members")
 
 
-TOLD = UncertaintySet.single(POLE).describe()
+DESCRIBED = UncertaintySet.single(POLE).describe()
 
 
 @pytest.mark.parametrize(
@@ -127,13 +127,13 @@ TOLD = UncertaintySet.single(POLE).describe()
             lambda: UncertaintySet.from_description(POLE, {}),
             "description has the keys [], expected 'nominal' and",
         ),
-        (lambda: UncertaintySet.from_description(ROVER, TOLD), "description has the parameters ['half_length',"),
+        (lambda: UncertaintySet.from_description(ROVER, DESCRIBED), "description has the parameters ['half_length',"),
         (
             lambda: UncertaintySet.from_description(ROVER, {"parameters": {"failure": []}, "nominal": None}),
             "description has [0] values, expected as many for each parameter, at least 1",
         ),
         (
-            lambda: UncertaintySet.from_description(POLE, {**TOLD, "nominal": 1}),
+            lambda: UncertaintySet.from_description(POLE, {**DESCRIBED, "nominal": 1}),
             "nominal is 1, expected a member below 1, or None",
         ),
         (
@@ -230,12 +230,12 @@ def test_every_kind_of_difference_is_seen(name, value, kind, size):
 def test_what_never_arrives_is_said_with_its_name_and_a_remedy():
     with pytest.raises(ValueError, match="never differ") as caught:
         check_uncertainty_set(DIAL, UncertaintySet.grid(DIAL, unused=(2.0, 3.0)), KEY)
-    told = str(caught.value)
-    assert "3 of 3 pairs of members never differ in 1024 states" in told
-    assert "Equal parameters" not in told
-    assert "members 0 (unused 1.0) and 1 (unused 2.0), 0 (unused 1.0) and 2 (unused 3.0)" in told
-    assert "`outcomes` does not use unused (or only `start` does)" in told
-    assert "try more walks and steps" in told
+    expected = str(caught.value)
+    assert "3 of 3 pairs of members never differ in 1024 states" in expected
+    assert "Equal parameters" not in expected
+    assert "members 0 (unused 1.0) and 1 (unused 2.0), 0 (unused 1.0) and 2 (unused 3.0)" in expected
+    assert "`outcomes` does not use unused (or only `start` does)" in expected
+    assert "try more walks and steps" in expected
 
 
 def test_what_matters_only_far_away_is_found_by_longer_walks():

@@ -97,7 +97,7 @@ def test_a_set_and_a_model_may_be_given():
 
 @pytest.mark.parametrize("horizon", [None, 6])
 @pytest.mark.parametrize(
-    ("field", "by", "told"),
+    ("field", "by", "expected"),
     [
         ("lower", 1e-5, "lower bound"),
         ("upper", -1e-5, "upper bound"),
@@ -105,14 +105,14 @@ def test_a_set_and_a_model_may_be_given():
         ("value", -1e-5, "value"),
     ],
 )
-def test_a_shifted_array_is_found(field, by, told, horizon):
+def test_a_shifted_array_is_found(field, by, expected, horizon):
     method = None if horizon is None else BackwardInduction(horizon)
     solution = solve(RIVER, L1Ball(0.1), method)
     array = getattr(solution, field).copy()
     array[..., 3] += by
     certificate = certify(replace(solution, **{field: array}))
     assert not certificate.holds
-    assert f"the {told} of state 3" in certificate.statement
+    assert f"the {expected} of state 3" in certificate.statement
 
 
 def test_everything_shifted_together_is_found():

@@ -171,11 +171,11 @@ def test_inputs_stay_untouched(method):
 
 
 @pytest.mark.parametrize("method", [*METHODS, BackwardInduction(4)], ids=str)
-def test_progress_is_told_after_every_step(method):
-    told = []
-    solution = solve(GARNET, L1Ball(0.4), method, progress=lambda step, gap: told.append((step, gap)))
-    assert [step for step, _ in told] == list(range(1, solution.steps + 1))
-    assert 0.0 <= told[-1][1] <= max(solution.gap, 1e-300)
+def test_progress_is_reported_after_every_step(method):
+    expected = []
+    solution = solve(GARNET, L1Ball(0.4), method, progress=lambda step, gap: expected.append((step, gap)))
+    assert [step for step, _ in expected] == list(range(1, solution.steps + 1))
+    assert 0.0 <= expected[-1][1] <= max(solution.gap, 1e-300)
 
 
 def test_a_solution_tells_itself():
@@ -191,7 +191,7 @@ def test_a_solution_tells_itself():
 
 
 def test_wrong_parameters_are_named():
-    for wrong, told in (
+    for wrong, message in (
         (lambda: PartialPolicyIteration(tolerance=-1.0), "tolerance"),
         (lambda: PartialPolicyIteration(linear="sometimes"), "linear"),
         (lambda: ModifiedPolicyIteration(sweeps=-1), "sweeps"),
@@ -201,7 +201,7 @@ def test_wrong_parameters_are_named():
         (lambda: solve(RIVER, threads=0), "threads"),
         (lambda: solve(RIVER, L1Ball(2.5)), "radius"),
     ):
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=message):
             wrong()
 
 

@@ -71,8 +71,8 @@ def test_one_action_has_the_budget_to_itself(ball):
     assert shared.value == pytest.approx(each.value, abs=1e-9)
     table = np.zeros((30, 4))
     table[:28, 2] = 1.0
-    told = urbe.evaluate_policy(mdp, table, SRectangular(ball), PartialPolicyIteration(tolerance=1e-10))
-    assert told.value == pytest.approx(each.value, abs=1e-9)
+    expected = urbe.evaluate_policy(mdp, table, SRectangular(ball), PartialPolicyIteration(tolerance=1e-10))
+    assert expected.value == pytest.approx(each.value, abs=1e-9)
 
 
 def test_no_budget_is_the_model_itself():

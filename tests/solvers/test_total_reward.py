@@ -89,7 +89,7 @@ def test_a_quantile_may_last_as_long_as_any_scenario():
 
 
 @pytest.mark.parametrize(
-    ("mdp", "nature", "told"),
+    ("mdp", "nature", "message"),
     [
         (MDP.from_dense([[[1.0]]], [[1.0]], discount=1.0), None, "the model has no terminal states"),
         # one action waits for ever
@@ -103,8 +103,8 @@ def test_a_quantile_may_last_as_long_as_any_scenario():
         (COIN, Optimistic(L1Ball(1.0)), "some policy and model never end"),
     ],
 )
-def test_models_that_need_not_end_are_refused(mdp, nature, told):
-    with pytest.raises(ValueError, match=f"discount is 1, but {told}.*the total reward need not be finite"):
+def test_models_that_need_not_end_are_refused(mdp, nature, message):
+    with pytest.raises(ValueError, match=f"discount is 1, but {message}.*the total reward need not be finite"):
         solve(mdp, nature)
     assert solve(mdp, nature, BackwardInduction(3)).converged  # as the message advises
     assert solve(mdp.with_discount(0.9), nature).converged

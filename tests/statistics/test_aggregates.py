@@ -109,7 +109,7 @@ def test_one_task_may_be_a_plain_list():
 
 
 @pytest.mark.parametrize(
-    ("scores", "told"),
+    ("scores", "message"),
     [
         ([], "scores is empty"),
         (np.zeros((0, 3)), "scores has shape (0, 3), expected (seeds, tasks)"),
@@ -126,10 +126,10 @@ def test_one_task_may_be_a_plain_list():
         (["a", "b"], "cannot be read as an array of numbers"),
     ],
 )
-def test_bad_scores_are_named(scores, told):
+def test_bad_scores_are_named(scores, message):
     with pytest.raises(ValueError) as error:
         iqm(scores)
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_target_that_is_no_number_is_refused():

@@ -160,8 +160,8 @@ def test_shares_are_those_of_draws_with_replacement():
 
 
 def test_the_error_of_the_ends_is_the_documented_one():
-    for resamples, told in ((2_000, 0.060), (10_000, 0.027), (50_000, 0.012)):
-        assert np.sqrt(0.025 * 0.975 / resamples) / stats.norm.pdf(1.96) == pytest.approx(told, abs=6e-4)
+    for resamples, expected in ((2_000, 0.060), (10_000, 0.027), (50_000, 0.012)):
+        assert np.sqrt(0.025 * 0.975 / resamples) / stats.norm.pdf(1.96) == pytest.approx(expected, abs=6e-4)
     # and it is what happens: 200 bootstraps of one sample, whose spread is known to a twentieth
     x = rng(1).normal(size=30)
     highs = [stratified_bootstrap(mean, x, rng(100 + i), resamples=2_000).high for i in range(200)]
@@ -206,7 +206,7 @@ def test_inputs_are_untouched():
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (
             lambda: stratified_bootstrap(mean, [1.0], rng()),
@@ -229,7 +229,7 @@ def test_inputs_are_untouched():
         (lambda: stratified_bootstrap(lambda x: x[0].mean(-1) * np.nan, [1.0, 2.0], rng()), "statistic gave nan"),
     ],
 )
-def test_bad_input_is_named(call, told):
+def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError) as error:
         call()
-    assert told in str(error.value)
+    assert message in str(error.value)

@@ -265,7 +265,7 @@ A, B = np.arange(4.0), np.arange(4.0)[::-1]
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda: paired_comparisons({"a": A}, rng()), "scores has 1 agents, expected at least 2"),
         (
@@ -285,7 +285,7 @@ A, B = np.arange(4.0), np.arange(4.0)[::-1]
         (lambda: probability_of_improvement(A, A, rng(), resamples=0), "resamples is 0"),
     ],
 )
-def test_bad_input_is_named(call, told):
+def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError) as error:
         call()
-    assert told in str(error.value)
+    assert message in str(error.value)

@@ -110,7 +110,7 @@ def test_inputs_are_untouched():
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda: mean_interval([1.0]), "samples has shape (1,), expected at least 2 replicates"),
         (lambda: mean_interval([1.0, np.nan]), "samples[1] is nan"),
@@ -123,7 +123,7 @@ def test_inputs_are_untouched():
         (lambda: frequency_interval(6, 5), "successes is 6, expected at most the 5 trials"),
     ],
 )
-def test_bad_input_is_named(call, told):
+def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError) as error:
         call()
-    assert told in str(error.value)
+    assert message in str(error.value)

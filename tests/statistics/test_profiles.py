@@ -115,7 +115,7 @@ def test_the_whole_curve_is_covered():
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda: performance_profile([1.0], [0.0], rng()), "scores has shape (1,) for task 0"),
         (lambda: performance_profile([1.0, 2.0], [], rng()), "thresholds is empty"),
@@ -128,7 +128,7 @@ def test_the_whole_curve_is_covered():
         (lambda: performance_profile([1.0, 2.0], [0.0], rng(), confidence=0), "confidence is 0"),
     ],
 )
-def test_bad_input_is_named(call, told):
+def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError) as error:
         call()
-    assert told in str(error.value)
+    assert message in str(error.value)

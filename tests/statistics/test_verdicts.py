@@ -174,11 +174,11 @@ def test_one_premise_must_hold():
 
 
 def test_readings_are_concluded_from():
-    for told in product(OUTCOMES, repeat=3):
-        readings = {str(i): [outcome] for i, outcome in enumerate(told)}
+    for expected in product(OUTCOMES, repeat=3):
+        readings = {str(i): [outcome] for i, outcome in enumerate(expected)}
         outcome, under = RULE.conclude(readings)
         holding = tuple(name for name, (each,) in readings.items() if each == "holds")
-        assert outcome == next(o for o in OUTCOMES if o in told)
+        assert outcome == next(o for o in OUTCOMES if o in expected)
         assert under == (holding if 0 < len(holding) < 3 else ())
 
 

@@ -74,15 +74,15 @@ def test_no_sweep_says_how_to_run_one(tmp_path):
     "content",
     ["", "{", "[]", "{}", '{"version": 1, "experiments": {}}', '{"version": 1, "scale": "", "experiments": 3}'],
 )
-def test_a_damaged_plan_is_told(tmp_path, content):
+def test_a_damaged_plan_is_refused(tmp_path, content):
     (tmp_path / "sweep.json").write_text(content)
     with pytest.raises(ValueError, match=r"sweep\.json is not the plan of a sweep"):
         read_plan(tmp_path)
 
 
-def test_a_plan_of_another_version_is_told(planned):
-    told = json.loads((planned / "sweep.json").read_text())
-    (planned / "sweep.json").write_text(json.dumps({**told, "version": 9}))
+def test_a_plan_of_another_version_is_refused(planned):
+    expected = json.loads((planned / "sweep.json").read_text())
+    (planned / "sweep.json").write_text(json.dumps({**expected, "version": 9}))
     with pytest.raises(ValueError, match="version is 9, expected 1"):
         read_plan(planned)
 

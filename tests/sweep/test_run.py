@@ -76,7 +76,7 @@ def test_the_costliest_come_first_and_the_rest_in_order(tmp_path):
     assert launcher.closed
 
 
-def test_failures_are_told_in_the_order_of_cells_and_only_they_are_begun_again(tmp_path):
+def test_failures_are_reported_in_the_order_of_cells_and_only_they_are_begun_again(tmp_path):
     jobs, launcher = make(tmp_path, (1.0, 2.0, 3.0)), Direct(fails=(0, 2))
     with pytest.raises(CellsFailed, match="2 of 3 cells failed") as failed:
         sweep(tmp_path / "results", jobs, launcher)

@@ -41,11 +41,11 @@ def experiment(name="f", row=Row):
 
 
 def record(**changes):
-    told = {
+    expected = {
         "experiment": "f", "cell": "dot", "config": {"radius": 0.1}, "identity": "id", "code": "c", "commit": None,
         "versions": {"numpy": "2"}, "machine": {"cores": "1"}, "finished": "2026-01-31T12:00:00+00:00", "seconds": 1.5,
     }  # fmt: skip
-    return CellRecord(**{**told, **changes})
+    return CellRecord(**{**expected, **changes})
 
 
 STORED = Stored(ROWS, record())
@@ -84,7 +84,7 @@ def test_numbers_of_numpy_become_plain(path):
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "message"),
     [
         (Row("a", 1.0, 2.0), r"step of row 1 is 1.0 of type float, expected int"),
         (Row("a", True, 2.0), "bool"),
@@ -94,8 +94,8 @@ def test_numbers_of_numpy_become_plain(path):
         (Row("a", 1, np.zeros(2)), "ndarray"),
     ],
 )
-def test_values_of_the_wrong_type_are_named_and_not_written(path, row, told):
-    with pytest.raises(TypeError, match=told):
+def test_values_of_the_wrong_type_are_named_and_not_written(path, row, message):
+    with pytest.raises(TypeError, match=message):
         save(path, Row, Stored([ROWS[0], row], record()))
     assert not path.exists()
 
@@ -151,8 +151,8 @@ def test_damage_is_none(path, damage):
 def _rewrite(path, **changes):
     """The same with other columns or words, and hashes that fit."""
     arrays, about = load_tensors(path)
-    told = {**about, "words": changes.pop("words", about["words"])}
-    save_tensors(path, {name: array for name, array in (arrays | changes).items() if array is not None}, told)
+    expected = {**about, "words": changes.pop("words", about["words"])}
+    save_tensors(path, {name: array for name, array in (arrays | changes).items() if array is not None}, expected)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_a_row_type_of_other_fields_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "message"),
     [
         (("a/b",), "'a/b'"),
         (("",), "''"),
@@ -276,9 +276,9 @@ def test_a_row_type_of_other_fields_is_refused():
         (("a", "A"), "not unique: a, A"),
     ],
 )
-def test_names_that_would_not_do_as_files_are_refused(names, told):
+def test_names_that_would_not_do_as_files_are_refused(names, message):
     wrong = Chapter("f", "Title", everywhere(Dot(0.0, name) for name in names), Row, __name__, lambda _: [])
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         check_chapters([wrong])
 
 

@@ -71,11 +71,13 @@ def plain_l1_recursion(posterior, radius, horizon, nu):
 def test_a_chain_adds_up_its_local_uncertainties(length, discount):
     # one pseudo-observation in each row and beta = 1: nu = 1; u(1) = sum_{i < H} gamma^2i
     posterior = Posterior.before(chain(length, discount), 1.0)
-    told = sum(discount ** (2 * i) for i in range(length))
+    expected = sum(discount ** (2 * i) for i in range(length))
     plan = value_variance(posterior, L1Ball(0.2), horizon=length, local=Count())
-    assert plan.variance[0, 0] == pytest.approx(told, rel=1e-14)
-    assert value_variance(posterior, L1Ball(0.2), local=Count()).variance[0] == pytest.approx(told, rel=1e-14)
-    assert value_variance(posterior, horizon=length, local=Count(), sharp=True).variance[0, 0] == pytest.approx(told)
+    assert plan.variance[0, 0] == pytest.approx(expected, rel=1e-14)
+    assert value_variance(posterior, L1Ball(0.2), local=Count()).variance[0] == pytest.approx(expected, rel=1e-14)
+    assert value_variance(posterior, horizon=length, local=Count(), sharp=True).variance[0, 0] == pytest.approx(
+        expected
+    )
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -127,11 +129,11 @@ def test_values_are_those_of_backward_induction_bit_for_bit(name):
     for mdp in (layered(np.random.default_rng(1)), cyclic(1, terminal=[2])):
         posterior = posterior_of(mdp, 9.0)
         nature = sets_around(mdp)[name]
-        told = urbe.solve(posterior.mean(), nature, BackwardInduction(5))
+        expected = urbe.solve(posterior.mean(), nature, BackwardInduction(5))
         plan = value_variance(posterior, nature, horizon=5)
-        assert np.array_equal(plan.value, told.value)
-        assert np.array_equal(plan.policy, told.policy)
-        assert np.array_equal(np.array([mdp.by_action(q, -np.inf) for q in plan.q]), told.q)
+        assert np.array_equal(plan.value, expected.value)
+        assert np.array_equal(plan.policy, expected.policy)
+        assert np.array_equal(np.array([mdp.by_action(q, -np.inf) for q in plan.q]), expected.q)
 
 
 @pytest.mark.parametrize("zero", [
@@ -279,8 +281,8 @@ def test_the_local_term_is_the_variance_of_a_linearised_worst_case(name):
             slope[j] = 0.5 * (ahead + behind)
         if kink:
             continue
-        told = (p @ slope**2 - (p @ slope) ** 2) / (posterior.total[row] + 1.0)
-        assert plan.local[0, row] == pytest.approx(told, abs=1e-8, rel=1e-4)
+        expected = (p @ slope**2 - (p @ slope) ** 2) / (posterior.total[row] + 1.0)
+        assert plan.local[0, row] == pytest.approx(expected, abs=1e-8, rel=1e-4)
         compared += 1
     assert compared > mdp.n_rows // 2
 
@@ -327,8 +329,8 @@ def test_second_moments_where_nature_adds_successors():
     answer = nature.worst_case(np.array([-5.0, 1.0, 2.0])).rows
     assert answer.successor[:3].tolist() == [0, 1, 2]
     assert answer.probability[:3].tolist() == [0.25, 0.75, 0.0]
-    told = [0.25**2, 0.75**2 + 0.75 * 0.25 / 5.0, 0.0]
-    assert second_moments(posterior.mean().rows, answer, posterior.total)[:3] == pytest.approx(told)
+    expected = [0.25**2, 0.75**2 + 0.75 * 0.25 / 5.0, 0.0]
+    assert second_moments(posterior.mean().rows, answer, posterior.total)[:3] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("horizon", [None, 3])

@@ -51,12 +51,12 @@ def test_exact_ube_is_the_variance_of_the_draws_on_layered_models():
     policy = value_variance(posterior, horizon=4).policy
     centres = posterior.draws(rng, 4000)
     plan = value_variance(posterior, horizon=4, policy=policy, local=ExactUBE(centres))
-    told = np.var([robust_q(posterior.model_with(p), None, policy, 4) for p in centres], axis=0)
-    live = told > 1e-12
+    expected = np.var([robust_q(posterior.model_with(p), None, policy, 4) for p in centres], axis=0)
+    live = expected > 1e-12
     # rows are independent in the posterior, but 4000 draws of them only nearly so
-    assert np.abs(plan.variance[0][live] / told[live] - 1.0).max() < 0.05
+    assert np.abs(plan.variance[0][live] / expected[live] - 1.0).max() < 0.05
     jensen = value_variance(posterior, horizon=4, policy=policy)
-    assert np.abs(jensen.variance[0][live] / told[live] - 1.0).max() > 0.1
+    assert np.abs(jensen.variance[0][live] / expected[live] - 1.0).max() > 0.1
     few = ExactUBE(centres[:100])
     endless = value_variance(posterior, policy=policy[0], local=few)
     assert endless.variance == pytest.approx(
@@ -133,7 +133,7 @@ def check_monte_carlo(posterior, nature):
     mdp = posterior.model
     centres = posterior.draws(np.random.default_rng(2), 30)
     plan = value_variance(posterior, nature, horizon=3, local=MonteCarlo(centres))
-    told = np.zeros((3, mdp.n_rows))
+    expected = np.zeros((3, mdp.n_rows))
     kernels = np.zeros((3, len(centres), mdp.n_rows, mdp.n_states))
     for k, centre in enumerate(centres):
         bound = (nature or urbe.Exact()).bind(posterior.model_with(centre))
@@ -145,17 +145,19 @@ def check_monte_carlo(posterior, nature):
             for s in range(mdp.n_states - 1):
                 v[s] = worst.value[mdp.row_of(s, plan.policy[h, s])]
     mean, var = kernels.mean(axis=1), kernels.var(axis=1, ddof=1)
-    told = 9.0 * mdp.rows.largest_reward**2 * np.where(mean > 0, var / np.where(mean > 0, mean, 1.0), 0.0).sum(axis=-1)
-    assert plan.local == pytest.approx(told, rel=1e-8, abs=1e-12)
+    expected = (
+        9.0 * mdp.rows.largest_reward**2 * np.where(mean > 0, var / np.where(mean > 0, mean, 1.0), 0.0).sum(axis=-1)
+    )
+    assert plan.local == pytest.approx(expected, rel=1e-8, abs=1e-12)
     assert np.isfinite(plan.variance).all()
 
 
 def test_monte_carlo_without_a_choice_estimates_the_dirichlet_form():
     posterior = posterior_of(layered(np.random.default_rng(2)), 20.0)
-    told = value_variance(posterior, horizon=4, local=Bound()).local[0]
+    expected = value_variance(posterior, horizon=4, local=Bound()).local[0]
     found = value_variance(posterior, horizon=4, local=MonteCarlo(posterior.draws(stream(0, "mc"), 3000))).local[0]
-    live = told > 0.0
-    assert np.abs(found[live] / told[live] - 1.0).max() < 0.2
+    live = expected > 0.0
+    assert np.abs(found[live] / expected[live] - 1.0).max() < 0.2
 
 
 @pytest.mark.parametrize("nature", [None, L1Ball(0.3), L1Ball(0.3, support="all"), urbe.KLBall(0.1)])

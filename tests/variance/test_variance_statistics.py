@@ -30,10 +30,10 @@ def ratios(name, count, instances, draws, seed):
         published = value_variance(
             posterior, nature, horizon=HORIZON, local=MonteCarlo(posterior.draws(rng, 40)), policy=loose.policy
         )
-        told = monte_carlo_variance(posterior, nature, loose.policy, HORIZON, draws, rng)
-        live = told > 1e-14
+        expected = monte_carlo_variance(posterior, nature, loose.policy, HORIZON, draws, rng)
+        live = expected > 1e-14
         assert live.sum() >= 14  # three of four layers, 18 pairs, lead to more than one state; nature may decide a few
-        out.append([plan.variance[0][live] / told[live] for plan in (loose, sharp, bound, published)])
+        out.append([plan.variance[0][live] / expected[live] for plan in (loose, sharp, bound, published)])
     return np.concatenate(out, axis=1)
 
 
@@ -66,8 +66,8 @@ def test_scenarios_do_not_move_with_the_posterior():
     nature = urbe.Scenarios(posterior.draws(stream(3, "scenarios"), 5).T)
     plan = value_variance(posterior, nature, horizon=HORIZON)
     assert not plan.variance.any()
-    told = monte_carlo_variance(posterior, nature, plan.policy, HORIZON, 10, stream(3, "draws"))
-    assert told == pytest.approx(np.zeros(mdp.n_rows), abs=1e-28)
+    expected = monte_carlo_variance(posterior, nature, plan.policy, HORIZON, 10, stream(3, "draws"))
+    assert expected == pytest.approx(np.zeros(mdp.n_rows), abs=1e-28)
 
 
 def test_the_bound_on_the_local_term_fails_for_worst_case_rows():

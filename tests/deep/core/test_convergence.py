@@ -63,7 +63,7 @@ def test_mars_rover_ends_at_exact_robust_values(robust):
     assert all(q[s].argmax() == exact.policy[s] for s in sure)
 
 
-def test_robust_and_nominal_values_differ_enough_to_be_told_apart():
+def test_robust_and_nominal_values_differ_enough_to_be_distinguished():
     nominal, robust = (
         urbe.solve(*scenarios(ROVER, members, discount=0.9)).value for members in (UncertaintySet.single(ROVER), RISKS)
     )

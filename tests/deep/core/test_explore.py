@@ -96,7 +96,7 @@ def test_a_variance_below_zero_is_none():
     found = chosen(with_head(beta=2.0), [1.0, 3.0, 2.0], [-1.0, -2.0, 0.0])
     assert (found.action == 1).all()
     assert not found.flipped.any()
-    assert found.w[0].tolist() == [-1.0, -2.0, 0.0]  # told as it is
+    assert found.w[0].tolist() == [-1.0, -2.0, 0.0]  # reported as it is
 
 
 def test_beta_zero_is_greedy_and_draws_the_same_random_actions():

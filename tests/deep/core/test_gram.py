@@ -104,7 +104,7 @@ def test_no_features_are_certain():
     assert float(asked(below, jnp.int32(0), jnp.ones(4, jnp.float32))) == 0.0
 
 
-def test_refreshing_is_exact_and_forgets_nothing_unless_told():
+def test_refreshing_is_exact_and_forgets_nothing_unless_asked_to():
     actions, phis = visits(3, 2_000, 2, 6)
     gram = absorb_all(init_gram(2, 6, MU), actions, phis)
     spoiled = gram._replace(sigma=gram.sigma * 1.01)

@@ -121,7 +121,7 @@ def assert_close(layers, expected, tolerance):
 
 
 def run_both(settings, k, j, n, seed=0):
-    """Lets both agents live through the same run; yields (learner, oracle, progress, told) after every step."""
+    """Lets both agents live through the same run; yields (learner, oracle, progress, reported) after every step."""
     rng = np.random.default_rng(seed)
     with double():
         key = root_key(seed)
@@ -137,20 +137,20 @@ def run_both(settings, k, j, n, seed=0):
             entries = [make_entry(rng, o, a, k, j) for o, a in zip(obs, actions, strict=True)]
             obs = rng.normal(size=(n, OBS)).astype(np.float32)
             learner, chosen, progress = step(learner, stacked(entries), jnp.asarray(obs))
-            expected, told = oracle.observe(entries, obs)
+            expected, reported = oracle.observe(entries, obs)
             assert chosen.tolist() == expected
-            yield learner, oracle, progress, told
+            yield learner, oracle, progress, reported
             actions = expected
 
 
 def check_variant(settings, k, j, n):
     head_used = isinstance(settings.variance, LastLayer)
     flips, lag = 0.0, 0.0
-    for learner, oracle, progress, told in run_both(settings, k, j, n):
+    for learner, oracle, progress, expected in run_both(settings, k, j, n):
         # float32 keeps 7 digits; a dozen sums and fifty steps of Adam cost two to three of them
-        for name, value in told.items():
+        for name, value in expected.items():
             assert float(getattr(progress, name)) == pytest.approx(value, rel=2e-3, abs=1e-5), name
-        flips += told["flipped"]
+        flips += expected["flipped"]
         lag = max(lag, float(jnp.abs(learner.q[0].weight - learner.target[0].weight).max()))
         assert int(learner.step) == oracle.seen
         assert int(learner.updates) == oracle.updates

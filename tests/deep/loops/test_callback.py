@@ -28,8 +28,8 @@ def program(rows, ticket):
         def one(carry):
             rows, total, n = carry
             heavy = jnp.ones((WORK, WORK)) @ jnp.full((WORK, WORK), n, jnp.float32)
-            told = n + 1 + (0.0 * heavy.sum()).astype(jnp.int32)
-            return call_host(ticket, told[None], 3), total + rows, n + 1
+            expected = n + 1 + (0.0 * heavy.sum()).astype(jnp.int32)
+            return call_host(ticket, expected[None], 3), total + rows, n + 1
 
         start = (rows, jnp.zeros((1, 3), jnp.float32), jnp.int32(0))
         return jax.lax.while_loop(lambda carry: carry[0][0, 0] > 0.0, one, start)[1:]

@@ -180,7 +180,7 @@ def test_diagnostics_are_what_they_say():
             noise = random.acting(step, 1, 2)[0][0]
         sigma = np.asarray(before.head.gram.sigma)[replay.action[step]]
         noisy = values[-1] + HEAD.beta * noise * np.sqrt(np.maximum(w, 0.0))
-        told = {
+        expected = {
             "epsilon": 1.0 - 0.9 * min(step / 80, 1.0),
             "flipped": float(noisy.argmax() != values[-1].argmax()),
             "nu": phi @ sigma @ phi,
@@ -194,8 +194,8 @@ def test_diagnostics_are_what_they_say():
                 places = random.places(int(before.updates), settings.batch, step + 1)
             wanted = np.asarray(run.learner.replay.target)[places].min(axis=-1)
             td = wanted - forward(q, replay.obs[places])[-1][np.arange(settings.batch), replay.action[places]]
-            told |= {"td_error": np.abs(td).mean(), "loss": (td**2).mean()}
-        for name, value in told.items():
+            expected |= {"td_error": np.abs(td).mean(), "loss": (td**2).mean()}
+        for name, value in expected.items():
             sums[name] += value
     found = means(run.meters)
     assert n_updates == int(run.meters.updates) == 31
@@ -208,7 +208,7 @@ def test_diagnostics_are_what_they_say():
 
 
 def test_means_are_over_updates_where_calls_have_several_or_none():
-    """Told are the mean loss of a call and its updates: two of 1, none, one of 4."""
+    """Reported are the mean loss of a call and its updates: two of 1, none, one of 4."""
     numbers = {name: jnp.float32(2.0) for name in Progress._fields}
     with double():
         meters = init_meters()
@@ -221,5 +221,5 @@ def test_means_are_over_updates_where_calls_have_several_or_none():
 
 def test_without_updates_there_is_no_mean_loss():
     with double():
-        told = means(init_meters())
-    assert np.isnan(list(told.values())).all()
+        expected = means(init_meters())
+    assert np.isnan(list(expected.values())).all()

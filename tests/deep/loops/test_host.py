@@ -152,8 +152,8 @@ def test_an_agent_goes_on_bit_for_bit():
 
 def walked(env, actions):
     """Everything seen along some actions."""
-    told = [env.step([int(action)], [False])[0] for action in actions]
-    return [(*step[:3], step.reached.tobytes(), step.first.tobytes()) for step in told]
+    expected = [env.step([int(action)], [False])[0] for action in actions]
+    return [(*step[:3], step.reached.tobytes(), step.first.tobytes()) for step in expected]
 
 
 KEPT = {
@@ -200,11 +200,11 @@ def test_an_environment_that_cannot_be_kept_begins_anew(make):
 
 
 def test_what_it_is_trained_on_in_plain_data(on_cartpole):
-    told = on_cartpole.describe()
-    assert json.loads(json.dumps(told)) == told
-    assert told["resumes"] == "exactly"
-    assert told["shape"] == {"obs_size": 4, "n_actions": 2, "members": 1, "outcomes": 1}
-    assert told["environment"].endswith("<CartPole-v1>>>>>")
+    expected = on_cartpole.describe()
+    assert json.loads(json.dumps(expected)) == expected
+    assert expected["resumes"] == "exactly"
+    assert expected["shape"] == {"obs_size": 4, "n_actions": 2, "members": 1, "outcomes": 1}
+    assert expected["environment"].endswith("<CartPole-v1>>>>>")
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def vectors():
     return {mode: trained(vector(3, mode)) for mode in AutoresetMode}
 
 
-def told(replay, n):
+def reported(replay, n):
     """Transitions in the order they were learned from: obs, action, reward, weight, reached, last, acting obs."""
     s = replay.successors
     parts = (replay.obs, replay.action, s.gain[:, 0], s.weight[:, 0, 0], s.obs[:, 0, 0], replay.last, replay.next_obs)
@@ -50,7 +50,7 @@ def told(replay, n):
 
 
 def lived(seed, actions):
-    """What an environment does under these actions, told by hand."""
+    """What an environment does under these actions, computed by hand."""
     env = Clock()
     obs, _ = env.reset(seed=seed)
     obs = obs.copy()
@@ -73,8 +73,8 @@ def assert_same(found, expected):
             np.testing.assert_array_equal(a, np.asarray(b, np.asarray(a).dtype))
 
 
-def test_a_single_environment_is_told_as_it_happened(single):
-    found = told(single.learner.replay, STEPS)
+def test_a_single_environment_is_reported_as_it_happened(single):
+    found = reported(single.learner.replay, STEPS)
     assert_same(found, lived(seed_of(0), [step[1] for step in found]))
     assert {bool(step[3] == 0.0) for step in found if step[5]} == {True, False}  # ends and cuts, both
 
@@ -89,8 +89,8 @@ def test_one_row_is_the_single_environment_bit_for_bit(single, mode):
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
-def test_each_of_three_rows_is_told_as_it_happened(vectors, mode):
-    found = told(vectors[mode].learner.replay, STEPS)
+def test_each_of_three_rows_is_reported_as_it_happened(vectors, mode):
+    found = reported(vectors[mode].learner.replay, STEPS)
     for i in range(3):
         # an environment's observations begin with the number its episode started with
         expected, own, starts = list(lived(seed_of(i), [0] * 400)), [], set()
@@ -116,9 +116,9 @@ def test_where_a_run_is_cut_changes_no_bit(vectors, mode, cut):
 @pytest.mark.parametrize("mode", AutoresetMode)
 def test_episodes_are_those_that_happened(mode):
     trainer = trained(vector(3, mode))
-    found, ended = told(trainer.learner.replay, STEPS), trainer.collect().episodes
+    found, ended = reported(trainer.learner.replay, STEPS), trainer.collect().episodes
     assert ended["step"].tolist() == [k + 1 for k, step in enumerate(found) if step[5]]
-    # the reward's part that is not the start's is the sum of actions; lengths are told by the clock
+    # the reward's part that is not the start's is the sum of actions; lengths are counted by the clock
     assert ended["length"].tolist() == [int(step[4][1]) for step in found if step[5]]
     starts = [step[0][0] for step in found]
     for k, step in enumerate(found):

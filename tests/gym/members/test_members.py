@@ -179,9 +179,9 @@ def test_functions_are_members():
 
 def test_some_of_the_copies():
     members = EnvMembers.grid(gymnasium.make("CartPole-v1"), length=(0.25, 0.5, 1.0), masspole=(0.1, 0.3))
-    told = members.describe()["parameters"]
-    assert told["length"] == [0.5, 0.25, 0.25, 0.5, 1.0, 1.0]
-    assert told["masspole"] == [0.1, 0.1, 0.3, 0.3, 0.1, 0.3]
+    expected = members.describe()["parameters"]
+    assert expected["length"] == [0.5, 0.25, 0.25, 0.5, 1.0, 1.0]
+    assert expected["masspole"] == [0.1, 0.1, 0.3, 0.3, 0.1, 0.3]
     some = members.only([4, 0])
     assert (some.describe()["parameters"]["length"], some.nominal) == ([1.0, 0.5], 1)
     assert members.only([2]).nominal is None
@@ -193,10 +193,10 @@ class Deaf(CartPoleAdapter):
     """Takes note of a mass, and never lets the environment know."""
 
     def get_params(self, env):
-        return {"masspole": getattr(env.unwrapped, "told", 0.1)}
+        return {"masspole": getattr(env.unwrapped, "expected", 0.1)}
 
     def set_params(self, env, params):
-        env.unwrapped.told = params.get("masspole", 0.1)
+        env.unwrapped.observed = params.get("masspole", 0.1)
 
 
 def test_perturbations_that_never_arrive_are_named():

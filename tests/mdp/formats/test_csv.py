@@ -161,7 +161,7 @@ def test_chunks_change_nothing(file, monkeypatch, size):
     assert ", line 9, column reward: found 'x'" in str(refusal(read, file(text.replace("-3", "x"))))
 
 
-def test_one_based_ids_are_told(file):
+def test_one_based_ids_are_pointed_out(file):
     text = HEADER + "1,1,2,1,0\n2,1,1,1,0\n"
     assert "found state 2, but state 0 appears nowhere" in str(refusal(read, file(text)))
 

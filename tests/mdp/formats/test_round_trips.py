@@ -179,7 +179,7 @@ def test_what_a_format_cannot_hold_is_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_formats_are_told_by_suffix_or_by_name(tmp_path):
+def test_formats_follow_from_suffix_or_name(tmp_path):
     mdp = MDP.from_transitions([0], [0], [0], [1.0], 1.0, discount=0.9)
     write_mdp(mdp, tmp_path / "model.CSV")
     write_mdp(mdp, tmp_path / "model.data", format="csv")

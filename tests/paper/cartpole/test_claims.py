@@ -40,20 +40,20 @@ def rows_of(
                 row(0.0, acting, "return", length, (longer if length > NOMINAL else nominal) + shift + luck)
             row(0.0, acting, "span", 0.0, span * np.exp(0.01 * own_luck(agent, seed) + shift / 100.0))
         for change, (before, early, late, after) in (windows or {}).items():
-            told = {"before": before, "early": early + shaken * (-1) ** seed, "late": late, "after": after}
-            for metric, value in told.items():
+            expected = {"before": before, "early": early + shaken * (-1) ** seed, "late": late, "after": after}
+            for metric, value in expected.items():
                 row(change, "training", metric, 0.0, value + luck)
     return made
 
 
 def found(**agents):
     """Of the paper's agents alike, but for what is said of some (with underscores for dashes)."""
-    told = {agent: {} for agent in PAPER} | {name.replace("_", "-"): of for name, of in agents.items()}
-    return Results.of([row for agent, of in told.items() if of is not None for row in rows_of(agent, **of)], Row)
+    expected = {agent: {} for agent in PAPER} | {name.replace("_", "-"): of for name, of in agents.items()}
+    return Results.of([row for agent, of in expected.items() if of is not None for row in rows_of(agent, **of)], Row)
 
 
-def outcomes(told):
-    return {verdict.claim.split(":")[0].rstrip("."): verdict.outcome for verdict in told}
+def outcomes(expected):
+    return {verdict.claim.split(":")[0].rstrip("."): verdict.outcome for verdict in expected}
 
 
 CONSERVATIVE = "Robust DQN is over-conservative"
@@ -64,10 +64,10 @@ LONGER_BEST = "DQN-URBE earns the most with longer poles"
 
 @pytest.mark.parametrize(("robust", "outcome"), [(120.0, "holds"), (150.0, "undecided"), (180.0, "does not hold")])
 def test_robust_dqn_is_conservative_when_dqn_earns_more_with_the_nominal_pole(robust, outcome):
-    told = over_lengths(found(robust_dqn={"nominal": robust}))
-    assert outcomes(told)[CONSERVATIVE] == outcome
-    assert {verdict.source for verdict in told} == {"Fig. 5"}
-    assert {verdict.reading for verdict in told} == {"raw inputs, greedy tests"}
+    expected = over_lengths(found(robust_dqn={"nominal": robust}))
+    assert outcomes(expected)[CONSERVATIVE] == outcome
+    assert {verdict.source for verdict in expected} == {"Fig. 5"}
+    assert {verdict.reading for verdict in expected} == {"raw inputs, greedy tests"}
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_robust_dqn_is_conservative_when_dqn_earns_more_with_the_nominal_pole(ro
     ],
 )
 def test_dqn_ube_is_most_sensitive_when_it_loses_more_than_every_other(ube, robust, outcome):
-    told = over_lengths(found(dqn_ube={"longer": ube}, robust_dqn={"longer": robust}))
-    assert outcomes(told)[SENSITIVE] == outcome
+    expected = over_lengths(found(dqn_ube={"longer": ube}, robust_dqn={"longer": robust}))
+    assert outcomes(expected)[SENSITIVE] == outcome
 
 
 def test_a_loss_is_counted_from_the_nominal_pole():
@@ -96,15 +96,15 @@ def test_a_loss_is_counted_from_the_nominal_pole():
 )
 def test_the_best_beats_every_other(where, urbe, rival, outcome):
     agents = {"dqn_urbe": {where: urbe}} | ({"dqn": {where: rival}} if rival else {})
-    told = outcomes(over_lengths(found(**agents)))
-    assert told[NOMINAL_BEST if where == "nominal" else LONGER_BEST] == outcome
+    expected = outcomes(over_lengths(found(**agents)))
+    assert expected[NOMINAL_BEST if where == "nominal" else LONGER_BEST] == outcome
 
 
 def test_tests_with_noise_are_a_reading_of_their_own_and_agents_without_act_greedily_there():
     numbers = found(dqn_urbe={"noisy": 40.0}, dqn_ube={"noisy": -20.0})
     for acting, outcome in (("greedy", "undecided"), ("noisy", "holds")):
-        told = [verdict for verdict in over_lengths(numbers) if verdict.reading == f"raw inputs, {acting} tests"]
-        assert outcomes(told)[NOMINAL_BEST] == outcome
+        expected = [verdict for verdict in over_lengths(numbers) if verdict.reading == f"raw inputs, {acting} tests"]
+        assert outcomes(expected)[NOMINAL_BEST] == outcome
     assert {v.reading for v in verdicts(numbers)} == {"raw inputs, greedy tests", "raw inputs, noisy tests"}
 
 
@@ -121,17 +121,17 @@ def test_controls_are_compared_apart_and_are_no_claims_of_the_paper(urbe, outcom
 
 @pytest.mark.parametrize(("span", "outcome"), [(2.0, "holds"), (1.0, "undecided"), (0.5, "does not hold")])
 def test_spans_are_compared_as_ratios(span, outcome):
-    (told,) = over_states(found(dqn_urbe={"span": span}))
-    assert (told.outcome, told.source, told.reading) == (outcome, "Fig. 6a-b", "raw inputs, greedy tests")
-    assert f"dqn-urbe / robust-dqn is {span:.1f}" in told.evidence
+    (expected,) = over_states(found(dqn_urbe={"span": span}))
+    assert (expected.outcome, expected.source, expected.reading) == (outcome, "Fig. 6a-b", "raw inputs, greedy tests")
+    assert f"dqn-urbe / robust-dqn is {span:.1f}" in expected.evidence
 
 
 def test_the_ratio_of_spans_is_student_s_in_logarithms():
     numbers = found(dqn_urbe={"span": 1.3})
     logs = [np.log(scores(numbers, a, "span", "greedy", seeds=SEEDS)) for a in ("dqn-urbe", "robust-dqn")]
     ends = np.exp(paired_difference(*logs))
-    (told,) = over_states(numbers)
-    assert f"{ends[0]:.4f} [{ends[1]:.4f}, {ends[2]:.4f}]" in told.evidence
+    (expected,) = over_states(numbers)
+    assert f"{ends[0]:.4f} [{ends[1]:.4f}, {ends[2]:.4f}]" in expected.evidence
 
 
 FASTER = "DQN-URBE recovers faster than robust DQN from a change of the pole"
@@ -154,16 +154,16 @@ def changed(urbe, robust, **others):
     ],
 )
 def test_recovery(urbe, robust, expected):
-    told = after_change(changed(urbe, robust))
-    assert tuple(outcomes(told)[claim] for claim in (FASTER, STAYS, HIGHEST)) == expected
-    assert {(verdict.source, verdict.reading) for verdict in told} == {("Fig. 6c", "raw inputs, 0.75 to 3")}
+    reported = after_change(changed(urbe, robust))
+    assert tuple(outcomes(reported)[claim] for claim in (FASTER, STAYS, HIGHEST)) == expected
+    assert {(verdict.source, verdict.reading) for verdict in reported} == {("Fig. 6c", "raw inputs, 0.75 to 3")}
 
 
 def test_recovery_cannot_be_tested_when_no_agent_dips():
     still, small = (190, 188, 190, 189), (190, 182, 180, 181)  # less than 10, though it is sure
-    told = after_change(changed(still, small))
-    assert {verdict.outcome for verdict in told} == {"not testable"}
-    assert "What it takes for granted does not hold: The dip of dqn-urbe, before - early, is 2" in told[0].evidence
+    expected = after_change(changed(still, small))
+    assert {verdict.outcome for verdict in expected} == {"not testable"}
+    assert "What it takes for granted does not hold: The dip of dqn-urbe, before - early, is 2" in expected[0].evidence
 
 
 def test_a_dip_that_is_unsure_leaves_recovery_undecided():
@@ -171,9 +171,9 @@ def test_a_dip_that_is_unsure_leaves_recovery_undecided():
     agents = {"dqn_urbe": {"windows": windows}, "robust_dqn": {"windows": windows}}
     assert "not testable" not in {v.outcome for v in after_change(found(**agents))}
     shaken = found(**{name: of | {"shaken": 60.0} for name, of in agents.items()})
-    told = after_change(shaken)
-    assert {verdict.outcome for verdict in told} == {"undecided"}
-    assert all("What it takes for granted is undecided" in verdict.evidence for verdict in told)
+    expected = after_change(shaken)
+    assert {verdict.outcome for verdict in expected} == {"undecided"}
+    assert all("What it takes for granted is undecided" in verdict.evidence for verdict in expected)
 
 
 def test_longer_poles_are_those_beyond_the_nominal_one():
@@ -184,8 +184,8 @@ def test_longer_poles_are_those_beyond_the_nominal_one():
 
 
 def test_robust_dqn_that_alone_does_not_dip_has_nothing_to_recover_from():
-    told = outcomes(after_change(changed((198, 100, 198, 170), (190, 189, 190, 190))))
-    assert told == {FASTER: "does not hold", STAYS: "not testable", HIGHEST: "holds"}
+    expected = outcomes(after_change(changed((198, 100, 198, 170), (190, 189, 190, 190))))
+    assert expected == {FASTER: "does not hold", STAYS: "not testable", HIGHEST: "holds"}
 
 
 def test_the_control_and_the_variants_are_compared_after_a_change_too():
@@ -207,9 +207,9 @@ def test_the_control_and_the_variants_are_compared_after_a_change_too():
 def test_nothing_can_be_tested_without_agents_or_with_one_seed():
     alone = {agent.replace("-", "_"): {"seeds": SEEDS[:1], "windows": {3.0: (190, 90, 190, 150)}} for agent in PAPER}
     for numbers in (found(**alone), found(robust_dqn=None)):
-        told = verdicts(numbers)
-        assert told
-        assert {verdict.outcome for verdict in told if verdict.source == "Fig. 5"} == {"not testable"}
+        expected = verdicts(numbers)
+        assert expected
+        assert {verdict.outcome for verdict in expected if verdict.source == "Fig. 5"} == {"not testable"}
     assert {verdict.outcome for verdict in verdicts(found(**alone))} == {"not testable"}
 
 

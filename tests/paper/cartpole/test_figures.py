@@ -40,14 +40,16 @@ def rows_of(agent, seed, inputs="raw", changes=(1.25, 3.0), steps=6000):
         for at in np.arange(1000.0, steps + 1, 1000.0).tolist()
     ]
     for change in changes:
-        told = {
+        expected = {
             "before": 190.0,
             "early": 90.0,
             "late": 150.0,
             "after": 120.0,
             "recovery": 3000.0 if seed % 2 else np.inf,
         }
-        made += [Row(inputs, agent, seed, change, "training", m, 0.0, 0.0, v + draw.normal()) for m, v in told.items()]
+        made += [
+            Row(inputs, agent, seed, change, "training", m, 0.0, 0.0, v + draw.normal()) for m, v in expected.items()
+        ]
         made.append(Row(inputs, agent, seed, change, "greedy", "return", change, 0.0, 150.0 + draw.normal()))
         for at in (1000.0, 2000.0):
             made.append(Row(inputs, agent, seed, change, "training", "curve", at, 0.0, at / 20.0))
@@ -85,9 +87,9 @@ def test_the_chapter_has_all_figures_and_claims_of_the_paper(chapter):
         for inputs in ("raw", "scaled")
         for name, over in (("lengths", ""), ("states", ""), ("change", "-steps"), ("change", "-episodes"))
     }
-    told = [verdict for section in chapter for verdict in section.verdicts]
-    assert {verdict.source for verdict in told} == {"Fig. 5", "Fig. 6a-b", "Fig. 6c", ""}
-    assert {verdict.reading for verdict in told if verdict.source == "Fig. 6c"} == {
+    expected = [verdict for section in chapter for verdict in section.verdicts]
+    assert {verdict.source for verdict in expected} == {"Fig. 5", "Fig. 6a-b", "Fig. 6c", ""}
+    assert {verdict.reading for verdict in expected if verdict.source == "Fig. 6c"} == {
         "raw inputs, 0.75 to 1.25",
         "raw inputs, 0.75 to 3",
         "scaled inputs, 0.75 to 3",
@@ -157,9 +159,9 @@ def test_the_page_is_light(chapter):
     [(PAPER, (101,), (1.25, 3.0)), (("dqn",), (101, 102), ()), (("dqn-urbe", "robust-dqn"), (101, 102), (3.0,))],
 )
 def test_any_part_of_the_results_can_be_drawn(agents, seeds, changes):
-    told = plot(found(agents, seeds, changes=changes))
-    render("Title", (), (), [PageChapter("cartpole", "CartPole", tuple(told))])
-    assert told[0].verdicts
+    expected = plot(found(agents, seeds, changes=changes))
+    render("Title", (), (), [PageChapter("cartpole", "CartPole", tuple(expected))])
+    assert expected[0].verdicts
 
 
 def test_tables_tell_who_never_recovered(chapter):

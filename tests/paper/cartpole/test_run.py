@@ -87,8 +87,8 @@ def test_a_cell_whose_tests_are_interrupted_goes_on(done, tmp_path, monkeypatch)
 def test_test_returns_are_those_of_playing_step_by_step(done):
     folder, rows = done
     agent = load(folder / "run")
-    told = of(rows, "return")
-    assert tuple(told) == LENGTHS
+    expected = of(rows, "return")
+    assert tuple(expected) == LENGTHS
     for length in (NOMINAL, 3.0):
         env, returns = SimulatorEnv(cartpole(), half_length=length), []
         for seed in draws(TINY.seed, TINY.test_episodes).seeds:
@@ -99,7 +99,7 @@ def test_test_returns_are_those_of_playing_step_by_step(done):
                 returns[-1] += reward
                 if terminated:
                     break
-        assert told[length] == pytest.approx(np.mean(returns), rel=1e-12)
+        assert expected[length] == pytest.approx(np.mean(returns), rel=1e-12)
 
 
 def test_a_change_to_the_same_pole_is_no_change(done, tmp_path):
@@ -127,8 +127,8 @@ def test_after_a_change_training_meets_the_new_pole_from_the_next_episode_on(don
 def test_windows_are_quarters_and_the_episode_under_way_belongs_to_none():
     ended = np.array([50, 90, 100, 105, 110, 125, 130, 150, 176, 200], float)
     returns = np.array([1, 2, 3, 999, 5, 6, 7, 8, 9, 10], float)
-    told, since, earned = cartpole_run.windows(ended, returns, 100, 200)
-    assert told == {"before": 2.5, "early": 5.5, "late": 9.5, "after": 7.5}
+    expected, since, earned = cartpole_run.windows(ended, returns, 100, 200)
+    assert expected == {"before": 2.5, "early": 5.5, "late": 9.5, "after": 7.5}
     assert since.tolist() == [10, 25, 30, 50, 76, 100]
     assert 999 not in earned
 

@@ -141,7 +141,7 @@ def test_the_control_decides_whether_any_noise_would_do():
     assert outcome(CONTROL, {"dqn-urbe": travels()} | apart, acting="noisy") == "undecided"  # random actions count
 
 
-def test_test_policies_are_told_apart():
+def test_test_policies_are_distinguished():
     agents = {("dqn-urbe", "greedy"): waits(), ("dqn-urbe", "noisy"): travels(), "robust-dqn": waits()}
     assert outcome(HIGH, agents, acting="greedy") == "does not hold"
     assert outcome(HIGH, agents, acting="noisy") == "holds"
