@@ -193,10 +193,10 @@ class Deaf(CartPoleAdapter):
     """Takes note of a mass, and never lets the environment know."""
 
     def get_params(self, env):
-        return {"masspole": getattr(env.unwrapped, "expected", 0.1)}
+        return {"masspole": getattr(env.unwrapped, "noted", 0.1)}
 
     def set_params(self, env, params):
-        env.unwrapped.observed = params.get("masspole", 0.1)
+        env.unwrapped.noted = params.get("masspole", 0.1)
 
 
 def test_perturbations_that_never_arrive_are_named():
