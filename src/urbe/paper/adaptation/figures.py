@@ -43,16 +43,18 @@ def _opening(results: Results) -> Section:
         "on random schedules that are not evaluated here, by exact plans and without training: a hazard of "
         f"{CHOSEN.hazard:g} per episode and a prior of {CHOSEN.benign:g} in the members worth travelling with lost "
         f"least of {len(HAZARDS) * len(BENIGN)} candidates (python -m urbe.paper.adaptation.tuning prints all). How "
-        "long weights are averaged was chosen by how near the learned value of the prior comes to the planned one; "
-        "returns under the fixed schedule were in sight then. On CartPole, the share of training with gains between "
-        "members and the limit above which a surprise counts were chosen after looking at gains between and outside "
-        "the members, those of the chapter among them.",
+        "long weights are averaged and by how much inferior actions are lowered (not at all) were chosen in a few "
+        "trials with one tuning seed, returns under the fixed schedules in sight; the trial that was chosen is also "
+        "the one whose value of the prior came nearest to the planned one. On CartPole, the share of training with "
+        "gains between members and the limit above which a surprise counts were chosen after looking at gains between "
+        "and outside the members, those of the chapter among them.",
         "The planned belief follows the exact plan under the belief of the belief agent: what separates it from the "
-        "oracle is the price of finding out, and what separates the learned agent from it is the price of learning.",
+        "oracle is the price of finding out, and what separates the learned agent from it is the price of learning. It "
+        "and Thompson decide once per episode on Mars Rover, and live each life several times with luck of their own.",
         "Relative regret is what an agent falls short of the oracle, as a share of the range between the best and the "
         "worst agent of that world: it is defined where waiting is best, too.",
     )
-    lives = "the same lives and the same luck for every agent"
+    lives = "the same lives for every agent, and the same luck for all that are deployed in the simulator"
     facts = (("Replicates", f"{seeds} training seed{'s' * (seeds > 1)} of the belief agent, {lives}"),)
     return Section("Verdicts", text, verdicts=tuple(verdicts(results)), facts=facts)
 

@@ -20,6 +20,10 @@ WORLD_SEED = 880001
 """Of the parameters of all lives and of their luck: the same for every agent and training seed."""
 
 
+REPEATS = 16
+"""How often agents that decide exactly live each life: it costs next to nothing, and their luck is their own."""
+
+
 def run(cell: AdaptationCell, _: Path) -> list[Row]:
     """Trains or plans, then deploys."""
     from urbe.paper.adaptation.worlds import DOMAINS
@@ -88,6 +92,7 @@ def _decided(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
     decides = planned or thompson(journeys, FAILURES)
     for k, name, world in _worlds(cell, domain):
         held = np.asarray(paths(world, cell.lives)._asdict()[domain.parameter[0]], np.float64)
+        held = np.repeat(held, REPEATS, axis=0)
         returns = live(journeys, FAILURES, domain.switching, decides, held, WORLD_SEED + k)
         yield from _measured(cell, name, world, returns)
 

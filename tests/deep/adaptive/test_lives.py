@@ -1,0 +1,48 @@
+"""Lives: what becomes of an action that changes nothing."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from urbe.belief import Switching
+from urbe.deep.adaptive.learner import init_run
+from urbe.deep.adaptive.lives import begin_life, inputs_of_life, live
+from urbe.deep.adaptive.model import BeliefModel
+from urbe.deep.adaptive.settings import AdaptiveSettings
+from urbe.deep.core.dueling import DuelingNetwork
+from urbe.simulators import MarsRover, UncertaintySet
+from urbe.simulators.mars_rover import one_hot
+
+ROVER = MarsRover(size=4, start_zone=(1, 1), encoding=one_hot, step_reward=-0.001, time_limit=20)
+MODEL = BeliefModel.of(
+    ROVER, UncertaintySet.grid(ROVER, include_nominal=False, failure=(0.1, 0.6)), Switching(0.2, "episode")
+)
+SETTINGS = AdaptiveSettings(network=DuelingNetwork((8,)), lives=2, minibatches=1, restart=0.0)
+BELIEF = np.array([0.9, 0.1])
+
+
+def bump(q):
+    """A step against the upper border, where the values of actions are `q`."""
+    run = init_run(SETTINGS, MODEL, jax.random.key(0))
+    life = begin_life(SETTINGS, MODEL, jax.random.key(1))
+    life = life._replace(state=jnp.int32(2), log_b=jnp.log(jnp.asarray([BELIEF], jnp.float32)), elapsed=jnp.int32(3))
+    x = inputs_of_life(SETTINGS, MODEL, life)
+    return life, *live(SETTINGS, MODEL, run.q, life, x, jnp.asarray(q), jnp.int32(0), jax.random.key(2))
+
+
+def test_a_greedy_wait_lasts_until_the_end_of_the_episode():
+    _, after, seen = bump([1.0, 0.0, 0.0, 0.0])
+    assert bool(seen.ended)
+    assert float(seen.finished_length) == 3 + ROVER.time_limit
+    assert float(seen.ratio) == np.float32(SETTINGS.boundary)
+    assert int(after.state) == 0
+    np.testing.assert_allclose(np.exp(after.log_b[0]), 0.8 * BELIEF + 0.2 * 0.5, rtol=1e-5)  # the hazard was applied
+
+
+def test_a_wait_that_is_not_greedy_is_learned_about_and_taken_back():
+    before, after, seen = bump([0.0, 1.0, 0.0, 0.0])
+    for now, then in zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True):
+        np.testing.assert_array_equal(now, then)
+    assert not bool(seen.ended)
+    assert float(seen.ratio) == 0.0
+    assert float(seen.target) == float(bump([1.0, 0.0, 0.0, 0.0])[2].target)
