@@ -1,6 +1,6 @@
 """Breaks the compiled kernels on purpose and counts the models of the corpus until somebody notices.
 
-    cd tests; python -m mutations --count 5 --seed 0 [--only shared_budget/l2.py ...]
+    cd tests; python -m mutations --count 5 --seed 0 [--until 5] [--only shared_budget/l2.py ...]
 
 A mutation changes one operator, comparison, constant or choice in the compiled code of a kernel, drawn from the seed.
 It is caught when a claim of some solution becomes false, an exception is raised, or the solver does not return.
@@ -57,6 +57,7 @@ def main() -> None:
     """Draws, runs and reports."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=5, help="mutations of each kernel")
+    parser.add_argument("--until", type=int, help="go on to the next kernel once so many were caught")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="*", choices=KERNELS, default=list(KERNELS))
     parser.add_argument("--models", type=int, default=300, help="of each family")
@@ -72,6 +73,8 @@ def main() -> None:
             tried[kernel] = tried.get(kernel, 0) + 1
             survived[kernel] = survived.get(kernel, 0) + verdict.startswith("SURVIVED")
             print(f"{kernel}:{possible[at].line}: {possible[at].what}: {verdict}", flush=True)
+            if tried[kernel] - survived[kernel] == options.until:
+                break
     print("kernel | tried | caught | survived")
     for kernel, count in tried.items():
         print(f"{kernel} | {count} | {count - survived[kernel]} | {survived[kernel]}")
