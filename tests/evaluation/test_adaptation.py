@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from urbe.evaluation.adaptation import MemoryPolicy, _lives, deploy_lives, parameter_paths
+from urbe.evaluation.adaptation import MemoryPolicy, _play, deploy_lives, parameter_paths
 from urbe.simulators import (
     CartPole,
     Constant,
@@ -121,9 +121,9 @@ def test_policies_that_act_alike_meet_the_same_luck():
 def test_more_lives_do_not_change_the_parameters_given():
     """And weights are leaves: other weights need no new compilation."""
     few = deploy_lives(Diary(jnp.float32(0.5)), ROVER, path([(10, 0.2)], lives=3), seed=0)
-    compiled = _lives._cache_size()
+    compiled = _play._cache_size()
     deploy_lives(Diary(jnp.float32(0.7)), ROVER, path([(10, 0.9)], lives=3), seed=9)
-    assert _lives._cache_size() == compiled
+    assert _play._cache_size() == compiled
     assert few.params.failure.shape == (3, 10)
 
 

@@ -2,8 +2,8 @@
 
 Editing a module that an experiment does not import, directly or through others, leaves its finished cells valid; so do
 comments, docstrings and layout anywhere. Left out are imports that compute nothing: those for type checkers,
-`urbe.report`, and the modules that say what a chapter and its cells are. Modules imported by a name made at run time
-are not seen.
+`urbe.report`, writers of tables, and the modules that say what a chapter and its cells are. Modules imported by a name
+made at run time are not seen.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
-IDLE = ("urbe.report", "urbe.paper.chapter", "urbe.paper.choice", "urbe.sweep.cells")
+IDLE = ("urbe.report", "urbe.mdp.formats.tables", "urbe.paper.chapter", "urbe.paper.choice", "urbe.sweep.cells")
 """Modules and packages that compute no rows."""
 
 
