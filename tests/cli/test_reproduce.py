@@ -81,7 +81,7 @@ def test_list_runs_nothing(figures, tmp_path, monkeypatch, capsys):
     [
         (("--only", "unheard"), "--only unheard is no chapter, expected one of quiet, loud"),
         (("--processes", 0), "processes is 0"),
-        (("--address", "10.0.0.5:6379"), "--address 10.0.0.5:6379 is of a Ray cluster; add --launcher ray"),
+        (("--address", "head-node:6379"), "--address head-node:6379 is of a Ray cluster; add --launcher ray"),
     ],
 )
 @pytest.mark.usefixtures("figures")

@@ -55,7 +55,7 @@ written into DIR:
 examples:
   urbe reproduce                                       everything, on all cores
   urbe reproduce --scale paper                         as much as the paper
-  urbe reproduce --scale paper --launcher ray --address 10.0.0.5:6379
+  urbe reproduce --scale paper --launcher ray --address head-node:6379
                                                        the same on a cluster
   urbe reproduce --list                                what there is
   urbe reproduce --only price_of_robustness            a report with one chapter
