@@ -7,12 +7,11 @@ white and belong to nobody: `figure.savefig("name.png")` writes them, notebooks 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from urbe.evaluation.table import Evaluation
 from urbe.planners.safe_plan import SafePlan
 from urbe.report import style, values
 from urbe.report.dots import ROW, draw_strips, rows_of
@@ -21,11 +20,13 @@ from urbe.report.maps import draw_map, ramp
 from urbe.report.numbers import number
 from urbe.report.price import ROW as STRIP
 from urbe.report.price import TITLES, PriceCurves, draw_price, strip_margin
-from urbe.report.robustness import draw_robustness
 from urbe.solvers.sensitivity import Sensitivity
 from urbe.solvers.solution import Solution
 from urbe.types import FloatArray
 from urbe.variance.value_variance import ValueVariance
+
+if TYPE_CHECKING:
+    from urbe.evaluation.table import Evaluation
 
 MOST_STATES = 40
 """States in one figure; of more, the first ones are drawn."""
@@ -170,6 +171,8 @@ def _strips_title(found: Sensitivity, n_shown: int) -> str:
 
 def draw_evaluation(evaluation: Evaluation) -> Figure:
     """Mean returns over the parameter that varies; see `urbe.report.robustness.draw_robustness`."""
+    from urbe.report.robustness import draw_robustness  # needs JAX, which the other pictures do without
+
     figure = draw_robustness({"policy": evaluation})
     figure.set_facecolor("white")
     return figure
