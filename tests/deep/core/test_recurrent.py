@@ -1,6 +1,7 @@
 """Learning through time: hidden states, targets and gradients against a loop over single steps."""
 
 from dataclasses import replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -62,6 +63,7 @@ def at(steps, b, t):
 def reference(memory, gru, steps):
     """Hidden states before and after each step of the loss, by a loop over single steps."""
     before, after = [[None] * L for _ in range(B)], [[None] * L for _ in range(B)]
+    last = np.asarray(steps.last)
     for b in range(B):
         h = steps.hidden[b, 0]
         for t in range(memory.window):
@@ -72,7 +74,7 @@ def reference(memory, gru, steps):
             reached = gru_step(gru, h, x)
             if t >= memory.burn_in:
                 before[b][t - memory.burn_in], after[b][t - memory.burn_in] = h, reached
-            h = jnp.zeros(H) if now.last and not memory.survives else reached
+            h = jnp.zeros(H) if last[b, t] and not memory.survives else reached
     return before, after
 
 
@@ -81,16 +83,22 @@ def reference(memory, gru, steps):
 def test_loss_targets_and_gradients_are_those_of_an_unrolled_loop(burn_in, survives):
     memory, steps = Memory(H, L, burn_in, survives), window(burn_in)
     online, target = weights(0), weights(1)
-    wanted = window_targets(SETTINGS, memory, online, target, steps, A)
+    wanted = jax.jit(partial(window_targets, SETTINGS, memory, n_actions=A))(online, target, steps)
 
-    _, of_online = reference(memory, online.memory, steps)
-    _, of_target = reference(memory, target.memory, steps)
-    for b in range(B):
-        for t in range(L):
-            now = at(steps, b, burn_in + t)
-            best = q_values(SETTINGS.network, online.q, jnp.concatenate([now.reached, of_online[b][t]])).argmax()
-            v = q_values(SETTINGS.network, target.q, jnp.concatenate([now.reached, of_target[b][t]]))[best]
-            np.testing.assert_allclose(wanted[b, t], now.reward + now.weight * v, rtol=1e-5, atol=1e-6)
+    @jax.jit  # a loop of single steps all the same; operation by operation it would compile for half a minute
+    def slow_targets(online, target):
+        _, of_online = reference(memory, online.memory, steps)
+        _, of_target = reference(memory, target.memory, steps)
+        found = [[None] * L for _ in range(B)]
+        for b in range(B):
+            for t in range(L):
+                now = at(steps, b, burn_in + t)
+                best = q_values(SETTINGS.network, online.q, jnp.concatenate([now.reached, of_online[b][t]])).argmax()
+                v = q_values(SETTINGS.network, target.q, jnp.concatenate([now.reached, of_target[b][t]]))[best]
+                found[b][t] = now.reward + now.weight * v
+        return jnp.asarray(found)
+
+    np.testing.assert_allclose(wanted, slow_targets(online, target), rtol=1e-5, atol=1e-6)
 
     def slow(w):
         before, _ = reference(memory, w.memory, steps)
@@ -103,8 +111,8 @@ def test_loss_targets_and_gradients_are_those_of_an_unrolled_loop(burn_in, survi
                 total += jnp.where(size <= 0.5, size**2, 0.5 * (2 * size - 0.5))
         return total / (B * L)
 
-    fast = jax.value_and_grad(lambda w: window_loss(SETTINGS, memory, w, steps, wanted, A)[0])
-    (found, gradient), (expected, other) = fast(online), jax.value_and_grad(slow)(online)
+    fast = jax.jit(jax.value_and_grad(lambda w: window_loss(SETTINGS, memory, w, steps, wanted, A)[0]))
+    (found, gradient), (expected, other) = fast(online), jax.jit(jax.value_and_grad(slow))(online)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     for one, two in zip(jax.tree.leaves(gradient), jax.tree.leaves(other), strict=True):
         np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-6)  # sums of float32 numbers in another order
@@ -138,8 +146,9 @@ def test_gradient_steps_and_copies_are_made_when_they_are_due():
     with double():
         learner = init_recurrent(settings, memory, root_key(0), D, A)
         first, steps, updates = learner.q, window(2), []
+        take_in = jax.jit(partial(learn, settings, memory, n_actions=A))
         for t in range(10):
-            learner, learned = learn(settings, memory, learner, at(steps, 0, t % 5), A)
+            learner, learned = take_in(learner, at(steps, 0, t % 5))
             updates.append(int(learner.updates))
     assert updates == [0, 0, 0, 0, 0, 3, 3, 6, 6, 9]  # a window of 5 steps first, then every second step
     assert float(learned.loss) > 0.0
