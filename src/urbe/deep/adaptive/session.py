@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from urbe.deep.adaptive.packing import Packing
 from urbe.deep.adaptive.policy import AdaptiveMemory, AdaptivePolicy
 from urbe.evaluation.adaptation import Step
 from urbe.gym.kinds import Env
@@ -33,7 +34,7 @@ class Session:
         then come from what the members predict before each step; without them, from the agent's simulator.
 
     Attributes:
-      log: for each step its action, reward, terminated and truncated, and the memory after it; see `columns`.
+      log: for each step its action, reward, terminated and truncated, and the packed memory after it; see `columns`.
     """
 
     def __init__(
@@ -47,12 +48,11 @@ class Session:
             )
         self.policy, self._spaces, self._env, self._members = policy, spaces, env, members
         self._leaves, tree = jax.tree.flatten(policy)
-        self._run = _programs(tree)
-        self.memory: AdaptiveMemory = self._run.start(self._leaves, seed)
-        if members is not None and policy.model.shared:
-            size = self.memory.observation.shape
-            self.memory = self.memory._replace(belief=self.memory.belief._replace(noise=jnp.zeros(size, jnp.float32)))
-        self.log: list[tuple[dict[str, Any], AdaptiveMemory]] = []
+        memory = jax.jit(_start, static_argnums=2)(policy, seed, members is not None)
+        self._packing = Packing.of(memory)
+        self._run = _programs(tree, self._packing)
+        self._memory = self._packing.pack(memory)
+        self.log: list[tuple[dict[str, Any], jax.Array]] = []
         self._begun = False
         self._acted: tuple[np.ndarray, int] | None = None
         self._predicted: MemberOutcomes | None = None
@@ -66,9 +66,8 @@ class Session:
         """
         rows, _ = self._spaces.rows(observation)
         if not self._begun:
-            self.memory, self._begun = self._run.begin_episode(self._leaves, self.memory, rows[0]), True
-        number, self.memory = self._run.decide(self._leaves, self.memory, rows[0])
-        action = int(number)
+            self._memory, self._begun = self._run.begin_episode(self._leaves, self._memory, rows[0]), True
+        action = int(np.asarray(self._run.decide(self._leaves, self._memory, rows[0])))
         self._acted, self._report = (rows[0], action), None
         if self._members is not None:
             self._predicted = self._members.successors(self._env, rows[0], action + self._spaces.start)
@@ -84,22 +83,24 @@ class Session:
             raise ValueError("observe was called before act, expected an action first: session.act(observation).")
         rows, _ = self._spaces.rows(observation)
         before, action = self._acted
-        ends = np.bool_(terminated), np.bool_(truncated)
-        seen: tuple[Any, ...] = (before, np.int32(action), np.float32(reward), rows[0], *ends)
-        step = Step(*seen)
-        if self._predicted is None:
-            self.memory = self._run.observe(self._leaves, self.memory, step)
-        else:
-            self.memory = self._run.observe_predicted(self._leaves, self.memory, step, tuple(self._predicted[:4]))
+        step = np.concatenate((before, rows[0], (action, reward, terminated, truncated)), dtype=np.float32)
+        predicted = () if self._predicted is None else tuple(self._predicted[:4])
+        self._memory = self._run.observe(self._leaves, self._memory, step, predicted)
         self._acted, self._predicted, self._report = None, None, None
         self._begun = not (terminated or truncated)
         happened = {"action": action + self._spaces.start, "reward": float(reward)}
-        self.log.append((happened | {"terminated": bool(terminated), "truncated": bool(truncated)}, self.memory))
+        self.log.append((happened | {"terminated": bool(terminated), "truncated": bool(truncated)}, self._memory))
+
+    @property
+    def memory(self) -> AdaptiveMemory:
+        """What is remembered from step to step."""
+        memory: AdaptiveMemory = jax.tree.map(jnp.asarray, self._packing.unpack(np.asarray(self._memory)))
+        return memory if self._acted is None else memory._replace(observation=jnp.asarray(self._acted[0]))
 
     def report(self) -> dict[str, np.ndarray]:
         """What is believed now: see `AdaptivePolicy.report`."""
         if self._report is None:
-            found = self._run.report(self._leaves, self.memory)
+            found = self._run.report(self._leaves, self._packing.pack(self.memory))
             self._report = {name: np.asarray(value) for name, value in found.items()}
         return dict(self._report)
 
@@ -133,18 +134,16 @@ class Session:
 
 
 class _Programs(NamedTuple):
-    """What a session runs, compiled; the first argument of each are the leaves of its policy."""
+    """The compiled programs of a session. Each takes the leaves of the policy and the packed memory first."""
 
-    start: Any
     begin_episode: Any
     decide: Any
     observe: Any
-    observe_predicted: Any
     report: Any
 
 
 @cache
-def _programs(tree: Any) -> _Programs:
+def _programs(tree: Any, packing: Packing) -> _Programs:
     """Programs for all policies of one structure.
 
     Settings and the like are part of the structure. It is looked at here, once for a session, since comparing it at
@@ -152,20 +151,36 @@ def _programs(tree: Any) -> _Programs:
     """
 
     def of(method: Callable[..., Any]) -> Any:
-        return jax.jit(lambda leaves, *args: method(jax.tree.unflatten(tree, leaves), *args))
+        return jax.jit(
+            lambda leaves, vector, *args: method(jax.tree.unflatten(tree, leaves), packing.unpack(vector), *args)
+        )
 
     return _Programs(
-        of(lambda policy, seed: policy.start(jax.random.key(seed))),
-        of(lambda policy, memory, observation: policy.begin_episode(memory, observation)),
-        of(lambda policy, memory, observation: policy.decide(memory, observation)),
-        of(lambda policy, memory, step: policy.observe(memory, step)),
-        of(_observe_predicted),
+        of(lambda policy, memory, observation: packing.pack(policy.begin_episode(memory, observation))),
+        of(lambda policy, memory, observation: policy.decide(memory, observation)[0]),
+        of(lambda policy, memory, row, predicted: packing.pack(_observe(policy, memory, row, predicted))),
         of(lambda policy, memory: policy.report(memory)),
     )
 
 
-def _observe_predicted(policy: AdaptivePolicy, memory: AdaptiveMemory, step: Step, predicted: Any) -> AdaptiveMemory:
-    """`AdaptivePolicy.observe` with what members of a Gymnasium environment predict."""
+def _start(policy: AdaptivePolicy, seed: Any, by_members: bool) -> AdaptiveMemory:
+    memory = policy.start(jax.random.key(seed))
+    # the members of a Gymnasium environment predict, even where those of the simulator share their outcomes
+    noise = jnp.zeros_like(memory.observation) if by_members else memory.belief.noise
+    return memory._replace(belief=memory.belief._replace(noise=noise))
+
+
+def _observe(policy: AdaptivePolicy, memory: AdaptiveMemory, row: Any, predicted: Any) -> AdaptiveMemory:
+    """The memory after a step, given as one row: observation, next observation, action, reward, terminated, truncated.
+
+    `predicted` is what the members of a Gymnasium environment predict; empty if the simulator's members do.
+    """
+    size = len(memory.observation)
+    action, reward, terminated, truncated = row[2 * size :]
+    step = Step(row[:size], action.astype(jnp.int32), reward, row[size : 2 * size], terminated > 0, truncated > 0)
+    memory = memory._replace(observation=step.observation)
+    if not predicted:
+        return policy.observe(memory, step)
     probability, obs, _, ends = predicted
     evidence, square = policy.model.evidence_of_observation(
         probability, obs, ends, step.next_observation[None], step.terminated[None], memory.belief.noise[None]
