@@ -19,8 +19,9 @@ from numpy.random import Generator
 import urbe
 from fixtures import adversarial
 from oracles.high_precision.bellman import Enclosure, Problem, Rectangular, Step, enclosed, over_horizon
+from oracles.high_precision.coupled import oracle_of
 from oracles.high_precision.numbers import D, digits_right, tolerance
-from oracles.high_precision.sets import Oracle, oracle_of
+from oracles.high_precision.sets import Oracle
 from oracles.high_precision.shared import Shared, SharedOracle
 from urbe import MDP, Solution
 from urbe.ambiguity.operator import PolicyRows
@@ -60,6 +61,8 @@ def case(family: str, seed: int) -> Case:
     mdp = adversarial.model(rng)
     while name in adversarial.NEEDS_ROW_REWARDS and mdp.rows.rewards_successors:
         mdp = adversarial.model(rng)
+    if name in adversarial.COUPLED:
+        return Case(*adversarial.COUPLED[name](rng, adversarial.model(rng, max_states=3)), rng)
     set_ = adversarial.FAMILIES[name](rng, mdp)
     return Case(mdp, urbe.Optimistic(set_) if name != family else set_, rng)
 
@@ -226,7 +229,7 @@ def _certificates(
         moved = {name: getattr(solution, name) + sign * live for name in ("lower", "value", "upper")}
         if np.isfinite(moved["lower"]).all() and np.isfinite(moved["upper"]).all():
             found += _rejected(mdp, given, replace(solution, **moved), what)
-    found += _kernel_tampered(mdp, given, oracle, solution, rng)
+    found += _kernel_tampered(mdp, given, oracle, solution, weights, shift, rng)
     if weights is None and rng.random() < 0.5:
         found += _policy_tampered(mdp, given, oracle, solution, shift, rng)
     return found
@@ -279,8 +282,10 @@ def extended(x: np.longdouble) -> D:
     return (D(leading) + D(float(mantissa - np.longdouble(leading)))) * D(2) ** int(exponent)
 
 
-def _kernel_tampered(mdp: MDP, given: Any, oracle: Any, solution: Solution, rng: Generator) -> list[str]:
-    """All mass of one row on a successor of its own, where that leaves the set by far."""
+def _kernel_tampered(
+    mdp: MDP, given: Any, oracle: Any, solution: Solution, weights: Any, shift: float, rng: Generator
+) -> list[str]:
+    """All mass of one row on a successor of its own, where that leaves the set, or the upper bound, by far."""
     if isinstance(given, urbe.ValueAtRisk) or (
         isinstance(given, urbe.Optimistic) and isinstance(given.set, urbe.ValueAtRisk)
     ):
@@ -293,7 +298,10 @@ def _kernel_tampered(mdp: MDP, given: Any, oracle: Any, solution: Solution, rng:
     probability[rng.integers(first, last)] = 1.0
     bad = replace(rows, probability=probability)
     if not outside(mdp, oracle, bad, D("1e-6")):  # by more than any rounding explains
-        return []
+        problem = Rectangular(mdp, oracle_of(mdp.with_rows(bad), None), None if solution.optimal else weights)
+        rises = zip(_steps(problem, solution.upper), solution.upper, strict=True)
+        if not any(step is not None and step.low > D(float(high)) + D(shift) for step, high in rises):
+            return []
     tampered = replace(solution)
     tampered.__dict__["kernel"] = mdp.with_rows(bad)
     return _rejected(mdp, given, tampered, f"row {k} of the kernel replaced")

@@ -21,9 +21,13 @@ QUICK_HELPED, THOROUGH_HELPED = 100, 1000
 PART = 100
 """Models of one test: parts run side by side."""
 
-PESSIMISTIC = sorted(adversarial.FAMILIES)
-OPTIMISTIC = [f"optimistic {name}" for name in PESSIMISTIC if name != "exact" and not name.startswith("s_")]
-SHORT = {"exact", "wasserstein", *adversarial.NEEDS_ROW_REWARDS}
+PESSIMISTIC = sorted([*adversarial.FAMILIES, *adversarial.COUPLED])
+OPTIMISTIC = [
+    f"optimistic {name}"
+    for name in PESSIMISTIC
+    if name in adversarial.FAMILIES and name != "exact" and not name.startswith("s_")
+]
+SHORT = {"exact", "wasserstein", *adversarial.NEEDS_ROW_REWARDS, *adversarial.COUPLED}
 """Families whose kernels treat rows of all lengths alike."""
 SHOWN = 6
 

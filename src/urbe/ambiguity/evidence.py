@@ -120,7 +120,7 @@ def under_kernel(own: Rows, discount: float, kernel: Rows, excess: FloatArray, r
     # what a row's sum is short of one by, and what a membership leaves out, may stand at any successor
     eps = mass_error(own) + 2.0 * (mass_error(kernel) + LEFT_BEHIND)
     eps += (kernel.longest + own.longest + 8) * float(np.finfo(np.longdouble).eps)
-    nominal, answer = _expectation(own, discount, own), _expectation(own, discount, kernel)
+    nominal, answer = expectation(own, discount, own), expectation(own, discount, kernel)
 
     def bound(v: FloatArray) -> Extended:
         size = largest_value(own, discount, v)
@@ -129,6 +129,22 @@ def under_kernel(own: Rows, discount: float, kernel: Rows, excess: FloatArray, r
         return mixed + eps * size
 
     return bound
+
+
+def expectation(own: Rows, discount: float, kernel: Rows) -> RowBound:
+    """Q under the kernel's rows, each divided by its sum, with the model's own rewards."""
+    row_reward, entry_reward = own.row_reward, np.zeros(1)
+    if own.rewards_successors:
+        keys = entry_keys(own)
+        entry_reward = own.reward[np.minimum(np.searchsorted(keys, entry_keys(kernel)), len(keys) - 1)]
+    q = kernel.probability.astype(np.longdouble)
+    mass = row_sums(kernel, q)
+
+    def value(v: FloatArray) -> Extended:
+        z = entry_reward + np.longdouble(discount) * v.astype(np.longdouble)[kernel.successor]
+        return row_reward + row_sums(kernel, q * z) / mass
+
+    return value
 
 
 def dual_bound(nature: Nature, side: float) -> RowBound:
@@ -178,19 +194,3 @@ def row_sums(rows: Rows, entries: Extended) -> Extended:
 def mass_error(rows: Rows) -> float:
     """max |sum of a row - 1|."""
     return float(np.abs(row_sums(rows, rows.probability.astype(np.longdouble)) - 1.0).max(initial=0.0))
-
-
-def _expectation(own: Rows, discount: float, kernel: Rows) -> RowBound:
-    """Q under the kernel's rows, each divided by its sum, with the model's own rewards."""
-    row_reward, entry_reward = own.row_reward, np.zeros(1)
-    if own.rewards_successors:
-        keys = entry_keys(own)
-        entry_reward = own.reward[np.minimum(np.searchsorted(keys, entry_keys(kernel)), len(keys) - 1)]
-    q = kernel.probability.astype(np.longdouble)
-    mass = row_sums(kernel, q)
-
-    def value(v: FloatArray) -> Extended:
-        z = entry_reward + np.longdouble(discount) * v.astype(np.longdouble)[kernel.successor]
-        return row_reward + row_sums(kernel, q * z) / mass
-
-    return value

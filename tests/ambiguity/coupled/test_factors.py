@@ -152,6 +152,23 @@ def test_certificates_refuse_kernels_of_another_set():
     assert "no mixture" in urbe.certify(solution, mdp, other).statement
 
 
+def test_certificates_refuse_members_that_are_not_the_worst():
+    mdp, a_set = problem(0, n=6, factors=3)
+    solution = urbe.solve(mdp, a_set)
+    solution.__dict__["kernel"] = mdp
+    assert "upper bound" in urbe.certify(solution).statement
+
+
+def test_certificates_take_factors_that_rounding_spoils():
+    """Twins of a factor, one whose coefficient is lost beside the others, and one with a probability below rounding."""
+    share = np.array([[[0.25, 0.25, 0.5, 0.0]], [[0.5, 0.5, 0.0, 1e-255]]])
+    factors = [[0.9, 0.1], [0.2, 0.8], [1.0, 1e-282], [0.5, 0.5]]
+    for each in (urbe.Contamination(1e-8), urbe.KLBall(0.5), urbe.LikelihoodRegion(36.0), urbe.Chi2Ball(0.1)):
+        a_set = FactorSet(share, factors, each)
+        mdp = a_set.model([[0.0], [1.0]], discount=0.9)
+        assert urbe.certify(urbe.solve(mdp, a_set, throw=False)).holds
+
+
 def test_factors_that_no_row_uses_change_nothing():
     mdp, a_set = problem(3)
     wider = FactorSet(

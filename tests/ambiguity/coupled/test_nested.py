@@ -108,6 +108,15 @@ def test_methods_certificates_and_policies_agree():
     assert (best.value > solution.value).all()
 
 
+def test_certificates_refuse_members_that_are_not_the_worst():
+    model = random_model(0)
+    a_set = urbe.NestedSets((urbe.Exact(), urbe.L1Ball(0.5)), [0.5, 1.0])
+    solution = urbe.solve(model, a_set)
+    assert urbe.certify(solution).holds
+    solution.__dict__["kernel"] = model
+    assert "upper bound" in urbe.certify(solution).statement
+
+
 def test_total_reward_without_discounting():
     p = np.array([[[0.5, 0.3, 0.2]], [[0.2, 0.3, 0.5]], [[0.0, 0.0, 1.0]]])
     mdp = urbe.MDP.from_dense(p, [[-1.0], [-2.0], [0.0]], discount=1.0, terminal=[2])

@@ -45,7 +45,16 @@ from urbe.types import FloatArray
 from urbe.workers import SERIAL, Workers
 
 DUST = 1e-13
-"""Probabilities below this, of factors read off a kernel by least squares, are rounding."""
+"""Probabilities below this, of factors read off a kernel by least squares, are rounding: they stay the centre's."""
+
+ROUNDED = 1e-6
+"""How far outside its set, in the set's own terms, rounding of a kernel may put a factor read off it."""
+
+UNIQUE = 1e-10
+"""How far, in the least-squares problem, a factor may depend on the others and still be read off a kernel."""
+
+LEAST_SINGULAR = 1e-15
+"""Directions in which the coefficients differ by less, relative to the largest, count as one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,27 +132,21 @@ class FactorOperator:
         return Moments(value, q, policy, np.zeros(len(q)), self.mixing.rows.matrix() @ carried, memory)
 
     def evidence(self, kernel: Rows | None, optimal: bool) -> Evidence:
-        """Factors are read off the kernel and proven to lie in their sets; duality bounds each from below.
+        """Duality bounds each factor from one side, factors found at the values and proven members from the other.
 
-        Any factors inside the sets bound T from above. That the kernel is a mixture of the ones found says that it is
-        nature's answer, and nothing else rests on it.
+        There the kernel has to attain the bound as well. That it is a mixture of members says that it is nature's
+        answer, and no bound rests on it.
         """
-        factors, apart = (None, 0.0) if kernel is None else self._unmixed(kernel)
-        found = self.nature.evidence(factors)
-        bounds = proofs.RowEvidence(
-            self._mixed(found.above, 1.0), self._mixed(found.below, -1.0), found.excess, found.outside
-        )
-        stated = proofs.over_rows(self.mdp, bounds._replace(outside=np.zeros(0, dtype=np.bool_)), optimal)
-        if apart > proofs.LARGEST_EXCESS:
-            failure = f"nature's kernel is no mixture of factors with these coefficients: it is {apart:.3g} off."
-            return stated._replace(excess=max(stated.excess, apart), failure=failure)
-        if found.outside.any():
-            at = int(np.argmax(found.outside))
-            return stated._replace(
-                failure=f"nature's factor {at} leaves its set by {found.excess[at]:.3g} "
-                f"({int(found.outside.sum())} of {len(found.outside)} factors do)."
-            )
-        return stated
+        n_rows, bare = self.mixing.rows.n_rows, self.nature.evidence(None)
+        below, above = self._mixed(bare.below, -1.0), self._mixed(bare.above, 1.0)
+        excess, failure = (-np.inf, None) if kernel is None else self._membership(kernel)
+        if failure is not None:
+            above = proofs.unproven(n_rows, 1.0)
+        elif kernel is not None:
+            answer = proofs.expectation(self.mixing.rows, self.mdp.discount, kernel)
+            below, above = self._attained(below, answer, -1.0), self._attained(above, answer, 1.0)
+        bounds = proofs.RowEvidence(above, below, np.full(n_rows, excess), np.zeros(n_rows, dtype=np.bool_))
+        return proofs.over_rows(self.mdp, bounds, optimal)._replace(failure=failure)
 
     def clock(self) -> FactorOperator:
         ones = np.ones(self.mdp.n_rows)
@@ -154,10 +157,27 @@ class FactorOperator:
         longest = Optimistic(self.set.choices())
         return FactorOperator(model, mixing, longest.bind(factor_model(factors)), longest)
 
-    def _unmixed(self, kernel: Rows) -> tuple[Rows, float]:
-        """Factors whose mixtures come closest to a kernel, nearest to the centre of the set, and how close they come.
+    def _attained(self, dual: proofs.RowBound, answer: proofs.RowBound, side: float) -> proofs.RowBound:
+        """What duality says, or where that is nothing, members found at the values and the value of a kernel."""
 
-        min ||u w - P||, solved for w - centre, which is zero for factors that no row uses.
+        def members(v: FloatArray) -> proofs.Extended:
+            found = self.nature.evidence(self.nature.worst_case(v - midrange(v)).rows)
+            return (found.above if side > 0.0 else found.below)(v)
+
+        mixed, outer = self._mixed(members, side), np.maximum if side > 0.0 else np.minimum
+
+        def bound(v: FloatArray) -> proofs.Extended:
+            known = dual(v)
+            return known if np.isfinite(known).all() else outer(mixed(v), answer(v))
+
+        return bound
+
+    def _membership(self, kernel: Rows) -> tuple[float, str | None]:
+        """How far a kernel is from being a mixture of members, and what is wrong with it.
+
+        Factors whose mixtures come closest to the kernel, and nearest to the centre of the set among those, solve a
+        least-squares problem. Some factors cannot be read off a kernel: rounding spoils them, or several will do. Where
+        such a factor is no member, the rows that use it are compared with the set instead.
         """
         rows, centre = self.mixing.rows, self.nature.rows
         n_rows, n_factors, n_states = rows.n_rows, centre.n_rows, centre.n_states
@@ -167,15 +187,41 @@ class FactorOperator:
         )
         u, listed = rows.matrix().toarray(), kernel.matrix().toarray()
         start = centre.matrix().toarray()
-        moved, *_ = np.linalg.lstsq(u, listed - u @ start, rcond=None)
-        w = start + moved
-        w[w < DUST] = 0.0
-        total = w.sum(axis=1, keepdims=True)
-        w /= np.where(total > 0.0, total, 1.0)
+        inverse = np.linalg.pinv(u, rcond=LEAST_SINGULAR)
+        w = start + inverse @ (listed - u @ start)
         apart = float(np.abs(u @ w - listed).max(initial=0.0))
-        if not (total > 0.0).all():
-            return centre, np.inf
-        return _rows_of(_sparse(w), np.zeros(n_factors)), apart
+        if not apart <= proofs.LARGEST_EXCESS:
+            return apart, f"nature's kernel is no mixture of factors with these coefficients: it is {apart:.3g} off."
+        lost = np.abs(w.sum(axis=1) - 1.0) + np.maximum(-w, 0.0).sum(axis=1)
+        w = np.where(w < DUST, np.minimum(start, DUST), w)
+        total = w.sum(axis=1, keepdims=True)
+        w = np.where(total > 0.0, w / np.where(total > 0.0, total, 1.0), start)
+        excess = np.maximum(self.nature.excess(_rows_of(_sparse(w), np.zeros(n_factors))), lost)
+        radius = self.nature.ball_radius
+        outside = ~(excess <= ROUNDED * np.fmax(1.0, np.nan if radius is None else radius))
+        unique = np.abs(inverse @ u - np.eye(n_factors)).max(axis=1, initial=0.0) <= UNIQUE
+        known = unique & (ROUNDING * np.abs(inverse).sum(axis=1) <= DUST)
+        if (outside & known).any():
+            at = int(np.argmax(outside & known))
+            many = f"({int(outside.sum())} of {n_factors} factors do)"
+            return float(excess[at]), f"nature's factor {at} leaves its set by {excess[at]:.3g} {many}."
+        using = (u[:, outside] > 0.0).any(axis=1)
+        beyond = self._beyond(u, listed) * using if outside.any() else np.zeros(n_rows)
+        largest = max(float(beyond.max(initial=0.0)), float(excess[~outside].max(initial=-np.inf)))
+        if (beyond > proofs.LARGEST_EXCESS).any():
+            return largest, proofs.refusal(self.mdp, beyond, beyond > proofs.LARGEST_EXCESS)
+        return largest, None
+
+    def _beyond(self, u: FloatArray, listed: FloatArray) -> FloatArray:
+        """`(R,)` by how much a row's probability of one state is below the least, or above the largest, in the set."""
+        worst = np.zeros(len(u))
+        for state in np.flatnonzero(listed.any(axis=0)):
+            for side in (1.0, -1.0):
+                v = np.zeros(listed.shape[1])
+                v[state] = side
+                least = u @ np.asarray(self.nature.dual_bound(v), dtype=np.float64)
+                worst = np.maximum(worst, least - side * listed[:, state])
+        return worst
 
     def _mixed(self, bound: proofs.RowBound, side: float) -> proofs.RowBound:
         """Bounds on the rows from bounds on the factors, in extended precision."""

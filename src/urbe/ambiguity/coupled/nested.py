@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.ambiguity.entries import entry_keys, on_entries
-from urbe.ambiguity.evidence import LARGEST_EXCESS, Extended, RowEvidence, unproven
+from urbe.ambiguity.evidence import LARGEST_EXCESS, Extended, RowEvidence, expectation, unproven
 from urbe.ambiguity.moments import RowMoments, moments_of_kernel
 from urbe.ambiguity.nature import Nature, WorstCase
 from urbe.ambiguity.operator import ROUNDING
@@ -36,6 +36,9 @@ from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows, index_type
 from urbe.types import FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
+
+LEAST_PROBED = 0.5
+"""The least discount with which a set can be asked for the probability of a state."""
 
 MOST_DIRECTIONS = 256
 """Directions in which a kernel is compared with what the set allows."""
@@ -89,8 +92,11 @@ class NestedSets(RectangularSet):
     def bind(self, mdp: MDP) -> NestedNature:
         weights = self.weights()
         counted = weights > 0.0
-        natures = tuple(each.bind(mdp) for each, used in zip(self.sets, counted, strict=True) if used)
-        return NestedNature(mdp.rows, mdp.discount, natures, weights[counted])
+        used = [each for each, counts in zip(self.sets, counted, strict=True) if counts]
+        natures = probes = tuple(each.bind(mdp) for each in used)
+        if mdp.discount < LEAST_PROBED:
+            probes = tuple(each.bind(replace(mdp, discount=1.0)) for each in used)
+        return NestedNature(mdp.rows, mdp.discount, natures, probes, weights[counted])
 
     def choices(self) -> RectangularSet:
         return NestedSets(tuple(each.choices() for each in self.sets), self.confidence)
@@ -104,12 +110,15 @@ class NestedNature:
       rows: the model's own.
       discount: the model's.
       natures: one for each set.
+      probes: the same where values of successors matter, to ask which kernels the sets hold: with a discount of 1 if
+        the model's is below `LEAST_PROBED`.
       weights: `(n,)` positive, summing to one.
     """
 
     rows: Rows
     discount: float
     natures: tuple[Nature, ...]
+    probes: tuple[Nature, ...]
     weights: FloatArray
 
     @property
@@ -160,7 +169,8 @@ class NestedNature:
         return moments_of_kernel(self, v, shift, u, value, memory)
 
     def take(self, chosen: IntArray) -> NestedNature:
-        return replace(self, rows=self.rows.take(chosen), natures=tuple(x.take(chosen) for x in self.natures))
+        natures, probes = (tuple(x.take(chosen) for x in each) for each in (self.natures, self.probes))
+        return replace(self, rows=self.rows.take(chosen), natures=natures, probes=probes)
 
     @property
     def ball_radius(self) -> FloatArray | None:
@@ -178,23 +188,21 @@ class NestedNature:
         worst = np.maximum(np.abs(total - 1.0) - 1e-12, -kernel.row_sums(np.minimum(kernel.probability, 0.0)))
         kernel = self._rewarded(kernel)
         far = LARGE * (1.0 + self.rows.largest_reward)
+        discount = 1.0 if self.discount < LEAST_PROBED else self.discount
         listed = np.unique(kernel.successor)
         for state in listed[:: 1 + 2 * len(listed) // MOST_DIRECTIONS]:
             for side in (far, -far):
                 v = np.zeros(self.rows.n_states)
-                v[state] = side / self.discount if self.discount > 0.0 else 0.0
-                short = self.dual_bound(v) - values_under(kernel, self.discount * v)
+                v[state] = side / discount
+                short = self._total(self.probes, v) - values_under(kernel, discount * v)
                 worst = np.maximum(worst, short / far)
         return np.maximum(worst, 0.0)
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
-        out = np.zeros(self.rows.n_rows)
-        for weight, nature in zip(self.weights, self.natures, strict=True):
-            out += weight * nature.dual_bound(v)
-        return out
+        return self._total(self.natures, v)
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """From below duality; from above members of the sets, found at the values in question and checked."""
+        """From below duality; from above members of the sets, found at the values, and the kernel itself."""
         n_rows = self.rows.n_rows
 
         def below(v: FloatArray) -> Extended:
@@ -203,14 +211,22 @@ class NestedNature:
         if kernel is None:
             return RowEvidence(unproven(n_rows, 1.0), below, np.full(n_rows, -np.inf), np.zeros(n_rows, dtype=np.bool_))
 
+        answer = expectation(self.rows, self.discount, kernel)
+
         def above(v: FloatArray) -> Extended:
             members = [nature.worst_case(v).rows for nature in self.natures]
             found = [nature.evidence(rows) for nature, rows in zip(self.natures, members, strict=True)]
-            return self._sum([evidence.above(v) for evidence in found])
+            return np.maximum(self._sum([evidence.above(v) for evidence in found]), answer(v))
 
         excess = self.excess(kernel)
         outside = ~(excess <= LARGEST_EXCESS)
         return RowEvidence(unproven(n_rows, 1.0) if outside.any() else above, below, excess, outside)
+
+    def _total(self, natures: tuple[Nature, ...], v: FloatArray) -> FloatArray:
+        out = np.zeros(self.rows.n_rows)
+        for weight, nature in zip(self.weights, natures, strict=True):
+            out += weight * nature.dual_bound(v)
+        return out
 
     def _sum(self, parts: list[Extended]) -> Extended:
         out = np.zeros(self.rows.n_rows, dtype=np.longdouble)
