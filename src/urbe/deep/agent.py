@@ -44,6 +44,7 @@ class Agent:
         self.log_every = checks.whole_number("log_every", log_every, 1)
         self.trainer = trainer
         self.history = History()
+        self.history.begin_members(trainer.deciders)
         self.stopped: str | None = None
         """Why a callback ended the last call of `learn` or `train` before its time; None if none did."""
 
@@ -177,6 +178,7 @@ class Agent:
         lived = History.of(past, source) if history is None else history
         self.trainer.load(unflatten(mine, {"trainer": self.trainer.state()}, source)["trainer"])
         self.history = lived
+        lived.begin_members(self.trainer.deciders)  # runs of before had no such table
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves all of it, replay and random numbers included, into a file; see `urbe.deep.load`.

@@ -2,6 +2,7 @@
 
     log.csv           a row per `log_every` steps, columns `urbe.deep.history.LOG`
     episodes.csv      a row per episode, columns `urbe.deep.history.EPISODES`
+    members.csv       likewise, the share of the targets that each member decided; only if there are several members
     evaluation.csv    a row per measurement of a callback, in a file of its name
     checkpoints/      the agent, every so many steps, whenever it is the best so far, and at the end
     best.safetensors  the best agent by a callback's measure, as `Agent.save` writes it
@@ -142,6 +143,8 @@ def _write(recorded: Recorded, logs: dict[str, RowLog]) -> None:
     if recorded.row is not None and recorded.episodes is not None:
         logs["log.csv"].append(recorded.row)
         logs["episodes.csv"].extend(recorded.episodes)
+    if recorded.members is not None:
+        logs["members.csv"].append(recorded.members)
     for name, row in recorded.measured.items():
         logs[f"{name}.csv"].append(row)
 
