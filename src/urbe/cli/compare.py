@@ -54,7 +54,7 @@ def add_parser(commands: Any) -> None:
     group.add_argument("--csv", metavar="FILE", help="write the numbers (.csv or .parquet)")
     group.add_argument("--figure", metavar="FILE", help="draw returns, profiles and numbers (.png, .svg, .pdf)")
     group.add_argument("--quiet", action="store_true", help="no progress, no table; for use with --csv and --figure")
-    parser.set_defaults(run=run, cvar=0.1, each=False)
+    parser.set_defaults(run=run, cvar=0.1)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     from urbe.evaluation.compare import compare
 
     runs = load_runs(options.run_paths, options.env, options.adapter)
-    found = {each.path: play(each, grid, options) for each in runs}
+    found = {each.path: play(each, grid, options, table=False) for each in runs}
     compared = compare(
         {name: seeds(members, found) for name, members in grouped(runs).items()},
         acting=options.acting,

@@ -68,7 +68,7 @@ def add_parser(commands: Any) -> None:
     group = parser.add_argument_group("what is reported")
     group.add_argument("--confidence", type=float, default=0.95, metavar="C", help="of intervals (0.95)")
     group.add_argument("--cvar", type=float, default=0.1, metavar="S", help="share of the lowest returns (0.1)")
-    group.add_argument("--each", action="store_true", help="also print the table of each run")
+    group.add_argument("--each", action="store_true", help="also print the table of each run of a group")
     group.add_argument("--csv", metavar="FILE", help="write the table (.csv or .parquet)")
     group.add_argument("--episodes-csv", metavar="FILE", help="write every episode (.csv or .parquet)")
     group.add_argument("--figure", metavar="FILE", help="draw means, intervals and worst cases (.png, .svg, .pdf)")
@@ -100,8 +100,10 @@ def run(options: argparse.Namespace) -> int:
             format_of(table)
     worlds.set_up_jax()
     runs = load_runs(options.run_paths, options.env, options.adapter)
-    found = {run.path: play(run, grid, options) for run in runs}
-    groups = {name: seeds(members, found) for name, members in grouped(runs).items()}
+    mates = grouped(runs)
+    alone = {members[0].path for members in mates.values() if len(members) == 1}
+    found = {run.path: play(run, grid, options, table=options.each or run.path in alone) for run in runs}
+    groups = {name: seeds(members, found) for name, members in mates.items()}
     if not options.quiet:
         for name, group in groups.items():
             if len(group.seeds) > 1:
@@ -118,8 +120,8 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def play(run: Run, grid: Any, options: argparse.Namespace) -> Any:
-    """Evaluates one run, and reports it unless several are grouped or nothing is to be said."""
+def play(run: Run, grid: Any, options: argparse.Namespace, *, table: bool) -> Any:
+    """Evaluates one run, and prints what it is and, if asked, its table."""
     from urbe.evaluation.robustness import evaluate
 
     began = time.perf_counter()
@@ -137,7 +139,7 @@ def play(run: Run, grid: Any, options: argparse.Namespace) -> Any:
     if not options.quiet:
         what = "a policy" if run.seed is None else f"{run.name}, seed {run.seed}, after {run.policy.step} steps"
         print(f"{run.path}: {what}. {time.perf_counter() - began:.2g} s.")
-        if options.each:
+        if table:
             print(f"{found}\n{_worst(found)}")
     return found
 

@@ -123,6 +123,7 @@ def run(options: argparse.Namespace) -> int:
     """Trains; returns the exit code."""
     worlds.set_up_jax()
     from urbe.deep import NotFinite
+    from urbe.deep.deciding import advice
     from urbe.deep.train import train
     from urbe.runs.directory import saved_steps
 
@@ -158,6 +159,8 @@ def run(options: argparse.Namespace) -> int:
         print(f"urbe: interrupted; the same command goes on from step {newest}.", file=sys.stderr)
         return 130
     say(_summary(options, agent, time.perf_counter() - began))
+    if not options.quiet and (warning := advice(agent)) is not None:
+        print(f"urbe: {warning}", file=sys.stderr)
     return 0
 
 
@@ -284,16 +287,21 @@ def _was_stopped(folder: str) -> bool:
 
 
 def _summary(options: argparse.Namespace, agent: Any, seconds: float) -> str:
+    from urbe.deep.deciding import deciding
+
     returns = agent.history.episodes["return"]
     summary = f"{agent.step} steps, {len(returns)} episodes"
     if len(returns):
         last = returns[-LAST_EPISODES:]
         summary += f", mean return of the last {len(last)}: {np.mean(last):.4g}"
-    over = f" --over {worlds.JUDGED_OVER[options.env]}" if options.env in worlds.JUDGED_OVER else ""
+    tried = worlds.JUDGED_OVER.get(options.env) or " ".join(each for each in options.over if not each.partition("=")[2][:1].isalpha())
+    over = f" --over {tried}" if tried else ""
     names = [name for name in WRITTEN if Path(options.out, name).exists()]
     stopped = "" if agent.stopped is None else f"\nStopped: {agent.stopped} Another --stop-at or --patience goes on."
     judged = f"{options.out}/{BEST}" if BEST in names else options.out
+    members = deciding(agent)
+    worst = "" if members is None else f"\nTargets decided, in the later half: {members}."
     return (
-        f"{summary}. {seconds:.3g} s.{stopped}\n"
+        f"{summary}. {seconds:.3g} s.{stopped}{worst}\n"
         f"In {options.out}: {', '.join(names)}.\nNext: urbe evaluate {judged}{over}"
     )

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 NEARLY_ALL = 0.8
 """The share of the targets from which on one member is said to decide nearly all."""
 
-ENOUGH = 10_000
+ENOUGH = 20_000
 """Targets on which members differ, before anything is said about who decides them."""
 
 SEARCHED, SEARCH_EPISODES, EPISODES = 30, 2, 20
@@ -97,6 +97,7 @@ class MemberTrial:
       member: its place.
       best: of the policies tried.
       policy: which one that was.
+      tried: how many policies were.
       random: acting at random there.
       nominal_best, nominal_random: the same under the nominal parameters.
       harsh: `best` is below `nominal_random`, by more than chance.
@@ -106,6 +107,7 @@ class MemberTrial:
     member: int
     best: float
     policy: str
+    tried: int
     random: float
     nominal_best: float
     nominal_random: float
@@ -173,7 +175,7 @@ def advice(agent: Agent) -> str | None:
     except ValueError:
         return f"{text} See docs/robust_came_out_worse.md."
     compared = (
-        f"the best of {SEARCHED + 2} policies tried returns {trial.best:.4g} there ({trial.policy}); at random, "
+        f"the best of {trial.tried} policies tried returns {trial.best:.4g} there ({trial.policy}); at random, "
         f"{trial.random:.4g} there and {trial.nominal_random:.4g} under nominal parameters"
     )
     if trial.hopeless:
@@ -266,6 +268,7 @@ class _Tried:
 
     def __init__(self, agent: Agent, world: _World, policies: Mapping[str, Any], seed: int) -> None:
         first = {name: _play(world, each, SEARCH_EPISODES, seed).mean() for name, each in policies.items()}
+        self.tried = len(first) + 1
         self.policy = max(first, key=lambda name: first[name])
         self.best = _play(world, policies[self.policy], EPISODES, seed + 1)
         self.random = _play(world, _Random(agent.trainer.spaces.n_actions, seed), EPISODES, seed + 1)
@@ -287,6 +290,7 @@ def _trial(member: int, there: _Tried, nominal: _Tried) -> MemberTrial:
         member,
         float(there.best.mean()),
         there.policy,
+        there.tried,
         float(there.random.mean()),
         float(nominal.best.mean()),
         float(nominal.random.mean()),
