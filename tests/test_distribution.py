@@ -138,6 +138,5 @@ def test_the_wheel_works_alone_and_runs_the_readme(wheel, tmp_path):
     (tmp_path / "examples" / "machines.csv").write_bytes((ROOT / "examples" / "machines.csv").read_bytes())
     blocks = re.findall(r"```python\n(.*?)```\n+```text\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert len(blocks) == 3
-    for code, printed in blocks:
-        assert run("-c", code) == printed
+    assert run("-c", "\n".join(code for code, _ in blocks)) == "".join(printed for _, printed in blocks)
     assert (tmp_path / "price.png").read_bytes().startswith(b"\x89PNG")

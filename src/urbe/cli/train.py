@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import field, make_dataclass, replace
 from inspect import signature
@@ -123,8 +124,8 @@ def run(options: argparse.Namespace) -> int:
     """Trains; returns the exit code."""
     worlds.set_up_jax()
     from urbe.deep import NotFinite
-    from urbe.deep.deciding import advice
     from urbe.deep.train import train
+    from urbe.deep.who_decides import OneMemberDecides, advice
     from urbe.runs.directory import saved_steps
 
     callbacks = evaluation(options)
@@ -142,15 +143,17 @@ def run(options: argparse.Namespace) -> int:
         say(f"{options.out}: {options.agent} on {options.env}, seed {options.seed}, a new run.")
     began = time.perf_counter()
     try:
-        train(
-            agent,
-            options.out,
-            options.steps,
-            callbacks=callbacks,
-            checkpoint_every=options.checkpoint_every,
-            progress=not options.quiet,
-            tensorboard=options.tensorboard,
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OneMemberDecides)  # it is said below, with what became of policies there
+            train(
+                agent,
+                options.out,
+                options.steps,
+                callbacks=callbacks,
+                checkpoint_every=options.checkpoint_every,
+                progress=not options.quiet,
+                tensorboard=options.tensorboard,
+            )
     except NotFinite as error:
         print(f"urbe: {error} See {options.out}/log.csv for what led there.", file=sys.stderr)
         return 1
@@ -287,7 +290,7 @@ def _was_stopped(folder: str) -> bool:
 
 
 def _summary(options: argparse.Namespace, agent: Any, seconds: float) -> str:
-    from urbe.deep.deciding import deciding
+    from urbe.deep.who_decides import deciding
 
     returns = agent.history.episodes["return"]
     summary = f"{agent.step} steps, {len(returns)} episodes"

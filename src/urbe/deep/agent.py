@@ -91,8 +91,12 @@ class Agent:
 
         Raises:
           NotFinite: an observation, reward or loss was not a finite number; says which and when.
+
+        Warns:
+          OneMemberDecides: one member of the uncertainty set decided nearly all targets.
         """
         from urbe.deep.progress import learning  # only people look at it
+        from urbe.deep.who_decides import warn_of_one
 
         end = self.step + checks.whole_number("steps", steps, 0)
         watched = watchers(callbacks, self)
@@ -104,6 +108,7 @@ class Agent:
                 watched.give(*recorded.rows())
                 show(recorded.rows())
                 self.stopped = recorded.stop
+        warn_of_one(self)
         return self
 
     def predict(self, observation: Any, *, deterministic: bool = True, rng: np.random.Generator | None = None) -> Any:

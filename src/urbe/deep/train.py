@@ -28,6 +28,7 @@ from urbe.deep.progress import learning
 from urbe.deep.recording import Recorded, learn_and_record
 from urbe.deep.tensorboard import Events
 from urbe.deep.upgrade import as_begun, renamed
+from urbe.deep.who_decides import warn_of_one
 from urbe.runs.directory import RunDirectory
 from urbe.runs.row_log import RowLog
 
@@ -77,6 +78,9 @@ def train(
       CheckpointError: the folder is of another run, of something else, or damaged.
       NotFinite: a number was not finite; the checkpoints are of before.
       OSError: the disk is full, for instance; the checkpoint before is whole.
+
+    Warns:
+      OneMemberDecides: one member of the uncertainty set decided nearly all targets.
 
     >>> import tempfile
     >>> from urbe.deep.presets import dqn
@@ -136,6 +140,7 @@ def train(
         done = {"step": agent.step} | ({} if agent.stopped is None else {"stopped": agent.stopped})
         if run.finished() != done:
             run.finish(done)
+    warn_of_one(agent)
     return agent
 
 

@@ -15,6 +15,7 @@ possible. "Hopeless" is a finding about these, not a proof.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -50,6 +51,10 @@ TIME_LIMIT = 1_000
 
 GAIN = 0.1
 """The part of the gain under nominal parameters below which a member is hopeless."""
+
+
+class OneMemberDecides(UserWarning):
+    """One member of an uncertainty set decided nearly all targets of a training."""
 
 
 class Deciding(NamedTuple):
@@ -185,6 +190,19 @@ def advice(agent: Agent) -> str | None:
     else:
         verdict = f"Policies can do well there: {compared}. If it is worth all others, train under it; else narrow the set"
     return f"{text} {verdict}; see docs/robust_came_out_worse.md."
+
+
+def warn_of_one(agent: Agent) -> None:
+    """Warns where one member decided nearly all targets; cheap, nothing is played."""
+    found = deciding(agent)
+    if found is not None and found.one_alone and not _is_fixed(agent, len(found.shares)):
+        warnings.warn(
+            f"{found.name(found.most)} decided {100 * found.shares[found.most]:.0f} % of the targets in the later half of "
+            "the training: the agent learns for this member nearly alone. urbe.deep.try_members(agent) tells whether any "
+            "policy does well there; see docs/robust_came_out_worse.md.",
+            OneMemberDecides,
+            stacklevel=3,
+        )
 
 
 def _is_fixed(agent: Agent, members: int) -> bool:
