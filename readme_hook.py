@@ -1,8 +1,8 @@
 """The long description of a distribution: README.md as it reads away from the repository.
 
 On an index page relative links and pictures lead nowhere, and there is no clone to install from. So a link becomes its
-text, a picture its caption, and the commands install from the index. Whoever publishes may give the repository's address
-when building, `URBE_README_BASE=ADDRESS python -m build`: then links and pictures lead there.
+text, a picture its caption, and the commands install from the index. Whoever publishes may give the address of the
+repository when building, `URBE_README_BASE=ADDRESS python -m build`: then links and pictures lead there.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def long_description(text: str, base: str = "") -> str:
       ValueError: the sentence about the index is not there any more.
     """
     if NOT_YET not in text:
-        raise ValueError(f"README.md has no line {NOT_YET!r}, which is replaced on an index page; change readme_hook.py.")
+        raise ValueError(
+            f"README.md has no line {NOT_YET!r}, which is replaced on an index page; change readme_hook.py."
+        )
     text = text.replace(NOT_YET, "With Python 3.11 to 3.13:").replace('pip install ".[', 'pip install "urbe[')
 
     def without_repository(match: re.Match[str]) -> str:

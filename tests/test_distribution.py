@@ -98,12 +98,18 @@ def test_the_long_description_leads_nowhere_that_is_not_there(metadata):
 
 
 def test_a_publisher_may_say_where_links_lead():
-    text = f"{hook().NOT_YET}\n![a plot](docs/a.svg) and [a page](docs/a.md#part), [out](mailto:x), [up](#top)"
-    assert hook().long_description(text, "https:example/").endswith(
-        "![a plot](https:example/docs/a.svg) and [a page](https:example/docs/a.md#part), [out](mailto:x), [up](#top)"
+    text = f"{hook().NOT_YET}\n![a plot](docs/a.svg) and [page](docs/a.md#part), [out](mailto:x), [up](#top)"
+    assert (
+        hook()
+        .long_description(text, "https:example/")
+        .endswith(
+            "![a plot](https:example/docs/a.svg) and [page](https:example/docs/a.md#part), [out](mailto:x), [up](#top)"
+        )
     )
-    assert hook().long_description(text).endswith(
-        "*Picture in the repository: a plot.* and a page, [out](mailto:x), [up](#top)"
+    assert (
+        hook()
+        .long_description(text)
+        .endswith("*Picture in the repository: a plot.* and page, [out](mailto:x), [up](#top)")
     )
     with pytest.raises(ValueError, match=r"README\.md has no line"):
         hook().long_description("# urbe")

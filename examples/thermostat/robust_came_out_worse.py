@@ -3,7 +3,7 @@
     python examples/thermostat/robust_came_out_worse.py FOLDER [--quick]
 
 Trains four agents with three seeds each, in FOLDER, from where the same command goes on when it is killed; then writes
-decided.svg, tried.svg and returns.svg there and prints the tables of the page. About ten minutes on a quiet core;
+decided, tried and returns (.svg, .png) there and prints the tables of the page. About ten minutes on a quiet core;
 --quick, a minute, shows only that it runs.
 """
 
@@ -16,11 +16,25 @@ import matplotlib
 matplotlib.use("Agg")
 
 import numpy as np
-from thermostat import Thermostat
 
 import urbe
-from urbe.deep import CopyEvery, CVaR, EnvMembers, Epsilon, Network, Settings, deciding, dqn, robust_dqn, train, try_members
+from thermostat import Thermostat
+from urbe.atomic import replace_files
+from urbe.deep import (
+    CopyEvery,
+    CVaR,
+    EnvMembers,
+    Epsilon,
+    Network,
+    Settings,
+    deciding,
+    dqn,
+    robust_dqn,
+    train,
+    try_members,
+)
 from urbe.report import style
+from urbe.report.export import figure_writer
 from urbe.report.figures import panels, styled
 
 FIRST, NARROW = (-15.0, -5.0, 5.0, 15.0), (5.0, 15.0)
@@ -58,7 +72,10 @@ def main():
     seeds, steps = (SEEDS[:2], 300) if options.quick else (SEEDS, STEPS)
     warnings.simplefilter("ignore")  # what they say is what the page explains
     agents = {
-        name: [train(make(seed), options.folder / f"{name}-{seed}".replace(" ", "_"), steps, progress=True) for seed in seeds]
+        name: [
+            train(make(seed), options.folder / f"{name}-{seed}".replace(" ", "_"), steps, progress=True)
+            for seed in seeds
+        ]
         for name, make in AGENTS.items()
     }
     first = agents["robust, first set"][0]
@@ -75,10 +92,14 @@ def main():
         }
     )
     print(found)
-    print(urbe.compare({name: [part(e) for e in own.evaluations] for name, own in found.agents.items()}), "\n(outside 5 to 20)")
-    save(draw_decided(first.history.members, names), options.folder / "decided.svg")
-    save(draw_trials(trials, names), options.folder / "tried.svg")
-    save(found.plot(), options.folder / "returns.svg")
+    print(
+        urbe.compare({name: [part(e) for e in own.evaluations] for name, own in found.agents.items()}),
+        "\n(outside 5 to 20)",
+    )
+    for kind in ("svg", "png"):
+        save(draw_decided(first.history.members, names), options.folder / f"decided.{kind}")
+        save(draw_trials(trials, names), options.folder / f"tried.{kind}")
+        save(found.plot(), options.folder / f"returns.{kind}")
 
 
 def part(evaluation):
@@ -95,7 +116,9 @@ def draw_decided(table, names):
     with styled():
         figure, ((axes,),) = panels(height=2.4, right=1.6)
         for k in range(len(names.params)):
-            axes.plot(table["step"], table[f"member_{k}"], color=style.SERIES[k % len(style.SERIES)], label=names.name(k))
+            axes.plot(
+                table["step"], table[f"member_{k}"], color=style.SERIES[k % len(style.SERIES)], label=names.name(k)
+            )
         axes.set(xlabel="step", ylabel="share of targets decided", ylim=(-0.02, 1.02))
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     return figure
@@ -121,7 +144,7 @@ def draw_trials(trials, names):
 
 def save(figure, path):
     figure.set_facecolor("white")
-    figure.savefig(path, metadata={"Date": None})
+    replace_files({path: figure_writer(figure, path.suffix[1:])})
 
 
 if __name__ == "__main__":

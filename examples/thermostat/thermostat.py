@@ -1,7 +1,7 @@
 """A room that is heated: an environment as users write them, which knows nothing of urbe.
 
-The room gains what the heater gives and loses heat to the outside; a control of the heater, 0 to 2, is set every quarter
-of an hour. The reward of a step is 1 within a degree of 21, falls with the distance, and pays for the heat:
+The room gains what the heater gives and loses heat to the outside; the heater, off, half or full, is set every quarter
+of an hour. The reward of a step is 1 at 21 degrees, falls with the distance, and pays for the heat:
 
     T' = T + leak (outside - T) + power action / 2 + noise        r = max(-1, 1 - |T' - 21| / 4) - 0.05 action
 
@@ -31,7 +31,7 @@ class Thermostat(gymnasium.Env):
         self.outside, self.leak, self.power, self.noise = outside, leak, power, noise
         self.temperature, self.clock = 21.0, 0
 
-    def reset(self, *, seed=None, options=None):
+    def reset(self, *, seed=None, options=None):  # noqa: ARG002
         super().reset(seed=seed)
         self.temperature, self.clock = float(self.np_random.uniform(15.0, 24.0)), 0
         return self._observation(), {}

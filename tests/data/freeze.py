@@ -3,8 +3,8 @@
     git archive COMMIT src | tar x -C OLD
     PYTHONPATH=OLD/src python tests/data/freeze.py tests/data/NAME
 
-Each folder has a deep agent, a run, a tabular agent and a model as that version wrote them, and `expected.json`: numbers
-that were computed from them then. The adaptive agent is there from the first version that had one.
+Each folder has a deep agent, a run, a tabular agent and a model as that version wrote them, and `expected.json`:
+numbers that were computed from them then. Of version 3 it is what was written before the run kept members.csv.
 """
 
 import json

@@ -8,8 +8,22 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from urbe.deep import CVaR, EnvMembers, FunctionMembers, Network, OneMemberDecides, Settings, Soft, Worst, load
-from urbe.deep import deciding, dqn, robust_dqn, try_members, who_decides
+from urbe.deep import (
+    CVaR,
+    EnvMembers,
+    FunctionMembers,
+    Network,
+    OneMemberDecides,
+    Settings,
+    Soft,
+    Worst,
+    deciding,
+    dqn,
+    load,
+    robust_dqn,
+    try_members,
+    who_decides,
+)
 from urbe.deep.compilation import cache_compilation
 from urbe.deep.core.loss import SAME, decided_by
 from urbe.simulators import CartPole, UncertaintySet
@@ -41,7 +55,7 @@ def test_weights_are_summed_where_members_differ(nature):
     values[:5] = values[:5, :1]  # all lead to the same
     values[5:8] = values[5:8, :1] * np.float32([1.0, 1.0 + SAME / 20, 1.0])  # and to rounding
     values[8] = 0.0
-    weights = np.asarray(nature.weights(values))
+    weights = np.asarray(nature.weights(jnp.asarray(values)))
     expected = np.zeros(3)
     for row, own in zip(values.tolist(), weights, strict=True):
         if max(row) - min(row) > SAME * max(map(abs, row)):
@@ -84,7 +98,7 @@ def test_where_members_are_alike_nobody_decides():
     assert deciding(agent) is None
 
 
-def test_agents_without_members_have_no_such_table(tmp_path):
+def test_agents_without_members_have_no_such_table():
     agent = dqn(POLE, seed=0, settings=TINY, log_every=40).learn(80)
     assert agent.history.members == {}
     assert "members.csv" not in agent.history.files()

@@ -1,4 +1,4 @@
-"""Files that earlier versions wrote are loaded for ever. `tests/data/freeze.py` wrote them, with those versions' code."""
+"""Files that earlier versions wrote are loaded for ever; `tests/data/freeze.py` wrote them, with the code of then."""
 
 import json
 import shutil

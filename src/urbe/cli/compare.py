@@ -13,7 +13,7 @@ from urbe.mdp.formats import write_table
 from urbe.mdp.formats.tables import format_of
 
 HELP = """\
-Every RUN is evaluated as urbe evaluate does, greedily unless --noisy. Runs that differ in their seed alone are one agent.
+Every RUN is evaluated as by urbe evaluate, greedily unless --noisy. Runs that differ in their seed alone are one agent.
 For each agent, over all seeds and all parameters of --over:
   iqm          mean of the middle half of the returns: little moved by single runs that failed
   mean         mean return
@@ -39,18 +39,25 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "compare",
         help="put agents side by side, over seeds",
-        description="Evaluates trained agents over perturbed dynamics and compares them: interquartile mean, mean, worst "
-        "case and CVaR with intervals over seeds, and performance profiles.",
+        description="Evaluates trained agents over perturbed dynamics and compares them: interquartile mean, mean, "
+        "worst case and CVaR with intervals over seeds, and performance profiles.",
         epilog=HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_played(parser)
     parser.add_argument(
-        "--noisy", action="store_const", dest="acting", const="noisy", default="greedy", help="act noisily, not greedily"
+        "--noisy",
+        action="store_const",
+        dest="acting",
+        const="noisy",
+        default="greedy",
+        help="act noisily, not greedily",
     )
     group = parser.add_argument_group("what is reported")
     group.add_argument("--confidence", type=float, default=0.95, metavar="C", help="of intervals (0.95)")
-    group.add_argument("--share", type=float, default=0.25, metavar="S", help="of the worst parameters, for CVaR (0.25)")
+    group.add_argument(
+        "--share", type=float, default=0.25, metavar="S", help="of the worst parameters, for CVaR (0.25)"
+    )
     group.add_argument("--csv", metavar="FILE", help="write the numbers (.csv or .parquet)")
     group.add_argument("--figure", metavar="FILE", help="draw returns, profiles and numbers (.png, .svg, .pdf)")
     group.add_argument("--quiet", action="store_true", help="no progress, no table; for use with --csv and --figure")

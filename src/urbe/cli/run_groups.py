@@ -1,4 +1,4 @@
-"""Runs as `urbe evaluate` and `urbe compare` take them: loaded, played, and grouped by what differs only in the seed."""
+"""Runs as `urbe evaluate` and `urbe compare` take them: loaded, and grouped where they differ in the seed alone."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def own_policy(text: str) -> Any:
 
 
 def grouped(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """Runs that differ in their seed alone, by a name of each group: the agent's, with the settings that tell it apart."""
+    """Runs that differ in their seed alone, by a name for each group."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
         mates = groups.setdefault(json.dumps(run.kind, sort_keys=True, default=str), [])
@@ -105,7 +105,7 @@ def grouped(runs: Sequence[Run]) -> dict[str, list[Run]]:
 
 
 def _names(groups: list[list[Run]]) -> list[str]:
-    """The agents' names where all differ; else with the settings that differ between groups, or the folders or paths."""
+    """The agents' names where all differ; else with the settings that differ, or the folders, or the paths."""
     plain = [members[0].name for members in groups]
     leaves = [dict(_leaves("", members[0].kind)) for members in groups]
     told = []

@@ -297,7 +297,9 @@ def _summary(options: argparse.Namespace, agent: Any, seconds: float) -> str:
     if len(returns):
         last = returns[-LAST_EPISODES:]
         summary += f", mean return of the last {len(last)}: {np.mean(last):.4g}"
-    tried = worlds.JUDGED_OVER.get(options.env) or " ".join(each for each in options.over if not each.partition("=")[2][:1].isalpha())
+    tried = worlds.JUDGED_OVER.get(options.env) or " ".join(
+        each for each in options.over if not each.partition("=")[2][:1].isalpha()
+    )
     over = f" --over {tried}" if tried else ""
     names = [name for name in WRITTEN if Path(options.out, name).exists()]
     stopped = "" if agent.stopped is None else f"\nStopped: {agent.stopped} Another --stop-at or --patience goes on."

@@ -97,8 +97,8 @@ def _settable(name: str, env: Any, adapter: Any) -> tuple[str, ...]:
     known = adapter_of(env) if adapter is None else adapter
     if known is None:
         raise ValueError(
-            f"A robust agent on {name} needs copies of it with other parameters, and how to set its state and parameters "
-            "is not known. Give the environment the methods get_state, set_state, get_params and set_params, or "
+            f"A robust agent on {name} needs copies of it with other parameters, and how to set its state and them is not "
+            " known. Give the environment the methods get_state, set_state, get_params and set_params, or "
             "--adapter package.module:Class that has them; see docs/gymnasium.md."
         )
     if not (names := tuple(known.get_params(env))):
@@ -114,8 +114,8 @@ HELP = """\
   half_length=uniform:0.25:1.25        likewise, uniform
   half_length=loguniform:0.1:5         likewise, uniform in the logarithm
 On a Gymnasium environment members are copies of it. Gymnasium's CartPole, Acrobot, MountainCar and MuJoCo environments
-are known; so is one with the methods get_state, set_state, get_params and set_params. For others --adapter names a class
-that has these methods, each with the environment as its first argument. Modules beside you are found.
+are known; so is one with the methods get_state, set_state, get_params and set_params. For others --adapter names a
+class that has these methods, each with the environment as its first argument. Modules beside you are found.
 """
 
 

@@ -7,7 +7,7 @@ member alone, and what it gives up elsewhere buys nothing anywhere: see docs/rob
 asks whether any policy does well there:
 
     harsh      the best policy tried returns less there than acting at random does under the nominal parameters
-    hopeless   harsh, and it gains over acting at random less than a tenth of what the best one tried gains at the nominal
+    hopeless   harsh, and it gains over acting at random less than a tenth of what the best one gains at the nominal
 
 The policies tried are the agent's, every action for ever, and `SEARCHED` random linear ones: a lower bound of what is
 possible. "Hopeless" is a finding about these, not a proof.
@@ -21,6 +21,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -188,7 +189,9 @@ def advice(agent: Agent) -> str | None:
     elif trial.harsh:
         verdict = f"It is harsh: {compared}. Leave it out, or use CVaR over the members, unless it must be survived"
     else:
-        verdict = f"Policies can do well there: {compared}. If it is worth all others, train under it; else narrow the set"
+        verdict = (
+            f"Policies can do well there: {compared}. If it is worth all others, train under it; else narrow the set"
+        )
     return f"{text} {verdict}; see docs/robust_came_out_worse.md."
 
 
@@ -197,9 +200,9 @@ def warn_of_one(agent: Agent) -> None:
     found = deciding(agent)
     if found is not None and found.one_alone and not _is_fixed(agent, len(found.shares)):
         warnings.warn(
-            f"{found.name(found.most)} decided {100 * found.shares[found.most]:.0f} % of the targets in the later half of "
-            "the training: the agent learns for this member nearly alone. urbe.deep.try_members(agent) tells whether any "
-            "policy does well there; see docs/robust_came_out_worse.md.",
+            f"{found.name(found.most)} decided {100 * found.shares[found.most]:.0f} % of the targets in the later half "
+            "of the training: the agent learns for this member nearly alone. urbe.deep.try_members(agent) tells "
+            "whether any policy does well there; see docs/robust_came_out_worse.md.",
             OneMemberDecides,
             stacklevel=3,
         )
@@ -208,7 +211,7 @@ def warn_of_one(agent: Agent) -> None:
 def _is_fixed(agent: Agent, members: int) -> bool:
     """Whether nature's weights are the same whatever the values are, as those of an average."""
     nature = agent.trainer.settings.nature
-    up, down = (np.asarray(nature.weights(np.arange(members, dtype=np.float32)[::step])) for step in (1, -1))
+    up, down = (np.asarray(nature.weights(jnp.arange(members, dtype=jnp.float32)[::step])) for step in (1, -1))
     return np.array_equal(up, down)
 
 
@@ -251,7 +254,10 @@ class _Worlds(NamedTuple):
         spread = np.where((deviation := seen.std(axis=0)) > 0.0, deviation, 1.0)
         rng, actions = stream(seed, "linear policies"), agent.trainer.spaces.n_actions
         found: dict[str, Any] = {"the agent's own": agent.policy}
-        found |= {f"always action {a}": _Linear(np.zeros((seen.shape[1], actions)), np.eye(actions)[a]) for a in range(actions)}
+        found |= {
+            f"always action {a}": _Linear(np.zeros((seen.shape[1], actions)), np.eye(actions)[a])
+            for a in range(actions)
+        }
         for i in range(SEARCHED):
             weights = rng.normal(size=(seen.shape[1], actions)) / spread[:, None]
             found[f"linear policy {i}"] = _Linear(weights, rng.normal(size=actions) - seen.mean(axis=0) @ weights)
@@ -296,7 +302,9 @@ class _Tried:
 
 def _play(world: _World, policy: Any, episodes: int, seed: int) -> Float[np.ndarray, " E"]:
     limit = None if hasattr(world.env, "outcomes") else TIME_LIMIT
-    found = evaluate(policy, [world.point], env=world.env, episodes=episodes, seed=seed, acting="greedy", time_limit=limit)
+    found = evaluate(
+        policy, [world.point], env=world.env, episodes=episodes, seed=seed, acting="greedy", time_limit=limit
+    )
     assert found.greedy is not None
     return found.greedy.returns[0]
 

@@ -7,9 +7,9 @@ With scores x_it of seed i under the parameters theta_t:
     worst case   mean_i min_t x_it
     CVaR         mean_i (mean of the lowest share of x_i1, ..., x_iP)
 
-A seed's scores are of one agent and depend on each other, so seeds are what is drawn anew: intervals of mean, worst case
-and CVaR are Student's over seeds; those of the IQM and of the performance profile are bootstraps of whole seeds. With few
-seeds both are rough, the bootstraps too narrow; with one seed there are none.
+A seed's scores are of one agent and depend on each other, so seeds are what is drawn anew: intervals of mean, worst
+case and CVaR are Student's over seeds; those of the IQM and of the performance profile are bootstraps of whole seeds.
+With few seeds both are rough, the bootstraps too narrow; with one seed there are none.
 
 The worst case of estimated means errs downwards: play many episodes.
 """
@@ -108,7 +108,9 @@ class AgentComparison:
         common = set.intersection(*map(set, seeds.values()))
         if len(seeds) < 2 or any(set(each) != common for each in seeds.values()) or len(common) < 2:
             listed = "; ".join(f"{name}: {', '.join(map(str, each))}" for name, each in seeds.items())
-            raise ValueError(f"The agents have the seeds {listed}; expected the same, at least two, for at least two agents.")
+            raise ValueError(
+                f"The agents have the seeds {listed}; expected the same, at least two, for at least two agents."
+            )
         statistic = {"mean": np.mean, "worst case": np.min, "cvar": lambda x: float(cvar(x, self.share))}[aggregate]
         values = {
             name: np.array([statistic(self.scores(name)[each.index(s)]) for s in sorted(common)])  # type: ignore[operator]
@@ -158,9 +160,8 @@ class AgentComparison:
         )
         try:
             for each in self.differences():
-                lines.append(
-                    f"Worst case of {each.first} - {each.second}: {_text(each.simultaneous)}, p = {each.p_holm:.3f} (Holm)."
-                )
+                interval = _text(each.simultaneous)
+                lines.append(f"Worst case of {each.first} - {each.second}: {interval}, p = {each.p_holm:.3f} (Holm).")
         except ValueError:
             lines.append("Without the same seeds, at least two, for every agent there are no tests of differences.")
         return "\n".join(lines)

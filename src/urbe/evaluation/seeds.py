@@ -35,8 +35,8 @@ class SeedEvaluation:
     >>> from types import SimpleNamespace
     >>> from urbe import evaluate
     >>> from urbe.simulators import CartPole
-    >>> leaning = [SimpleNamespace(predict=lambda o, c=c: (o[..., 2] + c * o[..., 3] > 0).astype(int)) for c in (0, 0.1)]
-    >>> both = [evaluate(each, [{}], env=CartPole(time_limit=30), episodes=5) for each in leaning]
+    >>> def leaning(c): return SimpleNamespace(predict=lambda o: (o[..., 2] + c * o[..., 3] > 0).astype(int))
+    >>> both = [evaluate(leaning(c), [{}], env=CartPole(time_limit=30), episodes=5) for c in (0.0, 0.1)]
     >>> SeedEvaluation(tuple(both), (0, 1)).scores().shape
     (2, 1)
     """

@@ -26,7 +26,9 @@ def draw_seeds(agents: Mapping[str, SeedEvaluation]) -> Figure:
     """
     first = next(iter(agents.values()))
     if len(first.varied) != 1:
-        raise ValueError(f"The parameters that vary are {', '.join(first.varied) or 'none'}, expected one to draw over.")
+        raise ValueError(
+            f"The parameters that vary are {', '.join(first.varied) or 'none'}, expected one to draw over."
+        )
     ways = [way for way in first.played if all(way in each.played for each in agents.values())]
     with styled():
         figure, axes = panels(len(ways), height=2.7, right=_right(agents))

@@ -81,7 +81,7 @@ def test_what_is_missing_is_named(program, given, message):
         urbe.read_mdp(program, discount=0.9, **given)
 
 
-def test_damage_missing_files_and_other_formats(program, tmp_path):
+def test_damage_missing_files_and_other_formats(tmp_path):
     pytest.importorskip("stormpy")
     bad = tmp_path / "bad.prism"
     bad.write_text("mdp\nmodule a\n x:[0..1]; [] x=0 -> 1:(y'=1);\nendmodule")

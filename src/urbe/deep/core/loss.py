@@ -13,9 +13,8 @@ from urbe.deep.core.replay import Replay
 from urbe.deep.core.settings import Settings
 from urbe.deep.core.targets import at, keeps_targets, member_targets, update_targets
 
-
 SAME = 1e-5
-"""Targets of two members are the same when they differ by less than this part of them: rounding, in single precision."""
+"""Targets of two members are the same when they differ by less than this part of them: rounding."""
 
 
 class QStep(NamedTuple):

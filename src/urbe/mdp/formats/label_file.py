@@ -1,8 +1,8 @@
 """`MDP.propositions` of formats without labels of states: a file beside the model, in the form of PRISM's `.lab`.
 
-CSV and bmdp-tool files have none. A model with propositions is written with one, `model.csv.lab` beside `model.csv`, and
-one that lies there is read with the model; labels `init` and `deadlock` in it count for nothing. `model.lab` is that of
-`model.tra` and is left alone.
+CSV and bmdp-tool files have none. A model with propositions is written with one, `model.csv.lab` beside `model.csv`,
+and one that lies there is read with the model; labels `init` and `deadlock` in it count for nothing. `model.lab` is
+that of `model.tra` and is left alone.
 """
 
 from __future__ import annotations

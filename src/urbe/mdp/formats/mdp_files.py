@@ -68,8 +68,8 @@ def read_mdp(
     | `umb`   | `.umb`        | the binary of model checkers; `pip install urbe[umb]`   | discount, nominal in bounds  |
     | `prism-language` | `.prism .nm .pm` | a program; read only, `pip install urbe[storm]` | discount           |
 
-    CSV and bmdp-tool files have no labels of states (`MDP.propositions`): a file `model.csv.lab` beside `model.csv`, in the
-    form of PRISM's, has them, and is read with the model.
+    CSV and bmdp-tool files have no labels of states (`MDP.propositions`): a file `model.csv.lab` beside `model.csv`, in
+    the form of PRISM's, has them, and is read with the model.
 
     In a CSV file a state that only ever is a successor is terminal, and every id up to the largest must appear. States
     and actions of a CSV file may be texts: they become labels (`MDP.labels`), which NPZ files keep, too.
@@ -106,7 +106,8 @@ def read_mdp(
     for argument, value in (("constants", constants), ("reward", reward)):
         if value is not None:
             raise ValueError(
-                f"{argument}={value} is for programs in the PRISM language, which {os.fspath(path)} is not; leave it out."
+                f"{argument}={value} is for programs in the PRISM language, which {os.fspath(path)} is not; leave it "
+                "out."
             )
     mdp = FORMATS[name].read(path, discount=gamma)
     return with_label_file(mdp, path) if name in LABELLED_BESIDE else mdp
@@ -120,8 +121,8 @@ def write_mdp(mdp: MDP, path: str | os.PathLike[str], *, format: str | None = No
     A CSV file mentions terminal states that no transition leads to as successors of probability zero. A PRISM file
     refuses a first state that is not uniform over some states, and PRISM itself refuses intervals that start at 0. A
     DRN file refuses such a first state too, and rewards that depend on the successor. A bmdp-tool file refuses rewards
-    other than 1 for entering a terminal state. State labels (`MDP.propositions`) are kept by all formats; beside CSV and
-    bmdp-tool files they are in a file of their own, `model.csv.lab`.
+    other than 1 for entering a terminal state. State labels (`MDP.propositions`) are kept by all formats; beside CSV
+    and bmdp-tool files they are in a file of their own, `model.csv.lab`.
 
     Args:
       mdp: the model.

@@ -54,12 +54,13 @@ def read(path: Path, *, discount: float) -> MDP:
     if not branches:
         raise ModelFileError(path, "has no transitions, expected at least one.")
     low, high, interval = _probabilities(branches)
+    pays = _rewards(path, marks.get("rewards", {}), state, at)
     terminal = np.ones(found.num_states, dtype=bool)
     terminal[state] = False
     target = np.array([branch.target for branch in branches], dtype=np.int64)
     try:
         mdp = from_transitions(
-            state[at], action[at], target, None if interval else low, _rewards(path, marks.get("rewards", {}), state, at),
+            state[at], action[at], target, None if interval else low, pays,
             discount=discount, n_states=found.num_states, terminal=terminal, row_tolerance=ROW_TOLERANCE,
             lower=low if interval else None, upper=high if interval else None,
         )  # fmt: skip
