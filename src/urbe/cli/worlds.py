@@ -97,8 +97,8 @@ def _settable(name: str, env: Any, adapter: Any) -> tuple[str, ...]:
     known = adapter_of(env) if adapter is None else adapter
     if known is None:
         raise ValueError(
-            f"A robust agent on {name} needs copies of it with other parameters, and how to set its state and them is not "
-            " known. Give the environment the methods get_state, set_state, get_params and set_params, or "
+            f"A robust agent on {name} needs copies of it with other parameters, and nothing says how to set its state "
+            "and parameters. Give the environment the methods get_state, set_state, get_params and set_params, or "
             "--adapter package.module:Class that has them; see docs/gymnasium.md."
         )
     if not (names := tuple(known.get_params(env))):

@@ -193,6 +193,6 @@ def no_members(env: Any) -> str:
     return (
         f"{env} has no members to be robust against: no adapter is known that could set its state, so that copies with "
         "other parameters cannot be brought to where it stands. Give the environment the methods get_state, set_state, "
-        "get_params and set_params; or give EnvMembers(env, params, adapter=adapter) with an Adapter of your own "
-        "that has them, or FunctionMembers(function, count) with a function of (observation, action); or train a plain agent."
+        "get_params and set_params; or give EnvMembers(env, params, adapter=adapter) with an Adapter of your own that "
+        "has them, or FunctionMembers(function, count), a function of (observation, action); or train a plain agent."
     )
