@@ -114,7 +114,7 @@ def part(evaluation):
 def draw_decided(table, names):
     """The share of the targets that each member decided, over the training."""
     with styled():
-        figure, ((axes,),) = panels(height=2.4, right=1.6)
+        figure, ((axes,),) = panels(height=2.4, right=2.2)
         for k in range(len(names.params)):
             axes.plot(
                 table["step"], table[f"member_{k}"], color=style.SERIES[k % len(style.SERIES)], label=names.name(k)

@@ -163,7 +163,7 @@ def try_members(agent: Agent, members: Iterable[int] | None = None, seed: int = 
     nominal = _Tried(agent, worlds.nominal, worlds.policies(agent, seed), seed)
     return [
         _trial(k, _Tried(agent, worlds.member(k), worlds.policies(agent, seed), seed), nominal)
-        for k in (range(worlds.count) if members is None else members)
+        for k in (range(worlds.size) if members is None else members)
     ]
 
 
@@ -227,7 +227,7 @@ class _Worlds(NamedTuple):
     points: list[dict[str, float]]
     copies: EnvMembers | None
     nominal_place: int
-    count: int
+    size: int
 
     @property
     def nominal(self) -> _World:
@@ -306,7 +306,8 @@ def _play(world: _World, policy: Any, episodes: int, seed: int) -> Float[np.ndar
         policy, [world.point], env=world.env, episodes=episodes, seed=seed, acting="greedy", time_limit=limit
     )
     assert found.greedy is not None
-    return found.greedy.returns[0]
+    returns: np.ndarray = found.greedy.returns[0]
+    return returns
 
 
 def _trial(member: int, there: _Tried, nominal: _Tried) -> MemberTrial:

@@ -40,7 +40,8 @@ def add(meters: Meters, progress: Progress) -> Meters:
     of_updates = [getattr(progress, name) * progress.updates for name in PER_UPDATE]
     of_steps = [getattr(progress, name) for name in PER_STEP]
     new = jnp.stack([jnp.asarray(x, jnp.float64) for x in (*of_updates, *of_steps)])
-    decided = None if meters.decided is None else meters.decided + progress.decided
+    known = meters.decided is not None and progress.decided is not None
+    decided = meters.decided + progress.decided if known else None  # type: ignore[operator]
     return Meters(meters.steps + 1, meters.updates + progress.updates, meters.sums + new, decided)
 
 
