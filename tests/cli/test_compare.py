@@ -57,7 +57,7 @@ def command(runs, capsys, monkeypatch):
     sys.modules.pop("mine", None)
 
 
-def test_agents_are_grouped_compared_and_drawn(command, runs, tmp_path):
+def test_agents_are_grouped_compared_and_drawn(command, tmp_path):
     table, figure = tmp_path / "t.csv", tmp_path / "f.png"
     code, out, err = command(
         "compare", "plain0", "plain1", "ube0", "ube1", "mine:policy", *OVER, "--csv", table, "--figure", figure
@@ -121,7 +121,7 @@ def test_groups_are_named_by_what_tells_them_apart():
 
 def test_the_environment_of_a_run_is_found_again():
     class Agent:
-        class trainer:  # noqa: N801
+        class trainer:
             environment = "<TimeLimit<OrderEnforcing<PassiveEnvChecker<CartPoleEnv<CartPole-v1>>>>>"
 
     assert environment_id(Agent) == "CartPole-v1"

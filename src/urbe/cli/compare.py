@@ -73,6 +73,7 @@ def run(options: argparse.Namespace) -> int:
     worlds.set_up_jax()
     from urbe.evaluation.compare import compare
 
+    worlds.import_modules(options.modules)
     runs = load_runs(options.run_paths, options.env, options.adapter)
     found = {each.path: play(each, grid, options, table=False) for each in runs}
     compared = compare(

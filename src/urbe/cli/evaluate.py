@@ -51,6 +51,10 @@ examples:
 """
 
 
+SAME = 1e-3
+"""Means over parameters that differ by less than this part are said to be the same."""
+
+
 def add_parser(commands: Any) -> None:
     """Adds the command and its options."""
     parser = commands.add_parser(
@@ -87,6 +91,10 @@ def add_played(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--episodes", type=int, default=200, metavar="E", help="for each parameter (200)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the episodes (0)")
     parser.add_argument("--env", metavar="ID", help="a Gymnasium environment instead of what it was trained on")
+    parser.add_argument(
+        "--import", dest="modules", nargs="+", default=[], action="extend", metavar="M",
+        help="modules of your own that an agent has parts of (--set variance=M:Class)",
+    )  # fmt: skip
     parser.add_argument("--adapter", metavar="M:CLASS", help="sets the parameters of a Gymnasium environment")
 
 
@@ -99,6 +107,7 @@ def run(options: argparse.Namespace) -> int:
         if table is not None:
             format_of(table)
     worlds.set_up_jax()
+    worlds.import_modules(options.modules)
     runs = load_runs(options.run_paths, options.env, options.adapter)
     mates = grouped(runs)
     alone = {members[0].path for members in mates.values() if len(members) == 1}
@@ -160,7 +169,20 @@ def _worst(found: Any) -> str:
         f"{row['acting']}, {row['mean']:.4g} at {', '.join(f'{name} {row[name]:g}' for name in found.varied)}"
         for row in rows
     )
-    return f"Lowest mean: {where}.\n"
+    return f"Lowest mean: {where}.\n{_flat(found)}"
+
+
+def _flat(found: Any) -> str:
+    """What it may mean that all parameters give the same mean, where they do."""
+    means = {way: episodes.returns.mean(axis=1) for way, episodes in found.played.items()}
+    same = [way for way, mean in means.items() if np.ptp(mean) <= SAME * np.abs(mean).max()]
+    if not same:
+        return ""
+    return (
+        f"Acting {' and '.join(same)}, the mean is the same under all parameters, {means[same[0]][0]:.4g}: a policy that does "
+        "not depend on what it sees, such as one that has learned nothing yet or that avoids all risk, looks like this. "
+        "Compare with urbe compare RUN mine:policy, or train longer.\n"
+    )
 
 
 def _together(tables: dict[str, Any], names: dict[str, str]) -> dict[str, np.ndarray]:

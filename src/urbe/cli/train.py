@@ -24,6 +24,8 @@ AGENTS = (*FAMILY, *BASELINES)
 ROBUST, EXPLORING = ("robust-dqn", "soft-robust-dqn", "dqn-urbe", *RANDOMISED, "iwocs-dqn"), ("dqn-ube", "dqn-urbe")
 MAY_HAVE_SET = (*ROBUST, "ewok-dqn")
 LAST_EPISODES = 100
+FEW_EPISODES = 40
+"""Episodes below which nothing is said about whether returns rise."""
 BEST = "best.safetensors"
 WRITTEN = ("log.csv", "episodes.csv", "members.csv", "evaluation.csv", "checkpoints", BEST, "tensorboard")
 
@@ -46,6 +48,7 @@ What is in parentheses is changed by --set, too: --set kappa=0.2 draws=8.
 --set changes any setting; a name that is not one lists them all with their values:
   --set discount=0.99 network.hidden=64,64 epsilon.steps=5000 variance.beta=1.0
   --set copy.episodes=none copy.updates=500 huber=1
+  --set variance=mine:MyVariance        a variance, nature, network or optimiser of your own, from mine.py beside you
 
 --evaluate-every N plays greedy test episodes after every N steps, under the parameters of --evaluate-over (written like
 --over, values and ranges; nominal ones without it), and writes mean and worst case over them to evaluation.csv:
@@ -123,6 +126,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Trains; returns the exit code."""
     worlds.set_up_jax()
+    worlds.find_modules_here()
     from urbe.deep import NotFinite
     from urbe.deep.train import train
     from urbe.deep.who_decides import OneMemberDecides, advice
@@ -283,6 +287,21 @@ def parts(options: argparse.Namespace) -> tuple[Any, Any, Any]:
     return env, None, settings
 
 
+def _flat(returns: np.ndarray) -> str:
+    """What to look at where the later episodes returned no more than the first ones; empty where they did."""
+    if len(returns) < FEW_EPISODES:
+        return ""
+    first, last = returns[: len(returns) // 4], returns[-(len(returns) // 4) :]
+    error = np.hypot(first.std(ddof=1) / np.sqrt(len(first)), last.std(ddof=1) / np.sqrt(len(last)))
+    if last.mean() - first.mean() > 2.0 * error:
+        return ""
+    return (
+        f".\nThe last quarter of the episodes returned {last.mean():.4g}, no more than the first, {first.mean():.4g}: nothing "
+        "was learned that shows. Look at more --steps, --set epsilon.steps=... (exploration must end before --steps do), "
+        "learning_rate, discount and copy; in log.csv, at epsilon and td_error"
+    )
+
+
 def _was_stopped(folder: str) -> bool:
     from urbe.runs.directory import read_finished
 
@@ -304,6 +323,7 @@ def _summary(options: argparse.Namespace, agent: Any, seconds: float) -> str:
     names = [name for name in WRITTEN if Path(options.out, name).exists()]
     stopped = "" if agent.stopped is None else f"\nStopped: {agent.stopped} Another --stop-at or --patience goes on."
     judged = f"{options.out}/{BEST}" if BEST in names else options.out
+    summary += _flat(returns)
     members = deciding(agent)
     worst = "" if members is None else f"\nTargets decided, in the later half: {members}."
     return (

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -126,6 +128,22 @@ def grid_of(over: Sequence[str], option: str = "--over") -> Any:
     {'half_length': (0.0, 0.5, 1.0), 'masspole': (0.1, 0.5)}
     """
     return _parameters(over, option, {}) or [{}]
+
+
+def find_modules_here() -> None:
+    """Lets modules in the folder the user is in be imported, as `python -m` does."""
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+
+
+def import_modules(names: Sequence[str]) -> None:
+    """Imports modules of the user's, whose parts saved agents may then have; raises ValueError naming one that fails."""
+    find_modules_here()
+    for name in names:
+        try:
+            import_module(name)
+        except ImportError as error:
+            raise ValueError(f"--import {name} cannot be imported: {error}.") from None
 
 
 def adapter_named(text: str | None) -> Any:
