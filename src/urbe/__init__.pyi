@@ -35,6 +35,7 @@ from urbe.ambiguity import deviation_budget as deviation_budget
 from urbe.ambiguity import labelled as labelled
 from urbe.ambiguity import limited_deviations as limited_deviations
 from urbe.ambiguity import random_deviations as random_deviations
+from urbe.evaluation.compare import compare as compare
 from urbe.evaluation.robustness import evaluate as evaluate
 from urbe.mdp import MDP as MDP
 from urbe.mdp import Transitions as Transitions

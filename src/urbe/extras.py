@@ -20,6 +20,7 @@ EXTRAS = {
     "pandas": "frames",
     "pyarrow": "logs",
     "ray": "ray",
+    "stormpy": "storm",
     "tensorboardX": "tensorboard",
     "umbi": "umb",
 }

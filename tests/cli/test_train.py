@@ -48,7 +48,8 @@ def test_the_command_trains_what_the_functions_train_and_goes_on(capsys, tmp_pat
     assert err.startswith("dqn-urbe: 0 of 150 steps.\ndqn-urbe: 150 of 150 steps in ")
     assert f"{tmp_path}/run: dqn-urbe on cartpole, seed 3, a new run." in out
     assert "150 steps" in out
-    assert f"In {tmp_path}/run: log.csv, episodes.csv, checkpoints." in out
+    assert f"In {tmp_path}/run: log.csv, episodes.csv, members.csv, checkpoints." in out
+    assert "Targets decided, in the later half: half_length " in out
     assert f"Next: urbe evaluate {tmp_path}/run --over half_length=0.1:5:11" in out
     assert saved_steps(tmp_path / "run") == [100, 150]
 
@@ -250,7 +251,7 @@ def test_the_default_sets_are_the_papers_laws():
     [
         (("pole", "--agent", "dqn"), "ENV is 'pole', expected one of cartpole"),
         (("NoSuchEnv-v7", "--agent", "dqn"), "ENV is 'NoSuchEnv-v7'"),
-        (("CartPole-v1", "--agent", "dqn-urbe"), "only the simulators cartpole"),
+        (("CartPole-v1", "--agent", "dqn-urbe"), "--over is missing: a robust agent on CartPole-v1 needs"),
         (("acrobot", "--agent", "dqn", "--paper"), "--paper knows cartpole and mars-rover, not acrobot"),
         (("acrobot", "--agent", "robust-dqn"), "--over is missing"),
         (("cartpole", "--agent", "dqn", *POLES), "--over is for robust-dqn"),

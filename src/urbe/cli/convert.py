@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from urbe.cli.programs import add_program_options, program_options
 from urbe.mdp.formats import read_mdp, write_mdp
 from urbe.mdp.formats.mdp_files import FORMATS
 
@@ -15,12 +16,16 @@ def add_parser(commands: Any) -> None:
         "convert",
         help="rewrite a model in another format",
         description="Reads a model, checks it, and writes it in another format. Formats go by the files' names.",
-        epilog="example:\n  urbe convert model.csv model.npz --discount 0.99\n",
+        epilog="examples:\n"
+        "  urbe convert model.csv model.npz --discount 0.99\n"
+        "  urbe convert model.tra model.drn                        with model.lab, .srew and .trew beside it\n"
+        "  urbe convert robot.prism robot.tra --constants N=10     a program in the PRISM language\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("source", help="the model to read: .csv, .npz, .tra, .drn, .umb, .bmdp")
+    parser.add_argument("source", help="the model to read: .csv, .npz, .tra, .drn, .umb, .bmdp, .prism")
     parser.add_argument("target", help="the file to write: .csv, .npz, .tra, .drn, .umb, .bmdp")
     parser.add_argument("--discount", type=float, metavar="G", help="stored in .npz; other formats cannot hold one")
+    add_program_options(parser)
     parser.add_argument("--from", dest="source_format", choices=tuple(FORMATS), help="when the name does not tell")
     parser.add_argument("--to", dest="target_format", choices=tuple(FORMATS), help="when the name does not tell")
     parser.set_defaults(run=run)
@@ -32,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError("--discount is missing: .npz files store one and the source does not.")
     # formats that store no discount do not depend on it
     discount = options.discount if options.discount is not None or str(options.source).endswith(".npz") else 1.0
-    mdp = read_mdp(options.source, discount=discount, format=options.source_format)
+    mdp = read_mdp(options.source, discount=discount, format=options.source_format, **program_options(options))
     write_mdp(mdp, options.target, format=options.target_format)
     print(f"{options.target}: {mdp}")
     return 0

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from urbe.cli import worlds
 from urbe.cli.figures import check_figure, write_figure
+from urbe.cli.run_groups import Run, grouped, load_runs
 from urbe.mdp.formats import write_table
 from urbe.mdp.formats.tables import format_of
 
@@ -31,15 +31,28 @@ Episodes begin the same way for all parameters and all agents with the same --se
   worst, cvar        the lowest return, and the mean of the lowest tenth (--cvar)
   median, std, length, ended    and the share of episodes that ended before time ran out
 
-An agent that was trained on a Gymnasium environment is tried on one, made with --over's parameters as arguments:
+Runs that differ in their seed alone are one agent: the table has mean and Student's interval over seeds, and the figure
+draws them; --each also prints the table of every run.
+
+An agent that was trained on a Gymnasium environment is tried on one of the same id, or on that of --env. --over's
+parameters are set on it where urbe knows how (see urbe train --help), else they are arguments of gymnasium.make:
   --env urbe/CartPole-v0 --over half_length=0.5,1    is    gymnasium.make("urbe/CartPole-v0", half_length=0.5), ...
+
+A policy of your own, anything with predict(observation), is tried beside them as module:policy.
 
 examples:
   urbe evaluate runs/urbe0 --over half_length=0.1:5:11
   urbe evaluate runs/urbe0 runs/robust0 runs/dqn0 --over half_length=0.1:5:11 --greedy --figure poles.png
   urbe evaluate runs/urbe0 --over half_length=0.5,1 masspole=0.1,0.5 --episodes 1000 --csv table.csv
+  urbe evaluate runs/urbe0 runs/urbe1 runs/urbe2 runs/dqn0 runs/dqn1 runs/dqn2 --over half_length=0.1:5:11 --greedy \
+    --figure seeds.png
   urbe evaluate runs/pole --env CartPole-v1
+  urbe evaluate runs/urbe0 mine:policy --over half_length=0.5,1 --greedy
 """
+
+
+SAME = 1e-3
+"""Means over parameters that differ by less than this part are said to be the same."""
 
 
 def add_parser(commands: Any) -> None:
@@ -52,24 +65,37 @@ def add_parser(commands: Any) -> None:
         epilog=HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("run_paths", nargs="+", metavar="RUN", help="folders of runs, or saved agents")
-    parser.add_argument(
-        "--over", nargs="+", default=[], action="extend", metavar="P=V", help="parameters to try; see below"
-    )
-    parser.add_argument("--episodes", type=int, default=200, metavar="E", help="for each parameter (200)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the episodes (0)")
-    parser.add_argument("--env", metavar="ID", help="a Gymnasium environment instead of what it was trained on")
+    add_played(parser)
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument("--greedy", action="store_const", dest="acting", const="greedy", help="act greedily alone")
     ways.add_argument("--noisy", action="store_const", dest="acting", const="noisy", help="act noisily alone")
     group = parser.add_argument_group("what is reported")
     group.add_argument("--confidence", type=float, default=0.95, metavar="C", help="of intervals (0.95)")
     group.add_argument("--cvar", type=float, default=0.1, metavar="S", help="share of the lowest returns (0.1)")
+    group.add_argument("--each", action="store_true", help="also print the table of each run of a group")
     group.add_argument("--csv", metavar="FILE", help="write the table (.csv or .parquet)")
     group.add_argument("--episodes-csv", metavar="FILE", help="write every episode (.csv or .parquet)")
     group.add_argument("--figure", metavar="FILE", help="draw means, intervals and worst cases (.png, .svg, .pdf)")
     group.add_argument("--quiet", action="store_true", help="no progress, no table; for use with --csv and --figure")
     parser.set_defaults(run=run)
+
+
+def add_played(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that say what is played."""
+    parser.add_argument(
+        "run_paths", nargs="+", metavar="RUN", help="folders of runs, saved agents, or module:policy of your own"
+    )
+    parser.add_argument(
+        "--over", nargs="+", default=[], action="extend", metavar="P=V", help="parameters to try; see below"
+    )
+    parser.add_argument("--episodes", type=int, default=200, metavar="E", help="for each parameter (200)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the episodes (0)")
+    parser.add_argument("--env", metavar="ID", help="a Gymnasium environment instead of what it was trained on")
+    parser.add_argument(
+        "--import", dest="modules", nargs="+", default=[], action="extend", metavar="M",
+        help="modules of your own that an agent has parts of (--set variance=M:Class)",
+    )  # fmt: skip
+    parser.add_argument("--adapter", metavar="M:CLASS", help="sets the parameters of a Gymnasium environment")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -81,53 +107,57 @@ def run(options: argparse.Namespace) -> int:
         if table is not None:
             format_of(table)
     worlds.set_up_jax()
-    from urbe.deep.load import load
-    from urbe.evaluation.robustness import evaluate
-
-    agents = {path: load(path) for path in dict.fromkeys(map(os.path.normpath, options.run_paths))}
-    for path, agent in agents.items():
-        if agent.simulator is None and options.env is None:
-            raise ValueError(
-                f"{path} does not hold what its agent was trained on; give --env ID, a Gymnasium environment to try it "
-                "on."
-            )
-    labels = _labels({path: agent.name for path, agent in agents.items()})
-    found = {}
-    for path, agent in agents.items():
-        began = time.perf_counter()
-        found[path] = evaluate(
-            agent,
-            grid,
-            env=None if options.env is None else worlds.maker(options.env, "--env"),
-            episodes=options.episodes,
-            seed=options.seed,
-            acting=options.acting,
-            confidence=options.confidence,
-            cvar=options.cvar,
-            progress=not options.quiet and sys.stderr.isatty(),
-        )
-        if not options.quiet:
-            print(f"{path}: {agent.name}, seed {agent.seed}, after {agent.step} steps. "
-                  f"{time.perf_counter() - began:.2g} s.\n{found[path]}\n{_worst(found[path])}")  # fmt: skip
+    worlds.import_modules(options.modules)
+    runs = load_runs(options.run_paths, options.env, options.adapter)
+    mates = grouped(runs)
+    alone = {members[0].path for members in mates.values() if len(members) == 1}
+    found = {run.path: play(run, grid, options, table=options.each or run.path in alone) for run in runs}
+    groups = {name: seeds(members, found) for name, members in mates.items()}
+    if not options.quiet:
+        for name, group in groups.items():
+            if len(group.seeds) > 1:
+                print(f"{name}\n{group}\n")
+    names = {run.path: run.name for run in runs}
     for target, tables in (
         (options.csv, {path: each.table() for path, each in found.items()}),
         (options.episodes_csv, {path: each.episodes() for path, each in found.items()}),
     ):
         if target is not None:
-            write_table(target, _together(tables, {path: agent.name for path, agent in agents.items()}))
+            write_table(target, _together(tables, names))
     if options.figure is not None:
-        _draw(options.figure, {labels[path]: each for path, each in found.items()})
+        _draw(options.figure, groups)
     return 0
 
 
-def _labels(names: dict[str, str]) -> dict[str, str]:
-    """Agents' names where all differ, else the folders', else the paths.
+def play(run: Run, grid: Any, options: argparse.Namespace, *, table: bool) -> Any:
+    """Evaluates one run, and prints what it is and, if asked, its table."""
+    from urbe.evaluation.robustness import evaluate
 
-    >>> _labels({"runs/a": "dqn", "runs/b": "dqn"})
-    {'runs/a': 'a', 'runs/b': 'b'}
-    """
-    choices = (names, {path: Path(path).name for path in names})
-    return next((each for each in choices if len(set(each.values())) == len(each)), {path: path for path in names})
+    began = time.perf_counter()
+    found = evaluate(
+        run.policy,
+        grid,
+        env=run.env,
+        episodes=options.episodes,
+        seed=options.seed,
+        acting=options.acting,
+        confidence=options.confidence,
+        cvar=options.cvar,
+        progress=not options.quiet and sys.stderr.isatty(),
+    )
+    if not options.quiet:
+        what = "a policy" if run.seed is None else f"{run.name}, seed {run.seed}, after {run.policy.step} steps"
+        print(f"{run.path}: {what}. {time.perf_counter() - began:.2g} s.")
+        if table:
+            print(f"{found}\n{_worst(found)}")
+    return found
+
+
+def seeds(runs: Sequence[Run], found: Mapping[str, Any]) -> Any:
+    """What was found for the runs of one group."""
+    from urbe.evaluation.seeds import SeedEvaluation
+
+    return SeedEvaluation(tuple(found[run.path] for run in runs), tuple(run.seed or 0 for run in runs))
 
 
 def _worst(found: Any) -> str:
@@ -139,7 +169,20 @@ def _worst(found: Any) -> str:
         f"{row['acting']}, {row['mean']:.4g} at {', '.join(f'{name} {row[name]:g}' for name in found.varied)}"
         for row in rows
     )
-    return f"Lowest mean: {where}.\n"
+    return f"Lowest mean: {where}.\n{_flat(found)}"
+
+
+def _flat(found: Any) -> str:
+    """What it may mean that all parameters give the same mean, where they do."""
+    means = {way: episodes.returns.mean(axis=1) for way, episodes in found.played.items()}
+    same = [way for way, mean in means.items() if np.ptp(mean) <= SAME * np.abs(mean).max()]
+    if not same:
+        return ""
+    return (
+        f"Acting {' and '.join(same)}, the mean is the same under all parameters, {means[same[0]][0]:.4g}: a policy that does "
+        "not depend on what it sees, such as one that has learned nothing yet or that avoids all risk, looks like this. "
+        "Compare with urbe compare RUN mine:policy, or train longer.\n"
+    )
 
 
 def _together(tables: dict[str, Any], names: dict[str, str]) -> dict[str, np.ndarray]:
@@ -161,7 +204,13 @@ def _can_be_drawn(path: str, grid: Any) -> None:
         raise ValueError("--figure draws over one parameter, expected one --over with at least two values.")
 
 
-def _draw(path: str, evaluations: dict[str, Any]) -> None:
-    from urbe.report.robustness import draw_robustness
+def _draw(path: str, groups: dict[str, Any]) -> None:
+    """Means over seeds where some agent has several, else each run with its worst episodes."""
+    if all(len(group.seeds) == 1 for group in groups.values()):
+        from urbe.report.robustness import draw_robustness
 
-    write_figure(path, draw_robustness(evaluations))
+        write_figure(path, draw_robustness({name: group.evaluations[0] for name, group in groups.items()}))
+    else:
+        from urbe.report.comparison import draw_seeds
+
+        write_figure(path, draw_seeds(groups))

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from urbe.cli import convert, evaluate, plan, report, reproduce, solve, train
+from urbe.cli import compare, convert, evaluate, plan, report, reproduce, solve, train
 from urbe.cli.wording import in_options
 
 OK, NOT_SOLVED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -30,6 +30,7 @@ start here:
   urbe convert model.csv model.npz --discount 0.99                  the same model, faster to read
   urbe train cartpole --agent dqn-urbe --seed 0 --out runs/x        a deep robust agent, in a folder to go on from
   urbe evaluate runs/x --over half_length=0.1:5:11                  how it fares on other dynamics
+  urbe compare runs/a0 runs/a1 runs/b0 runs/b1 --over half_length=0.1:5:11    agents side by side, over seeds
   urbe report results --watch                                       the paper's experiments, while they run
   urbe solve --help                                                 all sets, formats and options
 
@@ -65,7 +66,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"urbe {version('urbe')}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (solve, plan, convert, train, evaluate, reproduce, report):
+    for command in (solve, plan, convert, train, evaluate, compare, reproduce, report):
         command.add_parser(commands)
     return parser
 

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from urbe.cli import sets
 from urbe.cli.figures import check_figure, write_figure
+from urbe.cli.programs import add_program_options, program_options
 from urbe.mdp.formats import read_mdp, write_policy
 from urbe.mdp.formats.mdp_files import FORMATS
 from urbe.mdp.model import MDP
@@ -57,6 +58,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--discount", type=float, metavar="G", help="in [0, 1]; needed unless the file stores one (.npz)"
     )
+    add_program_options(parser)
     parser.add_argument("--format", choices=tuple(FORMATS), help="the file's format, when its name does not tell")
     sets.add_arguments(parser)
     group = parser.add_argument_group("how to solve")
@@ -82,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError("--output holds one action per state, but with --horizon they change by step; use --json.")
     several = isinstance(options.radius, tuple)
     check_figure(options.figure)
-    mdp = read_mdp(options.model, discount=options.discount, format=options.format)
+    mdp = read_mdp(options.model, discount=options.discount, format=options.format, **program_options(options))
     if several:
         return _compare(mdp, options)
     nature = sets.chosen_set(options, mdp)

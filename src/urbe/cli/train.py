@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import field, make_dataclass, replace
 from inspect import signature
@@ -23,8 +24,10 @@ AGENTS = (*FAMILY, *BASELINES)
 ROBUST, EXPLORING = ("robust-dqn", "soft-robust-dqn", "dqn-urbe", *RANDOMISED, "iwocs-dqn"), ("dqn-ube", "dqn-urbe")
 MAY_HAVE_SET = (*ROBUST, "ewok-dqn")
 LAST_EPISODES = 100
+FEW_EPISODES = 40
+"""Episodes below which nothing is said about whether returns rise."""
 BEST = "best.safetensors"
-WRITTEN = ("log.csv", "episodes.csv", "evaluation.csv", "checkpoints", BEST, "tensorboard")
+WRITTEN = ("log.csv", "episodes.csv", "members.csv", "evaluation.csv", "checkpoints", BEST, "tensorboard")
 
 HELP = f"""\
 agents
@@ -45,6 +48,7 @@ What is in parentheses is changed by --set, too: --set kappa=0.2 draws=8.
 --set changes any setting; a name that is not one lists them all with their values:
   --set discount=0.99 network.hidden=64,64 epsilon.steps=5000 variance.beta=1.0
   --set copy.episodes=none copy.updates=500 huber=1
+  --set variance=mine:MyVariance        a variance, nature, network or optimiser of your own, from mine.py beside you
 
 --evaluate-every N plays greedy test episodes after every N steps, under the parameters of --evaluate-over (written like
 --over, values and ranges; nominal ones without it), and writes mean and worst case over them to evaluation.csv:
@@ -52,10 +56,11 @@ What is in parentheses is changed by --set, too: --set kappa=0.2 draws=8.
   --evaluate-every 5000 --evaluate-over half_length=0.25:1:4 --keep-best worst --stop-at 475 --patience 5
 DIR/best holds the best agent, by its mean or its worst case (--keep-best); urbe evaluate DIR/best judges it. --stop-at
 and --patience end the run by the same measure; started again it stays ended, until they allow more. Training is the
-same, bit for bit, with and without evaluation. On a Gymnasium id the parameters are arguments of gymnasium.make.
+same, bit for bit, with and without evaluation. On a Gymnasium environment the parameters are set, where that is known,
+else they are arguments of gymnasium.make.
 
-written into DIR: log.csv (a row per --log-every steps), episodes.csv, evaluation.csv, checkpoints, best.safetensors,
-finished.json.
+written into DIR: log.csv (a row per --log-every steps), episodes.csv, members.csv (which member decided how many of the
+targets), evaluation.csv, checkpoints, best.safetensors, finished.json.
 Where there is no terminal, a line of progress is written about every 30 seconds. The same command again goes on from
 the newest checkpoint, and ends with the bytes of a run that never stopped; more --steps extend it. Ctrl-C loses what
 follows the last checkpoint. One process at a time works in DIR. XLA runs on one thread unless NPROC and XLA_FLAGS say
@@ -70,6 +75,9 @@ examples:
   urbe train cartpole --agent stacked-dqn --seed 0 --out runs/stack0 --over force=-10,5 --set length=6 hazard=0.2
   urbe train mountain-car --agent dqn --seed 3 --out runs/car3 --set discount=0.99 epsilon.steps=50000
   urbe train LunarLander-v3 --agent dqn --seed 0 --out runs/lander0 --tensorboard
+  urbe train CartPole-v1 --agent robust-dqn --seed 0 --out runs/gym0 --over length=0.25:1:4
+  urbe train thermostat:Thermostat --agent robust-dqn --seed 0 --out runs/heat0 --over outside=-5,10
+  urbe train mine:Mine-v0 --agent robust-dqn --seed 0 --out runs/mine0 --adapter mine:Adapter --over friction=0.1:0.5:5
 """
 
 
@@ -82,7 +90,9 @@ def add_parser(commands: Any) -> None:
         epilog=HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("env", metavar="ENV", help=f"{', '.join(worlds.SIMULATORS)}, or a Gymnasium id")
+    parser.add_argument(
+        "env", metavar="ENV", help=f"{', '.join(worlds.SIMULATORS)}, a Gymnasium id, or module:Class of an environment"
+    )
     parser.add_argument("--agent", choices=AGENTS, required=True, metavar="AGENT", help="see below")
     parser.add_argument("--seed", type=int, required=True, metavar="N", help="all random numbers follow from it")
     parser.add_argument("--out", required=True, metavar="DIR", help="the run's folder: new, or of the same run")
@@ -93,6 +103,7 @@ def add_parser(commands: Any) -> None:
     group.add_argument(
         "--over", nargs="+", default=[], action="extend", metavar="P=W", help="uncertainty set; see below"
     )
+    group.add_argument("--adapter", metavar="M:CLASS", help="sets state and parameters of a Gymnasium environment")
     group.add_argument("--members", type=int, default=15, metavar="K", help="draws for laws in --over (15)")
     group.add_argument("--over-seed", type=int, default=0, metavar="N", help="of those draws (0), for every --seed")
     group = parser.add_argument_group("evaluation while it learns")
@@ -115,8 +126,10 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Trains; returns the exit code."""
     worlds.set_up_jax()
+    worlds.find_modules_here()
     from urbe.deep import NotFinite
     from urbe.deep.train import train
+    from urbe.deep.who_decides import OneMemberDecides, advice
     from urbe.runs.directory import saved_steps
 
     callbacks = evaluation(options)
@@ -134,15 +147,17 @@ def run(options: argparse.Namespace) -> int:
         say(f"{options.out}: {options.agent} on {options.env}, seed {options.seed}, a new run.")
     began = time.perf_counter()
     try:
-        train(
-            agent,
-            options.out,
-            options.steps,
-            callbacks=callbacks,
-            checkpoint_every=options.checkpoint_every,
-            progress=not options.quiet,
-            tensorboard=options.tensorboard,
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OneMemberDecides)  # it is said below, with what became of policies there
+            train(
+                agent,
+                options.out,
+                options.steps,
+                callbacks=callbacks,
+                checkpoint_every=options.checkpoint_every,
+                progress=not options.quiet,
+                tensorboard=options.tensorboard,
+            )
     except NotFinite as error:
         print(f"urbe: {error} See {options.out}/log.csv for what led there.", file=sys.stderr)
         return 1
@@ -151,6 +166,8 @@ def run(options: argparse.Namespace) -> int:
         print(f"urbe: interrupted; the same command goes on from step {newest}.", file=sys.stderr)
         return 130
     say(_summary(options, agent, time.perf_counter() - began))
+    if not options.quiet and (warning := advice(agent)) is not None:
+        print(f"urbe: {warning}", file=sys.stderr)
     return 0
 
 
@@ -171,11 +188,12 @@ def evaluation(options: argparse.Namespace) -> list[Any]:
             raise ValueError(f"{given[0]} is about evaluations, of which there are none; add --evaluate-every N.")
         return []
     known = {"episodes": options.evaluate_episodes, "by": options.keep_best}
+    adapter = worlds.adapter_named(options.adapter)
     return [
         Evaluate(
             every=options.evaluate_every,
             over=worlds.grid_of(options.evaluate_over, "--evaluate-over"),
-            env=None if options.env in worlds.SIMULATORS else worlds.maker(options.env, "ENV"),
+            env=None if options.env in worlds.SIMULATORS else worlds.maker(options.env, "ENV", adapter),
             stop_at=options.stop_at,
             patience=options.patience,
             **{name: value for name, value in known.items() if value is not None},
@@ -252,6 +270,8 @@ def parts(options: argparse.Namespace) -> tuple[Any, Any, Any]:
 
     published = {"cartpole": paper.CARTPOLE, "mars-rover": paper.MARS_ROVER}
     env = worlds.world(options.env, options.paper)
+    if options.adapter is not None and options.env in worlds.SIMULATORS:
+        raise ValueError(f"--adapter is for Gymnasium environments; {options.env} has named parameters of its own.")
     settings = published[options.env] if options.paper else Settings()
     if options.agent not in EXPLORING:
         settings = replace(settings, variance=NoVariance())
@@ -259,11 +279,27 @@ def parts(options: argparse.Namespace) -> tuple[Any, Any, Any]:
         settings = replace(settings, variance=LastLayer())
     settings = overrides.override(settings, options.set)
     if options.agent in ROBUST or (options.agent in MAY_HAVE_SET and options.over):
-        members = worlds.uncertainty_set(options.env, env, options.over, options.members, options.over_seed)
+        adapter = worlds.adapter_named(options.adapter)
+        members = worlds.uncertainty_set(options.env, env, options.over, options.members, options.over_seed, adapter)
         return env, members, settings
     if options.over:
         raise ValueError(f"--over is for {', '.join(MAY_HAVE_SET)}; {options.agent} learns from what it observes.")
     return env, None, settings
+
+
+def _flat(returns: np.ndarray) -> str:
+    """What to look at where the later episodes returned no more than the first ones; empty where they did."""
+    if len(returns) < FEW_EPISODES:
+        return ""
+    first, last = returns[: len(returns) // 4], returns[-(len(returns) // 4) :]
+    error = np.hypot(first.std(ddof=1) / np.sqrt(len(first)), last.std(ddof=1) / np.sqrt(len(last)))
+    if last.mean() - first.mean() > 2.0 * error:
+        return ""
+    return (
+        f".\nThe last quarter of the episodes returned {last.mean():.4g}, no more than the first, {first.mean():.4g}: nothing "
+        "was learned that shows. Look at more --steps, --set epsilon.steps=... (exploration must end before --steps do), "
+        "learning_rate, discount and copy; in log.csv, at epsilon and td_error"
+    )
 
 
 def _was_stopped(folder: str) -> bool:
@@ -273,16 +309,24 @@ def _was_stopped(folder: str) -> bool:
 
 
 def _summary(options: argparse.Namespace, agent: Any, seconds: float) -> str:
+    from urbe.deep.who_decides import deciding
+
     returns = agent.history.episodes["return"]
     summary = f"{agent.step} steps, {len(returns)} episodes"
     if len(returns):
         last = returns[-LAST_EPISODES:]
         summary += f", mean return of the last {len(last)}: {np.mean(last):.4g}"
-    over = f" --over {worlds.JUDGED_OVER[options.env]}" if options.env in worlds.JUDGED_OVER else ""
+    tried = worlds.JUDGED_OVER.get(options.env) or " ".join(
+        each for each in options.over if not each.partition("=")[2][:1].isalpha()
+    )
+    over = f" --over {tried}" if tried else ""
     names = [name for name in WRITTEN if Path(options.out, name).exists()]
     stopped = "" if agent.stopped is None else f"\nStopped: {agent.stopped} Another --stop-at or --patience goes on."
     judged = f"{options.out}/{BEST}" if BEST in names else options.out
+    summary += _flat(returns)
+    members = deciding(agent)
+    worst = "" if members is None else f"\nTargets decided, in the later half: {members}."
     return (
-        f"{summary}. {seconds:.3g} s.{stopped}\n"
+        f"{summary}. {seconds:.3g} s.{stopped}{worst}\n"
         f"In {options.out}: {', '.join(names)}.\nNext: urbe evaluate {judged}{over}"
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,7 @@ def world(name: str, paper: bool) -> Any:
     """The simulator of that name, or the Gymnasium environment.
 
     Args:
-      name: one of SIMULATORS, or an id of Gymnasium's registry.
+      name: one of SIMULATORS, an id of Gymnasium's registry, or module:Class.
       paper: with the published parameters.
     """
     from urbe import simulators
@@ -49,12 +51,12 @@ def world(name: str, paper: bool) -> Any:
     try:
         return maker(name, "ENV")({})
     except ValueError as error:
-        expected = f"one of {', '.join(SIMULATORS)}, or an environment that Gymnasium can make"
+        expected = f"one of {', '.join(SIMULATORS)}, an id that Gymnasium can make, or module:Class of an environment"
         raise ValueError(f"ENV is {name!r}, expected {expected}: {error}") from None
 
 
-def uncertainty_set(name: str, env: Any, over: Sequence[str], members: int, seed: int) -> Any:
-    """The set that `--over` describes, or the paper's.
+def uncertainty_set(name: str, env: Any, over: Sequence[str], members: int, seed: int, adapter: Any = None) -> Any:
+    """The set that `--over` describes, or the paper's; of a Gymnasium environment, copies of it.
 
     Args:
       name: what `env` is called.
@@ -62,30 +64,48 @@ def uncertainty_set(name: str, env: Any, over: Sequence[str], members: int, seed
       over: see `HELP`; empty for the default.
       members: how many to draw.
       seed: of the draws.
+      adapter: how state and parameters of a Gymnasium environment are set; None where that is known.
     """
+    from urbe.gym import EnvMembers
     from urbe.simulators import LogUniform, Normal, UncertaintySet, Uniform
 
-    if name not in SIMULATORS:
-        raise ValueError(
-            f"A robust agent on {name} needs members, and only the simulators {', '.join(SIMULATORS)} have them here; "
-            "for an environment of Gymnasium write a few lines of Python, see docs/gymnasium.md."
-        )
+    names = env.nominal()._fields if name in SIMULATORS else _settable(name, env, adapter)
     texts = list(over) or ([OVER[name]] if name in OVER else [])
     if not texts:
         raise ValueError(
-            f"--over is missing: a robust agent on {name} needs an uncertainty set, over some of "
-            f"{', '.join(env.nominal()._fields)}; such as --over {env.nominal()._fields[0]}=LOW:HIGH:COUNT."
+            f"--over is missing: a robust agent on {name} needs an uncertainty set, over some of {', '.join(names)}; "
+            f"such as --over {names[0]}=LOW:HIGH:COUNT."
         )
     laws = {"normal": (Normal, (2, 3, 4)), "uniform": (Uniform, (2,)), "loguniform": (LogUniform, (2,))}
     parts = _parameters(texts, "--over", laws)
+    if unknown := [each for each in parts if each not in names]:
+        raise ValueError(f"--over has {unknown[0]!r}, expected some of the parameters of {name}: {', '.join(names)}.")
     grids = [name for name, part in parts.items() if isinstance(part, tuple)]
+    given = {} if name in SIMULATORS else {"adapter": adapter}
+    kind: Any = UncertaintySet if name in SIMULATORS else EnvMembers
     if len(grids) == len(parts):
-        return UncertaintySet.grid(env, **parts)
+        return kind.grid(env, **given, **parts)
     if grids:
         raise ValueError(
             f"--over {' '.join(texts)} mixes values and laws, expected values for all parameters or laws for all."
         )
-    return UncertaintySet.samples(env, seed, count=members, **parts)
+    return kind.samples(env, seed, count=members, **given, **parts)
+
+
+def _settable(name: str, env: Any, adapter: Any) -> tuple[str, ...]:
+    """The parameters of a Gymnasium environment that can be set."""
+    from urbe.gym.adapters import adapter_of
+
+    known = adapter_of(env) if adapter is None else adapter
+    if known is None:
+        raise ValueError(
+            f"A robust agent on {name} needs copies of it with other parameters, and nothing says how to set its state "
+            "and parameters. Give the environment the methods get_state, set_state, get_params and set_params, or "
+            "--adapter package.module:Class that has them; see docs/gymnasium.md."
+        )
+    if not (names := tuple(known.get_params(env))):
+        raise ValueError(f"{name} has no parameters: get_params gives none, expected at least one.")
+    return names
 
 
 HELP = """\
@@ -95,6 +115,9 @@ HELP = """\
   half_length=normal:0.75:0.25:0.1     --members draws, mean 0.75, deviation 0.25, above 0.1 (a fourth: below)
   half_length=uniform:0.25:1.25        likewise, uniform
   half_length=loguniform:0.1:5         likewise, uniform in the logarithm
+On a Gymnasium environment members are copies of it. Gymnasium's CartPole, Acrobot, MountainCar and MuJoCo environments
+are known; so is one with the methods get_state, set_state, get_params and set_params. For others --adapter names a
+class that has these methods, each with the environment as its first argument. Modules beside you are found.
 """
 
 
@@ -107,13 +130,38 @@ def grid_of(over: Sequence[str], option: str = "--over") -> Any:
     return _parameters(over, option, {}) or [{}]
 
 
-def maker(name: str, option: str) -> Any:
-    """A function from parameters to the Gymnasium environment of that name, made with them as arguments."""
-    from urbe.gym import registration
+def find_modules_here() -> None:
+    """Lets modules in the folder the user is in be imported, as `python -m` does."""
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+
+
+def import_modules(names: Sequence[str]) -> None:
+    """Imports modules of the user's, whose parts saved agents may then have; raises ValueError naming one that fails."""
+    find_modules_here()
+    for name in names:
+        try:
+            import_module(name)
+        except ImportError as error:
+            raise ValueError(f"--import {name} cannot be imported: {error}.") from None
+
+
+def adapter_named(text: str | None) -> Any:
+    """The adapter that `--adapter` names; None without one."""
+    if text is None:
+        return None
+    from urbe.gym.named import named_adapter
+
+    return named_adapter(text)
+
+
+def maker(name: str, option: str, adapter: Any = None) -> Any:
+    """A function from parameters to the Gymnasium environment of that name, with them set or as arguments."""
+    from urbe.gym.named import named_env
 
     def make(params: dict[str, Any]) -> Any:
         try:
-            return registration.make(name, **params)
+            return named_env(name, params, adapter)
         except ValueError as error:
             raise ValueError(f"{option} {error}") from None
 

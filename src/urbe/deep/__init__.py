@@ -58,6 +58,10 @@ from urbe.deep.settings import Settings as Settings
 from urbe.deep.settings import Transformation as Transformation
 from urbe.deep.settings import Variance as Variance
 from urbe.deep.train import train as train
+from urbe.deep.who_decides import MemberTrial as MemberTrial
+from urbe.deep.who_decides import OneMemberDecides as OneMemberDecides
+from urbe.deep.who_decides import deciding as deciding
+from urbe.deep.who_decides import try_members as try_members
 from urbe.gym.adapters import Adapter as Adapter
 from urbe.gym.discrete_actions import DiscreteActions as DiscreteActions
 from urbe.gym.members.base import FunctionMembers as FunctionMembers

@@ -44,6 +44,7 @@ class Agent:
         self.log_every = checks.whole_number("log_every", log_every, 1)
         self.trainer = trainer
         self.history = History()
+        self.history.begin_members(trainer.deciders)
         self.stopped: str | None = None
         """Why a callback ended the last call of `learn` or `train` before its time; None if none did."""
 
@@ -90,8 +91,12 @@ class Agent:
 
         Raises:
           NotFinite: an observation, reward or loss was not a finite number; says which and when.
+
+        Warns:
+          OneMemberDecides: one member of the uncertainty set decided nearly all targets.
         """
         from urbe.deep.progress import learning  # only people look at it
+        from urbe.deep.who_decides import warn_of_one
 
         end = self.step + checks.whole_number("steps", steps, 0)
         watched = watchers(callbacks, self)
@@ -103,6 +108,7 @@ class Agent:
                 watched.give(*recorded.rows())
                 show(recorded.rows())
                 self.stopped = recorded.stop
+        warn_of_one(self)
         return self
 
     def predict(self, observation: Any, *, deterministic: bool = True, rng: np.random.Generator | None = None) -> Any:
@@ -177,6 +183,7 @@ class Agent:
         lived = History.of(past, source) if history is None else history
         self.trainer.load(unflatten(mine, {"trainer": self.trainer.state()}, source)["trainer"])
         self.history = lived
+        lived.begin_members(self.trainer.deciders)  # runs of before had no such table
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves all of it, replay and random numbers included, into a file; see `urbe.deep.load`.

@@ -25,7 +25,7 @@ OnRow = Callable[[Row], None]
 """A plain function that receives every row: those of the log, and those measured by callbacks."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-_TAKEN = ("log", "episodes", "checkpoints", "tensorboard")  # names of other things in a run's folder
+_TAKEN = ("log", "episodes", "members", "checkpoints", "tensorboard")  # names of other things in a run's folder
 
 
 class Decision(NamedTuple):

@@ -1,4 +1,4 @@
-"""What an agent has lived through: rows of diagnostics, every episode, and what callbacks measured."""
+"""What an agent has lived through: diagnostics, every episode, which members decided, and what callbacks measured."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ EPISODES = ("step", "return", "length")
 
 
 _COUNTS = ("step", "updates", "episodes", "length")  # columns of whole numbers
-_MEASURED = "measured"
+_MEASURED, MEMBERS = "measured", "members"
+_OWN = ("log", "episodes", MEMBERS)  # tables that are no callback's
 
 Columns = dict[str, list[float]]
 
@@ -31,6 +32,7 @@ class History:
     def __init__(self) -> None:
         self._log: Columns = {name: [] for name in LOG}
         self._episodes: Columns = {name: [] for name in EPISODES}
+        self._members: Columns = {}
         self._measured: dict[str, Columns] = {}
 
     @property
@@ -44,20 +46,36 @@ class History:
         return _arrays(self._episodes)
 
     @property
+    def members(self) -> dict[str, np.ndarray]:
+        """Which members decided the targets, a row per row of the log; empty where targets have one member alone.
+
+        Columns: `step`; `targets`, those since the row before on which the members differed; and `member_0`,
+        `member_1`, ..., the share of these that each decided. For a worst-case nature that is how often it was the
+        worst, for others its mean weight. NaN where there were no such targets.
+        """
+        return _arrays(self._members)
+
+    @property
     def measured(self) -> dict[str, dict[str, np.ndarray]]:
         """The table of each callback, by name: one row per measurement, with the column `step` and its own."""
         return {name: _arrays(columns) for name, columns in self._measured.items()}
 
     def files(self) -> dict[str, dict[str, np.ndarray]]:
         """All tables by the names of their files in a run's folder, with whole numbers where they are counts."""
-        tables = {"log": self.log, "episodes": self.episodes, **self.measured}
+        members = {MEMBERS: self.members} if self._members else {}
+        tables = {"log": self.log, "episodes": self.episodes, **members, **self.measured}
         return {
             f"{table}.csv": {n: c.astype(np.int64) if n in _COUNTS else c for n, c in columns.items()}
             for table, columns in tables.items()
         }
 
-    def add(self, trainer: Trainer) -> tuple[dict[str, float], dict[str, np.ndarray]]:
-        """One row more, of what the trainer collected; gives that row and its episodes."""
+    def begin_members(self, count: int) -> None:
+        """Makes the table of the members that decide targets, where there are several and it is not there yet."""
+        if count > 1 and not self._members:
+            self._members = {name: [] for name in ("step", "targets", *(f"member_{k}" for k in range(count)))}
+
+    def add(self, trainer: Trainer) -> tuple[dict[str, float], dict[str, np.ndarray], dict[str, float] | None]:
+        """One row more, of what the trainer collected; gives that row, its episodes and the row of the members."""
         record, learner = trainer.collect(), trainer.learner
         ended = record.episodes
         any_ended = len(ended["step"]) > 0
@@ -73,7 +91,17 @@ class History:
             self._log[name].append(row[name])
         for name in EPISODES:
             self._episodes[name].extend(ended[name].tolist())
-        return row, ended
+        return row, ended, self._add_members(trainer.step, record.decided)
+
+    def _add_members(self, step: int, decided: np.ndarray | None) -> dict[str, float] | None:
+        if decided is None:
+            return None
+        targets = float(decided.sum())
+        shares = decided / targets if targets else np.full(len(decided), np.nan)
+        row = {"step": step, "targets": targets} | {f"member_{k}": float(share) for k, share in enumerate(shares)}
+        for name, value in row.items():
+            self._members[name].append(value)
+        return row
 
     def begin(self, name: str, columns: Sequence[str]) -> None:
         """Makes the table of a callback, where it is not there yet.
@@ -101,7 +129,8 @@ class History:
     def state(self) -> dict[str, Any]:
         """All tables."""
         measured = {_MEASURED: self.measured} if self._measured else {}
-        return {"log": self.log, "episodes": self.episodes, **measured}
+        members = {MEMBERS: self.members} if self._members else {}
+        return {"log": self.log, "episodes": self.episodes, **members, **measured}
 
     @staticmethod
     def of_files(tables: Mapping[str, Mapping[str, np.ndarray]], source: str | os.PathLike[str]) -> History:
@@ -109,7 +138,7 @@ class History:
         flat: dict[str, np.ndarray] = {}
         for file, columns in tables.items():
             table = file.removesuffix(".csv")
-            place = table if table in ("log", "episodes") else f"{_MEASURED}/{table}"
+            place = table if table in _OWN else f"{_MEASURED}/{table}"
             flat |= {f"{place}/{name}": np.asarray(column, np.float64) for name, column in columns.items()}
         return History.of(flat, source)
 
@@ -121,7 +150,10 @@ class History:
             parts = name.split("/")
             if len(parts) == 3 and parts[0] == _MEASURED:
                 history._measured.setdefault(parts[1], {"step": []})[parts[2]] = []
+        of_members = [name for name in tables if name.startswith(f"{MEMBERS}/")]
+        history.begin_members(len(of_members) - 2)  # files keep no order
         places = {"log": history._log, "episodes": history._episodes}
+        places |= {MEMBERS: history._members} if of_members else {}
         places |= {f"{_MEASURED}/{name}": columns for name, columns in history._measured.items()}
         known = {f"{table}/{name}" for table, columns in places.items() for name in columns}
         if not known >= tables.keys():

@@ -234,7 +234,10 @@ def _frozen(saved: Saved, settings: Settings) -> Trainer:
         spaces = Spaces.flat(sizes.obs_size, sizes.n_actions) if saved.spaces is None else Spaces.of(saved.spaces)
         if (Observations(spaces.observation).size, spaces.n_actions) != sizes[:2]:
             raise ValueError(f"spaces is {spaces}, expected {sizes.obs_size} numbers and {sizes.n_actions} actions.")
-        return FrozenTrainer(settings, saved.seed, spaces, *sizes)
+        trainer = FrozenTrainer(settings, saved.seed, spaces, *sizes)
+        environment = saved.world.get("environment")
+        trainer.environment = environment if isinstance(environment, str) else None
+        return trainer
 
 
 def _given(

@@ -23,6 +23,7 @@ class Recorded(NamedTuple):
     Attributes:
       row: of the log; None if none is due.
       episodes: those that ended since the row before; None if no row is due.
+      members: which members decided the targets since the row before; None if no row is due, or there is one alone.
       measured: a row of each callback that was due, by its name.
       best: the callbacks to which this agent is the best so far.
       stop: why learning stops here; None when it goes on.
@@ -30,6 +31,7 @@ class Recorded(NamedTuple):
 
     row: Row | None
     episodes: Mapping[str, np.ndarray] | None
+    members: Row | None
     measured: dict[str, Row]
     best: tuple[Callback, ...]
     stop: str | None
@@ -55,7 +57,7 @@ def learn_and_record(agent: Agent, end: int, measuring: Sequence[Callback]) -> I
         logged = _next(agent.step, agent.log_every)
         due = [_next(agent.step, each.every) for each in measuring]
         agent.trainer.advance(min(logged, end, *due) - agent.step)
-        row, episodes = agent.history.add(agent.trainer) if agent.step >= logged else (None, None)
+        row, episodes, members = agent.history.add(agent.trainer) if agent.step >= logged else (None, None, None)
         measured: dict[str, Row] = {}
         verdicts: list[tuple[Callback, Decision]] = []
         for each, at in zip(measuring, due, strict=True):
@@ -67,7 +69,7 @@ def learn_and_record(agent: Agent, end: int, measuring: Sequence[Callback]) -> I
         )
         stop = next((verdict.stop for _, verdict in verdicts if verdict.stop is not None), None)
         if row is not None or measured:
-            yield Recorded(row, episodes, measured, best, stop)
+            yield Recorded(row, episodes, members, measured, best, stop)
         if stop is not None:
             return
 

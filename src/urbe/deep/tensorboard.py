@@ -59,6 +59,8 @@ class Events:
             self._scalars(step, {f"episode/{name}": column[i] for name, column in columns.items()})
         if recorded.row is not None:
             self._row("train", recorded.row)
+        if recorded.members is not None:
+            self._row("members", recorded.members)
         for name, row in recorded.measured.items():
             self._row(name, row)
 

@@ -2,6 +2,7 @@
 
     log.csv           a row per `log_every` steps, columns `urbe.deep.history.LOG`
     episodes.csv      a row per episode, columns `urbe.deep.history.EPISODES`
+    members.csv       likewise, the share of the targets that each member decided; only if there are several members
     evaluation.csv    a row per measurement of a callback, in a file of its name
     checkpoints/      the agent, every so many steps, whenever it is the best so far, and at the end
     best.safetensors  the best agent by a callback's measure, as `Agent.save` writes it
@@ -27,6 +28,7 @@ from urbe.deep.progress import learning
 from urbe.deep.recording import Recorded, learn_and_record
 from urbe.deep.tensorboard import Events
 from urbe.deep.upgrade import as_begun, renamed
+from urbe.deep.who_decides import warn_of_one
 from urbe.runs.directory import RunDirectory
 from urbe.runs.row_log import RowLog
 
@@ -76,6 +78,9 @@ def train(
       CheckpointError: the folder is of another run, of something else, or damaged.
       NotFinite: a number was not finite; the checkpoints are of before.
       OSError: the disk is full, for instance; the checkpoint before is whole.
+
+    Warns:
+      OneMemberDecides: one member of the uncertainty set decided nearly all targets.
 
     >>> import tempfile
     >>> from urbe.deep.presets import dqn
@@ -135,6 +140,7 @@ def train(
         done = {"step": agent.step} | ({} if agent.stopped is None else {"stopped": agent.stopped})
         if run.finished() != done:
             run.finish(done)
+    warn_of_one(agent)
     return agent
 
 
@@ -142,6 +148,8 @@ def _write(recorded: Recorded, logs: dict[str, RowLog]) -> None:
     if recorded.row is not None and recorded.episodes is not None:
         logs["log.csv"].append(recorded.row)
         logs["episodes.csv"].extend(recorded.episodes)
+    if recorded.members is not None:
+        logs["members.csv"].append(recorded.members)
     for name, row in recorded.measured.items():
         logs[f"{name}.csv"].append(row)
 

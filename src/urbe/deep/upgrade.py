@@ -49,13 +49,31 @@ def upgraded(about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def renamed(about: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The tensors of an agent that `about` is of, by today's names."""
+    """The tensors of an agent that `about` is of, by today's names and with those that are new."""
     if about.get("version") not in _ADDED:
-        return dict(tensors)
-    return {
-        "/".join(_SEGMENTS.get(part, part) for part in name.split("/")) if name.startswith("trainer/") else name: array
-        for name, array in tensors.items()
-    }
+        return _with_meters(dict(tensors))
+    return _with_meters(
+        {
+            "/".join(_SEGMENTS.get(part, part) for part in name.split("/"))
+            if name.startswith("trainer/")
+            else name: array
+            for name, array in tensors.items()
+        }
+    )
+
+
+def _with_meters(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Tensors of before the loops counted which members decide: since the last row of the log, none has."""
+    successors = tensors.get("trainer/learner/replay/successors/gain")
+    members = 1 if successors is None or successors.ndim != 2 else successors.shape[1]
+    if members == 1 or "trainer/meters/steps" not in tensors or "trainer/meters/decided" in tensors:
+        return tensors
+    found: dict[str, np.ndarray] = {}
+    for name, array in tensors.items():
+        found[name] = array
+        if name == "trainer/meters/sums":
+            found["trainer/meters/decided"] = np.zeros(members)
+    return found
 
 
 def as_begun(folder: str | os.PathLike[str], about: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from urbe.gym.changing_params import ChangingParams
 from urbe.gym.discrete_actions import DiscreteActions
 from urbe.gym.kinds import Env, Randomised, innermost
 from urbe.gym.mujoco import MujocoAdapter
+from urbe.gym.own_methods import OwnMethodsAdapter, has_own_methods
 from urbe.gym.simulator_env import SimulatorEnv
 
 
@@ -139,11 +140,16 @@ _PER_EPISODE = (ChangingParams,)
 
 
 def adapter_of(env: Env) -> Adapter | None:
-    """The adapter for a kind of environment that is known, by its exact class: a subclass may keep more."""
+    """The adapter for a kind of environment that is known, or that has the four methods itself.
+
+    Kinds are known by their exact class: a subclass may keep more.
+    """
     inner = innermost(env)
     if type(inner) in _EXACT:
         return _EXACT[type(inner)]
-    return MujocoAdapter() if type(inner).__module__.startswith("gymnasium.envs.mujoco.") else None
+    if type(inner).__module__.startswith("gymnasium.envs.mujoco."):
+        return MujocoAdapter()
+    return OwnMethodsAdapter() if has_own_methods(env) else None
 
 
 def wrappers(env: Env) -> list[gymnasium.Wrapper[Any, Any, Any, Any]]:
@@ -186,7 +192,7 @@ def no_members(env: Any) -> str:
     """Why there are no members for an environment, and what to do."""
     return (
         f"{env} has no members to be robust against: no adapter is known that could set its state, so that copies with "
-        "other parameters cannot be brought to where it stands. Give EnvMembers(env, params, adapter=adapter) with an "
-        "Adapter of your own that gets and sets its state and parameters, or FunctionMembers(function, count) with a "
-        "function of (observation, action); or train a plain agent."
+        "other parameters cannot be brought to where it stands. Give the environment the methods get_state, set_state, "
+        "get_params and set_params; or give EnvMembers(env, params, adapter=adapter) with an Adapter of your own that "
+        "has them, or FunctionMembers(function, count), a function of (observation, action); or train a plain agent."
     )

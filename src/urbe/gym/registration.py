@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import gymnasium
 
 ENVIRONMENTS: dict[str, tuple[str, int | None]] = {
@@ -27,16 +25,3 @@ def register() -> None:
                 max_episode_steps=steps,
                 kwargs={"simulator": simulator},
             )
-
-
-def make(name: str, **params: Any) -> Any:
-    """The environment that `gymnasium.make` makes.
-
-    Raises:
-      ValueError: there is none of that name, or it does not take these parameters.
-    """
-    try:
-        return gymnasium.make(name, **params)
-    except (gymnasium.error.Error, TypeError) as error:
-        given = ", ".join(f"{key}={value:g}" for key, value in params.items())
-        raise ValueError(f"{name} cannot be made{' with ' if given else ''}{given}: {error}") from None

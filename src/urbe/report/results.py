@@ -6,7 +6,7 @@ white and belong to nobody: `figure.savefig("name.png")` writes them, notebooks 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -26,6 +26,8 @@ from urbe.types import FloatArray
 from urbe.variance.value_variance import ValueVariance
 
 if TYPE_CHECKING:
+    from urbe.evaluation.compare import AgentComparison
+    from urbe.evaluation.seeds import SeedEvaluation
     from urbe.evaluation.table import Evaluation
 
 MOST_STATES = 40
@@ -174,6 +176,24 @@ def draw_evaluation(evaluation: Evaluation) -> Figure:
     from urbe.report.robustness import draw_robustness  # needs JAX, which the other pictures do without
 
     figure = draw_robustness({"policy": evaluation})
+    figure.set_facecolor("white")
+    return figure
+
+
+def draw_seeds(agents: Mapping[str, SeedEvaluation]) -> Figure:
+    """Means over training seeds; see `urbe.report.comparison.draw_seeds`."""
+    from urbe.report import comparison
+
+    figure = comparison.draw_seeds(agents)
+    figure.set_facecolor("white")
+    return figure
+
+
+def draw_comparison(compared: AgentComparison) -> Figure:
+    """Agents side by side; see `urbe.report.comparison.draw_comparison`."""
+    from urbe.report import comparison
+
+    figure = comparison.draw_comparison(compared)
     figure.set_facecolor("white")
     return figure
 

@@ -83,8 +83,7 @@ def load_agent(path: str | os.PathLike[str], agent: Resumable) -> None:
     """
     arrays, about = _read(path)
     saved = about["parts"]
-    # a parameter that is None and that the file does not know of has been added since
-    here = {name: part for name, part in _all_parts(agent).items() if name in saved or part != "None"}
+    here = _without_additions(_all_parts(agent), saved)
     if saved != here:
         raise AgentFileError(path, _difference(saved, here))
     agent.load(_unpack(about["state"], arrays))
@@ -95,6 +94,20 @@ def _all_parts(agent: Resumable) -> dict[str, str]:
     for name, part in agent.parts.items():
         parts |= fingerprint(name, part)
     return parts
+
+
+def _without_additions(here: Mapping[str, str], saved: Mapping[str, str]) -> dict[str, str]:
+    """Without the parts that the file does not know of and that say nothing: they have been added since.
+
+    Such a part is None or empty, or has parts that are all of this kind, as labels that name nothing.
+    """
+    new = {name for name in here if name not in saved}
+
+    def says_nothing(name: str) -> bool:
+        inner = [other for other in new if other.startswith((f"{name}.", f"{name}["))]
+        return here[name] in ("None", "0 items") or (bool(inner) and all(map(says_nothing, inner)))
+
+    return {name: part for name, part in here.items() if name not in new or not says_nothing(name)}
 
 
 def _difference(saved: Mapping[str, str], here: Mapping[str, str]) -> str:

@@ -104,10 +104,7 @@ class UncertaintySet:
         >>> len(UncertaintySet.samples(CartPole(), seed=0, half_length=Normal(0.75, 0.25, low=0.1)))
         16
         """
-        checks.whole_number("count", count, 1)
-        draws = {name: _draws(name, law, seed, count) for name, law in _some(distributions).items()}
-        points = [{name: float(draw[k]) for name, draw in draws.items()} for k in range(count)]
-        return _build(simulator, points, include_nominal)
+        return _build(simulator, drawn_points(distributions, seed, count), include_nominal)
 
     @staticmethod
     def single(simulator: Simulator) -> UncertaintySet:
@@ -186,6 +183,13 @@ class UncertaintySet:
 
 def _members(count: int) -> str:
     return f"{count} member{'s' if count != 1 else ''}"
+
+
+def drawn_points(distributions: Mapping[str, Distribution], seed: int, count: int) -> list[dict[str, float]]:
+    """Parameters by name for each of `count` independent draws, as `UncertaintySet.samples` makes them."""
+    checks.whole_number("count", count, 1)
+    draws = {name: _draws(name, law, seed, count) for name, law in _some(dict(distributions)).items()}
+    return [{name: float(draw[k]) for name, draw in draws.items()} for k in range(count)]
 
 
 def _some(named: dict[str, Any]) -> dict[str, Any]:

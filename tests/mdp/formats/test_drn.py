@@ -74,7 +74,7 @@ def file(tmp_path):
 
 def test_rewards_names_labels_and_ends(file):
     mdp = urbe.read_mdp(file(COINS), discount=0.9)
-    assert mdp.labels.actions == ("go", "stop", "wait")
+    assert mdp.labels.actions == ("go", "wait")  # nobody stops: the loop is the end
     assert mdp.terminal.tolist() == [False, False, True]
     assert mdp.initial.tolist() == [1.0, 0.0, 0.0]
     assert {name: states.tolist() for name, states in mdp.propositions.items()} == {"goal": [1, 2], "far end": [1]}

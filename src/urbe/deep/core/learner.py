@@ -78,6 +78,7 @@ class Progress(NamedTuple):
     w: Float[Array, ""]
     negative_w: Float[Array, ""]
     feature_norm: Float[Array, ""]
+    decided: Float[Array, " K"] | None = None  # targets that each member decided; None where there is one alone
 
 
 _WEIGHTS, _HEAD, _BATCH, _ACT, _HEAD_BATCH = range(5)  # streams of random numbers
@@ -141,10 +142,11 @@ def observe(
     )
     visits = Visits(transition.obs, phi[:n], transition.action, transition.last, acting_obs, phi[n:], choice.action)
     learner, nu = _learn_variance(settings, learner, visits)
-    learner, loss, td_error = _learn_q(settings, learner, before, choice)
+    learner, loss, td_error, decided = _learn_q(settings, learner, before, choice)
     head = settings.variance.refresh(settings, learner.head, learner.q, learner.replay, before.step, learner.step)
     learner = learner._replace(head=head)
-    return learner, choice.action, _progress(learner.updates - before.updates, loss, td_error, nu, choice, phi[:n])
+    progress = _progress(learner.updates - before.updates, loss, td_error, nu, choice, phi[:n])
+    return learner, choice.action, progress._replace(decided=decided)
 
 
 def _learn_variance(
@@ -166,11 +168,12 @@ def _learn_variance(
 
 def _learn_q(
     settings: Settings, learner: LearnerState, before: LearnerState, choice: ExploringChoice
-) -> tuple[LearnerState, Float[Array, ""], Float[Array, ""]]:
-    """As many gradient steps as are due, with their mean loss and absolute TD error."""
+) -> tuple[LearnerState, Float[Array, ""], Float[Array, ""], Float[Array, " K"] | None]:
+    """As many gradient steps as are due: their mean loss and absolute TD error, and which members decided targets."""
+    members = learner.replay.target.shape[-1]
 
-    def one(_: Array, carry: tuple[LearnerState, Array, Array]) -> tuple[LearnerState, Array, Array]:
-        learner, loss_sum, error_sum = carry
+    def one(_: Array, carry: tuple[LearnerState, Array, Array, Any]) -> tuple[LearnerState, Array, Array, Any]:
+        learner, loss_sum, error_sum, decided = carry
         drawn = words(jax.random.fold_in(learner.key, _BATCH), learner.updates, settings.batch)
         places = sample(learner.replay, drawn)
         rate = rate_at(settings.decay, settings.learning_rate, learner.step)
@@ -190,17 +193,21 @@ def _learn_q(
         )
         if settings.copy.updates is not None:
             learner = _follow(learner, settings.copy.tau, learner.updates % settings.copy.updates == 0)
-        return learner, loss_sum + step.loss, error_sum + step.td_error
+        decided = None if decided is None else decided + step.decided
+        return learner, loss_sum + step.loss, error_sum + step.td_error, decided
 
     rounds = due(learner.step, before.step, settings.train_every)
     steps = jnp.where(learner.replay.inserted >= settings.warm_up, rounds * settings.gradient_steps, 0)
     steps = tricks.after(steps, choice.action[0])  # once it is chosen, the weights may change in place
-    learner, loss, error = jax.lax.fori_loop(0, steps, one, (learner, jnp.float32(0.0), jnp.float32(0.0)))
+    nobody = None if members == 1 else jnp.zeros(members, jnp.float32)
+    learner, loss, error, decided = jax.lax.fori_loop(
+        0, steps, one, (learner, jnp.float32(0.0), jnp.float32(0.0), nobody)
+    )
     if settings.copy.episodes is not None:
         ended = due(learner.episodes, before.episodes, settings.copy.episodes) > 0
         learner = _follow(learner, settings.copy.tau, ended)
     per = jnp.maximum(steps, 1).astype(jnp.float32)
-    return learner, loss / per, error / per
+    return learner, loss / per, error / per, decided
 
 
 def _follow(learner: LearnerState, tau: float, wanted: Array) -> LearnerState:

@@ -13,6 +13,9 @@ from urbe.deep.core.replay import Replay
 from urbe.deep.core.settings import Settings
 from urbe.deep.core.targets import at, keeps_targets, member_targets, update_targets
 
+SAME = 1e-5
+"""Targets of two members are the same when they differ by less than this part of them: rounding."""
+
 
 class QStep(NamedTuple):
     """What a gradient step changed, and what it saw."""
@@ -23,6 +26,7 @@ class QStep(NamedTuple):
     replay: Replay
     loss: Float[Array, ""]
     td_error: Float[Array, ""]
+    decided: Float[Array, " K"]
 
 
 def q_loss(
@@ -56,11 +60,22 @@ def q_step(
     else:
         replay = update_targets(settings, replay, target, version, places)
         values = replay.target[places]
-    wanted = (settings.nature.weights(values) * values).sum(axis=-1)
+    weights = settings.nature.weights(values)
+    wanted = (weights * values).sum(axis=-1)
     obs, action = replay.obs[places], replay.action[places]
     (loss, td), gradient = jax.value_and_grad(
         lambda layers: q_loss(settings, layers, obs, action, wanted), has_aux=True
     )(q)
     q, optimiser = optimise(settings.optimiser, rate, q, optimiser, gradient, settings.clip_norm)
     head = settings.variance.track(head, action, td)
-    return QStep(q, optimiser, head, replay, loss, jnp.abs(td).mean())
+    return QStep(q, optimiser, head, replay, loss, jnp.abs(td).mean(), decided_by(weights, values))
+
+
+def decided_by(weights: Float[Array, "B K"], values: Float[Array, "B K"]) -> Float[Array, " K"]:
+    """How many of B targets each member decided: nature's weights, summed over the targets on which members differ.
+
+    Where all members lead to the same value, to rounding, nobody decides; the entries add up to the other targets.
+    """
+    low, high = values.min(axis=-1), values.max(axis=-1)
+    differ = high - low > SAME * jnp.maximum(jnp.abs(low), jnp.abs(high))
+    return jnp.where(differ[:, None], weights, 0.0).sum(axis=0)

@@ -112,7 +112,7 @@ def init_run(
     states = None
     if keep_states:
         states = jax.tree.map(lambda leaf: jnp.zeros((settings.capacity, *jnp.shape(leaf)), leaf.dtype), state)
-    return CompiledRun(learner, world, init_meters(), init_episodes(buffer), init_finite_check(), states)
+    return CompiledRun(learner, world, init_meters(k), init_episodes(buffer), init_finite_check(), states)
 
 
 def start_world(simulator: Simulator, schedule: Schedule, key: jax.Array) -> EnvState:

@@ -14,7 +14,7 @@ from urbe.deep.core.learner import LearnerState
 from urbe.deep.core.precision import double
 from urbe.deep.core.settings import Settings
 from urbe.deep.loops.compiled import CompiledRun, make_advance, make_begin, relabelled
-from urbe.deep.loops.meters import FinishedEpisodes, init_meters, means
+from urbe.deep.loops.meters import FinishedEpisodes, decided_by_member, means, restarted
 from urbe.deep.loops.trainer import Training, TrainingRecord
 from urbe.gym.kinds import Env
 from urbe.gym.spaces import Spaces
@@ -107,9 +107,9 @@ class CompiledTrainer:
         meters, episodes = jax.device_get((self._run.meters, self._run.episodes))
         with double():
             self._run = self._run._replace(
-                meters=init_meters(), episodes=self._run.episodes._replace(ended=jnp.int32(0))
+                meters=restarted(meters), episodes=self._run.episodes._replace(ended=jnp.int32(0))
             )
-        return TrainingRecord(means(meters), _finished(episodes))
+        return TrainingRecord(means(meters), _finished(episodes), decided_by_member(meters))
 
     def state(self) -> Any:
         """Everything needed to go on bit for bit, as nested containers of NumPy arrays."""
@@ -123,6 +123,12 @@ class CompiledTrainer:
     def acts_in(self, env: Env) -> bool:  # noqa: ARG002
         """Whether it steps this environment; it steps none."""
         return False
+
+    @property
+    def deciders(self) -> int:
+        """How many members decide its targets; 1 where these are of what is observed."""
+        decided = self._run.meters.decided
+        return 1 if decided is None else len(decided)
 
     def describe(self) -> dict[str, Any]:
         """What it is trained on; the simulator and its schedule as they are."""

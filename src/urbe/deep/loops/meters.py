@@ -1,10 +1,11 @@
-"""What the loops record for the log: means over the steps since its last row, and the episodes that ended."""
+"""What the loops record for the logs: means over the steps since the last row, deciding members, ended episodes."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Float64, Int, Int32
 
 from urbe.deep.core.learner import Progress
@@ -20,11 +21,18 @@ class Meters(NamedTuple):
     steps: Int32[Array, ""]
     updates: Int32[Array, ""]
     sums: Float64[Array, " M"]
+    decided: Float64[Array, " K"] | None = None  # targets that each member decided; None where there is one alone
 
 
-def init_meters() -> Meters:
+def init_meters(members: int = 1) -> Meters:
     """Nothing yet."""
-    return Meters(jnp.int32(0), jnp.int32(0), jnp.zeros(len(PER_UPDATE) + len(PER_STEP), jnp.float64))
+    decided = None if members == 1 else jnp.zeros(members, jnp.float64)
+    return Meters(jnp.int32(0), jnp.int32(0), jnp.zeros(len(PER_UPDATE) + len(PER_STEP), jnp.float64), decided)
+
+
+def restarted(meters: Meters) -> Meters:
+    """Nothing since this moment."""
+    return init_meters(1 if meters.decided is None else len(meters.decided))
 
 
 def add(meters: Meters, progress: Progress) -> Meters:
@@ -32,7 +40,9 @@ def add(meters: Meters, progress: Progress) -> Meters:
     of_updates = [getattr(progress, name) * progress.updates for name in PER_UPDATE]
     of_steps = [getattr(progress, name) for name in PER_STEP]
     new = jnp.stack([jnp.asarray(x, jnp.float64) for x in (*of_updates, *of_steps)])
-    return Meters(meters.steps + 1, meters.updates + progress.updates, meters.sums + new)
+    known = meters.decided is not None and progress.decided is not None
+    decided = meters.decided + progress.decided if known else None  # type: ignore[operator]
+    return Meters(meters.steps + 1, meters.updates + progress.updates, meters.sums + new, decided)
 
 
 def means(meters: Meters) -> dict[str, float]:
@@ -43,6 +53,11 @@ def means(meters: Meters) -> dict[str, float]:
         name: float(total) / count if count else float("nan")
         for name, total, count in zip(names, meters.sums, counts, strict=True)
     }
+
+
+def decided_by_member(meters: Meters) -> np.ndarray | None:
+    """`(K,)` targets since the last row that each member decided."""
+    return None if meters.decided is None else np.array(meters.decided, np.float64)
 
 
 class FinishedEpisodes(NamedTuple):

@@ -19,10 +19,15 @@ from urbe.simulators import Schedule, Simulator
 
 
 class TrainingRecord(NamedTuple):
-    """Means of what was measured, by name, and the episodes that ended: columns step, return, length."""
+    """Means of what was measured, by name, and the episodes that ended: columns step, return, length.
+
+    Attributes:
+      decided: `(K,)` targets that each member decided, of those on which they differ; None where there is one alone.
+    """
 
     means: dict[str, float]
     episodes: dict[str, np.ndarray]
+    decided: np.ndarray | None = None
 
 
 class Trainer(Protocol):
@@ -57,6 +62,10 @@ class Trainer(Protocol):
     def acts_in(self, env: Env) -> bool:
         """Whether it steps this environment, or one that shares its state."""
 
+    @property
+    def deciders(self) -> int:
+        """How many members decide its targets; 1 where these are of what is observed."""
+
 
 @runtime_checkable
 class Training(Protocol):
@@ -87,6 +96,8 @@ class FrozenTrainer:
         self, settings: Settings, seed: int, spaces: Spaces, obs_size: int, n_actions: int, members: int, outcomes: int
     ) -> None:
         self.settings, self.spaces = settings, spaces
+        self.environment: str | None = None
+        """What it learned in, as text, where a file says so."""
         self._shape = {"obs_size": obs_size, "n_actions": n_actions, "members": members, "outcomes": outcomes}
         with double():
             self._learner: LearnerState = jax.jit(lambda key: init_learner(settings, key, **self._shape))(
@@ -127,6 +138,11 @@ class FrozenTrainer:
     def acts_in(self, env: Env) -> bool:  # noqa: ARG002
         """Whether it steps this environment; it steps none."""
         return False
+
+    @property
+    def deciders(self) -> int:
+        """One: it collects nothing."""
+        return 1
 
     def describe(self) -> dict[str, Any]:
         """That there is no world."""

@@ -16,6 +16,8 @@ from urbe.gym.adapters import Adapter, adapter_of, keeps_state, no_members
 from urbe.gym.kinds import AnyEnv, Env, innermost
 from urbe.gym.members.base import MemberOutcomes
 from urbe.gym.rows import Observations, host_env
+from urbe.simulators.distributions import Distribution
+from urbe.simulators.uncertainty import drawn_points
 
 
 class Where(NamedTuple):
@@ -124,6 +126,33 @@ class EnvMembers:
         own = found.get_params(model)
         if include_nominal:
             points = [point for point in points if any(own.get(name) != value for name, value in point.items())]
+        return EnvMembers(
+            env, points, include_nominal=include_nominal, adapter=adapter, make=make, shared_noise=shared_noise
+        )
+
+    @staticmethod
+    def samples(
+        env: AnyEnv,
+        seed: int,
+        *,
+        count: int = 15,
+        include_nominal: bool = True,
+        adapter: Adapter | None = None,
+        make: Callable[[], Env] | None = None,
+        shared_noise: bool = True,
+        **distributions: Distribution,
+    ) -> EnvMembers:
+        """Independent draws, as of `UncertaintySet.samples`; parameters without a distribution are the environment's.
+
+        Args:
+          env: as for `EnvMembers`.
+          seed: of the draws.
+          count: how many are drawn, the environment's own parameters not counted.
+          include_nominal: whether the environment's own parameters are a member, the first.
+          adapter, make, shared_noise: as for `EnvMembers`.
+          distributions: for each parameter that varies, by name: `Uniform`, `Normal`, `LogUniform`.
+        """
+        points = drawn_points(distributions, seed, count)
         return EnvMembers(
             env, points, include_nominal=include_nominal, adapter=adapter, make=make, shared_noise=shared_noise
         )

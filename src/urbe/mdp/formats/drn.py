@@ -41,7 +41,7 @@ from urbe.mdp.intervals import PairError
 from urbe.mdp.labels import Labels, encode
 from urbe.mdp.model import MDP
 from urbe.mdp.model_columns import in_labels
-from urbe.types import FloatArray, IntArray
+from urbe.types import BoolArray, FloatArray, IntArray
 
 TYPES = ("MDP", "DTMC")
 _VALUE = re.compile(rf"{NUMBER}(?:/\d+)?", re.ASCII)
@@ -82,8 +82,8 @@ def read(path: Path, *, discount: float) -> MDP:
     if not len(target):
         raise ModelFileError(path, "has no transitions, expected at least one.")
     pays = np.array(found.pays)
-    action, labels = _actions(found, owner)
     terminal = _terminal(found, owner, choice, target, pays, n_states)
+    action, labels = _actions(found, owner, ~terminal[owner])
     keep = ~terminal[owner[choice]]
     s, a = owner[choice], action[choice]
     try:
@@ -220,16 +220,22 @@ def _error(found: _Parsed, name: str, message: str) -> ModelFileError:
     return ModelFileError(found.path, f"{name}: {message}", found.lines.get(name))
 
 
-def _actions(found: _Parsed, owner: IntArray) -> tuple[IntArray, tuple[Any, ...] | None]:
-    """`(choices,)` ids, and labels where names are no numbers; positions within the state where a name comes twice."""
+def _actions(found: _Parsed, owner: IntArray, acts: BoolArray) -> tuple[IntArray, tuple[Any, ...] | None]:
+    """`(choices,)` ids, and labels where names are no numbers; positions within the state where a name comes twice.
+
+    The loops of terminal states, where nothing `acts`, have names that count for nothing.
+    """
     pairs = set(zip(found.owner, found.names, strict=True))
     if len(pairs) < len(found.names):
         first = np.searchsorted(owner, owner)
         return np.arange(len(owner)) - first, None
-    if all(re.fullmatch(r"\d{1,9}", name) for name in found.names):
-        return np.array([int(name) for name in found.names], dtype=np.int64), None
-    ids, names = encode({"action": np.array(found.names, dtype=object)}, labels=True)
-    return ids["action"], names
+    names, action = np.array(found.names, dtype=object), np.zeros(len(owner), dtype=np.int64)
+    if all(re.fullmatch(r"\d{1,9}", name) for name in names[acts]):
+        action[acts] = [int(name) for name in names[acts]]
+        return action, None
+    ids, labels = encode({"action": names[acts]}, labels=True)
+    action[acts] = ids["action"]
+    return action, labels
 
 
 def _terminal(

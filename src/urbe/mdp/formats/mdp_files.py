@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from urbe import checks
-from urbe.mdp.formats import bmdp, craam_csv, drn, npz, prism, umb
+from urbe.mdp.formats import bmdp, craam_csv, drn, npz, prism, prism_language, umb
+from urbe.mdp.formats.label_file import with_label_file, write_label_file
 from urbe.mdp.model import MDP
 
 
@@ -19,6 +20,8 @@ class Format(NamedTuple):
     write: Callable[[MDP, str | os.PathLike[str]], None]
 
 
+PROGRAM = "prism-language"
+
 FORMATS = {
     "csv": Format(craam_csv.read, craam_csv.write),
     "npz": Format(npz.read, npz.write),
@@ -26,7 +29,11 @@ FORMATS = {
     "bmdp": Format(bmdp.read, bmdp.write),
     "drn": Format(drn.read, drn.write),
     "umb": Format(umb.read, umb.write),
+    PROGRAM: Format(prism_language.read, prism_language.write),
 }
+LABELLED_BESIDE = ("csv", "bmdp")
+"""Formats without labels of states: `model.csv.lab` beside `model.csv` has these."""
+
 SUFFIXES = {
     ".csv": "csv",
     ".npz": "npz",
@@ -35,10 +42,20 @@ SUFFIXES = {
     ".txt": "bmdp",
     ".drn": "drn",
     ".umb": "umb",
+    ".prism": PROGRAM,
+    ".nm": PROGRAM,
+    ".pm": PROGRAM,
 }
 
 
-def read_mdp(path: str | os.PathLike[str], *, discount: float | None = None, format: str | None = None) -> MDP:
+def read_mdp(
+    path: str | os.PathLike[str],
+    *,
+    discount: float | None = None,
+    format: str | None = None,
+    constants: str | None = None,
+    reward: str | None = None,
+) -> MDP:
     """A model from a file.
 
     | format  | suffix        | what it is                                              | what it does not hold        |
@@ -49,6 +66,10 @@ def read_mdp(path: str | os.PathLike[str], *, discount: float | None = None, for
     | `bmdp`  | `.bmdp .txt`  | bmdp-tool's intervals; terminal states pay 1 on arrival | discount, first, nominal     |
     | `drn`   | `.drn`        | Storm's text, with labels, action names, intervals      | discount, nominal in bounds  |
     | `umb`   | `.umb`        | the binary of model checkers; `pip install urbe[umb]`   | discount, nominal in bounds  |
+    | `prism-language` | `.prism .nm .pm` | a program; read only, `pip install urbe[storm]` | discount           |
+
+    CSV and bmdp-tool files have no labels of states (`MDP.propositions`): a file `model.csv.lab` beside `model.csv`, in
+    the form of PRISM's, has them, and is read with the model.
 
     In a CSV file a state that only ever is a successor is terminal, and every id up to the largest must appear. States
     and actions of a CSV file may be texts: they become labels (`MDP.labels`), which NPZ files keep, too.
@@ -58,6 +79,8 @@ def read_mdp(path: str | os.PathLike[str], *, discount: float | None = None, for
       path: the file; of a PRISM model, the `.tra` file.
       discount: in [0, 1]; needed for every format but npz, where it replaces the stored one.
       format: one of `FORMATS`, by default that of the suffix.
+      constants: of a program in the PRISM language, those it leaves open: "N=3,p=0.9".
+      reward: of such a program, the name of the rewards, where it has several.
 
     Raises:
       ModelFileError: a ValueError that names the file, the line and what was expected.
@@ -78,7 +101,16 @@ def read_mdp(path: str | os.PathLike[str], *, discount: float | None = None, for
             f"discount is missing: {os.fspath(path)} cannot store one, only .npz files do. "
             "Give it, as in read_mdp(path, discount=0.95)."
         )
-    return FORMATS[name].read(path, discount=gamma)
+    if name == PROGRAM:
+        return FORMATS[name].read(path, discount=gamma, constants=constants, reward=reward)
+    for argument, value in (("constants", constants), ("reward", reward)):
+        if value is not None:
+            raise ValueError(
+                f"{argument}={value} is for programs in the PRISM language, which {os.fspath(path)} is not; leave it "
+                "out."
+            )
+    mdp = FORMATS[name].read(path, discount=gamma)
+    return with_label_file(mdp, path) if name in LABELLED_BESIDE else mdp
 
 
 def write_mdp(mdp: MDP, path: str | os.PathLike[str], *, format: str | None = None) -> None:
@@ -89,15 +121,18 @@ def write_mdp(mdp: MDP, path: str | os.PathLike[str], *, format: str | None = No
     A CSV file mentions terminal states that no transition leads to as successors of probability zero. A PRISM file
     refuses a first state that is not uniform over some states, and PRISM itself refuses intervals that start at 0. A
     DRN file refuses such a first state too, and rewards that depend on the successor. A bmdp-tool file refuses rewards
-    other than 1 for entering a terminal state. State labels (`MDP.propositions`) are kept by NPZ, PRISM, DRN and UMB
-    files.
+    other than 1 for entering a terminal state. State labels (`MDP.propositions`) are kept by all formats; beside CSV
+    and bmdp-tool files they are in a file of their own, `model.csv.lab`.
 
     Args:
       mdp: the model.
       path: the file; of a PRISM model, the `.tra` file, the others are written beside it.
       format: one of `FORMATS`, by default that of the suffix.
     """
-    FORMATS[_format(path, format)].write(mdp, path)
+    name = _format(path, format)
+    FORMATS[name].write(mdp, path)
+    if name in LABELLED_BESIDE:
+        write_label_file(mdp, path)
 
 
 def _format(path: str | os.PathLike[str], format: str | None) -> str:

@@ -28,6 +28,7 @@ from urbe import memory
 from urbe.atomic import replace_files, text_writer
 from urbe.mdp.formats import assemble, prism_parts
 from urbe.mdp.formats.errors import ModelFileError
+from urbe.mdp.formats.label_file import label_lines
 from urbe.mdp.formats.prism_parts import beside, pair_keys, read_counts
 from urbe.mdp.formats.text import (
     BLANK,
@@ -205,11 +206,4 @@ def _transitions(mdp: MDP, s: IntArray, choice: IntArray, t: IntArray, p: FloatA
 
 
 def _labels(mdp: MDP, initial: IntArray) -> Iterator[str]:
-    holds = {"init": initial, "deadlock": np.flatnonzero(mdp.terminal), **mdp.propositions}
-    yield " ".join(f'{k}="{name}"' for k, name in enumerate(holds)) + "\n"
-    said: dict[int, list[str]] = {}
-    for k, states in enumerate(holds.values()):
-        for state in np.asarray(states).tolist():
-            said.setdefault(state, []).append(str(k))
-    for state in sorted(said):
-        yield f"{state}: {' '.join(said[state])}\n"
+    yield from label_lines({"init": initial, "deadlock": np.flatnonzero(mdp.terminal), **mdp.propositions})

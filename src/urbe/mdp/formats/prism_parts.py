@@ -95,8 +95,12 @@ def read_rewards(
 
 
 def read_labels(path: Path, n_states: int) -> dict[str, IntArray]:
-    """The states, in order, of each label in the `.lab` file; nothing of labels that no state has."""
-    file = beside(path, ".lab")
+    """Those of the `.lab` file beside a `.tra` file."""
+    return read_label_file(beside(path, ".lab"), n_states)
+
+
+def read_label_file(file: pathlib.Path, n_states: int) -> dict[str, IntArray]:
+    """The states, in order, of each label in a `.lab` file, if it is there; nothing of labels that no state has."""
     if not file.exists():
         return {}
     lines = content(file)

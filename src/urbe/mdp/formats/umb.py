@@ -37,12 +37,14 @@ def read(path: Path, *, discount: float) -> MDP:
     with open(path, "rb"):  # a missing file is an OSError, and all else is about content
         pass
     try:
-        found = ats.read(File(path))
+        content = import_module("umbi.umb").read(File(path))
+        found = import_module("umbi.ats.ats_to_umb").explicit_umb_to_explicit_ats(content)
     except Exception as error:  # of whatever kind: the package has no error of its own
         raise ModelFileError(path, f"is damaged or not a UMB file: {shown(str(error), 200)}.") from None
     if found.time != ats.TimeType.DISCRETE or found.num_players > 1 or found.has_observations:
         kind = f"time {found.time.value}, {found.num_players} players"
         raise ModelFileError(path, f"holds a model of {kind}, expected an MDP or a Markov chain in discrete time.")
+    marks = content.annotations or {}  # of several annotations, `found` has the last alone
     choices = list(found.choices)
     state = np.array([choice.state for choice in choices], dtype=np.int64)
     action, names = _actions(found, choices, state)
@@ -52,12 +54,13 @@ def read(path: Path, *, discount: float) -> MDP:
     if not branches:
         raise ModelFileError(path, "has no transitions, expected at least one.")
     low, high, interval = _probabilities(branches)
+    pays = _rewards(path, marks.get("rewards", {}), state, at)
     terminal = np.ones(found.num_states, dtype=bool)
     terminal[state] = False
     target = np.array([branch.target for branch in branches], dtype=np.int64)
     try:
         mdp = from_transitions(
-            state[at], action[at], target, None if interval else low, _rewards(path, found, state, at),
+            state[at], action[at], target, None if interval else low, pays,
             discount=discount, n_states=found.num_states, terminal=terminal, row_tolerance=ROW_TOLERANCE,
             lower=low if interval else None, upper=high if interval else None,
         )  # fmt: skip
@@ -67,9 +70,9 @@ def read(path: Path, *, discount: float) -> MDP:
         raise ModelFileError(path, str(error)) from None
     starts = list(found.initial_states)
     holds = {
-        name: np.flatnonzero(mark.state_values)
-        for name, mark in found.ap_annotations.items()
-        if mark.has_state_values and any(mark.state_values)
+        name: np.flatnonzero(values["states"])
+        for name, values in marks.get("aps", {}).items()
+        if "states" in values and any(values["states"])
     }
     return replace(
         mdp,
@@ -143,20 +146,15 @@ def _probabilities(branches: list[Any]) -> tuple[FloatArray, FloatArray, bool]:
     return low, high, interval
 
 
-def _rewards(path: Path, found: Any, state: np.ndarray, at: np.ndarray) -> FloatArray:
+def _rewards(path: Path, models: Any, state: np.ndarray, at: np.ndarray) -> FloatArray:
     """`(branches,)` what each pays: the state's, the choice's and its own, added up."""
-    models = found.reward_annotations
     if len(models) > 1:
         raise ModelFileError(path, f"has the rewards {', '.join(models)}, expected one at most: export the one to use.")
     reward = np.zeros(len(at))
     for model in models.values():
-        for there, values, where in (
-            (model.has_state_values, "state_values", state[at]),
-            (model.has_choice_values, "choice_values", at),
-            (model.has_branch_values, "branch_values", np.arange(len(at))),
-        ):
-            if there:
-                reward += np.array([float(x) for x in getattr(model, values)])[where]
+        for kind, where in (("states", state[at]), ("choices", at), ("branches", np.arange(len(at)))):
+            if kind in model:
+                reward += np.array([float(x) for x in model[kind]])[where]
     return reward
 
 

@@ -113,7 +113,7 @@ class Columns:
 
 def init_carry(settings: Settings, key: jax.Array, shape: ProgramShape) -> ProgramCarry:
     """Before anything has happened. The key is consumed."""
-    return ProgramCarry(init_learner(settings, key, *shape), init_meters(), init_finite_check())
+    return ProgramCarry(init_learner(settings, key, *shape), init_meters(shape.members), init_finite_check())
 
 
 @lru_cache(maxsize=32)

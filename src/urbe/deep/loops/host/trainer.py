@@ -26,7 +26,7 @@ from urbe.deep.loops.host.program import (
     make_first,
     make_start,
 )
-from urbe.deep.loops.meters import init_meters, means
+from urbe.deep.loops.meters import decided_by_member, means, restarted
 from urbe.deep.loops.trainer import TrainingRecord
 from urbe.gym.adapters import adapter_of, randomised
 from urbe.gym.kinds import AnyEnv, Env, innermost
@@ -131,6 +131,11 @@ class HostTrainer:
     def step(self) -> int:
         """Transitions seen."""
         return self._step
+
+    @property
+    def deciders(self) -> int:
+        """How many members decide its targets; 1 where these are of what is observed."""
+        return self.shape.members
 
     def advance(self, steps: int) -> None:
         """Acts and learns for so many steps, counted over all environments.
@@ -255,12 +260,13 @@ class HostTrainer:
         """What happened since the last call."""
         carry, ended = self._carry(), self._ended
         with double():
-            averages = means(jax.device_get(carry.meters))
-            self._leaves = self._tree.flatten(carry._replace(meters=init_meters()))
+            meters = jax.device_get(carry.meters)
+            self._leaves = self._tree.flatten(carry._replace(meters=restarted(meters)))
         n = int(ended.found[0])
         ended.found[0] = 0
         columns = {"step": ended.step, "return": ended.episode_return, "length": ended.length}
-        return TrainingRecord(averages, {name: column[:n].copy() for name, column in columns.items()})
+        finished = {name: column[:n].copy() for name, column in columns.items()}
+        return TrainingRecord(means(meters), finished, decided_by_member(meters))
 
     def state(self) -> Any:
         """Everything needed to go on, bit for bit where the environment's state can be got, as NumPy arrays."""

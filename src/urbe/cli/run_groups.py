@@ -1,0 +1,145 @@
+"""Runs as `urbe evaluate` and `urbe compare` take them: loaded, and grouped where they differ in the seed alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from urbe.cli import worlds
+
+_ID = re.compile(r"<([^<>]+)>+$")  # <TimeLimit<PassiveEnvChecker<CartPoleEnv<CartPole-v1>>>>
+
+
+class Run(NamedTuple):
+    """An agent to evaluate.
+
+    Attributes:
+      path: as given.
+      name: of the agent.
+      policy: the agent, or anything with `predict`.
+      seed: of its training; None of a policy that is no run.
+      env: a function from parameters to a Gymnasium environment; None for the agent's own simulator.
+      kind: what runs that differ in their seed alone have in common, in plain data; its path where nothing is known.
+    """
+
+    path: str
+    name: str
+    policy: Any
+    seed: int | None
+    env: Any
+    kind: Any
+
+
+def load_runs(paths: Sequence[str], env: str | None, adapter: str | None) -> list[Run]:
+    """The runs of these folders and files; `module:attribute` is a policy of the user's.
+
+    Raises:
+      ValueError: nothing says what to play them on.
+    """
+    from urbe.deep.load import load
+
+    given = worlds.adapter_named(adapter)
+    found = []
+    for path in dict.fromkeys(each if _is_policy(each) else os.path.normpath(each) for each in paths):
+        if _is_policy(path):
+            found.append(Run(path, path.partition(":")[2], own_policy(path), None, None, path))
+            continue
+        agent = load(path)
+        where = env or environment_id(agent)
+        if agent.simulator is None and where is None:
+            raise ValueError(
+                f"{path} does not hold what its agent was trained on; give --env ID, a Gymnasium environment to try it "
+                "on."
+            )
+        known = agent.simulator is None or env is not None
+        make = worlds.maker(str(where), "--env", given) if known else None
+        about = agent.about() if hasattr(agent, "about") else {}
+        kind = {name: value for name, value in about.items() if name != "seed"} or path
+        found.append(Run(path, agent.name, agent, agent.seed, make, kind))
+    return _with_env(found, env, given)
+
+
+def environment_id(agent: Any) -> str | None:
+    """The id of the Gymnasium environment that an agent was trained on, if it was saved with one."""
+    text = getattr(getattr(agent, "trainer", None), "environment", None)
+    found = _ID.search(text or "")
+    return None if found is None or found[1].endswith(" instance") else found[1]
+
+
+def own_policy(text: str) -> Any:
+    """What `module:attribute` names: a policy with `predict(obs)`, or a class or function that makes one.
+
+    Raises:
+      ValueError: there is none.
+    """
+    module, _, name = text.partition(":")
+    expected = "expected module:attribute of a policy with predict(observation)"
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found = getattr(import_module(module), name)
+        policy = found if hasattr(found, "predict") and not isinstance(found, type) else found()
+    except (ImportError, AttributeError, TypeError) as error:
+        raise ValueError(f"{text} cannot be made ({type(error).__name__}: {error}), {expected}.") from None
+    if not callable(getattr(policy, "predict", None)):
+        raise ValueError(f"{text} is {policy!r:.100}, {expected}.")
+    return policy
+
+
+def grouped(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """Runs that differ in their seed alone, by a name for each group."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        mates = groups.setdefault(json.dumps(run.kind, sort_keys=True, default=str), [])
+        if run.seed is not None and any(each.seed == run.seed for each in mates):
+            groups[f"{run.path} again"] = [run]  # the same run under two names is not two runs
+        else:
+            mates.append(run)
+    return dict(zip(_names(list(groups.values())), groups.values(), strict=True))
+
+
+def _names(groups: list[list[Run]]) -> list[str]:
+    """The agents' names where all differ; else with the settings that differ, or the folders, or the paths."""
+    plain = [members[0].name for members in groups]
+    leaves = [dict(_leaves("", members[0].kind)) for members in groups]
+    told = []
+    for name, own in zip(plain, leaves, strict=True):
+        alike = [other for label, other in zip(plain, leaves, strict=True) if label == name]
+        differing = sorted(key for key in own if len({other.get(key) for other in alike}) > 1)
+        told.append(", ".join([name, *(f"{key.removeprefix('settings.')} {own[key]}" for key in differing[:3])]))
+    folders = [Path(members[0].path).name for members in groups]
+    paths = [members[0].path for members in groups]
+    choices = (plain, told, folders) if max(map(len, told)) < 40 else (plain, folders)
+    return next((each for each in choices if len(set(each)) == len(each)), paths)
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _leaves(f"{name}.{key}" if name else str(key), item)
+    else:
+        yield name, json.dumps(value, default=str)
+
+
+def _is_policy(text: str) -> bool:
+    return ":" in text and not os.path.lexists(text) and text.partition(":")[0].replace(".", "").isidentifier()
+
+
+def _with_env(runs: list[Run], env: str | None, adapter: Any) -> list[Run]:
+    """Policies of the user's are played where the others are."""
+    if all(run.seed is not None for run in runs):
+        return runs
+    if env is not None:
+        where = worlds.maker(env, "--env", adapter)
+    else:
+        trained = next((run for run in runs if run.seed is not None), None)
+        if trained is None:
+            raise ValueError(f"{runs[0].path} does not say what to play it on; give --env ID, or a run beside it.")
+        where = trained.env or trained.policy.simulator
+    return [run if run.seed is not None else run._replace(env=where) for run in runs]

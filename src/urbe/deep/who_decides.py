@@ -1,0 +1,350 @@
+"""Which members decide what a robust agent learns, and whether one of them leaves it nothing to learn.
+
+A worst-case target is that of one member. Where the same member is the worst nearly always, the agent learns for that
+member alone, and what it gives up elsewhere buys nothing anywhere: see docs/robust_came_out_worse.md.
+
+`deciding` reads from the history how often each member decided. `try_members` plays simple policies under a member and
+asks whether any policy does well there:
+
+    harsh      the best policy tried returns less there than acting at random does under the nominal parameters
+    hopeless   harsh, and it gains over acting at random less than a tenth of what the best one gains at the nominal
+
+The policies tried are the agent's, every action for ever, and `SEARCHED` random linear ones: a lower bound of what is
+possible. "Hopeless" is a finding about these, not a proof.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from urbe.deep.loops.compiled_trainer import CompiledTrainer
+from urbe.deep.loops.host.trainer import HostTrainer
+from urbe.evaluation.robustness import evaluate
+from urbe.gym.members.base import SimulatorMembers
+from urbe.gym.members.copies import EnvMembers
+from urbe.rng import stream
+from urbe.simulators import UncertaintySet
+from urbe.simulators.limits import param_dict
+from urbe.statistics.estimates import paired_difference
+
+if TYPE_CHECKING:
+    from urbe.deep.agent import Agent
+
+NEARLY_ALL = 0.8
+"""The share of the targets from which on one member is said to decide nearly all."""
+
+ENOUGH = 20_000
+"""Targets on which members differ, before anything is said about who decides them."""
+
+SEARCHED, SEARCH_EPISODES, EPISODES = 30, 2, 20
+"""Linear policies tried, episodes of each, and fresh episodes of the best of all."""
+
+TIME_LIMIT = 1_000
+"""Steps after which an episode of a trial is cut off at the latest."""
+
+GAIN = 0.1
+"""The part of the gain under nominal parameters below which a member is hopeless."""
+
+
+class OneMemberDecides(UserWarning):
+    """One member of an uncertainty set decided nearly all targets of a training."""
+
+
+class Deciding(NamedTuple):
+    """How often each of K members decided.
+
+    Attributes:
+      shares: `(K,)` of the targets on which members differ, over the later half of the training.
+      targets: how many those were.
+      params: of each member, by name; empty dicts where members have none.
+      nominal: the place of the nominal member, or None.
+    """
+
+    shares: Float[np.ndarray, " K"]
+    targets: float
+    params: list[dict[str, float]]
+    nominal: int | None
+
+    @property
+    def most(self) -> int:
+        """The member that decided most."""
+        return int(self.shares.argmax())
+
+    @property
+    def one_alone(self) -> bool:
+        """Whether one member decided nearly all."""
+        return bool(self.targets >= ENOUGH and self.shares.max() >= NEARLY_ALL)
+
+    def name(self, member: int) -> str:
+        """A member by the parameters that differ between members."""
+        own = self.params[member]
+        varied = [name for name in own if len({each[name] for each in self.params}) > 1]
+        text = ", ".join(f"{name} {own[name]:.4g}" for name in varied) or f"member {member}"
+        return f"{text} (nominal)" if member == self.nominal else text
+
+    def __str__(self) -> str:
+        order = [k for k in np.argsort(-self.shares, kind="stable").tolist() if self.shares[k] >= 0.01][:5]
+        return "; ".join(f"{self.name(k)}: {100 * self.shares[k]:.0f} %" for k in order)
+
+
+@dataclass(frozen=True)
+class MemberTrial:
+    """What simple policies return under one member, as means over the same `EPISODES` episodes.
+
+    Args:
+      member: its place.
+      best: of the policies tried.
+      policy: which one that was.
+      tried: how many policies were.
+      random: acting at random there.
+      nominal_best, nominal_random: the same under the nominal parameters.
+      harsh: `best` is below `nominal_random`, by more than chance.
+      hopeless: harsh, and `best - random` is below a tenth of `nominal_best - nominal_random`.
+    """
+
+    member: int
+    best: float
+    policy: str
+    tried: int
+    random: float
+    nominal_best: float
+    nominal_random: float
+    harsh: bool
+    hopeless: bool
+
+
+def deciding(agent: Agent) -> Deciding | None:
+    """How often each member decided in the later half of the training; None where there is nothing to say.
+
+    >>> from urbe.deep import Network, robust_dqn
+    >>> from urbe.simulators import CartPole, UncertaintySet
+    >>> poles = UncertaintySet.grid(CartPole(), half_length=(0.25, 1.0))
+    >>> tiny = {"network": Network(hidden=(8,)), "capacity": 300, "warm_up": 50, "batch": 16}
+    >>> agent = robust_dqn(CartPole(), poles, seed=0, log_every=50, **tiny).learn(200)
+    >>> len(deciding(agent).shares)
+    3
+    """
+    table = agent.history.members
+    if not table or not table["targets"].sum():
+        return None
+    later = table["step"] > table["step"][-1] / 2
+    counts = np.where(later, table["targets"], 0.0)
+    shares = np.array([np.nansum(table[name] * counts) for name in table if name.startswith("member_")])
+    if not counts.sum():
+        return None
+    described = agent.trainer.describe().get("uncertain") or {}
+    columns: Mapping[str, Any] = described.get("parameters", {})
+    params = [{name: float(values[k]) for name, values in columns.items()} for k in range(len(shares))]
+    return Deciding(shares / counts.sum(), float(counts.sum()), params, described.get("nominal"))
+
+
+def try_members(agent: Agent, members: Iterable[int] | None = None, seed: int = 0) -> list[MemberTrial]:
+    """Plays simple policies under some members, all of them if none are named, and under the nominal parameters.
+
+    Nothing of the agent changes. Takes seconds for each member, more where episodes are long.
+
+    Args:
+      agent: a robust agent whose members can be played: parameters of a simulator, or copies of an environment.
+      members: places of members.
+      seed: of the policies and the episodes.
+
+    Raises:
+      ValueError: its members cannot be played, or none is nominal.
+    """
+    worlds = _worlds(agent)
+    nominal = _Tried(agent, worlds.nominal, worlds.policies(agent, seed), seed)
+    return [
+        _trial(k, _Tried(agent, worlds.member(k), worlds.policies(agent, seed), seed), nominal)
+        for k in (range(worlds.size) if members is None else members)
+    ]
+
+
+def advice(agent: Agent) -> str | None:
+    """A warning where one member decides nearly all targets, with what was found when policies were tried under it."""
+    found = deciding(agent)
+    if found is None or not found.one_alone or _is_fixed(agent, len(found.shares)):
+        return None
+    text = (
+        f"{found.name(found.most)} decided {100 * found.shares[found.most]:.0f} % of the targets: the agent learns for "
+        "this member nearly alone."
+    )
+    try:
+        (trial,) = try_members(agent, [found.most])
+    except ValueError:
+        return f"{text} See docs/robust_came_out_worse.md."
+    compared = (
+        f"the best of {trial.tried} policies tried returns {trial.best:.4g} there ({trial.policy}); at random, "
+        f"{trial.random:.4g} there and {trial.nominal_random:.4g} under nominal parameters"
+    )
+    if trial.hopeless:
+        verdict = f"It looks hopeless for every policy: {compared}. Leave it out of the set"
+    elif trial.harsh:
+        verdict = f"It is harsh: {compared}. Leave it out, or use CVaR over the members, unless it must be survived"
+    else:
+        verdict = (
+            f"Policies can do well there: {compared}. If it is worth all others, train under it; else narrow the set"
+        )
+    return f"{text} {verdict}; see docs/robust_came_out_worse.md."
+
+
+def warn_of_one(agent: Agent) -> None:
+    """Warns where one member decided nearly all targets; cheap, nothing is played."""
+    found = deciding(agent)
+    if found is not None and found.one_alone and not _is_fixed(agent, len(found.shares)):
+        warnings.warn(
+            f"{found.name(found.most)} decided {100 * found.shares[found.most]:.0f} % of the targets in the later half "
+            "of the training: the agent learns for this member nearly alone. urbe.deep.try_members(agent) tells "
+            "whether any policy does well there; see docs/robust_came_out_worse.md.",
+            OneMemberDecides,
+            stacklevel=3,
+        )
+
+
+def _is_fixed(agent: Agent, members: int) -> bool:
+    """Whether nature's weights are the same whatever the values are, as those of an average."""
+    nature = agent.trainer.settings.nature
+    up, down = (np.asarray(nature.weights(jnp.arange(members, dtype=jnp.float32)[::step])) for step in (1, -1))
+    return np.array_equal(up, down)
+
+
+class _World(NamedTuple):
+    env: Any
+    point: Any
+
+
+class _Worlds(NamedTuple):
+    """What to play: parameters of a simulator, or copies of an environment."""
+
+    simulator: Any
+    points: list[dict[str, float]]
+    copies: EnvMembers | None
+    nominal_place: int
+    size: int
+
+    @property
+    def nominal(self) -> _World:
+        return self.member(self.nominal_place)
+
+    def member(self, place: int) -> _World:
+        if self.copies is None:
+            return _World(self.simulator, self.points[place])
+        copies = self.copies
+        own = copies.adapter.get_params(copies.copies[place])
+
+        def make() -> Any:
+            env = deepcopy(copies.copies[place])  # the copies themselves stay where they are
+            env.reset(seed=0)
+            copies.adapter.set_params(env, own)
+            return env
+
+        return _World(make, {})
+
+    def policies(self, agent: Agent, seed: int) -> dict[str, Any]:
+        """By name: the agent's, constant ones, and random linear ones of what it has seen."""
+        replay = agent.trainer.learner.replay  # type: ignore[attr-defined]
+        seen = np.asarray(replay.obs)[: max(min(int(replay.inserted), len(replay.obs)), 1)]
+        spread = np.where((deviation := seen.std(axis=0)) > 0.0, deviation, 1.0)
+        rng, actions = stream(seed, "linear policies"), agent.trainer.spaces.n_actions
+        found: dict[str, Any] = {"the agent's own": agent.policy}
+        found |= {
+            f"always action {a}": _Linear(np.zeros((seen.shape[1], actions)), np.eye(actions)[a])
+            for a in range(actions)
+        }
+        for i in range(SEARCHED):
+            weights = rng.normal(size=(seen.shape[1], actions)) / spread[:, None]
+            found[f"linear policy {i}"] = _Linear(weights, rng.normal(size=actions) - seen.mean(axis=0) @ weights)
+        return found
+
+
+@dataclass(frozen=True)
+class _Linear:
+    """argmax_a (o W + b)_a."""
+
+    weights: Float[np.ndarray, "D A"]
+    bias: Float[np.ndarray, " A"]
+
+    def predict(self, obs: Any) -> Any:
+        """For one observation or several."""
+        return (np.asarray(obs, np.float64) @ self.weights + self.bias).argmax(axis=-1)
+
+
+class _Random:
+    """Every action alike, from a stream of its own."""
+
+    def __init__(self, actions: int, seed: int) -> None:
+        self._rng, self._actions = stream(seed, "random policy"), actions
+
+    def predict(self, obs: Any) -> Any:
+        """For one observation or several."""
+        return self._rng.integers(self._actions, size=np.shape(obs)[:-1])
+
+
+class _Tried:
+    """The best of some policies under one world, and acting at random there: `(EPISODES,)` returns each."""
+
+    def __init__(self, agent: Agent, world: _World, policies: Mapping[str, Any], seed: int) -> None:
+        first = {name: _play(world, each, SEARCH_EPISODES, seed).mean() for name, each in policies.items()}
+        self.tried = len(first) + 1
+        self.policy = max(first, key=lambda name: first[name])
+        self.best = _play(world, policies[self.policy], EPISODES, seed + 1)
+        self.random = _play(world, _Random(agent.trainer.spaces.n_actions, seed), EPISODES, seed + 1)
+        if self.random.mean() > self.best.mean():
+            self.policy, self.best = "at random", self.random
+
+
+def _play(world: _World, policy: Any, episodes: int, seed: int) -> Float[np.ndarray, " E"]:
+    limit = None if hasattr(world.env, "outcomes") else TIME_LIMIT
+    found = evaluate(
+        policy, [world.point], env=world.env, episodes=episodes, seed=seed, acting="greedy", time_limit=limit
+    )
+    assert found.greedy is not None
+    returns: np.ndarray = found.greedy.returns[0]
+    return returns
+
+
+def _trial(member: int, there: _Tried, nominal: _Tried) -> MemberTrial:
+    harsh = paired_difference(nominal.random, there.best).low > 0.0
+    gain, expected = there.best.mean() - there.random.mean(), nominal.best.mean() - nominal.random.mean()
+    return MemberTrial(
+        member,
+        float(there.best.mean()),
+        there.policy,
+        there.tried,
+        float(there.random.mean()),
+        float(nominal.best.mean()),
+        float(nominal.random.mean()),
+        harsh,
+        bool(harsh and gain < GAIN * expected),
+    )
+
+
+def _worlds(agent: Agent) -> _Worlds:
+    trainer, uncertain = agent.trainer, None
+    if isinstance(trainer, CompiledTrainer) and trainer.deciders > 1:
+        simulator, uncertain = trainer.simulator, trainer.uncertain
+    elif isinstance(trainer, HostTrainer) and isinstance(trainer.members, SimulatorMembers):
+        simulator, uncertain = trainer.members.simulator, trainer.members.uncertainty
+    elif isinstance(trainer, HostTrainer) and isinstance(trainer.members, EnvMembers):
+        members = trainer.members
+        return _Worlds(None, [], members, _nominal(members.nominal), len(members))
+    if not isinstance(uncertain, UncertaintySet):
+        raise ValueError(
+            f"The agent {agent.name} has no members that can be played, expected a robust agent with parameters of a "
+            "simulator or with copies of an environment."
+        )
+    points = [param_dict(each) for each in uncertain.members()]
+    return _Worlds(simulator, points, None, _nominal(uncertain.nominal), len(points))
+
+
+def _nominal(place: int | None) -> int:
+    if place is None:
+        raise ValueError("No member is nominal, expected one to compare with: include_nominal=True.")
+    return place

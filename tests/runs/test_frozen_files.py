@@ -1,0 +1,75 @@
+"""Files that earlier versions wrote are loaded for ever; `tests/data/freeze.py` wrote them, with the code of then."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import urbe
+from urbe.agents import QLearning, Single, Task
+from urbe.deep.compilation import cache_compilation
+from urbe.deep.load import load
+from urbe.deep.train import train
+from urbe.runs.directory import saved_steps
+
+DATA = Path(__file__).parents[1] / "data"
+VERSIONS = sorted(path.name for path in DATA.glob("version_*"))
+POINTS = np.array([[0.0, 0.0, 0.1, 0.0], [0.5, -1.0, -0.1, 0.5], [-1.0, 0.3, 0.05, -0.7], [0.0, 0.0, -0.15, -0.2]])
+
+
+@pytest.fixture(params=VERSIONS)
+def frozen(request, tmp_path):
+    """A copy of the files of one version, and what was computed from them then."""
+    cache_compilation()
+    folder = tmp_path / request.param
+    shutil.copytree(DATA / request.param, folder)
+    return folder, json.loads((folder / "expected.json").read_text())
+
+
+def size(agent):
+    tensors = agent.tensors()
+    return float(sum(np.abs(tensors[name]).sum() for name in tensors if name.startswith("trainer/learner/q/")))
+
+
+def test_every_version_is_kept():
+    assert VERSIONS == ["version_1", "version_2", "version_3"]
+
+
+def test_a_deep_agent_is_what_it_was_and_learns_on(frozen):
+    folder, expected = frozen
+    agent = load(folder / "agent")
+    assert agent.step == 90
+    assert size(agent) == pytest.approx(expected["agent_size"], rel=1e-6)
+    assert agent.policy.predict(POINTS.astype(np.float32)).tolist() == expected["agent_actions"]
+    assert agent.history.episodes["return"].tolist() == expected["agent_returns"]
+    agent.learn(20)
+    assert agent.step == 110
+    assert agent.history.members["targets"][-1] > 0.0  # who decides is counted from here on
+
+
+def test_a_run_goes_on(frozen):
+    folder, expected = frozen
+    agent = load(folder / "run")
+    assert size(agent) == pytest.approx(expected["run_size"], rel=1e-6)
+    assert agent.policy.predict(POINTS.astype(np.float32)).tolist() == expected["run_actions"]
+    assert agent.history.log["step"].tolist() == [20, 40, 60, 80, 100]
+    train(agent, folder / "run", 140)
+    assert saved_steps(folder / "run")[-1] == 140
+    assert load(folder / "run").history.log["step"].tolist() == [20, 40, 60, 80, 100, 120, 140]
+
+
+def test_a_tabular_agent_is_what_it_was(frozen):
+    folder, expected = frozen
+    agent = Single(QLearning(), Task(urbe.Posterior.before(urbe.library.riverswim(4)), horizon=20), seed=0)
+    urbe.load_agent(folder / "tabular", agent)
+    assert np.asarray(agent.state()["agent"]["q"]).tolist() == expected["tabular_q"]
+    assert agent.step == 7
+
+
+def test_a_model_is_what_it_was(frozen):
+    folder, expected = frozen
+    mdp = urbe.read_mdp(folder / "model.npz")
+    assert mdp.n_states == expected["model_states"]
+    assert urbe.solve(mdp, urbe.L1Ball(0.3)).value == pytest.approx(expected["model_value"], abs=1e-5)
