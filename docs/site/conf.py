@@ -12,6 +12,7 @@ copyright = "The urbe developers"
 version = release = version_of("urbe")
 
 extensions = ["myst_parser", "mathml"]
+exclude_patterns = ["extra", "files", ".doctrees"]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 4
 myst_links_external_new_tab = False

@@ -93,6 +93,9 @@ figure = found.plot()
 figure.savefig(folder / "price.png", dpi=110)  # The worst case of both policies over the radius
 
 # %% [markdown]
+# The two policies are one: at none of these radii would you decide otherwise, so robustness costs nothing here. But
+# look how steeply the value falls. It is the wear itself that hurts, and no maintenance rule insures against it.
+#
 # ## 5. Hand it over
 #
 # The policy leaves as a table with your own names in it.
