@@ -46,7 +46,8 @@ def lay_out(stage: Path) -> None:
         home = page.relative_to(stage)
         source = ROOT / home.name if home.parts[0] == "project" else DOCS / home
         if source.is_file() and "extra" not in home.parts:
-            page.write_text(LINK.sub(_relinked(stage, page, source), page.read_text()))
+            text = LINK.sub(_relinked(stage, page, source), page.read_text())
+            page.write_text(_cited(text, os.path.relpath(stage / "references.md", page.parent)))
     _add_menu(stage)
 
 
@@ -73,6 +74,14 @@ def _relinked(stage: Path, page: Path, source: Path) -> Callable[[re.Match[str]]
         return f"{found[1]}{os.path.relpath(there, page.parent)}{found[3]}"
 
     return moved
+
+
+def _cited(text: str, references: str) -> str:
+    """Citations outside of code lead to the page of references."""
+    parts = re.split(r"(^```.*?^```|`[^`\n]*`)", text, flags=re.MULTILINE | re.DOTALL)
+    cite = re.compile(r"\[([A-Z][A-Za-z]+\d{4})\](?!\()")
+    parts[::2] = [cite.sub(lambda key: f"[\\[{key[1]}\\]]({references}#{key[1].lower()})", part) for part in parts[::2]]
+    return "".join(parts)
 
 
 def _add_menu(stage: Path) -> None:
