@@ -6,6 +6,7 @@ import re
 import runpy
 import shutil
 import sys
+from types import ModuleType
 
 import pytest
 
@@ -70,10 +71,11 @@ def printed_by_notebook(name, folder, monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(folder))
     for module in ("room", "make_pumps"):
         monkeypatch.delitem(sys.modules, module, raising=False)
-    space = {"__name__": "__main__"}
+    module = ModuleType(name)  # what it defines can be found again by name, as in a notebook
+    monkeypatch.setitem(sys.modules, name, module)
     for cell in notebook(name)["cells"]:
         if cell["cell_type"] == "code":
-            exec(compile("".join(cell["source"]), f"{name}.ipynb", "exec"), space)
+            exec(compile("".join(cell["source"]), f"{name}.ipynb", "exec"), vars(module))
             shown = "".join(line for output in cell["outputs"] for line in output.get("text", ()))
             yield capsys.readouterr().out, shown
 

@@ -19,6 +19,8 @@ HERE = Path(__file__).resolve().parent
 DOCS, ROOT = HERE.parent, HERE.parents[1]
 PROJECT = ("CHANGELOG.md", "CONTRIBUTING.md")
 LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
+REPORT = re.compile(r"\[([^]]*)\]\(index\.html(#[^)\s]*)?\)")
+"""Links of docs/results to the report, which is a page of its own and no source of Sphinx."""
 
 
 def lay_out(stage: Path) -> None:
@@ -46,7 +48,10 @@ def lay_out(stage: Path) -> None:
         home = page.relative_to(stage)
         source = ROOT / home.name if home.parts[0] == "project" else DOCS / home
         if source.is_file() and "extra" not in home.parts:
-            text = LINK.sub(_relinked(stage, page, source), page.read_text())
+            text = page.read_text()
+            if home.parts[0] == "results":
+                text = REPORT.sub(r'<a href="report.html\2">\1</a>', text)
+            text = LINK.sub(_relinked(stage, page, source), text)
             page.write_text(_cited(text, os.path.relpath(stage / "references.md", page.parent)))
     _add_menu(stage)
 
@@ -58,10 +63,6 @@ def _relinked(stage: Path, page: Path, source: Path) -> Callable[[re.Match[str]]
         target = (source.parent / found[2]).resolve()
         if ":" in found[2] or not target.exists():
             return found[0]
-        if target == DOCS / "results" / "index.html":
-            beside = stage / "extra" / "results" / "report.html"
-            up = os.path.relpath(stage / "extra", page.parent)
-            return f"{found[1]}<{up}/results/report.html>{found[3]}" if beside.exists() else found[0]
         if target.is_relative_to(DOCS):
             there = stage / target.relative_to(DOCS)
         elif target.name in PROJECT and target.parent == ROOT:

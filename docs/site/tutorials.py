@@ -17,6 +17,7 @@ import tempfile
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,7 +59,8 @@ def run(name: str, folder: Path) -> list[Shown]:
             shutil.copy(path, folder)
     script, shown = folder / f"{name}.py", []
     before, path = Path.cwd(), sys.path[:]
-    space: dict[str, Any] = {"__name__": "__main__", "__file__": str(script)}
+    module = ModuleType(name)  # what it defines can be found again by name, as that of a script can
+    module.__file__, sys.modules[name] = str(script), module
     os.chdir(folder)
     sys.path.insert(0, str(folder))
     try:
@@ -66,12 +68,13 @@ def run(name: str, folder: Path) -> list[Shown]:
             printed = io.StringIO()
             if cell.code:
                 with contextlib.redirect_stdout(printed):
-                    exec(compile(cell.text, str(script), "exec"), space)
+                    exec(compile(cell.text, str(script), "exec"), vars(module))
             pictures = tuple(found[1] for found in PICTURE.findall(cell.text)) if cell.code else ()
             shown.append(Shown(printed.getvalue(), pictures))
     finally:
         os.chdir(before)
         sys.path[:] = path
+        del sys.modules[name]
     return shown
 
 
