@@ -84,7 +84,7 @@ def write_reference(folder: Path, bibliography: Path) -> list[str]:
     for package, title in PACKAGES.items():
         mine = [entry for entry in entries if _package(entry.home) == package]
         about = to_markdown(inspect.getdoc(import_module(package)) or "", cite)
-        body = "\n\n".join(_shown(entry, cite) for entry in sorted(mine, key=lambda each: each.path.casefold()))
+        body = "\n\n".join(_shown(entry, cite) for entry in sorted(mine, key=_order))
         pages[package] = f"# {title}: `{package}`\n\n{about}\n\n{body}\n"
     mine = [entry for entry in entries if _package(entry.home) == ""]
     pages["basics"] = "# Randomness, files and memory\n\n" + "\n\n".join(_shown(entry, cite) for entry in mine) + "\n"
@@ -128,6 +128,11 @@ def _entries() -> Iterator[Entry]:
             if id(found) not in seen and (inspect.isclass(found) or callable(found)):
                 seen.add(id(found))
                 yield Entry(f"{holder}.{name}", home, found)
+
+
+def _order(entry: Entry) -> tuple[int, str]:
+    """What most people need first: names of `urbe`, then of the package, then of its modules."""
+    return entry.path.count("."), entry.path.casefold()
 
 
 def _package(home: str) -> str:
@@ -220,6 +225,7 @@ def _annotation(found: Any) -> Any:
     if found is inspect.Parameter.empty:
         return found
     text = found if isinstance(found, str) else inspect.formatannotation(found)
+    text = re.sub(r"ForwardRef\('([^']*)'[^)]*\)", r"\1", text)
     text = re.sub(r"\b\w+\[(\w+), [\"'][^\"']*[\"']\]", r"\1", text)
     return _Text(re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])", "", text))
 
