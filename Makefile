@@ -15,12 +15,14 @@ export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export NPROC := 1
 
-.PHONY: help chromium reproduce test test-slow lint bench learning clean
+.PHONY: help chromium reproduce test test-slow lint bench learning docs tutorials clean
 
 help:
 	@echo "make reproduce   run the experiments and write the report; SCALE=quick, medium or paper"
 	@echo "make test        lint, types, import directions, tests"
 	@echo "make test-slow   long statistical and large-model checks"
+	@echo "make docs        build the site into build/site; it opens from disk, without a network"
+	@echo "make tutorials   run the tutorials again and write their pages and notebooks; takes minutes"
 	@echo "make bench       compare with the non-robust solvers of PyPI and write docs/benchmarks.md"
 	@echo "make learning    train DQN and Stable-Baselines3's and write their section of docs/benchmarks.md; takes hours"
 
@@ -65,6 +67,12 @@ bench: $(VENV)/.bench
 learning: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.learning --cells $(RESULTS)/learning --write docs/benchmarks.md
 
+docs: $(VENV)/.dev
+	$(BIN)/python docs/site/build.py
+
+tutorials: $(VENV)/.dev
+	$(BIN)/python docs/site/tutorials.py
+
 clean:
-	rm -rf .venv .venv-* $(RESULTS) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build .venv .venv-* $(RESULTS) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
