@@ -11,6 +11,10 @@ from urbe.planners.l1_balls import BCI as BCI
 from urbe.planners.l1_balls import HoeffdingSets as HoeffdingSets
 from urbe.planners.percentile import Percentile as Percentile
 from urbe.planners.plan import plan as plan
+from urbe.planners.policy_conditioned import BeliefPolicy as BeliefPolicy
+from urbe.planners.policy_conditioned import MomentConstraints as MomentConstraints
+from urbe.planners.policy_conditioned import PolicyConditionedSolution as PolicyConditionedSolution
+from urbe.planners.policy_conditioned import solve_policy_conditioned as solve_policy_conditioned
 from urbe.planners.rsvf import RSVF as RSVF
 from urbe.planners.safe_plan import SafePlan as SafePlan
 from urbe.planners.safety_rules import Hyperplane as Hyperplane
