@@ -1,6 +1,6 @@
 """Measures the guarantees of `urbe.plan`: how often they fail, and which method's is the highest.
 
-`python -m benchmarks.guarantees coverage --data-sets 1000`  violations at the start: truths from the prior, fixed truths,
+`python -m benchmarks.guarantees coverage --data-sets 1000`  violations at the start: truths from the prior, fixed ones,
                                                              and a prior that is wrong
 `python -m benchmarks.guarantees methods --data-sets 20`     the guarantee of `Percentile` beside those of all others
 
@@ -52,11 +52,16 @@ def _random_blank(rng: np.random.Generator, n_states: int, n_actions: int = 2) -
 
 def _seen(truth: urbe.MDP, prior: urbe.Posterior, n: int, rng: np.random.Generator) -> Problem:
     rows = truth.rows
-    counts = [rng.multinomial(n, rows.probability[a:b]) for a, b in zip(rows.entry_start, rows.entry_start[1:])]
+    counts = [
+        rng.multinomial(n, rows.probability[a:b])
+        for a, b in zip(rows.entry_start[:-1], rows.entry_start[1:], strict=True)
+    ]
     return Problem(truth, prior.with_counts(np.concatenate(counts).astype(float)))
 
 
-def random_model(n: int, rng: np.random.Generator, *, n_states: int = 5, drawn: float = 1.0, taken: float = 1.0) -> Problem:
+def random_model(
+    n: int, rng: np.random.Generator, *, n_states: int = 5, drawn: float = 1.0, taken: float = 1.0
+) -> Problem:
     """A model whose rows are Dirichlet(drawn), with Dirichlet(taken) as the prior."""
     blank = _random_blank(rng, n_states)
     truth = urbe.Posterior.before(blank, drawn).sample(rng)
@@ -125,7 +130,9 @@ def methods(case: str, n: int, i: int) -> list[dict[str, object]]:
     ]
 
 
-def _rows(path: Path, study: str, data_sets: int, cases: dict[str, Make], visits: tuple[int, ...]) -> list[dict[str, str]]:
+def _rows(
+    path: Path, study: str, data_sets: int, cases: dict[str, Make], visits: tuple[int, ...]
+) -> list[dict[str, str]]:
     """The rows of a study, computing what the file does not have yet."""
     have = list(csv.DictReader(path.open())) if path.exists() else []
     done = {(row["case"], int(row["visits"]), int(row["data_set"])) for row in have}

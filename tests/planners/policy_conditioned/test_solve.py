@@ -190,14 +190,14 @@ def test_the_policy_acts_by_its_belief():
         policy.reset()
         state, total = 0, 0.0
         assert policy.belief == 0.5
-        for t in range(4):
+        for _ in range(4):
             action, before = policy.act(state), policy.odds
             policy.observe(state, action)
             assert policy.odds == pytest.approx(before / case.reference[state, action])
             following = int(rng.choice(3, p=p[state, action]))
             total += case.reward[state, action, following]
             state = following
-        assert policy.step == t + 1
+        assert policy.step == 4
         returns.append(total)
     error = np.std(returns) / np.sqrt(len(returns))
     assert np.mean(returns) == pytest.approx(policy.value(truth), abs=5 * error)
@@ -279,5 +279,5 @@ def test_the_same_problem_gives_the_same_bits():
 
 def test_listed_beliefs_begin_with_none():
     beliefs = listed([np.array([1.0]), np.array([2.0, 4.0])], exact=True)
-    assert beliefs.count.tolist() == [2, 3]
+    assert beliefs.counts.tolist() == [2, 3]
     assert beliefs.share[1].tolist() == pytest.approx([0.0, 2 / 3, 0.8])

@@ -1,9 +1,9 @@
-"""The beliefs at which the problem is solved: how much of what has happened is the policy's rather than the reference's.
+"""The beliefs at which the problem is solved: how far what happened is the policy's rather than the reference's.
 
     odds_0 = 1,     odds_{t+1} = odds_t / reference(a | s)   where the policy's action was taken, 0 otherwise
 
-and b = odds / (1 + odds). A reference with few different probabilities reaches few odds; then they are listed and nothing
-is approximated. Otherwise beliefs are spread evenly over what can be reached, and values between them are interpolated.
+and b = odds / (1 + odds). A reference with few different probabilities reaches few odds; then they are listed and
+nothing is approximated. Otherwise beliefs are spread evenly over what can be reached, and values are interpolated.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ class Beliefs(NamedTuple):
 
     Attributes:
       odds: `(T + 1, G)` increasing within a step, padded with the last.
-      count: `(T + 1,)` how many there are.
+      counts: `(T + 1,)` how many there are.
       exact: whether all beliefs that can be reached are listed.
     """
 
     odds: FloatArray
-    count: IntArray
+    counts: IntArray
     exact: bool
 
     @property

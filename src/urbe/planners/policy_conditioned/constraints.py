@@ -2,7 +2,7 @@
 
     | E_{tau, reference}[ sum_{t < T} phi_j(s_t, a_t, s_{t+1}) ] - moments_j |  <=  slack_j,      j = 1 .. d
 
-Dynamics tau may depend on the whole history. The sums are what a log of that policy tells: its trajectories are averaged.
+Dynamics tau may depend on the whole history. The sums are means over the trajectories of a log of that policy.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class MomentConstraints:
     penalty: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "moments", checks.float_array("moments", self.moments, ndim=1))
-        slack = checks.float_array("slack", self.slack)
-        if slack.shape not in ((), self.moments.shape):  # type: ignore[union-attr]
+        moments, slack = checks.float_array("moments", self.moments, ndim=1), checks.float_array("slack", self.slack)
+        if slack.shape not in ((), moments.shape):
             raise ValueError(
-                f"slack has shape {slack.shape}, expected a number or one for each of {len(self.moments)} moments."  # type: ignore[arg-type]
+                f"slack has shape {slack.shape}, expected a number or one for each of {len(moments)} moments."
             )
         checks.non_negative("slack", slack)
-        object.__setattr__(self, "slack", np.broadcast_to(slack, self.moments.shape))  # type: ignore[union-attr]
+        object.__setattr__(self, "moments", moments)
+        object.__setattr__(self, "slack", np.broadcast_to(slack, moments.shape))
         checks.whole_number("horizon", self.horizon, 1)
         checks.number("penalty", self.penalty, 0.0, np.inf, closed=False) if self.penalty else None
 
@@ -75,7 +75,7 @@ class MomentConstraints:
         for _ in range(checks.whole_number("horizon", horizon, 1)):
             flow = (mass[mdp.row_state] * weights)[rows.entry_row] * rows.probability
             moments += flow @ phi
-            mass = np.bincount(rows.successor, flow, minlength=mdp.n_states)
+            mass = np.bincount(rows.successor, flow, minlength=mdp.n_states).astype(np.float64, copy=False)
         return MomentConstraints(features, moments, reference, horizon, **options)
 
     @staticmethod
@@ -96,8 +96,9 @@ class MomentConstraints:
           mdp: its pairs and feasible successors; probabilities are not read.
           features, horizon, penalty: see the class. Steps of a trajectory beyond the horizon are not read.
           reference: the policy that acted; by default each state's frequencies of actions, uniform where never seen.
-          confidence: widens each moment by the normal quantile of its standard error, shared among the moments; None
-            gives no slack.
+          confidence: gives each of d moments the slack z deviation / sqrt(N) + log(1 / q) range / N, where q is half of
+            (1 - confidence) / d, z the normal quantile, and range that of the feature: the second term is for what N
+            trajectories hardly ever show, such as features that were never seen. None gives no slack.
 
         Raises:
           ValueError: a trajectory stops before the horizon and did not terminate, or leaves the listed successors.
@@ -111,9 +112,8 @@ class MomentConstraints:
                 "episode=, the number of each row's trajectory."
             )
         phi = entry_features(mdp, features)
-        log = log.in_terms_of(mdp.labels)
-        entry, episode = _located(mdp, log), log.episode
-        number, step = _places(episode, log.step)
+        entry = _located(mdp, log := log.in_terms_of(mdp.labels))
+        number, step = _places(np.asarray(log.episode), log.step)
         _check_lengths(log, number, step, steps)
         n, inside = int(number.max()) + 1, step < steps
         sums = np.zeros((n, phi.shape[1]))
@@ -124,13 +124,14 @@ class MomentConstraints:
 
             if n < 2:
                 raise ValueError("log has one trajectory, expected at least two: one has no standard error.")
-            level = 1.0 - (1.0 - checks.confidence(confidence)) / (2.0 * phi.shape[1])
-            slack = norm.ppf(level) * sums.std(axis=0, ddof=1) / np.sqrt(n)
+            each = (1.0 - checks.confidence(confidence)) / (2.0 * phi.shape[1])
+            rare = np.maximum(phi.max(axis=0), 0.0) - np.minimum(phi.min(axis=0), 0.0)
+            slack = norm.isf(each) * sums.std(axis=0, ddof=1) / np.sqrt(n) - np.log(each) * rare / n
         acted = _frequencies(mdp, log) if reference is None else reference
         return MomentConstraints(features, sums.mean(axis=0), acted, steps, slack, penalty)
 
     def __repr__(self) -> str:
-        return f"MomentConstraints({len(self.moments)} moments over {self.horizon} steps)"  # type: ignore[arg-type]
+        return f"MomentConstraints({np.size(self.moments)} moments over {self.horizon} steps)"
 
 
 def initial_weights(mdp: MDP) -> FloatArray:
@@ -172,8 +173,8 @@ def _located(mdp: MDP, log: Transitions) -> IntArray:
     if wrong.any():
         k = int(np.argmax(wrong))
         raise ValueError(
-            f"log[{k}] goes from state {log.state[k]} by action {log.action[k]} to state {log.next_state[k]}, which the "
-            f"model does not list. {checks.some(int(wrong.sum()), len(wrong), 'row', 'rows')} like it; list every "
+            f"log[{k}] goes from state {log.state[k]} by action {log.action[k]} to state {log.next_state[k]}, which "
+            f"the model does not list. {checks.some(int(wrong.sum()), len(wrong), 'row', 'rows')} like it; list every "
             "successor that may occur."
         )
     return at

@@ -121,7 +121,7 @@ class BeliefPolicy:
 
     def rows_at(self, step: int, odds: FloatArray) -> IntArray:
         """`(S, K)` the row taken in each state at given odds: that of the nearest belief above 0; -1 where terminal."""
-        rest, wanted = 1.0 / (1.0 + self.beliefs.odds[step, 1 : self.beliefs.count[step]]), 1.0 / (1.0 + odds)
+        rest, wanted = 1.0 / (1.0 + self.beliefs.odds[step, 1 : self.beliefs.counts[step]]), 1.0 / (1.0 + odds)
         between = 0.5 * (rest[1:] + rest[:-1])
         out: IntArray = self.row[step][:, 1 + np.searchsorted(-between, -wanted, side="right")]
         return out
@@ -131,5 +131,5 @@ class BeliefPolicy:
             return distinct_indices(odds / self.reference[taken])
 
     def __repr__(self) -> str:
-        n = int(self.beliefs.count.max()) - 1
+        n = int(self.beliefs.counts.max()) - 1
         return f"BeliefPolicy({self.horizon} steps, {self.mdp.n_states} states, up to {n} beliefs a step)"

@@ -1,4 +1,4 @@
-"""The inner problem, for given multipliers: nature's best dynamics and the policy's best answer, by dynamic programming.
+"""The inner problem for given multipliers: nature's dynamics and the policy's answer, by dynamic programming.
 
 With b the belief in a state, b' = b / Z the belief once the policy's own action is taken, 0 after any other, and
 

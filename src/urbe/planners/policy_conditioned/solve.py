@@ -137,7 +137,10 @@ def solve_policy_conditioned(
     """
     check_model("mdp", mdp)
     checks.kind(
-        "constraints", constraints, isinstance(constraints, MomentConstraints), "constraints, such as MomentConstraints.of(...)"
+        "constraints",
+        constraints,
+        isinstance(constraints, MomentConstraints),
+        "constraints, such as MomentConstraints.of(...)",
     )
     lam = checks.positive("sharpness", sharpness)
     rule = BY_RETURN if checks.one_of("select", select, ("return", "total")) == "return" else BY_TOTAL
@@ -264,9 +267,7 @@ class _Ascent:
     def _solve(self, omega: FloatArray, sharpness: float) -> _Point:
         """The dual and nature's moments."""
         bonus = self._phi @ omega
-        at = backward(
-            self._problem, self._beliefs, bonus, sharpness, self._rule, np.zeros(self._shape, dtype=np.int64)
-        )
+        at = backward(self._problem, self._beliefs, bonus, sharpness, self._rule, np.zeros(self._shape, dtype=np.int64))
         moments = forward(self._problem, self._beliefs, bonus, sharpness, self._initial, at) @ self._phi
         dual = 2.0 * float(self._initial @ at.value[0, :, 1]) - self._owed(omega)
         self.solves += 1
