@@ -25,7 +25,7 @@ from urbe.planners.many_models import values_under_models
 from urbe.rng import stream
 
 CONFIDENCE = 0.9
-FRESH = 20_000
+FRESH = 10_000
 """Draws by which the methods' policies are compared."""
 
 METHODS = {

@@ -23,7 +23,7 @@ def shares(size, seeds):
 
 def test_small_grid():
     loss = shares(6, range(3))
-    assert loss[:, 0].max() < 0.12
+    assert loss[:, 0].mean() < 0.1
     assert loss[:, 2].min() > 0.3
     assert loss.min() >= 0.0
 

@@ -107,7 +107,7 @@ def forward(
 
 @njit(cache=True, nogil=True)
 def _locate(rest, count, wanted):
-    """Index i and weight w such that the wanted 1 - b is (1 - w) rest[i] + w rest[i + 1]; rest falls from index 0 on."""
+    """Index i and weight w such that the wanted 1 - b is (1 - w) rest[i] + w rest[i + 1], where rest falls with i."""
     if wanted >= 1.0:
         return 0, 0.0
     low, high = 1, count - 1  # belief 0 is never mixed in
