@@ -1,6 +1,7 @@
-"""Soft-robust actor-critic [Derman2018]: a policy that is good on average over a few models, learned from draws of them.
+"""Soft-robust actor-critic [Derman2018]: a policy that is good on average over a few models, learned from draws.
 
-With delta the error of the critic v . f(s), softmax preferences theta . psi(s, a), and s' of a model drawn by its share,
+With delta the error of the critic v . f(s), softmax preferences theta . psi(s, a), and s' of a model drawn by its
+share,
 
     average reward   delta = r - J + v . f(s') - v . f(s),      J += gain alpha_t (r - J)
     discounted       delta = r + gamma v . f(s') - v . f(s)
@@ -8,9 +9,9 @@ With delta the error of the critic v . f(s), softmax preferences theta . psi(s, 
     actor            theta += beta_t  delta grad log pi(a | s)
 
 and beta_t / alpha_t -> 0, so that the critic follows the actor. With the model drawn anew in every step s' has the law
-of the mean model, and the policy climbs its average reward or discounted value. With the model drawn once for an episode
-states do not tell which one holds; where they recur the critic averages over what was met, and what is climbed is near
-the mean over models, not exactly it. `mixture` has both values exactly.
+of the mean model, and the policy climbs its average reward or discounted value. With the model drawn once for an
+episode states do not tell which one holds; where they recur the critic averages over what was met, and what is climbed
+is near the mean over models, not exactly it. `mixture` has both values exactly.
 
 Rewards are divided by the largest |reward| while learning, so that rates mean the same for all of them.
 """
@@ -185,7 +186,7 @@ class _Features(NamedTuple):
     """Sparse rows of features."""
 
     start: IntArray
-    index: IntArray
+    column: IntArray
     value: FloatArray
     size: int
 
@@ -215,7 +216,7 @@ def _features(name: str, given: ArrayLike | None, n: int) -> _Features:
 
 def _product(features: _Features, weights: FloatArray, n: int) -> FloatArray:
     row = np.repeat(np.arange(n), np.diff(features.start))
-    return np.bincount(row, features.value * weights[features.index], minlength=n).astype(np.float64, copy=False)
+    return np.bincount(row, features.value * weights[features.column], minlength=n).astype(np.float64, copy=False)
 
 
 def _world(models: Sequence[MDP], shares: FloatArray) -> _World:
@@ -241,7 +242,7 @@ def _world(models: Sequence[MDP], shares: FloatArray) -> _World:
 def _dot(features, i, weights):
     total = 0.0
     for j in range(features.start[i], features.start[i + 1]):
-        total += features.value[j] * weights[features.index[j]]
+        total += features.value[j] * weights[features.column[j]]
     return total
 
 
@@ -295,11 +296,11 @@ def _learn(draws, world, f, psi, average, per_step, horizon, discount, rates, v,
         if average:
             numbers[1] += gain * alpha * (r - numbers[1])
         for j in range(f.start[s], f.start[s + 1]):
-            v[f.index[j]] += alpha * delta * f.value[j]
+            v[f.column[j]] += alpha * delta * f.value[j]
         for a in range(n):
             push = beta * delta * ((1.0 if a == chosen else 0.0) - pi[a] / total)
             for j in range(psi.start[first + a], psi.start[first + a + 1]):
-                theta[psi.index[j]] += push * psi.value[j]
+                theta[psi.column[j]] += push * psi.value[j]
         numbers[0] += 1.0
         if ended or (horizon > 0 and now[2] == horizon):
             now[0] = -1
