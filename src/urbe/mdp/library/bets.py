@@ -18,8 +18,8 @@ BET_CHANCES, BET_SHARES = (0.1, 0.7, 0.8, 0.3, 0.5), (0.47, 0.22, 0.10, 0.09, 0.
 def bets(success: float) -> MDP:
     """The single-step domain of [Derman2018]: three bets on one event; states 1 and 2 are success and failure.
 
-    At chance 0.8 the first bet is best, in the mean over `BET_CHANCES` with weights `BET_SHARES`, 0.368, the second, and
-    in the worst case, 0.1, the third.
+    At chance 0.8 the first bet is best, in the mean over `BET_CHANCES` with weights `BET_SHARES`, 0.368, the second,
+    and in the worst case, 0.1, the third.
 
     Args:
       success: probability of success, in [0, 1].
