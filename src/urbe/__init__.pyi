@@ -51,9 +51,11 @@ from urbe.mdp.formats import write_policy as write_policy
 from urbe.planners import BCI as BCI
 from urbe.planners import RSVF as RSVF
 from urbe.planners import HoeffdingSets as HoeffdingSets
+from urbe.planners import MomentConstraints as MomentConstraints
 from urbe.planners import Percentile as Percentile
 from urbe.planners import SafePlan as SafePlan
 from urbe.planners import VaRBellman as VaRBellman
+from urbe.planners import solve_policy_conditioned as solve_policy_conditioned
 from urbe.planners.plan import plan as plan
 from urbe.posteriors import FactorFit as FactorFit
 from urbe.posteriors import NormalGamma as NormalGamma

@@ -6,6 +6,10 @@ until the spread of T u - u over the states is below a tolerance; max (T u - u) 
 that. A STEP below one makes every chain aperiodic, which balls around listed successors alone do not. Values are kept
 near zero by taking off their minimum. A terminal state is a restart that takes no time: its value is that of the first
 state, averaged over the initial distribution.
+
+Of rows that are doubted the worst case is taken in the place of the best. Nature may then keep the process where it is,
+and states differ in their gains; a discount just below one, under which the process falls back into the state of least
+value now and then, gives every model one gain.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from urbe.agents.set_plan import PlanData, plan_model
 from urbe.ambiguity.operator import AmbiguitySet
 from urbe.ambiguity.sweep import named_after
 from urbe.mdp.model import MDP
-from urbe.types import FloatArray, IntArray
+from urbe.types import BoolArray, FloatArray, IntArray
 
 STEP = 0.9
 
@@ -38,6 +42,8 @@ def extended_value_iteration(
     u: FloatArray,
     q: FloatArray,
     gain: FloatArray,
+    doubted: BoolArray | None = None,
+    discount: float = 1.0,
 ) -> None:
     """Writes `q` and `gain` of the replicates `which`.
 
@@ -51,19 +57,23 @@ def extended_value_iteration(
       u: `(B, S)` values to start from, left as they were found last.
       q: `(B, R)` T u of each pair.
       gain: `(B,)` max (T u - u).
+      doubted: `(B, R)` rows of which the worst case is taken; None for none.
+      discount: one or just below.
 
     Raises:
       RuntimeError: the spread does not shrink, as when parts of the model cannot be reached from one another.
     """
     initial = np.zeros(model.n_states) if model.initial is None else model.initial
     data = PlanData(alpha, total, reward, radius)
-    stuck = _iterate(which, plan_model(model), model.rows.entry_reward, initial, data, tolerance, u, q, gain)
+    worst = np.zeros(radius.shape, dtype=np.bool_) if doubted is None else doubted
+    patient = plan_model(replace(model, discount=discount))
+    stuck = _iterate(which, patient, model.rows.entry_reward, initial, data, worst, tolerance, u, q, gain)
     if stuck >= 0:
         raise RuntimeError(_stuck(stuck, float(tolerance[stuck])))
 
 
 def best_gain(
-    centre: MDP, nature: AmbiguitySet, tolerance: float, u: FloatArray, replicate: int
+    centre: MDP, nature: AmbiguitySet, tolerance: float, u: FloatArray, replicate: int, discount: float = 1.0
 ) -> tuple[FloatArray, float]:
     """`(R,)` T u of each pair and max (T u - u), for any set: the same iteration by the set's operator.
 
@@ -73,9 +83,10 @@ def best_gain(
       tolerance: of the spread of T u - u.
       u: `(S,)` values to start from, left as they were found last.
       replicate: named where the spread does not shrink.
+      discount: one or just below.
     """
-    model = replace(centre, discount=1.0)
-    operator, memory = nature.operator(model), None
+    model, memory = replace(centre, discount=discount), None
+    operator = nature.operator(model)
     live = ~model.terminal
     for _ in range(MOST_SWEEPS):
         if model.initial is not None:
@@ -100,12 +111,12 @@ def _stuck(replicate: int, tolerance: float) -> str:
 
 @njit(cache=True, nogil=True)
 @named_after(sparse_sweep)
-def _iterate(which, model, entry_reward, initial, data, tolerance, u, q, gain):
-    entry_start, successor, row_start, _, _, longest = model
+def _iterate(which, model, entry_reward, initial, data, doubted, tolerance, u, q, gain):
+    entry_start, successor, row_start, _, gamma, longest = model
     alpha, total, reward, radius = data
     n_rows, n_states = len(entry_start) - 1, len(row_start) - 1
     p, z, hint = np.empty(len(successor)), np.empty(longest), np.zeros(n_rows, dtype=np.int64)
-    every, value = np.ones(n_rows, dtype=np.bool_), np.empty(n_rows)
+    value = np.empty(n_rows)
     answers = L1Answers(value, np.zeros(n_rows), np.zeros(n_rows))
     nothing, change = np.zeros(n_states), np.zeros(n_states)
     for b in which:
@@ -124,7 +135,8 @@ def _iterate(which, model, entry_reward, initial, data, tolerance, u, q, gain):
             for s in range(n_states):
                 if row_start[s] == row_start[s + 1]:
                     u[b, s] = again
-            sparse_sweep(every, rows, entry_reward, 1.0, u[b], nothing, -1.0, False, answers)
+            sparse_sweep(~doubted[b], rows, entry_reward, gamma, u[b], nothing, -1.0, False, answers)
+            sparse_sweep(doubted[b], rows, entry_reward, gamma, u[b], nothing, 1.0, False, answers)
             low, high, bottom = np.inf, -np.inf, np.inf
             for s in range(n_states):
                 best = -np.inf

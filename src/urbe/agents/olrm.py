@@ -14,6 +14,10 @@ are compared with 5 check_scale H span sqrt(m S log(4 S A H m / delta)). More th
 is at work there. Benign adversaries are never flagged, and a flag is never removed: when a pair recovers, the agent
 does not learn of it. In theory both scales are 1; with them the check takes tens of thousands of visits.
 
+For average reward (`Criterion.AVERAGE`, our reading of OLRM2) the same two cases are iterated to a gain g and a bias u.
+The span of u takes the place of H span, in the bonus and in the check, and log terms lose their H; disappointments are
+counted as shares of the span of their epoch, since it changes from one to the next.
+
 Departure: several nested balls may be given; a pair that disappoints a ball's worst case moves on to the next. Rewards
 need not lie in [0, 1]: `span` is the distance between the least and the largest one, zero included. Constants are
 those of our reading of the paper, which leaves them open.
@@ -33,10 +37,11 @@ from urbe import checks
 from urbe.agents.base import Streams, Task
 from urbe.agents.choose import Noise
 from urbe.agents.epochs import Epochs
-from urbe.agents.l1_plan import L1Plan
 from urbe.agents.l1_rows import L1Answers, L1Rows, sparse_sweep
 from urbe.agents.learner import Knowledge, ModelBasedAgent
-from urbe.agents.set_plan import SetPlan, centred, plan_model
+from urbe.agents.mixed_plans import AveragePlan, EpisodePlan
+from urbe.agents.set_plan import centred, plan_model
+from urbe.agents.ucrl2 import Criterion
 from urbe.ambiguity.exact import Exact
 from urbe.ambiguity.nature import Nature
 from urbe.ambiguity.per_row import PerRow
@@ -59,6 +64,7 @@ class OLRM:
       flagged: pairs known to be adversarial from the start (true or false for all, `(R,)`, `(S, A)` or by pair).
       delta: failure probability, in (0, 1).
       sets: other sets in the place of the balls, each holding the one before, such as `(KLBall(0.1), KLBall(1.0))`.
+      criterion: what is maximised, the reward of an episode or reward per step for ever (episodes restart it).
     """
 
     bonus_scale: ArrayLike = 1.0
@@ -68,6 +74,7 @@ class OLRM:
     flagged: Any = False
     delta: float = 0.05
     sets: tuple[RectangularSet, ...] | None = None
+    criterion: Criterion = Criterion.EPISODE
 
     def start(self, task: Task, streams: Streams) -> ModelBasedAgent:
         return ModelBasedAgent(task, streams, self.belief, MixedPlans(self, task, streams), Noise.NONE)
@@ -92,13 +99,17 @@ class MixedPlans:
         if (np.diff(self._radii[1:]) <= 0.0).any():
             raise ValueError(f"radii is {kind.radii}, expected increasing radii: each ball holds the one before.")
         most, least = model.rows.reward.max(initial=0.0), model.rows.reward.min(initial=0.0)
-        self._reach = horizon * (most - least)
-        self._cap = np.cumsum(most * model.discount ** np.arange(horizon))[::-1].copy()
-        self._log = np.log(2.0 * model.n_states * model.n_actions * horizon / self._delta)
+        self._average = kind.criterion is Criterion.AVERAGE
+        self._reach = 1.0 if self._average else horizon * (most - least)
+        cap = np.cumsum(most * model.discount ** np.arange(horizon))[::-1].copy()
+        steps = 1 if self._average else horizon
+        self._log = np.log(2.0 * model.n_states * model.n_actions * steps / self._delta)
         self.epochs = Epochs(model, streams)
         self._sets = None if kind.sets is None else (Exact(), *kind.sets)
         self._levels = len(kind.radii if kind.sets is None else kind.sets)
-        self._plan: L1Plan | SetPlan = L1Plan(model, horizon, n) if self._sets is None else SetPlan(model, horizon, n)
+        self._plan: EpisodePlan | AveragePlan = (
+            AveragePlan(model, n, self._sets) if self._average else EpisodePlan(model, horizon, n, self._sets, cap)
+        )
         self._natures: dict[tuple[int, int], Nature] = {}  # of replicates and levels, since the epoch began
         if self._sets is not None:
             PerRow(self._sets, 0).operator(model)  # sets that do not fit are refused before the first episode
@@ -132,19 +143,19 @@ class MixedPlans:
         with np.errstate(divide="ignore"):
             width = self._reach * np.sqrt(2.0 / epochs.visits * log)
         bonus = np.where((self.level > 0) | (self._bonus_scale == 0.0), 0.0, self._bonus_scale * width)
-        frequencies = which, epochs.alpha, epochs.total, known.rewards.mean
-        if isinstance(self._plan, L1Plan):
-            every = np.ones(self.level.shape, dtype=np.bool_)
-            self._plan.update(*frequencies, self._radii[self.level], every, bonus=bonus, cap=self._cap)
-        else:
-            self._plan.update(*frequencies, self._nature, bonus=bonus, cap=self._cap)
+        radius = self._radii[self.level] if self._sets is None else np.zeros(self.level.shape)
+        self._plan.update(which, epochs, known.rewards.mean, self.level, radius, bonus)
 
     def observe(self, visit: Visit) -> None:
         """The values compared with are those the action was chosen by."""
         b, row, model = visit.replicate, visit.row, self._plan.model
         self.epochs.visit(b, row)
         level = self.level[b, row]
-        self._gap[b, row] += self._shortfall(visit)
+        shortfall = self._shortfall(visit._replace(step=self._plan.layer(visit.step)))
+        if self._average:
+            span = np.ptp(self._plan.v[b, 0], axis=1)
+            shortfall = np.divide(shortfall, span, out=np.zeros_like(span), where=span > 0.0)
+        self._gap[b, row] += shortfall
         self._checks[b, row] += 1.0
         m = self._checks[b, row]
         allowed = 5.0 * self._reach * np.sqrt(m * model.n_states * (self._log + np.log(2.0 * m)))
@@ -154,11 +165,6 @@ class MixedPlans:
             self.level[b, row] += 1
             self._gap[b, row], self._checks[b, row] = 0.0, 0.0
             self.epochs.over[b] = True
-
-    def _nature(self, b: int) -> PerRow:
-        """What nature may do to a replicate: the set that each pair has come to."""
-        assert self._sets is not None
-        return PerRow(self._sets, self.level[b].astype(np.float64))
 
     def _shortfall(self, visit: Visit) -> FloatArray:
         """`(K,)` by how much the steps fell short of the values planned for them."""

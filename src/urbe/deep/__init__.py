@@ -6,6 +6,10 @@ from urbe.extras import need as _need
 _need("Deep agents", "jax", "jaxtyping")
 
 from urbe.deep import paper as paper
+from urbe.deep.actor_critic.agent import ActorCriticAgent as ActorCriticAgent
+from urbe.deep.actor_critic.agent import load_actor_critic as load_actor_critic
+from urbe.deep.actor_critic.agent import soft_robust_actor_critic as soft_robust_actor_critic
+from urbe.deep.actor_critic.settings import ActorCriticSettings as ActorCriticSettings
 from urbe.deep.adaptive.agent import AdaptiveAgent as AdaptiveAgent
 from urbe.deep.adaptive.load import load_adaptive as load_adaptive
 from urbe.deep.adaptive.natures import BeliefCVaR as BeliefCVaR

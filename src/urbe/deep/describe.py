@@ -18,6 +18,7 @@ import numpy as np
 from urbe import simulators
 from urbe.belief.state import Watch
 from urbe.belief.switching import Switching
+from urbe.deep.actor_critic.settings import ActorCriticSettings
 from urbe.deep.adaptive import natures as belief_natures
 from urbe.deep.adaptive import rules
 from urbe.deep.adaptive.settings import AdaptiveSettings
@@ -50,6 +51,7 @@ _CLASSES = (
     rules.Thompson,
     rules.OnMembers,
     AdaptiveSettings,
+    ActorCriticSettings,
     Switching,
     Watch,
     recurrent.Memory,

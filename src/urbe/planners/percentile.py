@@ -14,6 +14,7 @@ worth is computed from others (`urbe.planners.guarantee`), so that choosing amon
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,18 +24,23 @@ from urbe import checks
 from urbe.ambiguity.exact import Exact
 from urbe.ambiguity.scenarios import ConditionalValueAtRisk, ValueAtRisk
 from urbe.mdp.evaluate import start_weights
-from urbe.planners.base import PlannedSolution, PlanningTask, in_every_state
+from urbe.planners.base import PlannedSolution, PlanningMethod, PlanningTask, in_every_state
 from urbe.planners.draws import number_of_draws, uncertain_rows
 from urbe.planners.held_out import ModelDraws, drawn_models
-from urbe.planners.l1_balls import BCI
+from urbe.planners.l1_balls import BCI, HoeffdingSets
 from urbe.planners.many_models import values_under_models
+from urbe.planners.rsvf import RSVF
 from urbe.planners.var_bellman import VaRBellman
 from urbe.posteriors.dirichlet import Posterior
+from urbe.solvers.solution import Solution
 from urbe.solvers.solve import evaluate_policy
 from urbe.types import FloatArray, IntArray
 
-FEWEST = 1000
-"""Draws to choose with, by default."""
+FEWEST, MOST = 1000, 10_000
+"""Draws to choose with, by default: fewest, and most where models are small."""
+
+NUMBERS = 1_000_000
+"""Numbers of a drawn model times draws up to which there are more than the fewest."""
 
 NEAR = 0.05
 """Share of the draws that counts as near the quantile."""
@@ -44,8 +50,9 @@ NEAR = 0.05
 class Percentile:
     """The best of many candidates by the quantile of its value from the start.
 
-    Candidates are the policy of the mean model, those of `VaRBellman()` and `BCI()`, and robust policies for quantiles
-    (VaR) and tail means (CVaR) of each row at several levels without a union; the best of them is improved further.
+    Candidates are the policy of the mean model, which is the soft-robust one, those that the other methods would return
+    for the same seed, and robust policies for quantiles (VaR) and tail means (CVaR) of each row at several levels
+    without a union. The best of them is improved further.
 
     Args:
       levels: of the quantiles and tail means, in (0, 1].
@@ -65,10 +72,14 @@ class Percentile:
 
     def answer(self, task: PlanningTask) -> PlannedSolution:
         posterior, delta = task.whole
+        others = [_answer(method, task) for method in OTHERS] if uncertain_rows(task.posterior) else []
         choosing, planning = task.rng.spawn(2)
-        chooser = _Chooser(posterior, delta, choosing, max(FEWEST, task.draws or 0))
         tasks = task._replace(rng=planning)
-        best = max(self._candidates(tasks, chooser), key=lambda scored: scored.score)
+        size = posterior.model.rows.n_entries + posterior.model.n_states**2
+        draws = min(max(FEWEST, NUMBERS // max(size, 1)), MOST)
+        chooser = _Chooser(posterior, delta, choosing, max(draws, task.draws or 0))
+        known = [answer.solution for answer in others if answer is not None]
+        best = max(self._candidates(tasks, known, chooser), key=lambda scored: scored.score)
         if posterior.model.discount < 1.0:  # every policy has a value under every model
             best = chooser.improved(best, self.improvements)
         worst_case = VaRBellman().answer(tasks)  # a set in which any policy can be evaluated
@@ -78,19 +89,28 @@ class Percentile:
     def promise(self, confidence: float) -> str:
         return in_every_state(confidence)
 
-    def _candidates(self, task: PlanningTask, chooser: _Chooser) -> Iterator[_Scored]:
+    def _candidates(self, task: PlanningTask, known: list[Solution], chooser: _Chooser) -> Iterator[_Scored]:
         model, seen = task.posterior.mean(), set()
         draws = number_of_draws(None, 1, task.delta)
         kernels = np.ascontiguousarray(task.posterior.draws(task.rng, draws).T)
         natures = [make(kernels, level) for level in self.levels for make in (ValueAtRisk, ConditionalValueAtRisk)]
-        solutions = [task.solve(model, nature) for nature in (Exact(), *natures)]
-        if uncertain_rows(task.posterior):
-            solutions += [method.answer(task).solution for method in (VaRBellman(), BCI())]
-        for solution in solutions:
+        for solution in (*known, *(task.solve(model, nature) for nature in (Exact(), *natures))):
             policy: IntArray = solution.policy  # type: ignore[assignment]  # no mixtures in sets per (s, a)
             if policy.tobytes() not in seen:
                 seen.add(policy.tobytes())
                 yield chooser.scored(policy)
+
+
+OTHERS: tuple[PlanningMethod, ...] = (VaRBellman(), VaRBellman(union=False), RSVF(), BCI(), HoeffdingSets())
+"""The methods whose answers are candidates."""
+
+
+def _answer(method: PlanningMethod, task: PlanningTask) -> PlannedSolution | None:
+    """What a method answers to this very task, draws included; None where it does not settle."""
+    try:
+        return method.answer(task._replace(rng=deepcopy(task.rng)))
+    except RuntimeError:  # RSVF alone may not; there are candidates without it
+        return None
 
 
 class _Scored(NamedTuple):

@@ -1,5 +1,8 @@
 """Classic models, to try a method on and to compare with the literature."""
 
+from urbe.mdp.library.bets import BET_CHANCES as BET_CHANCES
+from urbe.mdp.library.bets import BET_SHARES as BET_SHARES
+from urbe.mdp.library.bets import bets as bets
 from urbe.mdp.library.classic import inventory as inventory
 from urbe.mdp.library.classic import machine_replacement as machine_replacement
 from urbe.mdp.library.classic import riverswim as riverswim

@@ -1,0 +1,167 @@
+"""Plans that are optimistic in some rows and robust in others, over an episode or for ever.
+
+    episode   V_h = max_a Q_h,  Q_h = worst case in the row's set, or p . z + bonus, at most a cap
+    average   g + u = max_a Q,  Q = worst case in the row's set, or the best case in an L1 ball
+
+For ever, a bonus in proportion to the span of u is what the best case in an L1 ball adds at most: a ball of radius 2 x
+adds up to x span(u). Unlike a bonus it leaves the operator monotone, so that its iteration settles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from urbe.agents.epochs import Epochs
+from urbe.agents.extended import best_gain, extended_value_iteration
+from urbe.agents.l1_plan import L1Plan
+from urbe.agents.set_plan import SetPlan, centred
+from urbe.ambiguity.l1 import L1Ball
+from urbe.ambiguity.optimistic import Optimistic
+from urbe.ambiguity.per_row import PerRow
+from urbe.ambiguity.rectangular import RectangularSet
+from urbe.mdp.model import MDP
+from urbe.types import FloatArray, IntArray
+
+FALL = 1e-3
+"""Probability per step of falling back into the state of least value, by which every model has one gain."""
+
+
+class EpisodePlan:
+    """Backward induction over H steps.
+
+    Args:
+      model: pairs, successors, rewards, discount.
+      horizon: H.
+      replicates: B.
+      sets: of the levels, level 0 first; None for L1 balls, whose radii come with each update.
+      cap: `(H,)` the most Q can be.
+
+    Attributes:
+      model: as given.
+      q: `(B, H, R)`.
+      v: `(B, H + 1, S)` values of each step, as a check compares them with what came.
+    """
+
+    def __init__(
+        self, model: MDP, horizon: int, replicates: int, sets: tuple[RectangularSet, ...] | None, cap: FloatArray
+    ) -> None:
+        self._plan = (L1Plan if sets is None else SetPlan)(model, horizon, replicates)
+        self.model, self._sets, self._cap = model, sets, cap
+
+    @property
+    def q(self) -> FloatArray:
+        return self._plan.q
+
+    @property
+    def u(self) -> FloatArray:
+        """Not read, as there is no noise."""
+        return self._plan.u
+
+    @property
+    def v(self) -> FloatArray:
+        return self._plan.v
+
+    def layer(self, step: IntArray) -> IntArray:
+        """Where in `v` the values after a step are, less one."""
+        return step
+
+    def update(
+        self,
+        which: IntArray,
+        epochs: Epochs,
+        reward: FloatArray,
+        level: IntArray,
+        radius: FloatArray,
+        bonus: FloatArray,
+    ) -> None:
+        """Plans for the replicates `which`.
+
+        Args:
+          which: `(K,)`.
+          epochs: their frequencies.
+          reward: `(B, R)`.
+          level: `(B, R)`; rows of level 0 are hoped for.
+          radius: `(B, R)` of the balls of doubted rows.
+          bonus: `(B, R)` of rows that are hoped for, 0 in others.
+        """
+        frequencies = which, epochs.alpha, epochs.total, reward
+        if isinstance(self._plan, L1Plan):
+            every = np.ones(level.shape, dtype=np.bool_)
+            self._plan.update(*frequencies, radius, every, bonus=bonus, cap=self._cap)
+            return
+        assert self._sets is not None
+        sets = self._sets
+        set_of: Callable[[int], PerRow] = lambda b: PerRow(sets, level[b].astype(np.float64))  # noqa: E731
+        self._plan.update(*frequencies, set_of, bonus=bonus, cap=self._cap)
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the next plan builds on."""
+        return self._plan.state()
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Goes on from what `state` gave."""
+        self._plan.load(state)
+
+
+class AveragePlan:
+    """Extended value iteration; arguments, attributes and methods are those of `EpisodePlan`, with one layer of values.
+
+    Attributes:
+      gain: `(B,)` reward per step of the plan.
+    """
+
+    def __init__(self, model: MDP, replicates: int, sets: tuple[RectangularSet, ...] | None) -> None:
+        if model.terminal.any() and model.initial is None:
+            raise ValueError(
+                "The model has terminal states but no initial distribution, so what follows them is not known; build "
+                "it with initial=, or use Criterion.EPISODE."
+            )
+        self.model, self._sets = model.with_discount(1.0 - FALL), sets
+        self.q = np.zeros((replicates, 1, model.n_rows))
+        self.v = np.zeros((replicates, 1, model.n_states))
+        self.gain = np.zeros(replicates)
+
+    @property
+    def u(self) -> FloatArray:
+        """Not read, as there is no noise."""
+        return self.q
+
+    def layer(self, step: IntArray) -> IntArray:
+        return np.full_like(step, -1)
+
+    def update(
+        self,
+        which: IntArray,
+        epochs: Epochs,
+        reward: FloatArray,
+        level: IntArray,
+        radius: FloatArray,
+        bonus: FloatArray,
+    ) -> None:
+        """As of `EpisodePlan`; `bonus` is the share of the span by which a row may be better than its frequencies."""
+        model, hope = self.model, np.minimum(2.0 * bonus, 2.0)
+        tolerance = 1.0 / np.sqrt(1.0 + epochs.visits.sum(axis=1))
+        if self._sets is None:
+            extended_value_iteration(
+                model, which, epochs.alpha, epochs.total, reward, np.where(level > 0, radius, hope), tolerance,
+                self.v[:, 0], self.q[:, 0], self.gain, level > 0, 1.0 - FALL,
+            )  # fmt: skip
+        else:
+            for b in which:
+                nature = PerRow((Optimistic(L1Ball(hope[b])), *self._sets[1:]), level[b].astype(np.float64))
+                centre = centred(model, epochs.alpha[b, 0], epochs.total[b, 0], reward[b])
+                self.q[b, 0], self.gain[b] = best_gain(
+                    centre, nature, float(tolerance[b]), self.v[b, 0], int(b), 1.0 - FALL
+                )
+        if model.initial is not None:  # a terminal state is a restart
+            again = self.v[which, 0] @ model.initial
+            self.v[which, 0] = np.where(model.terminal, again[:, None], self.v[which, 0])
+
+    def state(self) -> dict[str, Any]:
+        return {"q": self.q.copy(), "v": self.v.copy(), "gain": self.gain.copy()}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        self.q, self.v, self.gain = (np.array(state[name]) for name in ("q", "v", "gain"))

@@ -1,0 +1,1 @@
+"""Actor-critic with networks, on draws of an uncertainty set."""

@@ -1,0 +1,131 @@
+"""A world that is benign at first and turns adversarial: what agents that trust their averages do not survive.
+
+For a number of episodes a model holds. From then on nature plays the worst kernel of a set in some pairs, at every step
+anew, the one that is worst for the minimax values; in all other pairs the model holds on. An agent that knew which
+pairs those are, and the model elsewhere, could be sure of the minimax value throughout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from urbe import checks
+from urbe.ambiguity.exact import Exact
+from urbe.ambiguity.per_row import PerRow
+from urbe.ambiguity.rectangular import RectangularSet
+from urbe.envs.base import Arrival
+from urbe.envs.finite import FiniteEnv, FiniteReplicates, Phase
+from urbe.mdp.model import MDP
+from urbe.solvers.methods import BackwardInduction
+from urbe.solvers.solution import Solution
+from urbe.solvers.solve import solve
+from urbe.types import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class TurningEnv:
+    """A model whose pairs may turn adversarial after a benign phase.
+
+    Args:
+      model: the benign one, with an initial distribution.
+      set: what nature may do in an adversarial pair; a set that chooses each row on its own.
+      adversarial: which pairs turn: `(R,)`, `(S, A)` or by pair, true or 1 for those that do.
+      horizon: H, steps of an episode.
+      benign: episodes before the turn; 0 turns at once.
+
+    >>> import urbe
+    >>> world = TurningEnv(urbe.library.seven_states(0.8), urbe.L1Ball(2.0), True, horizon=3, benign=100)
+    >>> round(world.minimax_at_start, 3), round(world.optimal_at_start, 3)
+    (0.14, 0.8)
+    """
+
+    model: MDP
+    set: RectangularSet
+    adversarial: Any
+    horizon: int
+    benign: int
+
+    def __post_init__(self) -> None:
+        checks.whole_number("horizon", self.horizon, 1)
+        checks.whole_number("benign", self.benign, 0)
+        _ = self._inner  # refused when it is made rather than in a run
+
+    @cached_property
+    def turns(self) -> BoolArray:
+        """`(R,)` which pairs turn adversarial."""
+        given = self.adversarial
+        if isinstance(given, Mapping):
+            given = {pair: float(flag) for pair, flag in given.items()}
+        else:
+            given = np.asarray(given, dtype=np.float64)
+        flags: BoolArray = self.model.per_row("adversarial", given) != 0.0
+        return flags
+
+    @cached_property
+    def minimax(self) -> Solution:
+        """The best an agent can be sure of: values and policies by step of the model with adversarial pairs."""
+        nature = PerRow((Exact(), self.set), self.turns.astype(np.float64))
+        return solve(self.model, nature, BackwardInduction(self.horizon))
+
+    @property
+    def minimax_at_start(self) -> float:
+        """The minimax value of an episode."""
+        return self._at_start(self.minimax)
+
+    @cached_property
+    def optimal_at_start(self) -> float:
+        """The best value of an episode of the benign phase."""
+        return self._at_start(solve(self.model, method=BackwardInduction(self.horizon)))
+
+    @property
+    def feasible(self) -> MDP:
+        """The model with every successor that is possible before or after the turn."""
+        return self._inner.feasible
+
+    def regret(self, reward: FloatArray) -> FloatArray:
+        """`(B, episodes)` by how much rewards of episodes, `(B, episodes)`, fall short of the minimax value, added up.
+
+        It is negative while an agent earns more than it could be sure of.
+        """
+        total: FloatArray = np.cumsum(self.minimax_at_start - np.asarray(reward, dtype=np.float64), axis=-1)
+        return total
+
+    def start(self, generators: list[np.random.Generator]) -> TurningReplicates:
+        return TurningReplicates(self, self._inner, generators)
+
+    @cached_property
+    def _inner(self) -> FiniteEnv:
+        """The benign model, then nature's answers of each step."""
+        kernels = [self.minimax.kernel_at(step) for step in range(self.horizon)]
+        return FiniteEnv(tuple(Phase(model, 1) for model in (self.model, *kernels)))
+
+    def _at_start(self, solution: Solution) -> float:
+        assert self.model.initial is not None  # checked when the inner environment was made
+        return float(solution.value[0] @ self.model.initial)
+
+
+class TurningReplicates(FiniteReplicates):
+    """Replicates of a `TurningEnv`; every step of an episode has a kernel of its own after the turn."""
+
+    def __init__(self, world: TurningEnv, inner: FiniteEnv, generators: list[np.random.Generator]) -> None:
+        super().__init__(inner, generators)
+        self._benign, self._horizon, self._turned, self._step = world.benign, world.horizon, False, 0
+
+    def begin(self, episode: int) -> IntArray:
+        self._turned, self._step = episode >= self._benign, 0
+        return super().begin(0)
+
+    def step(self, replicate: IntArray, state: IntArray, action: IntArray) -> Arrival:
+        if self._step == self._horizon:
+            raise ValueError(
+                f"Episodes of this world have {self._horizon} steps, and another was taken; run it with a task of the "
+                "same horizon."
+            )
+        self._phase = 1 + self._step if self._turned else 0
+        self._step += 1
+        return super().step(replicate, state, action)
