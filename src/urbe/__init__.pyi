@@ -27,6 +27,7 @@ from urbe.ambiguity import PerRow as PerRow
 from urbe.ambiguity import RectangularSet as RectangularSet
 from urbe.ambiguity import Scenarios as Scenarios
 from urbe.ambiguity import SRectangular as SRectangular
+from urbe.ambiguity import TwiceRegularised as TwiceRegularised
 from urbe.ambiguity import ValueAtRisk as ValueAtRisk
 from urbe.ambiguity import WassersteinBall as WassersteinBall
 from urbe.ambiguity import WeightedL1Ball as WeightedL1Ball
