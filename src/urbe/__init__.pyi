@@ -70,6 +70,9 @@ from urbe.solvers import PartialPolicyIteration as PartialPolicyIteration
 from urbe.solvers import Solution as Solution
 from urbe.solvers import ValueIteration as ValueIteration
 from urbe.solvers import certify as certify
+from urbe.solvers.approximate import ApproximateSolution as ApproximateSolution
+from urbe.solvers.approximate import Diverged as Diverged
+from urbe.solvers.approximate import approximate_values as approximate_values
 from urbe.solvers.cvar import ReturnCVaR as ReturnCVaR
 from urbe.solvers.cvar import cvar_of_return as cvar_of_return
 from urbe.solvers.sensitivity import Sensitivity as Sensitivity

@@ -15,6 +15,9 @@ from urbe.agents.certain import CertaintyEquivalent as CertaintyEquivalent
 from urbe.agents.certain import Robust as Robust
 from urbe.agents.choose import Noise as Noise
 from urbe.agents.decay import Decay as Decay
+from urbe.agents.mismatch import MismatchSARSA as MismatchSARSA
+from urbe.agents.mismatch import MismatchTD as MismatchTD
+from urbe.agents.mismatch import mismatch_modulus as mismatch_modulus
 from urbe.agents.olrm import OLRM as OLRM
 from urbe.agents.psrl import PSRL as PSRL
 from urbe.agents.q_learning import ContaminationQ as ContaminationQ
