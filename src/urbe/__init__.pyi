@@ -75,6 +75,8 @@ from urbe.solvers.approximate import Diverged as Diverged
 from urbe.solvers.approximate import approximate_values as approximate_values
 from urbe.solvers.cvar import ReturnCVaR as ReturnCVaR
 from urbe.solvers.cvar import cvar_of_return as cvar_of_return
+from urbe.solvers.cvar_decomposition import CVaRByLevel as CVaRByLevel
+from urbe.solvers.cvar_decomposition import cvar_by_level as cvar_by_level
 from urbe.solvers.sensitivity import Sensitivity as Sensitivity
 from urbe.solvers.sensitivity import sensitivity as sensitivity
 from urbe.solvers.solve import evaluate_policy as evaluate_policy
