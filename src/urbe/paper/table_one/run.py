@@ -1,13 +1,14 @@
 """Runs one cell of the comparison.
 
 Metrics of "plans", from the start: `nominal`, `worst`, `held_out`, `held_low` (the 10 % quantile), `true` values of the
-policy, `stated` by the system (NaN if it states none), `optimum` and `uniform` under the true model (of the best and of the
-uniform policy). `refused` is 1 where the system does not take the model; the others are missing then.
+policy, `stated` by the system (NaN if it states none), `optimum` and `uniform` under the true model (of the best and
+of the uniform policy). `refused` is 1 where the system does not take the model; the others are missing then.
 
-Metrics of "change": `before`, `after` (mean reward of the last hundred episodes of each phase), `kept` (the same after the
-change, of the plan from before it), `revisions` (episodes after the change in which some action is another than before).
+Metrics of "change": `before`, `after` (mean reward of the last hundred episodes of each phase), `kept` (the same after
+the change, of the plan from before it), `revisions` (episodes after the change in which they earn different rewards).
 
-Metrics of "scale": `seconds` for each repeat and number of states, as far as the limit; `solved`, the largest number.
+Metrics of "scale": `seconds` for each repeat and number of states, until the limit is reached or,
+if time goes on growing as it did, would be by half; `solved`, the largest number within it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from urbe.agents import Agent, AgentConfig, Minimax, Steps, Streams, Task
+from urbe.agents import Agent, AgentConfig, Steps, Streams, Task
 from urbe.agents.run import run as run_agent
 from urbe.ambiguity.l1 import L1Ball
 from urbe.envs.finite import FiniteEnv, Phase
@@ -49,6 +50,9 @@ from urbe.types import FloatArray, IntArray
 
 HORIZON = 20
 """Steps that learners plan for in models that never end."""
+
+SHORT = 0.5
+"""Seconds up to which a timing is repeated."""
 
 ODDS, EPISODES, LAST = (0.8, 0.1), 300, 100
 """The gamble's odds before and after the change, episodes of each phase, and those that are averaged at its end."""
@@ -179,15 +183,15 @@ def _change(cell: ChangeCell) -> list[Row]:
         episodes=2 * EPISODES, seed=cell.seed, replicates=cell.replicates,
     )  # fmt: skip
     moved = (going.reward[:, EPISODES:] != kept.reward[:, EPISODES:]).sum(axis=1)
-    for k in who:
+    for life in who.tolist():
         found = {
             "refused": 0.0,
-            "before": going.reward[k, EPISODES - LAST : EPISODES].mean(),
-            "after": going.reward[k, -LAST:].mean(),
-            "kept": kept.reward[k, -LAST:].mean(),
-            "revisions": float(moved[k]),
+            "before": going.reward[life, EPISODES - LAST : EPISODES].mean(),
+            "after": going.reward[life, -LAST:].mean(),
+            "kept": kept.reward[life, -LAST:].mean(),
+            "revisions": float(moved[life]),
         }
-        rows += [Row("change", "seven_states", cell.system, int(k), name, 0, float(x)) for name, x in found.items()]
+        rows += [Row("change", "seven_states", cell.system, life, name, 0, float(x)) for name, x in found.items()]
     return rows
 
 
@@ -240,12 +244,12 @@ def _scale(cell: ScaleCell) -> list[Row]:
         times = [_seconds(system, size, cell.seed)]
         if times[0] > cell.limit:
             break
-        times += [_seconds(system, size, cell.seed) for _ in range(REPEATS - 1) if times[0] < 0.5 * cell.limit]
-        solved = size
+        times += [_seconds(system, size, cell.seed) for _ in range(REPEATS - 1) if times[0] < SHORT]
+        solved = int(size)
         rows += [Row("scale", "", cell.system, k, "seconds", size, value) for k, value in enumerate(times)]
         growth = min(times) / before if before else 10.0
         before = min(times)
-        if before * growth > 4.0 * cell.limit:  # the next size would be far beyond the limit
+        if before * growth > 1.5 * cell.limit:  # the next size would be beyond the limit
             break
     rows.append(Row("scale", "", cell.system, 0, "solved", 0, float(solved)))
     return rows

@@ -1,8 +1,8 @@
 """The systems of the comparison, one line each: what the paper ticks, and how it plans or learns.
 
 A planner gets a `Batch` and answers with a policy and, where it states one, its worst-case value. A learner is an agent
-of `urbe.agents`; it gets the same transitions one by one. All settings are defaults, or follow from the confidence; what
-has no default (the number of factors, the budget of deviations) is stated in the system's line.
+of `urbe.agents`; it gets the same transitions one by one. All settings are defaults, or follow from the confidence;
+what has no default (the number of factors, the budget of deviations) is stated in the system's line.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from urbe.ambiguity.coupled.nested import NestedSets
 from urbe.ambiguity.l1 import L1Ball
 from urbe.ambiguity.operator import AmbiguitySet
 from urbe.ambiguity.shared_budget.s_rectangular import SRectangular
+from urbe.mdp.model import MDP
 from urbe.planners import BCI, RSVF, HoeffdingSets, PlanningMethod, PlanningTask, VaRBellman
 from urbe.posteriors.beliefs import Forgetting, PosteriorConfig, Stationary
 from urbe.posteriors.dirichlet import Posterior
@@ -176,7 +177,7 @@ SYSTEMS: dict[str, System] = {
     "BCI": System("Petrik, Russel", (True, False, False), "credible L1 balls", from_posterior(BCI())),
     "RSVF": System("Petrik, Russel", (True, False, False), "balls that fit the values", from_posterior(RSVF())),
     "OLRM": System(
-        "Lim, Xu, Mannor", (True, True, False), "optimistic until a pair disappoints; both scales .03",
+        "Lim, Xu, Mannor", (True, True, False), "optimistic until a pair disappoints; scales .03",
         agent=lambda belief: OLRM(bonus_scale=0.03, check_scale=0.03, belief=belief),
     ),
     "few deviations": System(
