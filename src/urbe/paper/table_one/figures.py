@@ -32,7 +32,8 @@ def sections(results: Results) -> list[Section]:
     """The table, what systems gain, the models one by one, the change, and time."""
     found = measured(results)
     with styled():
-        out = [_summary(found), _gains(found)]
+        out = [_summary(found)]
+        out += [_gains(found)] if any(len(x.gain["held_out"]) for x in found if x.name != REFERENCE) else []
         out += [_world(found, world) for world in WORLDS if any((world, "held_out") in x.score for x in found)]
         out += [_change(found)] if any(x.change for x in found) else []
         return out + ([_scale(found)] if any(x.seconds for x in found) else [])
@@ -103,12 +104,8 @@ def _gains(found: Sequence[Measured]) -> Section:
         panel.axvline(0.0, color="0.5", linewidth=0.8)
         panel.set_title(title)
         panel.set_xlabel("share of the way from uniform to best")
-    best = max(
-        names, key=lambda name: by_name[name].gain["held_out"].mean() if len(by_name[name].gain["held_out"]) else -9
-    )
-    worst = min(
-        names, key=lambda name: by_name[name].gain["held_out"].mean() if len(by_name[name].gain["held_out"]) else 9
-    )
+    order = sorted(names, key=lambda name: float(by_name[name].gain["held_out"].mean()))
+    worst, best = order[0], order[-1]
     sentence = (
         f"Most is gained by {best} ({by_name[best].gain['held_out'].mean():+.3f}), least by {worst} "
         f"({by_name[worst].gain['held_out'].mean():+.3f})."
