@@ -73,6 +73,8 @@ from urbe.solvers import certify as certify
 from urbe.solvers.approximate import ApproximateSolution as ApproximateSolution
 from urbe.solvers.approximate import Diverged as Diverged
 from urbe.solvers.approximate import approximate_values as approximate_values
+from urbe.solvers.constrained import ConstrainedSolution as ConstrainedSolution
+from urbe.solvers.constrained import solve_constrained as solve_constrained
 from urbe.solvers.cvar import ReturnCVaR as ReturnCVaR
 from urbe.solvers.cvar import cvar_of_return as cvar_of_return
 from urbe.solvers.cvar_decomposition import CVaRByLevel as CVaRByLevel

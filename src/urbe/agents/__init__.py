@@ -24,6 +24,7 @@ from urbe.agents.q_learning import ContaminationQ as ContaminationQ
 from urbe.agents.q_learning import MismatchQ as MismatchQ
 from urbe.agents.q_learning import QLearning as QLearning
 from urbe.agents.q_learning import Shape as Shape
+from urbe.agents.rcpo import RCPO as RCPO
 from urbe.agents.rlsvi import RLSVI as RLSVI
 from urbe.agents.robust_plans import Centre as Centre
 from urbe.agents.robust_plans import Form as Form

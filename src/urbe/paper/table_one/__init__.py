@@ -26,7 +26,7 @@ NAME = "table_one"
 
 WORLDS = ("machine_replacement", "riverswim", "inventory", "grid_world", "seven_states")
 
-DATA_SETS: dict[Scale, int] = {"quick": 6, "medium": 40, "paper": 100}
+DATA_SETS: dict[Scale, int] = {"quick": 5, "medium": 40, "paper": 100}
 
 REPLICATES: dict[Scale, int] = {"quick": 20, "medium": 60, "paper": 60}
 
