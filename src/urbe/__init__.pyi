@@ -27,6 +27,7 @@ from urbe.ambiguity import PerRow as PerRow
 from urbe.ambiguity import RectangularSet as RectangularSet
 from urbe.ambiguity import Scenarios as Scenarios
 from urbe.ambiguity import SRectangular as SRectangular
+from urbe.ambiguity import TwiceRegularised as TwiceRegularised
 from urbe.ambiguity import ValueAtRisk as ValueAtRisk
 from urbe.ambiguity import WassersteinBall as WassersteinBall
 from urbe.ambiguity import WeightedL1Ball as WeightedL1Ball
@@ -72,8 +73,15 @@ from urbe.solvers import PartialPolicyIteration as PartialPolicyIteration
 from urbe.solvers import Solution as Solution
 from urbe.solvers import ValueIteration as ValueIteration
 from urbe.solvers import certify as certify
+from urbe.solvers.approximate import ApproximateSolution as ApproximateSolution
+from urbe.solvers.approximate import Diverged as Diverged
+from urbe.solvers.approximate import approximate_values as approximate_values
+from urbe.solvers.constrained import ConstrainedSolution as ConstrainedSolution
+from urbe.solvers.constrained import solve_constrained as solve_constrained
 from urbe.solvers.cvar import ReturnCVaR as ReturnCVaR
 from urbe.solvers.cvar import cvar_of_return as cvar_of_return
+from urbe.solvers.cvar_decomposition import CVaRByLevel as CVaRByLevel
+from urbe.solvers.cvar_decomposition import cvar_by_level as cvar_by_level
 from urbe.solvers.sensitivity import Sensitivity as Sensitivity
 from urbe.solvers.sensitivity import sensitivity as sensitivity
 from urbe.solvers.solve import evaluate_policy as evaluate_policy

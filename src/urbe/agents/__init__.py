@@ -15,12 +15,16 @@ from urbe.agents.certain import CertaintyEquivalent as CertaintyEquivalent
 from urbe.agents.certain import Robust as Robust
 from urbe.agents.choose import Noise as Noise
 from urbe.agents.decay import Decay as Decay
+from urbe.agents.mismatch import MismatchSARSA as MismatchSARSA
+from urbe.agents.mismatch import MismatchTD as MismatchTD
+from urbe.agents.mismatch import mismatch_modulus as mismatch_modulus
 from urbe.agents.olrm import OLRM as OLRM
 from urbe.agents.psrl import PSRL as PSRL
 from urbe.agents.q_learning import ContaminationQ as ContaminationQ
 from urbe.agents.q_learning import MismatchQ as MismatchQ
 from urbe.agents.q_learning import QLearning as QLearning
 from urbe.agents.q_learning import Shape as Shape
+from urbe.agents.rcpo import RCPO as RCPO
 from urbe.agents.rlsvi import RLSVI as RLSVI
 from urbe.agents.robust_plans import Centre as Centre
 from urbe.agents.robust_plans import Form as Form

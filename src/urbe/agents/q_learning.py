@@ -145,6 +145,7 @@ class QLearner:
       rate: eta, by the number of times the pair was tried before.
       exploration: probability of an action at random, by the number of times the state was seen before.
       initial: Q before any step.
+      on_policy: whether a state is worth the mean over what is done there, exploration included, rather than the best.
 
     Attributes:
       q: `(B, 1, R)` values of pairs.
@@ -161,13 +162,15 @@ class QLearner:
         rate: ArrayLike | Decay,
         exploration: ArrayLike | Decay,
         initial: ArrayLike,
+        *,
+        on_policy: bool = False,
     ) -> None:
         n, model = len(streams.replicates), task.prior.model
         self._model = model
         self._locate = Locator(model)
         self._choose = Chooser(model, Noise.NONE, streams)
         self._uniform = Draws(streams("exploration"), "uniform")
-        self._penalty, self._size = penalty, size
+        self._penalty, self._size, self._on_policy = penalty, size, on_policy
         self._rate = as_decay(rate).for_replicates("rate", n)
         self._exploration = as_decay(exploration).for_replicates("exploration", n)
         start = checks.per_replicate("initial", initial, n, -np.inf, np.inf)
@@ -188,7 +191,8 @@ class QLearner:
         model, row = self._model, self._locate.rows(steps)
         _learn(
             steps.replicate, steps.state, row, steps.reward, steps.next_state, steps.terminated, model.row_start,
-            model.discount, self._penalty, self._size, self._rate, self.q, self.v, self.tried,
+            model.discount, self._penalty, self._size, self._rate, self._exploration, self._on_policy,
+            self.q, self.v, self.tried,
         )  # fmt: skip
 
     def end_episode(self) -> None:
@@ -226,17 +230,25 @@ def penalty_of(kind, v, ahead, size):
 
 
 @njit(cache=True, nogil=True)
-def _learn(replicate, state, row, reward, next_state, terminated, row_start, gamma, kind, size, rate, q, v, tried):
+def _learn(
+    replicate, state, row, reward, next_state, terminated, row_start, gamma, kind, size, rate, decay, on_policy,
+    q, v, tried,
+):  # fmt: skip
     for k in range(len(replicate)):
         b, s, i = replicate[k], state[k], row[k]
         ahead = 0.0 if terminated[k] else v[b, next_state[k]]
         target = reward[k] + gamma * (ahead + penalty_of(kind, v[b], ahead, size[b]))
         q[b, 0, i] += rate_after(tried[b, i], rate[b]) * (target - q[b, 0, i])
         tried[b, i] += 1.0
-        best = -np.inf
+        best, mean, seen, n = -np.inf, 0.0, 0.0, row_start[s + 1] - row_start[s]
         for j in range(row_start[s], row_start[s + 1]):
             best = max(best, q[b, 0, j])
+            mean += q[b, 0, j] / n
+            seen += tried[b, j]
         v[b, s] = best
+        if on_policy:
+            share = rate_after(seen, decay[b])
+            v[b, s] = (1.0 - share) * best + share * mean
 
 
 @njit(cache=True, nogil=True)

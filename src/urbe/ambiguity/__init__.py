@@ -1,6 +1,7 @@
 """What nature may do: one file for each family of sets."""
 
 from urbe.ambiguity.chi2 import Chi2Ball as Chi2Ball
+from urbe.ambiguity.closed_form.twice_regularised import TwiceRegularised as TwiceRegularised
 from urbe.ambiguity.contamination import Contamination as Contamination
 from urbe.ambiguity.coupled.deviations import deviation_budget as deviation_budget
 from urbe.ambiguity.coupled.deviations import limited_deviations as limited_deviations

@@ -8,6 +8,7 @@ from urbe.paper import (
     riverswim_regret,
     safe_policies,
     seven_states,
+    table_one,
     variance_study,
 )
 from urbe.paper.chapter import Chapter as Chapter
@@ -22,5 +23,6 @@ CHAPTERS: tuple[Chapter, ...] = (
     adaptation.CHAPTER,
     riverswim_regret.CHAPTER,
     safe_policies.CHAPTER,
+    table_one.CHAPTER,
     variance_study.CHAPTER,
 )

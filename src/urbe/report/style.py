@@ -81,6 +81,13 @@ METHODS = {
     "RSVF": Look(GREEN, DOTTED, "s"),
     "BCI": Look(VIOLET, DOTTED, "d"),
     "Hoeffding": Look(BROWN, DOTTED, "H"),
+    "VaR": Look(INK, SOLID, "h"),
+    "rectangular L1": Look(ROBUST, SOLID, "o"),
+    "s-rectangular": Look(ROBUST, DASHED, "X"),
+    "factor matrix": Look(BROWN, SOLID, "H"),
+    "few deviations": Look(GREEN, SOLID, "D"),
+    "nested sets": Look(PINK, SOLID, "P"),
+    "twice-regularised": Look(NOMINAL, SOLID, "v"),
 }
 """The look of each method, the same in every figure."""
 

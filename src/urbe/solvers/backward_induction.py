@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from urbe.ambiguity.operator import Operator, PolicyRows
-from urbe.solvers.bounds import require_finite_values
+from urbe.solvers.bounds import contraction, require_finite_values
 from urbe.solvers.iterate import Progress
 from urbe.solvers.solution import Solution
 from urbe.types import FloatArray
@@ -18,7 +18,7 @@ def backward_induction(operator: Operator, horizon: int, workers: Workers, progr
     require_finite_values(mdp, float(horizon))
     value = np.zeros((horizon + 1, mdp.n_states))
     error = np.zeros(horizon + 1)
-    growth = mdp.discount * (1.0 + mdp.rows.mass_error)
+    growth = contraction(operator) or mdp.discount * (1.0 + mdp.rows.mass_error)
     q: list[FloatArray] = []
     policies: list[PolicyRows] = []
     memory = None

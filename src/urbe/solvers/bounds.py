@@ -54,17 +54,19 @@ class BoundRule:
       operator: T, for its rounding error.
       later: `(S,)` longest expected time to the end after the first step; None with discounting.
       rule: "span" as above, or "residual": |V* - T v| <= gamma/(1-gamma) max |d|.
+      modulus: L < 1 of an operator that is a contraction but not monotone: |V* - T v| <= L / (1 - L) max |d|.
     """
 
     operator: Iterated
     later: FloatArray | None = None
     rule: str = "span"
+    modulus: float | None = None
 
     def __call__(self, v: FloatArray, new: FloatArray) -> Bounds:
         """Bounds from v and T v."""
         error = self.operator.error(v)
         lo, hi = spread_of(v, new, self.operator.mdp.terminal)
-        if self.rule == "residual":
+        if self.rule == "residual" or self.modulus is not None:
             lo, hi = -max(-lo, hi), max(-lo, hi)
         spread = hi - lo
         lo, hi = lo - error, hi + error
@@ -86,6 +88,8 @@ class BoundRule:
         """How often a change is repeated at most; at least, where it narrows the bounds."""
         if self.later is not None:
             return np.zeros_like(self.later) if inward else self.later
+        if self.modulus is not None:
+            return self.modulus / (1.0 - self.modulus)
         mass = self.operator.mdp.rows.mass_error
         gamma = self.operator.mdp.discount * (1.0 - mass if inward else 1.0 + mass)
         if gamma >= 1.0:
@@ -94,6 +98,12 @@ class BoundRule:
                 f"only within {mass:.1e}. Use discount=1 (total reward; the model must end) or a smaller discount."
             )
         return gamma / (1.0 - gamma)
+
+
+def contraction(operator: Iterated) -> float | None:
+    """The modulus of an operator that is a contraction without being monotone; None of all others."""
+    modulus: float | None = getattr(operator, "modulus", None)
+    return modulus
 
 
 LARGEST = 1e306

@@ -14,3 +14,4 @@ from urbe.mdp.library.goals import gambler as gambler
 from urbe.mdp.library.goals import grid_world as grid_world
 from urbe.mdp.library.goals import haddad_monmege as haddad_monmege
 from urbe.mdp.library.goals import seven_states as seven_states
+from urbe.mdp.library.options import american_put as american_put

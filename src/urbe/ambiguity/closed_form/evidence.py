@@ -1,0 +1,129 @@
+"""Evidence for certificates of norm balls: plain NumPy in extended precision, sharing nothing with the sweeps."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from urbe.ambiguity import evidence as proofs
+from urbe.ambiguity.closed_form.nature import NormNature
+from urbe.ambiguity.operator import Evidence, PolicyRows
+from urbe.mdp.model import MDP
+from urbe.mdp.rows import Rows
+from urbe.types import BoolArray, FloatArray
+
+REWARD_ROUNDING = 2.0**-51
+"""What nature's rewards may be rounded by, relative to the model's."""
+
+
+def evidence(
+    mdp: MDP, nature: NormNature, shared: bool, modulus: float | None, kernel: Rows | None, optimal: bool
+) -> Evidence:
+    """Below by the penalty at a centre c of its own, above by nature's kernel and rewards."""
+    nothing = proofs.unproven(mdp.n_rows, 1.0)
+    if modulus is not None:
+        unproven = proofs.RowEvidence(
+            nothing, proofs.unproven(mdp.n_rows, -1.0), np.full(mdp.n_rows, -np.inf), np.zeros(0, dtype=np.bool_)
+        )
+        failure = "kernels of this set may have negative probabilities, and separate bounds are for distributions only."
+        return proofs.over_rows(mdp, unproven, optimal)._replace(failure=failure)
+    if kernel is None:
+        excess, outside = np.full(mdp.n_rows, -np.inf), np.zeros(mdp.n_rows, dtype=np.bool_)
+    else:
+        excess, outside = _membership(mdp, nature, shared, kernel)
+    above = nothing if kernel is None or outside.any() else _under(nature, kernel, np.maximum(excess, 0.0))
+    found = proofs.RowEvidence(above, proofs.unproven(mdp.n_rows, -1.0), excess, outside)
+
+    def below(v: FloatArray, policy: PolicyRows) -> proofs.Extended:
+        return _below(mdp, nature, shared, v, policy)
+
+    return proofs.over_rows(mdp, found, optimal)._replace(below=below)
+
+
+def _below(mdp: MDP, nature: NormNature, shared: bool, v: FloatArray, policy: PolicyRows) -> proofs.Extended:
+    """pi . Q - ||pi w||_q with every kappa bounded by ||z - c||_q at one c for each row."""
+    rows = nature.rows
+    z = np.longdouble(nature.discount) * v.astype(np.longdouble)[rows.successor]
+    if rows.entry_reward is not None:
+        z = z + rows.entry_reward
+    q = rows.row_reward + proofs.row_sums(rows, rows.probability * z)
+    if nature.everywhere:
+        whole = np.longdouble(nature.discount) * v.astype(np.longdouble)
+        bound = np.full(rows.n_rows, _distance(whole[None, :], nature.norm)[0], dtype=np.longdouble)
+    else:
+        bound = np.zeros(rows.n_rows, dtype=np.longdouble)
+        for length in np.unique(rows.length):
+            alike = np.flatnonzero(rows.length == length)
+            bound[alike] = _distance(z[rows.entry_start[alike][:, None] + np.arange(length)], nature.norm)
+    w = nature.alpha + nature.beta * bound
+    taken, states = policy.share * w[policy.rows], mdp.row_state[policy.rows]
+    eps = proofs.mass_error(rows) + (rows.longest + mdp.n_actions + 16) * float(np.finfo(np.longdouble).eps)
+    slack = eps * (proofs.largest_value(rows, nature.discount, v) + float(np.abs(w).max(initial=0.0)))
+    loss = np.zeros(mdp.n_states, dtype=np.longdouble)
+    if not shared:
+        np.add.at(loss, states, taken)
+    elif nature.norm == 1.0:
+        np.maximum.at(loss, states, taken)
+    else:
+        np.add.at(loss, states, taken**2)
+        loss = np.sqrt(loss)
+    return np.where(mdp.terminal, 0.0, proofs.mean(mdp, q, policy) - loss - slack)
+
+
+def _distance(z: proofs.Extended, norm: float) -> proofs.Extended:
+    """`(k,)` ||z - c||_q of each row of `(k, n)` numbers, at the c that makes it least."""
+    if norm == 1.0:
+        centre = (z.max(axis=1) + z.min(axis=1)) / 2.0
+    else:
+        centre = z.mean(axis=1) if norm == 2.0 else np.sort(z, axis=1)[:, z.shape[1] // 2]
+    apart = np.abs(z - centre[:, None])
+    if norm == 2.0:
+        return np.asarray(np.sqrt((apart**2).sum(axis=1)))
+    return np.asarray(apart.max(axis=1) if norm == 1.0 else apart.sum(axis=1))
+
+
+def _membership(mdp: MDP, nature: NormNature, shared: bool, kernel: Rows) -> tuple[FloatArray, BoolArray]:
+    """How far a kernel and its rewards are outside the balls, or outside the budget that the actions share."""
+    rows = nature.rows.with_all_states() if nature.everywhere else nature.rows
+    if not np.array_equal(rows.successor, kernel.successor) or len(rows.reward) != len(kernel.reward):
+        return np.full(mdp.n_rows, np.inf), np.ones(mdp.n_rows, dtype=np.bool_)
+    moved = np.abs(kernel.probability.astype(np.longdouble) - rows.probability)
+    if nature.norm == np.inf:
+        far = np.maximum.reduceat(moved, rows.entry_start[:-1])
+    elif nature.norm == 1.0:
+        far = proofs.row_sums(rows, moved)
+    else:
+        far = np.sqrt(proofs.row_sums(rows, moved**2))
+    fallen = np.maximum(rows.reward.astype(np.longdouble) - kernel.reward - REWARD_ROUNDING * np.abs(rows.reward), 0.0)
+    if rows.rewards_successors:
+        fallen = np.maximum.reduceat(fallen, rows.entry_start[:-1])
+    share = np.maximum(_share(far, nature.beta), _share(fallen, nature.alpha))
+    if shared:
+        power = 1.0 if nature.norm == 1.0 else 2.0
+        total = np.zeros(mdp.n_states, dtype=np.longdouble)
+        np.add.at(total, mdp.row_state, share**power)
+        share = (total ** (1.0 / power))[mdp.row_state]
+    excess = (share - 1.0).astype(np.float64)
+    return proofs.membership(rows, kernel, excess, np.full(mdp.n_rows, np.nan))
+
+
+def _share(distance: proofs.Extended, radius: FloatArray) -> proofs.Extended:
+    """distance / radius; where both vanish nothing is used, and rounding is measured against one."""
+    return distance / np.where(radius > proofs.LARGEST_EXCESS, radius, 1.0) + (radius <= 0.0) * distance * 1e3
+
+
+def _under(nature: NormNature, kernel: Rows, excess: FloatArray) -> proofs.RowBound:
+    """At least the minimum: the value under nature's answer, brought inside the set by a share of the model's row."""
+    eps = proofs.mass_error(kernel) + (kernel.longest + 16) * float(np.finfo(np.longdouble).eps) + REWARD_ROUNDING
+    own = nature.rows
+    nominal_z = own.entry_reward
+
+    def bound(v: FloatArray) -> proofs.Extended:
+        values = np.longdouble(nature.discount) * v.astype(np.longdouble)
+        z = values[kernel.successor] + (0.0 if kernel.entry_reward is None else kernel.reward)
+        answer = kernel.row_reward + proofs.row_sums(kernel, kernel.probability * z)
+        z = values[own.successor] + (0.0 if nominal_z is None else nominal_z)
+        nominal = own.row_reward + proofs.row_sums(own, own.probability * z)
+        mixed = answer + np.maximum(nominal - answer, 0.0) * excess / (1.0 + excess)
+        return mixed + eps * proofs.largest_value(own, nature.discount, v)
+
+    return bound

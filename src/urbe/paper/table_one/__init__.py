@@ -1,0 +1,175 @@
+"""Table 1 of the paper by measurement: its systems on common ground.
+
+The table ticks three things for each approach: that it mitigates the conservativeness of robust MDPs, that it learns
+its uncertainty set online, and that it scales. Here each becomes a number.
+
+    plans    a batch of ten transitions of every pair of a classic model; each system plans from the same batch. Its
+             policy is valued under the posterior mean (the nominal model), in the worst case of the reference (L1
+             balls of Hoeffding's radius around the observed frequencies, the rectangular set of the same confidence),
+             under held-out posterior draws, and under the model the batch came from
+    change   seven states whose gamble turns bad: how often a system changes its plan afterwards, and what that earns
+             beyond its own plan from before the change, kept
+    scale    sparse random models of 10 to 10,000 states: seconds to plan, until the limit
+
+To add a system, add a line to `SYSTEMS` in `systems`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from urbe.paper.chapter import Chapter, Scale, drawn_by
+from urbe.paper.table_one.systems import SYSTEMS, System
+
+NAME = "table_one"
+
+WORLDS = ("machine_replacement", "riverswim", "inventory", "grid_world", "seven_states")
+
+DATA_SETS: dict[Scale, int] = {"quick": 5, "medium": 40, "paper": 100}
+
+REPLICATES: dict[Scale, int] = {"quick": 20, "medium": 60, "paper": 60}
+
+SIZES = (10, 32, 100, 316, 1000, 3162, 10_000)
+
+LIMIT: dict[Scale, float] = {"quick": 2.0, "medium": 60.0, "paper": 60.0}
+"""Seconds of one core in which a model is to be planned for."""
+
+REPEATS = 3
+"""Timings of each size, of which the least counts."""
+
+EACH = 10
+"""Transitions of every pair in a batch."""
+
+HELD_OUT = 40
+
+CONFIDENCE = 0.9
+
+SEED = 190508
+
+
+@dataclass(frozen=True)
+class PlanCell:
+    """All systems on the batches of one model.
+
+    Attributes:
+      world: of `WORLDS`.
+      first, batches: the numbers of the batches: first, first + 1, ...
+      seed: of everything random.
+    """
+
+    world: str
+    first: int
+    batches: int
+    seed: int = SEED
+
+    @property
+    def name(self) -> str:
+        return f"plans-{self.world}-{self.first}"
+
+    @property
+    def cost(self) -> float:
+        """An estimate, in seconds."""
+        return (2.0 if self.world == "inventory" else 0.7) * self.batches
+
+
+@dataclass(frozen=True)
+class ChangeCell:
+    """One system in the seven states, whose gamble turns from good to bad.
+
+    Attributes:
+      system: key of `SYSTEMS`.
+      replicates: independent lives.
+      seed: of everything random.
+    """
+
+    system: str
+    replicates: int
+    seed: int = SEED
+
+    @property
+    def name(self) -> str:
+        return f"change-{file_name(self.system)}"
+
+    @property
+    def cost(self) -> float:
+        """An estimate, in seconds."""
+        return 1.0
+
+
+@dataclass(frozen=True)
+class ScaleCell:
+    """One system on growing models.
+
+    Attributes:
+      system: key of `SYSTEMS`.
+      limit: seconds for one plan.
+      seed: of the models.
+    """
+
+    system: str
+    limit: float
+    seed: int = SEED
+
+    @property
+    def name(self) -> str:
+        return f"scale-{file_name(self.system)}-{self.limit:g}"
+
+    @property
+    def cost(self) -> float:
+        """An estimate, in seconds."""
+        return 2.0 * self.limit
+
+
+class Row(NamedTuple):
+    """One number of one system.
+
+    Attributes:
+      kind: "plans", "change" or "scale".
+      world: of `WORLDS`; empty for models of growing size.
+      replicate: batch, life or repeat.
+      metric: what is measured; `run` lists them.
+      at: number of states, for "scale".
+    """
+
+    kind: str
+    world: str
+    system: str
+    replicate: int
+    metric: str
+    at: int
+    value: float
+
+
+def file_name(system: str) -> str:
+    """The name of a system in that of a cell."""
+    return "".join(c if c.isalnum() else "_" for c in system)
+
+
+def _cells(scale: Scale) -> tuple[PlanCell | ChangeCell | ScaleCell, ...]:
+    step = 3
+    plans = [
+        PlanCell(world, first, min(step, DATA_SETS[scale] - first))
+        for world in WORLDS
+        for first in range(0, DATA_SETS[scale], step)
+    ]
+    changes = [ChangeCell(name, REPLICATES[scale]) for name in SYSTEMS]
+    return (*plans, *changes, *(ScaleCell(name, LIMIT[scale]) for name in SYSTEMS))
+
+
+CELLS: dict[Scale, tuple[PlanCell | ChangeCell | ScaleCell, ...]] = {
+    "quick": _cells("quick"),
+    "medium": _cells("medium"),
+    "paper": _cells("paper"),
+}
+
+CHAPTER = Chapter(
+    NAME,
+    "Table 1 by measurement",
+    CELLS,
+    Row,
+    f"{__name__}.run",
+    drawn_by(f"{__name__}.figures"),
+)
+
+__all__ = ["CHAPTER", "SYSTEMS", "ChangeCell", "PlanCell", "Row", "ScaleCell", "System"]

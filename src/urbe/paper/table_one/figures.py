@@ -1,0 +1,251 @@
+"""Figures, captions and tables of the comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from urbe.paper.models import MODELS
+from urbe.paper.results import Results
+from urbe.paper.table_one import EACH, HELD_OUT, SIZES, WORLDS
+from urbe.paper.table_one.results import COLUMNS, VALUES, Measured, measured, verdicts
+from urbe.paper.table_one.systems import REFERENCE, SYSTEMS
+from urbe.report.claims import combine
+from urbe.report.content import Exhibit, Section, Table, Verdict
+from urbe.report.curves import draw_bands
+from urbe.report.dots import ROW, draw_dots, rows_of
+from urbe.report.figures import panels, styled
+from urbe.report.numbers import interval_column, number
+from urbe.statistics.estimates import Band, ConfidenceInterval, mean_interval
+from urbe.types import FloatArray
+
+TITLES = {"nominal": "Nominal model", "held_out": "Held-out models", "worst": "Worst case"}
+
+PHASES = {"before": "before the change", "kept": "after, plan kept", "after": "after, still learning"}
+
+LONG = "seven_states"
+
+
+def sections(results: Results) -> list[Section]:
+    """The table, what systems gain, the models one by one, the change, and time."""
+    found = measured(results)
+    with styled():
+        out = [_summary(found)]
+        out += [_gains(found)] if any(len(x.gain["held_out"]) for x in found if x.name != REFERENCE) else []
+        out += [_world(found, world) for world in WORLDS if any((world, "held_out") in x.score for x in found)]
+        out += [_change(found)] if any(x.change for x in found) else []
+        return out + ([_scale(found)] if any(x.seconds for x in found) else [])
+
+
+def _summary(found: Sequence[Measured]) -> Section:
+    judged = verdicts(list(found))
+    question = (
+        "The paper's Table 1 ticks three things for each of eight approaches: that it mitigates the "
+        "conservativeness of robust MDPs, that it learns its uncertainty set online, and that it scales. What do "
+        "these ticks become when all of them plan from the same data and are timed on the same models?"
+    )
+    text = (
+        f"Every system plans from {EACH} transitions of each pair. The reference is the classic robust MDP with the "
+        "same data: L1 balls of Hoeffding's radius, one for each pair. Gains are shares of the way from the uniform "
+        "policy to the best one under the true model, as means over the models. Mitigating conservativeness is read in "
+        "two ways: the policy earns more under held-out posterior models than that of the reference, or the worst case "
+        "it states is higher. Neither is a measure of safety: the nominal policy, which guards against nothing, "
+        "shows how much there is to gain, and the share of plans whose stated value the true model kept shows what "
+        "a higher one is worth. In the last column of each group stands the verdict on the paper's tick or cross, "
+        "not on the property. Learning online means that a plan changes after the dynamics did, and, for a tick, "
+        "that this pays. A planner that is run once cannot; run again, any of them could. Scaling means a tabular "
+        "plan for 10,000 states within the limit; the deep agents of the paper are in chapters of their own."
+    )
+    others = (
+        "Not in this table are approaches of the paper's that are not among the systems here: policy-conditioned sets "
+        "and soft-robust actor-critic. Systems without ticks are there for comparison."
+    )
+    head = ("system", "stands for", "gain", "stated value kept", "paper", "mitigates", "online", "paper",
+            "learns online", "states", "seconds", "growth", "paper", "scales")  # fmt: skip
+    table = Table("Table 1 by measurement", head, tuple(_line(each, judged) for each in found))
+    facts = (
+        (
+            "Replicates",
+            f"{_batches(found)} batches of data for each model, {_lives(found)} lives in the changing world",
+        ),
+        ("Intervals", "95 %: Student's for means over batches or lives"),
+        (
+            "Times",
+            "processor time of one core on the machine of the run: the only numbers here that change from run to run",
+        ),
+        ("Held-out models", f"{HELD_OUT} draws from the posterior of each batch, the same for all systems"),
+    )
+    listed = tuple(verdict for verdicts_ in judged.values() for verdict in verdicts_)
+    return Section("Summary", (question, text, others), tables=(table,), verdicts=listed, facts=facts)
+
+
+def _line(each: Measured, judged: dict[tuple[str, str], list[Verdict]]) -> tuple[str, ...]:
+    system = SYSTEMS[each.name]
+    ticks = ["", "", ""] if system.ticks is None else ["✓" if tick else "✗" for tick in system.ticks]
+    said = [combine(judged[each.name, column])[0] if (each.name, column) in judged else "" for column in COLUMNS]
+    gain = each.gain["held_out"]
+    revised = f"{each.change['revisions'].mean():.0f} revisions" if each.change else "refused"
+    seconds = f"{each.seconds[each.solved]:.2g}" if each.solved in each.seconds else "-"
+    growth = "-" if np.isnan(each.exponent) else f"n^{each.exponent:.1f}"
+    return (
+        each.name, system.source, f"{gain.mean():+.3f}" if len(gain) else "-",
+        "-" if np.isnan(each.kept) else f"{each.kept:.0%}", ticks[0], said[0], revised, ticks[1],
+        said[1], f"{each.solved:,}", seconds, growth, ticks[2], said[2],
+    )  # fmt: skip
+
+
+def _gains(found: Sequence[Measured]) -> Section:
+    names = [each.name for each in found if each.name != REFERENCE and len(each.gain["held_out"])]
+    by_name = {each.name: each for each in found}
+    columns = {metric: [_interval(by_name[name].gain[metric]) for name in names] for metric in ("held_out", "stated")}
+    figure, axes = panels(1, 2, height=ROW * (rows_of(len(names)) + 1.0), left=1.45, right=0.25)
+    titles = ("Gain in return, held-out models", "Gain in the worst case that is stated")
+    for panel, title, intervals in zip(axes[0], titles, columns.values(), strict=True):
+        draw_dots(panel, names, {"": intervals})
+        panel.axvline(0.0, color="0.5", linewidth=0.8)
+        panel.set_title(title)
+        panel.set_xlabel("share of the way from uniform to best")
+    order = sorted(names, key=lambda name: float(by_name[name].gain["held_out"].mean()))
+    worst, best = order[0], order[-1]
+    sentence = (
+        f"Most is gained by {best} ({by_name[best].gain['held_out'].mean():+.3f}), least by {worst} "
+        f"({by_name[worst].gain['held_out'].mean():+.3f})."
+    )
+    rows = tuple(
+        (name, *cells) for name, *cells in zip(names, *(interval_column(x) for x in columns.values()), strict=True)
+    )
+    exhibit = Exhibit(
+        "gains",
+        figure,
+        f"Dots with intervals: the gain of each system over the rectangular set. {sentence}",
+        f"What each system gains over the rectangular set of the same data, means over models and batches. {sentence} "
+        "Learners state no worst case.",
+        (Table("Gains over the rectangular set", ("system", "held-out return", "stated worst case"), rows),),
+    )
+    return Section("What is gained over rectangular sets", exhibits=(exhibit,))
+
+
+def _world(found: Sequence[Measured], world: str) -> Section:
+    there = [each for each in found if (world, "held_out") in each.score]
+    names = [each.name for each in there]
+    figure, axes = panels(1, 3, height=ROW * (rows_of(len(names)) + 1.0), left=1.35, right=0.15)
+    columns = {metric: [_interval(each.score[world, metric]) for each in there] for metric in VALUES}
+    for panel, (metric, intervals) in zip(axes[0], columns.items(), strict=True):
+        draw_dots(panel, names, {"": intervals})
+        panel.set_title(TITLES[metric])
+    best = max(there, key=lambda each: each.score[world, "held_out"].mean()).name
+    safest = max(there, key=lambda each: each.score[world, "worst"].mean()).name
+    refused = [each.name for each in found if each.name not in names and each.gain]
+    sentence = f"Under held-out models {best} earns most, in the worst case {safest}."
+    if refused:
+        sentence += f" Refused by: {', '.join(refused)}."
+    shown = (*VALUES, "held_low", "true", "stated")
+    head = ("system", "nominal", "held-out", "worst case", "held-out, 10 % quantile", "true model", "stated")
+    cells = [interval_column([_interval(each.score[world, metric]) for each in there]) for metric in shown]
+    exhibit = Exhibit(
+        f"{world}-values",
+        figure,
+        f"Dots with intervals for {_title(world)}: the value of each system's policy. {sentence}",
+        "Value of each policy from the start, 0 that of the uniform policy and 1 the best under the true model. The "
+        f"worst case is that of the rectangular reference set, whatever a system's own set. {sentence}",
+        (Table(f"Values, {_title(world)}", head, tuple(zip(names, *cells, strict=True))),),
+    )
+    return Section(_title(world), exhibits=(exhibit,))
+
+
+def _change(found: Sequence[Measured]) -> Section:
+    there = [each for each in found if each.change]
+    names = [each.name for each in there]
+    figure, axes = panels(1, 3, height=ROW * (rows_of(len(names)) + 1.0), left=1.35, right=0.15)
+    columns = {metric: [_interval(each.change[metric]) for each in there] for metric in PHASES}
+    for panel, (metric, intervals) in zip(axes[0], columns.items(), strict=True):
+        draw_dots(panel, names, {"": intervals})
+        panel.set_title(PHASES[metric].capitalize())
+        panel.set_xlabel("reward of an episode")
+    learners = [each for each in there if SYSTEMS[each.name].agent is not None]
+    sentence = " ".join(
+        f"{each.name} earns {number(float(each.change['after'].mean()), 3)} an episode after the change, and would "
+        f"earn {number(float(each.change['kept'].mean()), 3)} with the plan it had."
+        for each in learners
+    )
+    cells = [interval_column(intervals) for intervals in columns.values()]
+    text = (
+        "Seven states: a safe reward of .14, or a gamble for 1 that succeeds with probability .8, and with .1 from the "
+        "300th episode on. Planners see ten transitions of each pair before; their plan stays, so that both panels on "
+        "the right show the same. Learners forget with factor .98, and are compared with themselves, learning stopped "
+        "at the change."
+    )
+    exhibit = Exhibit(
+        "change",
+        figure,
+        f"Dots with intervals: reward of an episode before and after the change. {sentence}",
+        f"Mean reward of an episode: exact for planners, over the last hundred of each phase for learners. {sentence}",
+        (Table("Reward of an episode", ("system", *PHASES.values()), tuple(zip(names, *cells, strict=True))),),
+    )
+    return Section("Seven states with a change", (text,), (exhibit,))
+
+
+def _scale(found: Sequence[Measured]) -> Section:
+    there = [each for each in found if each.seconds]
+    figure = _scale_figure(there)
+    most = [each.name for each in there if each.solved == SIZES[-1]]
+    short = [f"{each.name} at {each.solved:,}" for each in there if each.solved < SIZES[-1]]
+    sentence = f"{SIZES[-1]:,} states are planned for by {', '.join(most) if most else 'none'}."
+    if short:
+        sentence += f" Within the limit stop {', '.join(short)}."
+    rows = tuple(
+        (each.name, *(f"{each.seconds[n]:.3g}" if n in each.seconds else "-" for n in SIZES), f"{each.exponent:.2f}")
+        for each in there
+    )
+    exhibit = Exhibit(
+        "scale",
+        figure,
+        f"Lines, both axes logarithmic: seconds to a plan against the number of states. {sentence}",
+        "Processor time to a plan on sparse random models (4 actions, 5 successors, 20 transitions of each pair, "
+        f"discount .9), least of three where they are short. Lines end "
+        f"where the next size is beyond the limit. {sentence}",
+        (
+            Table(
+                "Seconds to a plan, by number of states",
+                ("system", *(f"{n:,}" for n in SIZES), "growth exponent"),
+                rows,
+            ),
+        ),
+    )
+    return Section("Time", exhibits=(exhibit,))
+
+
+def _scale_figure(there: Sequence[Measured]) -> Figure:
+    figure, axes = panels(1, 1, height=4.2, right=1.6)
+    panel = axes[0][0]
+    panel.set_xscale("log")
+    panel.set_yscale("log")
+    panel.set_xlabel("states")
+    panel.set_ylabel("seconds")
+    bands = {}
+    for each in there:
+        line = np.array([each.seconds.get(n, np.nan) for n in SIZES])
+        bands[each.name] = Band(line, line, line)
+    draw_bands(panel, np.array(SIZES, dtype=float), bands)
+    return figure
+
+
+def _interval(samples: FloatArray) -> ConfidenceInterval | None:
+    """Of a mean; None where nothing is there."""
+    if len(samples) < 2 or not np.isfinite(samples).all():
+        return None
+    return mean_interval(samples)
+
+
+def _title(world: str) -> str:
+    return "Seven states" if world == LONG else MODELS[world].title
+
+
+def _batches(found: Sequence[Measured]) -> int:
+    return max((len(each.gain["held_out"]) for each in found), default=0)
+
+
+def _lives(found: Sequence[Measured]) -> int:
+    return max((len(each.change["after"]) for each in found if each.change), default=0)

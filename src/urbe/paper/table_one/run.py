@@ -1,0 +1,274 @@
+"""Runs one cell of the comparison.
+
+Metrics of "plans", from the start: `nominal`, `worst`, `held_out`, `held_low` (the 10 % quantile), `true` values of the
+policy, `stated` by the system (NaN if it states none), `optimum` and `uniform` under the true model (of the best and
+of the uniform policy). `refused` is 1 where the system does not take the model; the others are missing then.
+
+Metrics of "change": `before`, `after` (mean reward of the last hundred episodes of each phase), `kept` (the same after
+the change, of the plan from before it), `revisions` (episodes after the change in which they earn different rewards).
+
+Metrics of "scale": `seconds` for each repeat and number of states, until the limit is reached or,
+if time goes on growing as it did, would be by half; `solved`, the largest number within it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from urbe.agents import Agent, AgentConfig, Steps, Streams, Task
+from urbe.agents.run import run as run_agent
+from urbe.ambiguity.l1 import L1Ball
+from urbe.envs.finite import FiniteEnv, Phase
+from urbe.mdp import library
+from urbe.mdp.evaluate import policy_value, start_weights
+from urbe.mdp.model import MDP
+from urbe.paper.models import MODELS
+from urbe.paper.table_one import (
+    EACH,
+    HELD_OUT,
+    NAME,
+    REPEATS,
+    SIZES,
+    ChangeCell,
+    PlanCell,
+    Row,
+    ScaleCell,
+)
+from urbe.paper.table_one.systems import DELTA, OFFLINE_BELIEF, ONLINE_BELIEF, SYSTEMS, Batch, Plan, System
+from urbe.planners.l1_balls import ball_around
+from urbe.posteriors.dirichlet import Posterior
+from urbe.posteriors.radius import weissman
+from urbe.rng import stream
+from urbe.solvers import evaluate_policy, solve
+from urbe.types import FloatArray, IntArray
+
+HORIZON = 20
+"""Steps that learners plan for in models that never end."""
+
+SHORT = 0.5
+"""Seconds up to which a timing is repeated."""
+
+ODDS, EPISODES, LAST = (0.8, 0.1), 300, 100
+"""The gamble's odds before and after the change, episodes of each phase, and those that are averaged at its end."""
+
+
+def run(cell: PlanCell | ChangeCell | ScaleCell, _: Path) -> list[Row]:
+    """Computes the rows of a cell."""
+    if isinstance(cell, PlanCell):
+        return _plans(cell)
+    return _change(cell) if isinstance(cell, ChangeCell) else _scale(cell)
+
+
+def _plans(cell: PlanCell) -> list[Row]:
+    truth = _world(cell.world)
+    rows: list[Row] = []
+    for k in range(cell.first, cell.first + cell.batches):
+        batch = batch_of(truth, EACH, stream(cell.seed, NAME, cell.world, k, "batch"), cell.seed + k)
+        draws = batch.posterior.draws(stream(cell.seed, NAME, cell.world, k, "held out"), HELD_OUT)
+        models = [batch.posterior.model_with(p) for p in draws]
+        for name, system in SYSTEMS.items():
+            found = _values(truth, batch, models, _plan(system, batch, truth.discount))
+            rows += [Row("plans", cell.world, name, k, metric, 0, value) for metric, value in found.items()]
+    return rows
+
+
+def _plan(system: System, batch: Batch, discount: float) -> Plan | None:
+    if system.plan is not None:
+        return system.plan(batch)
+    assert system.agent is not None
+    horizon = HORIZON if discount < 1.0 else batch.model.n_states
+    policy = learnt_policy(system.agent(OFFLINE_BELIEF), batch, horizon)
+    return Plan(policy, np.full(batch.model.n_states, np.nan))
+
+
+def _values(truth: MDP, batch: Batch, models: list[MDP], plan: Plan | None) -> dict[str, float]:
+    if plan is None:
+        return {"refused": 1.0}
+    start = start_weights(truth)
+    held = np.array([start @ policy_value(model, plan.policy) for model in models])
+    live = ~truth.terminal[truth.row_state]
+    share = live / np.maximum(np.bincount(truth.row_state, minlength=truth.n_states), 1)[truth.row_state]
+    uniform = truth.by_action(share, fill=0.0)
+    worst = evaluate_policy(batch.model, plan.policy, L1Ball(batch.radius)).lower
+    return {
+        "refused": 0.0,
+        "nominal": float(start @ policy_value(batch.posterior.mean(), plan.policy)),
+        "worst": float(start @ worst),
+        "held_out": float(held.mean()),
+        "held_low": float(np.quantile(held, DELTA)),
+        "true": float(start @ policy_value(truth, plan.policy)),
+        "stated": float(start @ plan.stated),
+        "optimum": float(start @ solve(truth).value),
+        "uniform": float(start @ policy_value(truth, uniform)),
+    }
+
+
+def batch_of(truth: MDP, each: int, rng: np.random.Generator, seed: int) -> Batch:
+    """`each` transitions of every pair, the posterior after them, and the reference set.
+
+    Args:
+      truth: where they come from; what it lists is feasible.
+      each: how many.
+      rng: of the transitions.
+      seed: of the plans.
+    """
+    rows = truth.rows
+    counts = np.zeros(rows.n_entries)
+    for row in range(rows.n_rows):
+        a, b = rows.entry_start[row], rows.entry_start[row + 1]
+        counts[a:b] = rng.multinomial(each, rows.probability[a:b] / rows.probability[a:b].sum())
+    return batch_after(Posterior.before(truth).with_counts(counts), counts, seed)
+
+
+def batch_after(posterior: Posterior, counts: FloatArray, seed: int) -> Batch:
+    """The batch of some counts."""
+    rows = posterior.model.rows
+    frequencies = counts / rows.row_sums(counts)[rows.entry_row]
+    model, ball = ball_around(posterior, frequencies, weissman(posterior, 1.0 - DELTA))
+    return Batch(posterior, counts, model, ball.radius, seed)
+
+
+def learnt_policy(kind: AgentConfig, batch: Batch, horizon: int) -> IntArray:
+    """What a learner does in every state, after it was shown the batch one transition at a time."""
+    model = batch.posterior.model
+    agent = kind.start(Task(Posterior.before(model), horizon), Streams(batch.seed, np.zeros(1, dtype=np.int64)))
+    rows, first = model.rows, np.zeros(1, dtype=np.int64)
+    agent.act(first, np.flatnonzero(~model.terminal)[:1], 0)  # a first plan, which some learners compare with
+    for entry in np.repeat(np.arange(rows.n_entries), batch.counts.astype(np.int64)):
+        row = int(rows.entry_row[entry])
+        reward = rows.reward[entry if rows.rewards_successors else row]
+        agent.observe(_step(int(model.row_state[row]), int(model.action[row]), reward, int(rows.successor[entry]),
+                            bool(model.terminal[rows.successor[entry]])), 0)  # fmt: skip
+    agent.end_episode()
+    policy = np.full(model.n_states, -1, dtype=np.int64)
+    for state in np.flatnonzero(~model.terminal):
+        policy[state] = agent.act(first, np.array([state]), 0)[0]
+    return policy
+
+
+def _step(state: int, action: int, reward: float, following: int, ended: bool) -> Steps:
+    one = np.zeros(1, dtype=np.int64)
+    flags = np.array([ended]), np.array([False])
+    return Steps(one, one + state, one + action, np.array([reward]), one + following, *flags)
+
+
+def _change(cell: ChangeCell) -> list[Row]:
+    system = SYSTEMS[cell.system]
+    good, bad = (library.seven_states(odds) for odds in ODDS)
+    env = FiniteEnv((Phase(good, EPISODES), Phase(bad, EPISODES)))
+    task = Task(Posterior.before(env.feasible), 2)
+    rows: list[Row] = []
+    who = np.arange(cell.replicates)
+    if system.agent is None:
+        for k in range(cell.replicates):
+            counted = batch_of(good, EACH, stream(cell.seed, NAME, "change", k), cell.seed + k)
+            plan = system.plan(counted) if system.plan is not None else None
+            if plan is None:
+                rows.append(Row("change", "seven_states", cell.system, k, "refused", 0, 1.0))
+                continue
+            values = [float(start_weights(good) @ policy_value(model, plan.policy)) for model in (good, bad)]
+            found = {"refused": 0.0, "before": values[0], "after": values[1], "kept": values[1], "revisions": 0.0}
+            rows += [Row("change", "seven_states", cell.system, k, name, 0, value) for name, value in found.items()]
+        return rows
+    kind = Watched(system.agent(ONLINE_BELIEF), EPISODES)
+    going = run_agent(kind, env, task, episodes=2 * EPISODES, seed=cell.seed, replicates=cell.replicates)
+    kept = run_agent(
+        Watched(system.agent(ONLINE_BELIEF), EPISODES, frozen=True), env, task,
+        episodes=2 * EPISODES, seed=cell.seed, replicates=cell.replicates,
+    )  # fmt: skip
+    moved = (going.reward[:, EPISODES:] != kept.reward[:, EPISODES:]).sum(axis=1)
+    for life in who.tolist():
+        found = {
+            "refused": 0.0,
+            "before": going.reward[life, EPISODES - LAST : EPISODES].mean(),
+            "after": going.reward[life, -LAST:].mean(),
+            "kept": kept.reward[life, -LAST:].mean(),
+            "revisions": float(moved[life]),
+        }
+        rows += [Row("change", "seven_states", cell.system, life, name, 0, float(x)) for name, x in found.items()]
+    return rows
+
+
+@dataclass(frozen=True, eq=False)
+class Watched:
+    """An agent that stops learning after some episodes, if it is `frozen`; it goes on to act by what it knows."""
+
+    kind: AgentConfig
+    episodes: int
+    frozen: bool = False
+
+    def start(self, task: Task, streams: Streams) -> Frozen:
+        return Frozen(self.kind.start(task, streams), self.episodes if self.frozen else None)
+
+
+class Frozen:
+    """An `Agent` whose observations end."""
+
+    def __init__(self, agent: Agent, last: int | None) -> None:
+        self._agent, self._last, self._episode = agent, last, 0
+
+    def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:
+        return self._agent.act(replicate, state, step)
+
+    def observe(self, steps: Steps, step: int) -> None:
+        """Nothing is learnt any more after the last episode."""
+        if self._last is None or self._episode < self._last:
+            self._agent.observe(steps, step)
+
+    def end_episode(self) -> None:
+        """A belief that forgets is not to forget what it is kept at."""
+        if self._last is None or self._episode < self._last:
+            self._agent.end_episode()
+        self._episode += 1
+
+    def state(self) -> dict[str, Any]:
+        return {"agent": self._agent.state(), "episode": self._episode}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        self._agent.load(state["agent"])
+        self._episode = int(state["episode"])
+
+
+def _scale(cell: ScaleCell) -> list[Row]:
+    system = SYSTEMS[cell.system]
+    rows: list[Row] = []
+    solved, before = 0, 0.0
+    _seconds(system, SIZES[0], cell.seed)  # compiles
+    for size in SIZES:
+        times = [_seconds(system, size, cell.seed)]
+        if times[0] > cell.limit:
+            break
+        times += [_seconds(system, size, cell.seed) for _ in range(REPEATS - 1) if times[0] < SHORT]
+        solved = int(size)
+        rows += [Row("scale", "", cell.system, k, "seconds", size, value) for k, value in enumerate(times)]
+        growth = min(times) / before if before else 10.0
+        before = min(times)
+        if before * growth > 1.5 * cell.limit:  # the next size would be beyond the limit
+            break
+    rows.append(Row("scale", "", cell.system, 0, "solved", 0, float(solved)))
+    return rows
+
+
+def _seconds(system: System, size: int, seed: int) -> float:
+    """Processor time from counts to a plan, on a sparse random model with twenty transitions of each pair."""
+    truth = library.garnet(size, 4, 5, seed=seed, discount=0.9)
+    counts = 20.0 * truth.rows.probability
+    posterior = Posterior.before(truth).with_counts(counts)
+    batch = batch_after(posterior, counts, seed)
+    began = time.process_time()
+    if system.plan is not None:
+        system.plan(batch)
+    elif system.agent is not None:
+        agent = system.agent(OFFLINE_BELIEF).start(Task(posterior, HORIZON), Streams(seed, np.zeros(1, dtype=np.int64)))
+        agent.act(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), 0)
+    return time.process_time() - began
+
+
+def _world(name: str) -> MDP:
+    return library.seven_states(ODDS[0]) if name == "seven_states" else MODELS[name].build()

@@ -1,0 +1,198 @@
+"""The systems of the comparison, one line each: what the paper ticks, and how it plans or learns.
+
+A planner gets a `Batch` and answers with a policy and, where it states one, its worst-case value. A learner is an agent
+of `urbe.agents`; it gets the same transitions one by one. All settings are defaults, or follow from the confidence;
+what has no default (the number of factors, the budget of deviations) is stated in the system's line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from urbe.agents import OLRM, URBE, AgentConfig
+from urbe.ambiguity.closed_form.deviation import largest_entry
+from urbe.ambiguity.closed_form.twice_regularised import TwiceRegularised
+from urbe.ambiguity.coupled.deviations import deviation_budget, limited_deviations
+from urbe.ambiguity.coupled.factors import FactorSet
+from urbe.ambiguity.coupled.nested import NestedSets
+from urbe.ambiguity.l1 import L1Ball
+from urbe.ambiguity.operator import AmbiguitySet
+from urbe.ambiguity.shared_budget.s_rectangular import SRectangular
+from urbe.mdp.model import MDP
+from urbe.planners import BCI, RSVF, HoeffdingSets, PlanningMethod, PlanningTask, VaRBellman
+from urbe.posteriors.beliefs import Forgetting, PosteriorConfig, Stationary
+from urbe.posteriors.dirichlet import Posterior
+from urbe.posteriors.factors import fit_factors
+from urbe.rng import stream
+from urbe.solvers import solve
+from urbe.types import FloatArray, IntArray
+
+DELTA = 0.1
+"""The probability with which sets may miss the true model."""
+
+
+class Batch(NamedTuple):
+    """What is known after some transitions.
+
+    Attributes:
+      posterior: uniform prior and counts.
+      counts: `(E,)` of the entries of its model.
+      model, radius: the observed frequencies and `(R,)` Hoeffding's radii around them: the reference set.
+      seed: of draws.
+    """
+
+    posterior: Posterior
+    counts: FloatArray
+    model: MDP
+    radius: FloatArray
+    seed: int
+
+
+class Plan(NamedTuple):
+    """A policy, `(S,)` or `(S, A)`, and `(S,)` its stated worst-case value; NaN where none is stated."""
+
+    policy: IntArray | FloatArray
+    stated: FloatArray
+
+
+Planner = Callable[[Batch], Plan | None]
+"""None where the system refuses the model."""
+
+
+@dataclass(frozen=True)
+class System:
+    """One line of the table.
+
+    Attributes:
+      source: which line of the paper's table it stands for; empty for those that are not in it.
+      ticks: of the paper: mitigates conservativeness, learns the set online, scales; None where it is not in the table.
+      about: what it does with a batch, in a sentence.
+      plan: from a batch to a policy; None for learners.
+      agent: from a belief to the agent; None for planners.
+    """
+
+    source: str
+    ticks: tuple[bool, bool, bool] | None
+    about: str
+    plan: Planner | None = None
+    agent: Callable[[PosteriorConfig], AgentConfig] | None = None
+
+
+def nominal(batch: Batch) -> Plan:
+    """The best policy of the posterior mean; it states its value there."""
+    found = solve(batch.posterior.mean())
+    return Plan(found.policy, found.lower)
+
+
+def from_posterior(method: PlanningMethod) -> Planner:
+    """A planner of `urbe.planners` at the confidence of the comparison."""
+
+    def plan(batch: Batch) -> Plan:
+        rng = stream(batch.seed, "table_one", "plan")
+        task = PlanningTask(batch.posterior, DELTA, None, rng, solve, (batch.posterior, DELTA))
+        found = method.answer(task).solution
+        return Plan(found.policy, found.lower)
+
+    return plan
+
+
+def against(make: Callable[[Batch], AmbiguitySet]) -> Planner:
+    """A set around the observed frequencies."""
+
+    def plan(batch: Batch) -> Plan:
+        found = solve(batch.model, make(batch))
+        return Plan(found.policy, found.lower)
+
+    return plan
+
+
+def factors(batch: Batch) -> Plan | None:
+    """As many factors as fit, at most 5; each gets Hoeffding's radius for the transitions that count towards it."""
+    mdp, states = batch.model, batch.model.n_states
+    if mdp.rows.rewards_successors:
+        return None
+    r = min(5, states)
+    rows = batch.posterior.model.rows
+    entries = batch.counts, rows.successor, rows.entry_start
+    counts = csr_array(entries, shape=(rows.n_rows, states), copy=True)
+    counts.eliminate_zeros()
+    fit = fit_factors(counts, r, rng=stream(batch.seed, "table_one", "factors"), restarts=1, max_steps=200)
+    each = fit.coefficients.T @ np.asarray(counts.sum(axis=1)).ravel()
+    radius = np.sqrt(2.0 / np.maximum(each, 1.0) * (states * np.log(2.0) + np.log(r / DELTA)))
+    found_set = FactorSet(fit.coefficients, fit.factors, L1Ball(np.minimum(radius, 2.0), support="all"))
+    found = solve(mdp, found_set)
+    return Plan(found.policy, found.lower)
+
+
+def few_deviations(batch: Batch) -> Plan:
+    """Nature leaves the frequencies, within the reference set, at most as often as chance 1/20 a step over 20 steps."""
+    budget = deviation_budget(20, 0.05, 1.0 - DELTA)
+    labelled = limited_deviations(batch.model, L1Ball(batch.radius), budget)
+    found = solve(labelled.mdp, labelled.set)
+    return Plan(labelled.by_label(found.policy)[-1], labelled.by_label(found.lower)[-1])
+
+
+def nested(batch: Batch) -> AmbiguitySet:
+    """Half of the probability within half of the reference radius, the rest within all of it."""
+    return NestedSets((L1Ball(0.5 * batch.radius), L1Ball(batch.radius)), [0.5, 1.0])
+
+
+def shared_budget(batch: Batch) -> AmbiguitySet:
+    """The mean of a state's radii, for all its actions together."""
+    mdp = batch.model
+    total = np.bincount(mdp.row_state, batch.radius, minlength=mdp.n_states)
+    return SRectangular(L1Ball(total / np.maximum(np.diff(mdp.row_start), 1)))
+
+
+def twice_regularised(batch: Batch) -> Plan:
+    """L2 balls around the posterior mean, of half the reference radius, or as much as keeps the formula exact."""
+    mean = batch.posterior.mean()
+    rows = mean.rows
+    start = rows.entry_start[:-1]
+    smallest = np.minimum.reduceat(np.where(rows.probability > 0.0, rows.probability, np.inf), start)
+    successors = np.add.reduceat(rows.probability > 0.0, start).astype(np.float64)
+    reach = largest_entry(successors, 2.0, False)
+    most = np.where(reach > 0.0, 0.999 * smallest / np.where(reach > 0.0, reach, 1.0), 0.0)
+    found = solve(mean, TwiceRegularised(np.minimum(0.5 * batch.radius, most)))
+    return Plan(found.policy, found.lower)
+
+
+REFERENCE = "rectangular L1"
+
+SYSTEMS: dict[str, System] = {
+    "nominal": System("", None, "plans for the posterior mean", nominal),
+    REFERENCE: System("", None, "L1 balls of Hoeffding's radius, the reference", from_posterior(HoeffdingSets())),
+    "URBE": System(
+        "URBE", (True, True, True), "robust plans with the posterior variance as noise, at its defaults",
+        agent=lambda belief: URBE(belief=belief),
+    ),
+    "factor matrix": System(
+        "Goyal, Grand-Clément", (True, False, False), "5 factors fitted to the counts, a ball around each", factors
+    ),
+    "BCI": System("Petrik, Russel", (True, False, False), "credible L1 balls", from_posterior(BCI())),
+    "RSVF": System("Petrik, Russel", (True, False, False), "balls that fit the values", from_posterior(RSVF())),
+    "OLRM": System(
+        "Lim, Xu, Mannor", (True, True, False), "optimistic until a pair disappoints; scales .03",
+        agent=lambda belief: OLRM(bonus_scale=0.03, check_scale=0.03, belief=belief),
+    ),
+    "few deviations": System(
+        "Mannor, Mebel, Xu", (True, False, False), "the reference set at most 3 times: chance .05 over 20 steps",
+        few_deviations,
+    ),
+    "nested sets": System(
+        "Xu, Mannor; Yu, Xu", (True, False, False), "half the radius with probability .5", against(nested)
+    ),
+    "s-rectangular": System("", None, "the mean radius, shared by the actions of a state", against(shared_budget)),
+    "twice-regularised": System("", None, "L2 balls inside the simplex, in closed form", twice_regularised),
+    "VaR": System("", None, "a low quantile of each action's value", from_posterior(VaRBellman())),
+}  # fmt: skip
+
+ONLINE_BELIEF: PosteriorConfig = Forgetting(0.98)
+"""With which learners follow a world that changes."""
+
+OFFLINE_BELIEF: PosteriorConfig = Stationary()

@@ -1,0 +1,94 @@
+"""Constrained MDPs by linear programming: the best return among policies whose expected cost stays within a limit.
+
+    max_x sum x(s, a) r(s, a)   subject to   sum x(s, a) c(s, a) <= limit,
+                                             sum_a x(s', a) - gamma sum x(s, a) p(s'|s, a) = mu(s')
+
+over occupancies x >= 0, with mu the law of the first state [Altman1999]. The best policy, x(s, a) / sum_a x(s, a),
+may have to randomise in one state; the price of the limit is its multiplier lambda: the policy is optimal for
+r - lambda c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
+
+from urbe import checks, memory
+from urbe.mdp.evaluate import policy_value, start_weights
+from urbe.mdp.model import MDP, check_model
+from urbe.types import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class ConstrainedSolution:
+    """What `solve_constrained` found.
+
+    Attributes:
+      policy: `(S, A)` probabilities; where a state is never reached, those of the best policy for r - lambda c.
+      value, cost: expected discounted reward and cost from the start, of `policy`, by a linear solve of its own.
+      multiplier: lambda >= 0, what a unit more of the limit is worth; 0 where the limit does not bind.
+    """
+
+    policy: FloatArray
+    value: float
+    cost: float
+    multiplier: float
+
+
+def solve_constrained(mdp: MDP, cost: ArrayLike, limit: float) -> ConstrainedSolution:
+    """The best policy whose expected discounted cost from the start is at most `limit`.
+
+    Args:
+      mdp: the model, with a discount below 1 or a sure end; starts from its `initial`, or anywhere without one.
+      cost: c(s, a): a number, `(R,)`, `(S, A)` or `{(s, a): number}`.
+      limit: of the cost.
+
+    Raises:
+      ValueError: no policy stays within the limit; the message says what the least cost is.
+
+    >>> import numpy as np, urbe
+    >>> one = urbe.MDP.from_dense([[[1.0], [1.0]]], [[0.0, 1.0]], discount=0.5)
+    >>> found = urbe.solve_constrained(one, [[0.0, 1.0]], 0.5)
+    >>> found.policy.round(6), round(found.multiplier, 6)
+    (array([[0.75, 0.25]]), 1.0)
+    """
+    check_model("mdp", mdp)
+    c, most = mdp.per_row("cost", cost), checks.finite_number("limit", limit)
+    memory.require({"the linear program": 60.0 * (mdp.rows.n_entries + mdp.n_rows)}, "Use a smaller model.")
+    reward = mdp.rows.expected_reward()
+    solution = _program(mdp, reward, c, most)
+    if solution.status == 2:
+        least = _program(mdp, -c, c, np.inf)
+        found = f"; the least possible cost is {least.fun:.6g}" if least.status == 0 else ""
+        raise ValueError(f"limit is {most:g}, and no policy costs that little{found}. Raise the limit.")
+    if solution.status != 0:
+        raise ValueError(f"The linear program has no answer: {solution.message} Without discount, policies must end.")
+    multiplier = max(-float(solution.ineqlin.marginals[0]), 0.0)
+    x = np.maximum(solution.x, 0.0)
+    visits = np.bincount(mdp.row_state, x, minlength=mdp.n_states)[mdp.row_state]
+    # the duals are the values of r - lambda c: where nobody goes, the first action that is best by them
+    live, values, best = np.flatnonzero(~mdp.terminal), np.zeros(mdp.n_states), np.zeros(mdp.n_rows)
+    values[live] = -np.asarray(solution.eqlin.marginals)
+    q = reward - multiplier * c + mdp.discount * (mdp.matrix() @ values)
+    table = mdp.by_action(q, fill=-np.inf)[live].argmax(axis=1)
+    best[[mdp.row_of(int(s), int(a)) for s, a in zip(live, table, strict=True)]] = 1.0
+    policy = mdp.by_action(np.where(visits > 1e-12, x / np.where(visits > 0.0, visits, 1.0), best), fill=0.0)
+    start = start_weights(mdp)
+    costs = replace(mdp, rows=replace(mdp.rows, reward=c))
+    return ConstrainedSolution(
+        policy, float(start @ policy_value(mdp, policy)), float(start @ policy_value(costs, policy)), multiplier
+    )
+
+
+def _program(mdp: MDP, reward: FloatArray, cost: FloatArray, limit: float) -> Any:
+    """The linear program over occupancies of pairs, one balance for each state that is not terminal."""
+    live = np.flatnonzero(~mdp.terminal)
+    taken = csr_array((np.ones(mdp.n_rows), (mdp.row_state, np.arange(mdp.n_rows))), shape=(mdp.n_states, mdp.n_rows))
+    balance = (taken - mdp.discount * mdp.matrix().T)[live]
+    within = {} if limit == np.inf else {"A_ub": cost[None, :], "b_ub": [limit]}
+    return linprog(-reward, A_eq=balance, b_eq=start_weights(mdp)[live], bounds=(0, None), method="highs", **within)
