@@ -5,15 +5,28 @@ import pytest
 
 import urbe
 from urbe.belief import Belief, Switching
-from urbe.paper.adaptation.journeys import STILL, Journeys, Plan, live, plan, thompson
-from urbe.paper.adaptation.run import _best_return
+from urbe.paper.adaptation.domains import even_rover, rover
+from urbe.paper.adaptation.journeys import STILL, Journeys, Plan, live, plan, settled, thompson
 from urbe.paper.adaptation.tuning import CHOSEN, EPISODES, FAILURES, SCHEDULES, Candidate, prior_of, schedules
 from urbe.planners import solve_belief
+from urbe.simulators import MarsRoverParams, to_mdp
+from urbe.solvers import BackwardInduction, solve
 
 
-@pytest.mark.parametrize("failure", [0.002, 0.03, 0.05, 0.06, 0.3])
-def test_a_journey_is_what_backward_induction_makes_of_the_grid(failure):
-    assert float(Journeys().best(np.array(failure))) == pytest.approx(_best_return(failure), abs=1e-6)
+@pytest.mark.parametrize(
+    ("make", "failure"),
+    [*((rover, p) for p in (0.002, 0.03, 0.05, 0.06, 0.3)), *((even_rover, p) for p in (0.06, 0.19, 0.21))],
+)
+def test_a_journey_is_what_backward_induction_makes_of_the_grid(make, failure):
+    domain = make()
+    mdp = to_mdp(domain.simulator, MarsRoverParams(failure), discount=1.0)
+    exact = mdp.initial @ solve(mdp, method=BackwardInduction(domain.simulator.time_limit)).value[0]
+    assert float(domain.journeys.best(np.array(failure))) == pytest.approx(exact, abs=1e-6)
+
+
+def test_settled_decisions_look_at_the_distance_alone():
+    travels = settled(Journeys(), np.array([0.1, -0.3, 0.0, -0.2, -0.1]))
+    assert travels(np.zeros((5, 2)), np.arange(5), np.zeros(5)).tolist() == [True, False, True, False, True]
 
 
 SHORT = Journeys(distances=(1,), shares=(1.0,), step_reward=-0.1, time_limit=1)

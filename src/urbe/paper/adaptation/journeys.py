@@ -155,6 +155,22 @@ def thompson(journeys: Journeys, failures: tuple[float, ...]) -> Decision:
     return travels
 
 
+def settled(journeys: Journeys, worth: FloatArray) -> Decision:
+    """Decides by the distance alone, whatever is believed.
+
+    Args:
+      journeys: what episodes consist of.
+      worth: `(d,)` what a journey from each distance is taken to earn.
+    """
+    better = worth > journeys.waiting
+
+    def travels(belief: FloatArray, start: IntArray, u: FloatArray) -> BoolArray:  # noqa: ARG001
+        chosen: BoolArray = better[start]
+        return chosen
+
+    return travels
+
+
 def live(
     journeys: Journeys,
     failures: tuple[float, ...],

@@ -17,13 +17,11 @@ import numpy as np
 from urbe import rng
 from urbe.belief import Switching
 from urbe.paper.adaptation.journeys import Journeys, live, plan
+from urbe.paper.adaptation.members import FAILURES
 from urbe.types import FloatArray
 
 SEED = 100
 LIVES, EPISODES = 200, 250
-
-FAILURES = (0.002, 0.005, 0.01, 0.02, 0.03, 0.045, 0.06, 0.08, 0.12, 0.2, 0.3, 0.5, 0.8)
-"""The rover's members: about evenly spaced in the logarithm, on both sides of 0.054, above which waiting is better."""
 
 THRESHOLD = 0.054
 
