@@ -57,6 +57,11 @@ def test_same_seed_same_bits_however_learning_is_cut(tmp_path):
     assert same(whole, pieces)
     assert not same(whole, rover(seed=1).learn(300))
     pieces = rover().learn(100)
+    one, two = rover().learn(1), rover().learn(33)
+    for first, second, mean in zip(
+        *map(jax.tree.leaves, (one._run.q, two._run.q, two.policy.weights)), strict=True
+    ):  # what acts are averages over rounds
+        np.testing.assert_allclose(mean, 0.5 * (first + second), rtol=1e-5, atol=1e-7)
     pieces.save(tmp_path / "agent")
     again = load_adaptive(tmp_path / "agent")
     assert again.about() == pieces.about()

@@ -63,9 +63,10 @@ def _opening(results: Results) -> Section:
         f"{LEVEL:.0%} of its belief in every step; the pessimistic prior believes less in members worth travelling "
         "with. All agents that believe assume the same prior and hazard in every world, wrong or not.",
         "Settings were chosen on training seeds from 100 on. On Mars Rover, prior and hazard of the belief were chosen "
-        "on random schedules that are not evaluated here, by exact plans and without training: a hazard of "
-        f"{CHOSEN.hazard:g} per episode and a prior of {CHOSEN.benign:g} in the members worth travelling with lost "
-        f"least of {len(HAZARDS) * len(BENIGN)} candidates (python -m urbe.paper.adaptation.tuning prints all). How "
+        "on random schedules that are not evaluated here, by exact plans and without training: a hazard that is one of "
+        f"{', '.join(f'{hazard:g}' for hazard in CHOSEN.switching.hazards)} per episode, to be found out too, and a "
+        f"prior of {CHOSEN.benign:g} in the members worth travelling with lost least of "
+        f"{len(HAZARDS) * len(BENIGN)} candidates (python -m urbe.paper.adaptation.tuning prints all). How "
         "long weights are averaged and by how much inferior actions are lowered (not at all) were chosen in a few "
         "trials with one tuning seed, returns under the fixed schedules in sight; the trial that was chosen is also "
         "the one whose value of the prior came nearest to the planned one. On CartPole, the share of training with "

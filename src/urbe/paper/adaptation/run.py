@@ -142,7 +142,7 @@ def _decision(agent: str, domain: Domain, journeys: Journeys, failures: tuple[fl
     worth = {
         NOMINAL: journeys.travelling(nominal),
         ROBUST: each.min(axis=1),
-        SOFT: journeys.travelling(np.mean(failures)),
+        SOFT: journeys.travelling(np.array(np.mean(failures))),
         RANDOMISED: each.mean(axis=1),
     }
     return settled(journeys, worth[agent])
