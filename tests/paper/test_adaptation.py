@@ -9,6 +9,7 @@ from urbe.paper.adaptation import (
     AGENTS,
     BELIEF,
     CHAPTER,
+    DRAWN,
     GAIN,
     NOMINAL,
     ORACLE,
@@ -30,7 +31,6 @@ from urbe.paper.adaptation import (
     tuning,
     worlds,
 )
-from urbe.paper.adaptation import run as run_module
 from urbe.paper.adaptation.journeys import Journeys
 from urbe.paper.adaptation.members import MEMBERS
 from urbe.paper.adaptation.run import run
@@ -145,6 +145,7 @@ def test_the_quick_scale_has_worlds_of_both_domains():
     assert made.keys() == AGENTS.keys() == MEMBERS.keys()
     for name, domain in made.items():
         assert set(domain.worlds) & set(QUICK_WORLDS)
+        assert set(DRAWN) <= set(domain.worlds)
         assert next(iter(domain.worlds)) == "schedule"
         assert len(domain.members) == len(MEMBERS[name])
         held = getattr(domain.members.params, domain.parameter[0])
@@ -155,9 +156,9 @@ def test_the_quick_scale_has_worlds_of_both_domains():
 def test_drawn_schedules_are_none_of_those_that_settings_were_chosen_on():
     """Their own stream, other ranges for every prior, and no name that tuning has."""
     rover = domains.rover().worlds
-    drawn = [rover[name].schedule for name in worlds.DRAWN]
+    drawn = [rover[name].schedule for name in DRAWN]
     laws = {(each.distributions["failure"].low, each.distributions["failure"].high, each.hazard) for each in drawn}
-    assert len(laws) == len(worlds.DRAWN)
+    assert len(laws) == len(DRAWN)
     for schedule in drawn:
         law = schedule.distributions["failure"]
         assert 0.001 <= law.low <= law.high / 2.0 <= 0.45
@@ -168,8 +169,8 @@ def test_drawn_schedules_are_none_of_those_that_settings_were_chosen_on():
 
 def test_the_seven_states_are_one_decision_per_episode(monkeypatch):
     """What planned agents earn is what the table's probabilities say, and the learner in the tables comes close."""
-    monkeypatch.setattr(run_module, "REPEATS", 8)
-    cells = {agent: run(AdaptationCell(STATES, agent, 1, brief=True), Path()) for agent in PLANNED[STATES]}
+    monkeypatch.setattr("urbe.paper.adaptation.run.REPEATS", 1)
+    cells = {agent: run(AdaptationCell(STATES, agent, 8, brief=True), Path()) for agent in PLANNED[STATES]}
     earned = {agent: of_rows(rows, metric="return") for agent, rows in cells.items()}
     assert earned[ORACLE]["schedule"] == pytest.approx((0.14 + 0.8 + 0.14 + 0.9) / 4)
     assert earned[ROBUST]["schedule"] == pytest.approx(0.14)

@@ -72,35 +72,26 @@ DQN = deep.Settings(
     train_every=4,
     double=True,
     network=deep.Network(hidden=(64, 64)),
+    epsilon=deep.Epsilon(1.0, 0.02, DQN_STEPS // 4),
     copy=deep.CopyEvery(updates=250),
+    decay=deep.Decay(last=0.05, steps=DQN_STEPS),
 )
 
 
-def policy_of(domain: str, agent: str, world: Domain, seed: int, share: float = 1.0) -> MemoryPolicy[Any]:
-    """The trained agent of a cell; one of your own is a function of the domain and the seed.
-
-    Args:
-      domain: its name.
-      agent: its name.
-      world: the domain.
-      seed: of training.
-      share: of the usual steps of experience.
-    """
+def policy_of(domain: str, agent: str, world: Domain, seed: int) -> MemoryPolicy[Any]:
+    """The trained agent of a cell; one of your own is a function of the domain and the seed."""
     if is_own(agent):
         own: MemoryPolicy[Any] = load_own(agent)(world, seed)
         return own
     if agent in _OF_DQN_FAMILY:
-        steps = int(share * DQN_STEPS)
-        settings = replace(DQN, epsilon=deep.Epsilon(1.0, 0.02, steps // 4), decay=deep.Decay(last=0.05, steps=steps))
-        learned: MemoryPolicy[Any] = _OF_DQN_FAMILY[agent](world, seed, settings).learn(steps).memory_policy
+        learned: MemoryPolicy[Any] = _OF_DQN_FAMILY[agent](world, seed).learn(DQN_STEPS).memory_policy
         return learned
-    steps = int(share * STEPS[domain])
-    return over_beliefs(domain, agent, world, seed, steps).learn(steps).policy
+    return over_beliefs(domain, agent, world, seed).learn(STEPS[domain]).policy
 
 
-def over_beliefs(domain: str, agent: str, world: Domain, seed: int, steps: int) -> deep.AdaptiveAgent:
-    """An agent that believes, before it has learned; `steps` is how long it is going to."""
-    switching = world.switching
+def over_beliefs(domain: str, agent: str, world: Domain, seed: int) -> deep.AdaptiveAgent:
+    """An agent that believes, before it has learned."""
+    steps, switching = STEPS[domain], world.switching
     changes = OVER_BELIEFS[domain] | {
         "decay": deep.Decay(last=0.02, steps=steps),
         "epsilon": deep.Epsilon(0.3, 0.02, steps // 2),
@@ -117,15 +108,11 @@ def over_beliefs(domain: str, agent: str, world: Domain, seed: int, steps: int) 
     return make(world.simulator, world.members, switching=switching, seed=seed, **changes)
 
 
-_OF_DQN_FAMILY: dict[str, Callable[[Domain, int, deep.Settings], deep.Agent]] = {
-    NOMINAL: lambda world, seed, settings: deep.dqn(world.simulator, seed=seed, settings=settings),
-    ORACLE: lambda world, seed, settings: deep.dqn(world.simulator, seed=seed, settings=settings),
-    ROBUST: lambda world, seed, settings: deep.robust_dqn(world.simulator, world.members, seed=seed, settings=settings),
-    RANDOMISED: lambda world, seed, settings: deep.domain_randomised_dqn(
-        world.simulator, world.members, seed=seed, settings=settings
-    ),
-    STACKED: lambda world, seed, settings: deep.stacked_dqn(
-        world.simulator, world.members, seed=seed, settings=settings
-    ),
+_OF_DQN_FAMILY: dict[str, Callable[[Domain, int], deep.Agent]] = {
+    NOMINAL: lambda world, seed: deep.dqn(world.simulator, seed=seed, settings=DQN),
+    ORACLE: lambda world, seed: deep.dqn(world.simulator, seed=seed, settings=DQN),
+    ROBUST: lambda world, seed: deep.robust_dqn(world.simulator, world.members, seed=seed, settings=DQN),
+    RANDOMISED: lambda world, seed: deep.domain_randomised_dqn(world.simulator, world.members, seed=seed, settings=DQN),
+    STACKED: lambda world, seed: deep.stacked_dqn(world.simulator, world.members, seed=seed, settings=DQN),
 }
 """The oracle among them is deployed in a mirrored domain, where it need not know which way the motor turns."""

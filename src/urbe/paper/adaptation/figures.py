@@ -81,7 +81,7 @@ def _opening(results: Results) -> Section:
         "Worlds with a drawn prior jump at random times; ranges and hazards of their priors were themselves drawn, "
         "from a stream of random numbers that no choice looked at. Poles of changing length, Acrobot and MountainCar "
         "have the settings of the actuator, but for the length of traces, of random actions and of the horizon "
-        "between episodes; at the quick scale they are trained for a fifth of the usual steps.",
+        "between episodes; they are not part of the quick scale.",
     )
     lives = "the same lives for every agent, and the same luck for all that are deployed in the simulator"
     facts = (("Replicates", f"{seeds} training seed{'s' * (seeds > 1)} of the belief agent, {lives}"),)

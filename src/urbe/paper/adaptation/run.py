@@ -40,10 +40,6 @@ REPEATS = 16
 """How often agents that decide exactly live each life: it costs next to nothing, and their luck is their own."""
 
 
-SHARE = 0.2
-"""Of the usual training, in cells that are trained briefly."""
-
-
 def run(cell: AdaptationCell, _: Path) -> list[Row]:
     """Trains or plans, then deploys."""
     from urbe.paper.adaptation.domains import DOMAINS
@@ -63,7 +59,7 @@ def _deployed(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
     from urbe.evaluation.adaptation import deploy_lives
     from urbe.paper.adaptation.agents import policy_of
 
-    policy = policy_of(cell.domain, cell.agent, domain, cell.seed, SHARE if cell.trained_briefly else 1.0)
+    policy = policy_of(cell.domain, cell.agent, domain, cell.seed)
     for k, name, world in _worlds(cell, domain):
         held = paths(world, cell.lives)
         if cell.agent == ORACLE:
@@ -149,7 +145,7 @@ def _decision(agent: str, domain: Domain, journeys: Journeys, failures: tuple[fl
 
 
 def _in_tables(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
-    """URBE over finitely many models, in the seven states themselves; as many replicates as other lives."""
+    """URBE over finitely many models, in the seven states themselves."""
     from urbe import agents
     from urbe.envs.finite import FiniteEnv, Phase
     from urbe.mdp.library.goals import seven_states
@@ -164,9 +160,7 @@ def _in_tables(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
             tuple(Phase(seven_states(p, "direct"), n) for p, n in zip(odds[firsts].tolist(), world.phases, strict=True))
         )
         task = agents.Task(Posterior.before(env.feasible), domain.simulator.time_limit)
-        found = agents.run(
-            agent, env, task, episodes=world.episodes, seed=WORLD_SEED + k, replicates=cell.lives * REPEATS
-        )
+        found = agents.run(agent, env, task, episodes=world.episodes, seed=WORLD_SEED + k, replicates=cell.lives)
         yield from _measured(cell, name, world, found.reward)
 
 
