@@ -31,7 +31,8 @@ its solves has a fresh model. urbe's solves include certified bounds. Residual-s
 urbe's own kernels, with the best number of evaluation sweeps of those tried. Agents are compared with
 `benchmarks/naive.py`: NumPy, one replicate at a time, everything planned anew before each episode. **Deep** agents
 learn CartPole with the network 4-128-128-128-2, mini-batches of 256, one gradient step per step, one thread
-(`benchmarks/deep.py`).
+(`benchmarks/deep.py`). **Adaptive** agents are compared with DQN-URBE per step of experience, and deployed step by step
+(`benchmarks/adaptive.py`).
 
 | what | found | wanted | | detail |
 |---|---:|---:|---|---|
@@ -44,7 +45,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the table to a Markdown page")
     parser.add_argument(
-        "--only", nargs="*", metavar="NAME", help="solves, sweeps, slow, threads, variance, large, start, agents, deep"
+        "--only",
+        nargs="*",
+        metavar="NAME",
+        help="solves, sweeps, slow, threads, variance, large, start, agents, deep, adaptive",
     )
     parser.add_argument("--repeats", type=int, default=15)
     options = parser.parse_args()
@@ -59,6 +63,7 @@ def main() -> None:
         "start": lambda: measures.cold_start(5),
         "agents": lambda: agents.agents(options.repeats),
         "deep": _deep,
+        "adaptive": _adaptive,
     }
     lines: list[Line] = []
     for name, measure in groups.items():
@@ -75,6 +80,12 @@ def _deep() -> list[Line]:
     from benchmarks.deep import deep_agents  # JAX reads its settings when it is imported
 
     return deep_agents()
+
+
+def _adaptive() -> list[Line]:
+    from benchmarks.adaptive import adaptive_agents  # as does this
+
+    return adaptive_agents()
 
 
 def _row(line: Line) -> str:

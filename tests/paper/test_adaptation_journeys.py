@@ -5,15 +5,28 @@ import pytest
 
 import urbe
 from urbe.belief import Belief, Switching
-from urbe.paper.adaptation.journeys import STILL, Journeys, Plan, live, plan, thompson
-from urbe.paper.adaptation.run import _best_return
+from urbe.paper.adaptation.domains import even_rover, rover
+from urbe.paper.adaptation.journeys import STILL, Journeys, Plan, _Chain, live, plan, settled, thompson
 from urbe.paper.adaptation.tuning import CHOSEN, EPISODES, FAILURES, SCHEDULES, Candidate, prior_of, schedules
 from urbe.planners import solve_belief
+from urbe.simulators import MarsRoverParams, to_mdp
+from urbe.solvers import BackwardInduction, solve
 
 
-@pytest.mark.parametrize("failure", [0.002, 0.03, 0.05, 0.06, 0.3])
-def test_a_journey_is_what_backward_induction_makes_of_the_grid(failure):
-    assert float(Journeys().best(np.array(failure))) == pytest.approx(_best_return(failure), abs=1e-6)
+@pytest.mark.parametrize(
+    ("make", "failure"),
+    [*((rover, p) for p in (0.002, 0.03, 0.05, 0.06, 0.3)), *((even_rover, p) for p in (0.06, 0.19, 0.21))],
+)
+def test_a_journey_is_what_backward_induction_makes_of_the_grid(make, failure):
+    domain = make()
+    mdp = to_mdp(domain.simulator, MarsRoverParams(failure), discount=1.0)
+    exact = mdp.initial @ solve(mdp, method=BackwardInduction(domain.simulator.time_limit)).value[0]
+    assert float(domain.journeys.best(np.array(failure))) == pytest.approx(exact, abs=1e-6)
+
+
+def test_settled_decisions_look_at_the_distance_alone():
+    travels = settled(Journeys(), np.array([0.1, -0.3, 0.0, -0.2, -0.1]))
+    assert travels(np.zeros((5, 2)), np.arange(5), np.zeros(5)).tolist() == [True, False, True, False, True]
 
 
 SHORT = Journeys(distances=(1,), shares=(1.0,), step_reward=-0.1, time_limit=1)
@@ -47,6 +60,22 @@ def test_with_hazard_one_nothing_is_worth_finding_out():
     earns = journeys.travelling(np.array(FAILURES)) @ prior_of(0.6)
     each = np.maximum(earns, journeys.waiting) @ journeys.shares
     assert found.value == pytest.approx(each / 0.1, abs=STILL / 0.1)  # sweeps end when they change less
+
+
+def test_an_unknown_hazard_is_a_belief_over_pairs():
+    """Jumps are those of the filter; expectations of values are the other side of them; equal hazards are one."""
+    draws, switching = np.random.default_rng(0), Switching((0.05, 0.4), per="episode", prior=(0.2, 0.5, 0.3))
+    chain = _Chain.of((0.01, 0.1, 0.5), switching)
+    belief, values = draws.dirichlet(np.ones(6), 4), draws.normal(size=(4, 6))
+    moved = np.exp(switching.jump(np.log(belief.reshape(4, 2, 3)))).reshape(4, 6)
+    np.testing.assert_allclose(chain.jumped(belief), moved, rtol=1e-12)
+    np.testing.assert_allclose((belief * chain.expected(values)).sum(), (moved * values).sum(), rtol=1e-12)
+    one, two = (plan(SHORT, (0.1, 0.8), Switching(h, per="episode"), 0.8) for h in (0.1, (0.1, 0.1)))
+    assert one.value == pytest.approx(two.value, abs=STILL / 0.2)
+    found = []
+    live(Journeys(), (0.01, 0.1, 0.5), switching, always, np.full((5, 2), 0.3), 0, found)
+    np.testing.assert_allclose(found[0], np.tile(np.array([0.2, 0.5, 0.3]) / 2, (5, 2)))
+    np.testing.assert_allclose(found[1].sum(axis=1), 1.0)
 
 
 def always(belief, start, u):  # noqa: ARG001

@@ -1,6 +1,13 @@
 from urbe.belief.belief import Belief as Belief
 from urbe.belief.credible import credible_set as credible_set
 from urbe.belief.credible import tail_weights as tail_weights
+from urbe.belief.estimates import Estimates as Estimates
+from urbe.belief.estimates import Sensor as Sensor
+from urbe.belief.estimates import believed_state as believed_state
+from urbe.belief.estimates import corrected_estimates as corrected_estimates
+from urbe.belief.estimates import first_estimates as first_estimates
+from urbe.belief.estimates import mixed_estimates as mixed_estimates
+from urbe.belief.estimates import predicted_estimates as predicted_estimates
 from urbe.belief.likelihoods import Evidence as Evidence
 from urbe.belief.likelihoods import known_outcomes as known_outcomes
 from urbe.belief.likelihoods import residuals as residuals

@@ -57,6 +57,11 @@ def test_same_seed_same_bits_however_learning_is_cut(tmp_path):
     assert same(whole, pieces)
     assert not same(whole, rover(seed=1).learn(300))
     pieces = rover().learn(100)
+    one, two = rover().learn(1), rover().learn(33)
+    for first, second, mean in zip(
+        *map(jax.tree.leaves, (one._run.q, two._run.q, two.policy.weights)), strict=True
+    ):  # what acts are averages over rounds
+        np.testing.assert_allclose(mean, 0.5 * (first + second), rtol=1e-5, atol=1e-7)
     pieces.save(tmp_path / "agent")
     again = load_adaptive(tmp_path / "agent")
     assert again.about() == pieces.about()
@@ -155,6 +160,29 @@ def test_a_session_is_the_compiled_deployment():
             state = POLE.start(jax.random.fold_in(jax.random.key(9), total), POLE.nominal())
     assert compiled.episode_return.shape == (1, 2)
     assert session.columns()["belief"].shape == (20, 3)
+
+
+@pytest.mark.parametrize("make", [thompson_dqn, partial(bayes_adaptive_dqn, caution=EpisodeCVaR(0.5))])
+def test_a_session_decides_as_the_policy_does_step_by_step(make):
+    """Over ends of episodes, with one array for all observations, and where act meets one that observe did not."""
+    agent = pole(make).learn(32)
+    session, policy, noise = agent.deploy(seed=3), agent.policy, np.random.default_rng(0)
+    act, observe = jax.jit(policy.act), jax.jit(policy.observe)
+    memory, buffer = policy.start(jax.random.key(3)), np.zeros(4, np.float32)
+    drawn = 0.1 * noise.normal(size=(40, 4)).astype(np.float32)
+    for t in range(39):
+        elsewhere = 0.3 if t % 7 == 3 else 0.0
+        buffer[:] = drawn[t] + np.float32(elsewhere)
+        seen, ended = np.array(buffer), t % 5 == 4
+        action, memory = act(memory, seen)
+        assert session.act(buffer) == int(action)
+        buffer[:] = drawn[t + 1]
+        one = Step(seen, action, jnp.float32(1.0), np.array(buffer), jnp.bool_(ended), jnp.bool_(False))
+        memory = observe(memory, one)
+        session.observe(1.0, buffer, ended)
+        for name in ("member", "words", "begun"):
+            np.testing.assert_array_equal(getattr(session.memory, name), getattr(memory, name))
+        np.testing.assert_allclose(session.memory.belief.log_b, memory.belief.log_b, rtol=1e-4, atol=1e-4)
 
 
 def test_what_no_member_explains_is_noticed():

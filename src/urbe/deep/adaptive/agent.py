@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,10 +14,11 @@ import numpy as np
 from jaxtyping import Array, Float, Int32
 
 from urbe import checks
+from urbe.belief.estimates import Sensor
 from urbe.belief.state import Watch
 from urbe.deep.adaptive.learner import AdaptiveRun, RoundMeans, init_run, one_round
 from urbe.deep.adaptive.model import BeliefModel
-from urbe.deep.adaptive.policy import AdaptivePolicy
+from urbe.deep.adaptive.policy import AdaptivePolicy, check_sensor
 from urbe.deep.adaptive.rules import ActingRule
 from urbe.deep.adaptive.session import Session
 from urbe.deep.adaptive.settings import AdaptiveSettings
@@ -120,7 +122,23 @@ class AdaptiveAgent:
             left -= count
         return self
 
-    def deploy(self, env: Env | None = None, members: Members | None = None, *, seed: int = 0) -> Session:
+    def under_noise(self, sensor: Sensor) -> AdaptivePolicy:
+        """`policy` where observations are noisy: it estimates the state under every member.
+
+        Raises:
+          ValueError: states cannot be estimated, because members share outcomes or have several.
+        """
+        check_sensor(self.model, sensor)
+        return replace(self.policy, sensor=sensor)
+
+    def deploy(
+        self,
+        env: Env | None = None,
+        members: Members | None = None,
+        *,
+        seed: int = 0,
+        sensor: Sensor | None = None,
+    ) -> Session:
         """A deployment for those who own the loop; see `Session`.
 
         Args:
@@ -129,10 +147,15 @@ class AdaptiveAgent:
           members: of that environment, as many as the agent's and in the same order, when likelihoods are to come from
             their predictions; None takes them from the simulator.
           seed: of what is drawn.
+          sensor: how noisy observations are; None takes them as they are. Not together with `members`, which are
+            brought to where the environment truly stands.
         """
         spaces = self.spaces if env is None else _spaces(env)
         self._require_spaces(spaces)
-        return Session(self.policy, spaces, seed, None if members is None else env, members)
+        if sensor is not None and members is not None:
+            raise ValueError("sensor was given with members, expected one of the two: members see the true state.")
+        policy = self.policy if sensor is None else self.under_noise(sensor)
+        return Session(policy, spaces, seed, None if members is None else env, members)
 
     def adapt(
         self,

@@ -6,6 +6,9 @@
 
 The memory is the belief of `urbe.belief`, with its noise and surprise, and survives the end of an episode. Everything
 is pure and traceable: thousands of deployments run side by side under `jax.vmap`.
+
+Where observations are noisy, a policy with a `Sensor` keeps an estimate of the state for every member (see
+`urbe.belief.estimates`), compares predictions from these estimates, and acts on their mean under the belief.
 """
 
 from __future__ import annotations
@@ -19,7 +22,16 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int32, UInt32
 
 from urbe.belief.credible import credible_set
-from urbe.belief.likelihoods import Evidence, known_outcomes
+from urbe.belief.estimates import (
+    Estimates,
+    Sensor,
+    believed_state,
+    corrected_estimates,
+    first_estimates,
+    mixed_estimates,
+    predicted_estimates,
+)
+from urbe.belief.likelihoods import Evidence, endings, known_outcomes, tolerance
 from urbe.belief.state import BeliefState, Watch, begin, new_episode, observe, used
 from urbe.belief.switching import of_hazards, of_members
 from urbe.deep.adaptive.inputs import inputs_of
@@ -32,7 +44,7 @@ from urbe.deep.core.keys import as_key
 from urbe.deep.core.networks import q_values
 from urbe.evaluation.adaptation import Step
 from urbe.simulators.base import observation_size
-from urbe.simulators.limits import recover_state
+from urbe.simulators.limits import Recoverable, recover_state
 
 
 class AdaptiveMemory(NamedTuple):
@@ -45,6 +57,7 @@ class AdaptiveMemory(NamedTuple):
       begun: whether the episode has begun.
       observation: the last one that was acted on.
       words: of the key from which members are drawn.
+      estimates: of the state under each member, where observations are noisy; else empty.
     """
 
     belief: BeliefState
@@ -53,12 +66,13 @@ class AdaptiveMemory(NamedTuple):
     begun: Bool[Array, ""]
     observation: Float[Array, " D"]
     words: UInt32[Array, " 2"]
+    estimates: Estimates
 
 
 @partial(
     jax.tree_util.register_dataclass,
     data_fields=("weights", "model"),
-    meta_fields=("settings", "rule", "watch", "alpha"),
+    meta_fields=("settings", "rule", "watch", "alpha", "sensor"),
 )
 @dataclass(frozen=True, eq=False)
 class AdaptivePolicy:
@@ -71,6 +85,8 @@ class AdaptivePolicy:
       rule: how values become an action.
       watch: when to admit that no member explains what happens.
       alpha: the mass that the credible set may leave out, in what is reported.
+      sensor: how noisy observations are; None takes them as they are. Needs members that predict, with one outcome
+        each, and observations from which the state follows.
     """
 
     weights: Any
@@ -79,6 +95,7 @@ class AdaptivePolicy:
     rule: ActingRule
     watch: Watch
     alpha: float = 0.1
+    sensor: Sensor | None = None
 
     def start(self, key: jax.Array) -> AdaptiveMemory:
         """Before anything has been seen. The key is consumed."""
@@ -98,6 +115,7 @@ class AdaptivePolicy:
             jnp.bool_(False),
             jnp.zeros(size, jnp.float32),
             jax.random.bits(key, (2,), jnp.uint32),
+            _no_estimates(0, 0) if self.sensor is None else _no_estimates(model.n_members, size),
         )
 
     def act(self, memory: AdaptiveMemory, observation: Float[Array, " D"]) -> tuple[Int32[Array, ""], AdaptiveMemory]:
@@ -109,13 +127,18 @@ class AdaptivePolicy:
     ) -> tuple[Int32[Array, ""], AdaptiveMemory]:
         """`act`, within an episode that has begun."""
         belief = tilted(self.believed(memory), memory.tilt)
-        q = self.rule.values(partial(self._values, memory, observation), belief, memory.member)
+        seen = observation if self.sensor is None else believed_state(memory.belief.log_b, memory.estimates)
+        q = self.rule.values(partial(self._values, memory, seen), belief, memory.member)
         return q.argmax().astype(jnp.int32), memory._replace(observation=observation)
 
     def observe(self, memory: AdaptiveMemory, step: Step) -> AdaptiveMemory:
         """The belief after one more transition; likelihoods come from the simulator's members."""
+        ended = step.terminated | step.truncated
+        if self.sensor is not None:
+            estimates, evidence = evidence_under_noise(self.model, self.sensor, step, memory.belief, memory.estimates)
+            return self.learn_of(memory._replace(estimates=estimates), evidence, None, ended)
         evidence, square = evidence_of(self.model, step, memory.belief.noise)
-        return self.learn_of(memory, evidence, square, step.terminated | step.truncated)
+        return self.learn_of(memory, evidence, square, ended)
 
     def learn_of(
         self, memory: AdaptiveMemory, evidence: Evidence, square: Float[Array, "K D"] | None, ended: Bool[Array, ""]
@@ -174,7 +197,12 @@ class AdaptivePolicy:
         if isinstance(self.settings.nature, EpisodeCVaR):
             hazards = of_hazards(memory.belief.log_b)
             tilt = begin_tilt(self.settings, self.model, self.weights, observation, belief[None], hazards[None])[0]
+        estimates = memory.estimates
+        if self.sensor is not None:
+            first = first_estimates(self.sensor, observation, self.model.n_members)
+            estimates = jax.tree.map(lambda old, new: jnp.where(memory.begun, old, new), estimates, first)
         return memory._replace(
+            estimates=estimates,
             tilt=jnp.where(memory.begun, memory.tilt, tilt),
             member=jnp.where(memory.begun, memory.member, member),
             begun=jnp.bool_(True),
@@ -220,3 +248,44 @@ def evidence_of(
         found.probability, obs, found.terminated, step.next_observation[None], step.terminated[None], noise[None]
     )
     return Evidence(evidence.log_likelihood[0], evidence.surprise[0]), square[0]
+
+
+def evidence_under_noise(
+    model: BeliefModel, sensor: Sensor, step: Step, belief: BeliefState, estimates: Estimates
+) -> tuple[Estimates, Evidence]:
+    """The estimates after a transition whose observations are noisy, and what it says about the members.
+
+    Half the distance between neighbouring members counts as noise of the dynamics, as it counts in `evidence_of`.
+    """
+    simulator = model.simulator
+
+    def lead(obs: Array, params: Any) -> tuple[Array, Array]:
+        found = simulator.outcomes(recover_state(simulator, obs), step.action, params)
+        return simulator.observe(jax.tree.map(lambda leaf: leaf[0], found.state)), found.terminated[0]
+
+    if model.switching.per == "step":
+        estimates = mixed_estimates(model.switching, belief.log_b, estimates)
+    predicted, ends = jax.vmap(lead)(estimates.mean, model.params)
+    jacobian = jax.vmap(jax.jacfwd(lambda obs, params: lead(obs, params)[0]))(estimates.mean, model.params)
+    process = tolerance(predicted, model.per_axis, model.floor) ** 2
+    ahead = predicted_estimates(predicted, jacobian, process, estimates)
+    after, evidence = corrected_estimates(sensor, ahead, step.next_observation)
+    ended = endings(ends, step.terminated, model.flip)
+    return after, evidence._replace(log_likelihood=evidence.log_likelihood + ended)
+
+
+def check_sensor(model: BeliefModel, sensor: Sensor) -> None:
+    """Raises when states cannot be estimated: members must predict, with one outcome each."""
+    simulator, key = model.simulator, jax.random.key(0)
+    state = jax.eval_shape(simulator.start, key, simulator.nominal())
+    found = jax.eval_shape(simulator.outcomes, state, jnp.int32(0), simulator.nominal())
+    if model.shared or found.probability.shape[0] != 1 or not isinstance(simulator, Recoverable):
+        raise ValueError(
+            f"sensor was given for {type(simulator).__name__}, expected None: states are estimated where each member "
+            "leads to one successor that follows from parameters, and the state follows from the observation."
+        )
+    sensor.covariance(observation_size(simulator))
+
+
+def _no_estimates(n_members: int, size: int) -> Estimates:
+    return Estimates(jnp.zeros((n_members, size), jnp.float32), jnp.zeros((n_members, size, size), jnp.float32))

@@ -3,6 +3,9 @@
 session = agent.deploy(seed=0)
 action = session.act(observation)
 session.observe(reward, observation, terminated, truncated)
+
+Calling a compiled program takes longer than a small network or a filter does. So `observe` makes one call, which moves
+the belief and decides about the observation it was given, and `act` on that observation only looks the action up.
 """
 
 from __future__ import annotations
@@ -51,9 +54,9 @@ class Session:
         memory = jax.jit(_start, static_argnums=2)(policy, seed, members is not None)
         self._packing = Packing.of(memory)
         self._run = _programs(tree, self._packing)
-        self._memory = self._packing.pack(memory)
+        self._vector = self._packing.pack(memory)
         self.log: list[tuple[dict[str, Any], jax.Array]] = []
-        self._begun = False
+        self._decided: tuple[np.ndarray, int] | None = None
         self._acted: tuple[np.ndarray, int] | None = None
         self._predicted: MemberOutcomes | None = None
         self._report: dict[str, np.ndarray] | None = None
@@ -64,14 +67,17 @@ class Session:
         Raises:
           ValueError: the observation is not one of the environment's.
         """
-        rows, _ = self._spaces.rows(observation)
-        if not self._begun:
-            self._memory, self._begun = self._run.begin_episode(self._leaves, self._memory, rows[0]), True
-        action = int(np.asarray(self._run.decide(self._leaves, self._memory, rows[0])))
-        self._acted, self._report = (rows[0], action), None
+        decided = self._decided
+        if decided is None or not _same(observation, decided[0]):
+            row = self._spaces.rows(observation)[0][0]
+            if decided is None or not _same(row, decided[0]):
+                self._vector = self._run.act(self._leaves, self._vector, row)
+                decided = row, _action(self._vector)
+        self._acted, self._report = decided, None
+        action = decided[1] + self._spaces.start
         if self._members is not None:
-            self._predicted = self._members.successors(self._env, rows[0], action + self._spaces.start)
-        return action + self._spaces.start
+            self._predicted = self._members.successors(self._env, decided[0], action)
+        return action
 
     def observe(self, reward: float, observation: Any, terminated: bool, truncated: bool = False) -> None:
         """Takes in what the last action led to; at the end of an episode, its last observation.
@@ -81,20 +87,20 @@ class Session:
         """
         if self._acted is None:
             raise ValueError("observe was called before act, expected an action first: session.act(observation).")
-        rows, _ = self._spaces.rows(observation)
+        row = self._spaces.rows(observation)[0][0]
         before, action = self._acted
-        step = np.concatenate((before, rows[0], (action, reward, terminated, truncated)), dtype=np.float32)
+        step = np.concatenate((before, row, (action, reward, terminated, truncated)), dtype=np.float32)
         predicted = () if self._predicted is None else tuple(self._predicted[:4])
-        self._memory = self._run.observe(self._leaves, self._memory, step, predicted)
+        self._vector = self._run.observe(self._leaves, self._vector, step, predicted)
         self._acted, self._predicted, self._report = None, None, None
-        self._begun = not (terminated or truncated)
+        self._decided = None if terminated or truncated else (row, _action(self._vector))
         happened = {"action": action + self._spaces.start, "reward": float(reward)}
-        self.log.append((happened | {"terminated": bool(terminated), "truncated": bool(truncated)}, self._memory))
+        self.log.append((happened | {"terminated": bool(terminated), "truncated": bool(truncated)}, self._vector))
 
     @property
     def memory(self) -> AdaptiveMemory:
         """What is remembered from step to step."""
-        memory: AdaptiveMemory = jax.tree.map(jnp.asarray, self._packing.unpack(np.asarray(self._memory)))
+        memory: AdaptiveMemory = jax.tree.map(jnp.asarray, self._packing.unpack(np.asarray(self._vector)))
         return memory if self._acted is None else memory._replace(observation=jnp.asarray(self._acted[0]))
 
     def report(self) -> dict[str, np.ndarray]:
@@ -134,10 +140,12 @@ class Session:
 
 
 class _Programs(NamedTuple):
-    """The compiled programs of a session. Each takes the leaves of the policy and the packed memory first."""
+    """The compiled programs of a session. Each takes the leaves of the policy and the packed memory first.
 
-    begin_episode: Any
-    decide: Any
+    Those that decide give the packed memory with one more word, the action.
+    """
+
+    act: Any
     observe: Any
     report: Any
 
@@ -155,11 +163,32 @@ def _programs(tree: Any, packing: Packing) -> _Programs:
             lambda leaves, vector, *args: method(jax.tree.unflatten(tree, leaves), packing.unpack(vector), *args)
         )
 
-    return _Programs(
-        of(lambda policy, memory, observation: packing.pack(policy.begin_episode(memory, observation))),
-        of(lambda policy, memory, observation: policy.decide(memory, observation)[0]),
-        of(lambda policy, memory, row, predicted: packing.pack(_observe(policy, memory, row, predicted))),
-        of(lambda policy, memory: policy.report(memory)),
+    def decided(policy: AdaptivePolicy, memory: AdaptiveMemory, observation: Any) -> jax.Array:
+        action = policy.decide(memory, observation)[0]
+        return jnp.concatenate([packing.pack(memory), action.astype(jnp.uint32)[None]])
+
+    def act(policy: AdaptivePolicy, memory: AdaptiveMemory, observation: Any) -> jax.Array:
+        return decided(policy, policy.begin_episode(memory, observation), observation)
+
+    def observe(policy: AdaptivePolicy, memory: AdaptiveMemory, row: Any, predicted: Any) -> jax.Array:
+        size = len(memory.observation)
+        return decided(policy, _observe(policy, memory, row, predicted), row[size : 2 * size])
+
+    return _Programs(of(act), of(observe), of(lambda policy, memory: policy.report(memory)))
+
+
+def _action(vector: jax.Array) -> int:
+    """The last word of what a program gave."""
+    return int(np.asarray(vector)[-1])
+
+
+def _same(observation: Any, row: np.ndarray) -> bool:
+    """Whether an observation is an array with the numbers of a row."""
+    return (
+        type(observation) is np.ndarray
+        and observation.dtype == row.dtype
+        and observation.shape == row.shape
+        and observation.tobytes() == row.tobytes()
     )
 
 

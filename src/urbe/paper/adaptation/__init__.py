@@ -1,10 +1,10 @@
 """Adaptation: agents are deployed without gradient steps while the dynamics change.
 
 Each agent is trained once, then lives through worlds that change in ways it was not trained on: fixed schedules,
-changes at random times, slow drifts, dynamics that never change, and worlds in which its prior, hazard or set of
-members is wrong. Everyone meets the same luck. Yardsticks stand beside the agents: an oracle that knows the parameters
-of every episode, the policies of the nominal model and of the worst member, and on Mars Rover an exact plan under the
-same belief as the belief agent's, which says what learning costs.
+changes at random times, slow drifts, dynamics that never change, schedules drawn from priors that no choice looked at,
+and worlds in which its prior, hazard or set of members is wrong. Everyone meets the same luck. Yardsticks stand beside
+the agents: an oracle that knows the parameters of every episode, and on Mars Rover an exact plan under the same belief
+as the belief agent's, which says what learning costs.
 
 To add an agent, add a line to `AGENTS` and say in `agents.py` how it is made; or name a function of the domain and the
 seed that gives a policy with a memory: `urbe reproduce --only adaptation --agents mine:policy`.
@@ -18,50 +18,78 @@ from typing import NamedTuple
 from urbe.paper.chapter import Chapter, Scale, drawn_by
 from urbe.paper.choice import Selection, check_agents, file_name, is_own, own_modules, with_settings
 
-ROVER, GAIN = "rover", "gain"
+ROVER, EVEN, STATES = "rover", "even rover", "seven states"
+GAIN, LENGTH, ACROBOT, CAR = "gain", "length", "acrobot", "car"
 
 ORACLE, NOMINAL, ROBUST, SOFT = "oracle", "nominal", "robust", "soft-robust"
 IDEAL = "planned belief"
 RANDOMISED, STACKED = "domain randomisation", "domain randomisation with history"
 THOMPSON, BELIEF, CAUTIOUS, WARY = "Thompson", "belief", "cautious belief", "pessimistic prior"
+URBE = "URBE over models"
 
 LEVEL = 0.8
 """Of the cautious belief: the share of the belief that counts, from the lowest values up, in every step."""
 
+_LEARNED = (ORACLE, NOMINAL, ROBUST, RANDOMISED, STACKED, THOMPSON, BELIEF)
+
 AGENTS: dict[str, tuple[str, ...]] = {
-    ROVER: (ORACLE, IDEAL, NOMINAL, ROBUST, SOFT, THOMPSON, BELIEF, CAUTIOUS, WARY),
-    GAIN: (ORACLE, NOMINAL, ROBUST, RANDOMISED, STACKED, THOMPSON, BELIEF),
+    ROVER: (ORACLE, IDEAL, NOMINAL, ROBUST, SOFT, RANDOMISED, STACKED, THOMPSON, BELIEF, CAUTIOUS, WARY),
+    EVEN: (ORACLE, IDEAL, NOMINAL, ROBUST, SOFT, RANDOMISED, STACKED, THOMPSON, BELIEF),
+    STATES: (ORACLE, NOMINAL, ROBUST, SOFT, RANDOMISED, THOMPSON, URBE, BELIEF),
+    GAIN: _LEARNED,
+    LENGTH: _LEARNED,
+    ACROBOT: _LEARNED,
+    CAR: _LEARNED,
 }
 """The agents of each domain, in the order of the figures."""
 
 NAMES = dict.fromkeys(agent for agents in AGENTS.values() for agent in agents)
 
-PLANNED = {ROVER: (ORACLE, IDEAL, NOMINAL, ROBUST, SOFT, THOMPSON), GAIN: (ORACLE,)}
-"""Those that are computed exactly: they do not differ between training seeds."""
+_EXACT = (ORACLE, IDEAL, NOMINAL, ROBUST, SOFT, RANDOMISED, THOMPSON)
 
-DECIDED = (IDEAL, THOMPSON)
-"""Those on Mars Rover that decide exactly, by their belief, once per episode."""
+PLANNED: dict[str, tuple[str, ...]] = {
+    ROVER: _EXACT,
+    EVEN: _EXACT,
+    STATES: AGENTS[STATES],
+    GAIN: (ORACLE,),
+    LENGTH: (ORACLE,),
+    ACROBOT: (),
+    CAR: (),
+}
+"""Those that are computed exactly, or play with many replicates: they do not differ between training seeds."""
 
 YARDSTICKS = (ORACLE, IDEAL)
 """What agents are measured by, and not compared with."""
 
+DRAWN = ("drawn prior 1", "drawn prior 2", "drawn prior 3", "drawn prior 4")
+"""Worlds whose schedules are drawn from priors that were themselves drawn, and held out from every choice."""
+
 LIVES: dict[Scale, int] = {"quick": 16, "medium": 128, "paper": 128}
 
 SEEDS: dict[Scale, int] = {"quick": 1, "medium": 10, "paper": 10}
-"""Training seeds, from 0; the belief agent has at least two. Settings were chosen on seeds from 100 on."""
+"""Training seeds, from 0; on the rover and with gains the belief agent has at least two. Settings were chosen on seeds
+from 100 on."""
 
-QUICK = {ROVER: (ORACLE, IDEAL, NOMINAL, ROBUST, THOMPSON, BELIEF), GAIN: (ORACLE, NOMINAL, RANDOMISED, BELIEF)}
-"""The agents of the quick scale, which has minutes."""
+QUICK = {
+    ROVER: (ORACLE, IDEAL, NOMINAL, ROBUST, RANDOMISED, THOMPSON, BELIEF),
+    EVEN: PLANNED[EVEN],
+    STATES: AGENTS[STATES],
+    GAIN: (ORACLE, NOMINAL, RANDOMISED, BELIEF),
+}
+"""The agents of the quick scale, which has minutes: too few for domains that take long to learn."""
 
 QUICK_WORLDS = (
     "schedule",
     "slow schedule",
+    "adverse schedule",
     "stationary 0.005",
     "stationary 0.3",
+    "nominal",
     "jumps",
     "drift",
     "between members",
     "outside the set",
+    *DRAWN[:2],
 )
 """The worlds of the quick scale."""
 
@@ -96,7 +124,9 @@ class AdaptationCell:
     @property
     def cost(self) -> float:
         """An estimate, in seconds."""
-        return 12.0 if self.agent in PLANNED[self.domain] else 60.0
+        if self.agent in PLANNED[self.domain]:
+            return 12.0
+        return 150.0 if self.domain in (LENGTH, ACROBOT, CAR) else 60.0
 
 
 class Row(NamedTuple):
@@ -105,9 +135,9 @@ class Row(NamedTuple):
     Attributes:
       world: of the domain.
       metric: "return" (mean over lives and episodes), "worst" (mean of the worst 5 % of the lives), "ended" (share of
-        the episodes that ended by themselves), "phase" and "first" (mean return of phase `at`, and of its first
-        episode), or of one life "episode" (the return of episode `at`), "true" (the parameter that held) and "belief"
-        (the belief in `member` at its end).
+        the episodes that ended by themselves), "phase", "first", "early" and "late" (mean return of phase `at`, and of
+        its first episode, its first and its last fifth), or of one life "episode" (the return of episode `at`), "true"
+        (the parameter that held) and "belief" (the belief in `member` at its end).
       at: a phase or an episode; -1 for none.
       member: of the belief; -1 for none.
     """
@@ -136,7 +166,7 @@ def _cells(scale: Scale, agents: tuple[str, ...] = (), seeds: int | None = None)
 def _seeds(domain: str, agent: str, scale: Scale) -> int:
     if agent in PLANNED[domain]:
         return 1
-    return max(SEEDS[scale], 2) if agent == BELIEF else SEEDS[scale]
+    return max(SEEDS[scale], 2) if agent == BELIEF and domain in (ROVER, GAIN) else SEEDS[scale]
 
 
 def choose(scale: Scale, choice: Selection) -> tuple[AdaptationCell, ...]:

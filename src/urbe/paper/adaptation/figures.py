@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from urbe.paper.adaptation import BELIEF, GAIN, LEVEL, ORACLE, ROVER
-from urbe.paper.adaptation.results import agents_of, regrets, returns, verdicts, worlds_of
+from urbe.paper.adaptation import ACROBOT, BELIEF, CAR, EVEN, GAIN, LENGTH, LEVEL, ORACLE, ROVER, STATES
+from urbe.paper.adaptation.claims import verdicts
+from urbe.paper.adaptation.members import MEMBERS
+from urbe.paper.adaptation.results import agents_of, regrets, regrets_of_seeds, returns, worlds_of
 from urbe.paper.adaptation.tuning import BENIGN, CHOSEN, HAZARDS
 from urbe.paper.results import Results
 from urbe.report import style
@@ -15,9 +19,25 @@ from urbe.report.figures import Figure, name_ends, panels, styled
 from urbe.report.maps import draw_shares
 from urbe.report.numbers import interval_text, number
 from urbe.statistics.estimates import ConfidenceInterval, mean_interval
+from urbe.types import FloatArray
 
-TITLES = {ROVER: "Mars Rover: the failure probability changes", GAIN: "CartPole: the gain of the actuator changes"}
-PARAMETERS = {ROVER: "failure probability", GAIN: "actuator gain"}
+TITLES = {
+    ROVER: "Mars Rover: the failure probability changes",
+    EVEN: "Mars Rover whose failure costs hardly more than waiting",
+    STATES: "Seven states: the odds of the gambles change",
+    GAIN: "CartPole: the gain of the actuator changes",
+    LENGTH: "CartPole: the length of the pole changes",
+    ACROBOT: "Acrobot: the motor turns the other way",
+    CAR: "MountainCar: the engine pushes the other way",
+}
+PARAMETERS = {
+    ROVER: "failure probability",
+    EVEN: "failure probability",
+    GAIN: "actuator gain",
+    LENGTH: "half of the pole's length, m",
+    ACROBOT: "gain of the motor",
+    CAR: "gain of the engine",
+}
 
 
 def sections(results: Results) -> list[Section]:
@@ -34,15 +54,19 @@ def _opening(results: Results) -> Section:
         "belief agent keeps the promise: it holds an exact belief over the members of the set, its Q-values are of "
         "pairs of state and belief, and what it learned about its world survives the end of an episode. Here every "
         "agent is trained once and then lives through worlds that change, without a single gradient step.",
-        "The oracle knows the parameters of every episode. On Mars Rover the nominal, robust and soft-robust policies "
-        "and Thompson are planned exactly: what deep agents of these kinds converge to. Thompson acts, for an episode, "
+        "The oracle knows the parameters of every episode; with a motor that may turn the other way it is the nominal "
+        "agent with its actions reversed when the motor is. On Mars Rover the nominal, robust and soft-robust "
+        "policies, domain randomisation without a memory and Thompson are planned exactly: what deep agents of these "
+        "kinds converge to. In the seven states the belief agent is planned exactly too, and URBE over models is the "
+        "tabular agent with the same belief. Thompson acts, for an episode, "
         "as if a member drawn from the belief were true; the cautious belief counts the lowest "
         f"{LEVEL:.0%} of its belief in every step; the pessimistic prior believes less in members worth travelling "
         "with. All agents that believe assume the same prior and hazard in every world, wrong or not.",
         "Settings were chosen on training seeds from 100 on. On Mars Rover, prior and hazard of the belief were chosen "
-        "on random schedules that are not evaluated here, by exact plans and without training: a hazard of "
-        f"{CHOSEN.hazard:g} per episode and a prior of {CHOSEN.benign:g} in the members worth travelling with lost "
-        f"least of {len(HAZARDS) * len(BENIGN)} candidates (python -m urbe.paper.adaptation.tuning prints all). How "
+        "on random schedules that are not evaluated here, by exact plans and without training: a hazard that is one of "
+        f"{', '.join(f'{hazard:g}' for hazard in CHOSEN.switching.hazards)} per episode, to be found out too, and a "
+        f"prior of {CHOSEN.benign:g} in the members worth travelling with lost least of "
+        f"{len(HAZARDS) * len(BENIGN)} candidates (python -m urbe.paper.adaptation.tuning prints all). How "
         "long weights are averaged and by how much inferior actions are lowered (not at all) were chosen in a few "
         "trials with one tuning seed, returns under the fixed schedules in sight; the trial that was chosen is also "
         "the one whose value of the prior came nearest to the planned one. On CartPole, the share of training with "
@@ -52,7 +76,12 @@ def _opening(results: Results) -> Section:
         "oracle is the price of finding out, and what separates the learned agent from it is the price of learning. It "
         "and Thompson decide once per episode on Mars Rover, and live each life several times with luck of their own.",
         "Relative regret is what an agent falls short of the oracle, as a share of the range between the best and the "
-        "worst agent of that world: it is defined where waiting is best, too.",
+        "worst agent of that world: it is defined where waiting is best, too. Its largest value is taken over the "
+        "worlds for each training seed, and then averaged, so that it is never smaller than that of the mean returns.",
+        "Worlds with a drawn prior jump at random times; ranges and hazards of their priors were themselves drawn, "
+        "from a stream of random numbers that no choice looked at. Poles of changing length, Acrobot and MountainCar "
+        "have the settings of the actuator, but for the length of traces, of random actions and of the horizon "
+        "between episodes; they are not part of the quick scale.",
     )
     lives = "the same lives for every agent, and the same luck for all that are deployed in the simulator"
     facts = (("Replicates", f"{seeds} training seed{'s' * (seeds > 1)} of the belief agent, {lives}"),)
@@ -65,7 +94,7 @@ def _domain(domain: str, results: Results) -> Section:
     if life:
         exhibits.append(
             Exhibit(
-                f"life-{domain}",
+                f"life-{_file(domain)}",
                 _life(domain, life),
                 f"Belief of one life over the members, episode by episode, and the return of each episode; {domain}.",
                 "One life of the belief agent, first training seed. Above, its belief over the members after every "
@@ -74,7 +103,7 @@ def _domain(domain: str, results: Results) -> Section:
         )
     exhibits.append(
         Exhibit(
-            f"worlds-{domain}",
+            f"worlds-{_file(domain)}",
             _worlds(results),
             f"Mean return of every agent in every world, with intervals over training seeds; {domain}.",
             "Mean return of an episode in each world, with 95 % intervals over training seeds where there are several.",
@@ -83,12 +112,16 @@ def _domain(domain: str, results: Results) -> Section:
     return Section(TITLES[domain], (), tuple(exhibits), (_returns(results), *_regrets(results)))
 
 
+def _file(domain: str) -> str:
+    return domain.replace(" ", "_")
+
+
 def _life(domain: str, life: Results) -> Figure:
     belief = life.where(metric="belief").pivot("member", "at")
     true, earned = (life.where(metric=metric).pivot("at") for metric in ("true", "episode"))
     figure, ((above,), (below,)) = panels(2, height=2.3, right=0.9)
     draw_shares(above, belief)
-    members = _members(domain)
+    members = MEMBERS[domain]
     above.set_yticks(range(len(members)), [number(each, 3) for each in members], fontsize=6.5)
     heights = np.interp(true, members, np.arange(len(members)))
     above.step(np.arange(len(true)), heights, where="mid", color=style.NOMINAL, linewidth=1.8)
@@ -102,13 +135,6 @@ def _life(domain: str, life: Results) -> Figure:
         for switch in np.flatnonzero(np.diff(true)):
             panel.axvline(switch + 0.5, color=style.MUTED, linewidth=0.8, linestyle=style.DASHED, zorder=3.0)
     return figure
-
-
-def _members(domain: str) -> tuple[float, ...]:
-    from urbe.paper.adaptation.tuning import FAILURES
-    from urbe.paper.adaptation.worlds import GAINS
-
-    return FAILURES if domain == ROVER else GAINS
 
 
 def _worlds(results: Results) -> Figure:
@@ -153,8 +179,22 @@ def _regrets(results: Results) -> tuple[Table, ...]:
         return ()
     found = regrets(results)
     head = ("agent", "largest", "mean", *worlds_of(results))
+    seeds = regrets_of_seeds(results)
     rows = tuple(
-        (agent, f"{shares.max():.2f}", f"{shares.mean():.2f}", *(f"{share:.2f}" for share in shares))
+        (
+            agent,
+            *(
+                _of_seeds(seeds[agent], over, value)
+                for over, value in ((np.max, shares.max()), (np.mean, shares.mean()))
+            ),
+            *(f"{share:.2f}" for share in shares),
+        )
         for agent, shares in sorted(found.items(), key=lambda item: float(item[1].max()))
     )
     return (Table("Relative regret in every world, the smallest largest one first", head, rows),)
+
+
+def _of_seeds(shares: FloatArray, over: Callable[..., FloatArray], value: float) -> str:
+    """The largest or the mean regret, with its interval over training seeds where there are several."""
+    each = over(shares, axis=1)
+    return interval_text(mean_interval(each), 2) if len(each) > 1 else f"{value:.2f}"

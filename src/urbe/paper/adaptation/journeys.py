@@ -72,15 +72,16 @@ class Journeys:
 
 
 Decision = Callable[[FloatArray, IntArray, FloatArray], BoolArray]
-"""`(N,)` whether to travel, from beliefs `(N, K)`, numbers of distances `(N,)` and uniform random numbers `(N,)`."""
+"""`(N,)` whether to travel, from beliefs `(N, H K)` over pairs of hazard and member, numbers of distances `(N,)` and
+uniform random numbers `(N,)`."""
 
 
 class Plan(NamedTuple):
     """Linear functions of the belief; the value of a decision is the largest of its functions.
 
     Attributes:
-      wait: `(n, K)`.
-      travel: one `(n, K)` for each distance.
+      wait: `(n, H K)`.
+      travel: one `(n, H K)` for each distance.
       value: of the prior, before the first distance is seen.
     """
 
@@ -103,27 +104,22 @@ def plan(
     Args:
       journeys: what episodes consist of.
       failures: the members.
-      switching: prior and hazard per episode.
+      switching: prior and hazard per episode, or candidates of the hazard.
       boundary: the discount from episode to episode.
       seed: of the lives whose beliefs are the points.
     """
-    p, members = np.array(failures), len(failures)
-    stay, prior = 1.0 - float(switching.hazards[0]), np.exp(switching.log_prior(members))
+    chain = _Chain.of(failures, switching)
+    p, prior = chain.failures, chain.prior
     moves = np.arange(max(journeys.distances))[:, None]
     arrivals = np.array(journeys.distances)[:, None]
-    likelihood = np.concatenate([(1.0 - p) ** moves * p, (1.0 - p) ** arrivals])  # (outcomes, K)
+    likelihood = np.concatenate([(1.0 - p) ** moves * p, (1.0 - p) ** arrivals])  # (outcomes, H K)
     reward = journeys.travelling(p)
     points = _points(journeys, failures, switching, seed)
-
-    def jumped(belief: FloatArray) -> FloatArray:
-        after: FloatArray = stay * belief + (1.0 - stay) * belief.sum(axis=-1, keepdims=True) * prior
-        return after
-
-    arrived = jumped(points[:, None] * likelihood).reshape(-1, members)
-    waited = jumped(points)
-    values = np.full((1, members), journeys.waiting / (1.0 - boundary))  # of waiting for ever
+    arrived = chain.jumped(points[:, None] * likelihood).reshape(-1, len(p))
+    waited = chain.jumped(points)
+    values = np.full((1, len(p)), journeys.waiting / (1.0 - boundary))  # of waiting for ever
     for _ in range(SWEEPS):
-        before = stay * values + (1.0 - stay) * (values @ prior)[:, None]  # of a belief that has yet to jump
+        before = chain.expected(values)  # of a belief that has yet to jump
         wait = journeys.waiting + boundary * before[(waited @ values.T).argmax(axis=1)]
         after = before[(arrived @ values.T).argmax(axis=1)].reshape(len(points), *likelihood.shape) * likelihood
         failed = np.cumsum(after[:, : len(moves)], axis=1)
@@ -148,8 +144,24 @@ def thompson(journeys: Journeys, failures: tuple[float, ...]) -> Decision:
     better = journeys.travelling(np.array(failures)) > journeys.waiting  # (d, K)
 
     def travels(belief: FloatArray, start: IntArray, u: FloatArray) -> BoolArray:
-        member = (u[:, None] >= np.cumsum(belief, axis=1)[:, :-1]).sum(axis=1)
+        member = (u[:, None] >= np.cumsum(belief, axis=1)[:, :-1]).sum(axis=1) % len(failures)
         chosen: BoolArray = better[start, member]
+        return chosen
+
+    return travels
+
+
+def settled(journeys: Journeys, worth: FloatArray) -> Decision:
+    """Decides by the distance alone, whatever is believed.
+
+    Args:
+      journeys: what episodes consist of.
+      worth: `(d,)` what a journey from each distance is taken to earn.
+    """
+    better = worth > journeys.waiting
+
+    def travels(belief: FloatArray, start: IntArray, u: FloatArray) -> BoolArray:  # noqa: ARG001
+        chosen: BoolArray = better[start]
         return chosen
 
     return travels
@@ -173,12 +185,12 @@ def live(
       travels: who decides.
       held: `(N, E)`.
       seed: of the luck, which does not depend on decisions.
-      beliefs: takes the belief before each episode, `(N, K)`.
+      beliefs: takes the belief before each episode, `(N, H K)`.
     """
     lives, episodes = int(held.shape[0]), int(held.shape[1])
-    p, distances = np.array(failures), np.array(journeys.distances)
-    luck = rng.stream(seed, "journeys", 0)
-    belief = np.tile(np.exp(switching.log_prior(len(p))), (lives, 1))
+    chain, distances = _Chain.of(failures, switching), np.array(journeys.distances)
+    luck, p = rng.stream(seed, "journeys", 0), chain.failures
+    belief = np.tile(chain.prior, (lives, 1))
     returns = np.empty(held.shape)
     for e in range(episodes):
         start = luck.choice(len(distances), lives, p=journeys.shares)
@@ -192,19 +204,53 @@ def live(
         returns[:, e] = np.where(goes, earned, journeys.waiting)
         seen = (1.0 - p) ** moves[:, None] * np.where(failed[:, None], p, 1.0 - p)
         after = belief * np.where(goes[:, None], seen, 1.0)
-        with np.errstate(divide="ignore"):
-            belief = np.exp(switching.jump(np.log(after / after.sum(axis=1, keepdims=True))[:, None]))[:, 0]
+        belief = chain.jumped(after / after.sum(axis=1, keepdims=True))
     return returns
+
+
+class _Chain(NamedTuple):
+    """Pairs of hazard and member, and how the belief over them changes between episodes.
+
+    Attributes:
+      failures, prior: `(H K)` of each pair.
+      hazards: `(H,)`.
+      members: `(K,)` their prior.
+    """
+
+    failures: FloatArray
+    prior: FloatArray
+    hazards: FloatArray
+    members: FloatArray
+
+    @staticmethod
+    def of(failures: tuple[float, ...], switching: Switching) -> _Chain:
+        hazards, members = switching.hazards, np.exp(switching.log_prior(len(failures)))
+        return _Chain(np.tile(failures, len(hazards)), np.tile(members, len(hazards)) / len(hazards), hazards, members)
+
+    def jumped(self, belief: FloatArray) -> FloatArray:
+        """`(..., H K)` the belief after a possible jump."""
+        pairs, hazards = self._pairs(belief)
+        after = (1.0 - hazards) * pairs + hazards * pairs.sum(axis=-1, keepdims=True) * self.members
+        return after.reshape(belief.shape)
+
+    def expected(self, values: FloatArray) -> FloatArray:
+        """`(..., H K)` expectations, over a possible jump, of values of pairs."""
+        pairs, hazards = self._pairs(values)
+        before = (1.0 - hazards) * pairs + hazards * (pairs @ self.members)[..., None]
+        return before.reshape(values.shape)
+
+    def _pairs(self, flat: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return flat.reshape(*flat.shape[:-1], len(self.hazards), len(self.members)), self.hazards[:, None]
 
 
 def _points(journeys: Journeys, failures: tuple[float, ...], switching: Switching, seed: int) -> FloatArray:
     """Beliefs of lives that travel now and then, far from each other; the prior and the certainties."""
-    members, lives = len(failures), 64
-    prior = np.exp(switching.log_prior(members))
+    chain, lives = _Chain.of(failures, switching), 64
     draws = rng.stream(seed, "points", 0)
-    held = draws.choice(failures, (lives, 100), p=prior)
+    held = draws.choice(failures, (lives, 100), p=chain.members)
+    hazard = np.resize(chain.hazards, lives)
     for e in range(1, held.shape[1]):
-        stays = draws.random(lives) >= switching.hazards[0]
+        stays = draws.random(lives) >= hazard
         held[stays, e] = held[stays, e - 1]
     found: list[FloatArray] = []
     for willing in (0.1, 0.5, 1.0):
@@ -215,7 +261,7 @@ def _points(journeys: Journeys, failures: tuple[float, ...], switching: Switchin
     for _ in range(min(POINTS, len(seen)) - 1):
         chosen.append(int(distance.argmax()))
         distance = np.minimum(distance, ((roots - roots[chosen[-1]]) ** 2).sum(axis=1))
-    return np.concatenate([prior[None], np.eye(members), seen[chosen]])
+    return np.concatenate([chain.prior[None], np.eye(len(chain.prior)), seen[chosen]])
 
 
 def _now_and_then(share: float) -> Decision:

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from urbe.paper.adaptation import BELIEF, DECIDED, IDEAL, ORACLE, QUICK_WORLDS, ROVER, AdaptationCell, Row
+from urbe.paper.adaptation import (
+    BELIEF,
+    IDEAL,
+    NOMINAL,
+    ORACLE,
+    PLANNED,
+    QUICK_WORLDS,
+    RANDOMISED,
+    ROBUST,
+    SOFT,
+    THOMPSON,
+    URBE,
+    AdaptationCell,
+    Row,
+)
+from urbe.paper.adaptation.journeys import Decision, Journeys, live, plan, settled, thompson
+from urbe.paper.adaptation.members import MEMBERS
+from urbe.paper.adaptation.tuning import BOUNDARY
 from urbe.statistics import first_episodes, phase_means, worst_lives
 from urbe.types import FloatArray
 
@@ -26,27 +42,30 @@ REPEATS = 16
 
 def run(cell: AdaptationCell, _: Path) -> list[Row]:
     """Trains or plans, then deploys."""
-    from urbe.paper.adaptation.worlds import DOMAINS
+    from urbe.paper.adaptation.domains import DOMAINS
 
     domain = DOMAINS[cell.domain]()
+    if cell.agent not in PLANNED[cell.domain]:
+        return list(_deployed(cell, domain))
     if cell.agent == ORACLE:
         return list(_oracle(cell, domain))
-    return list((_decided if cell.domain == ROVER and cell.agent in DECIDED else _deployed)(cell, domain))
+    return list((_in_tables if cell.agent == URBE else _decided)(cell, domain))
 
 
 def _deployed(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
+    import jax
+    import jax.numpy as jnp
+
     from urbe.evaluation.adaptation import deploy_lives
     from urbe.paper.adaptation.agents import policy_of
 
     policy = policy_of(cell.domain, cell.agent, domain, cell.seed)
     for k, name, world in _worlds(cell, domain):
-        found = deploy_lives(
-            policy,
-            domain.simulator,
-            paths(world, cell.lives),
-            seed=WORLD_SEED + k,
-            observation_noise=world.noise,
-        )
+        held = paths(world, cell.lives)
+        if cell.agent == ORACLE:
+            assert domain.mirrored  # it reverses its actions where the motor is reversed: to it all motors are alike
+            held = jax.tree.map(jnp.abs, held)
+        found = deploy_lives(policy, domain.simulator, held, seed=WORLD_SEED + k, observation_noise=world.noise)
         yield from _measured(cell, name, world, found.episode_return)
         yield _row(cell, name, "ended", float(found.terminated.mean()))
         if k == 0 and cell.seed == 0 and cell.agent == BELIEF:
@@ -63,59 +82,102 @@ def _worlds(cell: AdaptationCell, domain: Domain) -> Iterator[tuple[int, str, Wo
 def paths(world: World, lives: int) -> Any:
     """The parameters of every episode of every life."""
     from urbe.evaluation.adaptation import parameter_paths
+    from urbe.simulators import StepChange
 
-    return parameter_paths(world.schedule, lives=lives, episodes=world.episodes, seed=WORLD_SEED)
+    if not isinstance(world.schedule, StepChange):
+        return parameter_paths(world.schedule, lives=lives, episodes=world.episodes, seed=WORLD_SEED)
+    lengths, held = zip(*world.schedule.phases, strict=True)  # without chance, there is nothing to compile
+
+    def path(*values: Any) -> FloatArray:
+        each = np.repeat(np.array(values, np.float32), lengths)
+        return np.broadcast_to(each, (lives, world.episodes))
+
+    return type(held[0])(*map(path, *held))
 
 
 def _oracle(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
     """What an agent that knows the parameters of every episode earns in expectation.
 
-    Exact on Mars Rover. On CartPole, balancing until the time limit, which is possible with every gain.
+    Exact where an episode is one decision. On CartPole, balancing until the time limit, which is possible with every
+    gain and length.
     """
-    parameter = domain.parameter[0]
     for _, name, world in _worlds(cell, domain):
-        held = np.asarray(paths(world, cell.lives)._asdict()[parameter], np.float64)
-        returns = np.full(held.shape, float(domain.simulator.time_limit))
-        if cell.domain == ROVER:
-            values, place = np.unique(held, return_inverse=True)
-            returns = np.array([_best_return(p) for p in values.tolist()])[place.reshape(held.shape)]
+        held = paths(world, cell.lives)
+        returns = np.full(np.shape(held[0]), float(domain.simulator.time_limit))
+        if domain.journeys is not None:
+            returns = domain.journeys.best(_failures(domain, held))
         yield from _measured(cell, name, world, returns)
+
+
+def _failures(domain: Domain, held: Any) -> FloatArray:
+    """`(N, E)` probabilities with which journeys fail."""
+    values = np.asarray(held._asdict()[domain.parameter[0]], np.float64)
+    return 1.0 - values if domain.of_success else values
 
 
 def _decided(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
-    """Exact decisions under the belief that agents have, one per episode; their luck is not that of the others."""
-    from urbe.paper.adaptation.journeys import Journeys, live, plan, thompson
-    from urbe.paper.adaptation.tuning import BOUNDARY, FAILURES
-
-    journeys = Journeys()
-    planned = plan(journeys, FAILURES, domain.switching, BOUNDARY).travels if cell.agent == IDEAL else None
-    decides = planned or thompson(journeys, FAILURES)
+    """Decisions that are computed exactly, one per episode; their luck is not that of agents in the simulator."""
+    assert domain.journeys is not None
+    members = np.array(MEMBERS[cell.domain])
+    failures = tuple((1.0 - members if domain.of_success else members).tolist())
+    decides = _decision(cell.agent, domain, domain.journeys, failures)
     for k, name, world in _worlds(cell, domain):
-        held = np.asarray(paths(world, cell.lives)._asdict()[domain.parameter[0]], np.float64)
-        held = np.repeat(held, REPEATS, axis=0)
-        returns = live(journeys, FAILURES, domain.switching, decides, held, WORLD_SEED + k)
+        held = np.repeat(_failures(domain, paths(world, cell.lives)), REPEATS, axis=0)
+        returns = live(domain.journeys, failures, domain.switching, decides, held, WORLD_SEED + k)
         yield from _measured(cell, name, world, returns)
 
 
-@cache
-def _best_return(failure: float) -> float:
-    from urbe.paper.adaptation.worlds import rover
-    from urbe.simulators import MarsRoverParams, to_mdp
-    from urbe.solvers import BackwardInduction, solve
+def _decision(agent: str, domain: Domain, journeys: Journeys, failures: tuple[float, ...]) -> Decision:
+    """How a planned agent decides."""
+    if agent == THOMPSON:
+        return thompson(journeys, failures)
+    if agent in (IDEAL, BELIEF):
+        return plan(journeys, failures, domain.switching, BOUNDARY).travels
+    each = journeys.travelling(np.array(failures))
+    nominal = _failures(domain, domain.simulator.nominal())
+    worth = {
+        NOMINAL: journeys.travelling(nominal),
+        ROBUST: each.min(axis=1),
+        SOFT: journeys.travelling(np.array(np.mean(failures))),
+        RANDOMISED: each.mean(axis=1),
+    }
+    return settled(journeys, worth[agent])
 
-    simulator = rover().simulator
-    mdp = to_mdp(simulator, MarsRoverParams(failure), discount=1.0)
-    return float(mdp.initial @ solve(mdp, method=BackwardInduction(simulator.time_limit)).value[0])
+
+def _in_tables(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
+    """URBE over finitely many models, in the seven states themselves."""
+    from urbe import agents
+    from urbe.envs.finite import FiniteEnv, Phase
+    from urbe.mdp.library.goals import seven_states
+    from urbe.posteriors.dirichlet import Posterior
+
+    models = [seven_states(odds, "direct") for odds in MEMBERS[cell.domain]]
+    agent = agents.BeliefURBE(models, domain.switching)
+    for k, name, world in _worlds(cell, domain):
+        odds = 1.0 - _failures(domain, paths(world, 1))[0]
+        firsts = np.cumsum((0, *world.phases[:-1]))
+        env = FiniteEnv(
+            tuple(Phase(seven_states(p, "direct"), n) for p, n in zip(odds[firsts].tolist(), world.phases, strict=True))
+        )
+        task = agents.Task(Posterior.before(env.feasible), domain.simulator.time_limit)
+        found = agents.run(agent, env, task, episodes=world.episodes, seed=WORLD_SEED + k, replicates=cell.lives)
+        yield from _measured(cell, name, world, found.reward)
 
 
 def _measured(cell: AdaptationCell, name: str, world: World, returns: FloatArray) -> Iterator[Row]:
     yield _row(cell, name, "return", float(returns.mean()))
     yield _row(cell, name, "worst", worst_lives(returns))
     if world.phases:
-        for metric, means in (("phase", phase_means(returns, world.phases)),
-                              ("first", first_episodes(returns, world.phases))):  # fmt: skip
-            for at, mean in enumerate(means.tolist()):
-                yield _row(cell, name, metric, mean, at)
+        parts = np.split(returns, np.cumsum(world.phases)[:-1], axis=1)
+        fifths = [-(-part.shape[1] // 5) for part in parts]
+        for metric, means in (
+            ("phase", phase_means(returns, world.phases)),
+            ("first", first_episodes(returns, world.phases)),
+            ("early", [part[:, :n].mean() for part, n in zip(parts, fifths, strict=True)]),
+            ("late", [part[:, -n:].mean() for part, n in zip(parts, fifths, strict=True)]),
+        ):
+            for at, mean in enumerate(means):
+                yield _row(cell, name, metric, float(mean), at)
 
 
 def _one_life(cell: AdaptationCell, name: str, domain: Domain, found: Any) -> Iterator[Row]:

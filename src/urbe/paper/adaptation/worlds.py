@@ -1,4 +1,4 @@
-"""The simulators of the chapter, the members that agents know, and the worlds that they are deployed in."""
+"""What agents are trained for and deployed in: a domain has a simulator, members, and worlds in which they change."""
 
 from __future__ import annotations
 
@@ -6,30 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from urbe import rng
 from urbe.belief import Switching
-from urbe.paper.adaptation import GAIN, ROVER
-from urbe.paper.adaptation.tuning import CHOSEN, FAILURES
-from urbe.simulators import (
-    CartPole,
-    Constant,
-    Drift,
-    LogUniform,
-    MarsRover,
-    RandomJumps,
-    Schedule,
-    StepChange,
-    UncertaintySet,
-    Uniform,
-)
-from urbe.simulators.mars_rover import one_hot
+from urbe.paper.adaptation import DRAWN
+from urbe.paper.adaptation.journeys import Journeys
+from urbe.simulators import Distribution, LogUniform, RandomJumps, Schedule, StepChange, UncertaintySet
 
 PHASE = 50
-"""Episodes of a phase; a world without phases has five times as many."""
+"""Episodes of a phase on Mars Rover; a world without phases has five times as many."""
 
-GAINS = (-1.6, -1.4, -1.2, -1.0, -0.8, -0.65, -0.5, 0.4, 0.5, 0.65, 0.8, 1.0, 1.2, 1.4, 1.6)
-"""The members of the actuator, in units of the nominal force; a negative gain pushes the other way."""
+SHORT = 10
+"""Episodes of a phase where every step informs."""
+
+PRIORS_SEED = 880002
+"""Of the priors from which the drawn schedules come. No choice of any agent looked at them."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +44,15 @@ class Domain:
     """What agents are trained for.
 
     Attributes:
-      simulator: with its nominal parameters; the rover's is finite.
+      simulator: with its nominal parameters.
       members: what the belief is over.
       switching: what agents assume about changes; none of the worlds is exactly like that.
       parameter: the one that changes, and its name on axes.
       unit: what the parameter is divided by on axes.
       worlds: by name; the first is drawn in detail.
+      journeys: what episodes amount to where each is one decision, travel or wait; decisions are then planned exactly.
+      of_success: whether the parameter is the probability of success, not of failure, on a journey.
+      mirrored: whether a negative parameter is a positive one with the actions in reverse order.
     """
 
     simulator: Any
@@ -68,62 +61,40 @@ class Domain:
     parameter: tuple[str, str]
     unit: float
     worlds: Mapping[str, World]
+    journeys: Journeys | None = None
+    of_success: bool = False
+    mirrored: bool = False
 
 
-def _phases(base: Any, name: str, values: tuple[float, ...], length: int) -> World:
+def phases(base: Any, name: str, values: tuple[float, ...], length: int) -> World:
+    """Sudden changes after phases of one length."""
     held = tuple((length, base._replace(**{name: value})) for value in values)
     return World(StepChange(held), length * len(values), (length,) * len(values))
 
 
-def _same(base: Any, name: str, value: float, episodes: int = 2 * PHASE) -> World:
-    return World(Constant(base._replace(**{name: value})), episodes, (episodes,))
+def same(base: Any, name: str, value: float, episodes: int) -> World:
+    """No changes."""
+    return phases(base, name, (value,), episodes)
 
 
-def rover() -> Domain:
-    """Mars Rover: at a failure probability above 0.054 it is better to wait, and waiting says nothing about it."""
-    simulator = MarsRover(success=1.0, fail=-1.0, step_reward=-0.001, encoding=one_hot)
-    base, name, life = simulator.nominal(), "failure", 5 * PHASE
-
-    def jumps(low: float, high: float, hazard: float) -> World:
-        return World(RandomJumps(base, {name: LogUniform(low, high)}, hazard), life)
-
-    fixed = (0.005, 0.3, 0.005, 0.6, 0.01)
-    worlds = {
-        "schedule": _phases(base, name, fixed, PHASE),
-        "slow schedule": _phases(base, name, fixed, 3 * PHASE),
-        **{f"stationary {p:g}": _same(base, name, p) for p in (0.005, 0.02, 0.04, 0.08, 0.3, 0.9)},
-        "jumps": jumps(0.002, 0.8, 0.04),
-        "rare jumps": jumps(0.002, 0.8, 0.004),
-        "frequent jumps": jumps(0.002, 0.8, 0.3),
-        "mostly adverse": jumps(0.03, 0.9, 0.04),
-        "mostly benign": jumps(0.001, 0.08, 0.04),
-        "drift": _phases(base, name, tuple(np.geomspace(0.005, 0.5, life // 5).tolist()), 5),
-    }
-    members = UncertaintySet.grid(simulator, include_nominal=False, failure=FAILURES)
-    return Domain(simulator, members, CHOSEN.switching, (name, "failure probability"), 1.0, worlds)
+def jumps(base: Any, name: str, law: Distribution, hazard: float, episodes: int) -> World:
+    """Sudden changes at random times, to values drawn from a distribution."""
+    return World(RandomJumps(base, {name: law}, hazard), episodes)
 
 
-def gain() -> Domain:
-    """CartPole whose actuator changes its gain, sign included: no single policy serves all members."""
-    simulator = CartPole(time_limit=200, terminal_reward=0.0)
-    base, name, force = simulator.nominal(), "force", float(CartPole().nominal().force)
-    length = PHASE // 5
+def drawn(base: Any, name: str, least: float, most: float, episodes: int, rate: float) -> dict[str, World]:
+    """Worlds that jump at random times, each by a prior of its own.
 
-    def phases(*gains: float) -> World:
-        return _phases(base, name, tuple(force * each for each in gains), length)
-
-    noisy = phases(1.0, -1.0, 0.7, -1.5)
-    worlds = {
-        "schedule": noisy,
-        "between members": phases(1.1, -0.9, 0.45, -1.3),
-        "outside the set": phases(2.2, -2.2, 0.25),
-        "jumps": World(RandomJumps(base, {name: Uniform(-1.6 * force, 1.6 * force)}, 0.1), 4 * length),
-        "drift": World(Drift(base, {name: (1.5 * force, 0.5 * force)}, 4 * length), 4 * length),
-        "noise": World(noisy.schedule, noisy.episodes, noisy.phases, noise=0.003),
-    }
-    members = UncertaintySet.grid(simulator, include_nominal=False, force=[force * each for each in GAINS])
-    return Domain(simulator, members, Switching(1e-3), (name, "actuator gain"), force, worlds)
-
-
-DOMAINS = {ROVER: rover, GAIN: gain}
-"""By name; made when asked for, as members are arrays of JAX."""
+    The ends of its range are log-uniform in [least, most], and its hazard is log-uniform within a factor of ten around
+    `rate`. The first ends of the range are at least a factor of two apart.
+    """
+    found = {}
+    for k, world in enumerate(DRAWN):
+        draws = rng.stream(PRIORS_SEED, name, k)
+        while True:
+            low, high = sorted((least * (most / least) ** draws.random(2)).tolist())
+            if high >= 2.0 * low:
+                break
+        hazard = rate * 10.0 ** (2.0 * draws.random() - 1.0)
+        found[world] = jumps(base, name, LogUniform(low, high), min(hazard, 1.0), episodes)
+    return found

@@ -1,0 +1,221 @@
+"""What is wanted of the belief agent, and the paper's claims restated for it: verdicts that the numbers decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from urbe.paper.adaptation import (
+    ACROBOT,
+    BELIEF,
+    CAR,
+    EVEN,
+    GAIN,
+    LENGTH,
+    NOMINAL,
+    ORACLE,
+    RANDOMISED,
+    ROBUST,
+    ROVER,
+    STATES,
+)
+from urbe.paper.adaptation.results import (
+    WAITING,
+    advantage,
+    agents_of,
+    of_phases,
+    regrets_of_seeds,
+    returns,
+    worlds_of,
+)
+from urbe.paper.results import Results
+from urbe.report.claims import judge
+from urbe.report.content import Verdict
+from urbe.statistics.verdicts import ExactNumber, Mean, Quantity, Question, Test
+from urbe.types import FloatArray
+
+SHARES = {"schedule": 0.82, "slow schedule": 0.88, "stationary 0.005": 0.97}
+"""Of the oracle's advantage that the belief agent should keep in these worlds."""
+
+ADVERSE, TOLERATED = "stationary 0.3", 0.05
+"""Where waiting is best, and by how much of the range between agents it may be missed."""
+
+BALANCED = {"schedule": 195.0, "between members": 195.0, "outside the set": 190.0}
+"""Returns that the belief agent should reach with every gain, from the first episode on."""
+
+NEARLY = 0.03
+"""By which share nominal DQN may be missed where nothing changes."""
+
+NEGLIGIBLE = 2.0
+"""Steps of 200 by which domain randomisation may be missed where it needs no help."""
+
+AGAIN = 0.1
+"""Of the range between agents, by which the oracle may be missed at the end of a phase."""
+
+AT_REST = {ROVER: "stationary 0.005", EVEN: "stationary 0.005", GAIN: "nominal", LENGTH: "nominal", ACROBOT: "nominal",
+           CAR: "nominal"}  # fmt: skip
+"""Worlds in which the nominal parameters stay."""
+
+DOMAINS = (ROVER, EVEN, STATES, GAIN, LENGTH, ACROBOT, CAR)
+
+
+def verdicts(results: Results) -> list[Verdict]:
+    """All of them, on the domains there are."""
+    parts = {domain: part for domain in DOMAINS if (part := results.where(domain=domain))}
+    found = [*_shares(parts), *_gain(parts), *_lengths(parts), *_nominal(parts), *_restated(parts)]
+    for domain in (ROVER, GAIN):
+        if domain in parts:
+            found += _regret(domain, parts[domain])
+    return found
+
+
+def _has(results: Results, *agents: str) -> bool:
+    return all(bool(results.where(agent=agent)) for agent in agents)
+
+
+def minus(one: FloatArray, other: FloatArray) -> Quantity:
+    """The mean difference, seed by seed where both were trained; a number where neither was."""
+    if len(one) > 1 and len(other) > 1:
+        both = min(len(one), len(other))
+        return Mean(one[:both] - other[:both])
+    return Mean(one - other.mean() if len(one) > 1 else one.mean() - other)
+
+
+def _difference(results: Results, agent: str, other: str, world: str) -> Quantity:
+    one, another = returns(results, agent, world), returns(results, other, world)
+    if results.one("domain") == STATES:
+        return ExactNumber(float(one.mean() - another.mean()))
+    return minus(one, another)
+
+
+def _shares(parts: dict[str, Results]) -> Iterable[Verdict]:
+    tests = [
+        Test([Question("The share", Mean(advantage(part, BELIEF, world)), wanted)], reading=f"{world}, {wanted:.0%}")
+        for domain, part in parts.items()
+        if domain == ROVER and _has(part, ORACLE, BELIEF)
+        for world, wanted in SHARES.items()
+        if world in worlds_of(part)
+    ]
+    if tests:
+        yield from judge("The belief agent keeps the wanted share of the oracle's advantage over waiting.", tests)
+    if ROVER in parts and _has(parts[ROVER], BELIEF, NOMINAL, ROBUST):
+        part = parts[ROVER]
+        earned = [returns(part, agent, ADVERSE).mean() for agent in agents_of(part)]
+        least = WAITING - TOLERATED * (max(earned) - min(earned))
+        question = Question("Its return", Mean(returns(part, BELIEF, ADVERSE)), least)
+        yield from judge("Where waiting is best, the belief agent hardly misses it.", [Test([question])])
+
+
+def _gain(parts: dict[str, Results]) -> Iterable[Verdict]:
+    if GAIN not in parts or not _has(parts[GAIN], BELIEF):
+        return
+    part = parts[GAIN]
+    for metric, when in (("phase", "in every phase"), ("first", "in the first episode of every phase")):
+        tests = [
+            Test(
+                [
+                    Question(f"Its return in phase {at + 1}", Mean(earned), wanted)
+                    for at, earned in enumerate(of_phases(part, BELIEF, world, metric))
+                ],
+                reading=f"{world}, {wanted:g}",
+            )
+            for world, wanted in BALANCED.items()
+            if world in worlds_of(part)
+        ]
+        yield from judge(f"The belief agent balances the pole with every gain, {when}.", tests)
+
+
+def _lengths(parts: dict[str, Results]) -> Iterable[Verdict]:
+    if LENGTH not in parts or not _has(parts[LENGTH], BELIEF, RANDOMISED):
+        return
+    tests = [
+        Test([Question("The difference", _difference(parts[LENGTH], BELIEF, RANDOMISED, world), -NEGLIGIBLE)],
+             reading=world)
+        for world in ("schedule", "drift")
+    ]  # fmt: skip
+    yield from judge("With poles of changing length, the belief agent is not below domain randomisation.", tests)
+
+
+def _nominal(parts: dict[str, Results]) -> Iterable[Verdict]:
+    tests = []
+    for domain, world in AT_REST.items():
+        if domain in parts and _has(parts[domain], BELIEF, NOMINAL) and world in worlds_of(parts[domain]):
+            allowed = NEARLY * abs(float(returns(parts[domain], NOMINAL, world).mean()))
+            difference = _difference(parts[domain], BELIEF, NOMINAL, world)
+            tests.append(Test([Question("The difference from DQN", difference, -allowed)], reading=domain))
+    if tests:
+        yield from judge(f"With nominal parameters the belief agent is within {NEARLY:.0%} of nominal DQN.", tests)
+
+
+def _restated(parts: dict[str, Results]) -> Iterable[Verdict]:
+    """The paper's claims about its own agent, for the one that adapts; a reading for each domain."""
+
+    def compared(other: str, world: Callable[[str], str | None], name: str) -> list[Test]:
+        return [
+            Test([Question(name, _difference(part, BELIEF, other, where))], reading=domain)
+            for domain, part in parts.items()
+            if (where := world(domain)) is not None and where in worlds_of(part) and _has(part, BELIEF, other)
+        ]
+
+    if bold := compared(ROBUST, AT_REST.get, "The difference where nothing changes"):
+        yield from judge("The belief agent is less conservative than the robust agent.", bold)
+    if calm := compared(NOMINAL, lambda _: "schedule", "The difference under the schedule"):
+        yield from judge(
+            "The belief agent is less sensitive to change than the nominal agent (on Mars Rover also what DQN-UBE "
+            "converges to).",
+            calm,
+        )
+    faster, again = [], []
+    for domain, part in parts.items():
+        there = [agent for agent in (NOMINAL, ROBUST) if _has(part, agent)]
+        if _has(part.where(world="schedule", metric="early"), BELIEF, ORACLE) and there:
+            faster.append(Test(
+                [Question(f"The difference from {agent} in the first episodes of later phases",
+                          _early(part, domain, agent)) for agent in there],
+                reading=domain,
+            ))  # fmt: skip
+            again.append(Test(list(_late(part, domain)), reading=domain))
+    if faster:
+        yield from judge("The belief agent recovers faster after a change than nominal and robust agents.", faster)
+        yield from judge("The belief agent reaches the highest return again in every phase.", again)
+
+
+def _early(results: Results, domain: str, other: str) -> Quantity:
+    one, another = (of_phases(results, agent, "schedule", "early")[1:].mean(axis=0) for agent in (BELIEF, other))
+    return ExactNumber(float(one.mean() - another.mean())) if domain == STATES else minus(one, another)
+
+
+def _late(results: Results, domain: str) -> Iterable[Question]:
+    """For each phase, how far above the tolerated distance from the oracle the last episodes are."""
+    late = {agent: of_phases(results, agent, "schedule", "late").mean(axis=1) for agent in agents_of(results)}
+    width = np.ptp(np.stack(list(late.values())), axis=0)
+    most = of_phases(results, ORACLE, "schedule", "late").mean(axis=1)
+    for at, earned in enumerate(of_phases(results, BELIEF, "schedule", "late")):
+        above = earned - (most[at] - AGAIN * width[at])
+        quantity = ExactNumber(float(above.mean())) if domain == STATES else Mean(above)
+        yield Question(f"Phase {at + 1}: its return above the least that counts", quantity)
+
+
+def _regret(domain: str, results: Results) -> Iterable[Verdict]:
+    if not _has(results, ORACLE, BELIEF, NOMINAL, ROBUST):
+        return
+    found = regrets_of_seeds(results)
+    largest = {agent: shares.max(axis=1) for agent, shares in found.items()}
+    mean = {agent: shares.mean(axis=1) for agent, shares in found.items()}
+    where = f"{domain}, {len(worlds_of(results))} worlds"
+    third = [
+        Question(f"A third of {other}'s minus its own", minus(largest[other] / 3.0, largest[BELIEF]))
+        for other in (NOMINAL, ROBUST)
+    ]
+    yield from judge(
+        "Over all worlds, the belief agent's largest regret is at most a third of the nominal and the robust agent's.",
+        [Test(third, reading=where)],
+    )
+    others = [agent for agent in found if agent != BELIEF]
+    for claim, of in (
+        ("No other agent has a smaller largest regret.", largest),
+        ("Every other agent has a larger mean regret.", mean),
+    ):
+        questions = [Question(f"{other}'s minus its own", minus(of[other], of[BELIEF])) for other in others]
+        yield from judge(claim, [Test(questions, reading=where)])
