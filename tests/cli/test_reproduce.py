@@ -79,9 +79,9 @@ def test_list_runs_nothing(figures, tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--only", "unheard"), "--only unheard is no chapter, expected one of quiet, loud"),
+        (("--only", "unheard"), "--only unheard is not a chapter, expected one of quiet, loud"),
         (("--processes", 0), "processes is 0"),
-        (("--address", "head-node:6379"), "--address head-node:6379 is of a Ray cluster; add --launcher ray"),
+        (("--address", "head-node:6379"), "--address head-node:6379 names a Ray cluster. Add --launcher ray"),
     ],
 )
 @pytest.mark.usefixtures("figures")
