@@ -1,4 +1,4 @@
-"""A real browser (Debian's chromium, driven by Playwright), and a page with one of everything for it to open."""
+"""A real browser (Debian's chromium, driven by Playwright), and a report with one of everything for it to open."""
 
 import shutil
 from pathlib import Path
@@ -11,6 +11,8 @@ from urbe.report.page import render
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FACTS = (("Machine", "x86_64, 2 cores"), ("Scale", "quick"))
+WORDS = (("greedy", "Takes the action with the highest value."), ("noisy", "Explores."))
+PAGES = ("index", "curves", "maps")
 LEAD = ("A lead that says what this is, in a sentence that is long enough to wrap on a phone.",)
 
 
@@ -29,7 +31,7 @@ def browser():
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
-    """The book of everything as a page, with its files."""
+    """The folder of the book of everything, with its files."""
     folder = tmp_path_factory.mktemp("site")
     chapters = book.chapters()
     writers, files = figure_files(chapters)
@@ -40,9 +42,10 @@ def site(tmp_path_factory):
     for chapter in chapters:
         (folder / "rows" / f"{chapter.name}.csv").write_text("a,b\n1,2\n")
         files[chapter.name] = (f"rows/{chapter.name}.csv",)
-    page = folder / "index.html"
-    page.write_text(render("A small book", LEAD, FACTS, chapters, files=files))
-    return page
+    pages = render("A small book", LEAD, FACTS, chapters, glossary=WORDS, files=files)
+    for name, text in pages.items():
+        (folder / name).write_text(text)
+    return folder
 
 
 class Visit:
@@ -66,9 +69,9 @@ class Visit:
 
 @pytest.fixture(scope="session")
 def opened(browser, site):
-    """The book, opened once, for tests that leave nothing behind."""
+    """Every page by its name, opened once, for tests that leave nothing behind."""
     with browser.new_context(viewport={"width": 1100, "height": 900}, color_scheme="light") as context:
-        yield Visit(context, site)
+        yield {name: Visit(context, site / f"{name}.html") for name in PAGES}
 
 
 @pytest.fixture

@@ -43,16 +43,16 @@ def test_says_that_parquet_is_left_out(dots, output, capsys, monkeypatch):
         monkeypatch.setattr(f"{module}.find_spec", lambda _: None)
     run.lay(output, [dots])
     _, out, _ = urbe_report(capsys, output)
-    assert out.startswith('Rows are written as CSV alone: Parquet needs pyarrow, pip install "urbe[logs]".\n')
+    assert out.startswith('Rows are written as CSV only: Parquet needs pyarrow, pip install "urbe[logs]".\n')
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ((), "no sweep was run into"),
-        (("--only", "stars"), "--only stars is no chapter, expected one of dots."),
-        (("--formats", "svg", "gif"), "--formats gif is no format, expected some of png, svg, pdf, csv, parquet."),
-        (("--watch", "--to", "elsewhere"), "--watch goes without --to and --formats"),
+        (("--only", "stars"), "--only stars is not a chapter, expected one of dots."),
+        (("--formats", "svg", "gif"), "--formats gif is not a format, expected some of png, svg, pdf, csv, parquet."),
+        (("--watch", "--to", "elsewhere"), "--watch cannot be combined with --to or --formats"),
         (("--watch", "--every", "0"), "--every is 0, expected a positive number of seconds."),
     ],
 )
@@ -87,12 +87,12 @@ def test_watching_begins_before_the_run_and_ends_with_it(dots, output, capsys, m
         run.say(output, running=2, waiting=1, done=1)
 
     def half():
-        seen.append((output / "index.html").read_text())
+        seen.append((output / "dots.html").read_text())
         run.finish(dots, jobs["dots"][1])
         run.say(output, running=2, done=2)
 
     def last():
-        seen.append((output / "index.html").read_text())
+        seen.append((output / "dots.html").read_text())
         for job in jobs["dots"][2:]:
             run.finish(dots, job)
         run.say(output, "done", done=4)
@@ -105,8 +105,7 @@ def test_watching_begins_before_the_run_and_ends_with_it(dots, output, capsys, m
     assert err.splitlines()[0] == "urbe report: 1 of 4 cells, 2 min 5 s left, dot-1, dot-1."
     assert err.splitlines()[-1].startswith("urbe report: 4 of 4 cells in ")
     assert ["Drawn from 1 of 4" in seen[0], "Drawn from 2 of 4" in seen[1]] == [True, True]
-    final = (output / "index.html").read_text()
-    assert "rows/dots.csv" in final
+    assert "rows/dots.csv" in (output / "dots.html").read_text()
 
 
 def test_watching_a_run_that_fails_says_so(dots, output, capsys, monkeypatch):

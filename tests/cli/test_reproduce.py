@@ -45,7 +45,7 @@ def test_says_that_parquet_is_left_out(tmp_path, capsys, monkeypatch):
     for module in ("urbe.paper.pages", "urbe.cli.reproduce"):
         monkeypatch.setattr(f"{module}.find_spec", lambda _: None)
     _, out, _ = run(capsys, "--output", tmp_path / "results", "--only", "quiet", "--processes", 1)
-    assert out.startswith("Rows are written as CSV alone")
+    assert out.startswith("Rows are written as CSV only")
 
 
 def test_only_runs_what_is_named(figures, tmp_path, capsys):
@@ -79,9 +79,9 @@ def test_list_runs_nothing(figures, tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--only", "unheard"), "--only unheard is no chapter, expected one of quiet, loud"),
+        (("--only", "unheard"), "--only unheard is not a chapter, expected one of quiet, loud"),
         (("--processes", 0), "processes is 0"),
-        (("--address", "head-node:6379"), "--address head-node:6379 is of a Ray cluster; add --launcher ray"),
+        (("--address", "head-node:6379"), "--address head-node:6379 names a Ray cluster. Add --launcher ray"),
     ],
 )
 @pytest.mark.usefixtures("figures")
@@ -124,5 +124,5 @@ def test_help_teaches(capsys):
     assert stop.value.code == 0
     out = capsys.readouterr().out
     options = ("--only", "--scale", "--list", "--processes", "--output", "--launcher", "--address")
-    for word in (*options, "index.html", "continues where", "examples:"):
+    for word in (*options, "index.html", "resumes when", "examples:"):
         assert word in out

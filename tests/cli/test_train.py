@@ -252,7 +252,7 @@ def test_the_default_sets_are_the_papers_laws():
         (("pole", "--agent", "dqn"), "ENV is 'pole', expected one of cartpole"),
         (("NoSuchEnv-v7", "--agent", "dqn"), "ENV is 'NoSuchEnv-v7'"),
         (("CartPole-v1", "--agent", "dqn-urbe"), "--over is missing: a robust agent on CartPole-v1 needs"),
-        (("acrobot", "--agent", "dqn", "--paper"), "--paper knows cartpole and mars-rover, not acrobot"),
+        (("acrobot", "--agent", "dqn", "--paper"), "--paper supports cartpole and mars-rover, not acrobot"),
         (("acrobot", "--agent", "robust-dqn"), "--over is missing"),
         (("cartpole", "--agent", "dqn", *POLES), "--over is for robust-dqn"),
         (("cartpole", "--agent", "dqn-urbe", "--over", "half_length"), "it has no name and '='"),

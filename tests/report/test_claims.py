@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from fixtures.html_page import Page
-from urbe.report.claims import AS_STATED, RULE, claims, combine, markdown
+from urbe.report.claims import RULE, claims, combine, markdown
 from urbe.report.content import PageChapter, Section, Verdict
 from urbe.report.page import render
 
@@ -66,55 +66,60 @@ def test_claims_are_grouped_over_chapters_and_ordered_by_figure():
     ]  # fmt: skip
     assert [c.conclusion for c in found] == ["not testable", "holds under here", "holds"]
     assert [(v.reading, anchor) for v, anchor in found[1].found] == [
-        ("here", "late--claim-2"),
-        ("there", "early--claim-1"),
+        ("here", "late.html#claim-2"),
+        ("there", "early.html#claim-1"),
     ]
 
 
-def test_the_page_opens_with_the_claims_and_leads_to_each_verdict():
-    source = render("T", (), (), two_chapters())
-    page = Page(source)
-    assert page.text["h2"] == ["The paper's claims", "Late", "Early"]
-    assert len(page.all("table")) == 1
-    head = page.text["table"][0]
-    for expected in ("Fig. 2b", "C < D & E.", "not testable", "holds under here", AS_STATED):
-        assert expected in head
-    anchors = {li["id"]: li["class"] for li in page.all("li") if "id" in li}
-    assert anchors == {
-        "late--claim-1": "holds", "late--claim-2": "holds", "early--claim-1": "does-not-hold",
-        "early--claim-2": "not-testable",
-    }  # fmt: skip
-    assert {a["href"][1:] for a in page.all("a")} >= set(anchors)
-    assert "#claims" in [a["href"] for a in page.all("a")]
+def test_the_front_page_has_a_line_for_each_claim_and_leads_to_its_verdict():
+    pages = {name: Page(source) for name, source in render("T", (), (), two_chapters()).items()}
+    front = pages["index.html"]
+    counts = "1 holds, 1 holds under some assumptions and 1 could not be tested"
+    assert front.text["h2"] == [f"Of the 3 claims of the paper, {counts}.", "The paper's claims", "Chapters"]
+    lines = [
+        ("not-testable", "Not testable C < D & E. Fig. 2b"),
+        ("depends", "Holds under some assumptions A beats B. Fig. 3 Under here"),
+        ("holds", "Holds A beats B. Fig. 10"),
+    ]
+    shown = [
+        (li.get("class"), " ".join(text.split())) for li, text in zip(front.all("li"), front.text["li"], strict=True)
+    ]
+    assert shown[:3] == lines
+    links = [a["href"] for a in front.all("a") if "#claim" in a["href"]]
+    assert links == ["early.html#claim-2", "late.html#claim-2", "late.html#claim-1"]
+    for link in links:
+        name, anchor = link.split("#")
+        assert anchor in pages[name].ids()
+    anchors = {li["id"]: li["class"] for li in pages["early.html"].all("li") if "id" in li}
+    assert anchors == {"claim-1": "does-not-hold", "claim-2": "not-testable"}
+    assert RULE.text in front.text["p"]
 
 
 def test_the_same_verdict_twice_stands_at_two_places():
     same = verdict("holds")
-    page = Page(render("T", (), (), [chapter("one", same, same)]))
-    assert [name for name in page.ids() if "claim-" in name] == ["one--claim-1", "one--claim-2"]
+    page = Page(render("T", (), (), [chapter("one", same, same)])["one.html"])
+    assert [name for name in page.ids() if "claim-" in name] == ["claim-1", "claim-2"]
 
 
-def test_a_page_without_the_paper_s_claims_has_no_table_of_them():
-    page = Page(render("T", (), (), [chapter("own", verdict("holds", source=""))]))
-    assert "claims" not in page.ids()
+def test_a_report_without_the_paper_s_claims_has_no_list_of_them():
+    pages = render("T", (), (), [chapter("own", verdict("holds", source=""))])
+    assert "claims" not in Page(pages["index.html"]).ids()
+    assert "tally" not in Page(pages["index.html"]).ids()
 
 
-def test_readings_of_a_claim_stand_together_and_many_are_folded_at_the_head():
+def test_verdicts_of_a_claim_stand_together_under_its_line():
     readings = ("greedy", "noisy", "both")
     first, *others = (verdict(outcome, reading) for outcome, reading in zip(OUTCOMES, readings, strict=False))
     between = (verdict("holds", source="Fig. 4"), verdict("holds", source="", claim="Ours."))
-    page = Page(render("T", (), (), [chapter("one", first, *between, *others)]))
-    assert page.text["summary"] == ["3 readings: holds 1, does not hold 1, undecided 1"]
+    page = Page(render("T", (), (), [chapter("one", first, *between, *others)])["one.html"])
+    assert page.text["summary"][0].endswith("3 assumptions: holds 1, does not hold 1, undecided 1")
     assert page.text["span"] == ["A beats B.", "A beats B.", "Ours."]
-    shown = [(li["id"], li["class"]) for li in page.all("li") if li.get("id", "").startswith("one--claim")]
+    shown = [(li["id"], li["class"]) for li in page.all("li") if li.get("id", "").startswith("claim")]
     assert shown == [
-        ("one--claim-1", "holds"), ("one--claim-3", "does-not-hold"), ("one--claim-4", "undecided"),
-        ("one--claim-2", "holds"),
+        ("claim-1", "holds"), ("claim-3", "does-not-hold"), ("claim-4", "undecided"), ("claim-2", "holds"),
     ]  # fmt: skip
     assert page.text["em"] == list(readings)
     assert page.text["cite"] == ["Fig. 3", "Fig. 4"]
-    at_the_head = [a["href"] for a in page.all("a") if "--claim-" in a["href"]]
-    assert at_the_head == ["#one--claim-1", "#one--claim-3", "#one--claim-4", "#one--claim-2"]
 
 
 def book(*verdicts):
@@ -143,7 +148,7 @@ def test_a_claim_is_a_row_with_the_readings_it_holds_under():
 def test_many_readings_are_counted():
     outcomes = ["holds"] * 5 + ["undecided"] * 2
     text = markdown(book(*(Verdict("A.", outcome, "", "Fig. 2", f"{i}") for i, outcome in enumerate(outcomes))))
-    assert "| Fig. 2 | A. | **holds** under 5 of 7 readings |" in text
+    assert "| Fig. 2 | A. | **holds** under 5 of 7 assumptions |" in text
 
 
 def test_without_claims_there_is_nothing():

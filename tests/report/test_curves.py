@@ -10,7 +10,8 @@ from matplotlib.text import Text
 
 from urbe.report import style
 from urbe.report.curves import draw_bands, mark_changes
-from urbe.report.figures import WIDTH, panels, styled, svg
+from urbe.report.drawing import svg
+from urbe.report.figures import WIDTH, panels, styled
 from urbe.statistics.estimates import Band
 
 

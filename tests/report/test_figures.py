@@ -9,7 +9,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from urbe.report import style
 from urbe.report.curves import draw_bands
-from urbe.report.figures import Figure, mark_gap, spread, styled, svg
+from urbe.report.drawing import svg
+from urbe.report.figures import Figure, mark_gap, spread, styled
 from urbe.report.maps import draw_map, on_colour, ramp
 from urbe.statistics.estimates import Band
 

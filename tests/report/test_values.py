@@ -11,8 +11,9 @@ from fixtures import book
 from urbe.report import values
 from urbe.report.content import Exhibit
 from urbe.report.curves import draw_bands
-from urbe.report.figures import Figure, panels, styled, svg
-from urbe.report.page import exhibit_html
+from urbe.report.drawing import svg
+from urbe.report.exhibits import exhibit_html
+from urbe.report.figures import Figure, panels, styled
 from urbe.statistics.estimates import Band
 
 EXACT = Band(*[np.arange(3.0)] * 3)

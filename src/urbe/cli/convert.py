@@ -15,7 +15,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "convert",
         help="rewrite a model in another format",
-        description="Reads a model, checks it, and writes it in another format. Formats go by the files' names.",
+        description="Reads a model, validates it, and writes it in another format. File names determine the formats.",
         epilog="examples:\n"
         "  urbe convert model.csv model.npz --discount 0.99\n"
         "  urbe convert model.tra model.drn                        with model.lab, .srew and .trew beside it\n"
@@ -26,8 +26,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("target", help="the file to write: .csv, .npz, .tra, .drn, .umb, .bmdp")
     parser.add_argument("--discount", type=float, metavar="G", help="stored in .npz; other formats cannot hold one")
     add_program_options(parser)
-    parser.add_argument("--from", dest="source_format", choices=tuple(FORMATS), help="when the name does not tell")
-    parser.add_argument("--to", dest="target_format", choices=tuple(FORMATS), help="when the name does not tell")
+    parser.add_argument("--from", dest="source_format", choices=tuple(FORMATS), help="if the name does not show it")
+    parser.add_argument("--to", dest="target_format", choices=tuple(FORMATS), help="if the name does not show it")
     parser.set_defaults(run=run)
 
 
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     """Converts; returns the exit code."""
     if options.discount is None and str(options.target).endswith(".npz") and not str(options.source).endswith(".npz"):
         raise ValueError("--discount is missing: .npz files store one and the source does not.")
-    # formats that store no discount do not depend on it
+    # formats without a discount accept any
     discount = options.discount if options.discount is not None or str(options.source).endswith(".npz") else 1.0
     mdp = read_mdp(options.source, discount=discount, format=options.source_format, **program_options(options))
     write_mdp(mdp, options.target, format=options.target_format)

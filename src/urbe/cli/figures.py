@@ -1,4 +1,4 @@
-"""Figures as files: what can be written is known before anything is computed."""
+"""Figures as files; whether they can be written is checked before anything is computed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def check_figure(path: str | None) -> None:
-    """Raises where a figure could not be written: another suffix, or matplotlib is missing."""
+    """Raises if a figure cannot be written: wrong suffix, or matplotlib is missing."""
     if path is None:
         return
     if Path(path).suffix.lower() not in SUFFIXES:
@@ -21,7 +21,7 @@ def check_figure(path: str | None) -> None:
 
 
 def write_figure(path: str, figure: Any) -> None:
-    """Writes a figure, whole or not at all."""
+    """Writes a figure atomically."""
     from urbe.report.export import figure_writer
 
     replace_files({path: figure_writer(figure, Path(path).suffix.lower()[1:])})

@@ -1,4 +1,4 @@
-"""The options by which a command reads a log: which column is what, missing values, labels, lists of states."""
+"""Options for reading a log: names of columns, missing values, labels, lists of states."""
 
 from __future__ import annotations
 
@@ -10,29 +10,31 @@ from urbe.mdp.labels import Labels
 from urbe.mdp.transitions import Transitions
 
 HELP = """\
-a log has a header and a line for each transition; states and actions are ids from 0, or texts:
+a log has a header and a line for each transition; states and actions are 0-based ids or labels:
   state,action,reward,next_state           condition;decision;profit;machine;date
   0,1,0.0,1                                good;run;8.4;M01;2026-01-01
   1,1,1.0,1                                worn;repair;-4.0;M01;2026-01-02
-On the right: --columns state=condition,action=decision,reward=profit,episode=machine,time=date. Without next_state, the
-next state is that of the following row of the same episode, in the order of step or time. Fields may be separated by
-commas, semicolons, tabs or |.
+For the log on the right: --columns state=condition,action=decision,reward=profit,episode=machine,time=date. Without
+next_state, the next state is the state in the following row of the same episode, in the order of step or time. Fields
+may be separated by commas, semicolons, tabs or |.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
+    """Adds the options."""
     group = parser.add_argument_group("how to read the log")
     group.add_argument(
         "--columns", type=_pairs, metavar="WHAT=NAME,...",
-        help="which column is state, action, reward, next_state, terminated, episode, step or time, where names do not "
-        "tell",
+        help="names of the columns of state, action, reward, next_state, terminated, episode, step and time, if they "
+        "differ",
     )  # fmt: skip
     group.add_argument(
         "--missing", choices=("refuse", "drop"), default="refuse",
-        help="rows that lack a value: stop at the first (default), or leave them out and count them",
+        help="rows with missing values: stop at the first (default), or drop and count them",
     )  # fmt: skip
-    group.add_argument("--labels", action="store_true", help="numbers of states and actions are names, not ids from 0")
+    group.add_argument(
+        "--labels", action="store_true", help="numbers in the log are labels of states and actions, not 0-based ids"
+    )
 
 
 def chosen_log(options: argparse.Namespace) -> Transitions:
@@ -43,7 +45,7 @@ def chosen_log(options: argparse.Namespace) -> Transitions:
 
 
 def states_of(text: str, labels: Labels) -> list[Any]:
-    """States as the command line lists them, `a,b`: labels of the log, or ids."""
+    """Reads a list of states, `a,b`: labels of the log, or ids."""
     words = [word.strip() for word in text.split(",")]
     if labels.states is None:
         return [int(word) if word.isdecimal() else word for word in words]

@@ -1,4 +1,4 @@
-"""Parses the command line, runs one command, and turns what happens into an exit code."""
+"""Parse the command line, run one command, and turn the result into an exit code."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ DESCRIPTION = """\
 Robust Markov decision processes: policies whose worst-case value is certified.
 
 A finite MDP (states, actions, transition probabilities, rewards) estimated from data is never quite right. urbe finds
-the policy with the best value against every model near yours, that value with bounds that include rounding, and the
-model nature would choose against it.
+the policy with the best value against every model near yours, bounds on that value that include rounding error, and
+the model that nature would choose against it.
 """
 
 EPILOG = """\
 start here:
-  urbe solve model.csv --discount 0.99                              the model as it is
-  urbe solve model.csv --discount 0.99 --set l1 --radius 0.5        every row may be off by 0.5 in the L1 norm
+  urbe solve model.csv --discount 0.99                              the nominal model
+  urbe solve model.csv --discount 0.99 --set l1 --radius 0.5        each row may be off by 0.5 in the L1 norm
   urbe solve model.csv --discount 0.99 --set l1 --radius 0:1:11     what robustness costs and buys, by radius
   urbe plan log.csv --discount 0.95                                 from a log of transitions to a safe policy
   urbe convert model.csv model.npz --discount 0.99                  the same model, faster to read
-  urbe train cartpole --agent dqn-urbe --seed 0 --out runs/x        a deep robust agent, in a folder to go on from
-  urbe evaluate runs/x --over half_length=0.1:5:11                  how it fares on other dynamics
+  urbe train cartpole --agent dqn-urbe --seed 0 --out runs/x        train a deep robust agent, resumable
+  urbe evaluate runs/x --over half_length=0.1:5:11                  test it under other dynamics
   urbe compare runs/a0 runs/a1 runs/b0 runs/b1 --over half_length=0.1:5:11    agents side by side, over seeds
-  urbe report results --watch                                       the paper's experiments, while they run
+  urbe report results --watch                                       a report on experiments that are running
   urbe solve --help                                                 all sets, formats and options
 
 a model in CSV has a header and 0-based ids:
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"urbe: {in_options(str(error))}", file=sys.stderr)
         return NOT_SOLVED
     except KeyboardInterrupt:
-        print("urbe: interrupted; files are written whole or not at all.", file=sys.stderr)
+        print("urbe: interrupted. No file is half written.", file=sys.stderr)
         return INTERRUPTED
 
 

@@ -1,4 +1,4 @@
-"""`urbe plan`: a log of transitions in, a policy with a guaranteed value out."""
+"""`urbe plan`: from a log of transitions to a policy with a guaranteed value."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ HELP = (
     + """
 methods, from the highest guaranteed values to the lowest
   percentile the best quantile from the start, among many candidates        for one policy, from the start
-  var        values at risk over posterior draws                            for one policy, and the least wary
-  rsvf       L1 balls fitted to the value functions that matter             for one policy, as a set to look at
-  bci        L1 balls that hold the true rows (credible regions)            for every policy: the set may be reused
+  var        values at risk over posterior draws                            for one policy, least conservative
+  rsvf       L1 balls fitted to the value functions that matter             for one policy, with a set to inspect
+  bci        L1 balls that contain the true rows (credible regions)         for every policy: the set can be reused
   hoeffding  L1 balls from a concentration inequality                       without trusting a prior
-With every method the policy is worth the guaranteed value with posterior probability --confidence or more, if the prior
-is right: the value is a quantile over fresh draws. The worst case over a method's set is lower, as it holds row by row;
-for hoeffding it does so in a share --confidence of data sets, whatever the truth.
+If the prior is right, the policy is worth at least the guaranteed value with posterior probability --confidence, with
+every method: the value is a quantile over fresh draws. The worst case over a method's set is lower, since the set holds
+row by row. For hoeffding the worst case is exceeded in a share --confidence of data sets, whatever the truth.
 
-Without --model, only successors seen in the log count as possible (--feasible all: every state), and only pairs of
-state and action that were tried (--untried: every pair). Rewards are taken as known where a transition always paid the
-same, otherwise their means are uncertain, too.
+Without --model, only successors in the log are possible (with --feasible all, every state is), and only the
+state-action pairs that were tried exist (with --untried, every pair does). Rewards count as known if every transition
+always paid the same; otherwise their means are uncertain, too.
 
 examples:
   urbe plan log.csv --discount 0.95
@@ -62,43 +62,57 @@ def add_parser(commands: Any) -> None:
         "plan",
         help="find a policy with a guaranteed value from a log of transitions",
         description="Fits a posterior to a log of transitions, finds the policy with the best guaranteed value, and "
-        "reports how it fares on models drawn from the posterior, beside the policy of the mean model.",
+        "compares it with the policy of the mean model, on models drawn from the posterior.",
         epilog=HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("log", help="a file of transitions: .csv or .parquet")
     log_options.add_arguments(parser)
     parser.add_argument("--discount", type=float, metavar="G", help="in [0, 1]; needed unless --model stores one")
-    group = parser.add_argument_group("what is known beforehand")
-    group.add_argument("--model", metavar="FILE", help="a model file whose pairs, successors and rewards are right")
-    group.add_argument("--prior", type=float, default=1.0, metavar="X", help="concentration of each successor (1)")
+    group = parser.add_argument_group("prior knowledge")
+    group.add_argument("--model", metavar="FILE", help="a model file with the right pairs, successors and rewards")
+    group.add_argument(
+        "--prior", type=float, default=1.0, metavar="X", help="Dirichlet concentration of each successor (1)"
+    )
     group.add_argument(
         "--feasible", choices=("observed", "all"), default="observed",
-        help="without --model, successors of a pair: those in the log (default), or every state",
+        help="possible successors of a pair without --model: those in the log (default), or every state",
     )  # fmt: skip
-    group.add_argument("--untried", action="store_true", help="pairs never tried exist, too; needs --feasible all")
-    group.add_argument("--terminal", metavar="STATE,...", help="states where the process ends")
+    group.add_argument(
+        "--untried", action="store_true", help="include pairs that were never tried; needs --feasible all"
+    )
+    group.add_argument("--terminal", metavar="STATE,...", help="terminal states")
     group.add_argument(
         "--rewards", choices=("auto", "known", "random"), default="auto",
-        help="known: a transition always pays the same; random: their means are uncertain; auto: as the log has it",
+        help="known: a transition always pays the same; random: the means are uncertain; auto: decided by the log",
     )  # fmt: skip
     group.add_argument(
         "--start", metavar="STATE",
-        help="the first state; by default the model's, or all that are not terminal, with equal weight",
+        help="initial state; by default that of the model, or all non-terminal states with equal weight",
     )  # fmt: skip
-    group = parser.add_argument_group("what is guaranteed, and how")
-    group.add_argument("--confidence", type=float, default=0.95, metavar="C", help="between 0 and 1 (0.95)")
+    group = parser.add_argument_group("guarantee")
+    group.add_argument(
+        "--confidence",
+        type=float,
+        default=0.95,
+        metavar="C",
+        help="probability of the guarantee, between 0 and 1 (0.95)",
+    )
     group.add_argument("--method", choices=tuple(METHODS), default="bci", help="see below (bci)")
     group.add_argument("--draws", type=int, metavar="M", help="posterior draws to plan with (as many as needed)")
-    group.add_argument("--certify", type=int, metavar="N", help="fresh draws behind the guarantee (2000 or more)")
-    group.add_argument("--held-out", type=int, default=200, metavar="N", help="fresh draws to judge it by (200)")
-    group.add_argument("--seed", type=int, default=0, metavar="S", help="of all draws (0)")
+    group.add_argument(
+        "--certify", type=int, metavar="N", help="fresh draws that the guarantee is computed from (at least 2000)"
+    )
+    group.add_argument(
+        "--held-out", type=int, default=200, metavar="N", help="fresh draws to evaluate the policies on (200)"
+    )
+    group.add_argument("--seed", type=int, default=0, metavar="S", help="seed of all draws (0)")
     group.add_argument("--threads", type=int, default=1, metavar="N", help="threads for large models (1)")
-    group = parser.add_argument_group("what to write")
+    group = parser.add_argument_group("output")
     group.add_argument(
         "--output",
         metavar="FILE",
-        help="write the policy to a CSV: idstate,idaction,value (the guaranteed one)",
+        help="write the policy to a CSV: idstate,idaction,value (guaranteed)",
     )
     group.add_argument("--figure", metavar="FILE", help="draw the plan (.png, .svg, .pdf)")
     group.add_argument("--json", action="store_true", help="print everything as JSON instead of a table")
@@ -112,7 +126,7 @@ def run(options: argparse.Namespace) -> int:
     if options.discount is None and options.model is None:
         raise ValueError("--discount is missing: give a number in [0, 1], such as 0.95.")
     if options.untried and options.feasible != "all":
-        raise ValueError("--untried needs --feasible all: nothing says where pairs lead that were never tried.")
+        raise ValueError("--untried needs --feasible all: the log does not say where untried pairs lead.")
     log = log_options.chosen_log(options)
     posterior, notes = _posterior(log, options)
     start = None if options.start is None else log_options.states_of(options.start, posterior.model.labels)[0]
@@ -147,7 +161,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _posterior(log: Transitions, options: argparse.Namespace) -> tuple[Posterior, tuple[str, ...]]:
-    """What is known after the log, and what to say about it."""
+    """The posterior after the log, and notes for the user."""
     known: dict[str, Any] = {"prior": options.prior, "discount": options.discount}
     if options.model is not None:
         known["model"] = read_mdp(options.model, discount=options.discount)
@@ -172,17 +186,17 @@ def _posterior(log: Transitions, options: argparse.Namespace) -> tuple[Posterior
 
 
 def _advice(method: str) -> str:
-    """What to change when planning needs more memory than there is."""
+    """What to change if planning needs more memory than is available."""
     if method in ("percentile", "var", "rsvf"):
         return (
-            "Use --method bci or --method hoeffding, which keep no draws; a lower --confidence, which needs fewer "
-            "draws; or fewer --draws."
+            "Use --method bci or --method hoeffding, which keep no draws; lower --confidence, which needs fewer draws; "
+            "or give fewer --draws."
         )
     return "Use fewer --held-out draws, or a log with fewer states."
 
 
 def as_json(found: SafePlan, seconds: float) -> dict[str, Any]:
-    """Everything of a plan but the set, as plain lists; figures of no draws are null."""
+    """Everything in a plan except the set, as plain lists; statistics without draws are null."""
     return {
         "method": str(found.method),
         "confidence": found.confidence,

@@ -1,4 +1,4 @@
-"""`urbe reproduce`: the experiments, from models to a page of figures."""
+"""`urbe reproduce`: run the experiments and write the report."""
 
 from __future__ import annotations
 
@@ -18,46 +18,47 @@ if TYPE_CHECKING:
     from urbe.sweep.launcher import Launcher
 
 HELP = """\
-An experiment consists of cells. Each finished cell is kept in DIR/cells, so a run that was interrupted (Ctrl-C, kill,
-power cut) continues where it stopped when it is started again: deep agents from their last checkpoint, everything else
-from its last finished cell. A cell is computed again only after the code it depends on has changed. A cell whose
-process was killed is begun again. Results do not depend on the launcher or on the number of processes.
+An experiment consists of cells. Finished cells are kept in DIR/cells, so an interrupted run (Ctrl-C, kill, power cut)
+resumes when the command is run again: deep agents from their last checkpoint, everything else from the last finished
+cell. A cell is computed again only if the code it depends on has changed. A cell whose process was killed is
+restarted. Results do not depend on the launcher or on the number of processes.
 
 scales:
   quick     under 20 minutes on two cores
   medium    the paper's networks and settings, 10 seeds, fewer steps
   paper     the paper's numbers of episodes, 10 seeds: more than a day on two cores
-Cells that are the same at two scales are run once.
+Cells shared by two scales are run once.
 
-a part of one chapter, named with --only:
-  --agents dqn,dqn-urbe      these agents alone; --list --only NAME prints those there are
-  --agents mine:best         one of your own, module:attribute, also from the current folder. In deep chapters
+part of one chapter, named with --only:
+  --agents dqn,dqn-urbe      only these agents; --list --only NAME prints the available ones
+  --agents mine:best         an agent of your own, module:attribute, also from the current folder. In deep chapters
                              (mars_rover, cartpole) a function best(env, uncertainty_set, *, seed, settings) that
                              returns an agent, as urbe.deep.dqn_urbe does; in the others a urbe.paper.tuning.Contender
-  --seeds 5                  five seeds of each agent
-  --set variance.beta=1      a field of deep agents' settings, as in urbe train --set; or of the cells: steps=20000,
-                             tuning_seeds=4
-The page says that it is not the paper's comparison. To keep an agent in a chart, add it to the list of agents in
-urbe/paper/NAME/__init__.py.
+  --seeds 5                  five seeds per agent
+  --set variance.beta=1      a field of the settings of deep agents, as in urbe train --set; or a field of the cells:
+                             steps=20000, tuning_seeds=4
+The report then says that it is not the paper's comparison. To keep an agent in a chart, add it to the list of agents
+in urbe/paper/NAME/__init__.py.
 
 launchers:
   local     processes of this machine, each with one thread
-  ray       a Ray cluster (pip install "urbe[ray]"): that at --address, or a new one on this machine
+  ray       a Ray cluster (pip install "urbe[ray]"): the one at --address, or a new one on this machine
 
 written into DIR:
-  index.html       the report, one page, to be opened in any browser
+  index.html       the front page of the report; open it in any browser
+  NAME.html        a page for each chapter
   rows/            the numbers behind each chapter, as CSV and Parquet
   figures/         every drawing, as PNG, SVG and PDF
   claims.md        the paper's claims and their verdicts
   manifest.json    configuration, commits, versions, times
-  status.json      what is being run, while it is; urbe report DIR draws what is finished
+  status.json      progress of the run; urbe report DIR draws the finished cells
 
 examples:
   urbe reproduce                                       everything, on all cores
-  urbe reproduce --scale paper                         as much as the paper
+  urbe reproduce --scale paper                         at the paper's scale
   urbe reproduce --scale paper --launcher ray --address head-node:6379
                                                        the same on a cluster
-  urbe reproduce --list                                what there is
+  urbe reproduce --list                                list the chapters
   urbe reproduce --only price_of_robustness            a report with one chapter
   urbe reproduce --only mars_rover --agents dqn-urbe,mine:best --seeds 5 --set variance.beta=1
                                                        your own agent beside one of the paper's
@@ -70,23 +71,27 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "reproduce",
         help="run the experiments and write the report",
-        description="Runs the experiments and writes a report of one page, with figures, tables and verdicts.",
+        description="Runs the experiments and writes a report with figures, tables and verdicts.",
         epilog=HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     scales, launchers = ("quick", "medium", "paper"), ("local", "ray")
-    parser.add_argument("--output", default="results", metavar="DIR", help="where to write (results)")
+    parser.add_argument("--output", default="results", metavar="DIR", help="folder to write into (results)")
     parser.add_argument("--scale", choices=scales, default="quick", help="how much to run (quick)")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="these chapters and no others; see --list")
-    parser.add_argument("--agents", metavar="A,B", help="these agents of the chapter, or module:attribute of your own")
-    parser.add_argument("--seeds", type=int, metavar="N", help="so many seeds")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="only these chapters; see --list")
     parser.add_argument(
-        "--set", nargs="+", action="extend", metavar="F=V", help="fields of the cells or of deep agents"
+        "--agents", metavar="A,B", help="only these agents of the chapter, or module:attribute of your own"
     )
-    parser.add_argument("--list", action="store_true", help="print the chapters and their cells' number; run none")
+    parser.add_argument("--seeds", type=int, metavar="N", help="number of seeds")
+    parser.add_argument(
+        "--set", nargs="+", action="extend", metavar="F=V", help="fields of the cells or of the settings of deep agents"
+    )
+    parser.add_argument("--list", action="store_true", help="print the chapters with their numbers of cells, and exit")
     parser.add_argument("--launcher", choices=launchers, default="local", help="where to run (local)")
-    parser.add_argument("--processes", type=int, metavar="N", help="cells to run at once (as many as cores)")
-    parser.add_argument("--address", metavar="HOST:PORT", help="of a Ray cluster; auto finds the one of this machine")
+    parser.add_argument("--processes", type=int, metavar="N", help="cells to run at once (one per core)")
+    parser.add_argument(
+        "--address", metavar="HOST:PORT", help="address of a Ray cluster; auto finds the one on this machine"
+    )
     parser.set_defaults(run=run)
 
 
@@ -128,19 +133,19 @@ def chosen_chapters(only: Sequence[str] | None) -> list[Chapter]:
     known = [chapter.name for chapter in CHAPTERS]
     unknown = [name for name in only or () if name not in known]
     if unknown:
-        raise ValueError(f"--only {unknown[0]} is no chapter, expected one of {', '.join(known)}.")
+        raise ValueError(f"--only {unknown[0]} is not a chapter, expected one of {', '.join(known)}.")
     return [chapter for chapter in CHAPTERS if only is None or chapter.name in only]
 
 
 def say_where(page: Path, parquet: bool = True) -> None:
-    """Prints where the page is, and why rows are not written as Parquet where they should be."""
+    """Prints where the report is, and why rows are not written as Parquet if they cannot be."""
     if parquet and find_spec("pyarrow") is None:
-        print('Rows are written as CSV alone: Parquet needs pyarrow, pip install "urbe[logs]".')
+        print('Rows are written as CSV only: Parquet needs pyarrow, pip install "urbe[logs]".')
     print(f"The report is {page.resolve()}")
 
 
 def show_status(show: Show, status: dict[str, Any]) -> None:
-    """Shows the status of a sweep: cells that ended, what runs, and the time left."""
+    """Shows the status of a sweep: finished cells, running cells, and the time left."""
     ended = status["done"] + status["failed"]
     running = [cell["cell"] for cell in status["cells"]]
     more = f" and {len(running) - 2} more" if len(running) > 2 else ""
@@ -155,7 +160,7 @@ def _choice(options: argparse.Namespace, chapters: int) -> Selection:
     agents = tuple(name.strip() for name in (options.agents or "").split(",") if name.strip())
     choice = Selection(agents, options.seeds, tuple(options.set or ()))
     if choice.options and chapters != 1:
-        raise ValueError(f"{choice.options} is about one chapter; name it with --only.")
+        raise ValueError(f"{choice.options} applies to one chapter. Name it with --only.")
     if any(map(is_own, agents)) and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())  # a module beside the user is found, by workers too
     return choice
@@ -168,5 +173,5 @@ def _launcher(options: argparse.Namespace) -> Launcher:
     if options.launcher == "ray":
         return Ray(options.address, at_once=options.processes)
     if options.address is not None:
-        raise ValueError(f"--address {options.address} is of a Ray cluster; add --launcher ray.")
+        raise ValueError(f"--address {options.address} names a Ray cluster. Add --launcher ray.")
     return LocalProcesses(options.processes)

@@ -49,28 +49,28 @@ sets (--set NAME --radius X), nature may replace each row p of the model by any 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options that choose what nature may do."""
-    group = parser.add_argument_group("what nature may do")
-    group.add_argument("--set", choices=(*BALLS, "interval"), help="which set; without it the model is taken as it is")
+    """Adds the options that choose the uncertainty set."""
+    group = parser.add_argument_group("uncertainty set")
+    group.add_argument("--set", choices=(*BALLS, "interval"), help="kind of set; without it, solve the nominal model")
     group.add_argument(
         "--radius", type=_radii, metavar="X",
-        help="its size, the same for every state and action; LOW:HIGH:COUNT or X,Y,... tries several and compares them",
+        help="size of the set, for every state and action; LOW:HIGH:COUNT or X,Y,... compares several sizes",
     )  # fmt: skip
     group.add_argument(
         "--budget",
         metavar="FILE",
-        help="a CSV idstate,idaction,budget with a radius for every pair, instead of --radius",
+        help="a CSV idstate,idaction,budget with a radius for each pair, instead of --radius",
     )
     group.add_argument(
         "--support", choices=("nominal", "all"), default="nominal",
-        help="successors that may receive mass: the row's own (default), or every state",
+        help="states that may receive probability: the row's successors (default), or every state",
     )  # fmt: skip
     group.add_argument(
         "--rectangular", choices=("sa", "s"), default="sa",
-        help="nature answers each action on its own (sa, default), or has one budget for all actions of a state (s; "
-        f"{', '.join(S_RECTANGULAR)}; policies may be randomised)",
+        help="sa: nature chooses a row for each state-action pair (default); s: it has one budget per state, for all "
+        f"actions ({', '.join(S_RECTANGULAR)}; policies may be randomised)",
     )  # fmt: skip
-    group.add_argument("--optimistic", action="store_true", help="nature helps instead of harming")
+    group.add_argument("--optimistic", action="store_true", help="nature chooses the best model instead of the worst")
 
 
 def _radii(text: str) -> float | tuple[float, ...]:
@@ -90,7 +90,7 @@ def _radii(text: str) -> float | tuple[float, ...]:
 
 
 def family(options: argparse.Namespace) -> Callable[[float], AmbiguitySet]:
-    """The sets of every radius, where several are asked for."""
+    """A function from a radius to its set, for a comparison of several radii."""
     if options.set not in BALLS:
         raise ValueError(f"--radius with several values needs --set, one of {', '.join(BALLS)}.")
     for name, given in (("--budget", options.budget is not None), ("--rectangular s", options.rectangular == "s"),
@@ -108,18 +108,18 @@ def family(options: argparse.Namespace) -> Callable[[float], AmbiguitySet]:
 
 
 def chosen_set(options: argparse.Namespace, mdp: MDP) -> AmbiguitySet | None:
-    """The set the options describe, or None for the model as it is."""
+    """The set that the options describe, or None for the nominal model."""
     if options.set is None:
         for name in ("radius", "budget"):
             if getattr(options, name) is not None:
-                raise ValueError(f"--{name} says how large, but not which set: add --set l1, for one.")
+                raise ValueError(f"--{name} gives the size of a set, but --set is missing. Add --set l1, for example.")
         if options.rectangular == "s" or options.optimistic:
-            raise ValueError("--rectangular and --optimistic need a set: add --set l1 --radius 0.5, for one.")
+            raise ValueError("--rectangular and --optimistic need a set. Add --set l1 --radius 0.5, for example.")
         return None
     nature = _described(options, mdp)
     if options.rectangular == "s":
         if options.set not in S_RECTANGULAR:
-            raise ValueError(f"--rectangular s knows {', '.join(S_RECTANGULAR)}, not {options.set}.")
+            raise ValueError(f"--rectangular s supports {', '.join(S_RECTANGULAR)}, not {options.set}.")
         if options.optimistic:
             raise ValueError("--optimistic and --rectangular s do not go together; use --rectangular sa.")
         nature = SRectangular(nature)
@@ -129,7 +129,7 @@ def chosen_set(options: argparse.Namespace, mdp: MDP) -> AmbiguitySet | None:
 def _described(options: argparse.Namespace, mdp: MDP) -> Any:
     if options.set == "interval":
         if options.radius is not None or options.budget is not None:
-            raise ValueError("--set interval takes its bounds from the file; for a ball of a radius use --set linf.")
+            raise ValueError("--set interval takes its bounds from the file. For a ball with a radius use --set linf.")
         return Interval()
     if (options.radius is None) == (options.budget is None):
         raise ValueError(f"--set {options.set} needs either --radius X or --budget FILE.")

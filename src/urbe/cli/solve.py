@@ -1,4 +1,4 @@
-"""`urbe solve`: a model file in, a policy with certified bounds out."""
+"""`urbe solve`: from a model file to a policy with certified bounds."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def add_parser(commands: Any) -> None:
     """Adds the command and its options."""
     parser = commands.add_parser(
         "solve",
-        help="find the best policy against the worst model of a set",
-        description="Finds the policy with the best worst-case value, and certifies that value.",
+        help="find the policy with the best worst-case value",
+        description="Finds the policy with the best worst-case value over an uncertainty set, with certified bounds.",
         epilog=sets.HELP + EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -59,17 +59,21 @@ def add_parser(commands: Any) -> None:
         "--discount", type=float, metavar="G", help="in [0, 1]; needed unless the file stores one (.npz)"
     )
     add_program_options(parser)
-    parser.add_argument("--format", choices=tuple(FORMATS), help="the file's format, when its name does not tell")
+    parser.add_argument("--format", choices=tuple(FORMATS), help="format of the file, if its name does not show it")
     sets.add_arguments(parser)
     group = parser.add_argument_group("how to solve")
-    group.add_argument("--tolerance", type=float, default=1e-6, metavar="T", help="wanted gap of the bounds (1e-6)")
+    group.add_argument(
+        "--tolerance", type=float, default=1e-6, metavar="T", help="gap between the bounds at which to stop (1e-6)"
+    )
     group.add_argument(
         "--method", choices=tuple(METHODS), default="ppi",
         help="partial policy iteration (default), modified policy iteration, value iteration",
     )  # fmt: skip
-    group.add_argument("--horizon", type=int, metavar="H", help="H decisions and no more, by backward induction")
+    group.add_argument(
+        "--horizon", type=int, metavar="H", help="solve a finite horizon of H decisions, by backward induction"
+    )
     group.add_argument("--threads", type=int, default=1, metavar="N", help="threads for large models (1)")
-    group = parser.add_argument_group("what to write")
+    group = parser.add_argument_group("output")
     group.add_argument("--output", metavar="FILE", help="write the policy to a CSV: idstate,idaction,value")
     group.add_argument("--csv", metavar="FILE", help="write the table of values (.csv or .parquet)")
     group.add_argument("--figure", metavar="FILE", help="draw values and policy (.png, .svg, .pdf)")
@@ -81,7 +85,9 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Solves and reports; returns the exit code."""
     if options.horizon is not None and options.output is not None:
-        raise ValueError("--output holds one action per state, but with --horizon they change by step; use --json.")
+        raise ValueError(
+            "--output stores one action per state, but with --horizon actions depend on the step. Use --json."
+        )
     several = isinstance(options.radius, tuple)
     check_figure(options.figure)
     mdp = read_mdp(options.model, discount=options.discount, format=options.format, **program_options(options))
@@ -118,7 +124,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _compare(mdp: MDP, options: argparse.Namespace) -> int:
-    """What several radii cost and buy."""
+    """Compares several radii."""
     for name in ("horizon", "output"):
         if getattr(options, name) is not None:
             raise ValueError(f"--radius with several values and --{name} do not go together; give one radius.")
@@ -139,7 +145,7 @@ def _compare(mdp: MDP, options: argparse.Namespace) -> int:
 
 
 def as_json(solution: Solution, seconds: float) -> dict[str, Any]:
-    """Everything of a solution but the kernel, as plain lists; values that do not exist are null."""
+    """Everything in a solution except the kernel, as plain lists; missing values are null."""
     return {
         "status": solution.status,
         "converged": solution.converged,

@@ -1,4 +1,4 @@
-"""Messages of the library in the words of the command line: `labels=True` is `--labels` here."""
+"""Translate messages of the library into options of the command line: `labels=True` becomes `--labels`."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ PHRASES = (
     (r"^held_out is ", "--held-out is "),
     (r"say format= one of ([^.]*)\.", r"say --format, one of \1."),
 )
-"""How Python says it, and how the command line does; tried in this order."""
+"""Patterns of Python arguments and the options that replace them; applied in this order."""
 
 
 def in_options(message: str) -> str:
-    """The message with options in place of arguments.
+    """Returns the message with options instead of arguments.
 
     >>> in_options('leave them out with missing="drop", or fill them in first.')
     'leave them out with --missing drop, or fill them in first.'

@@ -1,4 +1,4 @@
-"""The environments of `urbe train` and `urbe evaluate` by name, `--over` and its like, and how JAX is set up."""
+"""Environments of `urbe train` and `urbe evaluate` by name, options such as `--over`, and the setup of JAX."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ SIMULATORS = ("cartpole", "acrobot", "mountain-car", "mars-rover", "seven-states
 PAPER = ("cartpole", "mars-rover")
 
 OVER = {"cartpole": "half_length=normal:0.75:0.25:0.1", "mars-rover": "failure=uniform:0:1"}
-"""The paper's sets: the default of robust agents."""
+"""The paper's uncertainty sets, the default for robust agents."""
 
 JUDGED_OVER = {"cartpole": "half_length=0.1:5:11", "mars-rover": "failure=0:1:11"}
-"""What to look at afterwards."""
+"""Parameters to evaluate under, by default."""
 
 
 def world(name: str, paper: bool) -> Any:
@@ -36,7 +36,9 @@ def world(name: str, paper: bool) -> Any:
 
     if paper:
         if name not in PAPER:
-            raise ValueError(f"--paper knows {' and '.join(PAPER)}, not {name}: the paper trained on nothing else.")
+            raise ValueError(
+                f"--paper supports {' and '.join(PAPER)}, not {name}: the paper used no other environments."
+            )
         return {"cartpole": published.cartpole, "mars-rover": published.mars_rover}[name]()
     known: dict[str, Callable[[], Any]] = {
         "cartpole": simulators.CartPole,
@@ -62,7 +64,7 @@ def uncertainty_set(name: str, env: Any, over: Sequence[str], members: int, seed
       name: what `env` is called.
       env: what `world` gave.
       over: see `HELP`; empty for the default.
-      members: how many to draw.
+      members: number of draws.
       seed: of the draws.
       adapter: how state and parameters of a Gymnasium environment are set; None where that is known.
     """
@@ -87,7 +89,8 @@ def uncertainty_set(name: str, env: Any, over: Sequence[str], members: int, seed
         return kind.grid(env, **given, **parts)
     if grids:
         raise ValueError(
-            f"--over {' '.join(texts)} mixes values and laws, expected values for all parameters or laws for all."
+            f"--over {' '.join(texts)} mixes values and distributions, expected values for all parameters or "
+            "distributions for all."
         )
     return kind.samples(env, seed, count=members, **given, **parts)
 
@@ -111,18 +114,20 @@ def _settable(name: str, env: Any, adapter: Any) -> tuple[str, ...]:
 HELP = """\
 --over defines the uncertainty set; nominal parameters are always included. Give it once per parameter:
   half_length=0.5,1,2                  these values (with several parameters, every combination)
-  half_length=0.25:1.25:5              five values from 0.25 to 1.25, both included
-  half_length=normal:0.75:0.25:0.1     --members draws, mean 0.75, deviation 0.25, above 0.1 (a fourth: below)
-  half_length=uniform:0.25:1.25        likewise, uniform
-  half_length=loguniform:0.1:5         likewise, uniform in the logarithm
+  half_length=0.25:1.25:5              five values from 0.25 to 1.25, endpoints included
+  half_length=normal:0.75:0.25:0.1     --members normal draws with mean 0.75 and standard deviation 0.25, truncated
+                                       below at 0.1 (a fourth number: truncated above)
+  half_length=uniform:0.25:1.25        --members uniform draws
+  half_length=loguniform:0.1:5         --members draws, uniform in the logarithm
 On a Gymnasium environment members are copies of it. Gymnasium's CartPole, Acrobot, MountainCar and MuJoCo environments
 are known; so is one with the methods get_state, set_state, get_params and set_params. For others --adapter names a
-class that has these methods, each with the environment as its first argument. Modules beside you are found.
+class that has these methods, each with the environment as its first argument. Modules in the working directory are
+found.
 """
 
 
 def grid_of(over: Sequence[str], option: str = "--over") -> Any:
-    """The parameters to evaluate under, of what an option gives: values by name, or the nominal parameters.
+    """The parameters to evaluate under: values by name from an option, or the nominal parameters.
 
     >>> grid_of(["half_length=0:1:3", "masspole=0.1,0.5"])
     {'half_length': (0.0, 0.5, 1.0), 'masspole': (0.1, 0.5)}
@@ -169,9 +174,9 @@ def maker(name: str, option: str, adapter: Any = None) -> Any:
 
 
 def set_up_jax() -> None:
-    """Before JAX is imported: one thread, as these networks are too small for more, and compiled programs on the disk.
+    """Configures JAX before it is imported: one thread, since networks are small, and a compilation cache on disk.
 
-    Variables that the user has set stay as they are. Without a place to write, programs are compiled every time.
+    Environment variables set by the user are kept. If the cache cannot be written, programs are compiled every time.
     """
     for name, value in JAX_ONE_THREAD.items():
         os.environ.setdefault(name, value)

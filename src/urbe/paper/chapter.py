@@ -37,7 +37,7 @@ from typing import Any, Literal, TypeVar, get_args
 from urbe import checks
 from urbe.paper.choice import Selection, with_settings
 from urbe.paper.results import Results
-from urbe.report.content import Section
+from urbe.report.content import Highlight, Section
 from urbe.sweep.cells import Cell, columns
 
 Scale = Literal["quick", "medium", "paper"]
@@ -60,6 +60,8 @@ class Chapter:
       module: name of the module with `run(cell, folder)` and the type `Row`.
       sections: from the results of finished cells, in the order of the cells, of any scale, of few seeds or many, to
         the sections of the page; see `drawn_by`.
+      summary: the question that the chapter answers, in one sentence.
+      highlight: from the same results to the figure of the front page; see `highlighted_by`.
       agents: names that `choose` knows; none where there are no agents to choose from.
       choose: from a scale and a choice to cells; None where only fields of cells can be set.
     """
@@ -70,6 +72,8 @@ class Chapter:
     row: type[Any]
     module: str
     sections: Callable[[Results], list[Section]]
+    summary: str = ""
+    highlight: Callable[[Results], Highlight | None] | None = None
     agents: Sequence[str] = ()
     choose: Callable[[Scale, Selection], Sequence[Any]] | None = None
 
@@ -96,6 +100,16 @@ def drawn_by(module: str) -> Callable[[Results], list[Section]]:
         return found
 
     return sections
+
+
+def highlighted_by(module: str) -> Callable[[Results], Highlight | None]:
+    """The function `highlight` of a module that is imported when it is called."""
+
+    def highlight(results: Results) -> Highlight | None:
+        found: Highlight | None = import_module(module).highlight(results)
+        return found
+
+    return highlight
 
 
 def everywhere(cells: Iterable[AnyCell]) -> dict[Scale, tuple[AnyCell, ...]]:

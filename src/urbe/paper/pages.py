@@ -1,17 +1,18 @@
-"""From finished cells to a page of figures; nothing is run.
+"""From finished cells to a report; nothing is run.
 
     write_report(output, chapters=None, to=None, formats=FORMATS) -> Path
 
 reads `output/sweep.json` and the finished cells, whatever code computed them, and writes into `output`, or elsewhere:
 
-    index.html                                       the page
-    claims.md                                        the paper's claims and their verdicts, as on the page
+    index.html                                       the front page
+    <NAME>.html                                      a page for each chapter
+    claims.md                                        the paper's claims and their verdicts
     rows/<NAME>.csv, rows/<NAME>.parquet             the rows behind each chapter
     figures/<NAME>-<figure>.png, .svg, .pdf          each drawing
     manifest.json                                    what was run, by which code, where, for how long
 
-It may be called while the sweep is under way: the page then says how much is finished, and each chapter how many of its
-cells it shows.
+It may be called while the sweep is under way: the front page then says how much is finished, and each chapter how many
+of its cells it shows. In a folder that has a report but no cells, it reads the rows and the manifest instead.
 """
 
 from __future__ import annotations
@@ -31,14 +32,15 @@ from urbe.atomic import Writer, replace_files, text_writer
 from urbe.extras import need
 from urbe.mdp.formats.tables import parquet_writer
 from urbe.paper.chapter import Chapter
-from urbe.paper.drawn import Drawn, commits_text, draw, record
+from urbe.paper.copies import MANIFEST, draw_copy, is_copy, read_manifest
+from urbe.paper.drawn import Drawn, commits_text, draw_finished
 from urbe.report.claims import markdown
 from urbe.report.content import Facts, State
 from urbe.report.numbers import duration
 from urbe.report.page import render
 from urbe.sweep import provenance
 from urbe.sweep.cells import columns
-from urbe.sweep.finished import SweepPlan, read_plan
+from urbe.sweep.finished import read_plan
 from urbe.sweep.status import Status, is_alive, read_status
 
 FORMATS = ("png", "svg", "pdf", "csv", "parquet")
@@ -47,49 +49,64 @@ FORMATS = ("png", "svg", "pdf", "csv", "parquet")
 MOST_FAILURES = 5
 """Failures that are listed on the page."""
 
-TITLE = "Decisions that hold when the model does not"
+TITLE = "Robust reinforcement learning, tested"
 
 LEAD = (
-    "Experiments with Markov decision processes whose transition probabilities are not quite known: what robustness "
-    "costs and buys, what agents do that learn while they act, and which claims of the paper (Derman, Mankowitz, Mann "
-    "and Mannor, A Bayesian Approach to Robust Reinforcement Learning, 2019) hold, under which readings. Every number "
-    "below was computed by the code of the stated commit; the rows behind each chapter are beside this page.",
+    "Which claims of A Bayesian Approach to Robust Reinforcement Learning (Derman, Mankowitz, Mann and Mannor, 2019) "
+    "hold on fresh seeds, what robustness costs and buys, and how an agent can adapt when its world changes.",
 )
+
+GLOSSARY = (
+    ("nominal", "Of the model that an agent was trained or planned on. Tests may use other models."),
+    ("robust", "Best for the worst model in an uncertainty set, a set of models around the nominal one."),
+    ("UBE, URBE", "Agents that explore where their value estimate is uncertain: UBE for the nominal model, URBE, the "
+     "paper's, for the worst model. DQN-UBE and DQN-URBE are their deep versions."),
+    ("assumption", "A detail that the paper leaves open, such as a reward. A claim is tested under each assumption."),
+    ("greedy", "In tests, the agent takes the action with the highest estimated value."),
+    ("noisy", "In tests, the agent still explores as in training, with noise in proportion to its uncertainty."),
+)  # fmt: skip
 
 
 class _Report(NamedTuple):
-    """All that goes on the page.
+    """Everything in a report.
 
     Attributes:
-      output: folder of the sweep.
-      plan: what the sweep was to run.
-      status: how far it has come, None when unknown.
-      drawn: its chapters.
+      output: folder of the sweep, or of the copy.
+      scale: how much was run.
+      options: of the command, where it chose part of a chapter.
+      names: of all chapters that were run.
+      drawn: the chapters.
+      seconds: of the last run, None when unknown.
+      status: the progress of the sweep, None when unknown.
+      copied: the manifest of the copy that was drawn, None for a sweep.
     """
 
     output: Path
-    plan: SweepPlan
-    status: Status | None
+    scale: str
+    options: str
+    names: tuple[str, ...]
     drawn: tuple[Drawn, ...]
+    seconds: float | None
+    status: Status | None = None
+    copied: dict[str, Any] | None = None
 
     @property
-    def cells(self) -> list[Any]:
-        """All finished cells."""
-        return [cell for each in self.drawn for cell in each.finished.cells]
+    def done(self) -> int:
+        """The number of finished cells."""
+        return sum(int(each.made["cells"]) for each in self.drawn)
 
     @property
     def total(self) -> int:
         """The number of all cells."""
-        return len(self.cells) + sum(len(each.finished.missing) for each in self.drawn)
+        return self.done + sum(len(each.made["missing"]) for each in self.drawn)
 
     @property
     def command(self) -> str:
-        """The command that makes such a sweep."""
+        """The command that runs such a sweep."""
         from urbe.paper import CHAPTERS
 
-        names = tuple(self.plan.cells)
-        only = f" --only {' '.join(names)}" if {each.name for each in CHAPTERS} != set(names) else ""
-        return " ".join(filter(None, (f"urbe reproduce --scale {self.plan.scale}{only}", self.plan.options)))
+        only = f" --only {' '.join(self.names)}" if {each.name for each in CHAPTERS} != set(self.names) else ""
+        return " ".join(filter(None, (f"urbe reproduce --scale {self.scale}{only}", self.options)))
 
 
 def write_report(
@@ -98,21 +115,21 @@ def write_report(
     to: Path | None = None,
     formats: Collection[str] = FORMATS,
 ) -> Path:
-    """Writes the page of the last sweep in a folder with all its files, from the finished cells; all of them or none.
+    """Writes the report of the last sweep in a folder, from the finished cells; all files or none.
 
-    Files of an earlier page that this one does not have are deleted; its manifest names them.
+    Files of an earlier report that this one does not have are deleted; its manifest names them.
 
     Args:
       output: folder of the sweep.
       chapters: those to show, of those that were run; by default all of `urbe.paper.CHAPTERS` that were.
       to: where to write, if not into the folder of the sweep.
-      formats: of the files beside the page, among `FORMATS`.
+      formats: of the files beside the pages, among `FORMATS`.
 
     Returns:
-      the path of the page.
+      the path of the front page.
 
     Raises:
-      FileNotFoundError: no sweep was run into the folder.
+      FileNotFoundError: no sweep was run into the folder, and it has no report.
     """
     need("Figures", "matplotlib")
     from urbe.report.export import figure_files
@@ -123,16 +140,18 @@ def write_report(
     writers: dict[str, Writer] = {}
     links: dict[str, Sequence[str]] = {}
     for each in report.drawn:
-        rows = _row_files(each.chapter, each.finished.rows(), formats)
+        rows = _row_files(each.chapter, each.rows, formats)
         links[each.chapter.name] = tuple(rows)
         writers |= rows
     drawings, by_figure = figure_files(pages, formats)
     writers |= drawings
     writers["claims.md"] = text_writer([markdown(pages)])
-    manifest = {**_manifest(report), "files": sorted({*writers, "manifest.json", "index.html"})}
-    writers["manifest.json"] = text_writer([json.dumps(manifest, indent=1), "\n"])
-    page = render(TITLE, LEAD, _facts(report), pages, files=links | by_figure, state=_state(report))
-    writers["index.html"] = text_writer([page])
+    written = render(
+        TITLE, LEAD, _facts(report), pages, glossary=GLOSSARY, files=links | by_figure, state=_state(report)
+    )
+    writers |= {name: text_writer([text]) for name, text in written.items()}
+    manifest = {**_manifest(report), "files": sorted({*writers, MANIFEST})}
+    writers[MANIFEST] = text_writer([json.dumps(manifest, indent=1), "\n"])
     old = _files(to) - writers.keys()
     for folder in {(to / path).parent for path in writers}:
         folder.mkdir(parents=True, exist_ok=True)
@@ -145,11 +164,22 @@ def write_report(
 def _gather(output: Path, chapters: Sequence[Chapter] | None) -> _Report:
     from urbe.paper import CHAPTERS
 
+    known = CHAPTERS if chapters is None else chapters
+    if is_copy(output):
+        manifest = read_manifest(output)
+        names = tuple(manifest["experiments"])
+        drawn = tuple(draw_copy(output, manifest, each) for each in known if each.name in names)
+        scale, seconds = str(manifest["scale"]), float(manifest["wall_seconds"]) or None
+        return _Report(output, scale, "", names, drawn, seconds, copied=manifest)
     plan, status = read_plan(output), read_status(output)
     counts = status["experiments"] if status else {}
-    wanted = [each for each in (CHAPTERS if chapters is None else chapters) if each.name in plan.cells]
-    drawn = (draw(output, plan, each, int(counts.get(each.name, {}).get("kept", 0))) for each in wanted)
-    return _Report(output, plan, status, tuple(drawn))
+    drawn = tuple(
+        draw_finished(output, plan, each, int(counts.get(each.name, {}).get("kept", 0)))
+        for each in known
+        if each.name in plan.cells
+    )
+    wall = float(status["seconds"]) if status else None
+    return _Report(output, plan.scale, plan.options, tuple(plan.cells), drawn, wall, status)
 
 
 def _row_files(chapter: Chapter, rows: Sequence[Any], formats: Collection[str]) -> dict[str, Writer]:
@@ -177,46 +207,53 @@ def _row_files(chapter: Chapter, rows: Sequence[Any], formats: Collection[str]) 
 
 
 def _files(folder: Path) -> set[str]:
-    """The drawings and rows that belong to the page in a folder; no files of anybody else."""
+    """The pages, drawings and rows of the report in a folder; no files of anybody else."""
     try:
-        listed = json.loads((folder / "manifest.json").read_text())["files"]
-        found = {PurePosixPath(path) for path in listed}
-    except (OSError, ValueError, TypeError, KeyError):
+        manifest = json.loads((folder / MANIFEST).read_text())
+        listed, chapters = [PurePosixPath(path) for path in manifest["files"]], manifest["experiments"].keys()
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return set()
-    return {str(path) for path in found if str(path.parent) in ("figures", "rows") and path.suffix[1:] in FORMATS}
+    beside = {str(path) for path in listed if str(path.parent) in ("figures", "rows") and path.suffix[1:] in FORMATS}
+    return beside | {str(path) for path in listed if path.suffix == ".html" and path.stem in chapters}
 
 
 def _state(report: _Report) -> State | None:
-    """The progress of an unfinished sweep, for the head of the page; None when all is finished."""
-    done, total, status = len(report.cells), report.total, report.status
+    """The progress of an unfinished sweep, for the front page; None when everything is finished."""
+    done, total, status = report.done, report.total, report.status
     if done == total:
         return None
-    notes = ["This page is of an unfinished run: what is missing is said in its place, and verdicts may change."]
+    notes = ["This run is not finished: chapters say what is missing, and verdicts may change."]
     failures = status["failures"] if status else []
     failed = [f"{each['experiment']}/{each['cell']} failed: {each['text']}" for each in failures[:MOST_FAILURES]]
     failed += [f"{len(failures) - MOST_FAILURES} more failed."] if len(failures) > MOST_FAILURES else []
     if status is not None and is_alive(status):
         return State(done, total, status["running"], len(failures), status["left"], (*notes, *failed))
-    notes.append(f"The run is not under way; it goes on with: {report.command} --output {report.output}")
+    notes.append(f"The run is not under way. Continue it with: {report.command} --output {report.output}")
     return State(done, total, 0, len(failures), None, (*notes, *failed))
 
 
 def _facts(report: _Report) -> Facts:
-    machines = Counter(tuple(cell.record.machine.items()) for cell in report.cells)
-    versions = Counter(tuple(cell.record.versions.items()) for cell in report.cells)
-    done, total = len(report.cells), report.total
-    seconds = sum(each.seconds for each in report.drawn)
-    wall = f", {duration(report.status['seconds'])} in the last run" if report.status else ""
+    done, total = report.done, report.total
+    seconds = sum(float(each.made["cell_seconds"]) for each in report.drawn)
+    wall = f", {duration(report.seconds)} in the last run" if report.seconds is not None else ""
     launcher = f" on {report.status['launcher']}" if report.status else ""
+    commits = sum((Counter(each.made["commits"]) for each in report.drawn), Counter[str]())
     return (
-        ("Scale", report.plan.scale),
-        *([("Departure", f"not the paper's comparison: {report.plan.options}")] if report.plan.options else []),
+        ("Scale", report.scale),
+        *([("Departure", f"not the paper's comparison: {report.options}")] if report.options else []),
         ("Cells", f"{done}" if done == total else f"{done} of {total}"),
         ("Time", f"{duration(seconds)} in cells{wall}{launcher}"),
-        ("Commit", commits_text(report.cells)),
-        ("Machine", "; ".join(_machine(dict(each)) for each, _ in machines.most_common()) or "none"),
-        ("Software", "; ".join(_named(dict(each)) for each, _ in versions.most_common()) or "none"),
+        ("Commit", commits_text(commits)),
+        ("Machine", "; ".join(map(_machine, _distinct(report, "machines"))) or "none"),
+        ("Software", "; ".join(map(_named, _distinct(report, "versions"))) or "none"),
+        ("Command", report.command if report.copied is None else str(report.copied["command"])),
     )
+
+
+def _distinct(report: _Report, key: str) -> list[dict[str, str]]:
+    """The machines or versions of all chapters, each once."""
+    found = [{k: v for k, v in fact.items() if k != "cells"} for each in report.drawn for fact in each.made[key]]
+    return list({json.dumps(fact, sort_keys=True): fact for fact in found}.values())
 
 
 def _machine(facts: dict[str, str]) -> str:
@@ -228,12 +265,18 @@ def _named(versions: dict[str, str]) -> str:
 
 
 def _manifest(report: _Report) -> dict[str, Any]:
-    return {
-        "command": report.command,
-        "scale": report.plan.scale,
-        "wall_seconds": float(report.status["seconds"]) if report.status else 0.0,
+    drawn_by: dict[str, Any] = {
         "commit": provenance.commit(),
         "versions": provenance.versions(),
         "machine": provenance.machine(),
-        "experiments": {each.chapter.name: record(each) for each in report.drawn},
+    }
+    entries = {each.chapter.name: each.made for each in report.drawn}
+    if report.copied is not None:
+        return {**report.copied, "drawn_by": drawn_by, "experiments": entries}
+    return {
+        "command": report.command,
+        "scale": report.scale,
+        "wall_seconds": report.seconds or 0.0,
+        **drawn_by,
+        "experiments": entries,
     }

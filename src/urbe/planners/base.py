@@ -1,4 +1,4 @@
-"""What a planning method is given and what it gives back: from a posterior to a set, and a policy safe within it."""
+"""The interface of a planning method: from a posterior to an uncertainty set, and a policy that is safe within it."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from urbe.types import FloatArray
 
 
 class Solve(Protocol):
-    """Solves a model against a set, from values to start with if there are any."""
+    """Solves a model against a set, optionally from initial values."""
 
     def __call__(self, mdp: MDP, nature: AmbiguitySet, *, start: FloatArray | None = None) -> Solution:
-        """The solution; `start` is `(S,)`."""
+        """Returns the solution; `start` is `(S,)`, initial values."""
 
 
 class PlanningTask(NamedTuple):
-    """What a method is asked for.
+    """The task of a planning method.
 
     Attributes:
-      posterior: of the transitions; rewards are known numbers (lowered beforehand where they were uncertain).
-      delta: probability with which the promise may fail.
-      draws: posterior draws to plan with; None for as many as the method thinks fit.
-      rng: where they come from.
+      posterior: of the transitions; rewards are known numbers, already lowered where they are uncertain.
+      delta: probability with which the guarantee may fail.
+      draws: number of posterior draws to plan with; None lets the method choose.
+      rng: source of the draws.
       solve: solves a model against a set.
-      whole: the posterior with uncertain rewards as they are, and the whole failure probability, for methods that
-        treat rewards like transitions.
+      whole: the posterior with its uncertain rewards, and the whole failure probability, for methods that treat
+        rewards like transitions.
     """
 
     posterior: Posterior
@@ -42,7 +42,7 @@ class PlanningTask(NamedTuple):
 
 
 class PlannedSolution(NamedTuple):
-    """A set, the model it is bound to, and the policy that is best against it."""
+    """A set, the model it is bound to, and the policy with the best worst case over it."""
 
     model: MDP
     nature: AmbiguitySet
@@ -60,7 +60,7 @@ class PlanningMethod(Protocol):
 
 
 def in_every_state(confidence: float) -> str:
-    """The promise of the Bayesian methods."""
+    """The guarantee of the Bayesian methods."""
     return (
         f"With posterior probability {confidence:g} or more the policy is worth at least this in every state at once."
     )

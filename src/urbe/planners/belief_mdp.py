@@ -1,22 +1,22 @@
-"""Acting well while finding out which of a few models is true: the belief MDP, solved with certified bounds.
+"""Optimal decisions while learning which of a few models is true: the belief MDP, solved with certified bounds.
 
-A state of the belief MDP is a pair of a state s and a belief b over K models. An action moves the state by the true
-model, and what is observed moves the belief by Bayes' rule. With c the belief after a possible jump of the true model,
+A state of the belief MDP is a pair of a state s and a belief b over K models. The true model moves the state, and
+Bayes' rule moves the belief. With c the belief after a possible jump of the true model,
 
     y_k(a)  = sum_s' P_k(s' | s, a) [ r(s, a, s') + gamma V(s', b') ],    b'_k proportional to c_k P_k(s' | s, a)
     V(s, b) = max_a  CVaR_level(y(a))  under c
 
-A level of 1 is the Bayes-adaptive optimum, whose value counts what is learned by acting; lower levels weigh the models
-under which the action turns out badly, at every step, down to the worst model of the support at level 0.
+Level 1 is the Bayes-adaptive optimum, whose value includes what is learned by acting. Lower levels put more weight on
+the models under which the action turns out badly, at every step; level 0 counts only the worst model of the support.
 
-Only pairs that matter are visited. Each keeps bounds on its value: at first
+Only relevant pairs are visited. Each keeps bounds on its value, initially
 
     above   sum_k b_k V(s, k)       of an agent that sees the true model, jumps included (level 1 at most)
     below   the best of a few policies that ignore what is observed; at lower levels the worst case over models, chosen
             anew at each step
 
-which hold everywhere and improve when the equation above is applied to bounds of successors. Trials follow the actions
-that may be best and the outcomes about which least is known [Smith2004], until the bounds of the start meet.
+which hold everywhere and improve when the equation above is applied to the bounds of successors. Trials follow the
+actions that may be best and the outcomes with the widest bounds [Smith2004], until the bounds of the start meet.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from urbe.solvers.solve import evaluate_policy, solve
 from urbe.types import FloatArray, IntArray
 
 DIGITS = 12
-"""Decimal places up to which beliefs count as the same; the slack of the bounds covers it at level 1."""
+"""Beliefs that agree to this many decimals count as equal; the slack of the bounds covers it at level 1."""
 
 Progress = Callable[[int, float], None]
 """Called with the number of pairs visited and the distance between the bounds of the start."""
@@ -57,12 +57,12 @@ class _Node:
 
 
 class BeliefPlan:
-    """How to act under a belief, and what that is worth.
+    """A policy over states and beliefs, and bounds on its value.
 
     Attributes:
-      lower, upper: bounds on the optimal value from the start, rounding included.
+      lower, upper: bounds on the optimal value from the start, including rounding error.
       pairs: pairs of state and belief that were visited.
-      status: what was reached.
+      status: a sentence on the accuracy reached.
     """
 
     def __init__(self, search: _Search, lower: float, upper: float, status: str) -> None:
@@ -79,7 +79,7 @@ class BeliefPlan:
         """The action whose lower bound is highest; following it earns at least `lower` from the start.
 
         Args:
-          state: where the agent is; not a terminal one.
+          state: the current, non-terminal state.
           belief: `(K,)`, or `(H, K)` with candidates of the hazard, before the next step.
         """
         table = np.atleast_2d(checks.float_array("belief", belief))
@@ -92,7 +92,7 @@ class BeliefPlan:
             return self._search.best_action(state, np.log(table / table.sum()))
 
     def after(self, state: int, action: int, successor: int, belief: ArrayLike) -> FloatArray:
-        """The belief after a step: Bayes' rule, with the jump that precedes it."""
+        """The belief after a step: a possible jump, then Bayes' rule."""
         with np.errstate(divide="ignore"):
             log_b = np.log(np.atleast_2d(checks.float_array("belief", belief)))
         row = self._search.mdp.row_of(state, action)
@@ -116,22 +116,21 @@ def solve_belief(
     most_pairs: int = 100_000,
     progress: Progress | None = None,
 ) -> BeliefPlan:
-    """The best policy of an agent that knows a few models and finds out which is true by acting.
+    """Computes the best policy of an agent that knows a few models and learns by acting which one is true.
 
     Args:
       members: the models: the same pairs of state and action, the same rewards, and one discount below 1.
       start: the first state.
-      switching: prior, and the hazard with which the true model changes before a step; None for all models alike and
-        no change. Jumps per episode are not meant: make the end of an episode a step that leads to the start.
+      switching: prior, and the hazard with which the true model changes before a step; None for a uniform prior and
+        no change. For jumps per episode, make the end of an episode a step that leads to the start.
       level: caution, in [0, 1].
       tolerance: the largest distance between the bounds.
-      most_pairs: of state and belief; where they do not suffice, the bounds are as close as they came, and the status
-        says so.
+      most_pairs: limit on pairs of state and belief. If it is reached, the bounds stay wider, and the status says so.
       progress: called after each trial.
 
     >>> import numpy as np, urbe
     >>> from urbe.planners import solve_belief
-    >>> pays = [[0.0, 0.0], [1.0, 1.0], [-1.0, -1.0]]  # of state 0, where one may bet, of 1, won, and of 2, lost
+    >>> pays = [[0.0, 0.0], [1.0, 1.0], [-1.0, -1.0]]  # in state 0 one may bet; state 1 is won, state 2 lost
     >>> def game(win):
     ...     back = [[1.0, 0.0, 0.0]] * 2
     ...     return urbe.MDP.from_dense([[[0.0, win, 1.0 - win], [1.0, 0.0, 0.0]], back, back], pays, discount=0.9)
@@ -191,11 +190,11 @@ class _Search:
         self._number: dict[tuple[int, bytes], int] = {}
         size = max(float(np.abs(self.leaves.upper).max()), float(np.abs(self.leaves.worst).max()), 1e-300)
         terms = self.probability.shape[0] + self.probability.shape[2] + 10
-        # rounding of each application, and of beliefs taken for the same, carried on by the discount
+        # rounding of each application, and of beliefs that count as equal, accumulated with the discount
         self.slack = size * (terms * 2.0**-52 + 10.0**-DIGITS * terms) / (1.0 - mdp.discount) ** 2
 
     def node(self, state: int, log_b: FloatArray) -> int:
-        """The number of a pair, which is visited now if it was not before."""
+        """The number of a pair; adds it if it is new."""
         belief = np.exp(log_b)
         key = (state, (belief if self.level < 1.0 else belief.round(DIGITS) + 0.0).tobytes())
         if key not in self._number:
@@ -206,11 +205,11 @@ class _Search:
         return self._number[key]
 
     def gap(self, number: int) -> float:
-        """Between the bounds of a pair."""
+        """The distance between the bounds of a pair."""
         return self.nodes[number].upper - self.nodes[number].lower
 
     def trial(self, root: int) -> None:
-        """Follows promising actions to where bounds are far apart, and improves them on the way back."""
+        """Follows promising actions to pairs with wide bounds, and improves the bounds on the way back."""
         path, number, allowed = [], root, self.tolerance
         while (
             self.gap(number) > allowed
@@ -256,7 +255,7 @@ class _Search:
             node.children.append(children)
 
     def _value(self, node: _Node, at: int, side: str) -> tuple[float, FloatArray]:
-        """CVaR of what an action is worth under each member, by one side's bounds, and the members' weights."""
+        """CVaR over members of the value of an action, from one side's bounds, and the weights of the members."""
         row, successors = int(self.mdp.row_start[node.state]) + at, node.successors[at]
         ahead = np.array([getattr(self.nodes[child], side) for child in node.children[at]])
         y = self.probability[:, row, successors] @ (self.reward[row, successors] + self.mdp.discount * ahead)
@@ -290,7 +289,7 @@ def _checked(members: Sequence[MDP]) -> MDP:
 
 
 def _rewards(mdp: MDP, members: Sequence[MDP]) -> FloatArray:
-    """`(R, S)` rewards; what a member does not reach is taken from one that does."""
+    """`(R, S)` rewards; for successors that a member does not reach, those of a member that does."""
     table = np.full((mdp.n_rows, mdp.n_states), np.nan)
     for k, member in enumerate(members):
         rows = member.rows
@@ -310,7 +309,9 @@ def _rewards(mdp: MDP, members: Sequence[MDP]) -> FloatArray:
 def _leaves(mdp: MDP, switching: Switching, level: float, probability: FloatArray, reward: FloatArray) -> _Leaves:
     informed = _informed(mdp, switching, probability, reward)
     shape = (mdp.n_states, informed.n_states // mdp.n_states)
-    mean = _model(mdp, probability.mean(axis=0), reward)  # lists whatever some member reaches, with its reward
+    mean = _model(
+        mdp, probability.mean(axis=0), reward
+    )  # lists every successor that some member reaches, with its reward
     on_entries = probability[:, mean.rows.entry_row, mean.rows.successor].T
     best, worst = solve(informed), solve(mean, Scenarios(on_entries))
     lowers = []

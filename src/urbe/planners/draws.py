@@ -1,11 +1,11 @@
-"""How many posterior draws a quantile needs, and which of them it is.
+"""The number of posterior draws that a quantile needs, and its rank among them.
 
-Let x_(1) <= .. <= x_(M) be a quantity under M draws and x its true value, a draw like them. Then
+Let x_(1) <= .. <= x_(M) be a quantity under M draws and x its true value, itself a posterior draw. Then
 
     P(x < x_(k)) <= k / (M + 1),
 
-so x is at least the k-th lowest with probability 1 - level or more while k <= level (M + 1). A union over R uncertain
-rows asks for level delta / R in each, hence for M of about R / delta draws at least.
+so x is at least the k-th lowest with probability at least 1 - level if k <= level (M + 1). A union bound over R
+uncertain rows uses level delta / R for each, so M must be at least about R / delta.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from urbe.posteriors.shared_draws import SharedDraws
 from urbe.types import FloatArray
 
 POOL_ROUNDING = 1e-12
-"""Share of the largest value by which a quantile must be clear of draws outside of the pool."""
+"""Share of the largest value by which a quantile must be below the draws outside the pool."""
 
 ROUNDING = 1e-9
 """delta / R (M + 1) is whole up to this."""
 
 FEWEST = 1000
-"""Draws by default, unless more are needed."""
+"""Default number of draws, unless more are needed."""
 
 
 def uncertain_rows(posterior: Posterior) -> int:
@@ -37,7 +37,7 @@ def uncertain_rows(posterior: Posterior) -> int:
 
 
 def number_of_draws(draws: int | None, n_rows: int, delta: float, rank: int = 1) -> int:
-    """`draws` if the quantile is at least their `rank`-th lowest; the usual number when None.
+    """Returns `draws` if they suffice for the quantile; a default number if None.
 
     Raises:
       ValueError: there are fewer than rank R / delta; the message names the number needed.
@@ -61,10 +61,10 @@ def quantile_rank(n_rows: int, delta: float, draws: int) -> int:
 
 
 KEPT = 50_000_000
-"""Numbers up to which draws are kept; more are made anew each time they are asked for."""
+"""Up to this many numbers, draws are kept in memory; beyond, they are regenerated at each request."""
 
 POOL = 32
-"""Draws of each row that are remembered beyond those a quantile needs, to answer for nearby values."""
+"""Extra draws kept per row, so that quantiles for nearby values need no new pass."""
 
 
 class Quantiles(Protocol):
@@ -82,7 +82,7 @@ class RowQuantiles(NamedTuple):
 
 
 def quantiles(posterior: Posterior, rng: np.random.Generator, draws: int, rank: int) -> Quantiles:
-    """The `rank`-th lowest of p . z over `draws` draws; kept while they are few, else streamed."""
+    """The `rank`-th lowest of p . z over `draws` draws, in memory if they are few and otherwise streamed."""
     if draws * posterior.model.rows.n_entries <= KEPT:
         return KeptDraws(posterior.model.rows, drawn_rows(posterior, rng, draws), rank)
     return StreamedDraws(posterior, rng, draws, rank)
@@ -111,17 +111,17 @@ class KeptDraws:
 
 
 class StreamedDraws:
-    """Quantiles of draws that are made anew, with a pool of the lowest of each row.
+    """Quantiles of streamed draws, with a pool of the lowest draws of each row.
 
-    For values z near the ones the pool was made at, z', every draw outside of it has
+    For values z near the values z' for which the pool was built, every draw outside the pool has
 
         p . z >= p . z' + min_j (z_j - z'_j) >= the pool's highest value at z' + min_j (z_j - z'_j),
 
-    so that a quantile below this is found in the pool; the other rows are drawn again.
+    so that a quantile below this bound is found in the pool; the other rows are drawn again.
 
     Args:
-      posterior: what is drawn from.
-      rng: where the draws begin.
+      posterior: distribution of the draws.
+      rng: source of the draws.
       draws: M.
       rank: which of the lowest values the quantile is.
     """

@@ -1,15 +1,15 @@
-"""What a policy that is fixed once the data are is worth at least: quantiles of its value over posterior draws.
+"""Lower bounds on the value of a policy that is fixed given the data: quantiles over posterior draws.
 
-Let v be the true value of the policy and v_(1) <= .. <= v_(M) its values under M models drawn from the posterior, none
-of which the policy was chosen with. If k is such that fewer than k of M draws fall below the delta-quantile of the
+Let v be the true value of the policy and v_(1) <= .. <= v_(M) its values under M models drawn from the posterior that
+were not used to choose the policy. If k is such that fewer than k of M draws fall below the delta-quantile of the
 posterior with probability at most `SIMULATION`,
 
     P(Binomial(M, delta) < k) <= SIMULATION,
 
-then v >= v_(k) with posterior probability 1 - delta or more, except with probability `SIMULATION` over the draws. This
-needs no union over rows and no rectangularity: it is as tight as the posterior allows, up to the number of draws.
+then v >= v_(k) with posterior probability at least 1 - delta, except with probability `SIMULATION` over the draws.
+This needs neither a union bound over rows nor rectangularity: given enough draws, it is as tight as the posterior.
 
-In all states at once: with m and d the mean and the standard deviation of the values of each state under some draws,
+In all states simultaneously: with m and d the mean and standard deviation of the values of each state under some draws,
 and t = max_s (m(s) - v(s)) / d(s) a number for each of the other draws, the same order statistic of t gives c with
 
     v(s) >= m(s) - c d(s)   for every state s at once.
@@ -30,23 +30,23 @@ from urbe.posteriors.dirichlet import Posterior
 from urbe.types import FloatArray, IntArray
 
 SIMULATION = 0.01
-"""Probability, over the draws, of a quantile that is too high."""
+"""Probability over the draws that the quantile is too high."""
 
 DRAWS = 2000
 """By default."""
 
 ROUNDING = 1e-12
-"""Deviations below this share of the largest value are rounding."""
+"""Deviations below this share of the largest value count as rounding error."""
 
 
 @dataclass(frozen=True, eq=False)
 class Guarantee:
-    """Lower bounds on the true value of one policy, each with posterior probability 1 - delta or more.
+    """Lower bounds on the true value of one policy, each with posterior probability at least 1 - delta.
 
     Attributes:
       at_start: for the value averaged over the first state.
-      in_every_state: `(S,)` for the values of all states at once.
-      draws: models drawn from the posterior that they rest on.
+      in_every_state: `(S,)` for the values of all states simultaneously.
+      draws: number of models drawn from the posterior.
     """
 
     at_start: float
@@ -55,7 +55,7 @@ class Guarantee:
 
 
 def safe_rank(delta: float, draws: int) -> int:
-    """The largest k with P(Binomial(M, delta) < k) <= SIMULATION; 0 where M is too small for any.
+    """The largest k with P(Binomial(M, delta) < k) <= SIMULATION; 0 if M is too small.
 
     >>> safe_rank(0.05, 2000), safe_rank(0.05, 50)
     (78, 0)
@@ -72,15 +72,15 @@ def fewest_draws(delta: float) -> int:
 def guarantee(
     posterior: Posterior, policy: IntArray, start: FloatArray, delta: float, rng: np.random.Generator, draws: int
 ) -> Guarantee:
-    """Bounds on the value of a policy that was chosen without these draws.
+    """Computes bounds on the value of a policy that was chosen without these draws.
 
     Args:
-      posterior: what models are drawn from, rewards included where they are uncertain.
+      posterior: of models, including rewards if they are uncertain.
       policy: `(S,)` action ids, -1 at terminal states.
       start: `(S,)` distribution of the first state.
       delta: probability with which each bound may fail.
-      rng: generator used for nothing else.
-      draws: how many models; a quarter of them only sets the scale of the states.
+      rng: generator not used for anything else.
+      draws: number of models; a quarter of them only sets the scale of the states.
 
     Raises:
       ValueError: there are too few draws for `delta`; the message names the number needed.

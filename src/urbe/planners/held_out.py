@@ -1,4 +1,4 @@
-"""How policies fare on models drawn from the posterior that no plan has seen."""
+"""Values of policies on models drawn from the posterior that were not used for planning."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from urbe.posteriors.dirichlet import Posterior
 from urbe.types import FloatArray, IntArray
 
 MOST_NUMBERS = 4_000_000
-"""Probabilities drawn at a time; the draws depend on it, so it is fixed."""
+"""Probabilities drawn at a time; fixed, since the draws depend on it."""
 
 ROUNDING = 1e-9
-"""A value that falls short by less than this share of the largest value does not fall short."""
+"""A shortfall below this share of the largest value counts as none."""
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """The values of one policy under M models drawn afresh.
+    """The values of one policy under M fresh models.
 
     Attributes:
       values: `(M,)` from the start.
-      below: share of the draws in which some state is worth less than was promised for it; NaN without draws.
+      below: share of the draws in which the value of some state is below its guarantee; NaN without draws.
     """
 
     values: FloatArray
@@ -41,7 +41,7 @@ class HeldOut:
         """The lower quantile of the values at `share` in (0, 1), NaN without draws.
 
         The k-th lowest of M values with k = share (M + 1) rounded down, so that a new draw is below it with probability
-        `share` at most; the lowest of them where M is too small for that.
+        at most `share`; the lowest value if M is too small for that.
         """
         checks.number("share", share, 0.0, 1.0)
         if not len(self.values):
@@ -64,12 +64,12 @@ def hold_out(
     """Values of each policy under the same `draws` models.
 
     Args:
-      posterior: what the models are drawn from, rewards included where they are uncertain.
+      posterior: of models, including rewards if they are uncertain.
       policies: `(S,)` action ids each, -1 at terminal states.
       promised: `(S,)` each, compared with the values drawn.
       start: `(S,)` distribution of the first state.
-      rng: generator used for nothing else.
-      draws: how many models.
+      rng: generator not used for anything else.
+      draws: number of models.
     """
     model = posterior.model
     values: list[list[FloatArray]] = [[] for _ in policies]
@@ -99,7 +99,7 @@ class ModelDraws(NamedTuple):
 
 
 def drawn_models(posterior: Posterior, rng: np.random.Generator, draws: int) -> Iterator[ModelDraws]:
-    """So many models in blocks, none of which takes much memory."""
+    """Draws models in blocks that need little memory each."""
     size = max(MOST_NUMBERS // max(posterior.model.rows.n_entries, 1), 1)
     for first in range(0, draws, size):
         n = min(size, draws - first)

@@ -1,4 +1,4 @@
-"""L1 balls around rows from data: Bayesian credible regions [Petrik2019], and frequentist balls without a prior."""
+"""L1 balls around rows estimated from data: Bayesian credible regions [Petrik2019], and frequentist confidence sets."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ TRACE = 1e-9
 class BCI:
     """The default: L1 balls around the posterior mean, each holding the true row with probability 1 - delta / R.
 
-    Then all R uncertain rows lie in their balls at once with posterior probability 1 - delta or more, and the true
-    value of *every* policy is at least its worst case: the set may be solved again with other rewards or policies, and
-    its bounds are guaranteed all the same. That is more than the one returned policy needs, and what makes the balls
-    large. Needed: the prior is right. The radius is an order statistic of posterior draws, taken so that the
-    probability is exact on average over them.
+    Then all R uncertain rows lie in their balls simultaneously with posterior probability at least 1 - delta, and the
+    true value of *every* policy is at least its worst case: the bounds remain valid if the set is solved again with
+    other rewards or policies. The returned policy alone needs less, which is why the balls are large. This requires
+    that the prior is right. The radius is an order statistic of posterior draws, chosen so that the probability is
+    exact on average over them.
 
     Args:
       optimised: move the centres to make the balls smaller; a few linear programs per row.
@@ -65,9 +65,9 @@ class HoeffdingSets:
         radius(s, a) = sqrt(2 / n log((2^K - 2) R / delta)),    n = transitions seen, K = feasible successors
 
     Whatever the true model, for at least a share 1 - delta of the data sets it could have produced, all rows lie in
-    their balls and the true value of every policy is at least its worst case. No prior enters, except that it says
-    which successors are feasible; nothing is promised about the data set at hand. Needed: transitions of a pair are
-    independent draws of one fixed row, and none was forgotten. Rows never seen may be anything.
+    their balls and the true value of every policy is at least its worst case. The prior matters only for which
+    successors are feasible; there is no guarantee for the data set at hand. This requires that the transitions of a
+    pair are independent draws from one fixed row, and that none was forgotten. Rows never seen may be anything.
 
     >>> HoeffdingSets()
     HoeffdingSets()
@@ -92,7 +92,7 @@ class HoeffdingSets:
 def ball_around(posterior: Posterior, centre: FloatArray, radius: FloatArray) -> tuple[MDP, L1Ball]:
     """The model with the rows `centre`, `(E,)`, and a ball that contains all feasible q with ||q - centre|| <= radius.
 
-    Rows in which a feasible successor has probability zero get a trace of it, and their radius as much more.
+    A feasible successor of probability zero gets a tiny probability, and the radius grows by as much.
     """
     rows = posterior.model.rows
     missing = rows.row_sums(((centre <= 0.0) & (posterior.concentration > 0.0)).astype(np.float64)) > 0.0

@@ -2,13 +2,13 @@
 
     max_pi  max { v : P(V_pi(start) >= v | data) >= 1 - delta }
 
-Finding the best policy is NP-hard. Good ones are found among the answers of other methods, and by improving the best of
-them against the models that decide its quantile: with T the draws whose values are nearest to it,
+Finding the best policy is NP-hard. Good ones are found among the policies of other methods, and by improving the best
+of them against the models that determine its quantile: with T the draws whose values are nearest to it,
 
     pi'(s) = argmax_a  mean over m in T of  Q_m(s, a),        Q_m = r_m + gamma P_m V_m
 
-is taken when its quantile is higher. All of this happens on one set of draws; what the policy is then guaranteed to be
-worth is computed from others (`urbe.planners.guarantee`), so that choosing among many costs nothing.
+is accepted if its quantile is higher. All of this uses one set of draws; the guaranteed value is computed from others
+(`urbe.planners.guarantee`), so that choosing among many candidates does not bias it.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ NUMBERS = 1_000_000
 """Numbers of a drawn model times draws up to which there are more than the fewest."""
 
 NEAR = 0.05
-"""Share of the draws that counts as near the quantile."""
+"""Share of the draws that count as near the quantile."""
 
 
 @dataclass(frozen=True)
 class Percentile:
-    """The best of many candidates by the quantile of its value from the start.
+    """Chooses among many candidates the policy with the highest quantile of its value from the start.
 
     Candidates are the policy of the mean model, which is the soft-robust one, those that the other methods would return
-    for the same seed, and robust policies for quantiles (VaR) and tail means (CVaR) of each row at several levels
-    without a union. The best of them is improved further.
+    for the same seed, and robust policies for quantiles (VaR) and tail means (CVaR) of each row at several levels,
+    without a union bound; the best one is improved further.
 
     Args:
       levels: of the quantiles and tail means, in (0, 1].
-      improvements: how many times at most the best candidate is improved; 0 chooses among candidates alone.
+      improvements: largest number of improvements of the best candidate; 0 only chooses among candidates.
 
     >>> Percentile()
     Percentile(levels=(0.05, 0.1, 0.2, 0.35, 0.5), improvements=50)
@@ -122,7 +122,7 @@ class _Scored(NamedTuple):
 
 
 class _Chooser:
-    """Judges policies by one set of draws."""
+    """Evaluates policies on one set of draws."""
 
     def __init__(self, posterior: Posterior, delta: float, rng: np.random.Generator, draws: int) -> None:
         self._model, self._start = posterior.model, start_weights(posterior.model)
@@ -138,7 +138,7 @@ class _Chooser:
         return _Scored(policy, float(np.sort(values @ self._start)[self._rank - 1]), values)
 
     def improved(self, best: _Scored, most: int) -> _Scored:
-        """Improves a policy against the models near its quantile, until nothing helps."""
+        """Improves a policy against the models near its quantile until its quantile stops rising."""
         tried = {best.policy.tobytes()}
         for _ in range(most):
             for policy in self._proposals(best):

@@ -1,4 +1,4 @@
-"""plan: from a posterior to a safe policy in one call."""
+"""`plan`: from a posterior to a safe policy in one call."""
 
 from __future__ import annotations
 
@@ -39,30 +39,29 @@ def plan(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> SafePlan:
-    """A policy whose true value is at least a guaranteed one, with posterior probability `confidence` or more.
+    """Computes a policy whose true value is at least a guaranteed value with posterior probability `confidence`.
 
-    The policy is fixed once the data are, so quantiles of its value over fresh posterior draws bound its true value
-    (`urbe.planners.guarantee`): over all models the posterior thinks possible, weighed by it, at most a share
-    1 - confidence makes it worth less than `SafePlan.guaranteed_at_start` from the start, and at most that share makes
-    it worth less than `SafePlan.guaranteed` in some state. This holds for every method, given the data, if the prior is
-    right, and covers uncertain rewards.
+    Given the data, the policy is fixed, so quantiles of its value over fresh posterior draws bound its true value
+    (`urbe.planners.guarantee`): with posterior probability at least `confidence` it is worth at least
+    `SafePlan.guaranteed_at_start` from the start, and with the same probability at least `SafePlan.guaranteed` in every
+    state. This holds for every method if the prior is right, and covers uncertain rewards.
 
-    `SafePlan.worst_case` is the value over the set that the method built, and what it promises is written there. Sets
-    hold row by row, so worst cases are far lower; half of the failure probability is spent on replacing uncertain
+    `SafePlan.worst_case` is the value over the set that the method built; `SafePlan.promise` says what it guarantees.
+    Sets hold row by row, so worst cases are far lower; half of the failure probability is spent on replacing uncertain
     rewards by low quantiles of their posterior, the other half on transitions.
 
     Args:
-      posterior: what is known, e.g. `Posterior.fit(log, discount=0.95)`.
+      posterior: of the model, e.g. `Posterior.fit(log, discount=0.95)`.
       confidence: in (0, 1).
-      method: `BCI()` by default, credible L1 balls; also `Percentile()`, which makes the guarantee from the start as
-        high as it can, `VaRBellman()`, `RSVF()`, `HoeffdingSets()`.
-      rng: draws for planning, judging and certifying are streams of their own, spawned from it.
-      seed: a whole number in place of `rng`; 0 where neither is given. The same seed gives the same plan.
-      start: where the process starts: a state by label or id, `{state: probability}`, or `(S,)` probabilities. By
-        default the model's own first states, or else all that are not terminal, with equal weight.
-      draws: posterior draws to plan with, at least R / (1 - confidence) for R uncertain rows; by default enough.
-      held_out: further draws to judge the policy by.
-      certify: further draws whose quantiles are the guarantee; by default 2000, or more where `confidence` needs them.
+      method: `BCI()` by default, credible L1 balls; also `Percentile()`, which maximises the guarantee from the
+        start, `VaRBellman()`, `RSVF()`, `HoeffdingSets()`.
+      rng: independent streams for planning, evaluation and certification are spawned from it.
+      seed: an integer instead of `rng`; 0 if neither is given. The same seed gives the same plan.
+      start: initial state: a label or id, `{state: probability}`, or `(S,)` probabilities. By default that of the
+        model, or else all non-terminal states with equal weight.
+      draws: posterior draws to plan with, at least R / (1 - confidence) for R uncertain rows; by default, enough.
+      held_out: further draws to evaluate the policy on.
+      certify: further draws whose quantiles are the guarantee; by default 2000, or more if `confidence` needs them.
       threads: as for `solve`.
       progress: as for `solve`; methods may solve several times.
 
@@ -132,7 +131,7 @@ def plan(
 
 
 def _with_low_rewards(posterior: Posterior, delta: float) -> tuple[Posterior, float]:
-    """The posterior with rewards that are all undershot with probability delta / 2 at most, and what is left of delta.
+    """Returns the posterior with lowered rewards, all safe except with probability delta / 2, and the rest of delta.
 
     The mean reward of a row is Student-t with 2 shape degrees of freedom around `mean`, of scale
     sqrt(rate / (shape weight)); its quantile of level delta / (2 R) is taken.

@@ -1,13 +1,13 @@
-"""Robustification with sensible value functions: balls only as large as the values in play require.
+"""Robustification with sensible value functions (RSVF): balls only as large as the relevant values require.
 
-A credible ball holds whatever the value function; what matters are those that occur. Starting from the posterior mean,
+A credible ball is valid for every value function, but only those that occur matter. Starting from the posterior mean,
 
     solve the robust MDP:  v
     for each row:  g(v) = the delta / R quantile of p . v over posterior draws
     stop if the worst case of every row at v is at most g(v)
-    otherwise ask for it: the row's ball becomes the smallest that is safe for all its v so far (`safety_rules`)
+    otherwise the row's ball becomes the smallest that is safe for all its v so far (`safety_rules`)
 
-[Petrik2019]. At the end each row's true p satisfies p . v >= g(v) >= worst case with posterior probability
+[Petrik2019]. At the end the true p of each row satisfies p . v >= g(v) >= worst case with posterior probability
 1 - delta / R, hence T_P v >= v for the returned policy and its true value is at least v.
 """
 
@@ -32,17 +32,17 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class RSVF:
-    """Balls fitted to the value functions met while solving; their centres move, their radii stay small.
+    """Fits balls to the value functions that occur while solving; their centres move, their radii stay small.
 
     The guarantee covers the returned policy and its guaranteed value, not the set: for another policy, reward or
-    discount the balls may be too small, even though they are returned to look at. Needed: the prior is right, and draws
-    enough that quantiles of p . v, at the v computed from them, hold for the posterior too.
+    discount the balls may be too small. It requires that the prior is right, and enough draws that quantiles of p . v,
+    at the v computed from them, hold for the posterior too.
 
     Args:
-      rule: `Hyperplane()`, the least that is safe, or `QuantileDraw()`.
-      tolerance: how far below its quantile a worst case is asked to be, as a share of the span of values; it is what
-        makes the rounds end.
-      rounds: most rounds; more are an error.
+      rule: `Hyperplane()`, the smallest safe ball, or `QuantileDraw()`.
+      tolerance: required distance of a worst case below its quantile, as a share of the span of values; it ensures
+        that the rounds end.
+      rounds: largest number of rounds; more raise an error.
 
     >>> RSVF()
     RSVF(rule=Hyperplane(), tolerance=1e-06, rounds=200)
@@ -82,7 +82,7 @@ class RSVF:
             for row, each, new in zip(asked, entries, found, strict=True):
                 centre[each], radius[row] = new
         raise RuntimeError(
-            f"RSVF has not settled: after {self.rounds} rounds {len(asked)} of {rows.n_rows} rows still ask for more. "
+            f"RSVF has not converged: after {self.rounds} rounds {len(asked)} of {rows.n_rows} rows need larger balls. "
             "Use a larger tolerance, more rounds, or VaRBellman(), which needs none."
         )
 
@@ -90,7 +90,7 @@ class RSVF:
         return in_every_state(confidence)
 
     def _unsafe(self, model: MDP, ball: L1Ball, v: FloatArray, drawn: Quantiles) -> dict[int, Cut]:
-        """The rows whose worst case at v exceeds their quantile, and what is asked of them."""
+        """The rows whose worst case at v exceeds their quantile, and the cuts they need."""
         rows = model.rows
         if not rows.n_rows:
             return {}

@@ -1,4 +1,4 @@
-"""What `plan` returns: a policy, what it is guaranteed to be worth, and how it fares on models not planned with."""
+"""The result of `plan`: a policy, its guaranteed value, and its values on models not used for planning."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ SHARES = (0.05, 0.25, 0.5, 0.95)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SafePlan:
-    """A policy from data, and what is known about its true value.
+    """A policy from data, with guarantees on its true value.
 
     Attributes:
-      method, confidence: what was asked for.
-      posterior: what was known.
+      method, confidence: as passed to `plan`.
+      posterior: as passed to `plan`.
       model, nature: the set the policy is best against; `urbe.solve(plan.model, plan.nature)` gives `solution` again,
         up to its gap. Where rewards are uncertain, those of `model` are low quantiles.
       solution: of that problem. Its `value` is a worst case, not an estimate.
-      start: `(S,)` distribution of the first state: the model's own, or else all states that are not terminal alike.
+      start: `(S,)` initial distribution: that of the model, or else uniform over non-terminal states.
       guarantee: lower bounds on the policy's true value, from fresh posterior draws.
-      held_out: values of `policy` on models drawn afresh; `below` is the share in which the guarantee fails somewhere.
-      nominal_policy: `(S,)` the policy that is best for the mean model, for comparison.
-      nominal_value: `(S,)` its value under the mean model: what one would expect of it.
-      nominal_held_out: its values on the same drawn models; `below` is the share in which `nominal_value` is missed.
+      held_out: values of `policy` on fresh models; `below` is the share in which the guarantee fails in some state.
+      nominal_policy: `(S,)` the optimal policy of the mean model, for comparison.
+      nominal_value: `(S,)` its value under the mean model.
+      nominal_held_out: its values on the same fresh models; `below` is the share in which `nominal_value` is missed.
     """
 
     method: PlanningMethod
@@ -63,33 +63,33 @@ class SafePlan:
 
     @property
     def guaranteed(self) -> FloatArray:
-        """`(S,)` what the policy is worth at least in every state at once, with probability `confidence` or more."""
+        """`(S,)` lower bounds on the value in all states simultaneously, with probability at least `confidence`."""
         return self.guarantee.in_every_state
 
     @property
     def guaranteed_at_start(self) -> float:
-        """What the policy is worth at least from the start, with probability `confidence` or more."""
+        """Lower bound on the value from the start, with probability at least `confidence`."""
         return self.guarantee.at_start
 
     @property
     def worst_case(self) -> FloatArray:
-        """`(S,)` what the policy is worth at least over the set that the method built, in the sense of `promise`."""
+        """`(S,)` worst-case value over the set that the method built; `promise` says what it guarantees."""
         return self.solution.lower
 
     @property
     def promise(self) -> str:
-        """What the worst case over the set means for this method, in a sentence."""
+        """One sentence on what the worst case over the set guarantees with this method."""
         return self.method.promise(self.confidence)
 
     @property
     def start_text(self) -> str:
-        """Where the process starts, in words."""
+        """The initial state, in words."""
         return start_text(self.model, self.start)
 
     def table(self) -> dict[str, np.ndarray]:
         """One row for each state, as columns: `state`, `action`, `mean_model_action`, `guaranteed`, `worst_case`.
 
-        States and actions are called by their labels, if they have any.
+        States and actions have their labels, if there are any.
         """
         labels = self.model.labels
         return {
@@ -105,13 +105,13 @@ class SafePlan:
         return extras.data_frame(self.table())
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes `table()` as CSV or Parquet, by the suffix, whole or not at all."""
+        """Writes `table()` atomically as CSV or Parquet, depending on the suffix."""
         from urbe.mdp.formats.tables import write_table
 
         write_table(path, self.table())
 
     def plot(self) -> Any:
-        """Values on drawn models, and what is guaranteed in each state. A figure; needs `pip install urbe[plots]`."""
+        """A figure of the values on fresh models and the guarantee in each state; needs `pip install urbe[plots]`."""
         return extras.drawings().draw_plan(self)
 
     def __repr__(self) -> str:
@@ -134,7 +134,7 @@ class SafePlan:
         ]
 
     def _untried(self) -> list[str]:
-        """Which pairs the data say nothing about."""
+        """Lists the pairs without data."""
         without, absent = self.posterior.untried()
         labels, lines = self.model.labels, []
         for pairs, what in (
@@ -149,7 +149,7 @@ class SafePlan:
         return lines
 
     def _comparison(self) -> list[str]:
-        """The two policies side by side on the held-out models."""
+        """Compares the two policies on the held-out models."""
         mine, other = self.held_out, self.nominal_held_out
         if not len(mine.values):
             return ["No held-out draws."]

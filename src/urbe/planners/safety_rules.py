@@ -1,18 +1,18 @@
 """The smallest L1 ball that is safe for given value functions, row by row.
 
 For successor values z of a row let g be the low quantile of p . z over posterior draws p. A ball is safe for z when its
-worst case does not exceed g. Two ways to ask for that [Petrik2019]:
+worst case does not exceed g. Two rules ensure that [Petrik2019]:
 
     Hyperplane     the ball reaches the half-space {q : q . z <= g}
     QuantileDraw   the ball contains the one draw p with p . z = g
 
-and both ask for the smallest radius psi over all centres theta in the simplex, a linear program per row. The half-space
-needs no variables for the point it is reached in: by the dual of the worst case (`urbe.ambiguity.l1`) it is reached iff
+and both minimise the radius psi over all centres theta in the simplex, a linear program per row. The half-space needs
+no variables for the point where it is reached: by the dual of the worst case (`urbe.ambiguity.l1`) it is reached iff
 
     sum_j theta_j min(z_j, tau) - psi / 2 (tau - min z) <= g        for every tau among the z_j.
 
-Of all smallest balls the one whose centre is nearest to the posterior mean is taken: a second program, without which
-the centre could be anywhere below the hyperplane. The rows' programs are independent, and solved as one.
+Among all smallest balls, a second program takes the one whose centre is nearest to the posterior mean; otherwise the
+centre could be anywhere below the hyperplane. The programs of the rows are independent, and solved as one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from urbe.types import FloatArray
 
 
 class Cut(NamedTuple):
-    """What one value function asks of one row with K successors.
+    """The requirement of one value function on one row with K successors.
 
     Attributes:
       z: `(K,)` values of the successors.
@@ -48,7 +48,7 @@ class Program(NamedTuple):
 
 
 class SafetyRule(Protocol):
-    """What it takes for a ball to be safe."""
+    """A definition of a safe ball."""
 
     def program(self, cuts: Sequence[Cut]) -> Program:
         """The balls that are safe for all of `cuts`, as linear inequalities."""
@@ -112,7 +112,7 @@ def smallest_balls(rule: SafetyRule, cuts: Sequence[Sequence[Cut]], nearest: Seq
     """For each row the smallest ball that is safe for its cuts, centred as near to `nearest` as that allows.
 
     Args:
-      rule: what safe means.
+      rule: the definition of safe.
       cuts: at least one for each row.
       nearest: `(K,)` a distribution for each row, such as the posterior mean.
     """
@@ -162,7 +162,7 @@ def _centres(programs: Sequence[Program], nearest: Sequence[FloatArray]) -> list
 
 
 FEASIBLE = 1e-9
-"""What the second program leaves the radius above the first one's, so that rounding does not make it infeasible."""
+"""Slack of the radius in the second program, so that rounding does not make it infeasible."""
 
 
 def _minimise(cost: FloatArray, matrix: object, bound: FloatArray, simplex: object, highest: FloatArray) -> FloatArray:
@@ -173,6 +173,6 @@ def _minimise(cost: FloatArray, matrix: object, bound: FloatArray, simplex: obje
         bounds=np.column_stack((np.zeros(len(highest)), highest)), method="highs",
     )  # fmt: skip
     if result.status != 0:
-        raise RuntimeError(f"The program of the smallest balls was not solved: {result.message}")
+        raise RuntimeError(f"The linear program of the smallest balls was not solved: {result.message}")
     solution: FloatArray = result.x
     return solution

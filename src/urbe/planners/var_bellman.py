@@ -2,8 +2,8 @@
 
     V(s) = max_a  VaR_level over draws p of  sum_s' p(s') [r(s, a, s') + gamma V(s')]           [Lobo2023]
 
-The rows nature may choose are implied by V and never larger than needed: for every draw of the model, each row is at
-least as good as its quantile unless it is among the worst `level` of draws for that row and that V.
+The uncertainty set is implied by V and no larger than needed: for every draw of the model, each row is at least as good
+as its quantile unless it is among the worst `level` of draws for that row and that V.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from urbe.planners.draws import drawn_rows, number_of_draws, quantile_rank, unce
 
 @dataclass(frozen=True)
 class VaRBellman:
-    """Robust dynamic programming on quantiles of posterior draws; the least conservative of the methods.
+    """Dynamic programming on quantiles of posterior draws; the least conservative of the methods.
 
     With `union`, the level is delta / R for R uncertain rows. Then with posterior probability 1 - delta or more every
     row satisfies p(s, a) . z >= Q(s, a) at the returned V, so T_P V >= V for the returned policy and its true value is
-    at least V. Needed: the prior is right, rows are independent or not (the union does not mind), and draws enough
-    that quantiles of p . z at the V computed from them hold for the posterior too. The promise is about the returned
-    policy and V alone: another V has other quantiles.
+    at least V. This requires that the prior is right and that there are enough draws for quantiles of p . z at the
+    computed V to hold for the posterior too; rows need not be independent. The guarantee covers only the returned
+    policy and V: another V has other quantiles.
 
     Args:
-      union: share the failure probability among the rows. Without it the level is delta itself: often a better
-        policy, with nothing promised about its value.
+      union: divide the failure probability among the rows. Otherwise the level is delta itself: often a better
+        policy, without a guarantee on its value.
 
     >>> VaRBellman()
     VaRBellman(union=True)

@@ -1,4 +1,4 @@
-"""The paper's claims: the verdict under each reading, and the conclusion from all of them."""
+"""The paper's claims: the verdict under each assumption (a reading of the paper), and the conclusion from all."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from urbe.report.content import PageChapter, Verdict
 from urbe.report.numbers import decimals, interval_text, number
 from urbe.statistics.verdicts import Answer, ExactNumber, Judgement, Outcome, Rule, Test
 
-AS_STATED = "the words as they stand"
-"""Names a reading that has no name, beside others."""
+AS_STATED = "as stated"
+"""Names an assumption that has no name, beside others."""
 
 MOST_NAMED = 4
-"""Readings that are named in a conclusion; more are counted."""
+"""Assumptions that are named in a conclusion; more are counted."""
 
 RULE = Rule()
-"""By which every claim of every chapter is judged; the page shows its text."""
+"""The rule for every claim of every chapter; the report shows its text."""
 
 MOST_DECIMALS = 4
 """Decimals of the numbers of the evidence."""
 
 
 def judge(claim: str, tests: Sequence[Test], *, source: str = "") -> list[Verdict]:
-    """The verdict on a claim under each of its readings, with the numbers that decide.
+    """Returns the verdict on a claim under each assumption, with the numbers that decide.
 
     Args:
       claim: a sentence that could be false.
-      tests: one for each reading; their intervals cover together.
+      tests: one per assumption; their intervals cover simultaneously.
       source: see `Verdict`.
 
     >>> from urbe.statistics.verdicts import Mean, Question
@@ -43,11 +43,11 @@ def judge(claim: str, tests: Sequence[Test], *, source: str = "") -> list[Verdic
 
 def _evidence(found: Judgement, test: Test) -> str:
     if not found.answers:
-        return f"What it is about was not run. {test.note}".rstrip()
+        return f"Its agents were not run. {test.note}".rstrip()
     sentences = [_sentence(answer) for answer in found.answers]
     if found.supposed not in (None, "holds"):
         word = f"is {found.supposed}" if found.supposed != "does not hold" else found.supposed
-        sentences += [f"What it takes for granted {word}:", *(_sentence(answer) for answer in found.premises)]
+        sentences += [f"Its premise {word}:", *(_sentence(answer) for answer in found.premises)]
     return " ".join([*sentences, *([test.note] if test.note else [])])
 
 
@@ -65,14 +65,14 @@ def _sentence(answer: Answer) -> str:
 
 
 class Claim(NamedTuple):
-    """A claim of the paper with all that was found on it.
+    """A claim of the paper with its verdicts.
 
     Attributes:
       source: where the paper claims it.
       text: the claim.
-      outcome: the conclusion; "holds" also when it does under some readings alone.
-      under: the readings under which it holds, when there are others under which it does not; else empty.
-      found: each verdict, and the anchor at which it stands on the page.
+      outcome: the conclusion; "holds" also when it holds under some assumptions only.
+      under: the assumptions under which it holds, if there are others; else empty.
+      found: each verdict, and the link to its place in the report.
     """
 
     source: str
@@ -83,21 +83,26 @@ class Claim(NamedTuple):
 
     @property
     def conclusion(self) -> str:
-        """The outcome in words, with the readings on which it depends."""
+        """The outcome in words, with the assumptions on which it depends."""
         return f"{self.outcome} {self.condition}".rstrip()
 
     @property
     def condition(self) -> str:
-        """The readings on which the outcome depends, in words; many are counted. Empty when it holds under all."""
+        """The assumptions under which it holds, in words; many are counted. Empty when it holds under all."""
         if len(self.under) <= MOST_NAMED:
             return f"under {'; '.join(self.under)}" if self.under else ""
-        return f"under {len(self.under)} of {len({verdict.reading for verdict, _ in self.found})} readings"
+        return f"under {len(self.under)} of {self.readings} assumptions"
+
+    @property
+    def readings(self) -> int:
+        """The number of assumptions under which it was tested."""
+        return len({verdict.reading for verdict, _ in self.found})
 
 
 def combine(verdicts: Sequence[Verdict]) -> tuple[Outcome, tuple[str, ...]]:
-    """The outcome of one claim over its readings, and those under which it holds when it does not under all.
+    """The outcome of one claim, and the assumptions under which it holds if it does not hold under all.
 
-    A reading with several verdicts holds when all of them do.
+    Under an assumption with several verdicts, the claim holds when all of them hold.
 
     Args:
       verdicts: at least one, of the same claim.
@@ -124,7 +129,8 @@ def claims(chapters: Iterable[PageChapter]) -> list[Claim]:
     grouped: dict[tuple[str, str], list[tuple[Verdict, str]]] = {}
     for chapter in chapters:
         for verdict, anchor in sourced(chapter):
-            grouped.setdefault((verdict.source, verdict.claim), []).append((verdict, anchor))
+            link = f"{file_of(chapter)}#{anchor}"
+            grouped.setdefault((verdict.source, verdict.claim), []).append((verdict, link))
     found = [
         Claim(source, text, *combine([verdict for verdict, _ in items]), tuple(items))
         for (source, text), items in grouped.items()
@@ -132,10 +138,15 @@ def claims(chapters: Iterable[PageChapter]) -> list[Claim]:
     return sorted(found, key=lambda claim: _order(claim.source))
 
 
+def file_of(chapter: PageChapter) -> str:
+    """The file of a chapter, beside the front page."""
+    return f"{chapter.name}.html"
+
+
 def sourced(chapter: PageChapter) -> list[tuple[Verdict, str]]:
-    """The verdicts of a chapter on claims of the paper, each with its anchor on the page: `name--claim-1`, ..."""
+    """The verdicts of a chapter on claims of the paper, each with its anchor: `claim-1`, ..."""
     verdicts = [verdict for section in chapter.sections for verdict in section.verdicts if verdict.source]
-    return [(verdict, f"{chapter.name}--claim-{i}") for i, verdict in enumerate(verdicts, start=1)]
+    return [(verdict, f"claim-{i}") for i, verdict in enumerate(verdicts, start=1)]
 
 
 def markdown(chapters: Iterable[PageChapter]) -> str:

@@ -1,4 +1,4 @@
-"""What a page consists of: chapters of sections of paragraphs, verdicts, tables and figures."""
+"""What a report consists of: chapters of sections of paragraphs, verdicts, tables and figures."""
 
 from __future__ import annotations
 
@@ -77,7 +77,8 @@ class Section:
       exhibits: figures.
       tables: shown open.
       verdicts: claims.
-      facts: go into the box of facts of the chapter: number of replicates, kind of intervals, ...
+      facts: go into the box at the foot of the chapter: number of replicates, kind of intervals, ...
+      appendix: whether it comes after all other sections, for controls and variants.
     """
 
     title: str
@@ -86,23 +87,41 @@ class Section:
     tables: tuple[Table, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
     facts: Facts = ()
+    appendix: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Highlight:
+    """A figure of the front page, a third as wide as the others, that carries one message.
+
+    Attributes:
+      message: what the figure shows, in one sentence.
+      exhibit: the figure; see `urbe.report.figures.small`.
+    """
+
+    message: str
+    exhibit: Exhibit
 
 
 @dataclass(frozen=True, eq=False)
 class PageChapter:
-    """One experiment on the page.
+    """One experiment, on a page of its own.
 
     Attributes:
-      name: unique on the page; letters, digits, dashes, underscores.
+      name: unique in the report; letters, digits, dashes, underscores.
       title: the heading.
       sections: the content.
-      facts: how it was made; those of the sections come before.
+      facts: how it was computed, shown at the foot.
+      summary: the question that it answers, in one sentence.
+      highlight: its figure on the front page.
     """
 
     name: str
     title: str
     sections: tuple[Section, ...]
     facts: Facts = ()
+    summary: str = ""
+    highlight: Highlight | None = None
 
 
 @dataclass(frozen=True)

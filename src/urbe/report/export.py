@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from urbe.atomic import Writer
 from urbe.report import style
 from urbe.report.content import PageChapter
-from urbe.report.page import figure_anchor
 
 FOLDER = "figures"
 FORMATS = ("png", "svg", "pdf")
@@ -39,7 +38,7 @@ def figure_files(
 
     Returns:
       the writer of each file, by its path relative to the page, `figures/<chapter>-<name>.<format>`; and the paths of
-      each figure by its anchor, as `urbe.report.page.render` takes them.
+      each figure by `<chapter>-<name>`, as `urbe.report.page.render` takes them.
     """
     kinds = [kind for kind in FORMATS if kind in formats]
     writers: dict[str, Writer] = {}
@@ -51,7 +50,7 @@ def figure_files(
             if writers.keys() & set(paths):
                 raise ValueError(f"Two figures would be written to {paths[0]}; give chapters and exhibits other names.")
             writers |= {path: figure_writer(exhibit.figure, kind) for path, kind in zip(paths, kinds, strict=True)}
-            files[figure_anchor(chapter, exhibit)] = paths
+            files[stem] = paths
     return writers, files
 
 

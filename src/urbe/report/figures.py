@@ -1,10 +1,7 @@
-"""Drawing: figures of equal panels, lines with labels at their ends, and figures as inline SVG."""
+"""Figures of equal panels, and lines with labels at their ends."""
 
 from __future__ import annotations
 
-import html
-import io
-import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -19,6 +16,10 @@ from urbe.types import FloatArray
 
 WIDTH = 10.0
 """Width of every figure: it fills the page."""
+
+
+SMALL = 4.4
+"""Width of a figure of the front page, where three stand side by side."""
 
 
 def styled() -> AbstractContextManager[None]:
@@ -62,6 +63,22 @@ def panels(
         for i in range(rows)
     ]
     return figure, axes
+
+
+def small(*, height: float = 2.3, left: float = 0.65, right: float = 0.95, rows: int = 1) -> tuple[Figure, list[Axes]]:
+    """An empty figure for the front page, and its panels, one above the other. Make it within `styled()`.
+
+    Args:
+      height: of a panel.
+      left, right: room beside the panels: for ticks, and for the names of lines.
+      rows: how many panels.
+    """
+    top, bottom = 0.35, 0.5
+    whole = rows * (top + height + bottom)
+    figure = Figure(figsize=(SMALL, whole))
+    across = (SMALL - left - right) / SMALL
+    places = [(left / SMALL, (bottom + (rows - 1 - i) * (top + height + bottom)) / whole) for i in range(rows)]
+    return figure, [figure.add_axes((x, y, across, height / whole)) for x, y in places]
 
 
 def name_ends(axes: Axes, ends: Sequence[tuple[str, str, float]]) -> None:
@@ -149,29 +166,6 @@ def spread(wanted: FloatArray, distance: float, length: float) -> FloatArray:
     result = np.empty_like(placed)
     result[order] = np.clip(level, 0.0, room) + offset
     return result
-
-
-def svg(figure: Figure, name: str, alt: str) -> str:
-    """The figure as one `<svg>` element for a page: themed, without outside references, its ids prefixed by `name`."""
-    buffer = io.StringIO()
-    with matplotlib.rc_context({**style.RC, "svg.hashsalt": name}):
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    text = buffer.getvalue()
-    inner = text[text.index("<svg") :]
-    box = re.search(r'viewBox="([^"]*)"', inner)
-    if box is None:
-        raise RuntimeError("The SVG that matplotlib wrote has no viewBox.")
-    body = inner[inner.index(">") + 1 :].strip()
-    body = body.replace("xlink:href=", "href=").replace("'DejaVu Sans', sans-serif", "var(--font)")
-    body = body.replace("'DejaVu Sans'", "var(--font)")
-    # a hundredth of a point is less than any screen or printer shows
-    body = re.sub(r'\bd="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), body)
-    body = re.sub(r'\bid="', f'id="{name}-', body)
-    body = re.sub(r'href="#', f'href="#{name}-', body)
-    body = re.sub(r"url\(#", f"url(#{name}-", body)
-    for colour, (variable, _, _) in style.THEMED.items():
-        body = body.replace(colour, f"var(--{variable})")
-    return f'<svg role="img" aria-label="{html.escape(alt)}" viewBox="{box[1]}">\n{body}'
 
 
 def figure_of(axes: Axes) -> Figure:

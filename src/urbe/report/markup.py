@@ -1,4 +1,4 @@
-"""Pieces of a page: fragments of `page.html` with their placeholders filled in."""
+"""Parts of a page: fragments of `page.html` with their placeholders filled in."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path, PurePosixPath
 from string import Template
 
-from urbe.report.content import Table
+from urbe.report.content import Facts, Table
 
 
 def fill(fragment: str, **values: object) -> str:
@@ -31,7 +31,7 @@ def read(name: str) -> str:
 
 
 def below(*lines: str) -> str:
-    """Lines below what stands before them; nothing where there are none."""
+    """Lines, each after a line break; empty ones are left out."""
     return "".join(f"\n{line}" for line in lines if line)
 
 
@@ -40,8 +40,14 @@ def paragraph(text: str) -> str:
     return fill("paragraph", text=escape(text))
 
 
+def facts_html(facts: Facts) -> str:
+    """A box of names and values; nothing where there are none."""
+    inner = "\n".join(fill("fact", name=escape(name), value=escape(value)) for name, value in facts)
+    return fill("facts", inner=inner) if facts else ""
+
+
 def table_html(table: Table) -> str:
-    """In a box that scrolls when it is too wide; words to the left, numbers to the right."""
+    """A table in a box that scrolls when it is too wide; words are aligned left, numbers right."""
     words = [not all(_is_number(row[i]) for row in table.rows) for i in range(len(table.head))]
     kinds = [' class="words"' if is_words else "" for is_words in words]
     head = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for name, kind in zip(table.head, kinds, strict=True))
@@ -54,13 +60,13 @@ def table_html(table: Table) -> str:
 
 
 def _is_number(text: str) -> bool:
-    """Whether a cell holds a number, a number with its interval, or the dash of a missing one."""
+    """Whether a cell holds a number, a number with its interval, or the dash for a missing one."""
     one = r"-?(\d+(\.\d+)?(e[+-]?\d+)?|inf)"
     return re.fullmatch(rf"{one}( \[\u2007*{one}, \u2007*{one}\])?|-", text) is not None
 
 
 def links_html(files: Sequence[str]) -> str:
-    """Links to files beside the page, named by their kind."""
+    """Links to files beside the page, named by their format."""
     links = " ".join(
         fill("link", file=escape(file), name=escape(PurePosixPath(file).name), kind=_kind(file)) for file in files
     )

@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from urbe import checks
 from urbe.report.content import Table
 from urbe.report.numbers import number
 from urbe.types import FloatArray, IntArray
@@ -24,6 +25,12 @@ MOST = 60
 
 MOST_ROWS, MOST_COLUMNS = 26, 13
 """Largest size of a table made from a drawing: as much as one reads at a glance, and as fits on paper."""
+
+LEAST_POINTS = 2
+"""Points of a line."""
+
+LINE_WIDTH = 1.8
+"""In points: lines closer than that cannot be told apart."""
 
 
 class Series(NamedTuple):
@@ -43,7 +50,7 @@ class Series(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """What one panel shows: title, name of the horizontal axis, and series with places in the drawing.
+    """What one panel shows: title, name of the horizontal axis, series with places in the drawing, and the short title.
 
     Places are `(n, 2)` in points, from the upper left corner of the figure.
     """
@@ -51,6 +58,7 @@ class Panel(NamedTuple):
     title: str
     across: str
     series: tuple[Series, ...]
+    name: str = ""
 
 
 class Noted(Artist):
@@ -107,8 +115,34 @@ def panels_of(figure: Figure) -> list[Panel]:
             if len(s.at)
         ]
         if places:
-            found.append(Panel(_title(axes), axes.get_xlabel(), tuple(places)))
+            found.append(Panel(_title(axes), axes.get_xlabel(), tuple(places), _name(axes)))
     return found
+
+
+def coincidences(panels: Sequence[Panel]) -> str:
+    """Which lines lie on each other, in words; empty where none do."""
+    found: dict[str, list[str]] = {}
+    for panel in panels:
+        for names in _coinciding(panel):
+            found.setdefault(checks.listing(names), []).append(panel.name)
+    several = len(panels) > 1
+    texts = [f"{names} ({'; '.join(titles)})" if several and any(titles) else names for names, titles in found.items()]
+    return f"Lines that coincide: {'. '.join(texts)}." if texts else ""
+
+
+def _coinciding(panel: Panel) -> list[list[str]]:
+    """Names of lines that are nowhere further apart than a line is wide."""
+    groups: list[list[Series]] = []
+    for series in panel.series:
+        if len(series.at) < LEAST_POINTS or not all(series.where):
+            continue
+        for group in groups:
+            if group[0].where == series.where and np.abs(group[0].at - series.at).max() < LINE_WIDTH:
+                group.append(series)
+                break
+        else:
+            groups.append([series])
+    return [[series.name for series in group] for group in groups if len(group) > 1]
 
 
 def as_json(panels: Sequence[Panel]) -> str:
@@ -146,9 +180,14 @@ def _table(panel: Panel) -> Table | None:
 
 def _title(axes: Axes) -> str:
     """The title with the vertical axis behind it, or that alone."""
-    titles = [text for loc in ("left", "center", "right") if (text := str(axes.get_title(loc=loc)).strip())]
-    up = str(axes.get_ylabel())
-    return f"{titles[0]} ({up})" if titles and up else titles[0] if titles else up
+    title, up = _name(axes), str(axes.get_ylabel())
+    return f"{title} ({up})" if title and up else title or up
+
+
+def _name(axes: Axes) -> str:
+    """The title alone; empty where there is none."""
+    titles = (str(axes.get_title(loc=loc)).strip() for loc in ("left", "center", "right"))
+    return next(filter(None, titles), "")
 
 
 def _with_interval(value: float, interval: FloatArray | None) -> str:

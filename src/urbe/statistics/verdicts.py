@@ -240,16 +240,17 @@ class Rule:
         kinds = "; ".join(kind.text for kind in (Mean, Ratio, Share, ExactNumber))
         error = 1.0 - self.confidence
         return (
-            f"A claim says that a quantity is above a number, or below it. {kinds}. All intervals of a claim, over its "
-            f"comparisons and its readings, cover together in at least {self.confidence:.0%} of repetitions: each of K "
-            f"intervals has the confidence 1 - {error:.2g} / K (Bonferroni). The claim holds when its interval is "
-            "wholly on the claimed side, does not hold when no part of it is, and is undecided otherwise. The number "
-            "itself is not on the claimed side: agents that are equal in every replicate have an interval without "
-            "width, and none of them is better. A claim of several comparisons holds when all do, and does not hold "
-            f"when one does not. With fewer than {LEAST} replicates nothing is testable; nor is a claim where what it "
-            "takes for granted does not hold, and where that is undecided, so is the claim. A claim holds when it does "
-            "under every reading; when it holds under some, they are named; when under none, it does not hold if one "
-            "reading says so, and otherwise is undecided, or not testable when no reading could be tested."
+            f"A claim says that a quantity is above a number, or below it. {kinds}. The intervals of a claim, over all "
+            f"its comparisons and assumptions, hold simultaneously with confidence {self.confidence:.0%}: each of K "
+            f"intervals has confidence 1 - {error:.2g} / K (Bonferroni). The claim holds when its interval lies "
+            "entirely on the claimed side, does not hold when no part of it does, and is undecided otherwise. The "
+            "number itself is not on the claimed side: agents with equal results in every replicate have an interval "
+            "of zero width, and neither is better. A claim of several comparisons holds when all of them hold, and "
+            f"does not hold when one of them does not. With fewer than {LEAST} replicates nothing is testable. A claim "
+            "whose premise does not hold is not testable, and one whose premise is undecided is undecided. A claim "
+            "holds when it holds under every assumption. When it holds under some, they are named. When it holds under "
+            "none, it does not hold if one assumption decides so; otherwise it is undecided, or not testable if no "
+            "assumption could be tested."
         )
 
     def judge(self, tests: Sequence[Test]) -> list[Judgement]:

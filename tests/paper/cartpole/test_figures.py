@@ -11,7 +11,7 @@ from urbe.paper.cartpole.results import around_change, bands, over_lengths
 from urbe.paper.cartpole.tables import iqm_of, mean_of
 from urbe.paper.results import Results
 from urbe.report.content import PageChapter
-from urbe.report.figures import svg
+from urbe.report.drawing import svg
 from urbe.report.page import render
 
 NOISY = ("dqn-ube", "dqn-urbe", "robust-dqn-epsilon")
@@ -81,12 +81,18 @@ def test_the_chapter_has_all_figures_and_claims_of_the_paper(chapter):
         "States visited in tests",
         "A change of the pole in training, raw inputs",
         "A change of the pole in training, scaled inputs",
+        "Controls and noisy tests over pole lengths, raw inputs",
+        "Controls and noisy tests over pole lengths, scaled inputs",
+        "States visited in noisy tests",
+        "Controls and returns by episode after a change, raw inputs",
+        "Controls and returns by episode after a change, scaled inputs",
     ]
-    assert set(exhibits(chapter)) == {
-        f"{name}-{inputs}{over}"
-        for inputs in ("raw", "scaled")
-        for name, over in (("lengths", ""), ("states", ""), ("change", "-steps"), ("change", "-episodes"))
-    }
+    assert [section.appendix for section in chapter] == [False] * 6 + [True] * 5
+    main = {f"{name}-{inputs}" for inputs in ("raw", "scaled") for name in ("lengths", "states")}
+    changes = {f"change-{inputs}-{over}" for inputs in ("raw", "scaled") for over in ("steps", "episodes")}
+    controls = {"change-raw-steps-controls", "change-raw-episodes-controls"}
+    noisy = {"lengths-raw-controls", "lengths-scaled-controls", "states-raw-noisy", "states-scaled-noisy"}
+    assert set(exhibits(chapter)) == main | changes | controls | noisy
     expected = [verdict for section in chapter for verdict in section.verdicts]
     assert {verdict.source for verdict in expected} == {"Fig. 5", "Fig. 6a-b", "Fig. 6c", ""}
     assert {verdict.reading for verdict in expected if verdict.source == "Fig. 6c"} == {
@@ -107,7 +113,8 @@ def names_in(figure):
 def test_every_agent_is_named_at_its_line(chapter):
     for name, exhibit in exhibits(chapter).items():
         if name.startswith(("lengths", "change")):
-            agents = ALL if "raw" in name else PAPER
+            controls = name.endswith("-controls") and "raw" in name
+            agents = {"dqn-urbe"} | set(ALL) - set(PAPER) if controls else PAPER
             assert set(agents) <= names_in(exhibit.figure)
         assert len(exhibit.alt) > 40
         assert exhibit.caption
@@ -142,14 +149,16 @@ def test_seeds_that_were_trained_for_different_times_are_aligned_at_the_change()
 
 def test_pictures_of_states_are_small_and_pixels_stay_sharp(chapter):
     drawing = svg(exhibits(chapter)["states-raw"].figure, "states", "States.")
-    assert drawing.count("<image") == 6  # robust, URBE greedy and noisy; one seed and all
+    assert drawing.count("<image") == 4  # robust DQN and DQN-URBE; one seed and all
+    noisy = svg(exhibits(chapter)["states-raw-noisy"].figure, "states", "States.")
+    assert noisy.count("<image") == 2  # robust DQN has no noise
     assert len(drawing) < 120_000
     assert "pixelated" in drawing
     assert not re.search(r'href="(?!data:|#)', drawing)
 
 
 def test_the_page_is_light(chapter):
-    page = render("Title", (), (), [PageChapter("cartpole", "CartPole", tuple(chapter))])
+    page = render("Title", (), (), [PageChapter("cartpole", "CartPole", tuple(chapter))])["cartpole.html"]
     assert len(page) < 900_000
     assert "NaN" not in page
 

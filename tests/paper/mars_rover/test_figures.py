@@ -8,6 +8,7 @@ import pytest
 from fixtures.mars_rows import results_of, rows, travels, waits
 from urbe.paper.mars_rover import GRID, SMALL, WIDE
 from urbe.paper.mars_rover import figures as mars_plots
+from urbe.paper.mars_rover import front as mars_front
 from urbe.paper.mars_rover import maps as mars_maps
 from urbe.paper.mars_rover.results import find, goals, over_grid, returns, training, visits
 from urbe.report.content import PageChapter
@@ -49,47 +50,55 @@ def test_quantities_do_not_depend_on_the_order_of_rows():
 
 
 def test_every_world_has_its_returns_and_its_maps(sections):
+    titles = ["Rewards (1, -1, -0.0048)", "Rewards (1, -0.235, -0.001)"]
     assert [section.title for section in sections] == [
-        "Verdicts", "Rewards (1, -1, -0.0048)", "Rewards (1, -0.235, -0.001)",
+        "Verdicts", *titles, *(f"{title}: noisy tests and controls" for title in titles),
     ]  # fmt: skip
-    for section, world in zip(sections[1:], ("harsh", "mild"), strict=True):
-        names = [exhibit.name for exhibit in section.exhibits]
-        maps = [f"visits-{world}-{members}-{way}" for members in (WIDE, SMALL) for way in ("greedy", "noisy")]
-        assert names == [f"returns-{world}", f"nominal-{world}", *maps]
-        assert all(exhibit.alt.endswith(".") for exhibit in section.exhibits)
-        agents = {(row[0], row[1], row[2]) for row in section.tables[0].rows}
-        assert len(agents) == len(section.tables[0].rows) == 2 * (3 + 2 * 4)
+    assert [section.appendix for section in sections] == [False] * 3 + [True] * 2
+    for k, world in enumerate(("harsh", "mild")):
+        for section, suffix, way in ((sections[1 + k], "", "greedy"), (sections[3 + k], "-noisy", "noisy")):
+            names = [exhibit.name for exhibit in section.exhibits]
+            maps = [f"visits-{world}-{members}-{way}" for members in (WIDE, SMALL)]
+            assert names == [f"returns-{world}{suffix}", f"nominal-{world}{suffix}", *maps]
+            assert all(exhibit.alt.endswith(".") for exhibit in section.exhibits)
+        (table,) = sections[3 + k].tables
+        agents = {(row[0], row[1], row[2]) for row in table.rows}
+        assert len(agents) == len(table.rows) == 2 * (3 + 2 * 4)
 
 
 def test_returns_are_drawn_as_they_are(sections, results):
-    figure = sections[1].exhibits[0].figure
-    figure.canvas.draw()
-    panels = panels_of(figure)
-    assert [panel.title.removesuffix(" (test return)") for panel in panels] == [
-        "set (0, 1), greedy", "set (0, 1), noisy and epsilon", "set (0, 0.015), greedy",
-        "set (0, 0.015), noisy and epsilon",
-    ]  # fmt: skip
+    panels = []
+    for section in (sections[1], sections[3]):
+        figure = section.exhibits[0].figure
+        figure.canvas.draw()
+        panels += panels_of(figure)
+    assert [panel.name for panel in panels] == ["set (0, 1)", "set (0, 0.015)"] * 2
     greedy = {"dqn", "robust-dqn", "dqn-ube", "dqn-urbe", "optimum", "exact robust"}
     noisy = {"dqn-ube", "dqn-urbe", "calibrated-dqn-urbe", "dqn-epsilon", "robust-dqn-epsilon", "optimum"}
-    assert [{series.name for series in panel.series} for panel in panels] == [greedy, noisy, greedy, noisy]
+    assert [{series.name for series in panel.series} for panel in panels] == [greedy, greedy, noisy, noisy]
     (shown,) = (series for series in panels[0].series if series.name == "dqn-ube")
-    assert shown.where == tuple(f"{p:g}" for p in GRID)
+    assert shown.where == tuple(f"{p:g}" for p in GRID if p <= mars_plots.LAST)
     drawn = float(shown.value[GRID.index(0.2)].split(" ")[0])
     ube = find(results, "harsh", "none", "dqn-ube", "greedy")
     assert drawn == pytest.approx(returns(ube, 0.2).mean(), rel=1e-3)
 
 
 def test_dots_tell_the_nominal_return_of_every_agent(sections, results):
-    figure = sections[1].exhibits[1].figure
-    figure.canvas.draw()
-    panels = panels_of(figure)
-    assert len(panels) == 4
-    for panel in panels:
-        assert [series.name for series in panel.series] == list(AGENTS)
-    (shown,) = (series for series in panels[3].series if series.name == "calibrated-dqn-urbe")
+    panels = []
+    for section in (sections[1], sections[3]):
+        figure = section.exhibits[1].figure
+        figure.canvas.draw()
+        panels += panels_of(figure)
+        assert figure.axes[0].get_xlim() == figure.axes[1].get_xlim()
+    for panel in panels[:2]:
+        assert [series.name for series in panel.series] == list(mars_plots.GREEDY)
+    noisy = [f"{agent}, {acting}" for agent, acting in mars_plots.NOISY]
+    controls = ["dqn-epsilon, greedy", "robust-dqn-epsilon, greedy", "calibrated-dqn-urbe, greedy"]
+    for panel in panels[2:]:
+        assert [series.name for series in panel.series] == noisy + controls
+    (shown,) = (series for series in panels[3].series if series.name == "calibrated-dqn-urbe, noisy")
     result = find(results, "harsh", SMALL, "calibrated-dqn-urbe", "noisy")
     assert float(shown.value[0].split(" ")[0]) == pytest.approx(returns(result, 0.005).mean(), abs=1e-4)
-    assert figure.axes[0].get_xlim() == figure.axes[3].get_xlim()
 
 
 def test_bands_are_means_within_what_seeds_allow():
@@ -105,7 +114,7 @@ def test_bands_are_means_within_what_seeds_allow():
 
 
 def test_intervals_of_probabilities_stay_between_zero_and_one(sections):
-    for section in sections[1:]:
+    for section in sections[3:]:
         (table,) = section.tables
         for row in table.rows:
             for cell in row[5:8]:
@@ -124,7 +133,7 @@ def test_the_papers_four_maps_come_first_and_end_as_rows_say(sections):
     alt = sections[1].exhibits[2].alt
     assert "robust-dqn at 0.005 goal 0%, wrecked 100%, out of time 0%" in alt
     assert "dqn at 0.005 goal 92%" in alt
-    noisy = sections[1].exhibits[3].figure
+    noisy = sections[3].exhibits[2].figure
     assert {axes.get_title(loc="left").split(",")[0] for axes in noisy.axes[:4]} == {"dqn-ube", "dqn-urbe"}
 
 
@@ -139,9 +148,9 @@ def test_shares_are_of_the_visits_to_cells(results):
 
 
 def test_the_page_is_whole(sections):
-    page = render("Mars", (), (), [PageChapter("mars_rover", "Mars Rover", tuple(sections))])
-    assert page.count("<svg") == 12
-    assert "3 seeds for each agent and reading: 100, 101, 102" in page
+    page = render("Mars", (), (), [PageChapter("mars_rover", "Mars Rover", tuple(sections))])["mars_rover.html"]
+    assert page.count("<figure") == 16
+    assert "3 seeds for each agent and assumption: 100, 101, 102" in page
     assert "Seeds 0, 1, 2, 3 were looked at for the number of steps, 100, 101, 102 (the quick scale)" in page
     assert "the latter are shown here" in page
     fresh = mars_plots.sections(results_of(rows({"dqn": travels()}, seeds=(110, 111), sets=())))
@@ -151,4 +160,14 @@ def test_the_page_is_whole(sections):
 
 def test_a_page_can_be_drawn_from_one_agent_and_one_seed():
     found = results_of(rows({"dqn": travels()}, seeds=(100,), sets=()))
-    assert len(mars_plots.sections(found)) == 2
+    assert len(mars_plots.sections(found)) == 3
+
+
+def test_the_highlight_compares_both_sets(results):
+    found = mars_front.highlight(results)
+    assert "0% of episodes with the paper's set and in 0% with a narrow one" in found.message
+    figure = found.exhibit.figure
+    figure.canvas.draw()
+    (panel,) = panels_of(figure)
+    assert [series.name for series in panel.series] == ["optimum", "dqn", "URBE, paper's set", "URBE, narrow set"]
+    assert mars_front.highlight(results_of(rows({"dqn": travels()}, seeds=(100,), sets=()))) is None

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from urbe.paper.chapter import Chapter, Scale, drawn_by
+from urbe.paper.chapter import Chapter, Scale, drawn_by, highlighted_by
 from urbe.paper.choice import Selection, check_agents, file_name, is_own, own_modules, with_settings
 
 ROVER, EVEN, STATES = "rover", "even rover", "seven states"
@@ -183,6 +183,8 @@ CHAPTER = Chapter(
     Row,
     f"{__name__}.run",
     drawn_by(f"{__name__}.figures"),
+    summary="Can an agent that keeps a belief about its world adapt to changes without further training?",
+    highlight=highlighted_by(f"{__name__}.front"),
     agents=tuple(NAMES),
     choose=choose,
 )

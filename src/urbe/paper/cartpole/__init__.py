@@ -193,6 +193,7 @@ CHAPTER = Chapter(
     Row,
     f"{__name__}.run",
     drawn_by(f"{__name__}.figures"),
+    summary="Do robust deep agents balance longer poles, and do they recover when the pole changes in training?",
     agents=ALL,
     choose=choose,
 )

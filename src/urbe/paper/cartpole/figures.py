@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import zip_longest
+
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from urbe.paper.cartpole import AFTER, EPISODES, FRESH_SEEDS, LENGTHS, NOMINAL, PAPER, PICTURED, TUNING_SEEDS
 from urbe.paper.cartpole.claims import MARGIN, REACHED, verdicts
@@ -30,19 +34,29 @@ from urbe.report.figures import panels, styled
 from urbe.report.maps import draw_cloud
 from urbe.report.style import ACTIONS, INK
 
-SIDES = " Left the paper's agents, right DQN-URBE beside controls and its variants."
+BROKEN = "The axis of returns does not begin at 0 where no band comes near it; the highest return is 200."
+
+HIGHEST, STEP = 208.0, 25.0
+"""The upper end of the axis of returns, and the grid on which its lower end lies."""
+
+LEAST_POINTS = 2
+"""Points that make a line."""
 
 NAMES = ("the paper's agents", "controls and variants")
 
 
 def sections(found: Results) -> list[Section]:
-    """What was run and by which rules it is judged, then a section for each figure with its verdicts."""
+    """What was run and how it is judged, a section for each figure of the paper, then the appendix."""
     with styled():
+        both = readings(found)
         return [
             _opening(found),
-            *(_lengths(inputs, here) for inputs, here in readings(found)),
-            states_section(found),
-            *(_changes(inputs, here) for inputs, here in readings(found) if changes_of(here)),
+            *(_lengths(inputs, here) for inputs, here in both),
+            states_section(found, "greedy"),
+            *(_changes(inputs, here) for inputs, here in both if changes_of(here)),
+            *(_lengths_appendix(inputs, here) for inputs, here in both),
+            *([states_section(found, "noisy")] if any("noisy" in ways(here) for _, here in both) else []),
+            *(_changes_appendix(inputs, here) for inputs, here in both if changes_of(here)),
         ]
 
 
@@ -50,9 +64,9 @@ def _opening(found: Results) -> Section:
     text = (
         "A cart is pushed left or right to keep its pole upright for 200 steps; a step survived pays 1. Agents learn "
         f"with a pole of half length {NOMINAL:g} and the paper's networks and hyper-parameters, robust ones with its "
-        "set of 15 sampled lengths (standard deviation 0.25, a reading). Replay of 10,000 transitions, epsilon falling "
+        "set of 15 sampled lengths. Their standard deviation of 0.25, replay of 10,000 transitions, epsilon falling "
         "to 0.00001 over 20,000 steps, target copies every 10 episodes and observations as they are (raw inputs) are "
-        "readings too; scaled inputs are divided by about their largest values. The controls dqn-epsilon and "
+        "assumptions; scaled inputs are divided by about their largest values. The controls dqn-epsilon and "
         "robust-dqn-epsilon never stop exploring: their epsilon falls to 0.1. Two variants of DQN-URBE forget old "
         "features (0.999 a step); one of them has its uncertainty calibrated.",
         "Tests are of 200 episodes, greedy or noisy: with the noise of the uncertainty head, or for the controls with "
@@ -107,29 +121,55 @@ def _split(here: Results) -> list[list[str]]:
 
 
 def _lengths(inputs: str, here: Results) -> Section:
-    played, groups = ways(here), _split(here)
-    figure, axes = panels(len(played), len(groups), height=2.7, right=1.75, top=0.6)
-    for acting, row in zip(played, axes, strict=True):
-        for name, agents, panel in zip(NAMES, groups, row, strict=False):
-            panel.set_title(f"{name}, {acting}", pad=18.0)
-            panel.set(xlabel="half length of the pole", ylabel="return in tests")
-            _draw(panel, over_lengths(here, acting, agents))
-            mark_changes(panel, [NOMINAL], ["trained"])
     exhibit = Exhibit(
         f"lengths-{inputs}",
-        figure,
-        f"Mean return in tests over half lengths of the pole from {min(LENGTHS):g} to {max(LENGTHS):g}, a line for "
-        f"each agent, {inputs} inputs; one row of panels for each way of acting. The table has the numbers.",
-        f"Means over seeds with 95 % intervals, point by point.{SIDES if len(groups) > 1 else ''} The rule marks the "
-        "pole of training.",
+        _over_lengths(here, [(NAMES[0], "greedy", _split(here)[0])], columns=1),
+        f"Mean return in greedy tests over half lengths of the pole from {min(LENGTHS):g} to {max(LENGTHS):g}, a line "
+        f"for each of the paper's agents, {inputs} inputs. The table has the numbers.",
+        f"Means over seeds with 95 % intervals, point by point. The rule marks the length in training. {BROKEN}",
+        (returns_table(here, "greedy"),),
+    )
+    text = (f"The paper's Fig. 5, with {inputs} inputs.",)
+    return Section(
+        f"Test returns over pole lengths, {inputs} inputs", text, (exhibit,), (lengths_table(here, "greedy"),)
+    )
+
+
+def _lengths_appendix(inputs: str, here: Results) -> Section:
+    """Controls and variants, and noisy tests of everyone."""
+    shown = [
+        (name, acting, agents)
+        for acting in ways(here)
+        for name, agents in zip(NAMES, _split(here), strict=False)
+        if (name, acting) != (NAMES[0], "greedy")
+    ]
+    title = f"Controls and noisy tests over pole lengths, {inputs} inputs"
+    if not shown:
+        return Section(title, ("There are none.",), appendix=True)
+    played = [acting for acting in ways(here) if acting != "greedy"]
+    exhibit = Exhibit(
+        f"lengths-{inputs}-controls",
+        _over_lengths(here, shown),
+        f"Mean return in tests over half lengths of the pole, of controls and variants, and of noisy tests, {inputs} "
+        "inputs.",
+        f"Means over seeds with 95 % intervals, point by point. {BROKEN}",
         tuple(returns_table(here, acting) for acting in played),
     )
-    return Section(
-        f"Test returns over pole lengths, {inputs} inputs",
-        (f"The paper's Fig. 5, with {inputs} inputs.",),
-        (exhibit,),
-        tuple(lengths_table(here, acting) for acting in played),
-    )
+    return Section(title, (), (exhibit,), tuple(lengths_table(here, acting) for acting in played), appendix=True)
+
+
+def _over_lengths(here: Results, shown: Sequence[tuple[str, str, Sequence[str]]], columns: int = 2) -> Figure:
+    figure, axes = panels(-(-len(shown) // columns), columns, height=2.7, right=1.75, top=0.6)
+    for item, panel in zip_longest(shown, (panel for row in axes for panel in row)):
+        if item is None:
+            panel.set_visible(False)
+            continue
+        name, acting, agents = item
+        panel.set_title(f"{name}, {acting}", pad=18.0)
+        panel.set(xlabel="half length of the pole", ylabel="return in tests")
+        _draw(panel, over_lengths(here, acting, agents))
+        mark_changes(panel, [NOMINAL], ["trained"])
+    return figure
 
 
 def _changes(inputs: str, here: Results) -> Section:
@@ -141,69 +181,104 @@ def _changes(inputs: str, here: Results) -> Section:
     return Section(
         f"A change of the pole in training, {inputs} inputs",
         text,
-        (_over_time(inputs, here, "curve"), _over_time(inputs, here, "episodes")),
+        (_over_time(inputs, here, "curve", NAMES[0]),),
         tuple(make(here, change) for change in changes for make in (change_table, changed_tests_table)),
     )
 
 
-def _over_time(inputs: str, here: Results, metric: str) -> Exhibit:
-    changes, groups, steps = changes_of(here), _split(here), metric == "curve"
-    figure, axes = panels(len(changes), len(groups), height=2.7, right=1.75, top=0.6)
-    for change, row in zip(changes, axes, strict=True):
-        for name, group, panel in zip(NAMES, groups, row, strict=False):
-            agents = [agent for agent in group if agent in changed_agents(here, change)]
-            panel.set_title(f"{name}, {NOMINAL:g} to {change:g}", pad=18.0)
-            panel.set(
-                xlabel="thousand steps since the change" if steps else "episodes since the change",
-                ylabel="return in training",
-            )
-            curves = around_change(here, metric, change, agents)
-            _draw(panel, curves._replace(x=curves.x / 1000.0) if steps else curves)
-            mark_changes(panel, [0.0], ["change"])
-    over, of = ("steps", "episodes that ended in 1000 steps") if steps else ("episodes", "groups of episodes")
-    return Exhibit(
-        f"change-{inputs}-{over}",
-        figure,
-        f"Mean return of training episodes over {over} before and after the pole changes, a line for each agent, "
-        f"{inputs} inputs; a row of panels for each change.",
-        f"Means over seeds with 95 % intervals, point by point, of {of}.{SIDES if len(groups) > 1 else ''} The rule "
-        "marks the change.",
+def _changes_appendix(inputs: str, here: Results) -> Section:
+    both = [NAMES[k] for k in range(len(_split(here)))]
+    return Section(
+        f"Controls and returns by episode after a change, {inputs} inputs",
+        (),
+        (
+            *(_over_time(inputs, here, "curve", name) for name in both[1:]),
+            *(_over_time(inputs, here, "episodes", name) for name in both),
+        ),
+        appendix=True,
     )
 
 
+def _over_time(inputs: str, here: Results, metric: str, group: str) -> Exhibit:
+    """A panel for each change, as long before it as after it."""
+    changes, steps = changes_of(here), metric == "curve"
+    everyone = _split(here)[NAMES.index(group)]
+    figure, axes = panels(-(-len(changes) // 2), 2, height=2.7, right=1.75, top=0.6)
+    for change, panel in zip_longest(changes, (panel for row in axes for panel in row)):
+        if change is None:
+            panel.set_visible(False)
+            continue
+        agents = [agent for agent in everyone if agent in changed_agents(here, change)]
+        panel.set_title(f"{NOMINAL:g} to {change:g}", pad=18.0)
+        panel.set(
+            xlabel="thousand steps since the change" if steps else "episodes since the change",
+            ylabel="return in training",
+        )
+        curves = _around(around_change(here, metric, change, agents))
+        _draw(panel, curves._replace(x=curves.x / 1000.0) if steps else curves)
+        mark_changes(panel, [0.0], ["change"])
+    over, of = ("steps", "episodes that ended in 1000 steps") if steps else ("episodes", "groups of episodes")
+    suffix = "" if group == NAMES[0] else "-controls"
+    return Exhibit(
+        f"change-{inputs}-{over}{suffix}",
+        figure,
+        f"Mean return of training episodes over {over} before and after the pole changes, a line for each agent, "
+        f"{inputs} inputs, {group}; a panel for each change.",
+        f"{group[0].upper()}{group[1:]}: means over seeds with 95 % intervals, point by point, of {of}. The rule marks "
+        f"the change. {BROKEN}",
+    )
+
+
+def _around(curves: Curves) -> Curves:
+    """As long before the change as after it: what came earlier is learning to balance."""
+    if not len(curves.x):
+        return curves
+    within = curves.x >= -max(float(curves.x[-1]), 0.0)
+    return Curves(curves.x[within], {agent: lines[:, within] for agent, lines in curves.of.items()})
+
+
 def _draw(panel: Axes, curves: Curves) -> None:
-    panel.set_ylim(0.0, 208.0)
-    if curves.of and len(curves.x) > 1:
-        draw_bands(panel, curves.x, bands(curves))
+    """Lines and bands; the axis begins below the lowest band."""
+    if not curves.of or len(curves.x) < LEAST_POINTS:
+        panel.set_ylim(0.0, HIGHEST)
+        return
+    drawn = bands(curves)
+    low = min(float(np.nanmin(band.low)) for band in drawn.values())
+    panel.set_ylim(max(STEP * np.floor(low / STEP), 0.0), HIGHEST)
+    draw_bands(panel, curves.x, drawn)
 
 
 PUSHES = {"pushes left": ACTIONS[0], "pushes right": ACTIONS[1]}
 
 
-def states_section(found: Results) -> Section:
-    """A figure and a table for each reading."""
+def states_section(found: Results, acting: str) -> Section:
+    """A figure and a table for each kind of inputs, with greedy or with noisy tests; the latter in the appendix."""
+    noisy = acting == "noisy"
     text = (
         f"The paper's Fig. 6 a and b: positions and angles in 200 test episodes with the nominal pole, {NOMINAL:g}. "
         f"The span is the area of the fewest cells (0.05 m by a quarter of a degree) that hold {SHARE:.0%} of the "
         "states, in metres times degrees.",
     )
     return Section(
-        "States visited in tests",
-        text,
-        tuple(_exhibit(inputs, here) for inputs, here in readings(found) if _shown(here)),
-        tuple(spans_table(here, acting) for _, here in readings(found) for acting in ways(here)),
+        "States visited in noisy tests" if noisy else "States visited in tests",
+        () if noisy else text,
+        tuple(_exhibit(inputs, here, acting) for inputs, here in readings(found) if _shown(here, acting)),
+        tuple(spans_table(here, acting) for _, here in readings(found) if acting in ways(here)),
+        appendix=noisy,
     )
 
 
-def _shown(here: Results) -> list[tuple[str, str]]:
+def _shown(here: Results, acting: str) -> list[tuple[str, str]]:
     """Agent and way of acting of each column; noise only for agents that have it."""
-    pairs = [(agent, acting) for agent in PICTURED for acting in ways(here)]
-    return [pair for pair in pairs if visits_of(here, *pair)]
+    return [(agent, acting) for agent in PICTURED if acting in ways(here) and visits_of(here, agent, acting)]
 
 
-def _exhibit(inputs: str, here: Results) -> Exhibit:
-    shown = _shown(here)
-    figure, axes = panels(2, len(shown), height=2.5, left=0.75, right=0.25, top=0.7)
+def _exhibit(inputs: str, here: Results, acting: str) -> Exhibit:
+    shown = _shown(here, acting)
+    figure, axes = panels(2, max(len(shown), 2), height=2.5, left=0.75, right=0.25, top=0.7)
+    for row in axes:
+        for panel in row[len(shown) :]:
+            panel.set_visible(False)
     for k, (agent, acting) in enumerate(shown):
         visits = visits_of(here, agent, acting)
         seed = median_seed(by_seed(here, agent, "span", acting))
@@ -217,7 +292,7 @@ def _exhibit(inputs: str, here: Results) -> Exhibit:
             draw_cloud(panel, of, (TRACK, LEAN), tuple(PUSHES.values()))
     _name_actions(axes[0][0])
     return Exhibit(
-        f"states-{inputs}",
+        f"states-{inputs}{'-noisy' if acting == 'noisy' else ''}",
         figure,
         f"Cart positions and pole angles visited in tests, {inputs} inputs, coloured by action: "
         f"{', '.join(f'{agent} acting {acting}' for agent, acting in shown)}; above one seed each, below all seeds.",

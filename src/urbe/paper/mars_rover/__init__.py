@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from urbe.paper.chapter import Chapter, Scale, drawn_by
+from urbe.paper.chapter import Chapter, Scale, drawn_by, highlighted_by
 from urbe.paper.choice import Selection, check_agents, file_name, own_modules, with_agent_settings
 
 NOMINAL = 0.005
@@ -58,12 +58,12 @@ class RoverWorld:
 
     @property
     def short(self) -> str:
-        """The reading in a few words."""
-        return f"failing costs {-self.rewards[1]:g}" + ("" if self.risk == "any" else ", safe lines")
+        """The assumption in a few words."""
+        return f"failure penalty {-self.rewards[1]:g}" + ("" if self.risk == "any" else ", safe lines")
 
     @property
     def title(self) -> str:
-        """The reading in words."""
+        """The assumption in words."""
         rewards = "rewards ({:g}, {:g}, {:g})".format(*self.rewards)
         return rewards if self.risk == "any" else f"{rewards}, moves in line with the goal are safe"
 
@@ -224,6 +224,8 @@ CHAPTER = Chapter(
     Row,
     f"{__name__}.run",
     drawn_by(f"{__name__}.figures"),
+    summary="Do robust deep agents reach the goal, and do they lose less when moves fail more often than in training?",
+    highlight=highlighted_by(f"{__name__}.front"),
     agents=(*MAIN, *CONTROLS),
     choose=choose,
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from urbe.paper.mars_rover import (
     CHANGED,
@@ -51,10 +53,21 @@ NOISY = (
 )
 
 
+LAST = 0.3
+"""The axis ends here: beyond, every agent that travels is wrecked."""
+
+TICKS = (NOMINAL, 0.05, 0.1, 0.2, 0.3)
+
+
 def sections(found: Results) -> list[Section]:
-    """The verdicts, then a section for each world."""
+    """The verdicts, a section for each world with the paper's agents, then an appendix of noisy tests and controls."""
     with styled():
-        return [_verdicts(found), *(_world(found, world) for world in found.unique("world"))]
+        worlds = found.unique("world")
+        return [
+            _verdicts(found),
+            *(_world(found, world) for world in worlds),
+            *(section for world in worlds for section in _appendix(found, world)),
+        ]
 
 
 def _verdicts(found: Results) -> Section:
@@ -90,7 +103,7 @@ def _facts(found: Results) -> Facts:
     episodes = found.where(metric="episodes").column("value")
     numbers = ", ".join(map(str, seeds))
     return (
-        ("Replicates", f"{len(seeds)} seeds for each agent and reading: {numbers}"),
+        ("Replicates", f"{len(seeds)} seeds for each agent and assumption: {numbers}"),
         ("Tuning", _tuning(seeds)),
         (
             "Training",
@@ -129,7 +142,7 @@ def _played(found: Results) -> str:
 
 def _world(found: Results, world: str) -> Section:
     here = found.where(world=world)
-    sets = [members for members in (WIDE, SMALL) if members in here.unique("members")]
+    sets = _sets(here)
     heading = WORLDS[world].title
     best = optimum(found, world)
     text = (
@@ -140,22 +153,61 @@ def _world(found: Results, world: str) -> Section:
     )
     curves = Exhibit(
         f"returns-{world}",
-        _returns(here, world, sets),
-        f"Test return over the failure probability, from 0 to 0.5, of every agent; {heading}. " + _words(here, sets),
-        "The paper's Fig. 3: expected return of a test episode, mean over seeds with its band. Left, acting greedily; "
-        "right, by noise. Training was at 0.005. Lines that coincide hide each other; the numbers are below. Optimum: "
-        "what no policy can beat at that probability. Exact robust: the policy of exact robust planning over the "
-        "agents' sets.",
+        _returns(here, world, sets, _greedy),
+        f"Test return over the failure probability of every agent, acting greedily; {heading}. " + _words(here, sets),
+        "The paper's Fig. 3: expected return of a greedy test episode, mean over seeds with its band. Training was at "
+        f"{NOMINAL:g}. The axis is stretched near 0, where returns differ; beyond {LAST:g} they are in the table. "
+        "Optimum: what no policy can beat at that probability. Exact robust: the policy of exact robust planning over "
+        "the agents' sets.",
     )
     nominal = Exhibit(
         f"nominal-{world}",
-        _nominal(here, world, sets, best),
-        f"Test return at {NOMINAL:g} of every agent, acting greedily and by noise; {heading}. The table below has it.",
-        f"Expected return on the nominal model, mean over seeds and its interval, as above; right, heads act by their "
-        f"noise, all others with {EPSILON:g} of random actions. Rules: waiting, and the optimum.",
+        _nominal(here, world, sets, best, _dots),
+        f"Test return at {NOMINAL:g} of the paper's agents, acting greedily; {heading}. The table below has it.",
+        f"Expected return of a greedy test episode at {NOMINAL:g}, mean over seeds and its interval. Dashed lines mark "
+        "the return of waiting for the whole episode, and the optimum.",
     )
-    maps = [exhibit for members in sets for exhibit in map_exhibits(here, world, members)]
-    return Section(f"{heading[0].upper()}{heading[1:]}", text, (curves, nominal, *maps), (_table(here, world),))
+    maps = [exhibit for members in sets for exhibit in map_exhibits(here, world, members, "greedy")]
+    return Section(_title(heading), text, (curves, nominal, *maps))
+
+
+def _appendix(found: Results, world: str) -> list[Section]:
+    """Noisy test policies and controls, and a table of everything."""
+    here = found.where(world=world)
+    sets = _sets(here)
+    heading, best = WORLDS[world].title, optimum(found, world)
+    exhibits: list[Exhibit] = []
+    if any(_noisy(here, world, members) for members in sets):
+        exhibits = [
+            Exhibit(
+                f"returns-{world}-noisy",
+                _returns(here, world, sets, _noisy),
+                f"Test return over the failure probability: agents that explore in tests, and controls; {heading}.",
+                "The same for test policies that explore: by the noise of the uncertainty head or, for the controls, "
+                f"with {EPSILON:g} of random actions.",
+            ),
+            Exhibit(
+                f"nominal-{world}-noisy",
+                _nominal(here, world, sets, best, _noisy_dots),
+                f"Test return at {NOMINAL:g} of agents that explore in tests, and of controls; {heading}.",
+                f"Expected return at {NOMINAL:g} of test policies that explore, and of the greedy controls.",
+            ),
+        ]
+    exhibits += [exhibit for members in sets for exhibit in map_exhibits(here, world, members, "noisy")]
+    return [
+        Section(
+            f"{_title(heading)}: noisy tests and controls", (), tuple(exhibits), (_table(here, world),), appendix=True
+        )
+    ]
+
+
+def _sets(here: Results) -> list[str]:
+    """The sets there are; without any, one panel for the agents that need none."""
+    return [members for members in (WIDE, SMALL) if members in here.unique("members")] or [NO_SET]
+
+
+def _title(heading: str) -> str:
+    return f"{heading[0].upper()}{heading[1:]}"
 
 
 def _words(here: Results, sets: Sequence[str]) -> str:
@@ -169,39 +221,89 @@ def _words(here: Results, sets: Sequence[str]) -> str:
     return "Greedily: " + "; ".join(parts) + "."
 
 
-def _returns(here: Results, world: str, sets: Sequence[str]) -> Figure:
-    figure, axes = panels(len(sets), 2, height=3.1, left=0.8, right=1.75, top=0.75)
-    for members, (left, right) in zip(sets, axes, strict=True):
-        own = [agent for agent in here.unique("agent") if agent not in KNOWN]
-        greedy = [find(here, world, members, agent, "greedy") for agent in (*GREEDY, *own, OPTIMUM, EXACT_ROBUST)]
-        noisy = [find(here, world, members, agent, acting) for agent, acting in NOISY]
-        noisy += [find(here, world, members, agent, acting) for agent in own for acting in ("noisy", "epsilon")]
-        noisy.append(find(here, world, members, OPTIMUM, "greedy"))
-        name = set_title(WORLDS[world], members)
-        for panel, what, results in ((left, "greedy", greedy), (right, "noisy and epsilon", noisy)):
-            panel.set_title(f"{name}, {what}", pad=22.0)
-            panel.set(xlabel="failure probability", ylabel="test return")
-            draw_bands(panel, np.array(GRID), {each.one("agent"): band(each) for each in results if each})
-            mark_changes(panel, (NOMINAL, CHANGED), (f"{NOMINAL:g}", f"{CHANGED:g}"))
+Chosen = Callable[[Results, str, str], dict[str, Results]]
+"""From results, a world and a set to what one panel shows, by name."""
+
+
+def _own(here: Results) -> list[str]:
+    return [agent for agent in here.unique("agent") if agent not in KNOWN]
+
+
+def _greedy(here: Results, world: str, members: str) -> dict[str, Results]:
+    """The paper's agents, those of the user, and the exact plans."""
+    names = (*GREEDY, *_own(here), OPTIMUM, EXACT_ROBUST)
+    return {name: result for name in names if (result := find(here, world, members, name, "greedy"))}
+
+
+def _noisy(here: Results, world: str, members: str) -> dict[str, Results]:
+    """Test policies that explore, and the optimum; nothing where there are none."""
+    ways = (*NOISY, *((agent, acting) for agent in _own(here) for acting in ("noisy", "epsilon")))
+    shown = {name: result for name, acting in ways if (result := find(here, world, members, name, acting))}
+    best = find(here, world, members, OPTIMUM, "greedy")
+    return {**shown, OPTIMUM: best} if shown and best else shown
+
+
+def _dots(here: Results, world: str, members: str) -> dict[str, Results]:
+    """The paper's agents and those of the user, acting greedily."""
+    shown = _greedy(here, world, members)
+    return {name: result for name, result in shown.items() if name not in (OPTIMUM, EXACT_ROBUST)}
+
+
+def _noisy_dots(here: Results, world: str, members: str) -> dict[str, Results]:
+    """Test policies that explore, then the controls acting greedily."""
+    shown = {f"{name}, {result.one('acting')}": result for name, result in _noisy(here, world, members).items()}
+    shown.pop(f"{OPTIMUM}, greedy", None)
+    controls = ((name, find(here, world, members, name, "greedy")) for name in CONTROLS)
+    return shown | {f"{name}, greedy": result for name, result in controls if result}
+
+
+def _returns(here: Results, world: str, sets: Sequence[str], chosen: Chosen) -> Figure:
+    """A panel for each set."""
+    figure, axes = panels(1, 2, height=3.1, left=0.8, right=1.75, top=0.75)
+    for members, panel in zip_longest(sets, axes[0]):
+        if members is None:
+            panel.set_visible(False)
+            continue
+        panel.set_title(set_title(WORLDS[world], members), pad=22.0)
+        panel.set(ylabel="test return")
+        draw_failures(panel, np.array(GRID), {name: band(each) for name, each in chosen(here, world, members).items()})
+        mark_changes(panel, (NOMINAL, CHANGED), ("trained", f"{CHANGED:g}"))
     return figure
 
 
-def _nominal(here: Results, world: str, sets: Sequence[str], best: Results) -> Figure:
-    """Where curves coincide, dots can be distinguished."""
-    agents = [agent for agent in here.unique("agent") if agent not in (OPTIMUM, EXACT_ROBUST)]
-    figure, axes = panels(len(sets), 2, height=ROW * (len(agents) + 1), left=1.7, right=0.6, top=0.7)
+def draw_failures(panel: Axes, grid: FloatArray, bands: Mapping[str, Band], ticks: Sequence[float] = TICKS) -> None:
+    """Lines over the failure probability, on an axis that is stretched near 0, where returns differ."""
+    panel.set_xscale("function", functions=(_stretch, _unstretch))
+    within = grid <= LAST
+    draw_bands(panel, grid[within], {name: Band(*(each[within] for each in lines)) for name, lines in bands.items()})
+    panel.set_xlabel("failure probability")
+    panel.set_xticks(ticks, [f"{p:g}" for p in ticks])
+
+
+def _stretch(p: FloatArray) -> FloatArray:
+    return np.sqrt(np.maximum(p, 0.0))
+
+
+def _unstretch(root: FloatArray) -> FloatArray:
+    return np.square(root)
+
+
+def _nominal(here: Results, world: str, sets: Sequence[str], best: Results, chosen: Chosen) -> Figure:
+    """A panel for each set: where curves coincide, dots can be distinguished."""
+    found = {members: chosen(here, world, members) for members in sets}
+    rows = max(map(len, found.values()))
+    figure, axes = panels(1, 2, height=ROW * (rows + 1), left=2.25, right=0.6, top=0.7)
     ends = (waiting(world), float(returns(best, NOMINAL)[0]))
-    found = {}
-    for members, row in zip(sets, axes, strict=True):
-        for panel, what in zip(row, ("greedy", "noisy and epsilon"), strict=True):
-            ways = ("greedy",) if what == "greedy" else ("noisy", "epsilon")
-            found[panel] = {a: r for a in agents for w in ways if (r := find(here, world, members, a, w))}
-            panel.set_title(f"{set_title(WORLDS[world], members)}, {what}", pad=22.0)
-            panel.set_xlabel(f"test return at {NOMINAL:g}")
-    dots = {panel: {a: at_nominal(r) for a, r in shown.items()} for panel, shown in found.items()}
+    dots = {members: {name: at_nominal(each) for name, each in shown.items()} for members, shown in found.items()}
     everything = [end for shown in dots.values() for dot in shown.values() for end in dot] + list(ends)
     margin = 0.05 * (max(everything) - min(everything))
-    for panel, shown in dots.items():
+    for members, panel in zip_longest(sets, axes[0]):
+        if members is None:
+            panel.set_visible(False)
+            continue
+        shown = dots[members]
+        panel.set_title(set_title(WORLDS[world], members), pad=22.0)
+        panel.set_xlabel(f"test return at {NOMINAL:g}")
         panel.set_xlim(min(everything) - margin, max(everything) + margin)
         draw_dots(panel, list(shown), {"": list(shown.values())})
         mark_changes(panel, ends, ("waiting", "optimum"))

@@ -25,28 +25,27 @@ OTHERS = (("dqn", NOMINAL), ("dqn-ube", NOMINAL), ("dqn", CHANGED), ("robust-dqn
 _SIDE, _ABOVE, _BELOW, _KEY = 2.0, 0.75, 0.3, 0.3  # inches
 
 
-def map_exhibits(found: Results, world: str, members: str) -> list[Exhibit]:
-    """One figure for each test policy; the noisy one shows the agents that have noise."""
-    exhibits = []
-    for acting in ("greedy", "noisy"):
-        wanted = [panel for panel in (*PAPER, *OTHERS) if acting == "greedy" or panel[0] in HEADS]
-        chosen = [(find(found, world, members, agent, acting), p) for agent, p in wanted]
-        shown = [(result, p) for result, p in chosen if result.where(metric="visits")]
-        if not any(result.one("members") == members for result, _ in shown):  # nothing here that depends on the set
-            continue
-        title = f"{WORLDS[world].title}, {set_title(WORLDS[world], members)}, {acting} test policy"
-        ends = "; ".join(f"{result.one('agent')} at {p:g} {_ending(result, p)}" for result, p in shown)
-        exhibits.append(
-            Exhibit(
-                f"visits-{world}-{members}-{acting}",
-                _draw(shown, acting == "greedy" and len(shown) == 8),
-                f"Grids of ten by ten cells, coloured by how often each is visited; {title}. How episodes end: {ends}.",
-                "Expected share of an episode's visits in each cell, exact, mean over seeds. "
-                + ("The first four are the paper's Fig. 4 a to d. " if acting == "greedy" and len(shown) == 8 else "")
-                + "Above each grid, how episodes end.",
-            )
+def map_exhibits(found: Results, world: str, members: str, acting: str) -> list[Exhibit]:
+    """A figure for a test policy, if anything depends on the set; the noisy one shows the agents that have noise."""
+    wanted = [panel for panel in (*PAPER, *OTHERS) if acting == "greedy" or panel[0] in HEADS]
+    chosen = [(find(found, world, members, agent, acting), p) for agent, p in wanted]
+    shown = [(result, p) for result, p in chosen if result.where(metric="visits")]
+    if not any(result.one("members") == members for result, _ in shown):
+        return []
+    lettered = acting == "greedy" and len(shown) == len(wanted)
+    title = f"{WORLDS[world].title}, {set_title(WORLDS[world], members)}, {acting} test policy"
+    ends = "; ".join(f"{result.one('agent')} at {p:g} {_ending(result, p)}" for result, p in shown)
+    return [
+        Exhibit(
+            f"visits-{world}-{members}-{acting}",
+            _draw(shown, lettered),
+            f"Grids of ten by ten cells, coloured by how often each is visited; {title}. How episodes end: {ends}.",
+            f"{set_title(WORLDS[world], members).capitalize()}, {acting}: share of an episode's visits in each "
+            "cell: exact expectation, mean over seeds. "
+            + ("The first four are the paper's Fig. 4 a to d. " if lettered else "")
+            + "Above each grid, how episodes end.",
         )
-    return exhibits
+    ]
 
 
 def shares(result: Results, p: float) -> FloatArray:

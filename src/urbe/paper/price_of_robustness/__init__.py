@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from urbe.paper.chapter import Chapter, drawn_by, everywhere
+from urbe.paper.chapter import Chapter, drawn_by, everywhere, highlighted_by
 from urbe.paper.models import MODELS
 
 N_RADII = 21
@@ -73,4 +73,6 @@ CHAPTER = Chapter(
     Row,
     f"{__name__}.run",
     drawn_by(f"{__name__}.figures"),
+    summary="What does it cost to be robust, and what does it buy, in models that can be solved exactly?",
+    highlight=highlighted_by(f"{__name__}.front"),
 )

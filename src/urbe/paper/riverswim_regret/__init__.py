@@ -149,6 +149,7 @@ CHAPTER = Chapter(
     Row,
     f"{__name__}.run",
     drawn_by(f"{__name__}.figures"),
+    summary="How much reward does each learning agent lose before it finds the way upstream?",
     agents=tuple(CONTENDERS),
     choose=choose,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from urbe.paper.results import Results
@@ -11,7 +13,7 @@ from urbe.report.curves import draw_bands
 from urbe.report.dots import ROW, draw_dots, rows_of
 from urbe.report.figures import panels, styled
 from urbe.report.numbers import interval_column
-from urbe.statistics.estimates import ConfidenceInterval, mean_band, mean_interval
+from urbe.statistics.estimates import Band, ConfidenceInterval, mean_band, mean_interval
 from urbe.types import FloatArray
 
 
@@ -22,11 +24,15 @@ def sections(results: Results) -> list[Section]:
     with styled():
         figure, axes = panels(height=4.6, right=2.1)
         panel = axes[0][0]
-        draw_bands(panel, points, {agent: mean_band(regret(curve)) for agent, curve in curves.items()})
+        bands = {agent: mean_band(regret(curve)) for agent, curve in curves.items()}
+        panel.set_yscale("log", nonpositive="clip")  # the best agents are a hundred times better than the worst
+        panel.set_ylim(*_ends(bands.values()))
+        draw_bands(panel, points, bands)
         panel.set(xlabel="episode", ylabel="regret")
         ends = {agent: last(curve) for agent, curve in curves.items()}
         ordered = sorted(ends, key=lambda agent: ends[agent].estimate)
         dots, places = panels(height=ROW * (rows_of(len(curves)) + 1), left=2.1, right=0.3)
+        places[0][0].set_xscale("log", nonpositive="clip")
         draw_dots(places[0][0], ordered, {"": [ends[agent] for agent in ordered]})
         places[0][0].set_xlabel(f"regret after {points[-1]:.0f} episodes")
     texts = interval_column([ends[agent] for agent in ordered])
@@ -52,13 +58,20 @@ def sections(results: Results) -> list[Section]:
                     figure,
                     "Regret of every agent over the episodes, with bands. "
                     + ", ".join(f"{agent}: {ends[agent].estimate:.0f}" for agent in ordered),
-                    "Mean regret and its 95 % interval, point by point.",
+                    "Mean regret and its 95 % interval, point by point, on a logarithmic axis.",
                 ),
                 Exhibit("last", dots, "Last regret of every agent, with intervals.", "The same at the end.", (table,)),
             ),
             facts=(("Replicates", f"{seeds} fresh seeds for each agent; Student's intervals at 95 %"),),
         )
     ]
+
+
+def _ends(bands: Iterable[Band]) -> tuple[float, float]:
+    """The ends of a logarithmic axis for positive estimates; intervals that reach 0 end at the axis."""
+    estimates = np.concatenate([band.estimate for band in bands])
+    positive = estimates[estimates > 0.0]
+    return (0.7 * float(positive.min()), 1.4 * float(positive.max())) if len(positive) else (0.1, 1.0)
 
 
 def episodes(results: Results) -> FloatArray:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from urbe.paper.chapter import Chapter, drawn_by, everywhere
+from urbe.paper.chapter import Chapter, drawn_by, everywhere, highlighted_by
 from urbe.planners import BCI, RSVF, HoeffdingSets, PlanningMethod, VaRBellman
 
 NAME = "safe_policies"
@@ -109,4 +109,6 @@ CHAPTER = Chapter(
     Row,
     f"{__name__}.run",
     drawn_by(f"{__name__}.figures"),
+    summary="What is a policy computed from a log of transitions sure to be worth?",
+    highlight=highlighted_by(f"{__name__}.front"),
 )

@@ -164,6 +164,7 @@ CHAPTER = Chapter(
     Row,
     f"{__name__}.run",
     drawn_by(f"{__name__}.figures"),
+    summary="Does URBE explore better than UBE while the odds of a gamble keep changing?",
     agents=tuple(CONTENDERS),
     choose=choose,
 )

@@ -38,10 +38,10 @@ def _opening(results: Results) -> Section:
     odds = ", ".join(f"{p:g}" for p in ODDS)
     text = (
         "An agent chooses in state 0 between a safe reward of 0.14 and three gambles for a reward of 1, whose odds "
-        f"jump between phases ({odds}). In the direct reading of the paper's drawing a failed gamble ends with "
-        "nothing; in the chain reading it falls through to the next one. Below, a total is four times the mean reward "
-        "per episode: with four phases of equal length, the sum of what an episode earns in each. On the paper's "
-        "schedule, read directly, it is 1.98 for an oracle and 0.56 for always playing safe.",
+        f"jump between phases ({odds}). The paper's drawing can be read in two ways: in the direct model a failed "
+        "gamble ends with nothing; in the chain model it falls through to the next. A total is four times the "
+        "mean reward per episode: with four phases of equal length, the sum of what an episode earns in each. On the "
+        "paper's schedule, in the direct model, it is 1.98 for an oracle and 0.56 for always playing safe.",
         "Every learner has its parameters chosen among at most twelve settings, with no exploration among them, on "
         f"{TUNING_SEEDS} tuning seeds (a quarter for all settings, the rest for the best quarter of them), and is "
         f"reported on {seeds} fresh ones. All share the prior, the belief about the dynamics and, seed by seed, the "
@@ -50,13 +50,13 @@ def _opening(results: Results) -> Section:
         "alone: to each radius psi among its settings correspond psi^2 / 2 and psi^2 among theirs, whose balls lie "
         "inside the L1 ball and are the narrower, the surer a transition is.",
     )
-    facts = (("Replicates", f"{seeds} seeds for each agent, belief, reading and schedule"),)
+    facts = (("Replicates", f"{seeds} seeds for each agent, belief, model and schedule"),)
     return Section("Verdicts", text, verdicts=tuple(verdicts(results)), facts=facts)
 
 
 def _world(here: Results, reading: str, schedule: str) -> Section:
     lengths = SCHEDULES[schedule]
-    where = f"{reading} reading, {schedule} schedule"
+    where = f"{reading} model, {schedule} schedule"
     curves = Exhibit(
         f"curves-{reading}-{schedule.replace(' ', '-')}",
         _curves(here, lengths),
@@ -75,7 +75,7 @@ def _world(here: Results, reading: str, schedule: str) -> Section:
     )
     odds = ", ".join(f"{p:g} for {n} episodes" for p, n in zip(ODDS, lengths, strict=True))
     return Section(
-        f"{reading.capitalize()} reading, {schedule} schedule",
+        f"{reading.capitalize()} model, {schedule} schedule",
         (f"Odds of the gamble: {odds}.",),
         (curves, dots),
         (_phases(here),),

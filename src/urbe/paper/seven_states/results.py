@@ -59,7 +59,7 @@ def learners(results: Results) -> list[str]:
 
 
 WANTED = 1.90
-"""The total that calibrated URBE should reach on the paper's schedule, in the direct reading."""
+"""The total that calibrated URBE should reach on the paper's schedule, in the direct model."""
 
 NEAR = 0.02
 """Totals that differ by less are equally good: a hundredth of the oracle's, 1.98."""
@@ -81,15 +81,15 @@ def verdicts(results: Results) -> list[Verdict]:
         *judge("URBE earns more than UBE.", same_belief + best_belief, source="Fig. 2b"),
         *judge("URBE earns more than the robust policy.", robust, source="Fig. 2b"),
         *judge(
-            "URBE earns more than UBE in the phases where gambling does not pay: direct reading, paper schedule.",
+            "URBE earns more than UBE in the phases where gambling does not pay: direct model, paper schedule.",
             [_adverse(direct, belief) for belief in beliefs_of(direct)],
         ),
         *judge(
-            f"{name} reaches {WANTED:.2f} on fresh seeds: direct reading, paper schedule.",
+            f"{name} reaches {WANTED:.2f} on fresh seeds: direct model, paper schedule.",
             [_reached(direct, belief) for belief in beliefs_of(direct)],
         ),
         *judge(
-            f"No other learner earns {NEAR:g} more than {OURS}, each with its best belief: direct reading.",
+            f"No other learner earns {NEAR:g} more than {OURS}, each with its best belief: direct model.",
             [_near(world, here) for world, here in worlds if world[0] == "direct"],
         ),
         *(verdict for ball in ("KL", "chi-square") for verdict in _other_ball(ball, worlds)),
@@ -104,13 +104,13 @@ def _other_ball(ball: str, worlds: list[tuple[tuple[str, ...], Results]]) -> lis
 
 def _more(world: tuple[str, ...], here: Results, belief: str, other: str) -> Test:
     """URBE against another with the same belief."""
-    reading = f"{world[0]} reading, {world[1]} schedule, {belief} belief"
+    reading = f"{world[0]} model, {world[1]} schedule, {belief} belief"
     return _difference(reading, select(here, belief, "URBE"), select(here, belief, other))
 
 
 def _best_more(world: tuple[str, ...], here: Results, agent: str, other: str, above: float = 0.0) -> Test:
     """Each with the belief that suits it."""
-    reading = f"{world[0]} reading, {world[1]} schedule, each its best belief"
+    reading = f"{world[0]} model, {world[1]} schedule, each its best belief"
     ours, theirs = (here.where(agent=name) for name in (agent, other))
     return _difference(reading, best(ours) if ours else ours, best(theirs) if theirs else theirs, above)
 

@@ -154,4 +154,5 @@ CHAPTER = Chapter(
     Row,
     f"{__name__}.run",
     drawn_by(f"{__name__}.figures"),
+    summary="How close do the equations for the posterior variance of a value come to the truth?",
 )

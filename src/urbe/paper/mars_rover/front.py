@@ -1,0 +1,46 @@
+"""The figure of the front page: what the uncertainty set decides."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from urbe.paper.mars_rover import GRID, NO_SET, NOMINAL, OPTIMUM, SMALL, WIDE, WORLDS, set_title
+from urbe.paper.mars_rover.figures import band, draw_failures
+from urbe.paper.mars_rover.results import find, goals
+from urbe.paper.results import Results
+from urbe.report.content import Exhibit, Highlight
+from urbe.report.figures import small, styled
+
+WORLD = "harsh"
+
+TICKS = (NOMINAL, 0.05, 0.1, 0.2, 0.3)
+"""As many as a small figure has room for."""
+
+
+def highlight(found: Results) -> Highlight | None:
+    """Test returns of DQN-URBE with both sets, of DQN and of the optimum; None where one of them was not run."""
+    sets = {WIDE: "paper's set", SMALL: "narrow set"}
+    lines = {
+        "optimum": find(found, WORLD, NO_SET, OPTIMUM, "greedy"),
+        "dqn": find(found, WORLD, NO_SET, "dqn", "greedy"),
+        **{f"URBE, {name}": find(found, WORLD, members, "dqn-urbe", "greedy") for members, name in sets.items()},
+    }
+    if not all(lines.values()):
+        return None
+    wide, narrow = (goals(lines[f"URBE, {name}"], NOMINAL).mean() for name in sets.values())
+    message = (
+        f"The uncertainty set decides: DQN-URBE reaches the goal in {wide:.0%} of episodes with the paper's set "
+        f"and in {narrow:.0%} with a narrow one."
+    )
+    with styled():
+        figure, (axes,) = small(right=1.65, left=0.6)
+        shown = {name: band(each) for name, each in lines.items()}
+        draw_failures(axes, np.array(GRID), shown, TICKS)
+        axes.set_title("test return, greedy")
+    members = set_title(WORLDS[WORLD], WIDE).removeprefix("set "), set_title(WORLDS[WORLD], SMALL).removeprefix("set ")
+    caption = (
+        f"Mars Rover: test return over the probability that a risky move fails, mean over seeds with 95 % intervals. "
+        f"Training was at {NOMINAL:g}; the goal counts are of that probability. An agent that waits returns the flat "
+        f"line. The sets are failure probabilities from {members[0]} and from {members[1]}."
+    )
+    return Highlight(message, Exhibit("front", figure, caption, caption))
