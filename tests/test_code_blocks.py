@@ -7,10 +7,12 @@ README in test_examples.py.
 import re
 import shlex
 import tomllib
+from inspect import signature
 from pathlib import Path
 
 import pytest
 
+import urbe.paper
 from urbe.cli.main import build_parser
 
 ROOT = Path(__file__).parent.parent
@@ -34,8 +36,19 @@ def plain_python():
 
 @pytest.mark.parametrize(("page", "code"), list(plain_python()), ids=lambda each: getattr(each, "name", ""))
 def test_python_runs(page, code, tmp_path, monkeypatch):
+    """Runs it as it stands; whole reproductions, which take hours, are called with arguments that they take."""
+    if "urbe.sweep.ray" in code:
+        pytest.importorskip("ray", reason='Ray is missing: pip install "urbe[ray]"')
+    called = []
+
+    def instead(*given, **named):
+        called.append(signature(urbe.paper.reproduce.__wrapped__).bind(*given, **named))
+
+    instead.__wrapped__ = urbe.paper.reproduce
+    monkeypatch.setattr(urbe.paper, "reproduce", instead)
     monkeypatch.chdir(tmp_path)
     exec(compile(code, page.name, "exec"), {"__name__": page.stem})
+    assert len(called) == code.count("reproduce(")
 
 
 def commands():

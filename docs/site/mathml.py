@@ -8,7 +8,6 @@ from xml.etree import ElementTree
 from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
 
-SPACE = "{http://www.w3.org/1998/Math/MathML}"
 LIMITS = ("max", "min")
 RELATIONS = ("⟹",)
 PRIME = "′"
@@ -18,7 +17,7 @@ def mathml(text: str, display: str) -> str:
     """LaTeX as MathML, with limits beneath their operators and primes where text has them."""
     tree = ElementTree.fromstring(convert(text, display=display))
     for element in tree.iter():
-        element.tag = element.tag.removeprefix(SPACE)
+        element.tag = element.tag.rpartition("}")[2]  # without the namespace
         first = element[0].text if len(element) else None
         if element.tag.endswith("msub") and first in LIMITS and display == "block":
             element.tag = "munder"
