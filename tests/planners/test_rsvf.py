@@ -61,7 +61,7 @@ def test_value_at_risk_is_the_limit_of_what_is_safe():
 
 def test_too_few_rounds_say_what_to_do():
     posterior = after(MODELS["riverswim"], 10, np.random.default_rng(0))
-    with pytest.raises(RuntimeError, match=r"after 1 rounds \d+ of 12 rows still ask for more.*VaRBellman"):
+    with pytest.raises(RuntimeError, match=r"after 1 rounds \d+ of 12 rows need larger balls.*VaRBellman"):
         answer(RSVF(rounds=1), posterior)
 
 

@@ -1,1 +1,1 @@
-"""Judging what agents and planners achieve: returns over perturbed dynamics, and regret."""
+"""Evaluate agents and planners: returns under perturbed dynamics, adaptation, and regret."""

@@ -1,10 +1,10 @@
-"""Deployment under changing dynamics: policies with a memory, many lives side by side, without gradient steps.
+"""Deployment under changing dynamics: policies with a memory, many lives in parallel, without gradient steps.
 
 A *life* is a sequence of episodes whose parameters may change from one to the next. The memory of a policy (a belief, a
 history, a hidden state) survives the end of an episode; its weights never change.
 
-Random numbers of the world follow from the seed, the life, the episode and the step alone, so that all policies meet
-the same first states and the same luck.
+Random numbers of the environment depend only on the seed, the life, the episode and the step, so that all policies
+meet the same initial states and the same noise.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from urbe.simulators.schedules import Schedule
 from urbe.types import BoolArray, FloatArray, IntArray
 
 Memory = TypeVar("Memory")
-"""A pytree of arrays: all that a policy remembers."""
+"""The memory of a policy: a pytree of arrays."""
 
 _PATH, _POLICY, _WORLD = range(3)  # streams of random numbers
 _START, _STEP, _NOISE = range(3)  # streams of an episode
 
 _BLOCK = 10
-"""Episodes that one call of the compiled program plays: lives of any length share it."""
+"""Episodes per call of the compiled program, which lives of any length share."""
 
 
 class Step(NamedTuple):
@@ -55,22 +55,22 @@ class MemoryPolicy(Protocol[Memory]):
         """The memory before the first episode. The key is consumed."""
 
     def act(self, memory: Memory, observation: Float[Array, " D"]) -> tuple[Int32[Array, ""], Memory]:
-        """What to do, and the memory after having decided."""
+        """Returns the action, and the memory after choosing it."""
 
     def observe(self, memory: Memory, step: Step) -> Memory:
-        """The memory after one more transition, the last of an episode included."""
+        """Returns the memory after a transition, including the last one of an episode."""
 
     def report(self, memory: Memory) -> dict[str, Array]:
-        """Arrays to record at the end of every episode, by name: the belief, for example."""
+        """Returns arrays to record at the end of every episode, by name: the belief, for example."""
 
 
 class Deployments(NamedTuple):
-    """What came of N lives of E episodes each.
+    """The outcome of N lives of E episodes each.
 
     Attributes:
       episode_return: `(N, E)` sums of rewards.
       length: `(N, E)` steps.
-      terminated: `(N, E)` whether the episode ended by itself, rather than by its time limit.
+      terminated: `(N, E)` whether the episode terminated, rather than being truncated by its time limit.
       params: the parameters that held, with `(N, E)` leaves.
       reports: what the policy reported at the end of each episode; leaves are `(N, E, ...)`.
     """
@@ -93,7 +93,7 @@ class _Episode(NamedTuple):
 
 
 class _Record(NamedTuple):
-    """What is kept of every episode: JAX's arrays while it is computed, NumPy's afterwards."""
+    """The record of every episode: JAX arrays during computation, NumPy arrays afterwards."""
 
     total: Any
     length: Any
@@ -105,7 +105,7 @@ class _Record(NamedTuple):
 def parameter_paths(schedule: Schedule, *, lives: int, episodes: int, seed: int) -> Params:
     """The parameters that a schedule gives to N lives of E episodes, with `(N, E)` leaves.
 
-    Lives differ where the schedule has chance in it.
+    Lives differ if the schedule is random.
     """
     checks.whole_number("lives", lives, 1)
     checks.whole_number("episodes", episodes, 1)
@@ -135,15 +135,15 @@ def deploy_lives(
     """Plays N lives of E episodes with one policy.
 
     Args:
-      policy: who acts; a pytree.
-      simulator: what it acts in.
+      policy: a pytree.
+      simulator: the environment.
       params: the parameters of every episode, `(N, E)` leaves; see `parameter_paths`.
-      seed: what all random numbers follow from.
-      time_limit: steps after which an episode is cut off; None for the simulator's.
-      observation_noise: standard deviation of normal noise on what the policy observes.
+      seed: of all random numbers.
+      time_limit: steps after which an episode is truncated; None for the simulator's limit.
+      observation_noise: standard deviation of normal noise on the observations.
 
     Raises:
-      ValueError: an observation or a reward is not finite; says in which life and episode.
+      ValueError: an observation or a reward is not finite; the message names the life and the episode.
     """
     shapes = {np.shape(leaf) for leaf in jax.tree.leaves(params)}
     if len(shapes) != 1 or len(next(iter(shapes))) != 2:
@@ -177,7 +177,7 @@ def deploy_lives(
 
 @partial(jax.jit, static_argnums=(2, 3))
 def _begin(policy: MemoryPolicy[Any], key: Key, lives: int, episodes: int) -> tuple[Key, Any]:
-    """The keys of all episodes, `(N, E)`, and what each life remembers before its first one."""
+    """The keys of all episodes, `(N, E)`, and the memory of each life before its first episode."""
     world, thoughts = jax.random.fold_in(key, _WORLD), jax.random.fold_in(key, _POLICY)
     keys = jax.vmap(lambda one: jax.random.split(one, episodes))(jax.random.split(world, lives))
     return keys, jax.vmap(policy.start)(jax.random.split(thoughts, lives))
@@ -194,7 +194,7 @@ def _play(
     limit: Int32[Array, ""],
     noise: Float[Array, ""],
 ) -> tuple[Any, _Record]:
-    """Some episodes of all lives, and what they remember after them."""
+    """Some episodes of all lives, and the memory after them."""
     played: tuple[Any, _Record] = jax.vmap(partial(_life, simulator, policy, limit, noise if noisy else None))(
         memory, keys, params
     )

@@ -1,7 +1,7 @@
-"""Test episodes: where their random numbers come from, and what is kept of them.
+"""Test episodes: their random numbers, and their outcomes.
 
-Episode e has a seed of its own, which follows from the root seed and from e alone: it begins alike under all
-parameters and for all policies, so that differences between them are differences of pairs. A simulator's episode has
+Episode e has its own seed, which depends only on the root seed and on e: it begins in the same way under all
+parameters and for all policies, so that comparisons are paired. A simulator's episode has
 the random numbers that `SimulatorEnv.reset(seed=...)` with that seed would give it.
 """
 
@@ -22,12 +22,12 @@ Words = UInt32[np.ndarray, "E 2"]
 
 
 class Episodes(NamedTuple):
-    """What came of E episodes under each of P parameters; all arrays are `(P, E)`.
+    """Outcomes of E episodes under each of P parameters; all arrays are `(P, E)`.
 
     Attributes:
       returns: undiscounted sums of rewards, float64.
       lengths: steps.
-      terminated: whether an episode ended by itself rather than by running out of time.
+      terminated: whether an episode terminated, rather than being truncated.
     """
 
     returns: FloatArray
@@ -48,7 +48,7 @@ class EpisodeDraws(NamedTuple):
 
 
 def draws(seed: int, episodes: int) -> EpisodeDraws:
-    """The seeds and keys of the first episodes; more of them begin like fewer."""
+    """The seeds and keys of the first episodes; asking for more does not change the first ones."""
     seeds = stream(seed, "evaluation").integers(2**31, size=episodes)
     # as Gymnasium makes generators of seeds, and SimulatorEnv keys of generators
     generators = [np.random.Generator(np.random.PCG64(np.random.SeedSequence(int(each)))) for each in seeds]

@@ -1,4 +1,4 @@
-"""The parameters a policy is tried on: sets, products of values, or lists of parameters, as one table."""
+"""Parameters to evaluate a policy under: sets, products of values, or lists of parameters, as one table."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Grid = UncertaintySet | Mapping[str, Sequence[float]] | Sequence[Any]
 
 
 class Points(NamedTuple):
-    """P parameters, in the order they were asked for.
+    """P sets of parameters, in the order given.
 
     Attributes:
       points: the parameters of each by name; every point has the same names.
-      varied: the names that were asked to vary, the columns of tables.
+      varied: names of the parameters that vary, the columns of tables.
     """
 
     points: tuple[Point, ...]
@@ -32,7 +32,7 @@ class Points(NamedTuple):
 
     @property
     def fixed(self) -> Point:
-        """What all points have in common, by name."""
+        """The parameters that are the same at all points, by name."""
         return {name: value for name, value in self.points[0].items() if name not in self.varied}
 
 
@@ -40,8 +40,8 @@ def points_of(grid: Grid, simulator: Simulator | None, known: Mapping[str, float
     """The grid as a table.
 
     Args:
-      grid: an uncertainty set; or values for each parameter by name, of which all combinations are meant, the last
-        name varying fastest; or a sequence of parameters, each a NamedTuple or a mapping from names to numbers.
+      grid: an uncertainty set; or values for each parameter by name, in all combinations, the last name varying
+        fastest; or a sequence of parameters, each a NamedTuple or a mapping from names to numbers.
       simulator: whose parameters they are; the others are nominal. None trusts the names.
       known: without a simulator, the environment's own parameters by name, None if it does not tell.
     """
@@ -64,7 +64,7 @@ def points_of(grid: Grid, simulator: Simulator | None, known: Mapping[str, float
 
 
 def _named(grid: Grid) -> tuple[list[Point], tuple[str, ...] | None]:
-    """The points as they were given, and the names that vary if the grid's form says so."""
+    """The points as given, and the names that vary if the form of the grid determines them."""
     if isinstance(grid, UncertaintySet):
         return [param_dict(member) for member in grid.members()], grid.varied
     if isinstance(grid, Mapping):
@@ -106,7 +106,7 @@ def _point(k: int, given: Any) -> Point:
 
 
 def _decimal(number: float, given: Any) -> float:
-    """A float32 number as the shortest decimal that is meant by it, others as they are."""
+    """A float32 number as its shortest decimal; other numbers unchanged."""
     return float(str(np.float32(number))) if np.asarray(given).dtype == np.float32 else number
 
 

@@ -1,4 +1,4 @@
-"""Gymnasium environments with named parameters, played side by side."""
+"""Gymnasium environments with named parameters, stepped in parallel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EnvSource = Env | Callable[..., Env]
 
 
 class GymWorld:
-    """Gymnasium environments side by side.
+    """Gymnasium environments in parallel.
 
     Args:
       env: an environment that takes its parameters by `set_params(**named)`; or a function without arguments
@@ -45,7 +45,7 @@ class GymWorld:
             self.before = _params(self._envs[0])
 
     def enter(self, point: Point) -> None:
-        """Makes environments anew where that is how they get their parameters."""
+        """Makes new environments if that is how they get their parameters."""
         if self._fresh and (not self._envs or point != self._point):
             count = max(len(self._envs), 1)
             self.close()
@@ -62,12 +62,12 @@ class GymWorld:
 
     @property
     def lanes(self) -> int:
-        """How many environments there are."""
+        """The number of environments."""
         return len(self._envs)
 
     @property
     def time_limit(self) -> int | None:
-        """That of a simulator which nothing else would cut off."""
+        """The time limit of a simulator that nothing else truncates."""
         env = self._envs[0]
         limited = env.spec is not None and env.spec.max_episode_steps is not None
         return env.unwrapped.simulator.time_limit if isinstance(env.unwrapped, SimulatorEnv) and not limited else None
@@ -109,7 +109,7 @@ class GymWorld:
         return numbers + int(space.start)
 
     def close(self) -> None:
-        """Leaves an environment that was given as it was, and closes all others."""
+        """Restores an environment that was given, and closes all others."""
         if self._given is None:
             for env in self._envs:
                 env.close()
@@ -141,7 +141,7 @@ def _maker(env: EnvSource) -> Callable[[Point], Env]:
 
 
 def _takes_params(make: Callable[..., Env]) -> bool:
-    """Whether a function must be given an argument."""
+    """Whether a function has a required argument."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return any(p.kind in kinds and p.default is p.empty for p in inspect.signature(make).parameters.values())
 

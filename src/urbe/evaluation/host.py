@@ -1,4 +1,4 @@
-"""Playing step by step: any policy in any world, and traces of what it did."""
+"""Play step by step: any policy in any environment, with traces of its actions."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from urbe.evaluation.worlds import Observations, StepResult, World
 from urbe.types import BoolArray, FloatArray, IntArray
 
 Choose = Callable[[Observations, BoolArray, int], Any]
-"""Actions of B episodes from what is seen in each, which of them are alive, and the number of the step."""
+"""Chooses actions for B episodes from their observations, a mask of those not ended, and the number of the step."""
 
 OnStep = Callable[[Any, StepResult, BoolArray], None]
-"""Receives the actions, what they led to, and which episodes took part."""
+"""Receives the actions, their results, and a mask of the episodes that took part."""
 
 
 class Player(NamedTuple):
-    """A policy as it is asked for actions.
+    """A policy, ready to choose actions.
 
     Attributes:
       rows: whether many observations are answered at once.
@@ -36,12 +36,12 @@ class Player(NamedTuple):
 
 
 def player(policy: Traceable | Predicts, world: World, first: Any, *, noisy: bool) -> Player:
-    """How to ask a policy for actions in a world.
+    """Prepares a policy to act in an environment.
 
     Args:
-      policy: who acts.
-      world: where.
-      first: an observation, to find out whether many are answered at once.
+      policy: chooses the actions.
+      world: the environment.
+      first: an observation, to find out whether the policy accepts batches.
       noisy: whether a traceable policy acts with noise.
     """
     if isinstance(policy, Traceable):
@@ -56,14 +56,14 @@ def player(policy: Traceable | Predicts, world: World, first: Any, *, noisy: boo
 def play(
     world: World, choose: Choose, drawn: EpisodeDraws, count: int, limit: int | None, on_step: OnStep | None
 ) -> RolloutOutcome:
-    """Plays a block of episodes until all have ended, or something is not finite.
+    """Plays a block of episodes until all have ended, or a number is not finite.
 
     Args:
       world: where, with its parameters.
       choose: who acts.
       drawn: of all episodes of the block.
       count: how many of them are wanted; the others are not played.
-      limit: steps after which an episode is cut off.
+      limit: steps after which an episode is truncated.
       on_step: called after every step.
     """
     seen = world.reset(drawn)
@@ -95,7 +95,7 @@ def _where(alive: BoolArray, new: Observations, old: Observations) -> Observatio
 
 
 def _trouble(seen: Observations, rewards: FloatArray, lanes: IntArray) -> IntArray:
-    """What is not finite in some episodes, of what is made of floats."""
+    """Names which floating-point array is not finite in some episode."""
     if isinstance(seen, np.ndarray):
         fine = np.isfinite(seen[lanes]).all(axis=-1)
     else:

@@ -1,6 +1,6 @@
-"""What can be evaluated: policies that can be compiled, and anything that predicts.
+"""Policies that can be evaluated: compiled ones, and any object with `predict`.
 
-A compiled policy is played together with a simulator in one computation; any other is asked for actions step by step.
+A compiled policy runs together with a simulator in one program; any other chooses its actions step by step.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from urbe import checks
 from urbe.simulators import Simulator
 
 Acting = Literal["greedy", "noisy"]
-"""Without any noise, or perturbed by the uncertainty head as in training; never with random actions."""
+"""Greedy, or perturbed by the uncertainty head as in training; never with uniformly random actions."""
 
 WAYS: tuple[Acting, ...] = ("greedy", "noisy")
 
@@ -25,7 +25,7 @@ Ask = Callable[[np.ndarray], Any]
 
 
 class ActingRule(Protocol):
-    """How weights become actions: traceable, and hashable, so that equal rules are compiled once."""
+    """A rule from weights to actions: traceable, and hashable, so that equal rules are compiled once."""
 
     def __call__(self, weights: Any, obs: Float[Array, "B D"], noise: Float[Array, "B A"] | None) -> Int32[Array, " B"]:
         """The actions, numbered from 0; `noise` is standard normal, None for the greedy ones."""
@@ -41,24 +41,24 @@ class Traceable(Protocol):
 
     @property
     def weights(self) -> Any:
-        """What it acts by, a pytree of arrays."""
+        """The weights, a pytree of arrays."""
 
     @property
     def obs_size(self) -> int:
-        """D, the length of an observation."""
+        """D, the size of an observation."""
 
     @property
     def n_actions(self) -> int:
-        """A, how many actions it chooses from."""
+        """A, the number of actions."""
 
     @property
     def is_noisy(self) -> bool:
-        """Whether noise changes what it does."""
+        """Whether it can act with noise."""
 
 
 @runtime_checkable
 class Trained(Protocol):
-    """An agent: a policy, and what it was trained on."""
+    """An agent: a policy, and its training environment."""
 
     @property
     def policy(self) -> Traceable:
@@ -66,7 +66,7 @@ class Trained(Protocol):
 
     @property
     def simulator(self) -> Simulator | None:
-        """What it acts in, None if that is no simulator of ours."""
+        """Its simulator; None if it was trained on another environment."""
 
 
 @runtime_checkable
@@ -89,7 +89,7 @@ def policy_of(given: object) -> Traceable | Predicts:
 
 
 def ways_of(policy: Traceable | Predicts, acting: object) -> tuple[Acting, ...]:
-    """The ways of acting asked for; None asks for all that the policy has."""
+    """The requested ways of acting; None requests all that the policy has."""
     noisy = isinstance(policy, Traceable) and policy.is_noisy
     if acting is None:
         return WAYS if noisy else WAYS[:1]
@@ -104,14 +104,14 @@ def ways_of(policy: Traceable | Predicts, acting: object) -> tuple[Acting, ...]:
 
 
 def asker(policy: Predicts) -> Ask:
-    """What asks a policy for its greedy action.
+    """A function that returns the greedy action of a policy.
 
     Stable-Baselines3's `predict` explores by default: one that has the argument is called with `deterministic=True`.
     """
     predict = policy.predict
     try:
         deterministic = "deterministic" in inspect.signature(predict).parameters
-    except (TypeError, ValueError):  # compiled functions tell nothing of themselves
+    except (TypeError, ValueError):  # compiled functions have no signature to inspect
         deterministic = False
 
     def ask(obs: Any) -> Any:
@@ -129,17 +129,17 @@ def asker(policy: Predicts) -> Ask:
 
 
 def takes_rows(ask: Ask, obs: np.ndarray, action_shape: tuple[int, ...]) -> bool:
-    """Whether a policy answers many observations at once, one action for each, and the same as one by one.
+    """Whether a policy accepts a batch of observations, and returns the same actions as one by one.
 
     Args:
       ask: the policy.
       obs: any observation.
       action_shape: of one action.
     """
-    count = obs.shape[0] + 2 if obs.ndim else 2  # no other length that could be met by chance
+    count = obs.shape[0] + 2 if obs.ndim else 2  # a length that does not occur by chance
     try:
         together = np.asarray(ask(np.stack([obs] * count)))
-    except Exception:  # whatever it raises, one by one is what it is asked next
+    except Exception:  # whatever it raises, try one by one next
         return False
     alone = np.asarray(ask(obs))
     if together.shape != (count, *action_shape) or alone.size != together[0].size:

@@ -1,4 +1,4 @@
-"""Regret: what an agent's actions fall short of the best ones."""
+"""Regret: the loss of an agent's actions against the optimal ones."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from urbe.types import FloatArray
 
 
 def optimality_gaps(model: MDP, horizon: int) -> FloatArray:
-    """What each action forgoes at each step of an episode.
+    """The loss of each action at each step of an episode.
 
         gap_h(s, a) = V*_h(s) - Q*_h(s, a) >= 0
 
-    Added up along an episode, the gaps have the expectation of what the best policy earns more than the agent's (the
-    performance difference lemma), without the noise of the rewards.
+    Summed along an episode, the gaps equal in expectation the difference between the returns of the optimal policy and
+    of the agent (the performance difference lemma), without the noise of the rewards.
 
     Args:
       model: the true one.
       horizon: H, steps of an episode.
 
     Returns:
-      `(H, S, A)`; infinite where there is no such action, and in terminal states.
+      `(H, S, A)`; infinite for unavailable actions and in terminal states.
 
     >>> import urbe
     >>> optimality_gaps(urbe.library.riverswim(3, discount=1.0), 2)[1]

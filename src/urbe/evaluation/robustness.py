@@ -1,9 +1,9 @@
-"""How a policy fares when the world is not as it was in training.
+"""Evaluate a policy under dynamics that differ from those of its training.
 
     return(e, theta) = sum_t r_t   of test episode e under parameters theta
 
-for many parameters and many episodes; nothing is learned meanwhile, and no action is random except through the noise of
-an uncertainty head, which is reported separately.
+for many parameters and many episodes. The policy does not learn meanwhile, and no action is random except through the
+noise of an uncertainty head, which is reported separately.
 """
 
 from __future__ import annotations
@@ -40,33 +40,33 @@ def evaluate(
     cvar: float = 0.1,
     progress: bool = False,
 ) -> Evaluation:
-    """Plays test episodes under every set of parameters, and tells what they returned.
+    """Plays test episodes under every set of parameters and reports their returns.
 
-    Episode e begins alike under all parameters and for all policies evaluated with the same seed. What is found for
-    some parameters does not depend, to the last bit, on what else is in the grid.
+    Episode e begins in the same way under all parameters and for all policies evaluated with the same seed. Results for
+    some parameters do not depend, to the last bit, on the rest of the grid.
 
-    A compiled policy on a simulator runs as one computation; any other is asked for actions step by step, for many
-    episodes at once if it answers `(B, D)` observations.
+    A compiled policy on a simulator runs as one program; any other chooses its actions step by step, for many episodes
+    at once if it accepts `(B, D)` observations.
 
     Args:
       policy: an agent of `urbe.deep` or its policy, or anything with `predict(obs)` that returns an action or
         Stable-Baselines3's `(action, None)`; called with `deterministic=True` if it has that argument.
-      grid: an `UncertaintySet`; or values by name, of which all combinations are meant; or a list of parameters.
+      grid: an `UncertaintySet`; or values by name, in all combinations; or a list of parameters.
         Parameters that are not named are nominal.
       env: a simulator; by default the one the agent was trained on. Or a Gymnasium environment with
         `set_params(**named)`, such as `SimulatorEnv`, or a function that makes such environments; or a function from
         parameters (a dict) to a Gymnasium environment, for everything else.
-      episodes: for each set of parameters.
-      seed: of the episodes, a whole number of at least 0.
+      episodes: number of episodes per set of parameters.
+      seed: of the episodes, a non-negative integer.
       acting: "greedy", "noisy" (perturbed by the uncertainty head, as in training) or both; by default both if the
         policy has such a head.
-      time_limit: steps after which an episode is cut off; by default the simulator's or environment's own.
+      time_limit: steps after which an episode is truncated; by default that of the simulator or environment.
       confidence: of the intervals of means, in (0, 1).
       cvar: share of the lowest returns whose mean is reported, above 0 and at most 1.
-      progress: show how far it has come: a bar on a terminal, else a line on standard error now and then.
+      progress: show progress: a bar on a terminal, otherwise an occasional line on standard error.
 
     Raises:
-      ValueError: names, sizes or numbers that do not fit, or rewards and observations that are not finite.
+      ValueError: names, shapes or numbers are invalid, or a reward or observation is not finite.
 
     >>> from types import SimpleNamespace
     >>> from urbe.simulators import CartPole

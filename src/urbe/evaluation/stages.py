@@ -39,7 +39,7 @@ class CompiledStage:
     Args:
       policy: who acts.
       simulator: what it acts in.
-      time_limit: steps after which an episode is cut off; None for the simulator's.
+      time_limit: steps after which an episode is truncated; None for the simulator's.
     """
 
     def __init__(self, policy: Traceable, simulator: Simulator, time_limit: int | None) -> None:
@@ -73,7 +73,7 @@ class SteppedStage:
     Args:
       policy: who acts.
       world: what it acts in, with parameters.
-      time_limit: steps after which an episode is cut off; None for the world's.
+      time_limit: steps after which an episode is truncated; None for the world's.
       drawn: of a block of episodes, to look at what is seen first.
     """
 

@@ -21,10 +21,10 @@ class Randomised(Protocol):
     """A wrapper that draws parameters, and says where its draws stand: `urbe.gym.RandomisedParams`."""
 
     def get_draws(self) -> np.ndarray:
-        """Whole numbers from which `set_draws` goes on."""
+        """Integers from which `set_draws` continues."""
 
     def set_draws(self, draws: np.ndarray) -> None:
-        """Goes on from there, with the parameters that held then."""
+        """Continues from there, with the parameters of that time."""
 
     def describe_draws(self) -> dict[str, Any]:
         """What parameters are drawn from, in plain data."""
@@ -40,7 +40,7 @@ def single(env: AnyEnv) -> Env:
 
 
 def innermost(env: Env) -> Any:
-    """The environment without its wrappers, of whatever class it is."""
+    """The environment without its wrappers, of any class."""
     return env.unwrapped
 
 

@@ -43,7 +43,7 @@ def record(
         uniformly.
       episodes: how many to play.
       seed: of the environment and of the policy; the same seed gives the same log.
-      most_steps: episodes are cut off after so many steps, if the environment's own limit does not come first.
+      most_steps: episodes are truncated after this many steps, or at the environment's own limit if it is lower.
       cells: of continuous observations; a policy is then None or `policy(rng, observation)`. States are the cells that
         occur, and the log's notes state how much is lost by them.
 
@@ -83,7 +83,7 @@ def _episode(
     env: Any, choose: Callable[[np.random.Generator, Any], int], seen: Callable[[Any], Any], rng: np.random.Generator,
     n_actions: int, first_action: int, most_steps: int, seed: int | None,
 ) -> Episode:  # fmt: skip
-    """Plays one episode; seeded once, the environment's own generator goes on from episode to episode."""
+    """Plays one episode; the environment is seeded once, and its generator continues across episodes."""
     observation, _ = env.reset(seed=seed)
     observations, actions, rewards, terminated = [seen(observation)], [], [], False
     for _ in range(most_steps):

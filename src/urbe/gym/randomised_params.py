@@ -22,9 +22,9 @@ Parameters = EnvMembers | Sequence[Mapping[str, float]] | Mapping[str, Distribut
 
 
 class RandomisedParams(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """An environment whose parameters are drawn anew when an episode begins.
+    """An environment that draws new parameters at the beginning of every episode.
 
-    What is drawn for an episode follows from the seed and the number of the episode alone; `reset(seed=...)` seeds the
+    The parameters of an episode depend only on the seed and the number of the episode; `reset(seed=...)` seeds the
     environment and not the parameters. Parameters that are not named stay as the environment has them now.
 
     Args:
@@ -74,7 +74,7 @@ class RandomisedParams(gymnasium.Wrapper[Any, Any, Any, Any]):
         return np.array([self._episode, self._drawn], np.int64)
 
     def set_draws(self, draws: np.ndarray) -> None:
-        """Goes on from what `get_draws` gave, with the parameters that held then."""
+        """Continues from the result of `get_draws`, with the parameters of that time."""
         self._episode, self._drawn = (int(number) for number in draws)
         self._set()
 

@@ -7,7 +7,7 @@ import gymnasium
 ENVIRONMENTS: dict[str, tuple[str, int | None]] = {
     "urbe/Acrobot-v0": ("urbe.simulators.acrobot:Acrobot", 500),
     "urbe/CartPole-v0": ("urbe.simulators.cartpole:CartPole", 500),
-    "urbe/DeepSea-v0": ("urbe.simulators.deep_sea:DeepSea", None),  # ends by itself, whatever its size
+    "urbe/DeepSea-v0": ("urbe.simulators.deep_sea:DeepSea", None),  # terminates for any size
     "urbe/MarsRover-v0": ("urbe.simulators.mars_rover:MarsRover", 200),
     "urbe/MountainCar-v0": ("urbe.simulators.mountain_car:MountainCar", 200),
     "urbe/SevenStates-v0": ("urbe.simulators.seven_states:SevenStates", 4),

@@ -52,7 +52,7 @@ class Observations:
         return int(gymnasium.spaces.flatdim(self.space))
 
     def rows(self, batch: Any, count: int) -> Float[np.ndarray, "n D"]:
-        """Of `count` observations side by side, as a vector of environments gives them."""
+        """The space of `count` stacked observations, as in a vector of environments."""
         if isinstance(self.space, gymnasium.spaces.Discrete):
             numbers = np.asarray(batch).reshape(count, 1) - self.space.start
             one: np.ndarray = (numbers == np.arange(self.space.n)).astype(np.float32)

@@ -83,7 +83,7 @@ class SimulatorEnv(gymnasium.Env[np.ndarray, np.integer[Any]]):
         """Begins an episode.
 
         Args:
-          seed: of all that is random from here on; None goes on with the generator as it stands.
+          seed: of everything random from here on; None continues with the current generator.
           options: parameters to change, by name; and "state", where to begin, as `get_state` gives it.
         """
         super().reset(seed=seed)
@@ -117,7 +117,7 @@ class SimulatorEnv(gymnasium.Env[np.ndarray, np.integer[Any]]):
         return numbers[:-3], reward, bool(terminated), False, {"params": self.get_params()}
 
     def get_state(self) -> State:
-        """Where the simulator stands, as NumPy arrays; a state from which `set_state` goes on."""
+        """The state of the simulator as NumPy arrays, for `set_state`."""
         if self._state is None:
             raise gymnasium.error.ResetNeeded("There is no episode, or it has terminated: call reset first.")
         return jax.tree.map(np.array, self._state)
@@ -125,7 +125,7 @@ class SimulatorEnv(gymnasium.Env[np.ndarray, np.integer[Any]]):
     def set_state(self, state: State) -> np.ndarray:
         """Goes somewhere else within an episode, or back from its end, and says what is seen there.
 
-        What is random in later steps is drawn anew, also when one comes back to the same place.
+        Later random steps are drawn anew, even after a return to the same state.
         """
         if self._words is None:
             raise gymnasium.error.ResetNeeded('There is no episode: call reset, or reset(options={"state": ...}).')
@@ -150,7 +150,7 @@ class SimulatorEnv(gymnasium.Env[np.ndarray, np.integer[Any]]):
         leaves, _ = jax.tree.flatten_with_path(self._form)
         form: Any = jax.tree.structure(self._form)
         try:
-            given = form.flatten_up_to(state)  # what stands for an array may be a list
+            given = form.flatten_up_to(state)  # a list may represent an array
         except ValueError as error:
             raise ValueError(f"state has another form than the simulator's, {form}: {error}") from None
         fitted = []

@@ -54,7 +54,7 @@ class Spaces:
         return Spaces(_box((size,), "float32"), n_actions)
 
     def rows(self, observation: Any) -> tuple[Float[np.ndarray, "B D"], bool]:
-        """One observation, or B of them side by side, as the network sees them; and whether it is one.
+        """One observation, or a batch of B, as network input; and whether it is a single one.
 
         Raises:
           ValueError: it is not what the space gives; says where.

@@ -1,4 +1,4 @@
-"""Environments whose whole state can be kept and taken up again, so that a run goes on as if never stopped."""
+"""Environments whose whole state can be saved and restored, so that a run resumes as if never interrupted."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class EnvStates:
         ]
 
     def set(self, states: list[dict[str, Any]], waiting: list[bool]) -> None:
-        """Goes on from what `get` gave."""
+        """Continues from the result of `get`."""
         for i, (env, kept) in enumerate(zip(self._envs, states, strict=True)):
             for k, each in enumerate(randomised(env)):
                 each.set_draws(kept[f"draws_{k}"])

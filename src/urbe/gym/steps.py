@@ -21,7 +21,7 @@ class Episode(NamedTuple):
       observations: `(T + 1, ...)`, the last is what the last step led to.
       actions: `(T,)` from 0.
       rewards: `(T,)`.
-      terminated: whether the process ended with the last step; otherwise it was cut off there.
+      terminated: whether the process terminated with the last step; otherwise it was truncated there.
     """
 
     observations: Any

@@ -109,7 +109,7 @@ def gym_task(
     Args:
       env: what will be acted in.
       discount: in [0, 1].
-      horizon: steps after which episodes are cut off.
+      horizon: steps after which episodes are truncated.
       concentration: Dirichlet prior of each feasible successor, positive.
       rewards: prior of rewards, read where there is no table; None is `NormalGamma()`.
 

@@ -1,4 +1,4 @@
-"""What reproduces the paper: chapters over one frame, listed in `CHAPTERS`. The library never imports this package."""
+"""The reproduction of the paper: chapters in one framework, listed in `CHAPTERS`. The library never imports it."""
 
 from urbe.paper import (
     adaptation,

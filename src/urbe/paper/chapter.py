@@ -1,24 +1,25 @@
-"""What a chapter is: cells to run, rows that they give, and sections of the page that are drawn from the rows.
+"""A chapter: cells to run, their rows, and the sections of a page that are drawn from the rows.
 
 A chapter is a package, `urbe.paper.<name>`, with the same files everywhere:
 
-    __init__.py   what is run: cells, frozen dataclasses of plain values, each with a `name`; the type of a row, a
+    __init__.py   the cells, frozen dataclasses of plain values, each with a `name`; the type of a row, a
                   NamedTuple whose fields are annotated str, int or float; and `CHAPTER`, a `Chapter`
     run.py        `run(cell, folder)`: from a cell to rows
-    results.py    from rows (`urbe.paper.results.Results`) to the quantities of the chapter and to verdicts; the latter
-                  in a file `claims.py` of their own where they are many
+    results.py    from rows (`urbe.paper.results.Results`) to the quantities of the chapter and to verdicts; many
+                  verdicts have a file of their own, `claims.py`
     figures.py    `sections`: from these to the sections of the page
+    front.py      `highlight`: the figure of the front page, in chapters that have one
 
 Running never draws and drawing never runs. The same cell gives the same rows, bit for bit; a random cell carries its
-seed. `run` gets a folder of the cell's own: empty, or left by an interrupted run of the very same cell and code. What
-is saved there survives a killed process, so a deep cell trains in it (`train(agent, folder / "run", steps)`). It is
-deleted once the rows are stored.
+seed. `run` gets a folder for the cell alone: empty, or left by an interrupted run of the same cell and code. Files in
+it survive a killed process, so a deep cell trains there (`train(agent, folder / "run", steps)`). The folder is deleted
+once the rows are stored.
 
-A cell may have an attribute `cost`: about how many seconds it takes on one core. Long cells are begun first, and the
+A cell may have an attribute `cost`: its approximate time in seconds on one core. Long cells run first, and the
 remaining time is estimated from it.
 
-Cells are run again when `run.py`, or any module of this package that it imports, changes; so it imports nothing of
-`results` and `figures`.
+Cells are run again when `run.py`, or any module of this package that it imports, changes; so it imports neither
+`results` nor `figures`.
 
 The scales are `quick` (all chapters together in under 20 minutes on two cores), `medium` (the paper's networks and
 hyper-parameters, 10 seeds, fewer steps) and `paper` (the paper's numbers of episodes, 10 seeds). A cell that is the
@@ -41,7 +42,7 @@ from urbe.report.content import Highlight, Section
 from urbe.sweep.cells import Cell, columns
 
 Scale = Literal["quick", "medium", "paper"]
-"""How much is run."""
+"""The size of a run."""
 
 SCALES: tuple[Scale, ...] = get_args(Scale)
 
@@ -54,16 +55,16 @@ class Chapter:
 
     Attributes:
       name: names it in files: letters, digits, underscores.
-      title: names it on the page.
-      cells: what is run at each scale.
+      title: of its page.
+      cells: of each scale.
       row: the type of a row.
       module: name of the module with `run(cell, folder)` and the type `Row`.
       sections: from the results of finished cells, in the order of the cells, of any scale, of few seeds or many, to
         the sections of the page; see `drawn_by`.
       summary: the question that the chapter answers, in one sentence.
       highlight: from the same results to the figure of the front page; see `highlighted_by`.
-      agents: names that `choose` knows; none where there are no agents to choose from.
-      choose: from a scale and a choice to cells; None where only fields of cells can be set.
+      agents: names that `choose` knows; empty if there are no agents to choose from.
+      choose: from a scale and a selection to cells; None if only fields of cells can be set.
     """
 
     name: str
@@ -88,12 +89,12 @@ class Chapter:
         if self.choose is not None:
             return self.choose(scale, choice)
         if choice.agents or choice.seeds is not None:
-            raise ValueError(f"{self.name} has no agents and seeds to choose, expected --set alone.")
+            raise ValueError(f"{self.name} has no agents or seeds to choose, expected only --set.")
         return with_settings(self.cells[scale], choice.settings)
 
 
 def drawn_by(module: str) -> Callable[[Results], list[Section]]:
-    """The function `sections` of a module that is imported when it is called: running needs no matplotlib."""
+    """The function `sections` of a module, imported on the first call, so that running needs no matplotlib."""
 
     def sections(results: Results) -> list[Section]:
         found: list[Section] = import_module(module).sections(results)
@@ -103,7 +104,7 @@ def drawn_by(module: str) -> Callable[[Results], list[Section]]:
 
 
 def highlighted_by(module: str) -> Callable[[Results], Highlight | None]:
-    """The function `highlight` of a module that is imported when it is called."""
+    """The function `highlight` of a module, imported on the first call."""
 
     def highlight(results: Results) -> Highlight | None:
         found: Highlight | None = import_module(module).highlight(results)
@@ -118,7 +119,7 @@ def everywhere(cells: Iterable[AnyCell]) -> dict[Scale, tuple[AnyCell, ...]]:
 
 
 def check_chapters(chapters: Sequence[Chapter]) -> None:
-    """Raises, before anything runs, when names cannot be file names, or two are the same."""
+    """Raises, before anything runs, if names are not unique or cannot be file names."""
     _check_names("The name of a chapter", [chapter.name for chapter in chapters])
     for chapter in chapters:
         columns(chapter.row)

@@ -1,4 +1,4 @@
-"""What of a chapter is run instead of all of it: agents, numbers of seeds, settings.
+"""The part of a chapter to run: agents, numbers of seeds, settings.
 
 An agent is named as in the chapter's list, or as `module:attribute` for one of your own:
 
@@ -26,7 +26,7 @@ C = TypeVar("C", bound=Any)
 
 @dataclass(frozen=True)
 class Selection:
-    """What is run of a chapter.
+    """The part of a chapter to run.
 
     Attributes:
       agents: names; none means those of the scale.
@@ -61,7 +61,7 @@ def is_own(agent: str) -> bool:
 
 
 def own_modules(agent: str) -> tuple[str, ...]:
-    """The module of an agent of one's own; none for those of the chapter."""
+    """The module of a user-defined agent; empty for agents of the chapter."""
     return (agent.partition(":")[0],) if is_own(agent) else ()
 
 

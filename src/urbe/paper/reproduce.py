@@ -1,4 +1,4 @@
-"""From cells to a page of figures, in one call."""
+"""From cells to the report, in one call."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ def reproduce(
     choice: Selection = WHOLE,
     launcher: Launcher | None = None,
 ) -> Path:
-    """Runs the cells of chapters and writes the page with their figures.
+    """Runs the cells of chapters and writes the report.
 
-    Writes into `output`: `index.html`, `rows/<chapter>.csv`, `manifest.json`, and a directory in `cells/<chapter>/` for
-    each cell. Cells finished before, by the same code, are read rather than run; interrupted ones go on.
+    Writes the report (`urbe.paper.pages`) into `output`, and a directory for each cell in `cells/<chapter>/`. Cells
+    already finished by the same code are read instead of run; interrupted ones resume.
 
     Args:
-      output: folder to write into; made if missing.
+      output: folder to write into; created if missing.
       watch: called with the status (`urbe.sweep.status`) while the sweep runs.
-      scale: how much to run, see `urbe.paper.chapter`.
+      scale: size of the run, see `urbe.paper.chapter`.
       chapters: by default all, `urbe.paper.CHAPTERS`.
-      choice: agents, seeds and settings of the one chapter, where they are not those of the scale.
-      launcher: where cells run; by default `LocalProcesses()`, a process for each core. Rows do not depend on it.
+      choice: agents, seeds and settings of a single chapter, if they are not those of the scale.
+      launcher: runs the cells; by default `LocalProcesses()`, one process per core. Rows do not depend on it.
 
     Returns:
-      the path of the page.
+      the path of the front page.
 
     Raises:
-      CellsFailed: when cells raised or crashed; all others are finished and kept, the page is as it was.
-      RunLocked: another sweep works in the folder.
+      CellsFailed: cells raised or crashed; all others are finished and kept, and the report is unchanged.
+      RunLocked: another sweep is working in the folder.
     """
     from urbe.paper import CHAPTERS
 
@@ -58,7 +58,7 @@ def reproduce(
     chosen: Sequence[Chapter] = CHAPTERS if chapters is None else chapters
     if choice.options:
         if len(chosen) != 1:
-            raise ValueError(f"{choice.options} is about one chapter, expected one instead of {len(chosen)}.")
+            raise ValueError(f"{choice.options} applies to one chapter, expected one instead of {len(chosen)}.")
         chosen = [replace(chosen[0], cells=everywhere(chosen[0].chosen(scale, choice)))]
     check_chapters(chosen)
     jobs = {}

@@ -1,4 +1,4 @@
-"""The rows of a chapter as a table: the one container that claims, tables and figures are computed from."""
+"""The rows of a chapter as a table, from which claims, tables and figures are computed."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ class Results:
         return [self._words[name][i] for i in found] if name in self._words else found
 
     def unique(self, name: str) -> list[Any]:
-        """The values of a column, each once, in the order of the rows."""
+        """The distinct values of a column, in the order of the rows."""
         found = self._column(name)
         first = np.sort(np.unique(found, return_index=True)[1])
         values: list[Any] = found[first].tolist()
         return [self._words[name][i] for i in values] if name in self._words else values
 
     def one(self, name: str) -> Any:
-        """The value of a column that has only one."""
+        """The single value of a column."""
         found = self.unique(name)
         if len(found) != 1:
             raise ValueError(f"{name} has the values {checks.listing(list(map(str, found)))}, expected one.")
@@ -100,7 +100,7 @@ class Results:
         return found
 
     def by(self, key: str, value: str = "value") -> dict[Any, float]:
-        """From the values of one column to those of another; of rows with the same key, the last."""
+        """A mapping from the values of one column to those of another; the last row with a key counts."""
         return dict(zip(self.column(key), self._column(value).tolist(), strict=True))
 
     def pivot(self, *axes: str, value: str = "value") -> FloatArray:
@@ -117,7 +117,7 @@ class Results:
 
     def _column(self, name: str) -> NDArray[Any]:
         if name not in self._table:
-            raise KeyError(f"{name} is no column, expected one of {checks.listing(list(self._table))}.")
+            raise KeyError(f"{name} is not a column, expected one of {checks.listing(list(self._table))}.")
         return self._table[name]
 
     def _mask(self, name: str, value: Any) -> NDArray[np.bool_]:
@@ -133,6 +133,6 @@ class Results:
 
 
 def common_seeds(*parts: Results) -> list[Results]:
-    """The rows of the seeds that all parts have: what is compared is paired by seed."""
+    """The rows of the seeds that all parts share, for comparisons paired by seed."""
     seeds = sorted(set.intersection(*(set(part.unique("seed")) for part in parts)))
     return [part.where(seed=seeds) for part in parts]

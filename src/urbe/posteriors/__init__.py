@@ -1,4 +1,4 @@
-"""What data say about a model: posteriors of transitions and rewards, and what they make of a changing world."""
+"""Posteriors of transitions and rewards from data, also when the dynamics change."""
 
 from urbe.posteriors.centred import CentredBalls as CentredBalls
 from urbe.posteriors.centred import credible_l1_centred as credible_l1_centred

@@ -1,7 +1,7 @@
-"""Beliefs that follow a stream of transitions: what an online agent knows, for many replicates at once.
+"""Beliefs that follow a stream of transitions, as online agents need them, for many replicates at once.
 
 A belief is described by a value (`Stationary()`, `Forgetting(0.98)`, `Window(50)`, `ChangePoint(...)`) and started on a
-prior. All of them answer with Dirichlet concentrations, so that every agent can use every belief:
+prior. All of them provide Dirichlet concentrations, so that every agent can use every belief:
 
     Stationary      alpha = prior + counts
     Forgetting      alpha = prior + sum_e factor^(episodes since e) counts of episode e
@@ -25,10 +25,10 @@ from urbe.types import BoolArray, FloatArray, IntArray
 
 
 class Visit(NamedTuple):
-    """One step of the replicates that took one.
+    """One step of some of the replicates.
 
     Attributes:
-      replicate: `(K,)` who.
+      replicate: `(K,)` the replicates that took the step.
       row, entry: `(K,)` the pair and the successor, as positions in the model's rows and entries.
       step: `(K,)` step within the episode, from 0.
     """
@@ -40,11 +40,11 @@ class Visit(NamedTuple):
 
 
 class OnlinePosterior(Protocol):
-    """Dirichlet concentrations that follow the data.
+    """Dirichlet concentrations that are updated by data.
 
     Attributes:
-      prior: what was known before.
-      alpha: `(B, L, E)` concentrations, of the layers L = 1 (pooled over steps) or one per step; do not write.
+      prior: before any data.
+      alpha: `(B, L, E)` concentrations, with L = 1 layer (pooled over steps) or one layer per step; read-only.
       total: `(B, L, R)` their sums over each row.
       touched: `(B, R)` rows whose concentrations changed since someone last set this to False.
     """
@@ -55,28 +55,28 @@ class OnlinePosterior(Protocol):
     touched: BoolArray
 
     def observe(self, visit: Visit) -> None:
-        """Takes in one step."""
+        """Updates the belief with one step."""
 
     def end_episode(self) -> None:
-        """Takes note that an episode is over, for all replicates."""
+        """Records the end of an episode, for all replicates."""
 
     def state(self) -> dict[str, Any]:
-        """Everything needed to go on later, as arrays and plain values."""
+        """Everything needed to resume, as arrays and plain values."""
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what `state` gave."""
+        """Resumes from the result of `state`."""
 
 
 class PosteriorConfig(Protocol):
     """A description of a belief."""
 
     def start(self, prior: Posterior, replicates: int, layers: int = 1) -> OnlinePosterior:
-        """The belief before any data, for `replicates` side by side."""
+        """The belief before any data, for `replicates` replicates."""
 
 
 @dataclass(frozen=True)
 class Stationary:
-    """The dynamics do not change: every transition counts the same, for ever."""
+    """Constant dynamics: every transition has the same weight."""
 
     def start(self, prior: Posterior, replicates: int, layers: int = 1) -> Counts:
         return Counts(prior, replicates, layers, np.ones(replicates))
@@ -98,7 +98,7 @@ class Forgetting:
 
 @dataclass(frozen=True)
 class Window:
-    """Only the last `episodes` episodes count, besides the one that is going on.
+    """Only the last `episodes` episodes count, and the current one.
 
     Args:
       episodes: a whole number of at least 1, or one per replicate.
@@ -114,7 +114,7 @@ class Window:
 
 
 class Counts:
-    """Concentrations by counts. What was seen is kept apart from the prior, to be forgotten without trace."""
+    """Concentrations by counts. Counts are stored separately from the prior, so that they can be forgotten exactly."""
 
     def __init__(self, prior: Posterior, replicates: int, layers: int, factor: FloatArray) -> None:
         self.prior = prior
@@ -129,7 +129,7 @@ class Counts:
         self.add(visit, 1.0)
 
     def add(self, visit: Visit, amount: float) -> None:
-        """Adds `amount` to the count of what was seen."""
+        """Adds `amount` to the counts of observed transitions."""
         b, row, entry, step = visit
         _add(b, entry, step, amount, self.prior.concentration, self._seen, self.alpha)
         _add(b, row, step, amount, self.prior.total, self._visits, self.total)

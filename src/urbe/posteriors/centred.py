@@ -1,11 +1,11 @@
-"""Credible L1 balls with a centre of their own, smaller than those around the posterior mean.
+"""Credible L1 balls with optimised centres, smaller than those around the posterior mean.
 
 For one row with draws p_1, ..., p_M and index n = ceil(M level), alternate [Petrik2019]
 
     1. N = the n draws nearest to the centre            radius = max_{m in N} ||p_m - centre||_1
     2. centre = argmin_c max_{m in N} ||p_m - c||_1     a linear program
 
-Neither step can enlarge the radius. Few draws decide the program: those farthest out are added until none is farther.
+Neither step can increase the radius. Few draws determine the program: farthest ones are added until none is farther.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from urbe.posteriors.sampling import dirichlet_draws
 from urbe.types import FloatArray
 
 TOLERANCE = 1e-7
-"""To which linear programs are solved, and the least gain in radius worth another round."""
+"""Tolerance of the linear programs, and the smallest gain in radius that continues the rounds."""
 
 
 class CentredBalls(NamedTuple):
@@ -45,15 +45,15 @@ def credible_l1_centred(
     union: bool = True,
     rounds: int = 10,
 ) -> CentredBalls:
-    """Credible L1 balls around centres chosen to make them small.
+    """Computes credible L1 balls around centres that make them small.
 
-    A radius measured on the draws that chose the centre would be too small, so it is measured on as many fresh ones;
-    where the mean does better on those, the mean stays.
+    A radius measured on the draws that determined the centre would be too small, so it is measured on as many fresh
+    draws; if the mean does better on those, the mean remains the centre.
 
     Args:
       confidence, draws, union: as in `credible_l1`.
-      rounds: the most improvements of each centre; each costs a few linear programs. Rows are taken one by one, with
-        memory for the draws of one.
+      rounds: largest number of improvements of each centre; each costs a few linear programs. Rows are processed one
+        at a time, with memory for the draws of one row.
 
     >>> import urbe
     >>> posterior = Posterior.before(urbe.library.riverswim(6), 0.5).with_counts(np.arange(22.0) % 3)
@@ -132,7 +132,7 @@ def _program(p: FloatArray) -> FloatArray:
     simplex = csr_array(np.where(np.arange(len(cost)) < k, 1.0, 0.0)[None])
     answer = linprog(cost, A_ub=at_most, b_ub=limit, A_eq=simplex, b_eq=[1.0], method="highs")
     if answer.x is None:
-        raise RuntimeError(f"HiGHS did not solve the program of a centre: {answer.message}")
+        raise RuntimeError(f"HiGHS did not solve the linear program of a centre: {answer.message}")
     c = np.maximum(answer.x[:k], 0.0)
     centre: FloatArray = c / c.sum()
     return centre

@@ -1,4 +1,4 @@
-"""A belief about dynamics that jump: run lengths are filtered, counts of dead regimes fade on evidence.
+"""A belief about dynamics that jump: run lengths are filtered, and counts of past regimes fade with the evidence.
 
 Each row (or the whole model at once) is drawn afresh from the prior with probability `hazard` after every episode. The
 hypotheses are "the present regime began at episode e", each with the counts c_e seen since [AdamsMacKay2007]:
@@ -6,13 +6,13 @@ hypotheses are "the present regime began at episode e", each with the counts c_e
     a successor j is seen    w_e  <-  w_e (alpha0_j + c_ej) / (sum_j alpha0_j + c_ej),  then normalised;  c_ej += 1
     an episode ends          w_e  <-  (1 - hazard) w_e,   and a new hypothesis without counts gets weight hazard
 
-which is exact Bayesian filtering as long as no more than `hypotheses` are needed; beyond, the least likely is dropped.
-The mixture over e is answered as one Dirichlet of the same mean and of the same total variance:
+which is exact Bayesian filtering if at most `hypotheses` are needed; otherwise, the least likely one is dropped. The
+mixture over e is approximated by one Dirichlet with the same mean and the same total variance:
 
     p_j = sum_e w_e p_ej,     N + 1 = sum_j p_j (1 - p_j) / sum_j Var p_j,     alpha = N p.
 
-A row that is not visited for long slowly goes back to its prior: its regime may have ended unseen. A row with a single
-successor cannot change; it keeps plain counts.
+A row that is not visited for long slowly returns to its prior, since its regime may have ended unobserved. A row with a
+single successor cannot change; it keeps plain counts.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class ChangePoint:
 
     Args:
       hazard: probability of a jump after an episode, in [0, 1]; a number, or one per replicate. Zero is `Stationary`.
-      together: whether all rows jump at the same time (evidence from one tells of the others), or each on its own.
-      hypotheses: how many beginnings to remember.
+      together: whether all rows jump at the same time (so that evidence from one informs the others), or separately.
+      hypotheses: number of beginnings to keep.
     """
 
     hazard: ArrayLike
@@ -51,9 +51,9 @@ class ChangePoint:
 
 
 class RunLengths:
-    """Beliefs over how long ago each row jumped.
+    """Beliefs over the time since each row jumped.
 
-    Rows of all layers are numbered one after another. A group is what jumps together: a row, or all of them.
+    Rows of all layers are numbered consecutively. A group jumps together: a single row, or all of them.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ def _tick(hazard, start, group_start, prior, weight, seen, counts, alpha, total)
                     fresh = e
                 if weight[b, g, e] < weight[b, g, least]:
                     least = e
-            if fresh < 0:  # a free place, or that of the least likely hypothesis
+            if fresh < 0:  # a free slot, or that of the least likely hypothesis
                 fresh = least
                 weight[b, g, fresh], seen[b, g, fresh] = 0.0, 0.0
                 counts[b, fresh, start[group_start[g]] : start[group_start[g + 1]]] = 0.0

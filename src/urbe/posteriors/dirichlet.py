@@ -2,8 +2,8 @@
 
     p(s, a) ~ Dirichlet(alpha(s, a)),    E p = alpha / N,    Var p_j = p_j (1 - p_j) / (N + 1),    N = sum_j alpha_j
 
-A successor that a row does not list, or lists with alpha = 0, is impossible: nature cannot lead there, and no draw
-does. Rewards are known, or have a normal-gamma posterior of their own (`NormalGamma`).
+A successor that a row does not list, or lists with alpha = 0, is impossible, for nature and for draws. Rewards are
+known, or have a normal-gamma posterior of their own (`NormalGamma`).
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Posterior:
-    """What is known of a model's transitions after some data.
+    """The posterior of a model's transitions.
 
     Args:
       model: pairs, feasible successors, rewards and discount. Its probabilities are not read.
       concentration: `(E,)` alpha of each entry, at least 0, positive somewhere in each row.
-      prior: `(E,)` the part of it that was there before the data.
+      prior: `(E,)` the part of it that precedes the data.
       rewards: posterior of r(s, a); None when the model's rewards are known.
 
     >>> import urbe
@@ -69,7 +69,7 @@ class Posterior:
         counts: ArrayLike,
         rewards: NormalGamma | RewardPosterior | None = None,
     ) -> Posterior:
-        """Prior plus counts, a number or `(E,)` each; a prior of 0 is allowed where something was seen."""
+        """Prior plus counts, a number or `(E,)` each; a prior of 0 is allowed if the row has counts."""
         check_model("model", model)
         before = _per_entry("concentration", prior, model)
         alpha = before + _per_entry("counts", counts, model)
@@ -140,7 +140,7 @@ class Posterior:
 
     @cached_property
     def seen(self) -> FloatArray:
-        """`(R,)` transitions seen from each row (what is left of them after forgetting)."""
+        """`(R,)` transitions observed from each row, after forgetting."""
         return self.model.rows.row_sums(self.concentration - self.prior)
 
     @cached_property
@@ -155,7 +155,7 @@ class Posterior:
         return mean
 
     def untried(self) -> tuple[IntArray, IntArray]:
-        """Pairs (state, action) that the data say nothing about, `(n, 2)` each, in order.
+        """Pairs (state, action) without data, `(n, 2)` each, in order.
 
         Returns:
           the pairs of the model that were never seen, and those that the model does not have, although the action

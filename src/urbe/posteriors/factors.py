@@ -2,13 +2,13 @@
 
     maximise  sum_{k, s'} n(k, s') log sum_i u_i(k) w_i(s')        over distributions u(k) and w_i
 
-A transition of row k is thought of as a factor i drawn from u(k), then a successor drawn from w_i. With the chance that
-factor i was drawn given the transition, h_i(k, s') = u_i(k) w_i(s') / sum_j u_j(k) w_j(s'), one step sets
+A transition of row k draws a factor i from u(k), then a successor from w_i. With the posterior probability of factor i
+given the transition, h_i(k, s') = u_i(k) w_i(s') / sum_j u_j(k) w_j(s'), one step sets
 
     u_i(k) = sum_s' n(k, s') h_i(k, s') / n(k),        w_i(s') ~ sum_k n(k, s') h_i(k, s').
 
-The likelihood never falls, and nothing has to be projected: distributions stay distributions. It has local maxima, so
-that several starts are tried. The factors make an ambiguity set, `urbe.FactorSet`.
+The likelihood never falls, and no projection is needed: distributions remain distributions. It has local maxima, so
+several starts are tried. The factors make an ambiguity set, `urbe.FactorSet`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from urbe import checks, memory
 from urbe.types import FloatArray, IntArray
 
 BLOCK = 1 << 20
-"""Numbers that are multiplied together at a time."""
+"""Block size of products."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,11 +69,11 @@ def fit_factors(
 
     Args:
       counts: `(R, S)` or `(S, A, S)` how often each row led to each state, or `(R, S)` as a SciPy sparse array. They
-        need not be whole: `mdp.matrix()` fits the factors of a model.
+        need not be integers: `mdp.matrix()` fits the factors of a model.
       n_factors: r, at least 1. More factors fit better; r = min(R, S) fits every row.
-      rng: draws where each restart begins.
-      restarts: how many; the most likely factors are kept.
-      max_steps: after which a start is given up.
+      rng: draws the starting points.
+      restarts: number of starts; the most likely factors are kept.
+      max_steps: largest number of steps per start.
       tolerance: gain of log-likelihood per count at which a start has converged.
 
     >>> import numpy as np

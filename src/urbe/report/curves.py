@@ -1,4 +1,4 @@
-"""Curves over time with bands around them, and the moments at which something changed."""
+"""Curves with bands, and marks at changes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from urbe.types import FloatArray
 def draw_bands(axes: Axes, x: FloatArray, bands: Mapping[str, Band]) -> None:
     """Draws a line for each estimate, its interval as a pale band, and its name at the right end.
 
-    Names that would touch are moved apart; where ends coincide, they stand in the order given, the first on top. Exact
-    numbers are bands without width, `Band(y, y, y)`.
+    Names that would overlap are moved apart; where ends coincide, they are in the order given, the first on top. Exact
+    numbers are bands of zero width, `Band(y, y, y)`.
 
     Logarithmic axes are set before (`axes.set_yscale("log")`).
 
@@ -42,12 +42,12 @@ def draw_bands(axes: Axes, x: FloatArray, bands: Mapping[str, Band]) -> None:
 
 
 def mark_changes(axes: Axes, at: Sequence[float], names: Sequence[str]) -> None:
-    """Thin vertical rules where something changed, each with its name above the panel; names that touch are staggered.
+    """Draws thin vertical lines at changes, each with a name above the panel; names that would overlap are staggered.
 
     Args:
       axes: where; its horizontal limits must be final. Give the panel a `top` of 0.6 inches.
       at: abscissae, increasing.
-      names: what begins there.
+      names: of what begins there.
     """
     width = 72.0 * axes.get_position().width * figure_of(axes).get_size_inches()[0]
     in_axes = axes.transData + axes.transAxes.inverted()

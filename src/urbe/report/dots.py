@@ -1,4 +1,4 @@
-"""Dots with intervals, and distributions as strips: categories downwards, values to the right."""
+"""Dots with intervals, and distributions as strips: a row for each category, values on the horizontal axis."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from urbe.statistics.estimates import ConfidenceInterval
 from urbe.types import FloatArray
 
 ROW = 0.27
-"""Inches a dot or strip needs; a panel of `ROW * (rows_of(...) + 1)` is high enough."""
+"""Height of a dot or strip in inches; a panel of height `ROW * (rows_of(...) + 1)` has room for all."""
 
 _GAP = 0.6
 """Between categories, in rows."""
@@ -29,13 +29,13 @@ def rows_of(n_categories: int, n_groups: int = 1) -> float:
 def draw_dots(axes: Axes, categories: Sequence[str], groups: Mapping[str, Sequence[ConfidenceInterval | None]]) -> None:
     """A dot and its interval for each category and group.
 
-    With one group, the categories are taken as names of methods and decide colour and marker; with several, the groups
-    do, and their names stand above the panel.
+    With one group, categories are names of methods and determine colour and marker; with several, the groups do, and
+    their names are above the panel.
 
     Args:
       axes: where.
       categories: names of the rows, the first on top.
-      groups: by name, one interval per category; None where there is none.
+      groups: by name, one interval per category, or None.
     """
     for name, look, height, interval in _places(axes, categories, groups):
         if interval is not None:

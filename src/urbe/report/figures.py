@@ -23,7 +23,7 @@ SMALL = 4.4
 
 
 def styled() -> AbstractContextManager[None]:
-    """Within it, figures are made in the project's style; nothing global stays changed."""
+    """A context in which figures have the project's style; global settings are restored afterwards."""
     return matplotlib.rc_context(style.RC)
 
 
@@ -40,7 +40,7 @@ def panels(
     """An empty figure and its panels, `axes[row][column]`. Make it within `styled()`.
 
     Args:
-      rows, columns: how many panels.
+      rows, columns: numbers of panels.
       height: of a panel.
       left, right: room beside each panel: for ticks, and for the names of lines.
       top, bottom: room above and below each: for the title, and for the label of the axis.
@@ -71,7 +71,7 @@ def small(*, height: float = 2.3, left: float = 0.65, right: float = 0.95, rows:
     Args:
       height: of a panel.
       left, right: room beside the panels: for ticks, and for the names of lines.
-      rows: how many panels.
+      rows: number of panels.
     """
     top, bottom = 0.35, 0.5
     whole = rows * (top + height + bottom)
@@ -82,10 +82,10 @@ def small(*, height: float = 2.3, left: float = 0.65, right: float = 0.95, rows:
 
 
 def name_ends(axes: Axes, ends: Sequence[tuple[str, str, float]]) -> None:
-    """Writes names right of the panel, each at its height or as near as others allow; thin lines lead to those far off.
+    """Writes names right of the panel, each as near to its height as the others allow, with leaders to distant ones.
 
     Args:
-      axes: where; its place in the figure and its limits must be final.
+      axes: the panel; its place in the figure and its limits must be final.
       ends: name, colour and height of each line's end.
     """
     length = 72.0 * axes.get_position().height * figure_of(axes).get_size_inches()[1]
@@ -114,9 +114,9 @@ def _leader(colour: str) -> dict[str, Any]:
 
 
 def mark_gap(axes: Axes, x: FloatArray, first: FloatArray, second: FloatArray, at: int, name: str) -> None:
-    """A thin vertical rule between two lines at x[at], and the name of their distance where it touches neither.
+    """Draws a thin vertical line between two curves at x[at], with the name of their distance where it touches neither.
 
-    The name stands between the lines, right or left of the rule, or above them to the right; without room, nowhere.
+    The name is between the curves, right or left of the line, or above them to the right; without room it is left out.
 
     Args:
       axes: where; its limits must be final.

@@ -14,18 +14,18 @@ FIGURE_SPACE = "\N{FIGURE SPACE}"
 
 
 def number(value: float, digits: int = 6) -> str:
-    """So many significant digits, and never minus zero.
+    """A number with so many significant digits, and never minus zero.
 
     >>> number(3179.16214), number(-0.0000000001), number(0.000123456789)
     ('3179.16', '0', '0.000123457')
     """
-    if abs(value) < 1e-7:  # below what any solve here is asked to tell
+    if abs(value) < 1e-7:  # below the accuracy of any solve here
         return "0"
     return f"{value:.{digits}g}"
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it: two digits or so.
+    """A duration in words, with about two digits.
 
     >>> duration(3.21), duration(75.0), duration(500.0), duration(9000.0), duration(300000.0)
     ('3.2 s', '75 s', '8 min', '2.5 h', '83 h')

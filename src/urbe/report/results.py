@@ -1,7 +1,7 @@
 """Pictures of results: values of states with their bounds and actions, safe plans, posterior deviations.
 
-The methods `plot()` of `Solution`, `SafePlan`, `ValueVariance`, `Sensitivity` and `Evaluation` end here. Figures are on
-white and belong to nobody: `figure.savefig("name.png")` writes them, notebooks show them.
+The methods `plot()` of `Solution`, `SafePlan`, `ValueVariance`, `Sensitivity` and `Evaluation` end here. Figures have a
+white background: `figure.savefig("name.png")` writes them, notebooks show them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MOST_STATES = 40
 """States in one figure; of more, the first ones are drawn."""
 
 FEW_STATES = 12
-"""Policies of larger models are drawn where they change alone."""
+"""Of larger models, only states whose action changes are drawn."""
 
 SAFE, MEAN = "safe policy", "mean-model policy"
 
@@ -57,7 +57,7 @@ class StateRows(NamedTuple):
 
 
 def draw_solution(solution: Solution) -> Figure:
-    """The value of each state (at the first step) between its certified bounds, and what to do there."""
+    """Draws the value of each state (at the first step) with its certified bounds and its action."""
     mdp = solution.operator.mdp
     n = min(mdp.n_states, MOST_STATES)
     value, lower, upper = (np.atleast_2d(x)[0][:n] for x in (solution.value, solution.lower, solution.upper))
@@ -75,7 +75,7 @@ def draw_solution(solution: Solution) -> Figure:
 
 
 def draw_plan(plan: SafePlan) -> Figure:
-    """How the safe policy and that of the mean model fare on drawn models, and what is guaranteed in each state."""
+    """Draws the values of the safe and the mean-model policy on drawn models, and the guarantee in each state."""
     mdp = plan.model
     n = min(mdp.n_states, MOST_STATES)
     labels = mdp.labels
@@ -116,7 +116,7 @@ def draw_variance(found: ValueVariance) -> Figure:
 
 
 def draw_sensitivity(found: Sensitivity) -> Figure:
-    """Above, what robustness costs and buys over the radius; below, the policy: a strip for each state that changes."""
+    """Draws price and insurance over the radius, and below the policy: a strip for each state that changes."""
     if len(found.radius) < 2:
         raise ValueError(f"There is one radius, {found.radius[0]:g}, expected at least two to draw over.")
     shown = _shown_states(found)

@@ -1,4 +1,4 @@
-"""Colours and sizes of all figures: one meaning per colour, safe for colour-blind readers, light and dark.
+"""Colours and sizes of all figures: one meaning per colour, readable for colour-blind people, light and dark.
 
 Colours of actions are from the palette of Okabe and Ito. `THEMED` colours become CSS variables of the page when a
 figure is written as SVG, so that one drawing is readable on a light and on a dark page; those of series are far enough
@@ -105,11 +105,11 @@ DEEP = {
     "exact robust": Look(INK, DASHED, "8"),
 }
 """Deep agents look like the tabular ones that are closest to them; the two never share a figure. Variants and controls
-have the colour of the agent they vary, and another dash; what is planned, not learned, is in ink."""
+have the colour of the agent they vary, and another dash; exact plans are in ink."""
 
 
 def looks(names: Sequence[str]) -> dict[str, Look]:
-    """The look of each name: that of `METHODS` or `DEEP`; names not there take what the others leave, in their order.
+    """The look of each name: that of `METHODS` or `DEEP`; unknown names get the remaining looks, in order.
 
     >>> looks(["robust", "mine"])["robust"].colour == ROBUST
     True
@@ -163,4 +163,4 @@ RC: Any = {
     "svg.fonttype": "none",
     "path.simplify": False,
 }
-"""Settings for `matplotlib.rc_context`; nothing global is changed. Text stays text: it scales, prints, is found."""
+"""Settings for `matplotlib.rc_context`. In SVG, text remains text: it can be scaled, printed and searched."""

@@ -1,6 +1,6 @@
-"""The numbers in a drawing, where they stand in it: for reading by pointer or keys, and for tables.
+"""The numbers in a drawing and their places in it, for reading by pointer or keys, and for tables.
 
-Drawings of this package note what they show; others call `note`.
+Drawings of this package note their numbers; other drawings call `note`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from urbe.report.numbers import number
 from urbe.types import FloatArray, IntArray
 
 MOST = 60
-"""Points of a line that can be read; longer ones are thinned evenly."""
+"""Points of a line that can be read; longer lines are thinned evenly."""
 
 MOST_ROWS, MOST_COLUMNS = 26, 13
-"""Largest size of a table made from a drawing: as much as one reads at a glance, and as fits on paper."""
+"""Largest size of a table made from a drawing, which fits on paper."""
 
 LEAST_POINTS = 2
 """Points of a line."""
@@ -39,7 +39,7 @@ class Series(NamedTuple):
     Attributes:
       name: of the line, the row or the group.
       at: `(n, 2)` places, in the data's coordinates.
-      where: for each point what is shown on the horizontal axis; empty strings where the name says it all.
+      where: for each point its place on the horizontal axis; empty if the name identifies it.
       value: for each point the number, with its interval when there is one.
     """
 
@@ -62,7 +62,7 @@ class Panel(NamedTuple):
 
 
 class Noted(Artist):
-    """Draws nothing; carries a series, so that a figure knows its numbers."""
+    """An invisible artist that carries a series, so that a figure knows its numbers."""
 
     def __init__(self, series: Series) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ def point(name: str, x: float, y: float, value: str) -> Series:
 
 
 def note(axes: Axes, series: Series) -> None:
-    """Notes what is drawn on the axes."""
+    """Notes a series that is drawn on the axes."""
     axes.add_artist(Noted(series))
 
 
@@ -156,7 +156,7 @@ def _points(s: Series) -> list[tuple[float, float, str, str]]:
 
 
 def tables_of(panels: Sequence[Panel]) -> tuple[Table, ...]:
-    """The same numbers as tables, one for each panel: places downwards and names across, thinned to what one reads."""
+    """The same numbers as tables, one for each panel: a row for each place, a column for each name, thinned."""
     return tuple(table for panel in panels if (table := _table(panel)) is not None)
 
 
@@ -179,7 +179,7 @@ def _table(panel: Panel) -> Table | None:
 
 
 def _title(axes: Axes) -> str:
-    """The title with the vertical axis behind it, or that alone."""
+    """The title with the name of the vertical axis, or one of them."""
     title, up = _name(axes), str(axes.get_ylabel())
     return f"{title} ({up})" if title and up else title or up
 

@@ -41,7 +41,7 @@ class AgentFileError(ValueError):
 
 
 class Resumable(Protocol):
-    """What can be saved: `Single`, `Run`, and whatever has these three."""
+    """An object that can be saved: `Single`, `Run`, and any other with these three methods."""
 
     @property
     def parts(self) -> Mapping[str, object]:
@@ -51,13 +51,13 @@ class Resumable(Protocol):
         """Everything, as nested dicts of arrays and plain values."""
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what `state` gave."""
+        """Continues from the result of `state`."""
 
 
 def save_agent(path: str | os.PathLike[str], agent: Resumable) -> None:
     """Saves all that a `Single` or a `Run` needs to go on, random generators included.
 
-    Whoever reads `path` meanwhile, or after a crash, finds the old file or the new one, whole.
+    Readers of `path` find either the complete old file or the complete new one, also after a crash.
 
     >>> import tempfile, urbe
     >>> from urbe.agents import QLearning, Single, Task

@@ -6,7 +6,7 @@
     log.csv ...                           logs (`urbe.runs.row_log`)
     finished.json                         the run is done
 
-A checkpoint knows the length and the SHA-256 of each log. Opened again, a run goes on from its newest checkpoint: logs
+A checkpoint knows the length and the SHA-256 of each log. When reopened, a run resumes from its newest checkpoint: logs
 are cut to what they were then, so that a run interrupted at any moment leaves the bytes of one that never was. A log
 with other bytes than the checkpoint knew is refused. Runs that urbe 0.1.0 began, whose checkpoints are folders, go on.
 """

@@ -36,7 +36,7 @@ class RowLog:
     Args:
       path: the file.
       columns: names of the columns.
-      position: None begins anew, whatever the file holds; a length, as `position` gave it, goes on from there.
+      position: None discards the content of the file; a length, from `position`, continues there.
       digest: of that many bytes, as `digest` gave it; None does not look.
 
     Raises:

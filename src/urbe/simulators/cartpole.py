@@ -50,7 +50,7 @@ class CartPole:
     [-0.05, 0.05] for all four.
 
     Args:
-      time_limit: steps after which an episode is cut off; 500 as in CartPole-v1, 200 in [Derman2019].
+      time_limit: steps after which an episode is truncated; 500 as in CartPole-v1, 200 in [Derman2019].
       terminal_reward: of the step that ends the episode; every other pays 1. Gymnasium gives 1 here too; with 0 the
         return counts the steps survived.
       nominal_params: the nominal parameters.

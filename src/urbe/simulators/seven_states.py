@@ -59,7 +59,7 @@ class SevenStates:
 
     Args:
       reading: of the dashed edges: "direct" to state 6, or the "chain" 2 -> 4 -> 5 -> 6.
-      time_limit: steps after which an episode is cut off; all end within four.
+      time_limit: steps after which an episode is truncated; all end within four.
       nominal_params: the nominal parameters.
 
     >>> import jax.numpy as jnp

@@ -1,8 +1,8 @@
-"""Estimates from replicates, each with an interval that says how far to trust it.
+"""Estimates from replicates, each with a confidence interval.
 
 A replicate is one run with its own seed; replicates are independent. An interval of confidence c covers the true value
-in a fraction c of all repetitions of the whole experiment: exactly so for the mean of normal numbers, roughly for the
-others, and the better the more replicates there are.
+in a fraction c of all repetitions of the whole experiment: exactly for the mean of normal numbers, approximately for
+the others, and better with more replicates.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from urbe.types import FloatArray
 
 
 class ConfidenceInterval(NamedTuple):
-    """An estimate, and the ends of the interval around it."""
+    """An estimate and its confidence interval."""
 
     estimate: float
     low: float
@@ -34,7 +34,7 @@ class ConfidenceInterval(NamedTuple):
 
 
 class Band(NamedTuple):
-    """An `ConfidenceInterval` at each point of a curve: arrays of one shape."""
+    """A `ConfidenceInterval` at each point of a curve: arrays of one shape."""
 
     estimate: FloatArray
     low: FloatArray
@@ -58,7 +58,7 @@ def mean_interval(samples: ArrayLike, *, confidence: float = 0.95) -> Confidence
 
 
 def mean_band(samples: ArrayLike, *, confidence: float = 0.95) -> Band:
-    """`mean_interval` at every point of curves; intervals hold point by point, not for the whole curve at once.
+    """`mean_interval` at every point of curves; intervals hold pointwise, not simultaneously.
 
     Args:
       samples: `(n, ...)` one curve per replicate, n >= 2.
@@ -78,7 +78,7 @@ def mean_band(samples: ArrayLike, *, confidence: float = 0.95) -> Band:
 def paired_difference(first: ArrayLike, second: ArrayLike, *, confidence: float = 0.95) -> ConfidenceInterval:
     """The mean of first - second over replicates that share their seed, and Student's interval for it.
 
-    What both have in common cancels, so that the interval is narrower than those of the two means suggest.
+    Common noise cancels, so the interval is narrower than those of the two means suggest.
 
     Args:
       first, second: `(n,)` replicate i of both ran under the same conditions.
@@ -119,12 +119,12 @@ def frequency_interval(successes: int, trials: int, *, confidence: float = 0.95)
 
 
 def cvar(samples: ArrayLike, share: float) -> FloatArray:
-    """The mean of the lowest numbers: conditional value at risk of the empirical distribution.
+    """The mean of the lowest numbers: the conditional value at risk (CVaR) of the empirical distribution.
 
         max_c c - mean_i (c - x_i)^+ / share
 
-    Of n numbers the lowest share * n count; the last of them by the fraction that is left. A share of 1 is the mean,
-    one of 1 / n or less the minimum.
+    Of n numbers the lowest share * n count, the last one fractionally. A share of 1 gives the mean, one of 1 / n or
+    less the minimum.
 
     Args:
       samples: `(n, ...)`, n >= 1.

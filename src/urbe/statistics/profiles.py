@@ -1,4 +1,4 @@
-"""Performance profiles: how many runs score above each threshold, rather than one number for all [Agarwal2021]."""
+"""Performance profiles: the share of runs that score above each threshold [Agarwal2021]."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class PerformanceProfile(NamedTuple):
     """`(T,)` increasing."""
 
     pointwise: Band
-    """At each threshold an interval of its own: the one to read off a single threshold chosen beforehand."""
+    """Pointwise intervals, valid for a single threshold that was chosen beforehand."""
 
     simultaneous: Band
-    """Holds at all thresholds at once: the one to compare curves by."""
+    """A simultaneous band over all thresholds, for comparing curves."""
 
 
 def performance_profile(

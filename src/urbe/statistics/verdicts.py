@@ -1,19 +1,20 @@
-"""One rule by which claims are judged, and the words that state it.
+"""One rule to judge claims, and the text that states it.
 
 A claim says that a quantity is above a number, or below it. A quantity is estimated from replicates with an interval:
 
-    Mean     of numbers, or of paired differences: Student's, cut to the values that are possible
+    Mean     of numbers, or of paired differences: Student's, restricted to possible values
     Ratio    of positive numbers, or of paired ratios: Student's for the mean logarithm, then exponentiated
     Share    k of n: Clopper and Pearson's [ClopperPearson1934]
     ExactNumber    computed rather than sampled: the number itself
 
-and the interval decides. A claim is tested under one or more readings, and under each by one or more questions, which
-must all hold. `Rule` judges all tests of a claim together; `Rule.text` is what it does, in words, for the page.
+and the interval decides. A claim is tested under one or more assumptions (readings of the paper), and under each by
+one or more questions, which must all hold. `Rule` judges all tests of a claim together; `Rule.text` states the rule in
+words, for the report.
 
 Shares get Clopper and Pearson's interval rather than Wilson's: it is within [0, 1] like Wilson's, and it covers with at
 least its confidence for every probability and every n. The rule adds up the errors of many intervals, each with a
-confidence close to 1, and there Wilson's covers too rarely. Probabilities computed for each replicate are not counts:
-they are a `Mean` within [0, 1]. To cut an interval to the values that are possible costs no coverage.
+confidence close to 1, where Wilson's interval covers too rarely. Probabilities computed for each replicate are not
+counts: they are a `Mean` within [0, 1]. Restricting an interval to possible values costs no coverage.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ Outcome = Literal["holds", "does not hold", "undecided", "not testable"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 PROBABILITY = (0.0, 1.0)
-"""The values that a probability can have, for `Mean.within`."""
+"""The range of a probability, for `Mean.within`."""
 
 DECIMALS = 10
-"""Differences beyond this decimal come from the order of additions and count as none."""
+"""Numbers are rounded to this decimal: smaller differences come from the order of additions."""
 
 LEAST = 2
-"""Replicates without which a mean has no interval."""
+"""Replicates that an interval of a mean needs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class Mean:
 
     Attributes:
       samples: `(n,)` one for each replicate; not testable with fewer than two, or where one is missing (NaN).
-      within: the values that are possible.
+      within: the possible values.
       of: what the replicates are.
 
     >>> print("%.2f [%.2f, %.2f]" % Mean(np.array([0.9, 1.0, 0.95]), PROBABILITY).interval(0.95))
@@ -60,11 +61,11 @@ class Mean:
     of: str = "seeds"
     text: ClassVar[str] = (
         "A mean over replicates, of differences by replicate where two agents are compared, has Student's interval, "
-        "cut to the values that are possible, [0, 1] for a probability"
+        "restricted to possible values, [0, 1] for a probability"
     )
 
     def interval(self, confidence: float) -> ConfidenceInterval | None:
-        """Student's, cut to `within`; None with fewer than two replicates."""
+        """Student's interval, restricted to `within`; None with fewer than two replicates."""
         samples = np.round(np.asarray(self.samples, dtype=np.float64), DECIMALS)
         if len(samples) < LEAST or not np.isfinite(samples).all():
             return None
@@ -88,10 +89,10 @@ class Ratio:
 
     samples: FloatArray
     of: str = "seeds"
-    text: ClassVar[str] = "a ratio has the same for its logarithm"
+    text: ClassVar[str] = "a ratio has the same interval for its logarithm"
 
     def interval(self, confidence: float) -> ConfidenceInterval | None:
-        """That of the mean logarithm, exponentiated."""
+        """The interval of the mean logarithm, exponentiated."""
         found = Mean(np.log(self.samples)).interval(confidence)
         return None if found is None else ConfidenceInterval(*np.exp(found).tolist())
 
@@ -116,7 +117,7 @@ class Share:
     successes: int
     trials: int
     of: str = "trials"
-    text: ClassVar[str] = "a share, k of n, has Clopper and Pearson's, which is within [0, 1]"
+    text: ClassVar[str] = "a share, k of n, has Clopper and Pearson's interval, which is within [0, 1]"
 
     def __post_init__(self) -> None:
         checks.whole_number("trials", self.trials, 1)
@@ -124,7 +125,7 @@ class Share:
             raise ValueError(f"successes is {self.successes}, expected at most the {self.trials} trials.")
 
     def interval(self, confidence: float = 0.95) -> ConfidenceInterval:
-        """Covers with at least its confidence, whatever the probability."""
+        """An interval with at least the stated coverage for every probability."""
         k, n, tail = self.successes, self.trials, 0.5 - 0.5 * checks.confidence(confidence)
         low = float(special.betaincinv(k, n - k + 1, tail)) if k > 0 else 0.0
         high = float(special.betaincinv(k + 1, n - k, 1.0 - tail)) if k < n else 1.0
@@ -141,7 +142,7 @@ class ExactNumber:
     """A number that was computed, not sampled."""
 
     value: float
-    text: ClassVar[str] = "a number that was computed rather than sampled is taken as it is"
+    text: ClassVar[str] = "a number that was computed rather than sampled has no error"
 
     def interval(self, confidence: float) -> ConfidenceInterval | None:  # noqa: ARG002, the same for every confidence
         """The number; None where it is missing."""
@@ -175,12 +176,12 @@ class Question:
 
 @dataclass(frozen=True, eq=False)
 class Test:
-    """A claim under one reading.
+    """A claim under one assumption.
 
     Attributes:
-      questions: must all hold; none means that what the claim is about was not run.
-      premises: what the claim takes for granted: at least one of these must hold, where there are any.
-      reading: what the claim is taken to mean.
+      questions: must all hold; empty if the agents of the claim were not run.
+      premises: what the claim presupposes; if there are any, at least one must hold.
+      reading: the assumption, in a few words.
       note: a sentence that is added to the evidence.
     """
 
@@ -192,7 +193,7 @@ class Test:
 
 
 class Answer(NamedTuple):
-    """To a question; without an interval it is not testable."""
+    """The answer to a question; without an interval it is not testable."""
 
     question: Question
     interval: ConfidenceInterval | None
@@ -200,12 +201,12 @@ class Answer(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """Of a test.
+    """The result of a test.
 
     Attributes:
-      outcome: under this reading.
+      outcome: under this assumption.
       answers, premises: to its questions.
-      supposed: whether one of the premises holds; None where there are none.
+      supposed: whether one of the premises holds; None if there are none.
     """
 
     outcome: Outcome
@@ -219,7 +220,7 @@ class Rule:
     """How claims are judged.
 
     Attributes:
-      confidence: with which all intervals of a claim cover together.
+      confidence: of all intervals of a claim, simultaneously.
 
     >>> better = Question("A - B", Mean(np.array([1.0, 2.0, 1.5])))
     >>> (found,) = Rule().judge([Test([better])])
@@ -236,7 +237,7 @@ class Rule:
 
     @property
     def text(self) -> str:
-        """What the rule does, in words."""
+        """The rule in words."""
         kinds = "; ".join(kind.text for kind in (Mean, Ratio, Share, ExactNumber))
         error = 1.0 - self.confidence
         return (
@@ -254,7 +255,7 @@ class Rule:
         )
 
     def judge(self, tests: Sequence[Test]) -> list[Judgement]:
-        """Judges a claim under all its readings; the intervals of all of them cover together.
+        """Judges a claim under all its assumptions; all intervals hold simultaneously.
 
         Args:
           tests: of one claim.
@@ -269,10 +270,10 @@ class Rule:
         return [_judgement(test, level) for test in tests]
 
     def conclude(self, readings: Mapping[str, Iterable[Outcome]]) -> tuple[Outcome, tuple[str, ...]]:
-        """The outcome of a claim over its readings, and those under which it holds when it does not under all.
+        """The outcome of a claim, and the assumptions under which it holds if it does not hold under all.
 
         Args:
-          readings: for each its outcomes; it holds when all of them do.
+          readings: the outcomes under each assumption; the claim holds under it when all of them hold.
 
         >>> Rule().conclude({"greedy": ["holds"], "noisy": ["undecided"]})
         ('holds', ('greedy',))

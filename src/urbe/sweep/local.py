@@ -2,8 +2,8 @@
 
 Each process begins as a fresh interpreter with one thread (`urbe.sweep.worker`). Rows are whole on disk before a job is
 reported as done. A process that dies takes only what its cell did since the last checkpoint: it is replaced, and the
-cell begun again. When the launcher itself dies, its processes end too. Processes that cannot even start would not start
-the next time: after three in a row the sweep stops and shows what they wrote.
+cell begun again. When the launcher itself dies, its processes end too. Processes that cannot start once will
+not start later: after three in a row the sweep stops and shows their output.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from urbe.sweep.provenance import cores
 from urbe.sweep.worker import Worker
 
 PATIENCE = 5.0
-"""Seconds a process gets to clean up when asked to stop; compiled code does not listen before it ends."""
+"""Seconds a process has to clean up after a request to stop; compiled code cannot be interrupted before it returns."""
 
 STARTS = 3
-"""Processes in a row that die before they are ready, after which no more are started."""
+"""Stop after this many processes in a row die before they are ready."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class LocalProcesses:
     """Processes of this machine.
 
     Args:
-      processes: how many cells at once; None is one for each core.
-      retries: how often a cell is begun again whose process was killed.
+      processes: number of cells at once; None means one per core.
+      retries: how often a cell is restarted after its process was killed.
     """
 
     processes: int | None = None
@@ -66,7 +66,7 @@ class LocalProcesses:
                     event = crew.hear(channel)
                     if event.kind == "lost":
                         assert event.job is not None
-                        waiting.insert(0, event.job)  # the others first: whatever killed it may have passed by then
+                        waiting.insert(0, event.job)  # the others first: the cause may have passed by then
                     yield event
                 if not spoke:
                     yield Event("tick")
@@ -79,7 +79,7 @@ class LocalProcesses:
 
 
 class _Crew:
-    """The processes of a sweep: those at work, by their channels, those that wait for a job, those that just start."""
+    """The processes of a sweep: working ones by their channels, idle ones, and those that are starting."""
 
     def __init__(self, losses: Losses) -> None:
         self.busy: dict[Connection, tuple[Worker, Job]] = {}
@@ -88,7 +88,7 @@ class _Crew:
         self._losses, self._failed_starts = losses, 0
 
     def give(self, job: Job) -> None:
-        """Hands a job to a process that has none, or to a new one."""
+        """Gives a job to an idle process, or to a new one."""
         if self._idle:
             one = self._idle.pop()
         else:
@@ -98,7 +98,7 @@ class _Crew:
         one.send(job)
 
     def hear(self, channel: Connection) -> Event:
-        """What a process said, or that it died."""
+        """The message of a process, or the news of its death."""
         one, job = self.busy[channel]
         try:
             text: str | None = channel.recv()
@@ -124,7 +124,7 @@ class _Crew:
         return Event("lost", job, f"Its process {how} before it was ready.")
 
     def dismiss(self) -> None:
-        """Lets the processes without a job leave."""
+        """Ends the idle processes."""
         while self._idle:
             self._idle.pop().close()  # the process sees the end of the channel
 

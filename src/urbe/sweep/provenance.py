@@ -1,4 +1,4 @@
-"""Where results come from: versions, commit, machine."""
+"""Provenance of results: versions, commit, machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def versions() -> dict[str, str]:
-    """Versions of this package and of those that compute, as far as they are installed."""
+    """Versions of this package and of the installed numerical packages."""
     found = {}
     for name in ("urbe", "numpy", "scipy", "numba", "jax", "jaxlib"):
         with suppress(PackageNotFoundError):
@@ -23,7 +23,9 @@ def versions() -> dict[str, str]:
 
 def commit() -> str | None:
     """The commit the code is at, with "+ changes" if its files differ from it; None when unknown."""
-    if _git("ls-files", "--error-unmatch", "__init__.py") is None:  # not the repository that happens to be around us
+    if (
+        _git("ls-files", "--error-unmatch", "__init__.py") is None
+    ):  # not a repository that merely contains the installation
         return None
     head = _git("rev-parse", "HEAD")
     changes = _git("status", "--porcelain", "--", ".")
@@ -31,7 +33,7 @@ def commit() -> str | None:
 
 
 def cores() -> int:
-    """How many this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -1,9 +1,9 @@
-"""Cells on a Ray cluster: one that is there, or a new one on this machine (extra `urbe[ray]`).
+"""Cells on a Ray cluster: an existing one, or a new one on this machine (extra `urbe[ray]`).
 
-Each cell is a task of one core, in a process with one thread. A cell that raises has failed; one whose process or
-machine is lost is begun again, as on local processes, and goes on from its last checkpoint on whichever machine. All
-machines of the cluster must see the output folder, and need the same code and versions; a cell on one that does not
-fails and says so.
+Each cell is a task of one core, in a process with one thread. A cell that raises an error has failed. A cell whose
+process or machine is lost is restarted, as with local processes, and resumes from its last checkpoint on any machine.
+All machines of the cluster must see the output folder and have the same code and versions; otherwise the cell fails
+with a message that says so.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Ray:
 
     Args:
       address: `host:port` of a cluster, or "auto" for the one this machine belongs to; None starts one here.
-      at_once: how many cells at once; None is the number of cores the cluster has, also when that grows. A cluster
-        that grows on demand needs a number: it sees only the demand of cells that were begun.
-      retries: how often a cell is begun again whose process or machine was lost.
+      at_once: number of cells at once; None means the current number of cores of the cluster. A cluster that grows
+        on demand needs a number: it only sees the demand of cells that were submitted.
+      retries: how often a cell is restarted after its process or machine was lost.
     """
 
     address: str | None = None
@@ -81,7 +81,7 @@ def _answer(reference: Any, job: Job, losses: Losses) -> Event:
 
     try:
         text: str | None = ray.get(reference)
-    except ray.exceptions.RayError as error:  # what a cell raises comes as text; this is Ray's own trouble
+    except ray.exceptions.RayError as error:  # errors of a cell arrive as text; this is an error of Ray
         return losses.event(job, f"{type(error).__name__}: {' '.join(str(error).split())}")
     if text is None and not job.rows.exists():
         text = f"{job.rows} was written on a machine that does not share this folder; give one that all of them see."
@@ -101,7 +101,7 @@ def _task(job: Job) -> str | None:
 def _cluster(address: str | None) -> Iterator[None]:
     import ray
 
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster of ours reports to nobody
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # our own cluster sends no usage reports
     variables = one_thread()
     if address is None:
         variables["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))  # as for processes of this machine

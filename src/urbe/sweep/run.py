@@ -1,4 +1,4 @@
-"""The sweep: finds what is finished, has the rest run, and reports its status."""
+"""The sweep: find the finished cells, run the others, and report the status."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from urbe.sweep.status import State, Status, StatusTracker, write_status
 Watch = Callable[[Status], None]
 
 EVERY = 1.0
-"""Seconds between two reports of the status, at least."""
+"""Shortest time between two status reports, in seconds."""
 
 
 def sweep(
@@ -29,20 +29,20 @@ def sweep(
     options: str = "",
     watch: Watch | None = None,
 ) -> None:
-    """Runs the cells that are not finished, the costliest first, and returns when all are.
+    """Runs the unfinished cells, the most expensive first, and returns when all are finished.
 
-    Kills cost little: a finished cell is never run again, and an interrupted one goes on from its folder, in this call
-    or in the next. One sweep at a time works in a folder.
+    Interruptions cost little: a finished cell is never run again, and an interrupted one resumes from its folder, in
+    this call or the next. Only one sweep at a time may work in a folder.
 
     Args:
       output: the folder; see `urbe.sweep.finished` and `urbe.sweep.status` for what is written there besides cells.
       jobs: of each experiment, by its name.
       launcher: where cells run. Rows do not depend on it.
       scale, options: noted in the plan.
-      watch: called with the status at the beginning, when something happened, and at the end.
+      watch: called with the status at the beginning, after every event, and at the end.
 
     Raises:
-      CellsFailed: some did; all others are finished and kept.
+      CellsFailed: some cells failed; all others are finished and kept.
       RunLocked: another sweep works in the folder.
       WorkersDoNotStart: processes of this machine die before they can run a cell.
     """
@@ -96,5 +96,5 @@ def _run(output: Path, missing: Sequence[Job], launcher: Launcher, board: Status
 def _seconds(job: Job) -> float:
     record = store.load_record(job.rows, job.identity)
     if record is None:
-        raise OSError(f"{job.rows} was changed by another program during the run; run again.")
+        raise OSError(f"{job.rows} was changed by another program during the run. Run again.")
     return record.seconds

@@ -1,9 +1,9 @@
-"""Which code an experiment's numbers depend on, found by reading imports, and a hash of it.
+"""The code that the results of an experiment depend on, found by reading imports, and a hash of it.
 
 Editing a module that an experiment does not import, directly or through others, leaves its finished cells valid; so do
-comments, docstrings and layout anywhere. Left out are imports that compute nothing: those for type checkers,
-`urbe.report`, writers of tables, and the modules that say what a chapter and its cells are. Modules imported by a name
-made at run time are not seen.
+comments, docstrings and layout anywhere. Imports that compute nothing are ignored: those for type checkers,
+`urbe.report`, writers of tables, and the modules that define chapters and cells. Modules imported under a name that is
+made at run time are not found.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def experiment_sources(experiment: str, *also: str) -> Sources:
 def _module_sources(experiment: str) -> Sources:
     file = importlib.import_module(experiment).__file__
     if file is None:
-        raise ValueError(f"The experiment {experiment} has no file, so nothing tells when its code changes.")
+        raise ValueError(f"The experiment {experiment} has no file, so a change of its code cannot be detected.")
     above = experiment.count(".") + (Path(file).name == "__init__.py")
     return sources(
         experiment, {PACKAGE.name: PACKAGE.parent, experiment.split(".")[0]: Path(file).resolve().parents[above]}
@@ -61,7 +61,7 @@ def _module_sources(experiment: str) -> Sources:
 
 
 def digest(found: Sources) -> str:
-    """A hash of what the sources do, whatever their comments and docstrings, and of the versions of packages."""
+    """A hash of the sources without comments and docstrings, and of the versions of packages."""
     result = hashlib.sha256(repr(sorted(package_versions(found.packages).items())).encode())
     for module, path in sorted(found.files.items()):
         result.update(f"\0{module}\0{_parsed(path.read_bytes()).meaning}".encode())

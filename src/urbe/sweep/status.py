@@ -1,4 +1,4 @@
-"""What a sweep is doing, in `status.json` of its output folder, replaced every few seconds.
+"""The progress of a sweep, in `status.json` of its output folder, replaced every few seconds.
 
     {"version": 1,
      "state": "running",            or "done", "failed" (some cells did), "stopped" (Ctrl-C, or the launcher broke)
@@ -32,7 +32,7 @@ STATUS = "status.json"
 VERSION = 1
 
 SILENCE = 60.0
-"""Seconds after which a status that is not renewed means that nobody works there."""
+"""Seconds after which a status that is not updated counts as abandoned."""
 
 KINDS = ("waiting", "running", "done", "failed")
 
@@ -43,7 +43,7 @@ State = Literal["running", "done", "failed", "stopped"]
 
 
 def read_status(output: Path) -> Status | None:
-    """The content of `status.json`; None when there is none, or one of another form."""
+    """The content of `status.json`; None if it is missing or has another form."""
     try:
         found = json.loads((output / STATUS).read_text())
     except (OSError, ValueError):
@@ -52,14 +52,14 @@ def read_status(output: Path) -> Status | None:
 
 
 def write_status(output: Path, status: Status) -> None:
-    """Replaces the file; readers see the old one or the new. It may not survive a crash of the machine."""
+    """Replaces the file atomically. It may not survive a crash of the machine."""
     temporary = output / f".{STATUS}.{os.getpid()}.tmp"
     temporary.write_text(json.dumps(status) + "\n")
     os.replace(temporary, output / STATUS)
 
 
 def is_alive(status: Status | None) -> bool:
-    """Whether somebody works on the sweep now."""
+    """Whether a process is working on the sweep now."""
     if status is None or status["state"] != "running":
         return False
     return (datetime.now(UTC) - datetime.fromisoformat(status["updated"])).total_seconds() < SILENCE

@@ -1,9 +1,9 @@
-"""Finished cells on disk: one compact file each, so that a run continues where the last one stopped.
+"""Finished cells on disk: one compact file each, so that a run resumes where the last one stopped.
 
 A file holds the columns as tensors (`urbe.runs.tensors`): `float` and `int` fields as they are, `str` fields as indices
-into words that are stored beside them. All bits come back, those of NaN and minus zero too. The record is stored too:
-which cell it was, by which code, at which commit, on what machine, when and for how long. A file counts only if it is
-whole and of the right cell; anything else is computed again and overwritten.
+into words that are stored beside them. Values are restored bit for bit, including NaN and minus zero. The record is
+stored too: cell, code, commit, machine, date and duration. A file counts only if it is complete and of the right cell;
+anything else is computed again and overwritten.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from urbe.sweep.cells import columns
 
 @dataclass(frozen=True)
 class CellRecord:
-    """How the rows of a cell came about.
+    """The provenance of the rows of a cell.
 
     Attributes:
       experiment, cell: their names.
@@ -53,7 +53,7 @@ class CellRecord:
 
 
 class Stored(NamedTuple):
-    """The rows of a cell and how they came about."""
+    """The rows of a cell and their provenance."""
 
     rows: list[Any]
     record: CellRecord
@@ -126,7 +126,7 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]], Cell
     arrays, about = load_tensors(path)
     record = CellRecord(**{field.name: about["record"][field.name] for field in dataclasses.fields(CellRecord)})
     if not math.isfinite(record.seconds):
-        raise ValueError("The seconds are no number.")
+        raise ValueError("The seconds are not a number.")
     return arrays, about["words"], record
 
 
@@ -137,7 +137,7 @@ def _narrow(column: np.ndarray) -> np.ndarray:
 
 
 def _check_column(name: str, kind: type, column: Sequence[Any]) -> None:
-    """Raises when a value would not come back as it was."""
+    """Raises if a value could not be restored exactly."""
     allowed = {str: str, int: (int, np.integer), float: (float, int, np.floating, np.integer)}[kind]
     wrong = {found for found in set(map(type, column)) if found is bool or not issubclass(found, allowed)}  # type: ignore[arg-type]
     if wrong:

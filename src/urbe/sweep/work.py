@@ -1,7 +1,7 @@
-"""One job, performed: the code is compared, the cell run in its folder, and its rows stored.
+"""Perform one job: compare the code, run the cell in its folder, and store its rows.
 
-Whoever performs a job holds the lock of the cell's directory, so that two processes never work in one; the file of the
-lock says who holds it.
+A process that performs a job holds the lock of the cell's directory, so that two processes never work in the same one;
+the lock file names the holder.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PATIENCE = 30.0
 
 
 def perform(job: Job) -> None:
-    """Runs a cell and stores its rows; returns at once when they are stored already.
+    """Runs a cell and stores its rows; returns immediately if they are already stored.
 
     Raises:
       RuntimeError: the code on this machine is not the job's.
@@ -37,9 +37,7 @@ def perform(job: Job) -> None:
     experiment: Any = importlib.import_module(job.module)
     code, packages = _imported(job.module, *job.also)
     if code != job.code:
-        raise RuntimeError(
-            "The code changed while the run was under way; run again. On a cluster: all machines need the same code."
-        )
+        raise RuntimeError("The code changed during the run. Run again. On a cluster, all machines need the same code.")
     if "jax" in packages:
         _keep_compiled()
     job.folder.mkdir(parents=True, exist_ok=True)
@@ -50,7 +48,7 @@ def perform(job: Job) -> None:
             rows = experiment.run(job.cell, job.work)
             record = _record(job, time.perf_counter() - begun)
             store.save(job.rows, experiment.Row, store.Stored(rows, record))
-        for folder in job.folder.glob("work-*"):  # also those of other code: nobody will go on from them
+        for folder in job.folder.glob("work-*"):  # also those of other code, which cannot be resumed
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -83,10 +81,10 @@ def _commit() -> str | None:
 
 @cache
 def _keep_compiled() -> None:
-    """Keeps programs that XLA compiled on the disk, where the next process finds them."""
+    """Caches compiled XLA programs on disk for other processes."""
     from urbe.deep.compilation import cache_compilation
 
-    with suppress(OSError):  # without a place to write, programs are compiled every time
+    with suppress(OSError):  # if the cache cannot be written, programs are compiled every time
         cache_compilation()
 
 

@@ -38,7 +38,7 @@ class Worker(NamedTuple):
     log: IO[bytes]
 
     def send(self, job: Job) -> None:
-        """Hands a job over. A process that has died is noticed when its answer is awaited."""
+        """Sends a job. A dead process is noticed when its answer is awaited."""
         with suppress(OSError):
             self.channel.send(job)
 
@@ -80,7 +80,7 @@ def start() -> Worker:
 
 
 def serve(channel: int, alive: int, error: int) -> None:
-    """The life of a worker: jobs in, None or what went wrong out, until the other end closes.
+    """Serves jobs until the channel closes; answers each with None or an error text.
 
     Args:
       channel: descriptor of the connection to the launcher.
@@ -110,7 +110,7 @@ def serve(channel: int, alive: int, error: int) -> None:
 
 
 def _end_with_launcher(alive: int) -> None:
-    """Ends this process when its launcher is gone: the next one would find the cell taken."""
+    """Ends this process when its launcher is gone, so that the cell does not stay locked."""
     os.read(alive, 1)
     os._exit(1)
 

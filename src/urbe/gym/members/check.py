@@ -17,12 +17,12 @@ def check_members(
 ) -> Float[np.ndarray, "K K"]:
     """Tests that the nominal member does what the environment does, and that every two members differ.
 
-    First the environment and a copy with its parameters act side by side through whole episodes, wrappers and resets
-    included, see `urbe.gym.members.nominal_check`; a robust agent does this too when it is made. Then every two
-    members must lead to something else from some state.
+    First the environment and a copy with its parameters are stepped in parallel through whole episodes, including
+    wrappers and resets, see `urbe.gym.members.nominal_check`; constructing a robust agent does this too. Then every two
+    members must differ in the outcome from some state.
 
     Args:
-      env: one to walk through by random actions; it is reset, so give one that nobody is using.
+      env: one to walk through by random actions; it is reset, so give one that is not in use.
       members: of it.
       rng: of the random actions.
       steps: how many steps to compare, and how many states to try.

@@ -1,4 +1,4 @@
-"""Members as copies of the environment, each with parameters of its own, brought to where the environment stands."""
+"""Members as copies of the environment with other parameters, set to the current state of the environment."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class EnvMembers:
 
     Attributes:
       copies: one environment per member, in the wrappers of the environment they are copies of.
-      nominal: the place of the environment's own parameters, or None when they are no member.
+      nominal: the index of the environment's own parameters, or None if they are not a member.
 
     Raises:
       ValueError: no adapter is known, a wrapper remembers what a copy cannot, or two members are the same.

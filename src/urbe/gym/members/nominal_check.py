@@ -50,14 +50,14 @@ class _Step(NamedTuple):
 
 
 def check_nominal(env: Env, members: Members, rng: np.random.Generator, *, steps: int = STEPS) -> int:
-    """Steps an environment and its nominal member side by side, through whole episodes and resets.
+    """Steps an environment and its nominal member in parallel, through whole episodes and resets.
 
     Without a nominal member, copies are still tried: one of them is given the environment's parameters meanwhile.
     Members of other kinds are compared where one of them is nominal, while the environment has that member's
     parameters; of several outcomes that it lists, one must be what is observed.
 
     Args:
-      env: a single environment, which is reset and acted in; give one that nobody is using.
+      env: a single environment, which is reset and stepped; give one that is not in use.
       members: of it.
       rng: of the random actions.
       steps: how many to compare; an episode is cut after a fourth of them.
@@ -273,5 +273,5 @@ def spare(env: Env) -> Env:
     """A copy of an environment to walk through; itself where it cannot be copied."""
     try:
         return deepcopy(env)
-    except Exception:  # whatever an environment's parts raise when they cannot be copied
+    except Exception:  # any error of parts of an environment that cannot be copied
         return env

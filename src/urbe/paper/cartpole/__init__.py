@@ -1,6 +1,6 @@
 """CartPole: tests over pole lengths, states visited, and a pole that changes in training [Derman2019] Figs. 5 and 6.
 
-Agents are trained with a pole of half length 0.75. `run` says what is kept of each.
+Agents are trained with a pole of half length 0.75. `run` documents what is recorded of each.
 
 One cell is one agent under one reading with one seed, and serves all figures: it is trained at the nominal pole, tested
 over lengths, watched while it is tested, and trained further from there with each of the changed poles.
@@ -16,7 +16,7 @@ from urbe.paper.chapter import Chapter, Scale, drawn_by
 from urbe.paper.choice import Selection, check_agents, file_name, own_modules, with_agent_settings
 
 Inputs = Literal["raw", "scaled"]
-"""What the network sees: observations as they are, or divided by `SCALE`."""
+"""Inputs of the network: raw observations, or observations divided by `SCALE`."""
 
 Unit = Literal["steps", "episodes"]
 

@@ -31,7 +31,7 @@ CONTROLLED = {URBE: "robust-dqn-epsilon", UBE: "dqn-epsilon"}
 
 
 def verdicts(results: Results) -> list[Verdict]:
-    """On the claims of the paper, each under all readings, and on ours about controls and variants."""
+    """Verdicts on the claims of the paper, under all assumptions, and on ours about controls and variants."""
     return [*over_lengths(results), *over_states(results), *after_change(results)]
 
 
@@ -75,7 +75,7 @@ def _earns(first: str, second: str, where: str) -> Ask:
 
 
 def _tests(results: Results, agents: Sequence[str], asked: Sequence[Ask]) -> list[Test]:
-    """What is asked, under each reading, of the seeds with which all agents were run; nothing where one was not."""
+    """Tests under each assumption, over the common seeds of all agents; without questions if there are none."""
     tests = []
     for inputs, here in readings(results):
         seeds = seeds_of(here, agents)
@@ -90,7 +90,7 @@ def _ran(tests: Sequence[Test]) -> list[Test]:
 
 
 class _Reading(NamedTuple):
-    """The results with some inputs, a way of acting in tests, and some seeds; and what can be asked there."""
+    """Results with given inputs, test policy and seeds, and the questions about them."""
 
     here: Results
     acting: str
@@ -116,7 +116,7 @@ class _Reading(NamedTuple):
 
 
 def after_change(results: Results) -> list[Verdict]:
-    """Fig. 6 c, and the controls; each takes for granted that an agent dips."""
+    """Fig. 6 c, and the controls; each has the premise that an agent dips."""
     changed = [(here, change) for _, here in readings(results) for change in changes_of(here)]
 
     def tests(agents: Sequence[str], ask: Callable[[Windows], Question]) -> list[Test]:

@@ -62,9 +62,9 @@ def sections(found: Results) -> list[Section]:
 
 def _opening(found: Results) -> Section:
     text = (
-        "A cart is pushed left or right to keep its pole upright for 200 steps; a step survived pays 1. Agents learn "
-        f"with a pole of half length {NOMINAL:g} and the paper's networks and hyper-parameters, robust ones with its "
-        "set of 15 sampled lengths. Their standard deviation of 0.25, replay of 10,000 transitions, epsilon falling "
+        "A cart is pushed left or right to keep its pole upright for 200 steps; every step survived pays 1. Agents "
+        f"train with a pole of half length {NOMINAL:g} and the paper's networks and hyper-parameters, robust ones with "
+        "its set of 15 sampled lengths. A standard deviation of 0.25, replay of 10,000 transitions, epsilon falling "
         "to 0.00001 over 20,000 steps, target copies every 10 episodes and observations as they are (raw inputs) are "
         "assumptions; scaled inputs are divided by about their largest values. The controls dqn-epsilon and "
         "robust-dqn-epsilon never stop exploring: their epsilon falls to 0.1. Two variants of DQN-URBE forget old "
@@ -74,10 +74,10 @@ def _opening(found: Results) -> Section:
         "above the nominal one, and a loss is the return with the nominal pole minus the mean over them. After a "
         "change of the pole, training goes on from the same trained agent. Early and late are the first and the last "
         "quarter of the time since, before is as long; a gain is the mean return since the change minus that before. "
-        f"An agent dips when early is more than {MARGIN:g} lower than before; claims about recovery take for granted "
-        f"that one of their agents dips. Not to recover is to stay more than {MARGIN:g} below; the highest return is "
-        f"reached from {REACHED:g} on. All agents of a seed share the uncertainty set, the first weights and the test "
-        "episodes, so that differences are paired by seed.",
+        f"An agent dips if early is more than {MARGIN:g} lower than before; the premise of claims about recovery is "
+        f"that one of their agents dips. An agent does not recover if it stays more than {MARGIN:g} below; the highest "
+        f"return counts as reached from {REACHED:g} on. All agents of a seed share the uncertainty set, the initial "
+        "weights and the test episodes, so that differences are paired by seed.",
     )
     facts = (
         ("Replicates", f"{_counted(found)}, of the fresh seeds {FRESH_SEEDS[0]} to {FRESH_SEEDS[-1]}"),

@@ -15,12 +15,12 @@ from urbe.types import FloatArray
 
 
 def readings(results: Results) -> list[tuple[str, Results]]:
-    """The inputs there are, raw ones first, and the results with each; all functions below take those of one."""
+    """The kinds of inputs, raw ones first, with their results; all functions below take the results of one kind."""
     return [(inputs, results.where(inputs=inputs)) for inputs in sorted(results.unique("inputs"))]
 
 
 def agents_of(here: Results) -> list[str]:
-    """The agents there are, in the order of `cells.ALL`; others after them."""
+    """The agents in the order of `ALL`; others after them."""
     present = here.unique("agent")
     return [*(agent for agent in ALL if agent in present), *(agent for agent in present if agent not in ALL)]
 
@@ -54,7 +54,7 @@ def by_seed(
     change: float = 0.0,
     at: float = 0.0,
 ) -> dict[int, float]:
-    """The number of each seed; an agent that has no noise acts greedily where noise is asked for."""
+    """The number of each seed; an agent without noise acts greedily in noisy tests."""
     mine = here.where(agent=agent, metric=metric, change=change, at=at)
     return (mine.where(acting=acting) or mine.where(acting="greedy" if acting == "noisy" else acting)).by("seed")
 

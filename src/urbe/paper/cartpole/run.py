@@ -1,4 +1,4 @@
-"""What one cell of the CartPole comparison does: train, test, watch, change the pole, train further.
+"""Runs one cell of the CartPole comparison: train, test, record states, change the pole, train further.
 
     metric      acting      at, also          value
     return      a way       half length       mean return of the test episodes; with a change, after training further
@@ -106,7 +106,7 @@ def curve(ended: FloatArray, returns: FloatArray, until: int, begin: int = 0) ->
 def windows(
     ended: FloatArray, returns: FloatArray, change: int, until: int
 ) -> tuple[dict[str, float], FloatArray, FloatArray]:
-    """What became of returns after a change, in quarters of the time since.
+    """Returns after a change, in quarters of the time since.
 
     Args:
       ended, returns: `(n,)` of all episodes.

@@ -1,4 +1,4 @@
-"""The paper's claims about Mars Rover and their verdicts, under every reading there are results for."""
+"""The paper's claims about Mars Rover and their verdicts, under every assumption with results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RULES = (
     f"it falls by less than {NEVER:.0%} of the distance between waiting for 200 steps and the exact optimum. DQN and "
     f"DQN-UBE are good when they return more than {GOOD:.0%} of the optimum. DQN-URBE is high when it is beyond the "
     "middle between waiting and the optimum. Sensitivity is the return at 0.005 minus the mean return over the "
-    f"probabilities from {MISSPECIFIED[0]:g} to {MISSPECIFIED[-1]:g}; the claim about it takes for granted that "
+    f"probabilities from {MISSPECIFIED[0]:g} to {MISSPECIFIED[-1]:g}; the premise of the claim about it is that "
     "DQN-URBE is high at 0.005, since a policy that waits is trivially insensitive. Curves cross near 0.2 when the "
     f"first is above at {BELOW:g} and below at {ABOVE:g}."
 )

@@ -73,18 +73,17 @@ def sections(found: Results) -> list[Section]:
 def _verdicts(found: Results) -> Section:
     harsh = WORLDS["harsh"]
     text = (
-        "A rover starts in the upper left of a grid of ten by ten cells and shall reach the lower right corner within "
-        "200 steps. A move that brings it nearer may wreck it, with a probability that was 0.005 in training. The "
+        "A rover starts in the upper left of a grid of ten by ten cells and must reach the lower right corner within "
+        "200 steps. A move towards the goal may wreck it, with a probability that was 0.005 in training. The "
         "paper gives no rewards, and does not say which moves are risky. Rewards here are those of reaching the goal, "
         "of failing, and of any other step; with failing at -1 (a step at -0.0048) or at -0.235 (a step at -0.001), an "
         "agent that travels and one that waits earn the same near 0.2, where the paper's curves cross.",
-        "What no policy can do: from distance d every way to the goal makes at least d risky moves and succeeds with "
-        "(1 - p)^d at best, which all shortest paths have in common. No agent can reach the goal by a safer route, "
-        "except where moves in line with the goal are read as safe (safe lines). Agents differ in whether they travel "
-        "at all.",
+        "From distance d every path to the goal makes at least d risky moves, so no policy succeeds with a probability "
+        "above (1 - p)^d, that of every shortest path. No agent can reach the goal by a safer route, except under the "
+        "assumption that moves in line with the goal are safe (safe lines). Agents differ in whether they travel.",
         "Robust agents expect the worst of 15 failure probabilities, drawn anew for each seed and the same for all "
         "agents of a seed, and the nominal one. The paper draws them from (0, 1): then the best robust policy waits "
-        "for 200 steps, whatever is done to explore. The small sets are those for which exact robust planning still "
+        "for 200 steps, with any exploration. The small sets are those for which exact robust planning still "
         f"travels: up to {harsh.small_end:g} with a failure of {harsh.rewards[1]:g}, up to "
         f"{WORLDS['mild'].small_end:g} with one of {WORLDS['mild'].rewards[1]:g}.",
         "Test policies are of three kinds: greedy; noisy, by the uncertainty head as in training; for agents without a "
@@ -126,7 +125,7 @@ def _tuning(seeds: Sequence[int]) -> str:
 
 
 def _played(found: Results) -> str:
-    """How far the played episodes are from what was computed."""
+    """The distance of played episodes from the computed expectations."""
     keys = ("world", "members", "agent", "seed", "at")
     played = found.where(metric="sampled")
     if not played:
@@ -211,7 +210,7 @@ def _title(heading: str) -> str:
 
 
 def _words(here: Results, sets: Sequence[str]) -> str:
-    """What the lines show at the nominal and at the changed probability."""
+    """The returns at the nominal and at the changed probability, in words."""
     parts = []
     chosen = here.where(agent=GREEDY, acting="greedy", members=(*sets, NO_SET))
     for (world, members, agent), result in chosen.groups("world", "members", "agent"):
@@ -222,7 +221,7 @@ def _words(here: Results, sets: Sequence[str]) -> str:
 
 
 Chosen = Callable[[Results, str, str], dict[str, Results]]
-"""From results, a world and a set to what one panel shows, by name."""
+"""A function from results, a world and a set to the lines of one panel, by name."""
 
 
 def _own(here: Results) -> list[str]:

@@ -1,4 +1,4 @@
-"""Test policies as tables of probabilities, so that what they earn can be computed instead of played.
+"""Test policies as tables of probabilities, so that their returns can be computed instead of sampled.
 
 Acting by the noise of an uncertainty head is a stationary random policy, as fresh noise is drawn at every step:
 
@@ -30,7 +30,7 @@ _REACH = 9
 
 
 def observations(rover: MarsRover) -> np.ndarray:
-    """`(S, D)` what is seen of every state."""
+    """`(S, D)` the observation of every state."""
     import jax
     import jax.numpy as jnp
 

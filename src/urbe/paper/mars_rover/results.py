@@ -1,4 +1,4 @@
-"""Quantities of the Mars Rover comparison, from its rows; and the readings under which it has them."""
+"""Quantities of the Mars Rover comparison, from its rows, and the assumptions under which there are results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Reading(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The reading in a few words."""
+        """The assumption in a few words."""
         world = WORLDS[self.world]
         parts = [world.short]
         if self.members != NO_SET:
@@ -70,7 +70,7 @@ def training(results: Results, agent: Results, metric: str) -> FloatArray:
 
 
 def readings_of(results: Results, agents: Sequence[str], sets: Sequence[str], ways: Sequence[str]) -> Iterator[Reading]:
-    """Those for which all agents have results: with the test policy, or greedy for agents without such a one."""
+    """The assumptions under which all agents have results; agents without an uncertainty head act greedily."""
     for world in results.unique("world"):
         for members in sets:
             for acting in ways:
@@ -80,12 +80,12 @@ def readings_of(results: Results, agents: Sequence[str], sets: Sequence[str], wa
 
 
 def get(results: Results, reading: Reading, *agents: str) -> list[Results]:
-    """Agents under a reading, which were all run, by the seeds they have in common."""
+    """The results of agents under an assumption, restricted to their common seeds."""
     return common_seeds(*(_under(results, reading, agent) for agent in agents))
 
 
 def optimum(results: Results, world: str) -> Results:
-    """What no policy can beat in a world: returns and probabilities of the goal."""
+    """The returns and probabilities of the goal that no policy can exceed in a world."""
     found = find(results, world, NO_SET, OPTIMUM, "greedy")
     if not found:
         raise ValueError(f"The rows hold nothing on the optimum of the world {world!r}; run its cell.")
@@ -98,6 +98,6 @@ def waiting(world: str) -> float:
 
 
 def _under(results: Results, reading: Reading, agent: str) -> Results:
-    """An agent under a reading; those without an uncertainty head act greedily where others act by its noise."""
+    """An agent under an assumption; agents without an uncertainty head act greedily in noisy tests."""
     able = reading.acting != "noisy" or agent in HEADS
     return find(results, reading.world, reading.members, agent, reading.acting if able else "greedy")

@@ -1,4 +1,4 @@
-"""Runs one cell of the Mars Rover comparison: plans, or trains and computes what the test policies earn."""
+"""Runs one cell of the Mars Rover comparison: plans, or trains and computes the returns of the test policies."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from urbe.types import FloatArray
 
 
 def run(cell: MarsCell, folder: Path) -> list[Row]:
-    """Plans, or trains in the folder and computes what the test policies earn."""
+    """Plans, or trains in the folder and computes the returns of the test policies."""
     if cell.agent == OPTIMUM:
         return list(_optimum(cell))
     if cell.agent == EXACT_ROBUST:
@@ -61,7 +61,7 @@ def _learned(cell: MarsCell, folder: Path) -> Iterator[Row]:
 
 
 def _fared(cell: MarsCell, acting: str, rover: MarsRover, policy: FloatArray, best: FloatArray) -> Iterator[Row]:
-    """What a test policy earns, and where it goes."""
+    """The returns and visits of a test policy."""
     for p in GRID:
         there = performance(rover, MarsRoverParams(p), policy, discount=0.0)
         yield _row(cell, acting, "return", there.total, p)

@@ -53,8 +53,8 @@ def _summary(curves: Sequence[Curve]) -> Section:
         "nominal value", "certified gap",
     )  # fmt: skip
     question = (
-        "Classic Markov decision processes, solved as they are and against the worst model within a growing distance "
-        "of theirs: what does it cost to be robust, and what does it buy?"
+        "Classic Markov decision processes, solved for the nominal model and for the worst model within a growing "
+        "distance of it: what does it cost to be robust, and what does it buy?"
     )
     text = (
         "The nominal policy is optimal if the model is right; the robust policy is optimal against the worst model "
@@ -90,7 +90,7 @@ def _model(model: str, curves: Sequence[Curve]) -> Section:
         _policy_figure(curves),
         f"Map of {demo.title}: the robust policy's action in each state, for each radius. "
         + " ".join(_change_sentence(curve) for curve in curves),
-        "The robust policy: what to do in each state (rows) as the radius grows (left to right). The left edge is the "
+        "The robust policy: the action of each state (rows) as the radius grows (left to right). The left edge is the "
         "nominal policy. " + " ".join(_change_sentence(curve) for curve in curves) + _omitted(curves),
         tuple(_policy_table(curve) for curve in curves),
     )
@@ -151,7 +151,7 @@ def _policy_table(curve: Curve) -> Table:
 
 
 def _sentence(curve: Curve) -> str:
-    """What to see in the values of one set."""
+    """Describes the values of one set."""
     first, at = _first_change(curve), best_radius(curve.insurance)
     if first is None:
         return f"{curve.set}: the nominal policy is robust at every radius shown."
@@ -164,7 +164,7 @@ def _sentence(curve: Curve) -> str:
 
 
 def _change_sentence(curve: Curve) -> str:
-    """What to see in the policies of one set."""
+    """Describes the policies of one set."""
     first = _first_change(curve)
     if first is None:
         return f"{curve.set}: it never changes."

@@ -42,10 +42,10 @@ def sections(results: Results) -> list[Section]:
     )
     table = Table(f"Regret after {points[-1]:.0f} episodes, least first", ("agent", "regret", "setting"), rows)
     text = (
-        f"Six states, episodes of {HORIZON} steps from the left bank. Agents know the states and actions alone: any "
-        "state may follow, rewards are uncertain (OLRM must know them, and does). Regret adds up what each action "
-        "taken falls short of the best one in value. The world does not change.",
-        "URBE plans against L1 balls; URBE (KL) and URBE (chi-square) differ from it in the balls alone: to each "
+        f"Six states, episodes of {HORIZON} steps from the left bank. Agents know only the states and actions: any "
+        "state may follow, and rewards are uncertain (except for OLRM, which must know them). Regret is the sum of "
+        "the losses in value of the actions taken. The dynamics do not change.",
+        "URBE plans against L1 balls; URBE (KL) and URBE (chi-square) differ from it only in the balls: to each "
         "radius psi among its settings correspond psi^2 / 2 and psi^2 among theirs.",
     )
     return [

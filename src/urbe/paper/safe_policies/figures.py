@@ -36,15 +36,15 @@ def sections(results: Results) -> list[Section]:
 
 def _summary(outcomes: Sequence[Planned]) -> Section:
     question = (
-        "A log of transitions, a prior, and one question: what is a policy from these data sure to be worth? Four "
-        "planners answer with a policy and a guaranteed value; here both are held against the true model."
+        "What is a policy from a log of transitions and a prior sure to be worth? Four planners return a policy and a "
+        "guaranteed value; here both are compared with the true model."
     )
     text = (
         "VaR takes a low quantile of each action's value over posterior draws; RSVF fits L1 balls to the values that "
-        "occur; BCI takes L1 balls that hold the true rows, whatever the values; Hoeffding does without the posterior. "
-        f"All guarantee with confidence {CONFIDENCE:g}. The nominal policy is that of the mean model, and what it "
-        "states is its value there. Guarantees are about true models drawn from the prior; logs of one fixed model "
-        "are reported apart, and only Hoeffding promises anything about those."
+        "occur; BCI takes L1 balls that contain the true rows; Hoeffding does not use the posterior. "
+        f"All guarantees have confidence {CONFIDENCE:g}. The nominal policy is optimal for the mean model, and states "
+        "its value there. Guarantees are about true models drawn from the prior; logs of one fixed model "
+        "are reported separately, and only Hoeffding has a guarantee for those."
     )
     sets = {each.truth: each.data_sets for each in outcomes}
     facts = (
