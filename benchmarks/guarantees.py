@@ -99,10 +99,10 @@ VISITS = (5, 20, 50)
 
 
 def coverage(case: str, n: int, i: int) -> list[dict[str, object]]:
-    """Whether the guarantee from the start fails in a data set."""
+    """Whether the guarantee from the start fails in a data set; it means the same for all methods, and this is fast."""
     rng = stream(i, "coverage", case, n)
     problem = COVERAGE[case](n, rng)
-    plan = urbe.plan(problem.posterior, method=urbe.Percentile(), confidence=CONFIDENCE, rng=rng, held_out=0)
+    plan = urbe.plan(problem.posterior, method=urbe.VaRBellman(union=False), confidence=CONFIDENCE, rng=rng, held_out=0)
     worth = float(plan.start @ policy_value(problem.truth, plan.policy))
     return [{"guaranteed": plan.guaranteed_at_start, "worth": worth}]
 
