@@ -180,9 +180,9 @@ def _flat(found: Any) -> str:
         return ""
     mean = f"{means[same[0]][0]:.4g}"
     return (
-        f"Acting {' and '.join(same)}, the mean is {mean} under all parameters. So looks a policy that does not depend on\n"
-        "what it sees: one that has learned nothing yet, or that avoids all risk. Train longer, or compare it with one of\n"
-        "your own, urbe compare RUN module:policy.\n"
+        f"Acting {' and '.join(same)}, the mean is {mean} under all parameters. So looks a policy that does not\n"
+        "depend on what it sees: one that has learned nothing yet, or that avoids all risk. Train longer, or\n"
+        "compare it with one of your own, urbe compare RUN module:policy.\n"
     )
 
 
