@@ -19,7 +19,7 @@ For each agent, over all seeds and all parameters of --over:
   mean         mean return
   worst case   return under the worst parameters, mean over seeds
   cvar         mean return under the worst quarter of the parameters (--share), mean over seeds
-each with an interval over seeds (--confidence). Where all agents have the same seeds, two or more, differences of worst
+each with an interval over seeds (--confidence). Where agents have the same seeds, two or more, differences of worst
 cases are tested seed by seed, with p-values adjusted for their number (Holm). With one seed there are no intervals.
 
 The figure has returns over the parameter, if one varies; performance profiles (the share of returns above each

@@ -178,10 +178,11 @@ def _flat(found: Any) -> str:
     same = [way for way, mean in means.items() if np.ptp(mean) <= SAME * np.abs(mean).max()]
     if not same:
         return ""
+    mean = f"{means[same[0]][0]:.4g}"
     return (
-        f"Acting {' and '.join(same)}, the mean is the same under all parameters, {means[same[0]][0]:.4g}: a policy that does "
-        "not depend on what it sees, such as one that has learned nothing yet or that avoids all risk, looks like this. "
-        "Compare with urbe compare RUN mine:policy, or train longer.\n"
+        f"Acting {' and '.join(same)}, the mean is {mean} under all parameters. So looks a policy that does not\n"
+        "depend on what it sees: one that has learned nothing yet, or that avoids all risk. Train longer, or\n"
+        "compare it with one of your own, urbe compare RUN module:policy.\n"
     )
 
 

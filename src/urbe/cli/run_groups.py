@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -80,8 +79,7 @@ def own_policy(text: str) -> Any:
     """
     module, _, name = text.partition(":")
     expected = "expected module:attribute of a policy with predict(observation)"
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
+    worlds.find_modules_here()
     try:
         found = getattr(import_module(module), name)
         policy = found if hasattr(found, "predict") and not isinstance(found, type) else found()
@@ -108,14 +106,14 @@ def _names(groups: list[list[Run]]) -> list[str]:
     """The agents' names where all differ; else with the settings that differ, or the folders, or the paths."""
     plain = [members[0].name for members in groups]
     leaves = [dict(_leaves("", members[0].kind)) for members in groups]
-    told = []
+    detailed = []
     for name, own in zip(plain, leaves, strict=True):
         alike = [other for label, other in zip(plain, leaves, strict=True) if label == name]
         differing = sorted(key for key in own if len({other.get(key) for other in alike}) > 1)
-        told.append(", ".join([name, *(f"{key.removeprefix('settings.')} {own[key]}" for key in differing[:3])]))
+        detailed.append(", ".join([name, *(f"{key.removeprefix('settings.')} {own[key]}" for key in differing[:3])]))
     folders = [Path(members[0].path).name for members in groups]
     paths = [members[0].path for members in groups]
-    choices = (plain, told, folders) if max(map(len, told)) < 40 else (plain, folders)
+    choices = (plain, detailed, folders) if max(map(len, detailed)) < 40 else (plain, folders)
     return next((each for each in choices if len(set(each)) == len(each)), paths)
 
 

@@ -296,9 +296,9 @@ def _flat(returns: np.ndarray) -> str:
     if last.mean() - first.mean() > 2.0 * error:
         return ""
     return (
-        f".\nThe last quarter of the episodes returned {last.mean():.4g}, no more than the first, {first.mean():.4g}: nothing "
-        "was learned that shows. Look at more --steps, --set epsilon.steps=... (exploration must end before --steps do), "
-        "learning_rate, discount and copy; in log.csv, at epsilon and td_error"
+        f".\nThe last quarter of the episodes returned {last.mean():.4g}, no more than the first, {first.mean():.4g}. "
+        "Nothing was\nlearned that shows: try more --steps, --set epsilon.steps=... (exploration must end before "
+        "--steps do), learning_rate,\ndiscount and copy; log.csv has epsilon and td_error"
     )
 
 

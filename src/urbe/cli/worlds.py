@@ -142,7 +142,11 @@ def find_modules_here() -> None:
 
 
 def import_modules(names: Sequence[str]) -> None:
-    """Imports modules of the user's, whose parts saved agents may then have; raises ValueError naming one that fails."""
+    """Imports modules of the user's, whose parts saved agents may then have.
+
+    Raises:
+      ValueError: one cannot be imported.
+    """
     find_modules_here()
     for name in names:
         try:

@@ -98,16 +98,16 @@ class AgentComparison:
         return levels, Band(share, np.maximum(share - width, 0.0), np.minimum(share + width, 1.0))
 
     def differences(self, aggregate: str = "worst case") -> tuple[Comparison, ...]:
-        """Every two agents, seed by seed, in the mean, worst case or CVaR; intervals that hold together.
+        """Every two agents of several seeds, seed by seed, in the mean, worst case or CVaR; intervals hold together.
 
         Raises:
-          ValueError: there are not two agents, or they do not have the same seeds, at least two.
+          ValueError: there are not two agents of several seeds, or their seeds differ.
         """
         checks.one_of("aggregate", aggregate, AGGREGATES[1:])
-        seeds = {name: each.seeds for name, each in self.agents.items()}
-        common = set.intersection(*map(set, seeds.values()))
-        if len(seeds) < 2 or any(set(each) != common for each in seeds.values()) or len(common) < 2:
-            listed = "; ".join(f"{name}: {', '.join(map(str, each))}" for name, each in seeds.items())
+        seeds = {name: each.seeds for name, each in self.agents.items() if len(each.seeds) > 1}
+        common = set.intersection(*map(set, seeds.values())) if seeds else set()
+        if len(seeds) < 2 or any(set(each) != common for each in seeds.values()):
+            listed = "; ".join(f"{name}: {', '.join(map(str, each.seeds))}" for name, each in self.agents.items())
             raise ValueError(
                 f"The agents have the seeds {listed}; expected the same, at least two, for at least two agents."
             )
@@ -163,7 +163,9 @@ class AgentComparison:
                 interval = _text(each.simultaneous)
                 lines.append(f"Worst case of {each.first} - {each.second}: {interval}, p = {each.p_holm:.3f} (Holm).")
         except ValueError:
-            lines.append("Without the same seeds, at least two, for every agent there are no tests of differences.")
+            lines.append(
+                "Without the same seeds, at least two, for at least two agents there are no tests of differences."
+            )
         return "\n".join(lines)
 
     def _thresholds(self) -> FloatArray:

@@ -60,5 +60,5 @@ def _as_read(mdp: MDP, states: np.ndarray) -> np.ndarray:
     if mdp.labels.states is None:
         return np.asarray(states)
     ids, _ = encode({"state": np.array(mdp.labels.states, dtype=object)}, labels=True)
-    place: np.ndarray = np.asarray(ids["state"])
-    return place[states]
+    found: np.ndarray = ids["state"][states]
+    return found
