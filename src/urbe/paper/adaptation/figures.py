@@ -64,9 +64,10 @@ def _opening(results: Results) -> Section:
         "with. All agents that believe assume the same prior and hazard in every world, wrong or not.",
         "Settings were chosen on training seeds from 100 on. On Mars Rover, prior and hazard of the belief were chosen "
         "on random schedules that are not evaluated here, by exact plans and without training: a hazard of "
-        f"{CHOSEN.switching.hazards[0]:g} per episode and a prior of {CHOSEN.benign:g} in the members worth travelling with lost "
-        f"least of the {len(HAZARDS) * len(BENIGN)} candidates with one hazard (python -m "
-        "urbe.paper.adaptation.tuning prints all). How long weights are averaged and by how much inferior actions are lowered (not at all) were chosen in a few "
+        f"{CHOSEN.switching.hazards[0]:g} per episode and a prior of {CHOSEN.benign:g} in the members worth "
+        f"travelling with lost least of the {len(HAZARDS) * len(BENIGN)} candidates with one hazard (python -m "
+        "urbe.paper.adaptation.tuning prints all). How long weights are averaged and by how much inferior actions "
+        "are lowered (not at all) were chosen in a few "
         "trials with one tuning seed, returns under the fixed schedules in sight; the trial that was chosen is also "
         "the one whose value of the prior came nearest to the planned one. On CartPole, the share of training with "
         "gains between members and the limit above which a surprise counts were chosen after looking at gains between "
