@@ -110,6 +110,20 @@ def test_settings_are_those_that_are_given():
         assert (agent.trainer.settings.discount, agent.trainer.settings.capacity) == (0.7, 100)
 
 
+def test_dynamics_are_met_as_each_of_them_says():
+    """Anew for every episode, now and then, or one member after the other from the nominal one on."""
+    members = GAINS.members()
+    later = UncertaintySet(GAINS.params, nominal=2)
+    schedules = [
+        make(POLE, GAINS, seed=0, **TINY).trainer.schedule for make in (deep.domain_randomised_dqn, deep.stacked_dqn)
+    ]
+    assert [schedule.hazard for schedule in schedules] == [1.0, 0.1]
+    for schedule in schedules:
+        np.testing.assert_array_equal(np.array(schedule.members), np.array(members))
+    assert deep.iwocs_dqn(POLE, later, seed=0, **TINY).trainer.training.first == 2
+    assert deep.iwocs_dqn(POLE, GAINS, seed=0, **TINY).trainer.training.first == GAINS.nominal == 0
+
+
 # where a memory is necessary
 
 

@@ -169,13 +169,14 @@ def test_a_session_decides_as_the_policy_does_step_by_step(make):
     session, policy, noise = agent.deploy(seed=3), agent.policy, np.random.default_rng(0)
     act, observe = jax.jit(policy.act), jax.jit(policy.observe)
     memory, buffer = policy.start(jax.random.key(3)), np.zeros(4, np.float32)
-    drawn = 0.1 * noise.normal(size=(40, 4)).astype(np.float32)
+    drawn, chosen = 4.0 * noise.normal(size=(40, 4)).astype(np.float32), []
     for t in range(39):
         elsewhere = 0.3 if t % 7 == 3 else 0.0
         buffer[:] = drawn[t] + np.float32(elsewhere)
         seen, ended = np.array(buffer), t % 5 == 4
         action, memory = act(memory, seen)
         assert session.act(buffer) == int(action)
+        chosen.append(int(action))
         buffer[:] = drawn[t + 1]
         one = Step(seen, action, jnp.float32(1.0), np.array(buffer), jnp.bool_(ended), jnp.bool_(False))
         memory = observe(memory, one)
@@ -183,6 +184,7 @@ def test_a_session_decides_as_the_policy_does_step_by_step(make):
         for name in ("member", "words", "begun"):
             np.testing.assert_array_equal(getattr(session.memory, name), getattr(memory, name))
         np.testing.assert_allclose(session.memory.belief.log_b, memory.belief.log_b, rtol=1e-4, atol=1e-4)
+    assert make is not thompson_dqn or 0 < sum(chosen) < len(chosen)  # the observation matters
 
 
 def test_what_no_member_explains_is_noticed():

@@ -10,7 +10,7 @@ from urbe.paper.adaptation import ACROBOT, BELIEF, CAR, EVEN, GAIN, LENGTH, LEVE
 from urbe.paper.adaptation.claims import verdicts
 from urbe.paper.adaptation.members import MEMBERS
 from urbe.paper.adaptation.results import agents_of, regrets, regrets_of_seeds, returns, worlds_of
-from urbe.paper.adaptation.tuning import BENIGN, CHOSEN, HAZARDS
+from urbe.paper.adaptation.tuning import BENIGN, CHOSEN, HAZARDS, UNKNOWN
 from urbe.paper.results import Results
 from urbe.report import style
 from urbe.report.content import Exhibit, Section, Table
@@ -63,11 +63,12 @@ def _opening(results: Results) -> Section:
         f"{LEVEL:.0%} of its belief in every step; the pessimistic prior believes less in members worth travelling "
         "with. All agents that believe assume the same prior and hazard in every world, wrong or not.",
         "Settings were chosen on training seeds from 100 on. On Mars Rover, prior and hazard of the belief were chosen "
-        "on random schedules that are not evaluated here, by exact plans and without training: a hazard that is one of "
-        f"{', '.join(f'{hazard:g}' for hazard in CHOSEN.switching.hazards)} per episode, to be found out too, and a "
-        f"prior of {CHOSEN.benign:g} in the members worth travelling with lost least of "
-        f"{len(HAZARDS) * len(BENIGN)} candidates (python -m urbe.paper.adaptation.tuning prints all). How "
-        "long weights are averaged and by how much inferior actions are lowered (not at all) were chosen in a few "
+        "on random schedules that are not evaluated here, by exact plans and without training: a hazard "
+        f"that is one of {', '.join(f'{hazard:g}' for hazard in CHOSEN.switching.hazards)} per episode and found out "
+        f"too, and a prior of {CHOSEN.benign:g} in the members worth travelling with, lost least of the "
+        f"{len((*HAZARDS, *UNKNOWN)) * len(BENIGN)} candidates (python -m urbe.paper.adaptation.tuning prints all). "
+        "How long weights are averaged and by how much inferior actions "
+        "are lowered (not at all) were chosen in a few "
         "trials with one tuning seed, returns under the fixed schedules in sight; the trial that was chosen is also "
         "the one whose value of the prior came nearest to the planned one. On CartPole, the share of training with "
         "gains between members and the limit above which a surprise counts were chosen after looking at gains between "

@@ -230,13 +230,13 @@ class _Chain(NamedTuple):
     def jumped(self, belief: FloatArray) -> FloatArray:
         """`(..., H K)` the belief after a possible jump."""
         pairs, hazards = self._pairs(belief)
-        after = (1.0 - hazards) * pairs + hazards * pairs.sum(axis=-1, keepdims=True) * self.members
+        after: FloatArray = (1.0 - hazards) * pairs + hazards * pairs.sum(axis=-1, keepdims=True) * self.members
         return after.reshape(belief.shape)
 
     def expected(self, values: FloatArray) -> FloatArray:
         """`(..., H K)` expectations, over a possible jump, of values of pairs."""
         pairs, hazards = self._pairs(values)
-        before = (1.0 - hazards) * pairs + hazards * (pairs @ self.members)[..., None]
+        before: FloatArray = (1.0 - hazards) * pairs + hazards * (pairs @ self.members)[..., None]
         return before.reshape(values.shape)
 
     def _pairs(self, flat: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -25,16 +25,10 @@ LIVES, EPISODES = 200, 250
 
 THRESHOLD = 0.054
 
-HAZARDS: tuple[float | tuple[float, ...], ...] = (
-    0.01,
-    0.02,
-    0.04,
-    0.08,
-    (0.005, 0.05),
-    (0.003, 0.03, 0.3),
-    (0.01, 0.04, 0.16),
-)
-"""Per episode; several where the hazard is to be found out too, each as likely at first."""
+HAZARDS = (0.01, 0.02, 0.04, 0.08)
+
+UNKNOWN = ((0.005, 0.05), (0.003, 0.03, 0.3), (0.01, 0.04, 0.16))
+"""Hazards that are to be found out too, each as likely at first."""
 
 BENIGN = (0.3, 6 / 13, 0.6, 0.75)
 """Prior beliefs in the members that are worth travelling with; 6 / 13 is the uniform prior."""
@@ -54,8 +48,8 @@ class Candidate(NamedTuple):
         return Switching(self.hazard, per="episode", prior=prior_of(self.benign))
 
 
-CHOSEN = Candidate(hazard=(0.01, 0.04, 0.16), benign=0.6)
-"""The lowest mean loss of the table."""
+CHOSEN = Candidate(hazard=(0.005, 0.05), benign=0.6)
+"""The lowest mean loss of the table, 0.0787; with one hazard the lowest is 0.0805, of 0.04 and the same prior."""
 
 
 def prior_of(benign: float) -> tuple[float, ...]:
@@ -109,7 +103,7 @@ def schedules() -> dict[str, FloatArray]:
 def table() -> Iterator[tuple[Candidate, dict[str, float]]]:
     """Each candidate, and its mean loss per episode under each schedule."""
     journeys, held = Journeys(), schedules()
-    for candidate in (Candidate(hazard, benign) for hazard in HAZARDS for benign in BENIGN):
+    for candidate in (Candidate(hazard, benign) for hazard in (*HAZARDS, *UNKNOWN) for benign in BENIGN):
         decides = plan(journeys, FAILURES, candidate.switching, BOUNDARY, seed=SEED)
         lost = {}
         for name, each in held.items():
