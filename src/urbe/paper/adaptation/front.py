@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from urbe.paper.adaptation import BELIEF, ROVER
-from urbe.paper.adaptation.tuning import FAILURES
+from urbe.paper.adaptation.members import FAILURES
 from urbe.paper.results import Results
 from urbe.report import style
 from urbe.report.content import Exhibit, Highlight
