@@ -375,7 +375,12 @@ def test_tensorboard_shows_every_row_once(fresh, tmp_path, monkeypatch):
     for column in ("return", "length"):
         expected = list(zip(episodes["step"], episodes[column].astype(np.float32), strict=True))
         assert curves[f"episode/{column}"] == expected
-    assert set(curves) == {f"train/{name}" for name in LOG[1:]} | {"episode/return", "episode/length"}
+    members = read_rows(tmp_path / "run" / "members.csv")
+    for column in members.keys() - {"step"}:
+        expected = list(zip(members["step"], members[column].astype(np.float32), strict=True))
+        assert curves[f"members/{column}"] == expected
+    columns = {"train": LOG[1:], "members": members.keys() - {"step"}, "episode": ("return", "length")}
+    assert set(curves) == {f"{kind}/{name}" for kind, names in columns.items() for name in names}
 
 
 def test_without_the_package_it_says_what_to_install(tmp_path, monkeypatch):

@@ -22,7 +22,10 @@ PHRASES = (
     (r"terminal=\[([^\],]*)(?:, \.\.\.)?\]", r"--terminal \1"),
     (r"model\.with_labels\((\w+)=\[\.\.\.\]\)", r"a model file whose \1 have the same names"),
     (r"certify=(\d+)", r"--certify \1"),
-    (r"\b(discount|terminal|confidence|draws|certify|feasible|model|start|reward)='?(\w[\w.]*)'?", r"--\1 \2"),
+    (
+        r"(?<!--columns )\b(discount|terminal|confidence|draws|certify|feasible|model|start|reward)='?(\w[\w.]*)'?",
+        r"--\1 \2",
+    ),
     (r"\b(terminal|model|start)=", r"--\1"),
     (r"^(discount|terminal|confidence|draws|certify|start|prior|seed|threads|share|episodes|adapter) is ", r"--\1 is "),
     (r"^(terminal|start)\[0\] is ", r"--\1 is "),
