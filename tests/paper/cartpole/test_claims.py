@@ -163,7 +163,7 @@ def test_recovery_cannot_be_tested_when_no_agent_dips():
     still, small = (190, 188, 190, 189), (190, 182, 180, 181)  # less than 10, though it is sure
     expected = after_change(changed(still, small))
     assert {verdict.outcome for verdict in expected} == {"not testable"}
-    assert "What it takes for granted does not hold: The dip of dqn-urbe, before - early, is 2" in expected[0].evidence
+    assert "Its premise does not hold: The dip of dqn-urbe, before - early, is 2" in expected[0].evidence
 
 
 def test_a_dip_that_is_unsure_leaves_recovery_undecided():
@@ -173,7 +173,7 @@ def test_a_dip_that_is_unsure_leaves_recovery_undecided():
     shaken = found(**{name: of | {"shaken": 60.0} for name, of in agents.items()})
     expected = after_change(shaken)
     assert {verdict.outcome for verdict in expected} == {"undecided"}
-    assert all("What it takes for granted is undecided" in verdict.evidence for verdict in expected)
+    assert all("Its premise is undecided" in verdict.evidence for verdict in expected)
 
 
 def test_longer_poles_are_those_beyond_the_nominal_one():
