@@ -86,8 +86,8 @@ def test_settings_reach_the_agent():
         ("mars_rover", {"agents": ("no_such_module:x",)}, "no_such_module:x cannot be loaded"),
         ("mars_rover", {"settings": ("colour=red",)}, "colour=red names no field"),
         ("riverswim_regret", {"settings": ("episodes=many",)}, "has the value 'many', expected a whole number"),
-        ("price_of_robustness", {"agents": ("dqn",)}, "price_of_robustness has no agents and seeds to choose"),
-        ("safe_policies", {"seeds": 3}, "safe_policies has no agents and seeds to choose"),
+        ("price_of_robustness", {"agents": ("dqn",)}, "price_of_robustness has no agents or seeds to choose"),
+        ("safe_policies", {"seeds": 3}, "safe_policies has no agents or seeds to choose"),
     ],
 )
 def test_what_is_not_known_is_refused_with_what_is(chapter, choice, message):
@@ -122,5 +122,5 @@ def test_an_agent_of_ones_own_is_run_beside_another_and_again_when_its_module_ch
 
 
 def test_a_choice_is_about_one_chapter(tmp_path):
-    with pytest.raises(ValueError, match="--seeds 3 is about one chapter, expected one instead of 2"):
+    with pytest.raises(ValueError, match="--seeds 3 applies to one chapter, expected one instead of 2"):
         reproduce(tmp_path, chapters=CHAPTERS[:2], choice=Selection(seeds=3))

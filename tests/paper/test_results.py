@@ -76,5 +76,5 @@ def test_pairs_have_the_seeds_in_common():
 
 
 def test_an_unknown_column_is_named():
-    with pytest.raises(KeyError, match="colour is no column, expected one of agent, seed, at, value"):
+    with pytest.raises(KeyError, match="colour is not a column, expected one of agent, seed, at, value"):
         RESULTS.where(colour="red")

@@ -313,6 +313,44 @@ def _scenarios(mdp: Any, set_: Any) -> Oracle:
     return Oracle(rows, least, distance, [D(0)] * len(rows))
 
 
+def _norm_ball(mdp: Any, set_: Any) -> Oracle:
+    """`TwiceRegularised` per pair with the mass kept: p - radius d, d the unit deviation along z - c (see kappa)."""
+    rows, radius = rows_of(mdp), [D(float(x)) for x in mdp.per_row("transition", set_.transition)]
+    lost = [D(float(x)) for x in mdp.per_row("reward", set_.reward)]
+    rows = [row._replace(reward=[r - less for r in row.reward]) for row, less in zip(rows, lost, strict=True)]
+
+    def least(k: int, z: list[D]) -> Answer:
+        with precise():
+            q = [a - radius[k] * x for a, x in zip(rows[k].p, _steepest(z, set_.norm), strict=True)]
+            return Answer.around(dot(q, z), dot(q, z), q, z)
+
+    def distance(k: int, q: list[D]) -> D:
+        apart = [abs(a - b) for a, b in zip(q, rows[k].p, strict=True)]
+        if set_.norm == 2:
+            return sum((x * x for x in apart), D(0)).sqrt()
+        return sum(apart, D(0)) if set_.norm == 1 else max(apart)
+
+    return Oracle(rows, least, distance, radius)
+
+
+def _steepest(z: list[D], norm: float) -> list[D]:
+    """x with sum 0 and ||x|| = 1 for which x . z is largest; zero where z is constant."""
+    n, order = len(z), sorted(range(len(z)), key=lambda j: z[j])
+    x = [D(0)] * n
+    if z[order[0]] == z[order[-1]]:
+        return x
+    if norm == 1:
+        x[order[-1]], x[order[0]] = D("0.5"), D("-0.5")
+    elif norm == 2:
+        centred = [a - sum(z, D(0)) / n for a in z]
+        length = sum((a * a for a in centred), D(0)).sqrt()
+        x = [a / length for a in centred]
+    else:
+        for place, j in enumerate(order):
+            x[j] = D(0) if 2 * place + 1 == n else D(1 if 2 * place + 1 > n else -1)
+    return x
+
+
 _MAKERS: dict[Any, Callable[[Any, Any], Oracle]] = {
     type(None): _exact,
     Exact: _exact,
@@ -329,4 +367,5 @@ _MAKERS: dict[Any, Callable[[Any, Any], Oracle]] = {
     urbe.Scenarios: _scenarios,
     urbe.ValueAtRisk: _scenarios,
     urbe.ConditionalValueAtRisk: _scenarios,
+    urbe.TwiceRegularised: _norm_ball,
 }

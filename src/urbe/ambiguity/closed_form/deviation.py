@@ -74,10 +74,15 @@ def worst_deviation(z, norm, free, out):
         if high != low:
             out[high], out[low] = 0.5, -0.5
     elif norm == 2.0:
-        centre = 0.0 if free else z[0] + np.sum(z - z[0]) / n
-        length = _length(z, centre, norm)
+        first, mean = 0.0 if free else z[0], 0.0  # differences are exact where values are close, so that sum x = 0
         for j in range(n):
-            out[j] = (z[j] - centre) / length if length > 0.0 else 0.0
+            out[j] = z[j] - first
+            mean += 0.0 if free else out[j] / n
+        for j in range(n):
+            out[j] -= mean
+        length = _length(out[:n], 0.0, norm)
+        for j in range(n):
+            out[j] = out[j] / length if length > 0.0 else 0.0
     elif free:
         out[:n] = np.sign(z)
     else:

@@ -26,11 +26,10 @@ def evidence(
         )
         failure = "kernels of this set may have negative probabilities, and separate bounds are for distributions only."
         return proofs.over_rows(mdp, unproven, optimal)._replace(failure=failure)
-    if kernel is None:
-        excess, outside = np.full(mdp.n_rows, -np.inf), np.zeros(mdp.n_rows, dtype=np.bool_)
-    else:
-        excess, outside = _membership(mdp, nature, shared, kernel)
-    above = nothing if kernel is None or outside.any() else _under(nature, kernel, np.maximum(excess, 0.0))
+    excess, outside, above = np.full(mdp.n_rows, -np.inf), np.zeros(mdp.n_rows, dtype=np.bool_), nothing
+    if kernel is not None:
+        excess, outside, back = _membership(mdp, nature, shared, kernel)
+        above = nothing if outside.any() else _under(nature, kernel, back)
     found = proofs.RowEvidence(above, proofs.unproven(mdp.n_rows, -1.0), excess, outside)
 
     def below(v: FloatArray, policy: PolicyRows) -> proofs.Extended:
@@ -81,11 +80,20 @@ def _distance(z: proofs.Extended, norm: float) -> proofs.Extended:
     return np.asarray(apart.max(axis=1) if norm == 1.0 else apart.sum(axis=1))
 
 
-def _membership(mdp: MDP, nature: NormNature, shared: bool, kernel: Rows) -> tuple[FloatArray, BoolArray]:
-    """How far a kernel and its rewards are outside the balls, or outside the budget that the actions share."""
+def _membership(
+    mdp: MDP, nature: NormNature, shared: bool, kernel: Rows
+) -> tuple[FloatArray, BoolArray, proofs.Extended]:
+    """How far a kernel and its rewards are outside the set, which rows are, and the way back.
+
+    Returns:
+      `(R,)` how far each row has to move, its rewards relative to the largest, `(R,)` which rows are no evidence, and
+      `(R,)` the share of the way to the model's own row that brings it inside its ball, or inside the budget that the
+      actions share.
+    """
     rows = nature.rows.with_all_states() if nature.everywhere else nature.rows
     if not np.array_equal(rows.successor, kernel.successor) or len(rows.reward) != len(kernel.reward):
-        return np.full(mdp.n_rows, np.inf), np.ones(mdp.n_rows, dtype=np.bool_)
+        nowhere = np.full(mdp.n_rows, np.inf)
+        return nowhere, np.ones(mdp.n_rows, dtype=np.bool_), nowhere
     moved = np.abs(kernel.probability.astype(np.longdouble) - rows.probability)
     if nature.norm == np.inf:
         far = np.maximum.reduceat(moved, rows.entry_start[:-1])
@@ -96,24 +104,33 @@ def _membership(mdp: MDP, nature: NormNature, shared: bool, kernel: Rows) -> tup
     fallen = np.maximum(rows.reward.astype(np.longdouble) - kernel.reward - REWARD_ROUNDING * np.abs(rows.reward), 0.0)
     if rows.rewards_successors:
         fallen = np.maximum.reduceat(fallen, rows.entry_start[:-1])
-    share = np.maximum(_share(far, nature.beta), _share(fallen, nature.alpha))
+    used = np.maximum(_share(np.maximum(far - _rounded(rows), 0.0), nature.beta), _share(fallen, nature.alpha))
     if shared:
         power = 1.0 if nature.norm == 1.0 else 2.0
         total = np.zeros(mdp.n_states, dtype=np.longdouble)
-        np.add.at(total, mdp.row_state, share**power)
-        share = (total ** (1.0 / power))[mdp.row_state]
-    excess = (share - 1.0).astype(np.float64)
-    return proofs.membership(rows, kernel, excess, np.full(mdp.n_rows, np.nan))
+        np.add.at(total, mdp.row_state, used**power)
+        used = (total ** (1.0 / power))[mdp.row_state]
+    back = np.where(used > 1.0, 1.0 - 1.0 / np.where(used > 1.0, used, 1.0), 0.0)
+    apart = np.maximum(far, fallen / (rows.largest_reward or 1.0))
+    excess, outside = proofs.membership(rows, kernel, (back * apart).astype(np.float64), np.full(mdp.n_rows, np.nan))
+    return excess, outside, back
 
 
 def _share(distance: proofs.Extended, radius: FloatArray) -> proofs.Extended:
-    """distance / radius; where both vanish nothing is used, and rounding is measured against one."""
-    return distance / np.where(radius > proofs.LARGEST_EXCESS, radius, 1.0) + (radius <= 0.0) * distance * 1e3
+    """distance / radius, infinite where something is used of nothing."""
+    nothing = np.where(distance > 0.0, np.inf, 0.0)
+    return np.where(radius > 0.0, distance / np.where(radius > 0.0, radius, 1.0), nothing)
 
 
-def _under(nature: NormNature, kernel: Rows, excess: FloatArray) -> proofs.RowBound:
+def _rounded(rows: Rows) -> float:
+    """How far rounding may move a row, in any of the norms."""
+    return 4.0 * 2.0**-53 * rows.longest
+
+
+def _under(nature: NormNature, kernel: Rows, back: proofs.Extended) -> proofs.RowBound:
     """At least the minimum: the value under nature's answer, brought inside the set by a share of the model's row."""
     eps = proofs.mass_error(kernel) + (kernel.longest + 16) * float(np.finfo(np.longdouble).eps) + REWARD_ROUNDING
+    eps += _rounded(kernel) * kernel.longest
     own = nature.rows
     nominal_z = own.entry_reward
 
@@ -123,7 +140,6 @@ def _under(nature: NormNature, kernel: Rows, excess: FloatArray) -> proofs.RowBo
         answer = kernel.row_reward + proofs.row_sums(kernel, kernel.probability * z)
         z = values[own.successor] + (0.0 if nominal_z is None else nominal_z)
         nominal = own.row_reward + proofs.row_sums(own, own.probability * z)
-        mixed = answer + np.maximum(nominal - answer, 0.0) * excess / (1.0 + excess)
-        return mixed + eps * proofs.largest_value(own, nature.discount, v)
+        return answer + np.maximum(nominal - answer, 0.0) * back + eps * proofs.largest_value(own, nature.discount, v)
 
     return bound
