@@ -107,7 +107,8 @@ class NormOperator:
         spread = float(np.abs(v - middle).max(initial=0.0))
         size = rows.largest_reward + gamma * spread
         n = float(len(v) if self.nature.everywhere else rows.longest)
-        lost = float((self.nature.alpha + self.nature.beta * n * 2.0 * size).max(initial=0.0))
+        largest_kappa = n ** (1.0 - 1.0 / self.nature.norm) * size  # all values as far from c as they may be
+        lost = float((self.nature.alpha + self.nature.beta * largest_kappa).max(initial=0.0))
         whole = size + gamma * abs(middle) + lost
         actions = int(np.diff(self.mdp.row_start).max(initial=0))
         return 1.01 * (
