@@ -81,15 +81,19 @@ METHODS = {
     "RSVF": Look(GREEN, DOTTED, "s"),
     "BCI": Look(VIOLET, DOTTED, "d"),
     "Hoeffding": Look(BROWN, DOTTED, "H"),
-    "VaR": Look(INK, SOLID, "h"),
+}
+"""The look of each method, the same in every figure."""
+
+SYSTEMS = {
     "rectangular L1": Look(ROBUST, SOLID, "o"),
     "s-rectangular": Look(ROBUST, DASHED, "X"),
     "factor matrix": Look(BROWN, SOLID, "H"),
     "few deviations": Look(GREEN, SOLID, "D"),
     "nested sets": Look(PINK, SOLID, "P"),
     "twice-regularised": Look(NOMINAL, SOLID, "v"),
+    "VaR": Look(INK, SOLID, "h"),
 }
-"""The look of each method, the same in every figure."""
+"""Planners of the comparison of systems, which share no figure with the learning agents whose colours they have."""
 
 DEEP = {
     "dqn": METHODS["Q-learning"],
@@ -109,12 +113,12 @@ have the colour of the agent they vary, and another dash; exact plans are in ink
 
 
 def looks(names: Sequence[str]) -> dict[str, Look]:
-    """The look of each name: that of `METHODS` or `DEEP`; unknown names get the remaining looks, in order.
+    """The look of each name: that of `METHODS`, `SYSTEMS` or `DEEP`; unknown names get the remaining looks, in order.
 
     >>> looks(["robust", "mine"])["robust"].colour == ROBUST
     True
     """
-    known = METHODS | DEEP
+    known = METHODS | SYSTEMS | DEEP
     taken = {known[name][:2] for name in names if name in known}
     markers = "osDPXhp"
     free = (
