@@ -15,6 +15,7 @@ from urbe import simulators
 from urbe.belief import Switching, Watch
 from urbe.deep import AdaptiveSettings, DuelingNetwork
 from urbe.deep import settings as config
+from urbe.deep.actor_critic.settings import ActorCriticSettings
 from urbe.deep.adaptive import natures as belief_natures
 from urbe.deep.adaptive import rules
 from urbe.deep.core import last_layer, minimum, natures, recurrent, variances
@@ -161,6 +162,11 @@ KINDS["AdaptiveSettings"] = made(
     AdaptiveSettings, nature=KINDS["BeliefCVaR"] | KINDS["EpisodeCVaR"], network=KINDS["DuelingNetwork"],
     boundary=st.floats(0, 0.99), tempers=st.lists(above_zero, min_size=1, max_size=3).map(tuple),
     decay=KINDS["Decay"], epsilon=KINDS["Epsilon"], informed=st.booleans(), clip_norm=st.none() | above_zero,
+)  # fmt: skip
+KINDS["ActorCriticSettings"] = made(
+    ActorCriticSettings, criterion=st.sampled_from(["discounted", "average"]),
+    draw=st.sampled_from(["step", "episode"]), actor=KINDS["Network"], critic=KINDS["Network"],
+    discount=st.floats(0, 1), lanes=whole, delay=above_zero,
 )  # fmt: skip
 KINDS["Settings"] = made(
     config.Settings, nature=KINDS["Soft"] | KINDS["CVaR"] | KINDS["Worst"], variance=KINDS["LastLayer"],
