@@ -2,7 +2,9 @@
 
 import os
 import signal
+import sys
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # compilation makes first examples slow, so deadlines would test the compiler; examples are the same in every run
@@ -13,6 +15,18 @@ settings.register_profile("interpreted", max_examples=5, **common)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start what runs in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "compiled"))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _programs_are_kept_by_request():
+    """A module that keeps compiled programs on the disk does so for itself alone."""
+    yield
+    jax = sys.modules.get("jax")
+    if jax is not None and jax.config.jax_compilation_cache_dir is not None:
+        from jax.experimental.compilation_cache import compilation_cache
+
+        jax.config.update("jax_compilation_cache_dir", None)
+        compilation_cache.reset_cache()
 
 
 def pytest_terminal_summary(terminalreporter):
