@@ -24,7 +24,7 @@ def asked(monkeypatch):
 
     def make(env, uncertain, settings, schedule, seed, record_every):
         calls.append(SimpleNamespace(env=env, uncertain=uncertain, settings=settings, schedule=schedule, seed=seed))
-        calls[-1].record_every = record_every
+        calls[-1].record_every, calls[-1].deciders = record_every, 1
         return calls[-1]
 
     monkeypatch.setattr(presets, "make_trainer", make)
