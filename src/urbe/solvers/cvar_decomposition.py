@@ -75,7 +75,7 @@ def cvar_by_level(
     >>> reward = np.zeros((5, 1, 5))
     >>> reward[0, 0, 1:] = [0.0, 1.0, 2.0, 10.0]
     >>> lottery = urbe.MDP.from_dense(draw, reward, discount=1.0, terminal=[1, 2, 3, 4])
-    >>> urbe.cvar_by_level(lottery, [0] * 5, horizon=1, levels=[0.1, 0.3, 0.5, 1.0]).value[0].round(4)
+    >>> urbe.cvar_by_level(lottery, [0, -1, -1, -1, -1], horizon=1, levels=[0.1, 0.3, 0.5, 1.0]).value[0].round(4)
     array([0.    , 0.6667, 1.2   , 4.8   ])
     """
     check_model("mdp", mdp)
