@@ -298,6 +298,8 @@ def _kernel_tampered(
     probability[rng.integers(first, last)] = 1.0
     bad = replace(rows, probability=probability)
     if not outside(mdp, oracle, bad, D("1e-6")):  # by more than any rounding explains
+        if outside(mdp, oracle, bad, D(0)):  # by so little that a certificate may mend it
+            return []
         problem = Rectangular(mdp, oracle_of(mdp.with_rows(bad), None), None if solution.optimal else weights)
         rises = zip(_steps(problem, solution.upper), solution.upper, strict=True)
         if not any(step is not None and step.low > D(float(high)) + D(shift) for step, high in rises):
