@@ -28,7 +28,7 @@ OPTIMISTIC = [
     if name in adversarial.FAMILIES and name not in {"exact", "twice_regularised"} and not name.startswith("s_")
 ]
 """Families whose sets choose each row on its own and may be turned around."""
-SHORT = {"exact", "wasserstein", "twice_regularised", *adversarial.NEEDS_ROW_REWARDS, *adversarial.COUPLED}
+SHORT = {"exact", "wasserstein", *adversarial.NEEDS_ROW_REWARDS, *adversarial.COUPLED}
 """Families whose kernels treat rows of all lengths alike."""
 SHOWN = 6
 

@@ -183,7 +183,7 @@ class Agent:
         lived = History.of(past, source) if history is None else history
         self.trainer.load(unflatten(mine, {"trainer": self.trainer.state()}, source)["trainer"])
         self.history = lived
-        lived.begin_members(self.trainer.deciders)  # runs of before had no such table
+        lived.begin_members(self.trainer.deciders)  # earlier runs had no such table
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves all of it, replay and random numbers included, into a file; see `urbe.deep.load`.

@@ -63,7 +63,7 @@ def renamed(about: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> dict
 
 
 def _with_meters(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Tensors of before the loops counted which members decide: since the last row of the log, none has."""
+    """Tensors from before the loops counted which members decide: since the last row of the log, none has."""
     successors = tensors.get("trainer/learner/replay/successors/gain")
     members = 1 if successors is None or successors.ndim != 2 else successors.shape[1]
     if members == 1 or "trainer/meters/steps" not in tensors or "trainer/meters/decided" in tensors:

@@ -11,6 +11,12 @@ from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import BoolArray, FloatArray
 
+ENTRY_ROUNDING = 2.0**-52
+"""What an entry of nature's rows may be rounded by, relative to itself and the model's."""
+
+SUBNORMAL = 4.0 * 2.0**-1074
+"""What it may be rounded by where it is subnormal."""
+
 REWARD_ROUNDING = 2.0**-51
 """What nature's rewards may be rounded by, relative to the model's."""
 
@@ -95,6 +101,8 @@ def _membership(
         nowhere = np.full(mdp.n_rows, np.inf)
         return nowhere, np.ones(mdp.n_rows, dtype=np.bool_), nowhere
     moved = np.abs(kernel.probability.astype(np.longdouble) - rows.probability)
+    rounded = ENTRY_ROUNDING * (np.abs(kernel.probability).astype(np.longdouble) + rows.probability) + SUBNORMAL
+    moved = np.maximum(moved - rounded, 0.0)
     if nature.norm == np.inf:
         far = np.maximum.reduceat(moved, rows.entry_start[:-1])
     elif nature.norm == 1.0:
@@ -104,7 +112,7 @@ def _membership(
     fallen = np.maximum(rows.reward.astype(np.longdouble) - kernel.reward - REWARD_ROUNDING * np.abs(rows.reward), 0.0)
     if rows.rewards_successors:
         fallen = np.maximum.reduceat(fallen, rows.entry_start[:-1])
-    used = np.maximum(_share(np.maximum(far - _rounded(rows), 0.0), nature.beta), _share(fallen, nature.alpha))
+    used = np.maximum(_share(far, nature.beta), _share(fallen, nature.alpha))
     if shared:
         power = 1.0 if nature.norm == 1.0 else 2.0
         total = np.zeros(mdp.n_states, dtype=np.longdouble)
@@ -122,15 +130,10 @@ def _share(distance: proofs.Extended, radius: FloatArray) -> proofs.Extended:
     return np.where(radius > 0.0, distance / np.where(radius > 0.0, radius, 1.0), nothing)
 
 
-def _rounded(rows: Rows) -> float:
-    """How far rounding may move a row, in any of the norms."""
-    return 4.0 * 2.0**-53 * rows.longest
-
-
 def _under(nature: NormNature, kernel: Rows, back: proofs.Extended) -> proofs.RowBound:
     """At least the minimum: the value under nature's answer, brought inside the set by a share of the model's row."""
     eps = proofs.mass_error(kernel) + (kernel.longest + 16) * float(np.finfo(np.longdouble).eps) + REWARD_ROUNDING
-    eps += _rounded(kernel) * kernel.longest
+    eps += 4.0 * ENTRY_ROUNDING  # of the entries, whose sum is one in either row
     own = nature.rows
     nominal_z = own.entry_reward
 
