@@ -1,8 +1,10 @@
 """Settings shared by all tests."""
 
+import gc
 import os
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,6 +29,20 @@ def _programs_are_kept_by_request():
 
         jax.config.update("jax_compilation_cache_dir", None)
         compilation_cache.reset_cache()
+
+
+MANY_MAPS = 20_000
+"""Of the 65,530 pieces of memory that Linux lets a process map by default; each compiled program takes several."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiled_programs_are_dropped():
+    """Drops what JAX compiled before there is so much of it that the compiler aborts the process."""
+    yield
+    jax, maps = sys.modules.get("jax"), Path("/proc/self/maps")
+    if jax is not None and maps.exists() and maps.read_bytes().count(b"\n") > MANY_MAPS:
+        jax.clear_caches()
+        gc.collect()
 
 
 def pytest_terminal_summary(terminalreporter):
