@@ -22,12 +22,9 @@ PART = 100
 """Models of one test: parts run side by side."""
 
 PESSIMISTIC = sorted([*adversarial.FAMILIES, *adversarial.COUPLED])
-OPTIMISTIC = [
-    f"optimistic {name}"
-    for name in PESSIMISTIC
-    if name in adversarial.FAMILIES and name not in {"exact", "twice_regularised"} and not name.startswith("s_")
-]
+OPTIMISTIC = [f"optimistic {name}" for name in adversarial.BY_ROW if name != "exact"]
 """Families whose sets choose each row on its own and may be turned around."""
+
 SHORT = {"exact", "wasserstein", *adversarial.NEEDS_ROW_REWARDS, *adversarial.COUPLED}
 """Families whose kernels treat rows of all lengths alike."""
 SHOWN = 6
