@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import struct
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -11,7 +12,7 @@ import pytest
 
 from urbe.paper.chapter import Chapter, check_chapters, everywhere
 from urbe.runs.tensors import load_tensors, save_tensors
-from urbe.sweep.cells import Code, columns, directory, identity
+from urbe.sweep.cells import Code, columns, directory, identity, job_from_json, jobs
 from urbe.sweep.store import CellRecord, Stored, load, load_record, save
 
 
@@ -235,9 +236,19 @@ class Odder:
     name: str = "odd"
 
 
-def test_a_cell_that_is_not_plain_is_named():
-    with pytest.raises(TypeError, match=r"The cell odd cannot be hashed.*expected fields of plain values"):
-        directory("f", Odder({1, 2}))
+@pytest.mark.parametrize("values", [{1, 2}, [1, 2], (1, (2, {})), Dot(0.1), Row("a", 1, 0.5)])
+def test_a_cell_that_is_not_plain_is_named(values):
+    expected = "expected a number, a text, None or a tuple of these"
+    with pytest.raises(TypeError, match=rf"^values of the cell odd is {re.escape(repr(values))}, {expected}"):
+        directory("f", Odder(values))
+
+
+@pytest.mark.parametrize("values", [(), 0.1, ("a", (1, None, 5e-324), True), math.inf, "\u00e9\n"])
+def test_a_job_is_the_same_in_another_process(values, tmp_path):
+    (job,) = jobs(code(), [Odder(values)], tmp_path)
+    again = job_from_json(job.to_json())
+    assert again == job
+    assert repr(again.cell) == repr(job.cell)
 
 
 def test_rows_of_any_code_are_read_when_no_identity_is_asked_for_and_of_other_columns_never(path):

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import importlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, get_type_hints
@@ -93,12 +94,35 @@ class Job:
     def __str__(self) -> str:
         return f"{self.experiment}/{self.cell.name}"
 
+    def to_json(self) -> str:
+        """The job as text, to be sent to another process; `job_from_json` is the inverse."""
+        kind = type(self.cell)
+        cell = [kind.__module__, kind.__qualname__, _plain(self.cell)[1]]
+        return json.dumps({**vars(self), "cell": cell, "folder": str(self.folder)})
+
+
+def job_from_json(text: str) -> Job:
+    """The job that `Job.to_json` wrote. It imports the module that defines the cell."""
+    content = json.loads(text)
+    module, name, values = content["cell"]
+    kind: Any = importlib.import_module(module)
+    for part in name.split("."):
+        kind = getattr(kind, part)
+    cell = kind(**{key: _tuples(value) for key, value in values.items()})
+    return Job(**{**content, "cell": cell, "folder": Path(content["folder"]), "also": tuple(content["also"])})
+
+
+def _tuples(value: Any) -> Any:
+    """JSON has lists where cells have tuples."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
 
 def jobs(code: Code, cells: Iterable[Cell], folder: Path) -> list[Job]:
     """The jobs of an experiment, under the folder of all cells.
 
     Raises:
       ValueError: the experiment is defined in the script that is run.
+      TypeError: a field of a cell is no plain value.
     """
     found = []
     place = folder.absolute() / code.experiment  # for processes elsewhere
@@ -144,13 +168,22 @@ def columns(row: type[Any]) -> dict[str, type]:
     return found
 
 
-def _plain(cell: Cell) -> Sequence[Any]:
-    fields = dataclasses.asdict(cell)  # type: ignore[call-overload]
-    try:
-        json.dumps(fields)
-    except TypeError as error:
-        raise TypeError(f"The cell {cell.name} cannot be hashed: {error}; expected fields of plain values.") from None
+def _plain(cell: Cell) -> tuple[str, dict[str, Any]]:
+    """The name and the fields of a cell, which JSON keeps, apart from tuples, which become lists."""
+    fields = {field.name: getattr(cell, field.name) for field in dataclasses.fields(cell)}  # type: ignore[arg-type]
+    for name, value in fields.items():
+        if not _is_plain(value):
+            raise TypeError(
+                f"{name} of the cell {cell.name} is {value!r}, expected a number, a text, None or a tuple of these: "
+                "the fields of a cell are hashed and sent to other processes."
+            )
     return cell.name, fields
+
+
+def _is_plain(value: Any) -> bool:
+    if type(value) is tuple:
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, str | int | float)
 
 
 def _hash(content: Any) -> str:

@@ -101,18 +101,18 @@ class _Crew:
         """The message of a process, or the news of its death."""
         one, job = self.busy[channel]
         try:
-            text: str | None = channel.recv()
+            answer = channel.recv_bytes()
         except (EOFError, OSError):
             del self.busy[channel]
             wrote = one.close()
             return self._lost(channel, job, _how_it_ended(one.process.returncode), wrote)
-        if text == worker.READY:
+        if answer == worker.READY:
             self._starting.remove(channel)
             self._failed_starts = 0
             return Event("tick")
         del self.busy[channel]
         self._idle.append(one)
-        return Event("done", job) if text is None else Event("failed", job, text)
+        return Event("done", job) if answer == worker.DONE else Event("failed", job, answer.decode())
 
     def _lost(self, channel: Connection, job: Job, how: str, wrote: str) -> Event:
         if channel not in self._starting:

@@ -7,7 +7,6 @@ sweep, so a script needs no `if __name__ == "__main__":` guard.
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -20,11 +19,14 @@ from multiprocessing.connection import Connection
 from types import FrameType
 from typing import IO, NamedTuple
 
-from urbe.sweep.cells import Job
+from urbe.sweep.cells import Job, job_from_json
 from urbe.sweep.launcher import one_thread
 
-READY = "ready"
+READY = b"ready"
 """The first message of a worker: it has started, and from now on its standard error is the launcher's."""
+
+DONE = b"done"
+"""The answer to a job that was performed; any other answer is the text of an error."""
 
 _COMMAND = "import sys; sys.path[:] = {path!r}; from urbe.sweep.worker import serve; serve({channel}, {alive}, {error})"
 
@@ -40,7 +42,7 @@ class Worker(NamedTuple):
     def send(self, job: Job) -> None:
         """Sends a job. A dead process is noticed when its answer is awaited."""
         with suppress(OSError):
-            self.channel.send(job)
+            self.channel.send_bytes(job.to_json().encode())
 
     def close(self) -> str:
         """Waits for a process that ends by itself; returns what it wrote to standard error while it started."""
@@ -80,7 +82,7 @@ def start() -> Worker:
 
 
 def serve(channel: int, alive: int, error: int) -> None:
-    """Serves jobs until the channel closes; answers each with None or an error text.
+    """Serves jobs until the channel closes; answers each with `DONE` or the text of an error.
 
     Args:
       channel: descriptor of the connection to the launcher.
@@ -95,18 +97,18 @@ def serve(channel: int, alive: int, error: int) -> None:
     os.dup2(error, 2)
     os.close(error)
     with Connection(channel) as launcher:
-        launcher.send(READY)
+        launcher.send_bytes(READY)
         while True:
             try:
                 content = launcher.recv_bytes()
             except EOFError:
                 return
             try:
-                perform(pickle.loads(content))  # which imports the experiment, and that may fail like anything else
+                perform(job_from_json(content.decode()))  # imports the experiment, which may fail like anything else
             except Exception:
-                launcher.send(traceback.format_exc())
+                launcher.send_bytes(traceback.format_exc().encode())
             else:
-                launcher.send(None)
+                launcher.send_bytes(DONE)
 
 
 def _end_with_launcher(alive: int) -> None:
