@@ -102,7 +102,7 @@ figure.savefig(folder / "price.png", dpi=110)  # The worst case of both policies
 
 # %%
 plan.write(folder / "pump_policy.csv")
-print((folder / "pump_policy.csv").read_text())
+print(pandas.read_csv(folder / "pump_policy.csv").round(1).to_string(index=False))
 
 # %% [markdown]
 # ## 6. Was the promise kept?
