@@ -36,7 +36,7 @@ from urbe.runs.tree import flatten, unflatten
 from urbe.simulators import Constant, Schedule, Simulator, UncertaintySet
 from urbe.simulators.base import observation_size
 
-VERSION = 1
+VERSION = 2
 """Of what `AdaptiveAgent.about` and `AdaptiveAgent.tensors` mean."""
 
 ROUNDS = 50
@@ -204,6 +204,7 @@ class AdaptiveAgent:
             "uncertain": self.uncertainty_set.describe(),
             "switching": describe("switching", self.model.switching),
             "floor": self.model.floor,
+            "magnitude": np.asarray(self.model.magnitude).tolist(),
             "flip": self.model.flip,
         }
 

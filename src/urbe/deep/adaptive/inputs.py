@@ -1,6 +1,7 @@
 """What the network sees of a pair of observation and belief.
 
-observation, b, log b clipped, mean and deviation of the parameters that vary, and the hazard's candidates if several
+observation in units of its magnitude, b, log b clipped, mean and deviation of the parameters that vary, and the
+hazard's candidates if several
 """
 
 from __future__ import annotations
@@ -30,5 +31,5 @@ def inputs_of(
     """The same from probabilities of members and of hazards."""
     mean = belief @ model.scaled
     spread = jnp.sqrt(jnp.maximum(belief @ model.scaled**2 - mean**2, 1e-6))
-    parts = [obs, belief, jnp.maximum(logarithm(belief), LEAST) / -LEAST, mean, spread]
+    parts = [obs / model.magnitude, belief, jnp.maximum(logarithm(belief), LEAST) / -LEAST, mean, spread]
     return jnp.concatenate([*parts, hazards] if hazards.shape[-1] > 1 else parts, axis=-1)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy as np
+
 from urbe.deep.adaptive.agent import VERSION, AdaptiveAgent
 from urbe.deep.adaptive.model import BeliefModel
 from urbe.deep.describe import build
 from urbe.runs.errors import CheckpointError
 from urbe.runs.tensors import load_tensors
 from urbe.simulators import UncertaintySet
+from urbe.simulators.base import observation_size
 
 
 def load_adaptive(path: str | os.PathLike[str]) -> AdaptiveAgent:
@@ -24,8 +27,8 @@ def load_adaptive(path: str | os.PathLike[str]) -> AdaptiveAgent:
     tensors, about = load_tensors(path)
     if about.get("family") != "adaptive":
         raise CheckpointError(path, "is not of an adaptive agent; others are loaded with urbe.deep.load.")
-    if about.get("version") != VERSION:
-        raise CheckpointError(path, f"is of version {about.get('version')!r}, expected {VERSION}.")
+    if about.get("version") not in range(1, VERSION + 1):
+        raise CheckpointError(path, f"is of version {about.get('version')!r}, expected at most {VERSION}.")
     try:
         agent = _built(about)
     except Exception as error:
@@ -39,8 +42,14 @@ def load_adaptive(path: str | os.PathLike[str]) -> AdaptiveAgent:
 def _built(about: dict[str, Any]) -> AdaptiveAgent:
     parts = {name: build(name, about[name]) for name in ("settings", "rule", "watch", "simulator", "switching")}
     uncertainty_set = UncertaintySet.from_description(parts["simulator"], about["uncertain"])
+    unscaled = np.ones(observation_size(parts["simulator"]))  # agents of version 1 saw observations as they are
     model = BeliefModel.of(
-        parts["simulator"], uncertainty_set, parts["switching"], floor=about["floor"], flip=about["flip"]
+        parts["simulator"],
+        uncertainty_set,
+        parts["switching"],
+        floor=about["floor"],
+        flip=about["flip"],
+        magnitude=np.array(about.get("magnitude", unscaled)),
     )
     return AdaptiveAgent(
         about["agent"], model, uncertainty_set, parts["settings"], parts["rule"], parts["watch"], about["seed"]

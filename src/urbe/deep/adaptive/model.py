@@ -22,6 +22,7 @@ from urbe import checks
 from urbe.belief.arrays import log_sum_exp, logarithm
 from urbe.belief.likelihoods import Evidence, endings, known_outcomes, residuals, tolerance
 from urbe.belief.switching import Switching
+from urbe.deep.adaptive.magnitude import observation_magnitude
 from urbe.simulators import Outcomes, Simulator, UncertaintySet
 from urbe.simulators.base import Params, State
 from urbe.simulators.base import members as count
@@ -32,7 +33,7 @@ SAME = 1e-5
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=("params", "scaled", "neighbours"),
+    data_fields=("params", "scaled", "neighbours", "magnitude"),
     meta_fields=("simulator", "switching", "floor", "flip", "varied", "shared"),
 )
 @dataclass(frozen=True, eq=False)
@@ -44,8 +45,9 @@ class BeliefModel:
       params: its NamedTuple with a `(K,)` array in each place.
       scaled: `(K, V)` the parameters that vary, each with mean 0 and deviation 1 over the members.
       neighbours: `(K, 2)` the two members whose parameters are nearest.
+      magnitude: `(D,)` the unit of each entry of an observation, see `observation_magnitude`.
       switching: prior and hazard.
-      floor: errors of an observation up to this size say nothing about members.
+      floor: errors up to this share of the magnitude say nothing about members.
       flip: the probability that a member is wrong about the end of an episode, where members predict.
       varied: names of the parameters that differ between members.
       shared: whether members share the outcomes and differ in probabilities alone.
@@ -55,6 +57,7 @@ class BeliefModel:
     params: Params
     scaled: Float[Array, "K V"]
     neighbours: Int[Array, "K 2"]
+    magnitude: Float[Array, " D"]
     switching: Switching
     floor: float = 1e-3
     flip: float = 0.05
@@ -69,8 +72,11 @@ class BeliefModel:
         *,
         floor: float = 1e-3,
         flip: float = 0.05,
+        magnitude: Float[np.ndarray, " D"] | None = None,
     ) -> BeliefModel:
-        """Checks that the parts fit each other and finds out whether members share outcomes.
+        """Checks that the parts fit each other, and finds out whether members share outcomes and how large they are.
+
+        A `magnitude` that was saved is taken as it is.
 
         Raises:
           ValueError: the parameters are not the simulator's, or the prior has not one entry per member.
@@ -88,7 +94,8 @@ class BeliefModel:
         varied, shared = uncertainty_set.varied, _share_outcomes(simulator, params)
         scaled = _standardised(params, varied)
         near = jnp.asarray(_neighbours(scaled))
-        return BeliefModel(simulator, params, jnp.asarray(scaled), near, switching, floor, flip, varied, shared)
+        unit = jnp.asarray(observation_magnitude(simulator, params) if magnitude is None else magnitude, jnp.float32)
+        return BeliefModel(simulator, params, jnp.asarray(scaled), near, unit, switching, floor, flip, varied, shared)
 
     @property
     def n_members(self) -> int:
@@ -99,6 +106,11 @@ class BeliefModel:
     def per_axis(self) -> float:
         """Members along each parameter that varies."""
         return float(self.n_members ** (1.0 / max(len(self.varied), 1)))
+
+    def tolerated(self, predicted: Float[Array, "K D"]) -> Float[Array, " D"]:
+        """Errors of predictions that say nothing about members; see `urbe.belief.likelihoods`."""
+        found: Array = tolerance(predicted, self.per_axis, self.floor * self.magnitude)
+        return found
 
     def outcomes(self, state: State, action: Int[Array, ""], params: Params) -> Outcomes:
         """Outcomes under each of a batch of parameters: `(K, J)` probabilities; the rest `(J,)` if members share it."""
@@ -147,9 +159,7 @@ class BeliefModel:
         """What N observations say about members that predict, and the squared errors of their likeliest outcomes."""
         k, j, d = predicted.shape
         # neighbouring members are compared outcome by outcome
-        tolerated = jnp.max(
-            jax.vmap(lambda one: tolerance(one, self.per_axis, self.floor), in_axes=1)(predicted), axis=0
-        )
+        tolerated = jnp.max(jax.vmap(self.tolerated, in_axes=1)(predicted), axis=0)
         n = len(observed)
         flat = jnp.broadcast_to(predicted.reshape(k * j, d), (n, k * j, d))
         found = residuals(flat, observed, jnp.broadcast_to(tolerated, (n, d)), noise)

@@ -31,7 +31,7 @@ from urbe.belief.estimates import (
     mixed_estimates,
     predicted_estimates,
 )
-from urbe.belief.likelihoods import Evidence, endings, known_outcomes, tolerance
+from urbe.belief.likelihoods import Evidence, endings, known_outcomes
 from urbe.belief.state import BeliefState, Watch, begin, new_episode, observe, used
 from urbe.belief.switching import of_hazards, of_members
 from urbe.deep.adaptive.inputs import inputs_of
@@ -267,7 +267,7 @@ def evidence_under_noise(
         estimates = mixed_estimates(model.switching, belief.log_b, estimates)
     predicted, ends = jax.vmap(lead)(estimates.mean, model.params)
     jacobian = jax.vmap(jax.jacfwd(lambda obs, params: lead(obs, params)[0]))(estimates.mean, model.params)
-    process = tolerance(predicted, model.per_axis, model.floor) ** 2
+    process = model.tolerated(predicted) ** 2
     ahead = predicted_estimates(predicted, jacobian, process, estimates)
     after, evidence = corrected_estimates(sensor, ahead, step.next_observation)
     ended = endings(ends, step.terminated, model.flip)

@@ -52,7 +52,8 @@ def bayes_adaptive_dqn(
       settings: everything else there is to choose about learning.
       watch: when a deployment admits that no member explains what happens; None for `Watch()` where outcomes are
         known, and a limit of 50 nats where members predict.
-      floor, flip: of likelihoods where members predict, see `BeliefModel`.
+      floor, flip: of likelihoods where members predict: errors up to `floor` times the usual size of an observation's
+        entry say nothing about members, and members are wrong about the end of an episode with probability `flip`.
       changes: fields of `settings` to change, by name.
 
     >>> from urbe.belief import Switching
