@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from fixtures.array_types import check_when_imported
+
+check_when_imported()  # here, since modules of tests import the library as they are collected
 # compilation makes first examples slow, so deadlines would test the compiler; examples are the same in every run
 common = {"deadline": None, "derandomize": True, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("compiled", max_examples=30, **common)

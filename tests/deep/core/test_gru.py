@@ -1,7 +1,10 @@
 """The recurrent unit against the textbook's equations in NumPy."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+import pytest
+from jaxtyping import TypeCheckError
 
 from urbe.deep.core.gru import GRU, gru_step, init_gru
 
@@ -29,7 +32,14 @@ def test_a_step_is_the_textbooks():
     gru = GRU(*(rng.normal(size=shape).astype(np.float32) for shape in ((INPUTS, 3 * H), (H, 3 * H), (3 * H,))))
     h, x = rng.normal(size=(4, H)).astype(np.float32), rng.normal(size=(4, INPUTS)).astype(np.float32)
     expected = np.stack([by_hand(gru, *pair) for pair in zip(h, x, strict=True)])
-    np.testing.assert_allclose(gru_step(gru, h, x), expected, rtol=1e-5, atol=1e-6)  # float32 against float64
+    found = gru_step(gru, jnp.asarray(h), jnp.asarray(x))
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)  # float32 against float64
+
+
+def test_arrays_of_another_shape_are_noticed():
+    gru = init_gru(jax.random.key(0), INPUTS, H)
+    with pytest.raises(TypeCheckError, match="parameter 'x'"):
+        gru_step(gru, jnp.zeros((2, H)), jnp.zeros((2, INPUTS), int))
 
 
 def test_first_weights_are_within_their_bound_and_follow_from_the_key():
