@@ -1,6 +1,7 @@
 """KL balls, and the exponentials and logarithms they are computed with."""
 
 import math
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from numba import njit
 from fixtures.strategies import radii, rows
 from oracles import divergences
 from oracles.worst_case import one_row_model
-from urbe.ambiguity.exponential import LOG2_E, log_of, power_of_two
+from urbe.ambiguity.exponential import LOG2_E, log_of, power_of_two, relative_entropy
 from urbe.ambiguity.kl import KLBall
 from urbe.testing import check_ambiguity_set
 
@@ -34,6 +35,11 @@ def _logs(x):
     return out
 
 
+@njit
+def _divergence(a, b):
+    return relative_entropy(a, b)
+
+
 def test_powers_of_two_and_logarithms_are_good_to_a_few_units_in_the_last_place():
     t = np.concatenate([np.linspace(-40, 0, 20001), -np.logspace(-300, 2.9, 5000), np.arange(-999.5, 0.0, 0.5), [0.0]])
     power, less = _powers(t)
@@ -42,6 +48,17 @@ def test_powers_of_two_and_logarithms_are_good_to_a_few_units_in_the_last_place(
     x = np.concatenate([np.logspace(-290, 10, 20001), np.linspace(0.4, 2.0, 20001)])
     assert _logs(x) == pytest.approx([math.log(y) for y in x], rel=7e-16, abs=0)
     assert 1 / math.log(2) == LOG2_E
+
+
+@pytest.mark.parametrize("apart", [1e-6, 1e-3, 0.01, 0.05, 0.5])
+def test_divergences_of_rows_that_differ_little_keep_their_digits(apart):
+    b = np.array([0.4, 0.3, 0.1, 0.2])
+    a = b * (1.0 + apart * np.array([1.0, -1.0, 0.5, -0.75]))
+    terms = [x * (x / y).ln() - x + y for x, y in zip(map(Decimal, a), map(Decimal, b), strict=True)]
+    # 1e-11: where the series ends, at 0.01, logarithms of 1e-16 leave 1e-16 / 0.01^2
+    assert _divergence(a, b) == pytest.approx(float(sum(terms)), rel=1e-11, abs=0)
+    assert _divergence(np.array([0.0, 1.0]), np.array([0.5, 0.5])) == pytest.approx(math.log(2.0), rel=1e-15)
+    assert _divergence(np.array([0.5, 0.5]), np.array([0.0, 1.0])) == np.inf
 
 
 def test_exponents_below_the_range_count_as_its_end():

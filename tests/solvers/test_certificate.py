@@ -1,6 +1,7 @@
 """The certificate must refuse: every claim of a solution is doctored once and has to be named."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -271,3 +272,11 @@ def test_statements_are_sentences():
     assert str(certificate) == certificate.statement
     assert certificate.statement.startswith("Verified: the values lie within bounds that are ")
     assert certificate.failures == ()
+
+
+@pytest.mark.parametrize("reward", [5e-324, -5e-324])
+def test_what_is_proven_is_rounded_outward(reward):
+    solution = solve(MDP.from_dense([[[1.0]]], [[reward]], discount=0.6), None, BackwardInduction(2))
+    certificate = certify(solution)
+    exact = Fraction(reward) * (1 + Fraction(0.6))  # between two neighbouring numbers
+    assert Fraction(float(certificate.lower[0, 0])) <= exact <= Fraction(float(certificate.upper[0, 0]))

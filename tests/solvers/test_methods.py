@@ -133,6 +133,25 @@ def test_a_start_is_used_checked_and_left_alone():
         solve(GARNET, start=np.full(60, np.nan))
 
 
+@pytest.mark.parametrize("nature", [None, urbe.ValueAtRisk(np.full((2, 60, 3, 60), 1 / 60), 0.5)], ids=["exact", "var"])
+def test_a_start_beyond_all_values_is_cut(nature):
+    mdp = urbe.library.garnet(60, 3, 5, seed=0, discount=0.9999)
+    far = 1e307 * np.random.default_rng(0).choice([-1.0, 1.0], 60)
+    solution = solve(mdp, nature, start=far)
+    assert solution.lower.max() <= mdp.rows.largest_reward / (1.0 - mdp.discount) + 1.0
+
+
+def test_no_tolerance_where_spreads_are_the_smallest_numbers():
+    p = np.array([[0.9996, 0.0004], [0.57, 0.43]])
+    mdp = MDP.from_dense(p[:, None], [[1e-310], [1e-320]], discount=0.9)
+    expected = np.linalg.solve(np.eye(2) - 0.9 * p, [1.0, 1e-10]) * 1e-310
+    for tolerance in (0.0, 1e-322):
+        solution = solve(mdp, method=PartialPolicyIteration(tolerance, max_steps=60), throw=False)
+        assert (solution.lower <= expected).all()
+        assert (solution.upper >= expected).all()
+        assert solution.gap < 1e-316
+
+
 def test_a_start_says_nothing_about_terminal_states():
     mdp = MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[1.0], [0.0]], discount=0.9, terminal=[1])
     solution = solve(mdp, start=[0.0, 1e3])

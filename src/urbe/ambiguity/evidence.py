@@ -164,10 +164,10 @@ def unproven(n_rows: int, side: float) -> RowBound:
     return lambda v: np.full(n_rows, side * np.inf, dtype=np.longdouble)  # noqa: ARG005
 
 
-def largest_value(rows: Rows, discount: float, *values: FloatArray) -> float:
-    """max |r| + gamma max |v|."""
-    largest = float(np.max([np.abs(v).max(initial=0.0) for v in values]))  # unlike max, passes NaN on
-    return rows.largest_reward + discount * largest
+def largest_value(rows: Rows, discount: float, *values: FloatArray) -> np.longdouble:
+    """max |r| + gamma max |v|; in extended precision a share of it does not vanish."""
+    largest = np.max([np.abs(v).max(initial=0.0) for v in values])  # unlike max, passes NaN on
+    return np.longdouble(rows.largest_reward) + np.longdouble(discount) * largest
 
 
 def greatest(mdp: MDP, q: Extended) -> Extended:

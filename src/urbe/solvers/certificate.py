@@ -108,7 +108,7 @@ def _certify_stationary(solution: Solution, operator: Operator) -> Certificate:
     down, up = (x.max(initial=0.0) if not np.isnan(x).any() else np.longdouble(np.inf) for x in (-fall, rise))
     tolerance = _tolerance(solution, mdp, float(steps.max(initial=1.0)))
     with np.errstate(invalid="ignore"):
-        proven_lower, proven_upper = _outward(lower, -down, steps), _outward(upper, up, steps)
+        proven_lower, proven_upper = _outward(lower, -down, steps, -np.inf), _outward(upper, up, steps, np.inf)
     for proven in (proven_lower, proven_upper):
         proven[mdp.terminal] = 0.0
     blame = (int(np.argmax(-fall)), int(np.argmax(rise)))
@@ -125,7 +125,8 @@ def _certify_horizon(solution: Solution, operator: Operator) -> Certificate:
         evidence = _evidence(operator, solution.kernel_at(step).rows, solution.optimal)
         policy = given_policy(mdp, solution.policy[step])
         below, above = evidence.below(lower[step + 1], policy), evidence.above(upper[step + 1], policy)
-        lower[step], upper[step] = _outward(below, 0.0, np.zeros(1)), _outward(above, 0.0, np.zeros(1))
+        lower[step] = _outward(below, 0.0, np.zeros(1), -np.inf)
+        upper[step] = _outward(above, 0.0, np.zeros(1), np.inf)
         excess = max(excess, evidence.excess)
         if evidence.failure is not None:
             failures.append(f"Step {step}: {evidence.failure}")
@@ -195,11 +196,13 @@ def _judge(
 
 def _tolerance(solution: Solution, mdp: MDP, steps: float) -> float:
     """TOLERANCE for values of the size claimed, though of no more than rewards can add up to; NaN for NaN."""
-    size = largest_value(mdp.rows, mdp.discount, solution.lower, solution.upper, solution.value)
+    size = float(largest_value(mdp.rows, mdp.discount, solution.lower, solution.upper, solution.value))
     return steps * (TOLERANCE * min(size, (1.0 + steps) * mdp.rows.largest_reward) + 4.0 * UNDERFLOW)
 
 
-def _outward(bound: NDArray[np.longdouble] | FloatArray, by: Any, steps: FloatArray) -> FloatArray:
-    """bound + by * steps in double precision; the one rounding is far below TOLERANCE."""
-    moved = bound + np.longdouble(by) * steps if by else bound + np.zeros(1)
-    return np.asarray(moved, dtype=np.float64)
+def _outward(bound: NDArray[np.longdouble] | FloatArray, by: Any, steps: FloatArray, side: float) -> FloatArray:
+    """bound + by * steps in double precision, rounded towards `side`."""
+    moved = np.asarray(bound + np.longdouble(by) * steps if by else bound, dtype=np.longdouble)
+    rounded = moved.astype(np.float64)
+    inward = rounded < moved if side > 0.0 else rounded > moved
+    return np.where(inward, np.nextafter(rounded, side), rounded)

@@ -198,6 +198,7 @@ def _sweeps_left(last: float, spread: float, target: float) -> float:
     """Sweeps until `target` if the spread goes on shrinking as it did."""
     if spread <= target:
         return 0.0
-    if spread >= last:
+    left = target / spread
+    if spread >= last or left <= 0.0:  # also where the target is zero, or out of reach
         return math.inf
-    return math.log(target / spread) / math.log(spread / last)
+    return math.log(left) / math.log(max(spread / last, math.ulp(0.0)))

@@ -116,11 +116,12 @@ def _iterate(
     mdp = operator.mdp
     how = PartialPolicyIteration() if method is None else method
     later = None if mdp.discount < 1.0 else np.maximum(longest_duration(operator, workers) - 1.0, 0.0)
-    require_finite_values(mdp, 1.0 / (1.0 - mdp.discount) if later is None else 1.0 + float(later.max(initial=0.0)))
+    steps = 1.0 / (1.0 - mdp.discount) if later is None else 1.0 + float(later.max(initial=0.0))
+    require_finite_values(mdp, steps)
     iterated = operator if given is None else FixedPolicy(operator, given)
     evaluation, setting = how.evaluation(), Setting(mdp.discount, mdp.terminal, workers)
     if start is not None:
-        v = _start(start, mdp)
+        v = _start(start, mdp, steps * mdp.rows.largest_reward)
     elif operator.singleton:
         v = _reward_alone(mdp)
     else:
@@ -158,10 +159,12 @@ def _solution(operator: Operator, outcome: IterationOutcome, optimal: bool) -> S
     )
 
 
-def _start(start: ArrayLike, mdp: MDP) -> FloatArray:
-    v = checks.float_array("start", start, ndim=1).copy()
+def _start(start: ArrayLike, mdp: MDP, most: float) -> FloatArray:
+    """The values given, cut to what rewards can add up to: beyond, sums of a sweep would overflow."""
+    v = checks.float_array("start", start, ndim=1)
     if len(v) != mdp.n_states:
         raise ValueError(f"start has {len(v)} entries, expected one for each of {mdp.n_states} states.")
+    v = np.clip(v, -most, most)
     v[mdp.terminal] = 0.0
     return v
 

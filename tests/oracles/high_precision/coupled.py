@@ -18,7 +18,7 @@ import numpy as np
 
 import urbe
 from oracles.high_precision import sets as plain
-from oracles.high_precision.numbers import Answer, D, dot, precise
+from oracles.high_precision.numbers import Answer, D, dot, precise, rescaled
 from oracles.high_precision.sets import Oracle, Row
 from urbe.ambiguity.coupled.labels import LabelledSet
 
@@ -39,13 +39,14 @@ def factor_model(given: Any) -> urbe.MDP:
 
 
 def factors(mdp: Any, set_: Any) -> Oracle:
-    """`FactorSet`, its coefficients and factors dense."""
+    """`FactorSet`, its coefficients and factors dense; they stand for distributions, and are divided by their sums."""
     inner = plain.oracle_of(factor_model(set_.factors), set_.set)
-    mixing = [[D(float(x)) for x in line] for line in np.asarray(set_.coefficients, dtype=float)]
+    mixing = [rescaled([D(float(x)) for x in line]) for line in np.asarray(set_.coefficients, dtype=float)]
     listed = [s for s in range(mdp.n_states) if any(s in row.states for row in inner.rows)]
+    centre = [row._replace(p=rescaled(row.p)) for row in inner.rows]
     rows = []
     for k, u in enumerate(mixing):
-        p = [sum((share * _of(row, s) for share, row in zip(u, inner.rows, strict=True)), D(0)) for s in listed]
+        p = [sum((share * _of(row, s) for share, row in zip(u, centre, strict=True)), D(0)) for s in listed]
         rows.append(Row(listed, p, [D(float(mdp.rows.row_reward[k]))] * len(listed)))
     known: dict[tuple[D, ...], list[Answer]] = {}
 
@@ -53,7 +54,7 @@ def factors(mdp: Any, set_: Any) -> Oracle:
         key = tuple(z)
         if key not in known:
             known.clear()
-            known[key] = [_on(inner, i, listed, z) for i in range(len(inner.rows))]
+            known[key] = [_whole(_on(inner, i, listed, z)) for i in range(len(inner.rows))]
         return _sum(mixing[k], known[key])
 
     return Oracle(rows, least, _in_directions(rows, least), [D(0)] * len(rows))
@@ -128,6 +129,11 @@ def _on(oracle: Oracle, k: int, states: list[int], z: list[D]) -> Answer:
     own, value = oracle.rows[k].states, dict(zip(states, z, strict=True))
     found = oracle.answer(k, [value[s] for s in own])
     return found._replace(q=_spread(own, found.q, states))
+
+
+def _whole(answer: Answer) -> Answer:
+    mass = sum(answer.q, D(0))
+    return Answer(answer.low / mass, answer.high / mass, [x / mass for x in answer.q])
 
 
 def _sum(shares: list[D], answers: list[Answer]) -> Answer:
