@@ -218,7 +218,7 @@ def test_lives_side_by_side_are_those_one_by_one():
 
 
 def test_what_does_not_fit_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="expected a simulator"):
+    with pytest.raises(ValueError, match="or a Gymnasium environment with its EnvMembers"):
         bayes_adaptive_dqn(gymnasium.make("CartPole-v1"), POLES, switching=SWITCHING, seed=0)
     with pytest.raises(ValueError, match="expected those of CartPole"):
         bayes_adaptive_dqn(POLE, ROVERS, switching=SWITCHING, seed=0)
