@@ -105,11 +105,19 @@ class Vague(Sled):
         return {"place": self.place, "speed": self.speed, "clock": "early"}
 
 
+class Varied(Sled):
+    def reset(self, **named):
+        found = super().reset(**named)
+        self.push = float(self.np_random.uniform(0.5, 1.5))
+        return found
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (Sled, "no time limit, expected one"),
         (partial(sled, Windy), "draws random numbers in its steps"),
+        (partial(sled, Varied), "draws parameters when it is reset"),
         (partial(sled, Vague), "holds 'early', a str, expected numbers"),
     ],
 )
@@ -125,6 +133,20 @@ def test_bad_parameters_and_states_that_change_their_type_are_named():
     state = simulator.start(jax.random.key(0), simulator.nominal())
     with pytest.raises(Exception, match="numbers must not change their type"):
         jax.block_until_ready(simulator.outcomes(state, jnp.int32(0), simulator.nominal()))
+
+
+def test_states_follow_from_observations_where_a_function_says_how():
+    def place(env, seen):
+        env.unwrapped.set_state({"place": float(seen[0]), "speed": seen[1:].astype(float), "clock": 7})
+
+    simulator = EnvSimulator(sled(), place=place)
+    seen = jnp.asarray([[0.25, -0.5], [0.125, 1.0]])
+    states = jax.vmap(simulator.state_of)(seen)
+    np.testing.assert_array_equal(states.seen, seen)
+    found = jax.vmap(lambda state: simulator.outcomes(state, jnp.int32(1), simulator.nominal()))(states)
+    np.testing.assert_allclose(found.state.seen[:, 0], [[0.25 - 0.04, -0.4], [0.125 + 0.11, 1.1]], rtol=1e-6)
+    with pytest.raises(ValueError, match=r"expected EnvSimulator\(env, place=function\)"):
+        EnvSimulator(sled()).state_of(seen[0])
 
 
 def test_an_agent_learns_in_a_gymnasium_environment_is_saved_and_adapts_in_another(tmp_path):

@@ -8,7 +8,7 @@ can learn in any environment whose state can be set, at the speed of that enviro
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, NamedTuple
@@ -50,9 +50,11 @@ class EnvSimulator:
       env: the environment, with its wrappers and a time limit (`gymnasium.wrappers.TimeLimit`).
       adapter: how its state and parameters are set; None for those that `EnvMembers` knows, and for environments
         with the methods get_state, set_state, get_params and set_params.
+      place: brings an environment to where an observation, a row of numbers, says that it stands, where that follows
+        from it. Agents can then be deployed where nothing but observations is at hand.
 
     Raises:
-      ValueError: it has no adapter, no time limit, a state that is not numbers alone, or random steps.
+      ValueError: it has no adapter, no time limit, a state that is not numbers alone, or random steps or parameters.
 
     >>> import gymnasium
     >>> from urbe.simulators import UncertaintySet
@@ -63,13 +65,21 @@ class EnvSimulator:
     3
     """
 
-    def __init__(self, env: AnyEnv, adapter: Adapter | None = None) -> None:
+    def __init__(
+        self,
+        env: AnyEnv,
+        adapter: Adapter | None = None,
+        place: Callable[[Env, Float[np.ndarray, " D"]], object] | None = None,
+    ) -> None:
         model, self.adapter = model_behind(env, adapter)
+        self.place = place
         host = host_env(model)
         self.n_actions, self._first, self._observations = host.n_actions, host.start, host.observations
         self.time_limit = _time_limit(model)
         self._model, self._copies, self._turn = copy_of(model), dict[bytes, Env](), Lock()
-        own = self.adapter.get_params(self._model)
+        own = self.adapter.get_params(model)
+        if self.adapter.get_params(self._model) != own:
+            raise ValueError(f"{model} draws parameters when it is reset, expected them to stay as they are set.")
         self._params: Any = namedtuple(f"{type(innermost(model)).__name__}Params", own)
         self._nominal = self._params(**{name: np.float32(value) for name, value in own.items()})
         self._layout = _Layout.of(self.adapter.get_state(self._model), type(innermost(model)).__name__)
@@ -93,6 +103,20 @@ class EnvSimulator:
     def observe(self, state: EnvState) -> Float[Array, " D"]:
         """What was seen there."""
         return state.seen
+
+    def state_of(self, obs: Float[Array, " D"]) -> EnvState:
+        """By `place`.
+
+        Raises:
+          ValueError: there is none.
+        """
+        if self.place is None:
+            raise ValueError(
+                f"The state of {self} is not known to follow from an observation, expected "
+                "EnvSimulator(env, place=function), or deployments in an environment whose state can be read: "
+                "agent.deploy(env)."
+            )
+        return EnvState(self._ask(self._place, self._shapes[0], obs, self._row(self._nominal)), obs)
 
     def check_params(self, params: Mapping[str, float]) -> None:
         """The environment says what is wrong with them."""
@@ -126,7 +150,17 @@ class EnvSimulator:
 
     def _reset(self, seeds: Any, params: Any) -> tuple[np.ndarray, ...]:
         """Any number of resets."""
-        return self._each(2, lambda env, seed: (env.reset(seed=int(seed))[0],), params, np.asarray(seeds))
+        return self._each(2, lambda env, seed: (env.reset(seed=int(seed))[0],), params, np.asarray(seeds).reshape(-1))
+
+    def _place(self, obs: Any, params: Any) -> np.ndarray:
+        """Any number of states from what is seen of them."""
+
+        def stand(env: Env, seen: np.ndarray) -> tuple[object]:
+            assert self.place is not None
+            return (self.place(env, seen),)
+
+        rows = np.asarray(obs)
+        return self._each(1, stand, params, rows.reshape(-1, rows.shape[-1]))[0]
 
     def _act(self, words: Any, actions: Any, params: Any) -> tuple[np.ndarray, ...]:
         """Any number of steps."""
@@ -136,19 +170,19 @@ class EnvSimulator:
             self.adapter.set_state(env, self._layout.unpack(state))
             return env.step(np.int64(action) + self._first)[:3]
 
-        return self._each(4, step, params, np.asarray(actions), states.reshape(-1, states.shape[-1]))
+        return self._each(4, step, params, np.asarray(actions).reshape(-1), states.reshape(-1, states.shape[-1]))
 
     def _each(self, n: int, does: Any, params: Any, *args: np.ndarray) -> tuple[np.ndarray, ...]:
-        rows = np.asarray(params)
+        rows = np.asarray(params)  # one for each of the others
         batch = rows.shape[:-1]
         found = [np.empty((int(np.prod(batch)), *shape.shape), shape.dtype) for shape in self._shapes[:n]]
-        flat = [args[0].reshape(-1), *args[1:]]
         with self._turn:  # programs may ask from several threads
             for i, row in enumerate(rows.reshape(-1, rows.shape[-1])):
                 env = self._copy(row)
-                seen, *rest = does(env, *(each[i] for each in flat))
+                seen, *rest = does(env, *(each[i] for each in args))
                 found[0][i] = self._layout.pack(self.adapter.get_state(env))
-                found[1][i] = self._observations.row(seen)
+                if n > 1:
+                    found[1][i] = self._observations.row(seen)
                 for values, value in zip(found[2:], rest, strict=True):
                     values[i] = value
         return tuple(values.reshape(*batch, *values.shape[1:]) for values in found)

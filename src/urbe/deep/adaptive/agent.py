@@ -157,12 +157,12 @@ class AdaptiveAgent:
         if sensor is not None and members is not None:
             raise ValueError("sensor was given with members, expected one of the two: members see the true state.")
         simulator = self.model.simulator
-        if isinstance(simulator, EnvSimulator) and members is None:
+        if isinstance(simulator, EnvSimulator) and simulator.place is None and members is None:
             if env is None:
                 raise ValueError(
                     "env is None, expected the Gymnasium environment of the deployment: the agent learned in copies "
-                    f"of {simulator}, whose predictions start from where the environment stands. If that cannot be "
-                    "read, give members=FunctionMembers(...) too."
+                    f"of {simulator}, whose predictions start from where the environment stands. Where that cannot "
+                    "be read, learn in EnvSimulator(env, place=...), or give members=FunctionMembers(...) too."
                 )
             members = simulator.members_of(env, self.uncertainty_set)
         policy = self.policy if sensor is None else self.under_noise(sensor)
