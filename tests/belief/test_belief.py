@@ -94,6 +94,13 @@ def test_episodes_are_when_members_change_if_so_assumed():
     np.testing.assert_allclose(belief.probability, [0.75, 0.25])
 
 
+def test_where_members_change_before_steps_an_end_changes_nothing():
+    belief = Belief(2, Switching(hazard=0.5, per="step"))
+    belief.observe_outcome([[1.0, 0.0], [0.0, 1.0]], 0)
+    belief.new_episode()
+    np.testing.assert_allclose(belief.probability, [1.0, 0.0])
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

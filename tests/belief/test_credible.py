@@ -22,6 +22,12 @@ def test_credible_set_is_the_smallest(seed):
     assert belief[chosen].min() >= belief[~chosen].max(initial=0.0)
 
 
+def test_rounding_adds_no_member():
+    """Nine tenths add up to slightly less than 0.9."""
+    assert credible_set(np.full(10, 0.1), 0.1).sum() == 9
+    assert credible_set(jnp.full(10, 0.1, jnp.float32), 0.1).sum() == 9
+
+
 def test_alpha_zero_is_the_support():
     np.testing.assert_array_equal(credible_set(np.array([0.5, 0.0, 0.5]), 0.0), [True, False, True])
     np.testing.assert_array_equal(credible_set(np.array([1.0, 1e-300]), 0.0), [True, True])

@@ -123,6 +123,15 @@ def test_a_member_that_is_ruled_out_keeps_its_estimate():
     np.testing.assert_array_equal(mixed.mean, estimates.mean)
 
 
+def test_surprise_is_zero_where_errors_are_as_large_as_expected():
+    """Off by one standard deviation in both entries, 5 = sqrt(16 + 9): neither surprising nor reassuring."""
+    ahead = Estimates(np.zeros((1, 2)), 16.0 * np.eye(2)[None])
+    _, evidence = corrected_estimates(Sensor(3.0), ahead, np.array([5.0, -5.0]))
+    np.testing.assert_allclose(evidence.surprise, [0.0], atol=1e-12)
+    _, evidence = corrected_estimates(Sensor(3.0), ahead, np.array([10.0, -5.0]))
+    np.testing.assert_allclose(evidence.surprise, [0.5 * (4.0 + 1.0 - 2.0)])
+
+
 def test_bad_sensors_are_named():
     with pytest.raises(ValueError, match=r"deviation\[1\] is 0"):
         Sensor((0.1, 0.0))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from urbe.belief.likelihoods import endings, residuals, tolerance
+from urbe.belief.likelihoods import Evidence, endings, residuals, tolerance
 from urbe.belief.state import Watch, begin, observe, used
 from urbe.belief.switching import Switching
 
@@ -42,6 +42,14 @@ def test_noise_and_surprise_are_means_at_first_and_fade_later():
             assert state.noise[0] == pytest.approx(np.mean(seen))
             assert state.surprise == pytest.approx(np.mean([0.5 * (each - 1.0) for each in seen]))
     assert state.noise[0] == pytest.approx(np.mean(seen[:3]) * 2 / 3 + 25.0 / 3)
+
+
+def test_noise_is_what_the_belief_expects_and_not_the_best_members():
+    """The nearest member is nearest by chance too: its errors alone would make too little of the noise."""
+    state = begin(Switching(), 2, 1)._replace(log_b=np.log([[0.4, 0.6]]))
+    square = np.array([[1.0], [9.0]])
+    state, _ = observe(Switching(), Watch(), state, Evidence(np.zeros(2), np.zeros(2)), square)
+    assert state.noise[0] == pytest.approx(0.4 * 1.0 + 0.6 * 9.0)
 
 
 def test_the_belief_is_widened_in_proportion_between_one_and_two_limits():

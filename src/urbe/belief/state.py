@@ -83,11 +83,10 @@ def observe(
     """
     xp = namespace(state.log_b)
     before = switching.jump(state.log_b) if switching.per == "step" else state.log_b
-    log_b, log_evidence = switching.update(before, evidence.log_likelihood)
+    log_b, _ = switching.update(before, evidence.log_likelihood)
     b = of_members(log_b)
-    # what every member rules out is as surprising as can be said, and stays a number
-    finite = xp.where(xp.isfinite(evidence.surprise), evidence.surprise, 100.0)
-    surprise = xp.where(log_evidence > -xp.inf, xp.sum(b * finite, axis=-1), 100.0)
+    # what a member rules out is as surprising as can be said, and stays a number
+    surprise = xp.sum(b * xp.where(xp.isfinite(evidence.surprise), evidence.surprise, 100.0), axis=-1)
     count = state.count + 1
     rate = xp.maximum(1.0 / count, 1.0 / watch.memory)
     noise = state.noise

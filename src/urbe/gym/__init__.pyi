@@ -3,6 +3,7 @@ from urbe.gym.adapters import Adapter as Adapter
 from urbe.gym.cells import Cells as Cells
 from urbe.gym.changing_params import ChangingParams as ChangingParams
 from urbe.gym.discrete_actions import DiscreteActions as DiscreteActions
+from urbe.gym.env_simulator import EnvSimulator as EnvSimulator
 from urbe.gym.logs import record as record
 from urbe.gym.members.base import FunctionMembers as FunctionMembers
 from urbe.gym.members.base import Members as Members

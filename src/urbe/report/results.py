@@ -26,6 +26,7 @@ from urbe.types import FloatArray
 from urbe.variance.value_variance import ValueVariance
 
 if TYPE_CHECKING:
+    from urbe.deep.adaptive.session import Session
     from urbe.evaluation.compare import AgentComparison
     from urbe.evaluation.seeds import SeedEvaluation
     from urbe.evaluation.table import Evaluation
@@ -196,6 +197,13 @@ def draw_comparison(compared: AgentComparison) -> Figure:
     figure = comparison.draw_comparison(compared)
     figure.set_facecolor("white")
     return figure
+
+
+def draw_session(session: Session) -> Figure:
+    """A deployment step by step; see `urbe.report.deployment.draw_session`."""
+    from urbe.report import deployment
+
+    return deployment.draw_session(session)
 
 
 def draw_states(axes: Axes, rows: StateRows) -> None:

@@ -159,12 +159,23 @@ def test_a_session_is_the_compiled_deployment():
         if arrived.terminated:
             state = POLE.start(jax.random.fold_in(jax.random.key(9), total), POLE.nominal())
     assert compiled.episode_return.shape == (1, 2)
-    assert session.columns()["belief"].shape == (20, 3)
+    columns = session.columns()
+    assert columns["belief"].shape == (20, 3)
+    above, between, below = session.plot().axes
+    assert [text.get_text() for text in above.get_yticklabels()] == ["force -10", "force 5", "force 10"]
+    np.testing.assert_allclose(above.images[0].get_array()[..., 3] ** 2, columns["belief"].T, atol=1e-5)
+    np.testing.assert_array_equal(between.lines[0].get_ydata(), columns["surprise"])
+    ended = np.flatnonzero(columns["terminated"])
+    np.testing.assert_array_equal(below.lines[0].get_xdata(), ended)
+    np.testing.assert_array_equal(below.lines[0].get_ydata(), np.diff(ended, prepend=-1))  # a reward of 1 each
 
 
 @pytest.mark.parametrize("make", [thompson_dqn, partial(bayes_adaptive_dqn, caution=EpisodeCVaR(0.5))])
-def test_a_session_decides_as_the_policy_does_step_by_step(make):
-    """Over ends of episodes, with one array for all observations, and where act meets one that observe did not."""
+def test_a_session_decides_as_the_policy_does_step_by_step(make, tmp_path):
+    """Over ends of episodes, with one array for all observations, and where act meets one that observe did not.
+
+    Also saved between act and observe, before the first step and in the middle of an episode, and loaded.
+    """
     agent = pole(make).learn(32)
     session, policy, noise = agent.deploy(seed=3), agent.policy, np.random.default_rng(0)
     act, observe = jax.jit(policy.act), jax.jit(policy.observe)
@@ -177,14 +188,21 @@ def test_a_session_decides_as_the_policy_does_step_by_step(make):
         action, memory = act(memory, seen)
         assert session.act(buffer) == int(action)
         chosen.append(int(action))
+        if t in (0, 17):
+            session.save(tmp_path / "session")
+            session = agent.deploy(seed=8).load(tmp_path / "session")
         buffer[:] = drawn[t + 1]
-        one = Step(seen, action, jnp.float32(1.0), np.array(buffer), jnp.bool_(ended), jnp.bool_(False))
+        terminated, truncated = ended and t % 2 == 0, ended and t % 2 == 1
+        one = Step(seen, action, jnp.float32(1.0), np.array(buffer), jnp.bool_(terminated), jnp.bool_(truncated))
         memory = observe(memory, one)
-        session.observe(1.0, buffer, ended)
+        session.observe(1.0, buffer, terminated, truncated)
         for name in ("member", "words", "begun"):
             np.testing.assert_array_equal(getattr(session.memory, name), getattr(memory, name))
         np.testing.assert_allclose(session.memory.belief.log_b, memory.belief.log_b, rtol=1e-4, atol=1e-4)
     assert make is not thompson_dqn or 0 < sum(chosen) < len(chosen)  # the observation matters
+    assert [step["action"] for step, _ in session.log] == chosen
+    with pytest.raises(CheckpointError, match="is not of a deployment of this agent"):
+        agent.learn(32).deploy().load(tmp_path / "session")
 
 
 def test_what_no_member_explains_is_noticed():
@@ -218,7 +236,7 @@ def test_lives_side_by_side_are_those_one_by_one():
 
 
 def test_what_does_not_fit_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="expected a simulator"):
+    with pytest.raises(ValueError, match="or a Gymnasium environment with its EnvMembers"):
         bayes_adaptive_dqn(gymnasium.make("CartPole-v1"), POLES, switching=SWITCHING, seed=0)
     with pytest.raises(ValueError, match="expected those of CartPole"):
         bayes_adaptive_dqn(POLE, ROVERS, switching=SWITCHING, seed=0)

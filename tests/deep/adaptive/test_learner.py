@@ -10,7 +10,9 @@ import numpy as np
 import urbe
 from urbe.belief import Switching
 from urbe.deep import Epsilon, bayes_adaptive_dqn
-from urbe.deep.adaptive.learner import traced_returns
+from urbe.deep.adaptive.learner import learned_values, traced_returns
+from urbe.deep.adaptive.lives import Experience
+from urbe.deep.adaptive.settings import AdaptiveSettings
 from urbe.deep.settings import Decay
 from urbe.planners import solve_belief
 from urbe.simulators import Outcomes, UncertaintySet
@@ -28,6 +30,14 @@ def test_returns_follow_the_trace_back():
             more = 0.8 * ratio[t, life] * (wanted - v[t, life]) if greedy[t + 1, life] else 0.0
             wanted = y[t, life] + more
             np.testing.assert_allclose(found[t, life], wanted, rtol=1e-5)
+
+
+def test_the_targets_of_inferior_actions_are_lowered_by_their_disadvantage():
+    shape = (2, 3)
+    zero, target = jnp.zeros(shape), jnp.ones(shape)
+    shortfall = jnp.asarray([[0.0, 2.0, 0.0], [0.5, 0.0, 0.0]])
+    seen = Experience(zero, zero, shortfall == 0.0, shortfall, target, zero, zero, zero, zero, zero)
+    np.testing.assert_array_equal(learned_values(AdaptiveSettings(gap=0.5), seen), [[1.0, 0.0, 1.0], [0.75, 1.0, 1.0]])
 
 
 class Odds(NamedTuple):

@@ -10,7 +10,7 @@ import pytest
 from urbe.belief import Switching
 from urbe.deep import BeliefCVaR, BeliefMean
 from urbe.deep.adaptive.inputs import inputs
-from urbe.deep.adaptive.lookahead import Discounts, lookahead
+from urbe.deep.adaptive.lookahead import Discounts, _is_idle, _Listed, lookahead
 from urbe.deep.adaptive.model import BeliefModel
 from urbe.deep.core.dueling import DuelingNetwork
 from urbe.deep.core.networks import q_values
@@ -35,9 +35,9 @@ def log_of(belief):
     return jnp.log(jnp.asarray([belief], jnp.float32))
 
 
-def ahead(model, state, belief, action, first=0, cut=NO, truth=0.2, discounts=DISCOUNTS, repeat=True):
+def ahead(model, state, belief, action, first=0, cut=NO, truth=0.2, discounts=DISCOUNTS, **named):
     params, state, action, first = MarsRoverParams(jnp.float32(truth)), *map(jnp.int32, (state, action, first))
-    return lookahead(model, discounts, state, log_of(belief), action, params, first, cut, repeat=repeat)
+    return lookahead(model, discounts, state, log_of(belief), action, params, first, cut, **named)
 
 
 @pytest.mark.parametrize("per", ["step", "episode"])
@@ -137,6 +137,29 @@ def test_a_certainty_stays_and_gives_the_value_of_that_member_alone():
     assert float(BeliefMean().weights(found.belief, y) @ y) == float(y[1])
 
 
+def test_a_temper_is_a_power_of_the_likelihoods():
+    model, belief = rovers(Switching()), np.array([0.2, 0.5, 0.3])
+    sharp, soft = (ahead(model, 6, belief, 2, temper=temper) for temper in (1.0, 0.5))
+    for j in range(2):
+        likelihood = np.exp(np.asarray(sharp.log_b[j, 0], np.float64)) / belief
+        after = belief * np.sqrt(likelihood)
+        np.testing.assert_allclose(np.exp(soft.log_b[j, 0]), after / after.sum(), rtol=1e-5)
+
+
+def test_an_action_that_tells_something_is_not_idle():
+    """It stays where it is and pays 1 or nothing, by which members differ; it is idle where they agree."""
+    model, here = rovers(Switching(0.2, "episode")), jnp.full(2, 6, jnp.int32)
+    for win, idle in (((0.9, 0.5, 0.2), False), ((0.5, 0.5, 0.5), True)):
+        each = jnp.asarray([[p, 1.0 - p] for p in win])
+        listed = _Listed(each, each[0], jnp.asarray([1.0, 0.0]), jnp.zeros(2, bool), here, jnp.log(each.T))
+        assert bool(_is_idle(model, jnp.int32(6), listed)) == idle
+
+
+def test_outcomes_differ_by_what_is_seen_by_reward_or_by_an_end():
+    obs, reward, ends = jnp.zeros((4, 2)).at[1, 0].set(0.1), jnp.asarray([0.0, 0.0, 0.5, 0.0]), jnp.arange(4) == 3
+    np.testing.assert_array_equal(BeliefModel.resemble(obs, reward, ends, obs, reward, ends), np.eye(4, dtype=bool))
+
+
 def test_outcomes_that_look_alike_are_one():
     model = rovers(Switching())
     found = model.outcomes(jnp.int32(ROVER.goal), jnp.int32(0), model.params)  # the goal is never left, either way
@@ -159,3 +182,13 @@ def test_members_that_predict_list_their_own_outcomes_and_the_true_one(simulator
         np.testing.assert_array_equal(found.state[j], simulator.outcomes(state, jnp.int32(0), member).state[0])
         assert int(found.log_b[j, 0].argmax()) == j
     np.testing.assert_array_equal(found.log_b[-1], found.log_b[0])  # the truth is the first member
+    # of two outcomes each, the first has been observed: it counts as often as members expect it
+    chance = np.linspace(0.2, 0.8, k)
+    two = jnp.broadcast_to(jnp.stack([jnp.zeros(4), jnp.full(4, 50.0)]), (k, 2, 4))[..., : model.magnitude.size]
+    two = jnp.concatenate([two, jnp.zeros((k, 2, model.magnitude.size - two.shape[-1]))], axis=-1)
+    evidence, _ = model.evidence_of_observation(
+        jnp.asarray(np.stack([chance, 1.0 - chance], axis=1)), two, jnp.zeros((k, 2), bool), two[:1, 0], NO[None],
+        jnp.zeros((1, model.magnitude.size)),
+    )  # fmt: skip
+    likelihood = np.exp(np.asarray(evidence.log_likelihood[0], np.float64))
+    np.testing.assert_allclose(likelihood / likelihood[0], chance / chance[0], rtol=1e-5)

@@ -24,8 +24,9 @@ from urbe.deep.adaptive.session import Session
 from urbe.deep.adaptive.settings import AdaptiveSettings
 from urbe.deep.core.finite import NotFinite
 from urbe.deep.core.keys import key_data, root_key, with_keys
-from urbe.deep.describe import describe
+from urbe.deep.describe import describe, describe_or_why
 from urbe.evaluation.adaptation import Deployments, deploy_lives, parameter_paths
+from urbe.gym.env_simulator import EnvSimulator
 from urbe.gym.kinds import SINGLE, Env
 from urbe.gym.members.base import Members
 from urbe.gym.rows import host_env
@@ -145,7 +146,8 @@ class AdaptiveAgent:
           env: a Gymnasium environment that the session will act in; None for any that gives the observations and takes
             the actions of the simulator the agent was trained in.
           members: of that environment, as many as the agent's and in the same order, when likelihoods are to come from
-            their predictions; None takes them from the simulator.
+            their predictions; None takes them from the simulator or, if that is made of a Gymnasium environment, from
+            copies of `env`.
           seed: of what is drawn.
           sensor: how noisy observations are; None takes them as they are. Not together with `members`, which are
             brought to where the environment truly stands.
@@ -154,6 +156,15 @@ class AdaptiveAgent:
         self._require_spaces(spaces)
         if sensor is not None and members is not None:
             raise ValueError("sensor was given with members, expected one of the two: members see the true state.")
+        simulator = self.model.simulator
+        if isinstance(simulator, EnvSimulator) and simulator.place is None and members is None:
+            if env is None:
+                raise ValueError(
+                    "env is None, expected the Gymnasium environment of the deployment: the agent learned in copies "
+                    f"of {simulator}, whose predictions start from where the environment stands. Where that cannot "
+                    "be read, learn in EnvSimulator(env, place=...), or give members=FunctionMembers(...) too."
+                )
+            members = simulator.members_of(env, self.uncertainty_set)
         policy = self.policy if sensor is None else self.under_noise(sensor)
         return Session(policy, spaces, seed, None if members is None else env, members)
 
@@ -200,7 +211,7 @@ class AdaptiveAgent:
             "settings": describe("settings", self.settings),
             "rule": describe("rule", self.rule),
             "watch": describe("watch", self.watch),
-            "simulator": describe("simulator", self.model.simulator),
+            "simulator": describe_or_why("simulator", self.model.simulator),
             "uncertain": self.uncertainty_set.describe(),
             "switching": describe("switching", self.model.switching),
             "floor": self.model.floor,

@@ -75,8 +75,7 @@ def one_round(settings: AdaptiveSettings, model: BeliefModel, run: AdaptiveRun) 
         return jax.vmap(partial(live, settings, model, run.q))(lives, x, q, action, keys)
 
     lives, seen = jax.lax.scan(step, run.lives, jax.random.split(key, settings.length))
-    wanted = traced_returns(settings.trace, seen.target, seen.ratio, seen.bootstrap, seen.greedy)
-    wanted = wanted - jnp.float32(settings.gap) * seen.shortfall
+    wanted = learned_values(settings, seen)
     rate = rate_at(settings.decay, settings.learning_rate, steps)
     q, optimiser, loss = _learn(settings, run.q, run.optimiser, rate, seen.inputs, seen.action, wanted)
     rounds = run.rounds + 1
@@ -93,6 +92,12 @@ def one_round(settings: AdaptiveSettings, model: BeliefModel, run: AdaptiveRun) 
         jnp.where(seen.ended, seen.finished_length, 0.0).sum() / ended,
     )
     return AdaptiveRun(q, average, optimiser, lives, rounds, run.key), means
+
+
+def learned_values(settings: AdaptiveSettings, seen: Experience) -> Float[Array, "T L"]:
+    """What the values of actions are drawn to: traced returns, and less where the action is inferior."""
+    traced = traced_returns(settings.trace, seen.target, seen.ratio, seen.bootstrap, seen.greedy)
+    return traced - jnp.float32(settings.gap) * seen.shortfall
 
 
 def traced_returns(

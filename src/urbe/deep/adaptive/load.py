@@ -10,16 +10,23 @@ import numpy as np
 from urbe.deep.adaptive.agent import VERSION, AdaptiveAgent
 from urbe.deep.adaptive.model import BeliefModel
 from urbe.deep.describe import build
+from urbe.gym.env_simulator import EnvSimulator
+from urbe.gym.kinds import SINGLE, Env
 from urbe.runs.errors import CheckpointError
 from urbe.runs.tensors import load_tensors
-from urbe.simulators import UncertaintySet
+from urbe.simulators import Simulator, UncertaintySet
 from urbe.simulators.base import observation_size
 
 
-def load_adaptive(path: str | os.PathLike[str]) -> AdaptiveAgent:
+def load_adaptive(path: str | os.PathLike[str], env: Simulator | Env | None = None) -> AdaptiveAgent:
     """An agent that `AdaptiveAgent.save` wrote, with its lives, optimiser and random numbers.
 
     Only kinds that urbe knows are built, each from its own fields; no code in a file runs.
+
+    Args:
+      path: of the file.
+      env: what it was trained in, if that was a Gymnasium environment or a simulator of one's own; its parameters
+        are those of the file.
 
     Raises:
       CheckpointError: there is no such agent, or what there is cannot be read: damaged, of something else, or newer.
@@ -30,7 +37,7 @@ def load_adaptive(path: str | os.PathLike[str]) -> AdaptiveAgent:
     if about.get("version") not in range(1, VERSION + 1):
         raise CheckpointError(path, f"is of version {about.get('version')!r}, expected at most {VERSION}.")
     try:
-        agent = _built(about)
+        agent = _built(about, env)
     except Exception as error:
         raise CheckpointError(
             path, f"describes an agent that cannot be built here ({type(error).__name__}): {error}"
@@ -39,8 +46,9 @@ def load_adaptive(path: str | os.PathLike[str]) -> AdaptiveAgent:
     return agent
 
 
-def _built(about: dict[str, Any]) -> AdaptiveAgent:
-    parts = {name: build(name, about[name]) for name in ("settings", "rule", "watch", "simulator", "switching")}
+def _built(about: dict[str, Any], env: Simulator | Env | None) -> AdaptiveAgent:
+    parts = {name: build(name, about[name]) for name in ("settings", "rule", "watch", "switching")}
+    parts["simulator"] = _simulator(about["simulator"], env)
     uncertainty_set = UncertaintySet.from_description(parts["simulator"], about["uncertain"])
     unscaled = np.ones(observation_size(parts["simulator"]))  # agents of version 1 saw observations as they are
     model = BeliefModel.of(
@@ -54,3 +62,13 @@ def _built(about: dict[str, Any]) -> AdaptiveAgent:
     return AdaptiveAgent(
         about["agent"], model, uncertainty_set, parts["settings"], parts["rule"], parts["watch"], about["seed"]
     )
+
+
+def _simulator(about: dict[str, Any], env: Simulator | Env | None) -> Any:
+    if "why" not in about:
+        if env is not None:
+            raise ValueError(f"env is {env}, expected None: the file says itself that it is a {about['kind']}.")
+        return build("simulator", about)
+    if env is None:
+        raise ValueError(f"{about['why']} Give it: load_adaptive(path, env).")
+    return EnvSimulator(env) if isinstance(env, SINGLE) else env

@@ -43,6 +43,7 @@ from urbe.deep.adaptive.settings import AdaptiveSettings
 from urbe.deep.core.keys import as_key
 from urbe.deep.core.networks import q_values
 from urbe.evaluation.adaptation import Step
+from urbe.gym.env_simulator import EnvSimulator
 from urbe.simulators.base import observation_size
 from urbe.simulators.limits import Recoverable, recover_state
 
@@ -279,10 +280,12 @@ def check_sensor(model: BeliefModel, sensor: Sensor) -> None:
     simulator, key = model.simulator, jax.random.key(0)
     state = jax.eval_shape(simulator.start, key, simulator.nominal())
     found = jax.eval_shape(simulator.outcomes, state, jnp.int32(0), simulator.nominal())
-    if model.shared or found.probability.shape[0] != 1 or not isinstance(simulator, Recoverable):
+    smooth = isinstance(simulator, Recoverable) and not isinstance(simulator, EnvSimulator)
+    if model.shared or found.probability.shape[0] != 1 or not smooth:
         raise ValueError(
             f"sensor was given for {type(simulator).__name__}, expected None: states are estimated where each member "
-            "leads to one successor that follows from parameters, and the state follows from the observation."
+            "leads to one successor that follows from parameters and can be differentiated, and the state follows from "
+            "the observation."
         )
     sensor.covariance(observation_size(simulator))
 

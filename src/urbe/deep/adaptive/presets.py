@@ -18,6 +18,9 @@ from urbe.deep.adaptive.model import BeliefModel
 from urbe.deep.adaptive.natures import BeliefMean, BeliefNature, CredibleWorst
 from urbe.deep.adaptive.rules import ActingRule, OnBelief, OnMembers, Thompson
 from urbe.deep.adaptive.settings import AdaptiveSettings
+from urbe.gym.env_simulator import EnvSimulator
+from urbe.gym.kinds import SINGLE, Env
+from urbe.gym.members.copies import EnvMembers
 from urbe.simulators import Simulator, UncertaintySet
 
 DEFAULT = AdaptiveSettings()
@@ -28,8 +31,8 @@ CREDIBLE = CredibleWorst()
 
 
 def bayes_adaptive_dqn(
-    env: Simulator,
-    uncertainty_set: UncertaintySet,
+    env: Simulator | Env,
+    uncertainty_set: UncertaintySet | EnvMembers,
     *,
     switching: Switching,
     caution: BeliefNature = MEAN,
@@ -43,8 +46,9 @@ def bayes_adaptive_dqn(
     """A Bayes-adaptive agent: Q-values of pairs of observation and belief, so that finding out has its worth.
 
     Args:
-      env: a simulator of `urbe.simulators`; deployed, the agent may act in others.
-      uncertainty_set: the members that the belief is over.
+      env: a simulator of `urbe.simulators`, or a Gymnasium environment whose state and parameters can be set, which
+        is then simulated by copies of it (`urbe.gym.EnvSimulator`). Deployed, the agent may act in others.
+      uncertainty_set: the members that the belief is over; of a Gymnasium environment, its `EnvMembers`.
       switching: what is assumed of how the true member changes: prior and hazard, per step or per episode.
       caution: how members count for a decision: `BeliefMean()`, `BeliefCVaR(level)`, `EpisodeCVaR(level)`,
         `CredibleWorst(alpha)`; `BeliefCVaR(0.0)` is the worst member that is possible at all.
@@ -75,8 +79,8 @@ def bayes_adaptive_dqn(
 
 
 def thompson_dqn(
-    env: Simulator,
-    uncertainty_set: UncertaintySet,
+    env: Simulator | Env,
+    uncertainty_set: UncertaintySet | EnvMembers,
     *,
     switching: Switching,
     seed: int,
@@ -98,8 +102,8 @@ def thompson_dqn(
 
 
 def adaptive_dqn(
-    env: Simulator,
-    uncertainty_set: UncertaintySet,
+    env: Simulator | Env,
+    uncertainty_set: UncertaintySet | EnvMembers,
     *,
     switching: Switching,
     caution: BeliefNature = CREDIBLE,
@@ -124,8 +128,8 @@ def adaptive_dqn(
 
 def _agent(
     name: str,
-    env: Simulator,
-    uncertainty_set: UncertaintySet,
+    env: Simulator | Env,
+    uncertainty_set: UncertaintySet | EnvMembers,
     switching: Switching,
     rule: ActingRule,
     seed: int,
@@ -135,11 +139,25 @@ def _agent(
     flip: float,
     changes: dict[str, Any],
 ) -> AdaptiveAgent:
-    if not isinstance(env, Simulator):
-        raise ValueError(
-            f"env is {env!r:.100}, expected a simulator of urbe.simulators: beliefs are learned over simulated lives. "
-            "The agent can then be deployed in a Gymnasium environment."
-        )
-    model = BeliefModel.of(env, uncertainty_set, switching, floor=floor, flip=flip)
+    simulator, members = simulated(env, uncertainty_set)
+    model = BeliefModel.of(simulator, members, switching, floor=floor, flip=flip)
     watched = watch if watch is not None else Watch() if model.shared else PREDICTING
-    return AdaptiveAgent(name, model, uncertainty_set, replace(settings, **changes), rule, watched, seed)
+    return AdaptiveAgent(name, model, members, replace(settings, **changes), rule, watched, seed)
+
+
+def simulated(env: Simulator | Env, members: UncertaintySet | EnvMembers) -> tuple[Simulator, UncertaintySet]:
+    """What lives are simulated in, and its parameters."""
+    of_env = isinstance(members, EnvMembers)
+    if isinstance(env, SINGLE) and of_env:
+        simulator = EnvSimulator(env, members.adapter)
+        told = members.describe()
+        return simulator, UncertaintySet.from_description(
+            simulator, {key: told[key] for key in ("parameters", "nominal")}
+        )
+    if isinstance(env, Simulator) and not isinstance(env, SINGLE) and not of_env:
+        return env, members
+    raise ValueError(
+        f"env is {env!r:.100} and uncertainty_set of type {type(members).__name__}, expected a simulator of "
+        "urbe.simulators with its UncertaintySet, or a Gymnasium environment with its EnvMembers, such as "
+        "EnvMembers.grid(env, ...): beliefs are learned over simulated lives."
+    )

@@ -10,6 +10,8 @@ the belief and decides about the observation it was given, and `act` on that obs
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
@@ -18,12 +20,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from urbe import extras
 from urbe.deep.adaptive.packing import Packing
 from urbe.deep.adaptive.policy import AdaptiveMemory, AdaptivePolicy
 from urbe.evaluation.adaptation import Step
 from urbe.gym.kinds import Env
 from urbe.gym.members.base import MemberOutcomes, Members
 from urbe.gym.spaces import Spaces
+from urbe.runs.errors import CheckpointError
+from urbe.runs.tensors import load_tensors, save_tensors
+from urbe.simulators.limits import param_dict
+
+VERSION = 1
+"""Of the files that `Session.save` writes."""
 
 
 class Session:
@@ -55,7 +64,7 @@ class Session:
         self._packing = Packing.of(memory)
         self._run = _programs(tree, self._packing)
         self._vector = self._packing.pack(memory)
-        self.log: list[tuple[dict[str, Any], jax.Array]] = []
+        self.log: list[tuple[dict[str, Any], Any]] = []
         self._decided: tuple[np.ndarray, int] | None = None
         self._acted: tuple[np.ndarray, int] | None = None
         self._predicted: MemberOutcomes | None = None
@@ -106,8 +115,7 @@ class Session:
     def report(self) -> dict[str, np.ndarray]:
         """What is believed now: see `AdaptivePolicy.report`."""
         if self._report is None:
-            found = self._run.report(self._leaves, self._packing.pack(self.memory))
-            self._report = {name: np.asarray(value) for name, value in found.items()}
+            self._report = self._reported(self._vector, None if self._acted is None else self._acted[0])
         return dict(self._report)
 
     @property
@@ -133,10 +141,79 @@ class Session:
     def columns(self) -> dict[str, np.ndarray]:
         """The log as arrays, a row per step; what is believed under the names of `report`."""
         rows = [
-            {name: np.asarray(value) for name, value in (happened | self._run.report(self._leaves, memory)).items()}
+            {name: np.asarray(value) for name, value in happened.items()} | self._reported(memory)
             for happened, memory in self.log
         ]
         return {name: np.stack([row[name] for row in rows]) for name in (rows[0] if rows else ())}
+
+    def _reported(self, vector: Any, seen: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        """What packed memory says, of an observation other than its own where one is given."""
+        words = np.asarray(vector)
+        row = self._packing.unpack(words).observation if seen is None else seen
+        found = self._run.report(self._leaves, words, row)
+        return {name: np.asarray(value) for name, value in found.items()}
+
+    @property
+    def member_names(self) -> tuple[str, ...]:
+        """What the members are, by the parameters that vary."""
+        model = self.policy.model
+        each = [param_dict(type(model.params)(*point)) for point in zip(*map(np.asarray, model.params), strict=True)]
+        return tuple(", ".join(f"{name} {point[name]:g}" for name in model.varied) or "the only one" for point in each)
+
+    def plot(self) -> Any:
+        """Belief, surprise and returns over the steps so far. A figure; needs `pip install urbe[plots]`."""
+        return extras.drawings().draw_session(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Saves belief and log, also in the middle of an episode; `agent.deploy(...).load(path)` goes on from there."""
+        tensors = {"memory": np.asarray(self._vector)}
+        for name, pair in (("decided", self._decided), ("acted", self._acted)):
+            if pair is not None:
+                tensors |= {f"{name}/row": pair[0], f"{name}/action": np.int64(pair[1])}
+        if self._predicted is not None:
+            tensors |= {f"predicted/{name}": np.asarray(part) for name, part in self._predicted._asdict().items()}
+        if self.log:
+            tensors |= {f"log/{name}": np.stack([each[name] for each, _ in self.log]) for name in self.log[0][0]}
+            tensors["log/memory"] = np.stack([np.asarray(memory) for _, memory in self.log])
+        save_tensors(path, tensors, self._about())
+
+    def load(self, path: str | os.PathLike[str]) -> Session:
+        """Goes on from what `save` wrote. The environment is not in the file: bring it to where it was, or reset it.
+
+        Raises:
+          CheckpointError: the file is damaged, or of a deployment of another agent.
+        """
+        tensors, about = load_tensors(path)
+        if about != self._about():
+            raise CheckpointError(
+                path, "is not of a deployment of this agent: weights, members or assumptions differ, or a sensor."
+            )
+        self._vector, self._report = tensors["memory"], None
+        self._decided, self._acted = (
+            (tensors[f"{name}/row"], int(tensors[f"{name}/action"])) if f"{name}/row" in tensors else None
+            for name in ("decided", "acted")
+        )
+        parts = {name: tensors.get(f"predicted/{name}") for name in MemberOutcomes._fields}
+        self._predicted = None if parts["obs"] is None else MemberOutcomes(**parts)  # type: ignore[arg-type]
+        happened = {name: tensors[f"log/{name}"].tolist() for name in _HAPPENED if "log/memory" in tensors}
+        self.log = [
+            (dict(zip(_HAPPENED, step, strict=True)), memory)
+            for *step, memory in zip(*happened.values(), tensors.get("log/memory", ()), strict=True)
+        ]
+        return self
+
+    def _about(self) -> dict[str, Any]:
+        """What a deployment can only go on with."""
+        digest = hashlib.sha256(repr((self._packing.shapes, self.policy.rule, self.policy.watch)).encode())
+        for leaf in self._leaves:
+            digest.update(np.asarray(leaf).tobytes())
+        model = self.policy.model
+        assumed = (model.switching, model.floor, model.flip, self.policy.sensor)
+        digest.update(repr(assumed).encode())
+        return {"version": VERSION, "family": "session", "policy": digest.hexdigest()}
+
+
+_HAPPENED = ("action", "reward", "terminated", "truncated")
 
 
 class _Programs(NamedTuple):
@@ -174,7 +251,10 @@ def _programs(tree: Any, packing: Packing) -> _Programs:
         size = len(memory.observation)
         return decided(policy, _observe(policy, memory, row, predicted), row[size : 2 * size])
 
-    return _Programs(of(act), of(observe), of(lambda policy, memory: policy.report(memory)))
+    def report(policy: AdaptivePolicy, memory: AdaptiveMemory, observation: Any) -> dict[str, Any]:
+        return policy.report(memory._replace(observation=observation))
+
+    return _Programs(of(act), of(observe), of(report))
 
 
 def _action(vector: jax.Array) -> int:

@@ -68,7 +68,7 @@ class EnvMembers:
         make: Callable[[], Env] | None = None,
         shared_noise: bool = True,
     ) -> None:
-        model, self.adapter = _model(env, adapter)
+        model, self.adapter = model_behind(env, adapter)
         self.nominal: int | None = 0 if include_nominal else None
         self.shared_noise = shared_noise
         points: list[Mapping[str, float]] = [{}, *params] if include_nominal else list(params)
@@ -76,7 +76,7 @@ class EnvMembers:
             raise ValueError("There are no parameters and the nominal ones are not included, expected a member.")
         own, copies = self.adapter.get_params(model), []
         for k, point in enumerate(points):
-            copies.append(_copy(model, make))
+            copies.append(copy_of(model, make))
             try:
                 # all of them: a copy's reset may change parameters, and so may what else `make` does
                 self.adapter.set_params(copies[-1], {**own, **point})
@@ -122,7 +122,7 @@ class EnvMembers:
             raise ValueError("No parameter varies, expected at least one by name with its values.")
         lists = [checks.float_array(name, each, ndim=1).tolist() for name, each in values.items()]
         points = [dict(zip(values, point, strict=True)) for point in product(*lists)]
-        model, found = _model(env, adapter)
+        model, found = model_behind(env, adapter)
         own = found.get_params(model)
         if include_nominal:
             points = [point for point in points if any(own.get(name) != value for name, value in point.items())]
@@ -214,7 +214,7 @@ class EnvMembers:
         return len(self.copies)
 
 
-def _model(env: AnyEnv, adapter: Adapter | None) -> tuple[Env, Adapter]:
+def model_behind(env: AnyEnv, adapter: Adapter | None) -> tuple[Env, Adapter]:
     """The environment that copies are made of, and how it is set."""
     behind = host_env(env).behind()
     if behind is None:
@@ -235,7 +235,8 @@ def _model(env: AnyEnv, adapter: Adapter | None) -> tuple[Env, Adapter]:
     return model, known
 
 
-def _copy(env: Env, make: Callable[[], Env] | None) -> Env:
+def copy_of(env: Env, make: Callable[[], Env] | None = None) -> Env:
+    """Another one like it, in an episode."""
     try:
         copy: Env = deepcopy(env) if make is None else make()
     except Exception as error:
