@@ -23,6 +23,8 @@ from urbe.ambiguity import Nature as Nature
 from urbe.ambiguity import NestedSets as NestedSets
 from urbe.ambiguity import Operator as Operator
 from urbe.ambiguity import Optimistic as Optimistic
+from urbe.ambiguity import Option as Option
+from urbe.ambiguity import OptionModel as OptionModel
 from urbe.ambiguity import PerRow as PerRow
 from urbe.ambiguity import RectangularSet as RectangularSet
 from urbe.ambiguity import Scenarios as Scenarios
@@ -35,7 +37,9 @@ from urbe.ambiguity import WorstCase as WorstCase
 from urbe.ambiguity import deviation_budget as deviation_budget
 from urbe.ambiguity import labelled as labelled
 from urbe.ambiguity import limited_deviations as limited_deviations
+from urbe.ambiguity import one_step as one_step
 from urbe.ambiguity import random_deviations as random_deviations
+from urbe.ambiguity import with_options as with_options
 from urbe.evaluation.compare import compare as compare
 from urbe.evaluation.robustness import evaluate as evaluate
 from urbe.mdp import MDP as MDP

@@ -12,6 +12,10 @@ from urbe.ambiguity.coupled.labels import LabelOption as LabelOption
 from urbe.ambiguity.coupled.labels import labelled as labelled
 from urbe.ambiguity.coupled.moments import MomentSet as MomentSet
 from urbe.ambiguity.coupled.nested import NestedSets as NestedSets
+from urbe.ambiguity.coupled.options import Option as Option
+from urbe.ambiguity.coupled.options import OptionModel as OptionModel
+from urbe.ambiguity.coupled.options import one_step as one_step
+from urbe.ambiguity.coupled.options import with_options as with_options
 from urbe.ambiguity.exact import Exact as Exact
 from urbe.ambiguity.interval import Interval as Interval
 from urbe.ambiguity.interval import LInfBall as LInfBall
