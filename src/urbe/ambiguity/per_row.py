@@ -17,7 +17,7 @@ from urbe.ambiguity.entries import joined_rows
 from urbe.ambiguity.evidence import Extended, RowBound, RowEvidence
 from urbe.ambiguity.moments import RowMoments
 from urbe.ambiguity.nature import Nature, WorstCase
-from urbe.ambiguity.rectangular import RectangularSet
+from urbe.ambiguity.rectangular import RectangularSet, check_rectangular
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
@@ -45,8 +45,7 @@ class PerRow(RectangularSet):
         if not len(self.sets):
             raise ValueError("sets is empty, expected at least one, such as (Exact(), L1Ball(0.5)).")
         for k, each in enumerate(self.sets):
-            fits = callable(getattr(each, "bind", None))
-            checks.kind(f"sets[{k}]", each, fits, "a set that chooses each row on its own, such as L1Ball(0.5)")
+            check_rectangular(f"sets[{k}]", each)
 
     def bind(self, mdp: MDP) -> PerRowNature:
         choice = mdp.per_row("choice", self.choice)

@@ -59,7 +59,7 @@ def check_rectangular(name: str, value: object, why: str = "") -> None:
             f"{name} is {checks.shown(value)}, which couples actions or states, expected a set that chooses each row "
             f"on its own, such as L1Ball(0.5){reason}"
         )
-    checks.kind(name, value, bound, "an ambiguity set such as L1Ball(0.5)")
+    checks.kind(name, value, bound, "a set that chooses each row on its own, such as L1Ball(0.5)")
 
 
 @dataclass(frozen=True, eq=False)
