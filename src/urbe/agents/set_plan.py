@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from urbe.ambiguity.operator import AmbiguitySet, Moments, greedy
+from urbe.ambiguity.operator import AmbiguitySet, StepMoments, greedy
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
@@ -125,7 +125,7 @@ def centred(model: MDP, alpha: FloatArray, total: FloatArray, reward: FloatArray
 
 
 def _nu(
-    local: LocalUncertainty, b: int, found: Moments, alpha: FloatArray, total: FloatArray, centre: MDP
+    local: LocalUncertainty, b: int, found: StepMoments, alpha: FloatArray, total: FloatArray, centre: MDP
 ) -> FloatArray:
     """`(R,)` the local uncertainty of one step."""
     if local.form == COUNT:

@@ -58,14 +58,14 @@ class PerRow(RectangularSet):
         for k, each in enumerate(self.sets):
             rows = np.flatnonzero(choice == k)
             if len(rows):
-                parts.append(Part(rows, each.bind(mdp).take(rows)))
+                parts.append(RowPart(rows, each.bind(mdp).take(rows)))
         return PerRowNature(mdp.rows, mdp.discount, tuple(parts))
 
     def choices(self) -> RectangularSet:
         return PerRow(tuple(each.choices() for each in self.sets), self.choice)
 
 
-class Part(NamedTuple):
+class RowPart(NamedTuple):
     """Some rows, and nature on them alone."""
 
     rows: IntArray
@@ -84,7 +84,7 @@ class PerRowNature:
 
     model: Rows
     discount: float
-    parts: tuple[Part, ...]
+    parts: tuple[RowPart, ...]
 
     @cached_property
     def rows(self) -> Rows:
@@ -151,7 +151,7 @@ class PerRowNature:
         for k, (_, nature) in enumerate(self.parts):
             at = np.flatnonzero(owner[chosen] == k)
             if len(at):
-                parts.append(Part(at, nature.take(place[chosen[at]])))
+                parts.append(RowPart(at, nature.take(place[chosen[at]])))
         return PerRowNature(self.model.take(chosen), self.discount, tuple(parts))
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 
 from urbe.cli import worlds
 from urbe.cli.figures import check_figure, write_figure
-from urbe.cli.run_groups import Run, grouped, load_runs
+from urbe.cli.run_groups import SavedRun, grouped, load_runs
 from urbe.mdp.formats import write_table
 from urbe.mdp.formats.tables import format_of
 
@@ -129,7 +129,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def play(run: Run, grid: Any, options: argparse.Namespace, *, table: bool) -> Any:
+def play(run: SavedRun, grid: Any, options: argparse.Namespace, *, table: bool) -> Any:
     """Evaluates one run, and prints what it is and, if asked, its table."""
     from urbe.evaluation.robustness import evaluate
 
@@ -153,7 +153,7 @@ def play(run: Run, grid: Any, options: argparse.Namespace, *, table: bool) -> An
     return found
 
 
-def seeds(runs: Sequence[Run], found: Mapping[str, Any]) -> Any:
+def seeds(runs: Sequence[SavedRun], found: Mapping[str, Any]) -> Any:
     """What was found for the runs of one group."""
     from urbe.evaluation.seeds import SeedEvaluation
 

@@ -19,7 +19,7 @@ from urbe.solvers.linear import DENSE_STATES, SolvePlan, plan, solve_system
 from urbe.solvers.methods import Method, check_problem
 from urbe.solvers.solve import evaluate_policy, given_policy, solve
 from urbe.types import FloatArray, IntArray
-from urbe.variance.local import Calibrated, LocalForm, LocalTerm, Problem, Step
+from urbe.variance.local import Calibrated, LocalForm, LocalStep, LocalTerm, Problem
 from urbe.variance.recursion import Ahead, squared_answer, variance_step
 
 
@@ -187,7 +187,7 @@ def _infinite(
     v, following = solution.value, solution.policies[0]
     memory = None if operator.singleton else solution.memory  # of the same operator
     _, q, _, scatter, _, memory = operator.moments(v, np.zeros(centre.n_states), following, memory)
-    nu = term(Step(scatter, v, following))
+    nu = term(LocalStep(scatter, v, following))
 
     taken = following.rows
     if sharp:
