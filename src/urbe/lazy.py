@@ -22,13 +22,12 @@ def listed_names(package: str) -> dict[str, tuple[str, str]]:
 
 def _names_in(file: Path) -> dict[str, tuple[str, str]]:
     found = {}
-    for line in ast.parse(file.read_text()).body:
-        for alias in line.names if isinstance(line, ast.ImportFrom) else ():
-            if alias.name == "*":
-                other = file.parent.joinpath(*str(line.module).split(".")[1:], "__init__.py")  # of a package of urbe
-                found.update({name: (str(line.module), name) for name in _names_in(other)})
-            else:
-                found[alias.asname or alias.name] = (str(line.module), alias.name)
+    for line in (node for node in ast.parse(file.read_text()).body if isinstance(node, ast.ImportFrom)):
+        module = str(line.module)
+        other = file.parent.joinpath(*module.split(".")[1:], "__init__.py")  # of a package of urbe
+        for alias in line.names:
+            names = list(_names_in(other)) if alias.name == "*" else [alias.name]
+            found.update({alias.asname or name: (module, name) for name in names})
     return found
 
 
