@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from urbe.cli import worlds
-from urbe.cli.figures import check_figure, write_figure
+from urbe.cli.options import check_figure, write_figure
 from urbe.cli.run_groups import SavedRun, grouped, load_runs
 from urbe.mdp.formats import write_table
 from urbe.mdp.formats.tables import format_of
