@@ -13,8 +13,7 @@ import numpy as np
 from urbe.cli import worlds
 from urbe.cli.options import check_figure, write_figure
 from urbe.cli.run_groups import SavedRun, grouped, load_runs
-from urbe.mdp.formats import write_table
-from urbe.mdp.formats.tables import format_of
+from urbe.tables import format_of, write_table
 
 HELP = """\
 --over gives the dynamics to try; parameters that are not named are nominal. Give it once per parameter, several mean
