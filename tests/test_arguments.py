@@ -67,7 +67,7 @@ KINDS = {
         "model is Posterior(",
     ),
     "update": (lambda: P.update(5), "transitions is 5, expected a log, such as read_log(path)"),
-    "optimistic": (lambda: urbe.Optimistic(0.5), "set is 0.5, expected an ambiguity set"),
+    "optimistic": (lambda: urbe.Optimistic(0.5), "set is 0.5, expected a set that chooses each row"),
     "optimistic class": (lambda: urbe.Optimistic(urbe.L1Ball), "set is the class L1Ball"),
     "shared budget": (lambda: urbe.SRectangular(urbe.L1Ball), "ball is the class L1Ball, expected one of L1Ball"),
     "agent class": (lambda: run(URBE, ENV, TASK, episodes=1, seed=0), "agent is the class URBE, expected an agent's"),

@@ -45,7 +45,7 @@ LISTED = ("urbe.belief", "urbe.gym", "urbe.testing", "urbe")
 
 MODULES = (
     "urbe.ambiguity.operator", "urbe.ambiguity.nature", "urbe.ambiguity.rectangular", "urbe.ambiguity.row_nature",
-    "urbe.mdp.rows", "urbe.mdp.labels", "urbe.mdp.formats.tables",
+    "urbe.mdp.rows", "urbe.mdp.labels", "urbe.tables",
     "urbe.posteriors.beliefs", "urbe.posteriors.radius",
     "urbe.planners.base", "urbe.planners.belief_mdp",
     "urbe.agents.learner", "urbe.agents.choose", "urbe.agents.locate",

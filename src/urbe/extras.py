@@ -1,12 +1,11 @@
 """Optional dependencies: which extra brings a package, and a message that says how to get it.
 
-Results know neither pandas nor drawing: they ask here for a data frame, and for the module of `urbe.report` that draws
-them, by its name. This is the one way up the layers, and it ends in a message where a package is missing.
+Results do not know drawing: they ask here for the module of `urbe.report` that draws them, by its name. This is the one
+way up the layers, and it ends in a message where a package is missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -45,16 +44,6 @@ def need(purpose: str, *packages: str) -> None:
                 f'pip install "urbe[{extra}]" (or pip install ".[{extra}]" in a clone or unpacked archive).',
                 name=package,
             )
-
-
-def data_frame(table: Mapping[str, Any]) -> Any:
-    """A pandas frame of some columns.
-
-    Raises:
-      ModuleNotFoundError: pandas is not installed.
-    """
-    need("Data frames", "pandas")
-    return import_module("pandas").DataFrame(dict(table))
 
 
 def drawings() -> Any:

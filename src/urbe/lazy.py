@@ -1,7 +1,7 @@
 """Public names, imported when first asked for: `import urbe` is quick, and nobody waits for what they do not use.
 
-A package lists its names once, in a stub `__init__.pyi` of lines `from module import name as name`: type checkers and
-editors read them there, and so does Python.
+A package lists its names once, in a stub `__init__.pyi` of lines `from module import name as name`, or `import *` for
+all that another package lists: type checkers and editors read them there, and so does Python.
 """
 
 from __future__ import annotations
@@ -17,9 +17,18 @@ from typing import Any
 
 def listed_names(package: str) -> dict[str, tuple[str, str]]:
     """From each public name to its module and its name there; a package among the names is its own module."""
-    stub = Path(str(sys.modules[package].__file__)).with_suffix(".pyi")
-    lines = [node for node in ast.parse(stub.read_text()).body if isinstance(node, ast.ImportFrom)]
-    return {alias.asname or alias.name: (str(line.module), alias.name) for line in lines for alias in line.names}
+    return _names_in(Path(str(sys.modules[package].__file__)).with_suffix(".pyi"))
+
+
+def _names_in(file: Path) -> dict[str, tuple[str, str]]:
+    found = {}
+    for line in (node for node in ast.parse(file.read_text()).body if isinstance(node, ast.ImportFrom)):
+        module = str(line.module)
+        other = file.parent.joinpath(*module.split(".")[1:], "__init__.py")  # of a package of urbe
+        for alias in line.names:
+            names = list(_names_in(other)) if alias.name == "*" else [alias.name]
+            found.update({alias.asname or name: (module, name) for name in names})
+    return found
 
 
 def public_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

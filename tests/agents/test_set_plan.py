@@ -165,10 +165,14 @@ def test_what_does_not_fit_is_refused_before_the_first_episode():
         run(URBE(set=0.3), SEVEN, task, episodes=1, seed=0)
     with pytest.raises(ValueError, match="radius"):
         run(URBE(set=L1Ball(3.0)), SEVEN, task, episodes=1, seed=0)
-    with pytest.raises(ValueError, match="whose actions share a budget"):
+    with pytest.raises(ValueError, match="Where actions share a budget"):
         run(UCRL2(set=SRectangular(L1Ball(0.3))), SEVEN, task, episodes=1, seed=0)
-    with pytest.raises(TypeError, match=r"sets\[1\]"):
+    with pytest.raises(TypeError, match=r"sets\[0\]"):
         run(OLRM(sets=(0.3,)), SEVEN, task, episodes=1, seed=0)
+    with pytest.raises(ValueError, match=r"sets\[1\] is SRectangular.*, which couples actions or states"):
+        run(OLRM(sets=(KLBall(0.1), SRectangular(L1Ball(0.3)))), SEVEN, task, episodes=1, seed=0)
+    with pytest.raises(ValueError, match="radius"):
+        run(OLRM(sets=(L1Ball(0.3), L1Ball(3.0))), SEVEN, task, episodes=1, seed=0)
 
 
 def test_files_of_agents_that_knew_no_sets_still_load(tmp_path, monkeypatch):

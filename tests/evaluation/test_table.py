@@ -12,9 +12,9 @@ from scipy.optimize import linprog
 from urbe.evaluation.episodes import Episodes
 from urbe.evaluation.grids import points_of
 from urbe.evaluation.table import SHOWN, Evaluation
-from urbe.mdp.formats import write_table
 from urbe.simulators import CartPole, UncertaintySet
 from urbe.statistics.estimates import cvar, paired_difference
+from urbe.tables import write_table
 
 samples = st.lists(st.integers(-20, 20).map(lambda k: k / 4), min_size=1, max_size=30)  # ties are common
 shares = st.floats(1e-3, 1.0)

@@ -17,7 +17,7 @@ import safetensors.numpy
 import urbe
 from fixtures.old_files import write_zip_agent
 from urbe import AgentFileError, load_agent, save_agent
-from urbe.agents import RLSVI, URBE, BayesianQ, Decay, QLearning, Run, Single, Task
+from urbe.agents import PSRL, RLSVI, UBE, URBE, BayesianQ, Decay, QLearning, Robust, Run, Single, Task
 from urbe.envs.finite import FiniteEnv
 from urbe.posteriors.beliefs import Forgetting, Window
 from urbe.runs.checkpoint import fingerprint
@@ -243,6 +243,20 @@ def test_files_of_an_older_version_are_read(tmp_path):
         (tmp_path / "agent.npz").write_bytes(sound[:at] + bytes([sound[at] ^ (1 << at % 8)]) + sound[at + 1 :])
         with pytest.raises(AgentFileError, match="is damaged, or not a saved agent"):
             load_agent(tmp_path / "agent.npz", agent)
+
+
+@pytest.mark.parametrize(
+    ("kind", "before"),
+    [(PSRL(), "psrl.PSRL"), (UBE(), "ube.UBE"), (Robust(), "certain.Robust")],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_files_of_kinds_that_were_defined_elsewhere_are_read(kind, before, tmp_path, monkeypatch):
+    agent, path = Single(kind, TASK, seed=0), tmp_path / "agent"
+    with monkeypatch.context() as patch:
+        patch.setattr(type(kind), "__module__", f"urbe.agents.{before.split('.')[0]}")
+        save_agent(path, agent)
+    assert f"urbe.agents.{before}".encode() in path.read_bytes()
+    load_agent(path, Single(kind, TASK, seed=0))
 
 
 def test_a_missing_file_is_named(tmp_path):

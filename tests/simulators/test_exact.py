@@ -16,7 +16,7 @@ from urbe.simulators import (
     MarsRover,
     MarsRoverParams,
     UncertaintySet,
-    calibrated,
+    break_even_rover,
     crossing,
     performance,
     scenarios,
@@ -191,7 +191,7 @@ def test_nominal_and_robust_policies_cross_near_a_fifth(fail, step_reward):
 
 def test_calibration_is_the_inverse_of_the_crossing():
     for start, failure in ((FROM_1_1, 0.198), (None, 0.2)):
-        rover = calibrated(replace(ROVER, step_reward=0.7), (TRAVEL, WAIT), failure=failure, start=start)
+        rover = break_even_rover(replace(ROVER, step_reward=0.7), (TRAVEL, WAIT), failure=failure, start=start)
         assert rover.step_reward == pytest.approx(-0.0048, abs=5e-6)
     assert crossing(rover, P(), "failure", (TRAVEL, WAIT), high=0.5) == pytest.approx(0.2, abs=1e-9)
 
@@ -208,4 +208,4 @@ def test_refusals():
     with pytest.raises(ValueError, match=re.escape("start sums to 101, expected 1")):
         performance(ROVER, P(), TRAVEL, discount=0.9, start=np.ones(101))
     with pytest.raises(ValueError, match="Both policies pay for 200 steps, so no step reward makes their totals meet"):
-        calibrated(ROVER, (WAIT, WAIT), failure=0.2)
+        break_even_rover(ROVER, (WAIT, WAIT), failure=0.2)

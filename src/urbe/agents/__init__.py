@@ -11,15 +11,12 @@ from urbe.agents.bayes_q_rules import Moments as Moments
 from urbe.agents.bayes_q_rules import QSampling as QSampling
 from urbe.agents.bayes_q_rules import ValueOfInformation as ValueOfInformation
 from urbe.agents.belief_urbe import BeliefURBE as BeliefURBE
-from urbe.agents.certain import CertaintyEquivalent as CertaintyEquivalent
-from urbe.agents.certain import Robust as Robust
 from urbe.agents.choose import Noise as Noise
 from urbe.agents.decay import Decay as Decay
 from urbe.agents.mismatch import MismatchSARSA as MismatchSARSA
 from urbe.agents.mismatch import MismatchTD as MismatchTD
 from urbe.agents.mismatch import mismatch_modulus as mismatch_modulus
 from urbe.agents.olrm import OLRM as OLRM
-from urbe.agents.psrl import PSRL as PSRL
 from urbe.agents.q_learning import ContaminationQ as ContaminationQ
 from urbe.agents.q_learning import MismatchQ as MismatchQ
 from urbe.agents.q_learning import QLearning as QLearning
@@ -35,7 +32,10 @@ from urbe.agents.run import run as run
 from urbe.agents.single import Single as Single
 from urbe.agents.tables import Minimax as Minimax
 from urbe.agents.tables import Oracle as Oracle
-from urbe.agents.ube import UBE as UBE
 from urbe.agents.ucrl2 import UCRL2 as UCRL2
 from urbe.agents.ucrl2 import Criterion as Criterion
+from urbe.agents.urbe import PSRL as PSRL
+from urbe.agents.urbe import UBE as UBE
 from urbe.agents.urbe import URBE as URBE
+from urbe.agents.urbe import CertaintyEquivalent as CertaintyEquivalent
+from urbe.agents.urbe import Robust as Robust

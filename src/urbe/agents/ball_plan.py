@@ -70,7 +70,7 @@ def plan_with_balls(
     """
     left = np.zeros(len(which), dtype=np.bool_)
     data, values = PlanData(alpha, total, reward, balls.radius), PlanValues(plan.q, plan.u, plan.v, plan.w)
-    model, uncertain = plan_model(plan.model), local_arrays(local, len(plan.q))
+    model, uncertain = plan_model(plan.model), local_arrays(local, reward.shape)
     _plan(which, balls.kind, model, plan.model.rows.entry_reward, data, uncertain, values, plan.share, left)
     return which[left]
 
@@ -138,9 +138,7 @@ def _plan(which, kind, model, entry_reward, data, uncertain, values, share, left
                 else:
                     u[b, h, row] = 0.0
                     continue
-                if len(reward_variance):
-                    nu += reward_variance[b, row]
-                u[b, h, row] = scale[b] ** 2 * nu + gamma**2 * carried[row]
+                u[b, h, row] = scale[b] ** 2 * (nu + reward_variance[b, row]) + gamma**2 * carried[row]
             for s in range(n_states):
                 v[b, h, s], w[b, h, s], best = 0.0, 0.0, row_start[s]
                 for row in range(row_start[s], row_start[s + 1]):

@@ -26,7 +26,6 @@ from urbe.agents.set_plan import (
     CALIBRATED,
     COUNT,
     DIRICHLET,
-    NOTHING,
     LocalUncertainty,
     PlanData,
     PlanValues,
@@ -57,7 +56,7 @@ class Again(NamedTuple):
 
 
 class Extra(NamedTuple):
-    """What is added to Q, `(B, R)`, the most it can be, `(H,)`, empty for neither; sign -1 takes the best case."""
+    """What is added to Q, `(B, R)`, and the most it can be, `(H,)`; sign -1 takes the best case."""
 
     bonus: FloatArray
     cap: FloatArray
@@ -118,10 +117,12 @@ class L1Plan:
         """
         again = Again(self.made, touched, *self._leading)
         extra = Extra(
-            NOTHING if bonus is None else bonus, np.zeros(0) if cap is None else cap, -1.0 if optimistic else 1.0
+            np.zeros(reward.shape) if bonus is None else bonus,
+            np.full(self.q.shape[1], np.inf) if cap is None else cap,
+            -1.0 if optimistic else 1.0,
         )
         data, values = PlanData(alpha, total, reward, radius), PlanValues(self.q, self.u, self.v, self.w)
-        entry_reward, uncertain = self.model.rows.entry_reward, local_arrays(local, len(self.q))
+        entry_reward, uncertain = self.model.rows.entry_reward, local_arrays(local, reward.shape)
         _plan(which, plan_model(self.model), entry_reward, data, uncertain, again, extra, values)
         self.made[which] = True
 
@@ -183,12 +184,8 @@ def _plan(which, model, entry_reward, data, uncertain, again, extra, values):
                     x = value[row]
                     if entry_reward is None:
                         x += reward[b, row]
-                    if len(bonus):
-                        x += bonus[b, row]
-                    q[b, h, row] = min(x, cap[h]) if len(cap) else x
-                    u[b, h, row] = nu[row] + gamma * gamma * carried[row]
-                    if len(reward_variance):
-                        u[b, h, row] += beta2 * reward_variance[b, row]
+                    q[b, h, row] = min(x + bonus[b, row], cap[h])
+                    u[b, h, row] = nu[row] + gamma * gamma * carried[row] + beta2 * reward_variance[b, row]
                     if form == CALIBRATED:
                         u[b, h, row] += beta2 * spread[row] / (total[b, layer, row] + 1.0)
             n_changed = 0

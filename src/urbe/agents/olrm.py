@@ -111,8 +111,8 @@ class MixedPlans:
             AveragePlan(model, n, self._sets) if self._average else EpisodePlan(model, horizon, n, self._sets, cap)
         )
         self._natures: dict[tuple[int, int], Nature] = {}  # of replicates and levels, since the epoch began
-        if self._sets is not None:
-            PerRow(self._sets, 0).operator(model)  # sets that do not fit are refused before the first episode
+        for each in () if kind.sets is None else PerRow(kind.sets, 0).sets:
+            each.operator(model)  # sets that do not fit are refused before the first episode
         known = model.per_row("flagged", _as_numbers(kind.flagged)) != 0.0
         self.level = np.tile(np.where(known, self._levels, 0), (n, 1))
         self._gap, self._checks = np.zeros(self.level.shape), np.zeros(self.level.shape)

@@ -18,14 +18,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from urbe.ambiguity.operator import AmbiguitySet, Moments, greedy
+from urbe.ambiguity.operator import AmbiguitySet, StepMoments, greedy
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
 
 COUNT, DIRICHLET, CALIBRATED = 0, 1, 2
-
-NOTHING = np.zeros((0, 0))
 
 KEPT = ("q", "u", "v", "w", "share")
 
@@ -127,7 +125,7 @@ def centred(model: MDP, alpha: FloatArray, total: FloatArray, reward: FloatArray
 
 
 def _nu(
-    local: LocalUncertainty, b: int, found: Moments, alpha: FloatArray, total: FloatArray, centre: MDP
+    local: LocalUncertainty, b: int, found: StepMoments, alpha: FloatArray, total: FloatArray, centre: MDP
 ) -> FloatArray:
     """`(R,)` the local uncertainty of one step."""
     if local.form == COUNT:
@@ -138,7 +136,7 @@ def _nu(
     else:
         assert local.form == CALIBRATED
         nu = found.scatter / (total + 1.0)
-    if local.reward is not None and local.reward.size:
+    if local.reward is not None:
         nu = nu + local.reward[b]
     return np.asarray(local.scale[b] ** 2 * nu)
 
@@ -187,8 +185,8 @@ def plan_model(model: MDP) -> PlanModel:
     )
 
 
-def local_arrays(local: LocalUncertainty | None, replicates: int) -> tuple[int, FloatArray, FloatArray]:
-    """Form, scale and variance of rewards as compiled plans take them: -1 and empty arrays for what is not there."""
+def local_arrays(local: LocalUncertainty | None, shape: tuple[int, ...]) -> tuple[int, FloatArray, FloatArray]:
+    """Form, scale and variance of rewards, `(B, R)`, as compiled plans take them: -1 and zeros where there is none."""
     if local is None:
-        return -1, np.zeros(replicates), NOTHING
-    return local.form, local.scale, NOTHING if local.reward is None else local.reward
+        return -1, np.zeros(shape[0]), np.zeros(shape)
+    return local.form, local.scale, np.zeros(shape) if local.reward is None else local.reward

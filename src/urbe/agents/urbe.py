@@ -1,6 +1,11 @@
-"""The uncertainty robust Bellman equation as an agent: robust plans, and noise of the posterior's size.
+"""The uncertainty robust Bellman equation as an agent, and its special cases.
 
-Before each episode the robust Q of an ambiguity set around the posterior mean and its variance u are planned
+                    | noise of the posterior's size | plan followed as it is
+mean trusted        | UBE                           | CertaintyEquivalent
+sets around it      | URBE                          | Robust
+drawn model         |                               | PSRL
+
+URBE plans, before each episode, the robust Q of an ambiguity set around the posterior mean and its variance u
 (`urbe.agents.set_plan`; L1 balls, the paper's, by `urbe.agents.l1_plan`, KL and chi-square balls by
 `urbe.agents.ball_plan`). Each step takes
 argmax_a Q_h(s, a) + zeta sqrt(u_h(s, a)) with zeta ~ Normal(0, 1) [Derman2019] Algorithm 1.
@@ -75,6 +80,99 @@ class URBE:
         scale = checks.per_replicate("scale", self.scale, n, 0.0, np.inf)
         strategy = RobustPlans(task, streams, nature, scale, self.form, self.replan, self.centre)
         return ModelBasedAgent(task, streams, self.belief, strategy, self.noise, task.horizon if self.per_step else 1)
+
+
+@dataclass(frozen=True)
+class UBE:
+    """The uncertainty Bellman equation [ODonoghue2018]: plans with the posterior mean, URBE without balls.
+
+    Args:
+      scale, form, belief, noise, replan, per_step: as for `URBE`.
+      set: what nature may do; None trusts the mean, and with a set this is `URBE`.
+    """
+
+    scale: ArrayLike = 1.0
+    form: Form = Form.CALIBRATED
+    belief: PosteriorConfig = field(default_factory=Stationary)
+    noise: Noise = Noise.STEP
+    replan: Replan = Replan.EPISODE
+    per_step: bool = False
+    set: AmbiguitySet | None = None
+
+    def start(self, task: Task, streams: Streams) -> ModelBasedAgent:
+        radius = _radius_with(self.set)
+        same = URBE(radius, self.scale, self.form, self.belief, self.noise, self.replan, self.per_step, set=self.set)
+        return same.start(task, streams)
+
+
+@dataclass(frozen=True)
+class PSRL:
+    """Posterior sampling [Osband2013]: each episode follows the best policy of a model drawn from the posterior.
+
+    With an ambiguity set, the best one against the worst case around the drawn model: robust posterior sampling.
+
+    Args:
+      belief: how the posterior follows the data.
+      per_step: whether every step of an episode has transition counts of its own.
+      set: what nature may do around the drawn model; None trusts it.
+    """
+
+    belief: PosteriorConfig = field(default_factory=Stationary)
+    per_step: bool = False
+    set: AmbiguitySet | None = None
+
+    def start(self, task: Task, streams: Streams) -> ModelBasedAgent:
+        same = URBE(
+            _radius_with(self.set), 0.0, belief=self.belief, noise=Noise.NONE, per_step=self.per_step,
+            centre=Centre.SAMPLE, set=self.set,
+        )  # fmt: skip
+        return same.start(task, streams)
+
+
+@dataclass(frozen=True)
+class Robust:
+    """Takes the best action against the worst case of an ambiguity set around the posterior mean.
+
+    Args:
+      radius, belief, replan, per_step, set: as for `URBE`.
+    """
+
+    radius: ArrayLike = RADIUS
+    belief: PosteriorConfig = field(default_factory=Stationary)
+    replan: Replan = Replan.EPISODE
+    per_step: bool = False
+    set: AmbiguitySet | SetOfRadius | None = None
+
+    def start(self, task: Task, streams: Streams) -> ModelBasedAgent:
+        same = URBE(
+            self.radius, 0.0, belief=self.belief, noise=Noise.NONE, replan=self.replan, per_step=self.per_step,
+            set=self.set,
+        )  # fmt: skip
+        return same.start(task, streams)
+
+
+@dataclass(frozen=True)
+class CertaintyEquivalent:
+    """Takes the best action of the posterior mean, as if that were the truth.
+
+    Args:
+      belief, replan, per_step: as for `URBE`.
+    """
+
+    belief: PosteriorConfig = field(default_factory=Stationary)
+    replan: Replan = Replan.EPISODE
+    per_step: bool = False
+
+    def start(self, task: Task, streams: Streams) -> ModelBasedAgent:
+        return Robust(0.0, self.belief, self.replan, self.per_step).start(task, streams)
+
+
+def _radius_with(set_: AmbiguitySet | None) -> float:
+    """The radius of agents that have none of their own: no ball, or whatever goes with a set."""
+    if set_ is None:
+        return 0.0
+    check_set("set", set_)
+    return RADIUS
 
 
 def chosen_set(

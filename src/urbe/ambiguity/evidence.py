@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from urbe.ambiguity.entries import entry_keys
-from urbe.ambiguity.operator import UNDERFLOW, Evidence, PolicyRows, StepBound
+from urbe.ambiguity.operator import UNDERFLOW, PolicyRows, StepBound, StepEvidence
 from urbe.ambiguity.transport import LEFT_BEHIND
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
@@ -66,7 +66,7 @@ def of_value(nature: Nature) -> RowEvidence:
     )
 
 
-def over_rows(mdp: MDP, rows: RowEvidence, optimal: bool) -> Evidence:
+def over_rows(mdp: MDP, rows: RowEvidence, optimal: bool) -> StepEvidence:
     """The evidence of an operator that is rectangular in (s, a)."""
 
     def follow(bound: RowBound) -> StepBound:
@@ -77,7 +77,7 @@ def over_rows(mdp: MDP, rows: RowEvidence, optimal: bool) -> Evidence:
 
     above = best(rows.above) if optimal else follow(rows.above)
     largest = float(rows.excess.max(initial=-np.inf))
-    return Evidence(above, follow(rows.below), largest, refusal(mdp, rows.excess, rows.outside))
+    return StepEvidence(above, follow(rows.below), largest, refusal(mdp, rows.excess, rows.outside))
 
 
 def refusal(mdp: MDP, excess: FloatArray, outside: BoolArray) -> str | None:

@@ -9,9 +9,8 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
-from urbe.ambiguity.evidence import RowEvidence, of_minimum
 from urbe.ambiguity.moments import RowMoments
-from urbe.ambiguity.nature import WorstCase
+from urbe.ambiguity.nature import PlainNature, WorstCase
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.sweep import FAST, whole
 from urbe.mdp.model import MDP
@@ -32,7 +31,7 @@ class Exact(RectangularSet):
 
 
 @dataclass(frozen=True, eq=False)
-class ExactNature:
+class ExactNature(PlainNature):
     """Nature without a choice: Q = sum_j p_j (r_j + gamma v_j)."""
 
     rows: Rows
@@ -46,9 +45,6 @@ class ExactNature:
     @property
     def singleton(self) -> bool:
         return True
-
-    def fresh(self) -> FloatArray | None:
-        return None
 
     def values(
         self,
@@ -139,9 +135,6 @@ class ExactNature:
             z = z + entry_reward
         total = np.add.reduceat(self.rows.probability * z, self.rows.entry_start[:-1]) if self.rows.n_rows else z[:0]
         return np.asarray(total + self.rows.row_reward, dtype=np.float64)
-
-    def evidence(self, kernel: Rows | None) -> RowEvidence:
-        return of_minimum(self, kernel)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from urbe.ambiguity.evidence import RowEvidence
-from urbe.ambiguity.moments import RowMoments
+from urbe.ambiguity.evidence import RowEvidence, of_minimum
+from urbe.ambiguity.moments import RowMoments, moments_of_kernel
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
@@ -119,6 +119,33 @@ class Nature(Protocol):
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
         """Bounds on Q from both sides: `urbe.ambiguity.evidence.of_minimum` for a nature that minimises."""
+
+
+class PlainNature:
+    """What most natures have in common: inherit from it, and write what is missing or different.
+
+    Sweeps learn nothing, the set is no ball, moments are read off the kernel, and the aim is the minimum.
+    """
+
+    def fresh(self) -> FloatArray | None:
+        return None
+
+    def moments(
+        self: Nature,
+        v: FloatArray,
+        shift: float,
+        u: FloatArray,
+        value: FloatArray | None = None,
+        memory: FloatArray | None = None,
+    ) -> RowMoments:
+        return moments_of_kernel(self, v, shift, u, value, memory)
+
+    @property
+    def ball_radius(self) -> FloatArray | None:
+        return None
+
+    def evidence(self: Nature, kernel: Rows | None) -> RowEvidence:
+        return of_minimum(self, kernel)
 
 
 Adversary = TypeVar("Adversary", bound=Any)

@@ -138,7 +138,7 @@ class LinearSystem(NamedTuple):
         return csr_array(self.matrix.left @ self.matrix.right) if isinstance(self.matrix, LowRank) else self.matrix
 
 
-class Moments(NamedTuple):
+class StepMoments(NamedTuple):
     """One application of T or T_pi, with what the posterior variance of its value needs.
 
     Attributes:
@@ -162,7 +162,7 @@ class Moments(NamedTuple):
 StepBound = Callable[[FloatArray, PolicyRows], "NDArray[np.longdouble] | FloatArray"]
 
 
-class Evidence(NamedTuple):
+class StepEvidence(NamedTuple):
     """Bounds on one step backwards by code that shares nothing with the sweeps, for certificates.
 
     Attributes:
@@ -239,7 +239,7 @@ class Operator(Iterated, Protocol):
         policy: PolicyRows | None = None,
         memory: Memory = None,
         q: FloatArray | None = None,
-    ) -> Moments:
+    ) -> StepMoments:
         """What the variance equations need at v, for `(S,)` variances u of the states.
 
         Args:
@@ -249,7 +249,7 @@ class Operator(Iterated, Protocol):
           q: `(R,)` values of a sweep at the same v that left `memory`; may save a sweep.
         """
 
-    def evidence(self, kernel: Rows | None, optimal: bool) -> Evidence:
+    def evidence(self, kernel: Rows | None, optimal: bool) -> StepEvidence:
         """Bounds for a certificate.
 
         Args:

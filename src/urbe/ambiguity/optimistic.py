@@ -10,11 +10,10 @@ from functools import cached_property
 
 import numpy as np
 
-from urbe import checks
 from urbe.ambiguity.evidence import RowEvidence
 from urbe.ambiguity.moments import RowMoments
 from urbe.ambiguity.nature import Nature, WorstCase
-from urbe.ambiguity.rectangular import RectangularSet
+from urbe.ambiguity.rectangular import RectangularSet, check_rectangular
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
@@ -41,15 +40,12 @@ class Optimistic(RectangularSet):
     set: RectangularSet
 
     def __post_init__(self) -> None:
-        bound = callable(getattr(self.set, "bind", None))
-        if not bound and callable(getattr(self.set, "operator", None)):
-            raise ValueError(
-                f"set is {checks.shown(self.set)}, whose actions share a budget or whose rows share factors, expected "
-                "a set for each action, such as L1Ball(0.5). Of factors make a set that helps each of them, "
-                "FactorSet(..., Optimistic(L1Ball(0.5))). A nature that helps spends the whole budget of a state on "
-                "the action that is taken: give the ball itself, with the budget as its radius."
-            )
-        checks.kind("set", self.set, bound, "an ambiguity set such as L1Ball(0.5)")
+        check_rectangular(
+            "set",
+            self.set,
+            "of factors make a set that helps each, FactorSet(..., Optimistic(L1Ball(0.5))). Where actions share a "
+            "budget, a nature that helps spends it on one: give the ball itself, with the budget as its radius.",
+        )
 
     def bind(self, mdp: MDP) -> OptimisticNature:
         return OptimisticNature(self.set.bind(replace(mdp, rows=_negated(mdp.rows))))

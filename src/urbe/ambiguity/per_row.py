@@ -17,7 +17,7 @@ from urbe.ambiguity.entries import joined_rows
 from urbe.ambiguity.evidence import Extended, RowBound, RowEvidence
 from urbe.ambiguity.moments import RowMoments
 from urbe.ambiguity.nature import Nature, WorstCase
-from urbe.ambiguity.rectangular import RectangularSet
+from urbe.ambiguity.rectangular import RectangularSet, check_rectangular
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
@@ -45,8 +45,7 @@ class PerRow(RectangularSet):
         if not len(self.sets):
             raise ValueError("sets is empty, expected at least one, such as (Exact(), L1Ball(0.5)).")
         for k, each in enumerate(self.sets):
-            fits = callable(getattr(each, "bind", None))
-            checks.kind(f"sets[{k}]", each, fits, "a set that chooses each row on its own, such as L1Ball(0.5)")
+            check_rectangular(f"sets[{k}]", each)
 
     def bind(self, mdp: MDP) -> PerRowNature:
         choice = mdp.per_row("choice", self.choice)
@@ -59,14 +58,14 @@ class PerRow(RectangularSet):
         for k, each in enumerate(self.sets):
             rows = np.flatnonzero(choice == k)
             if len(rows):
-                parts.append(Part(rows, each.bind(mdp).take(rows)))
+                parts.append(RowPart(rows, each.bind(mdp).take(rows)))
         return PerRowNature(mdp.rows, mdp.discount, tuple(parts))
 
     def choices(self) -> RectangularSet:
         return PerRow(tuple(each.choices() for each in self.sets), self.choice)
 
 
-class Part(NamedTuple):
+class RowPart(NamedTuple):
     """Some rows, and nature on them alone."""
 
     rows: IntArray
@@ -85,7 +84,7 @@ class PerRowNature:
 
     model: Rows
     discount: float
-    parts: tuple[Part, ...]
+    parts: tuple[RowPart, ...]
 
     @cached_property
     def rows(self) -> Rows:
@@ -152,7 +151,7 @@ class PerRowNature:
         for k, (_, nature) in enumerate(self.parts):
             at = np.flatnonzero(owner[chosen] == k)
             if len(at):
-                parts.append(Part(at, nature.take(place[chosen[at]])))
+                parts.append(RowPart(at, nature.take(place[chosen[at]])))
         return PerRowNature(self.model.take(chosen), self.discount, tuple(parts))
 
     @property

@@ -17,13 +17,13 @@ from urbe.ambiguity.evidence import over_rows
 from urbe.ambiguity.nature import Nature
 from urbe.ambiguity.operator import (
     ROUNDING,
-    Evidence,
     Improvement,
     LinearSystem,
     Memory,
-    Moments,
     PolicyOperator,
     PolicyRows,
+    StepEvidence,
+    StepMoments,
     greedy,
     linear_system,
     midrange,
@@ -59,7 +59,7 @@ def check_rectangular(name: str, value: object, why: str = "") -> None:
             f"{name} is {checks.shown(value)}, which couples actions or states, expected a set that chooses each row "
             f"on its own, such as L1Ball(0.5){reason}"
         )
-    checks.kind(name, value, bound, "an ambiguity set such as L1Ball(0.5)")
+    checks.kind(name, value, bound, "a set that chooses each row on its own, such as L1Ball(0.5)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,16 +122,16 @@ class RectangularOperator:
         policy: PolicyRows | None = None,
         memory: Memory = None,
         q: FloatArray | None = None,
-    ) -> Moments:
+    ) -> StepMoments:
         """Nature's answer does not depend on the policy."""
         if memory is None:  # values say nothing without where their sweep ended
             memory, q = self.nature.fresh(), None
         middle = midrange(v)
         q, scatter, carried = self.nature.moments(v - middle, middle, u, q, memory)
         value, policy = greedy(self.mdp, q) if policy is None else (policy.average(self.mdp, q), policy)
-        return Moments(value, q, policy, scatter, carried, memory)
+        return StepMoments(value, q, policy, scatter, carried, memory)
 
-    def evidence(self, kernel: Rows | None, optimal: bool) -> Evidence:
+    def evidence(self, kernel: Rows | None, optimal: bool) -> StepEvidence:
         return over_rows(self.mdp, self.nature.evidence(kernel), optimal)
 
     def clock(self) -> RectangularOperator:

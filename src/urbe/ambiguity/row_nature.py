@@ -10,9 +10,8 @@ import numpy as np
 
 from urbe import checks
 from urbe.ambiguity.entries import on_entries, row_blocks
-from urbe.ambiguity.evidence import RowEvidence, of_minimum
 from urbe.ambiguity.moments import RowMoments, answers_with_itself, moments_of_kernel
-from urbe.ambiguity.nature import WorstCase, exponent, rescaled
+from urbe.ambiguity.nature import PlainNature, WorstCase, exponent, rescaled
 from urbe.ambiguity.sweep import RowFunction, RowProblem, generated_minimiser, generated_sweep
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
@@ -56,7 +55,7 @@ class RowKernel(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class RowNature:
+class RowNature(PlainNature):
     """Nature that solves each row by a `RowKernel`; build one with `bind_rows`.
 
     Args:
@@ -206,9 +205,6 @@ class RowNature:
             with np.errstate(all="ignore"):
                 out[some] += self.kernel.dual(p, own, low, self.radius[some].astype(np.longdouble), self._data(entries))
         return out.astype(np.float64)
-
-    def evidence(self, kernel: Rows | None) -> RowEvidence:
-        return of_minimum(self, kernel)
 
     def _problem(self, w: FloatArray) -> RowProblem:
         rows = self.rows

@@ -12,8 +12,7 @@ from numba.extending import register_jitable
 
 from urbe.ambiguity.entries import on_entries
 from urbe.ambiguity.evidence import RowEvidence, of_minimum, of_value
-from urbe.ambiguity.moments import RowMoments, moments_of_kernel
-from urbe.ambiguity.nature import WorstCase
+from urbe.ambiguity.nature import PlainNature, WorstCase
 from urbe.ambiguity.sweep import FAST, named_after, when_called
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
@@ -45,7 +44,7 @@ class ScenarioRule(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ScenarioNature:
+class ScenarioNature(PlainNature):
     """Nature on scenarios.
 
     Args:
@@ -72,9 +71,6 @@ class ScenarioNature:
     @property
     def singleton(self) -> bool:
         return False
-
-    def fresh(self) -> FloatArray | None:
-        return None
 
     def values(
         self,
@@ -103,24 +99,9 @@ class ScenarioNature:
         kernel = Rows(rows.n_states, rows.entry_start, rows.successor, q, rows.reward)
         return WorstCase(value + rows.row_reward, kernel, np.zeros(rows.n_entries))
 
-    def moments(
-        self,
-        v: FloatArray,
-        shift: float,
-        u: FloatArray,
-        value: FloatArray | None = None,
-        memory: FloatArray | None = None,
-    ) -> RowMoments:
-        return moments_of_kernel(self, v, shift, u, value, memory)
-
     def take(self, chosen: IntArray) -> ScenarioNature:
         members = np.ascontiguousarray(self.members[self.rows.entries_of(chosen)])
         return replace(self, rows=self.rows.take(chosen), members=members, level=self.level[chosen])
-
-    @property
-    def ball_radius(self) -> FloatArray | None:
-        """Scenarios have no centre."""
-        return None
 
     def excess(self, kernel: Rows) -> FloatArray:
         """How far entries of the kernel are from the closest scenario (added up), or from an admissible mixture."""

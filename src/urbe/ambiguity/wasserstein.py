@@ -26,9 +26,8 @@ from urbe.ambiguity import wasserstein_kernels as kernels
 from urbe.ambiguity.budget_search import balanced
 from urbe.ambiguity.dual_search import dual_by_bisection
 from urbe.ambiguity.entries import on_entries, row_blocks, rows_of_keys
-from urbe.ambiguity.evidence import RowEvidence, of_minimum
 from urbe.ambiguity.moments import RowMoments, answers_with_itself
-from urbe.ambiguity.nature import WorstCase, exponent, rescaled
+from urbe.ambiguity.nature import PlainNature, WorstCase, exponent, rescaled
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.row_nature import require_all_rewards, values_under
 from urbe.ambiguity.transport import transport_excess
@@ -79,7 +78,7 @@ class WassersteinBall(RectangularSet):
 
 
 @dataclass(frozen=True, eq=False)
-class WassersteinNature:
+class WassersteinNature(PlainNature):
     """Nature that transports mass.
 
     Args:
@@ -235,9 +234,6 @@ class WassersteinNature:
             p = rows.probability[entries].astype(np.longdouble)
             out[some] += dual_by_bisection(p, z.astype(np.longdouble), cost, self.radius[some].astype(np.longdouble))
         return out.astype(np.float64)
-
-    def evidence(self, kernel: Rows | None) -> RowEvidence:
-        return of_minimum(self, kernel)
 
 
 def _metric(value: ArrayLike, n_states: int) -> FloatArray:

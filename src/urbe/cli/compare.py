@@ -7,10 +7,9 @@ from typing import Any
 
 from urbe.cli import worlds
 from urbe.cli.evaluate import add_played, play, seeds
-from urbe.cli.figures import check_figure, write_figure
+from urbe.cli.options import check_figure, write_figure
 from urbe.cli.run_groups import grouped, load_runs
-from urbe.mdp.formats import write_table
-from urbe.mdp.formats.tables import format_of
+from urbe.tables import format_of, write_table
 
 HELP = """\
 Every RUN is evaluated as by urbe evaluate, greedily unless --noisy. Runs that differ in their seed alone are one agent.

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from urbe.cli import worlds
-from urbe.cli.figures import check_figure, write_figure
-from urbe.cli.run_groups import Run, grouped, load_runs
-from urbe.mdp.formats import write_table
-from urbe.mdp.formats.tables import format_of
+from urbe.cli.options import check_figure, write_figure
+from urbe.cli.run_groups import SavedRun, grouped, load_runs
+from urbe.tables import format_of, write_table
 
 HELP = """\
 --over gives the dynamics to try; parameters that are not named are nominal. Give it once per parameter, several mean
@@ -129,7 +128,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def play(run: Run, grid: Any, options: argparse.Namespace, *, table: bool) -> Any:
+def play(run: SavedRun, grid: Any, options: argparse.Namespace, *, table: bool) -> Any:
     """Evaluates one run, and prints what it is and, if asked, its table."""
     from urbe.evaluation.robustness import evaluate
 
@@ -153,7 +152,7 @@ def play(run: Run, grid: Any, options: argparse.Namespace, *, table: bool) -> An
     return found
 
 
-def seeds(runs: Sequence[Run], found: Mapping[str, Any]) -> Any:
+def seeds(runs: Sequence[SavedRun], found: Mapping[str, Any]) -> Any:
     """What was found for the runs of one group."""
     from urbe.evaluation.seeds import SeedEvaluation
 

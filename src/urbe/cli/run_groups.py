@@ -15,7 +15,7 @@ from urbe.cli import worlds
 _ID = re.compile(r"<([^<>]+)>+$")  # <TimeLimit<PassiveEnvChecker<CartPoleEnv<CartPole-v1>>>>
 
 
-class Run(NamedTuple):
+class SavedRun(NamedTuple):
     """An agent to evaluate.
 
     Attributes:
@@ -35,7 +35,7 @@ class Run(NamedTuple):
     kind: Any
 
 
-def load_runs(paths: Sequence[str], env: str | None, adapter: str | None) -> list[Run]:
+def load_runs(paths: Sequence[str], env: str | None, adapter: str | None) -> list[SavedRun]:
     """The runs of these folders and files; `module:attribute` is a policy of the user's.
 
     Raises:
@@ -47,7 +47,7 @@ def load_runs(paths: Sequence[str], env: str | None, adapter: str | None) -> lis
     found = []
     for path in dict.fromkeys(each if _is_policy(each) else os.path.normpath(each) for each in paths):
         if _is_policy(path):
-            found.append(Run(path, path.partition(":")[2], own_policy(path), None, None, path))
+            found.append(SavedRun(path, path.partition(":")[2], own_policy(path), None, None, path))
             continue
         agent = load(path)
         where = env or environment_id(agent)
@@ -60,7 +60,7 @@ def load_runs(paths: Sequence[str], env: str | None, adapter: str | None) -> lis
         make = worlds.maker(str(where), "--env", given) if known else None
         about = agent.about() if hasattr(agent, "about") else {}
         kind = {name: value for name, value in about.items() if name != "seed"} or path
-        found.append(Run(path, agent.name, agent, agent.seed, make, kind))
+        found.append(SavedRun(path, agent.name, agent, agent.seed, make, kind))
     return _with_env(found, env, given)
 
 
@@ -90,9 +90,9 @@ def own_policy(text: str) -> Any:
     return policy
 
 
-def grouped(runs: Sequence[Run]) -> dict[str, list[Run]]:
+def grouped(runs: Sequence[SavedRun]) -> dict[str, list[SavedRun]]:
     """Runs that differ in their seed alone, by a name for each group."""
-    groups: dict[str, list[Run]] = {}
+    groups: dict[str, list[SavedRun]] = {}
     for run in runs:
         mates = groups.setdefault(json.dumps(run.kind, sort_keys=True, default=str), [])
         if run.seed is not None and any(each.seed == run.seed for each in mates):
@@ -102,7 +102,7 @@ def grouped(runs: Sequence[Run]) -> dict[str, list[Run]]:
     return dict(zip(_names(list(groups.values())), groups.values(), strict=True))
 
 
-def _names(groups: list[list[Run]]) -> list[str]:
+def _names(groups: list[list[SavedRun]]) -> list[str]:
     """The agents' names where all differ; else with the settings that differ, or the folders, or the paths."""
     plain = [members[0].name for members in groups]
     leaves = [dict(_leaves("", members[0].kind)) for members in groups]
@@ -129,7 +129,7 @@ def _is_policy(text: str) -> bool:
     return ":" in text and not os.path.lexists(text) and text.partition(":")[0].replace(".", "").isidentifier()
 
 
-def _with_env(runs: list[Run], env: str | None, adapter: Any) -> list[Run]:
+def _with_env(runs: list[SavedRun], env: str | None, adapter: Any) -> list[SavedRun]:
     """Policies of the user's are played where the others are."""
     if all(run.seed is not None for run in runs):
         return runs

@@ -1,6 +1,6 @@
 """Environments a tabular agent can be run on."""
 
-from urbe.envs.base import Arrival as Arrival
+from urbe.envs.base import Arrivals as Arrivals
 from urbe.envs.base import Env as Env
 from urbe.envs.base import EnvConfig as EnvConfig
 from urbe.envs.finite import FiniteEnv as FiniteEnv

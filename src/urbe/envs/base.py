@@ -10,7 +10,7 @@ import numpy as np
 from urbe.types import BoolArray, FloatArray, IntArray
 
 
-class Arrival(NamedTuple):
+class Arrivals(NamedTuple):
     """What an action led to, for the replicates that acted; all `(K,)`."""
 
     next_state: IntArray
@@ -24,7 +24,7 @@ class Env(Protocol):
     def begin(self, episode: int) -> IntArray:
         """`(B,)` first states of an episode."""
 
-    def step(self, replicate: IntArray, state: IntArray, action: IntArray) -> Arrival:
+    def step(self, replicate: IntArray, state: IntArray, action: IntArray) -> Arrivals:
         """Acts for the replicates `replicate`."""
 
     def state(self) -> dict[str, Any]:

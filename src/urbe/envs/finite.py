@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from urbe import checks
-from urbe.envs.base import Arrival
+from urbe.envs.base import Arrivals
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.rng import Draws
@@ -112,7 +112,7 @@ class FiniteReplicates:
         draws.at += 1
         return self._world[self._phase].initial.searchsorted(x, side="right")
 
-    def step(self, replicate: IntArray, state: IntArray, action: IntArray) -> Arrival:
+    def step(self, replicate: IntArray, state: IntArray, action: IntArray) -> Arrivals:
         world, draws, k = self._world[self._phase], self._draws.need(1), len(replicate)
         next_state, reward, terminated = np.empty(k, dtype=np.int64), np.empty(k), np.empty(k, dtype=np.bool_)
         bad = _step(
@@ -121,7 +121,7 @@ class FiniteReplicates:
         if bad >= 0:
             model = self._env.phases[self._phase].model
             model.row_of(int(state[bad]), int(action[bad]))  # raises, naming the actions there are
-        return Arrival(next_state, reward, terminated)
+        return Arrivals(next_state, reward, terminated)
 
     def state(self) -> dict[str, Any]:
         return {"draws": self._draws.state()}

@@ -18,7 +18,7 @@ from urbe import checks
 from urbe.ambiguity.exact import Exact
 from urbe.ambiguity.per_row import PerRow
 from urbe.ambiguity.rectangular import RectangularSet
-from urbe.envs.base import Arrival
+from urbe.envs.base import Arrivals
 from urbe.envs.finite import FiniteEnv, FiniteReplicates, Phase
 from urbe.mdp.model import MDP
 from urbe.solvers.methods import BackwardInduction
@@ -120,7 +120,7 @@ class TurningReplicates(FiniteReplicates):
         self._turned, self._step = episode >= self._benign, 0
         return super().begin(0)
 
-    def step(self, replicate: IntArray, state: IntArray, action: IntArray) -> Arrival:
+    def step(self, replicate: IntArray, state: IntArray, action: IntArray) -> Arrivals:
         if self._step == self._horizon:
             raise ValueError(
                 f"Episodes of this world have {self._horizon} steps, and another was taken; run it with a task of the "

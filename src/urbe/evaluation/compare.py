@@ -16,7 +16,6 @@ The worst case of estimated means errs downwards: play many episodes.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +31,7 @@ from urbe.statistics.aggregates import iqm
 from urbe.statistics.bootstrap import RESAMPLES
 from urbe.statistics.comparisons import Comparison, paired_comparisons
 from urbe.statistics.estimates import Band, ConfidenceInterval, cvar, mean_interval
+from urbe.tables import TableResult
 from urbe.types import FloatArray
 
 AGGREGATES = ("iqm", "mean", "worst case", "cvar")
@@ -42,7 +42,7 @@ Compared = SeedEvaluation | Evaluation | Sequence[Evaluation]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AgentComparison:
+class AgentComparison(TableResult):
     """Agents that were evaluated over the same parameters.
 
     Args:
@@ -127,16 +127,6 @@ class AgentComparison:
         ]
         names = ("agent", "seeds", "aggregate", "estimate", "low", "high")
         return {name: np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
-
-    def to_frame(self) -> Any:
-        """`table()` as a pandas frame; needs `pip install urbe[frames]`."""
-        return extras.data_frame(self.table())
-
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes `table()` as CSV or Parquet, by the suffix, whole or not at all."""
-        from urbe.mdp.formats.tables import write_table
-
-        write_table(path, self.table())
 
     def plot(self) -> Any:
         """Returns over the parameter that varies, performance profiles, and the aggregates. Needs `urbe[plots]`."""

@@ -8,7 +8,6 @@ seeds, so intervals here are Student's over the S scores, and a run counts once 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,13 +18,14 @@ from urbe import extras
 from urbe.evaluation.policies import WAYS, Acting
 from urbe.evaluation.table import Evaluation
 from urbe.statistics.estimates import mean_band
+from urbe.tables import TableResult
 from urbe.types import FloatArray
 
 NUMBERS = ("seeds", "mean", "low", "high", "worst_seed", "best_seed", "cvar")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SeedEvaluation:
+class SeedEvaluation(TableResult):
     """Evaluations of S training seeds.
 
     Args:
@@ -91,16 +91,6 @@ class SeedEvaluation:
         """
         parts = [self._part(way) for way in self.played]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-    def to_frame(self) -> Any:
-        """`table()` as a pandas frame; needs `pip install urbe[frames]`."""
-        return extras.data_frame(self.table())
-
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes `table()` as CSV or Parquet, by the suffix, whole or not at all."""
-        from urbe.mdp.formats.tables import write_table
-
-        write_table(path, self.table())
 
     def plot(self) -> Any:
         """Means over the one parameter that varies, within their intervals. A figure; needs `urbe[plots]`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ from urbe.evaluation.grids import Point
 from urbe.evaluation.policies import WAYS, Acting
 from urbe.statistics.estimates import cvar as mean_of_lowest
 from urbe.statistics.estimates import mean_band
+from urbe.tables import TableResult
 from urbe.types import FloatArray
 
 SHOWN = 60
@@ -24,7 +24,7 @@ NUMBERS = ("mean", "low", "high", "worst", "cvar", "median", "std", "mean_length
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation:
+class Evaluation(TableResult):
     """Test episodes of one policy under P sets of parameters.
 
     Args:
@@ -86,16 +86,6 @@ class Evaluation:
                 }
             )
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-    def to_frame(self) -> Any:
-        """`table()` as a pandas frame; needs `pip install urbe[frames]`."""
-        return extras.data_frame(self.table())
-
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes `table()` as CSV or Parquet, by the suffix, whole or not at all."""
-        from urbe.mdp.formats.tables import write_table
-
-        write_table(path, self.table())
 
     def plot(self) -> Any:
         """Mean returns over the one parameter that varies. A figure; needs `pip install urbe[plots]`."""

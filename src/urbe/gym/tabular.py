@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from urbe.agents.base import Task
-from urbe.envs.base import Arrival
+from urbe.envs.base import Arrivals
 from urbe.gym.logs import discrete, has_table
 from urbe.mdp.build import from_transitions
 from urbe.mdp.model import MDP
@@ -24,7 +24,7 @@ from urbe.rng import go_to, positions
 from urbe.types import IntArray
 
 
-class Numbers(NamedTuple):
+class Numbering(NamedTuple):
     """How an environment's states and actions are numbered here: from 0, the first ones being `first_...` there.
 
     Attributes:
@@ -61,7 +61,7 @@ class GymEnv:
     make: Callable[[], Any]
 
     @cached_property
-    def numbers(self) -> Numbers:
+    def numbers(self) -> Numbering:
         """How states and actions are numbered; makes an environment to ask it."""
         env = self.make()
         n_states, first_state = discrete("observation_space", env.observation_space)
@@ -69,7 +69,7 @@ class GymEnv:
         known = has_table(env)
         extra = not known or MDP.from_gymnasium(env, discount=1.0).n_states > n_states
         env.close()
-        return Numbers(n_states, first_state, n_actions, first_action, n_states if extra else -1, known)
+        return Numbering(n_states, first_state, n_actions, first_action, n_states if extra else -1, known)
 
     def feasible(self, discount: float) -> MDP:
         """What can happen: the table's model, or without one a model in which every action may lead to every state.
@@ -125,7 +125,7 @@ def gym_task(
 class GymReplicates:
     """An `Env`."""
 
-    def __init__(self, envs: list[Any], numbers: Numbers, generators: list[np.random.Generator]) -> None:
+    def __init__(self, envs: list[Any], numbers: Numbering, generators: list[np.random.Generator]) -> None:
         self._envs, self._numbers, self._generators = envs, numbers, generators
         self._steps = np.zeros(len(envs), dtype=np.int64)
         self._cut = np.zeros(len(envs), dtype=np.bool_)
@@ -137,7 +137,7 @@ class GymReplicates:
         states: IntArray = np.array(first, dtype=np.int64) - self._numbers.first_state
         return states
 
-    def step(self, replicate: IntArray, state: IntArray, action: IntArray) -> Arrival:  # noqa: ARG002
+    def step(self, replicate: IntArray, state: IntArray, action: IntArray) -> Arrivals:  # noqa: ARG002
         """The environments know their states."""
         k, numbers = len(replicate), self._numbers
         next_state, reward, terminated = np.empty(k, dtype=np.int64), np.empty(k), np.empty(k, dtype=np.bool_)
@@ -151,7 +151,7 @@ class GymReplicates:
             ends = bool(terminated[i]) and numbers.end >= 0
             next_state[i] = numbers.end if ends else int(seen) - numbers.first_state
         self._steps[replicate] += 1
-        return Arrival(next_state, reward, terminated)
+        return Arrivals(next_state, reward, terminated)
 
     def state(self) -> dict[str, Any]:
         """Between episodes the generators are all there is."""

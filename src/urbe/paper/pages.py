@@ -30,7 +30,6 @@ import numpy as np
 
 from urbe.atomic import Writer, replace_files, text_writer
 from urbe.extras import need
-from urbe.mdp.formats.tables import parquet_writer
 from urbe.paper.chapter import Chapter
 from urbe.paper.copies import MANIFEST, draw_copy, is_copy, read_manifest
 from urbe.paper.drawn import Drawn, commits_text, draw_finished
@@ -42,6 +41,7 @@ from urbe.sweep import provenance
 from urbe.sweep.cells import columns
 from urbe.sweep.finished import read_plan
 from urbe.sweep.status import Status, is_alive, read_status
+from urbe.tables import parquet_writer
 
 FORMATS = ("png", "svg", "pdf", "csv", "parquet")
 """Formats of the files beside the page: drawings, then rows."""

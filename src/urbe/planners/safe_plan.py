@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +16,7 @@ from urbe.planners.guarantee import Guarantee
 from urbe.planners.held_out import HeldOut
 from urbe.posteriors.dirichlet import Posterior
 from urbe.solvers.solution import Solution
+from urbe.tables import TableResult
 from urbe.types import FloatArray, IntArray
 
 SHOWN_STATES = 12
@@ -26,7 +26,7 @@ SHARES = (0.05, 0.25, 0.5, 0.95)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SafePlan:
+class SafePlan(TableResult):
     """A policy from data, with guarantees on its true value.
 
     Attributes:
@@ -99,16 +99,6 @@ class SafePlan:
             "guaranteed": self.guaranteed,
             "worst_case": self.worst_case,
         }
-
-    def to_frame(self) -> Any:
-        """`table()` as a pandas frame; needs `pip install urbe[frames]`."""
-        return extras.data_frame(self.table())
-
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes `table()` atomically as CSV or Parquet, depending on the suffix."""
-        from urbe.mdp.formats.tables import write_table
-
-        write_table(path, self.table())
 
     def plot(self) -> Any:
         """A figure of the values on fresh models and the guarantee in each state; needs `pip install urbe[plots]`."""

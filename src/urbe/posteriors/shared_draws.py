@@ -44,7 +44,7 @@ class Lowest(NamedTuple):
     draw: FloatArray
 
 
-class Numbers(NamedTuple):
+class CommonNumbers(NamedTuple):
     """Common random numbers: proposals, and uniform numbers for what else is needed.
 
     Attributes:
@@ -96,7 +96,7 @@ class SharedDraws:
             _lowest(n, start, alpha, values, numbers, out.value, out.draw)
         return out
 
-    def _buffers(self) -> Iterator[tuple[int, Numbers]]:
+    def _buffers(self) -> Iterator[tuple[int, CommonNumbers]]:
         """Buffers of common numbers, each with the number of draws it is enough for, M of them in all.
 
         They depend on the longest row of all, whichever rows are asked for: a row's draws are the same each time.
@@ -107,7 +107,7 @@ class SharedDraws:
         each = max(int((size - 64) / (SPARE * longest)), 1)
         for done in range(0, self._draws, each):
             normal, u = self._rng.standard_normal(size), 1.0 - self._rng.random(size)
-            numbers = Numbers(normal, u < 1.0 - 0.0331 * normal**4, np.log(u), self._rng.random(2 * size))
+            numbers = CommonNumbers(normal, u < 1.0 - 0.0331 * normal**4, np.log(u), self._rng.random(2 * size))
             yield min(each, self._draws - done), numbers
 
     def _require(self, numbers: int) -> None:

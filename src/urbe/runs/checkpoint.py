@@ -82,7 +82,7 @@ def load_agent(path: str | os.PathLike[str], agent: Resumable) -> None:
       AgentFileError: the file is damaged, or of another agent; `agent` is as it was.
     """
     arrays, about = _read(path)
-    saved = about["parts"]
+    saved = {name: upgrade.MOVED.get(part, part) for name, part in about["parts"].items()}
     here = _without_additions(_all_parts(agent), saved)
     if saved != here:
         raise AgentFileError(path, _difference(saved, here))

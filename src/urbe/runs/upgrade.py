@@ -27,6 +27,13 @@ from urbe.runs.errors import CheckpointError
 from urbe.runs.sealed import read_bytes, read_sealed
 
 MANIFEST = "manifest.json"
+MOVED = {
+    "urbe.agents.certain.CertaintyEquivalent": "urbe.agents.urbe.CertaintyEquivalent",
+    "urbe.agents.certain.Robust": "urbe.agents.urbe.Robust",
+    "urbe.agents.psrl.PSRL": "urbe.agents.urbe.PSRL",
+    "urbe.agents.ube.UBE": "urbe.agents.urbe.UBE",
+}
+"""Where the parts of saved agents are defined today."""
 Read = tuple[dict[str, np.ndarray], dict[str, Any]]
 
 # what zipfile, numpy and missing entries lead to

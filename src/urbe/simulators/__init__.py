@@ -19,7 +19,7 @@ from urbe.simulators.distributions import LogUniform as LogUniform
 from urbe.simulators.distributions import Normal as Normal
 from urbe.simulators.distributions import Uniform as Uniform
 from urbe.simulators.exact import Performance as Performance
-from urbe.simulators.exact import calibrated as calibrated
+from urbe.simulators.exact import break_even_rover as break_even_rover
 from urbe.simulators.exact import crossing as crossing
 from urbe.simulators.exact import performance as performance
 from urbe.simulators.finite import FiniteSimulator as FiniteSimulator

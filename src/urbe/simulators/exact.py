@@ -124,7 +124,7 @@ def crossing(
     return None
 
 
-def calibrated(
+def break_even_rover(
     rover: MarsRover,
     policies: tuple[ArrayLike, ArrayLike],
     *,
@@ -144,7 +144,7 @@ def calibrated(
     >>> rover = MarsRover()
     >>> travel = [2 if cell // 10 < 9 else 1 for cell in range(rover.n_states)]
     >>> wait = [0 if cell % 10 else 3 for cell in range(rover.n_states)]
-    >>> round(calibrated(rover, (travel, wait), failure=0.2).step_reward, 5)
+    >>> round(break_even_rover(rover, (travel, wait), failure=0.2).step_reward, 5)
     -0.0048
     """
     at = MarsRoverParams(checks.number("failure", failure, 0.0, 1.0))

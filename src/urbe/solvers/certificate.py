@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from urbe import checks
 from urbe.ambiguity.evidence import largest_value, mass_error
-from urbe.ambiguity.operator import UNDERFLOW, AmbiguitySet, Evidence, Operator, PolicyRows
+from urbe.ambiguity.operator import UNDERFLOW, AmbiguitySet, Operator, PolicyRows, StepEvidence
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.solvers.duration import longest_duration
@@ -134,7 +134,7 @@ def _certify_horizon(solution: Solution, operator: Operator) -> Certificate:
     return _judge(solution, lower, upper, tolerance, excess, failures)
 
 
-def _evidence(operator: Operator, kernel: Rows, optimal: bool) -> Evidence:
+def _evidence(operator: Operator, kernel: Rows, optimal: bool) -> StepEvidence:
     """The operator's evidence, once the kernel is one of the model's shape."""
     mdp = operator.mdp
     if kernel.n_rows == mdp.n_rows and kernel.n_states == mdp.n_states:

@@ -12,7 +12,6 @@ is still optimal, so that it changes only where it must.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +28,7 @@ from urbe.progress import progress as shown_progress
 from urbe.solvers.methods import PartialPolicyIteration
 from urbe.solvers.solution import Solution
 from urbe.solvers.solve import evaluate_policy, solve
+from urbe.tables import TableResult
 from urbe.types import FloatArray, IntArray
 
 TOLERANCE = 1e-8
@@ -39,7 +39,7 @@ TIE = 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sensitivity:
+class Sensitivity(TableResult):
     """Values and policies over n radii.
 
     Attributes:
@@ -101,16 +101,6 @@ class Sensitivity:
             "price": self.price,
             "states_changed": self.changed,
         }
-
-    def to_frame(self) -> Any:
-        """`table()` as a pandas frame; needs `pip install urbe[frames]`."""
-        return extras.data_frame(self.table())
-
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes `table()` as CSV or Parquet, by the suffix, whole or not at all."""
-        from urbe.mdp.formats.tables import write_table
-
-        write_table(path, self.table())
 
     def plot(self) -> Any:
         """Values and policies over the radius. A figure; needs `pip install urbe[plots]`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,11 +11,12 @@ import numpy as np
 from urbe import extras
 from urbe.ambiguity.operator import Memory, Operator, PolicyRows
 from urbe.mdp.model import MDP
+from urbe.tables import TableResult
 from urbe.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Solution:
+class Solution(TableResult):
     """A robust policy, its value, and what is certain about both.
 
     With a finite horizon H every array has a leading axis of steps: `value`, `lower`, `upper` have H + 1 of them
@@ -113,16 +113,6 @@ class Solution:
             action = np.where(action == policy.shape[1], -1, action)
         named = {"state": labels.state_column(state), "action": labels.action_column(action)}
         return named | share | {"value": value[state], "lower": lower[state], "upper": upper[state]}
-
-    def to_frame(self) -> Any:
-        """`table()` as a pandas frame; needs `pip install urbe[frames]`."""
-        return extras.data_frame(self.table())
-
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes `table()` as CSV or Parquet, by the suffix, whole or not at all."""
-        from urbe.mdp.formats.tables import write_table
-
-        write_table(path, self.table())
 
     def plot(self) -> Any:
         """The value of each state, its bounds and its action. A figure; needs `pip install urbe[plots]`."""

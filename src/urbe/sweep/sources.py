@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
-IDLE = ("urbe.report", "urbe.mdp.formats.tables", "urbe.paper.chapter", "urbe.paper.choice", "urbe.sweep.cells")
+IDLE = ("urbe.report", "urbe.tables", "urbe.paper.chapter", "urbe.paper.choice", "urbe.sweep.cells")
 """Modules and packages that compute no rows."""
 
 

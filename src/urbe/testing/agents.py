@@ -86,11 +86,11 @@ class AgentCase:
 
     def run(
         self, replicates: IntArray, episodes: int, *, agent_seed: int | None = None, swap: tuple[int, int] | None = None
-    ) -> Watched:
+    ) -> WatchedAgent:
         """A watched run; the world has the seed of the case, the agent the same or `agent_seed`."""
         task = Task(Posterior.before(self.probe.model), self.probe.horizon)
         before = deepcopy(task)
-        watched = Watched(self, self.seed if agent_seed is None else agent_seed, episodes, swap)
+        watched = WatchedAgent(self, self.seed if agent_seed is None else agent_seed, episodes, swap)
         env = FiniteEnv.of(self.probe.model)
         run = Run(watched, env, task, episodes=episodes, seed=self.seed, replicates=replicates)
         while not run.done:
@@ -103,7 +103,7 @@ class AgentCase:
 
 
 @dataclass
-class Watched:
+class WatchedAgent:
     """An `AgentConfig` and the `Agent` it starts: passes everything on, and notes it.
 
     With `swap` = (episode, step) the agent is replaced, before it acts there, by a fresh one that loads its state.
@@ -117,7 +117,7 @@ class Watched:
     copies: list[tuple[str, Any, Any]] = field(default_factory=list)
     episode: int = 0
 
-    def start(self, task: Task, streams: Streams) -> Watched:
+    def start(self, task: Task, streams: Streams) -> WatchedAgent:
         self._task, self._streams = task, Streams(self.seed, streams.replicates)
         self._agent: Agent = self.case.kind.start(task, self._streams)
         self.returns: FloatArray = np.zeros((len(streams.replicates), self.episodes))
@@ -191,26 +191,26 @@ NUMBERS = np.array([0, 4, 7])
 EPISODES = 12
 
 
-def check_same_seed(case: AgentCase) -> Watched:
+def check_same_seed(case: AgentCase) -> WatchedAgent:
     """The same seed gives the same run."""
     one, two = (case.run(NUMBERS, EPISODES) for _ in range(2))
     _same_done(case, "the same seed gives the same run", one, two, NUMBERS)
     return one
 
 
-def other_seed_differs(case: AgentCase, one: Watched) -> bool:
+def other_seed_differs(case: AgentCase, one: WatchedAgent) -> bool:
     """Whether the agent does something else with another seed in the same world."""
     return case.run(NUMBERS, EPISODES, agent_seed=case.seed + 1).done != one.done
 
 
-def check_neighbours(case: AgentCase, one: Watched) -> None:
+def check_neighbours(case: AgentCase, one: WatchedAgent) -> None:
     """A replicate does the same alone, and beside others, and in another place."""
     law = "a replicate does not depend on its neighbours"
     for numbers in ([4], [7, 4]):
         _same_done(case, law, one, case.run(np.array(numbers), EPISODES), np.array(numbers))
 
 
-def check_resume(case: AgentCase, one: Watched) -> None:
+def check_resume(case: AgentCase, one: WatchedAgent) -> None:
     """A fresh agent that loads a state goes on as the old one would have, between episodes and within one."""
     for at in ((0, 0), (3, 0), (5, min(1, case.probe.horizon - 1))):
         law = f"load goes on from state (episode {at[0]}, step {at[1]})"
@@ -229,7 +229,7 @@ def check_skill(case: AgentCase, episodes: int, replicates: int, share: float) -
         )
 
 
-def _same_done(case: AgentCase, law: str, expected: Watched, found: Watched, numbers: IntArray) -> None:
+def _same_done(case: AgentCase, law: str, expected: WatchedAgent, found: WatchedAgent, numbers: IntArray) -> None:
     for number in numbers.tolist():
         for a, b in zip(expected.done[number], found.done[number], strict=False):
             if a != b:

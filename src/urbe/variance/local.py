@@ -59,7 +59,7 @@ class Problem(NamedTuple):
         return 0.0 if rewards is None else rewards.variance()
 
 
-class Step(NamedTuple):
+class LocalStep(NamedTuple):
     """What a local uncertainty may look at in one step.
 
     Attributes:
@@ -73,7 +73,7 @@ class Step(NamedTuple):
     policy: PolicyRows | None
 
 
-LocalTerm = Callable[[Step], FloatArray]
+LocalTerm = Callable[[LocalStep], FloatArray]
 """`(R,)` nu of one step."""
 
 

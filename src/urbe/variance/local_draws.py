@@ -17,7 +17,7 @@ from urbe.ambiguity.operator import Operator, PolicyRows, midrange
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray
-from urbe.variance.local import LocalTerm, Problem, Step
+from urbe.variance.local import LocalStep, LocalTerm, Problem
 
 MOST_ROUNDS = 1000
 """Rounds of policy iteration by nature; it ends after a handful, as each strictly lowers some value."""
@@ -41,7 +41,7 @@ class MonteCarlo:
         scale, reward = problem.largest_value**2, problem.reward_variance
         n_states, n_rows = problem.centre.n_states, problem.centre.n_rows
 
-        def term(step: Step) -> FloatArray:
+        def term(step: LocalStep) -> FloatArray:
             answers = [answer for _, answer in walk(step)]
             key = np.concatenate([rows.entry_row.astype(np.int64) * n_states + rows.successor for rows in answers])
             successor, at = np.unique(key, return_inverse=True)  # draws may lead to different successors
@@ -82,7 +82,7 @@ class ExactUBE:
         rows = problem.centre.rows
         entry_reward = 0.0 if rows.entry_reward is None else rows.entry_reward
 
-        def term(step: Step) -> FloatArray:
+        def term(step: LocalStep) -> FloatArray:
             z = (gamma * (step.v - midrange(step.v)))[rows.successor] + entry_reward
             means, doubts = [], []
             for value, answer in walk(step):
@@ -96,7 +96,7 @@ class ExactUBE:
         return term
 
 
-Walk = Callable[[Step], list[tuple[FloatArray, Rows]]]
+Walk = Callable[[LocalStep], list[tuple[FloatArray, Rows]]]
 """From a step to the values of each draw's successors, and nature's answer to them."""
 
 
@@ -105,7 +105,7 @@ def _walk(problem: Problem, models: list[MDP]) -> Walk:
     operators = [problem.set.operator(model) for model in models]
     after: list[FloatArray] = []
 
-    def walk(step: Step) -> list[tuple[FloatArray, Rows]]:
+    def walk(step: LocalStep) -> list[tuple[FloatArray, Rows]]:
         policy = step.policy
         if policy is None:
             values = [np.zeros(problem.centre.n_states) for _ in models]

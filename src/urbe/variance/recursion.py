@@ -28,7 +28,7 @@ from urbe.ambiguity.operator import Memory, PolicyRows
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import BoolArray, FloatArray, IntArray
-from urbe.variance.local import LocalTerm, Problem, Step
+from urbe.variance.local import LocalStep, LocalTerm, Problem
 
 
 class VarianceStep(NamedTuple):
@@ -81,7 +81,7 @@ def variance_step(
     if sharp:
         answer = squared_answer(problem, ahead.v, policy)
         carried = answer.row_sums(answer.probability * ahead.u[answer.successor])
-    nu = term(Step(scatter, ahead.v, ahead.policy))
+    nu = term(LocalStep(scatter, ahead.v, ahead.policy))
     variance = nu + problem.centre.discount**2 * carried
     power = 2 if sharp else 1
     return VarianceStep(q, nu, variance, value, policy.average(problem.centre, variance, power), policy, memory)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,13 +17,14 @@ from urbe.posteriors.dirichlet import Posterior, check_posterior
 from urbe.solvers.linear import DENSE_STATES, SolvePlan, plan, solve_system
 from urbe.solvers.methods import Method, check_problem
 from urbe.solvers.solve import evaluate_policy, given_policy, solve
+from urbe.tables import TableResult
 from urbe.types import FloatArray, IntArray
-from urbe.variance.local import Calibrated, LocalForm, LocalTerm, Problem, Step
+from urbe.variance.local import Calibrated, LocalForm, LocalStep, LocalTerm, Problem
 from urbe.variance.recursion import Ahead, squared_answer, variance_step
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ValueVariance:
+class ValueVariance(TableResult):
     """Robust values with their posterior variances.
 
     With a finite horizon H every array has a leading axis of steps: H of them, and H + 1 for `value` and
@@ -68,16 +68,6 @@ class ValueVariance:
             "variance": self.variance.ravel(),
             "local": self.local.ravel(),
         }
-
-    def to_frame(self) -> Any:
-        """`table()` as a pandas frame; needs `pip install urbe[frames]`."""
-        return extras.data_frame(self.table())
-
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes `table()` as CSV or Parquet, by the suffix, whole or not at all."""
-        from urbe.mdp.formats.tables import write_table
-
-        write_table(path, self.table())
 
     def plot(self) -> Any:
         """The value of each state, plus and minus its deviation. A figure; needs `pip install urbe[plots]`."""
@@ -187,7 +177,7 @@ def _infinite(
     v, following = solution.value, solution.policies[0]
     memory = None if operator.singleton else solution.memory  # of the same operator
     _, q, _, scatter, _, memory = operator.moments(v, np.zeros(centre.n_states), following, memory)
-    nu = term(Step(scatter, v, following))
+    nu = term(LocalStep(scatter, v, following))
 
     taken = following.rows
     if sharp:

@@ -337,7 +337,7 @@ def test_errors_say_what_to_do():
     mdp, a_set = problem(1)
     with pytest.raises(ValueError, match=r"couples actions or states.*NP-hard"):
         FactorSet(a_set.coefficients, a_set.factors, urbe.SRectangular(L1Ball(0.2)))
-    with pytest.raises(TypeError, match=r"set is 0\.2, expected an ambiguity set such as L1Ball"):
+    with pytest.raises(TypeError, match=r"set is 0\.2, expected a set that chooses each row"):
         FactorSet(a_set.coefficients, a_set.factors, 0.2)
     with pytest.raises(ValueError, match=r"coefficients has shape \(3, 2\), expected one row for each pair"):
         urbe.solve(mdp, replace(a_set, coefficients=np.full((3, 2), 0.5)))

@@ -274,7 +274,7 @@ def test_errors_say_what_to_do():
         ValueError, match=r"options\[1\]\[1\]\.set is .*couples actions or states.*nature sees the action"
     ):
         limited_deviations(mdp, urbe.SRectangular(L1Ball(0.5)), 1)
-    with pytest.raises(TypeError, match=r"options\[0\]\[0\]\.set is 0\.5, expected an ambiguity set"):
+    with pytest.raises(TypeError, match=r"options\[0\]\[0\]\.set is 0\.5, expected a set that chooses each row"):
         labelled(mdp, [[LabelOption(0.5, 0)]])
     with pytest.raises(TypeError, match=r"options\[0\]\[0\] is L1Ball.*expected LabelOption"):
         labelled(mdp, [[L1Ball(0.5)]])

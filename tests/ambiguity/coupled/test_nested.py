@@ -150,5 +150,5 @@ def test_errors_say_what_to_do():
         NestedSets((Exact(), L1Ball(0.1)), [0.5, 0.9])
     with pytest.raises(ValueError, match=r"sets\[0\] is .*couples actions or states"):
         NestedSets((urbe.SRectangular(L1Ball(0.1)),), [1.0])
-    with pytest.raises(TypeError, match=r"sets\[0\] is 0\.1, expected an ambiguity set"):
+    with pytest.raises(TypeError, match=r"sets\[0\] is 0\.1, expected a set that chooses"):
         NestedSets((0.1,), [1.0])

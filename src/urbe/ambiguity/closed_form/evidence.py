@@ -6,7 +6,7 @@ import numpy as np
 
 from urbe.ambiguity import evidence as proofs
 from urbe.ambiguity.closed_form.nature import NormNature
-from urbe.ambiguity.operator import Evidence, PolicyRows
+from urbe.ambiguity.operator import PolicyRows, StepEvidence
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import BoolArray, FloatArray
@@ -23,7 +23,7 @@ REWARD_ROUNDING = 2.0**-51
 
 def evidence(
     mdp: MDP, nature: NormNature, shared: bool, modulus: float | None, kernel: Rows | None, optimal: bool
-) -> Evidence:
+) -> StepEvidence:
     """Below by the penalty at a centre c of its own, above by nature's kernel and rewards."""
     nothing = proofs.unproven(mdp.n_rows, 1.0)
     if modulus is not None:

@@ -55,10 +55,9 @@ class NormNature:
         """Nature's rows and rewards at v, where it uses `share`, `(R,)`, of both radii of each row."""
         rows = self.rows.with_all_states() if self.everywhere else self.rows
         probability, reward = rows.probability.copy(), rows.reward.copy()
-        entry = np.zeros(0) if rows.entry_reward is None else rows.entry_reward
         work = np.empty((2, rows.longest))
         _move(
-            rows.entry_start, rows.successor, probability, entry, self.discount * v, share * self.beta,
+            rows.entry_start, rows.successor, probability, rows.entry_reward, self.discount * v, share * self.beta,
             self.norm, self.free, work,
         )  # fmt: skip
         loss = share * self.alpha
@@ -92,7 +91,7 @@ def _move(start, successor, p, reward, z, beta, norm, free, work):
         a, n = start[row], start[row + 1] - start[row]
         if beta[row] > 0.0:
             for j in range(n):
-                work[0, j] = z[successor[a + j]] + (reward[a + j] if len(reward) else 0.0)
+                work[0, j] = z[successor[a + j]] + (0.0 if reward is None else reward[a + j])
             worst_deviation(work[0, :n], norm, free, work[1])
             for j in range(n):
                 p[a + j] -= beta[row] * work[1, j]

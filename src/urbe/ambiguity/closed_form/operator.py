@@ -20,14 +20,14 @@ from urbe.ambiguity.closed_form.nature import NormNature
 from urbe.ambiguity.closed_form.sharing import best_answers, largest_loss, natures_share
 from urbe.ambiguity.operator import (
     ROUNDING,
-    Evidence,
     Improvement,
     LinearSystem,
     Memory,
-    Moments,
     Operator,
     PolicyOperator,
     PolicyRows,
+    StepEvidence,
+    StepMoments,
     greedy,
     linear_system,
     midrange,
@@ -125,7 +125,7 @@ class NormOperator:
         policy: PolicyRows | None = None,
         memory: Memory = None,  # noqa: ARG002
         q: FloatArray | None = None,  # noqa: ARG002
-    ) -> Moments:
+    ) -> StepMoments:
         """The penalty does not move with the centre: the sensitivity is z itself."""
         best = self.improve(v)
         following = best.policy if policy is None else policy
@@ -138,9 +138,9 @@ class NormOperator:
         kernel = self.kernel(v, following)
         carried = kernel.row_sums(kernel.probability * u[kernel.successor])
         value = best.value if policy is None else NormPolicy(self, following).apply(v)[0]
-        return Moments(value, best.q, following, scatter, carried, None)
+        return StepMoments(value, best.q, following, scatter, carried, None)
 
-    def evidence(self, kernel: Rows | None, optimal: bool) -> Evidence:
+    def evidence(self, kernel: Rows | None, optimal: bool) -> StepEvidence:
         """By duality below and by nature's own answer above, while it is a distribution."""
         return evidence(self.mdp, self.nature, self.shared, self.modulus, kernel, optimal)
 

@@ -25,13 +25,13 @@ from urbe.ambiguity.exact import ExactNature
 from urbe.ambiguity.nature import Nature
 from urbe.ambiguity.operator import (
     ROUNDING,
-    Evidence,
     Improvement,
     LinearSystem,
     LowRank,
     Memory,
-    Moments,
     PolicyRows,
+    StepEvidence,
+    StepMoments,
     greedy,
     linear_system,
     midrange,
@@ -122,16 +122,16 @@ class FactorOperator:
         policy: PolicyRows | None = None,
         memory: Memory = None,
         q: FloatArray | None = None,
-    ) -> Moments:
+    ) -> StepMoments:
         """The factors do not move with the model's rows: the scatter is zero."""
         memory = self.nature.fresh() if memory is None else memory
         middle = midrange(v)
         f, _, carried = self.nature.moments(v - middle, 0.0, u, None, memory)
         q = self.mixing.values(f, middle)
         value, policy = greedy(self.mdp, q) if policy is None else (policy.average(self.mdp, q), policy)
-        return Moments(value, q, policy, np.zeros(len(q)), self.mixing.rows.matrix() @ carried, memory)
+        return StepMoments(value, q, policy, np.zeros(len(q)), self.mixing.rows.matrix() @ carried, memory)
 
-    def evidence(self, kernel: Rows | None, optimal: bool) -> Evidence:
+    def evidence(self, kernel: Rows | None, optimal: bool) -> StepEvidence:
         """Duality bounds each factor from one side, factors found at the values and proven members from the other.
 
         There the kernel has to attain the bound as well. That it is a mixture of members says that it is nature's

@@ -10,8 +10,7 @@ import numpy as np
 
 from urbe.ambiguity.entries import joined_rows, on_entries
 from urbe.ambiguity.evidence import Extended, RowBound, RowEvidence, unproven
-from urbe.ambiguity.moments import RowMoments, moments_of_kernel
-from urbe.ambiguity.nature import Nature, WorstCase
+from urbe.ambiguity.nature import Nature, PlainNature, WorstCase
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
@@ -34,7 +33,7 @@ class Branch(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LabelNature:
+class LabelNature(PlainNature):
     """Nature that picks an option in each row, then a kernel of its set.
 
     Args:
@@ -104,16 +103,6 @@ class LabelNature:
             self._place(branch.at[own], m, sensitivity)
         return WorstCase(best, joined_rows(self.rows, parts), sensitivity)
 
-    def moments(
-        self,
-        v: FloatArray,
-        shift: float,
-        u: FloatArray,
-        value: FloatArray | None = None,
-        memory: FloatArray | None = None,
-    ) -> RowMoments:
-        return moments_of_kernel(self, v, shift, u, value, memory)
-
     def take(self, chosen: IntArray) -> LabelNature:
         branches = []
         for branch in self.branches:
@@ -124,11 +113,6 @@ class LabelNature:
                 part = branch.nature.take(place[chosen[inside]])
                 branches.append(branch._replace(at=np.flatnonzero(inside), nature=part))
         return replace(self, rows=self.rows.take(chosen), branches=tuple(branches))
-
-    @property
-    def ball_radius(self) -> FloatArray | None:
-        """Several sets have no common centre."""
-        return None
 
     def excess(self, kernel: Rows) -> FloatArray:
         """By how much a kernel leaves the set of the option it comes closest to; infinite with several labels."""

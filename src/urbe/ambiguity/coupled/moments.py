@@ -33,9 +33,7 @@ from numpy.typing import ArrayLike
 from urbe import checks
 from urbe.ambiguity.coupled.moment_program import Block, minimise
 from urbe.ambiguity.entries import on_entries
-from urbe.ambiguity.evidence import RowEvidence, of_minimum
-from urbe.ambiguity.moments import RowMoments, moments_of_kernel
-from urbe.ambiguity.nature import WorstCase
+from urbe.ambiguity.nature import PlainNature, WorstCase
 from urbe.ambiguity.operator import ROUNDING
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.mdp.model import MDP
@@ -117,7 +115,7 @@ class Solved(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class MomentNature:
+class MomentNature(PlainNature):
     """Nature that solves the moment problems of all rows as one linear program.
 
     Args:
@@ -143,9 +141,6 @@ class MomentNature:
     def singleton(self) -> bool:
         return not (self.mean_error * self.deviation).any()
 
-    def fresh(self) -> FloatArray | None:
-        return None
-
     def values(
         self,
         v: FloatArray,
@@ -166,24 +161,9 @@ class MomentNature:
         kernel = replace(self.rows, probability=mean)
         return WorstCase(self.rows.row_sums(mean * z) + self.rows.row_reward, kernel, sensitivity)
 
-    def moments(
-        self,
-        v: FloatArray,
-        shift: float,
-        u: FloatArray,
-        value: FloatArray | None = None,
-        memory: FloatArray | None = None,
-    ) -> RowMoments:
-        return moments_of_kernel(self, v, shift, u, value, memory)
-
     def take(self, chosen: IntArray) -> MomentNature:
         of_rows = {name: getattr(self, name)[chosen] for name in ("mean_error", "deviation")}
         return replace(self, rows=self.rows.take(chosen), **of_rows)
-
-    @property
-    def ball_radius(self) -> FloatArray | None:
-        """The means of these laws are no ball."""
-        return None
 
     def excess(self, kernel: Rows) -> FloatArray:
         """The farthest that a kernel is from the nearest mean of an admissible law, in one successor."""
@@ -195,9 +175,6 @@ class MomentNature:
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
         return self._solve(self._z(v)).bound + self.rows.row_reward
-
-    def evidence(self, kernel: Rows | None) -> RowEvidence:
-        return of_minimum(self, kernel)
 
     def _z(self, v: FloatArray) -> FloatArray:
         z: FloatArray = self.discount * v[self.rows.successor]

@@ -27,8 +27,7 @@ from numpy.typing import ArrayLike
 from urbe import checks
 from urbe.ambiguity.entries import entry_keys, on_entries
 from urbe.ambiguity.evidence import LARGEST_EXCESS, Extended, RowEvidence, expectation, unproven
-from urbe.ambiguity.moments import RowMoments, moments_of_kernel
-from urbe.ambiguity.nature import Nature, WorstCase
+from urbe.ambiguity.nature import Nature, PlainNature, WorstCase
 from urbe.ambiguity.operator import ROUNDING
 from urbe.ambiguity.rectangular import RectangularSet, check_rectangular
 from urbe.ambiguity.row_nature import values_under
@@ -103,7 +102,7 @@ class NestedSets(RectangularSet):
 
 
 @dataclass(frozen=True, eq=False)
-class NestedNature:
+class NestedNature(PlainNature):
     """Nature that mixes its answers to several sets with given weights.
 
     Args:
@@ -158,24 +157,9 @@ class NestedNature:
             sensitivity += weight * on_entries(self.rows, replace(nature.rows, probability=worst.sensitivity))[0]
         return WorstCase(value, self._mixed([worst.rows for worst in found]), sensitivity)
 
-    def moments(
-        self,
-        v: FloatArray,
-        shift: float,
-        u: FloatArray,
-        value: FloatArray | None = None,
-        memory: FloatArray | None = None,
-    ) -> RowMoments:
-        return moments_of_kernel(self, v, shift, u, value, memory)
-
     def take(self, chosen: IntArray) -> NestedNature:
         natures, probes = (tuple(x.take(chosen) for x in each) for each in (self.natures, self.probes))
         return replace(self, rows=self.rows.take(chosen), natures=natures, probes=probes)
-
-    @property
-    def ball_radius(self) -> FloatArray | None:
-        """A mixture of sets has no centre."""
-        return None
 
     def excess(self, kernel: Rows) -> FloatArray:
         """By how much a kernel is below what the mixtures allow, in the worst of some directions.

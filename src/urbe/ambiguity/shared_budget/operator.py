@@ -16,15 +16,15 @@ from urbe.ambiguity import evidence as proofs
 from urbe.ambiguity.entries import joined_rows
 from urbe.ambiguity.operator import (
     ROUNDING,
-    Evidence,
     Improvement,
     LinearSystem,
     Memory,
-    Moments,
     Operator,
     PolicyOperator,
     PolicyRows,
     StepBound,
+    StepEvidence,
+    StepMoments,
     linear_system,
     midrange,
     underflow,
@@ -103,7 +103,7 @@ class StateOperator:
         policy: PolicyRows | None = None,
         memory: Memory = None,
         q: FloatArray | None = None,
-    ) -> Moments:
+    ) -> StepMoments:
         """Nature leaves rows alone that the policy does not take."""
         middle, rows = midrange(v), self.nature.rows
         centred = v - middle
@@ -119,11 +119,11 @@ class StateOperator:
         scatter = rows.row_sums(rows.probability * deviation**2)
         carried = full.row_sums(full.probability * u[full.successor])
         if policy is None:
-            return Moments(best.value, best.q, following, scatter, carried, best.memory)
+            return StepMoments(best.value, best.q, following, scatter, carried, best.memory)
         q = values_under(full, self.mdp.discount * centred) + self.mdp.discount * middle
-        return Moments(following.average(self.mdp, q), q, following, scatter, carried, best.memory)
+        return StepMoments(following.average(self.mdp, q), q, following, scatter, carried, best.memory)
 
-    def evidence(self, kernel: Rows | None, optimal: bool) -> Evidence:
+    def evidence(self, kernel: Rows | None, optimal: bool) -> StepEvidence:
         """The kernel must hold every action to the level of its state; below, the budget's Lagrangian.
 
         For every price of the budget the duals of the single actions give a lower bound (`StateNature.policy_bound`).

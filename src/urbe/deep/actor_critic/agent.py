@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks
-from urbe.deep.actor_critic.learner import ActorCriticRun, World, advance, begin
+from urbe.deep.actor_critic.learner import ActorCriticRun, DrawnFrom, advance, begin
 from urbe.deep.actor_critic.settings import ActorCriticSettings
 from urbe.deep.core.finite import NotFinite
 from urbe.deep.core.keys import key_data, root_key, with_keys
@@ -64,7 +64,7 @@ class ActorCriticAgent:
         self._asked = 0
         with np.errstate(divide="ignore"):
             log_shares = np.log(np.asarray(self.shares))
-        self._world = World(uncertainty_set.params, jnp.asarray(log_shares, jnp.float32))
+        self._world = DrawnFrom(uncertainty_set.params, jnp.asarray(log_shares, jnp.float32))
         self._run: ActorCriticRun = jax.jit(begin, static_argnums=(0, 1))(
             settings, simulator, self._world, root_key(self.seed)
         )

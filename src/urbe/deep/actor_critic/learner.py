@@ -60,14 +60,14 @@ class _Lived(NamedTuple):
     goes_on: Array
 
 
-class World(NamedTuple):
+class DrawnFrom(NamedTuple):
     """What is drawn: parameters of K members and the logarithms of their shares."""
 
     params: Params
     log_shares: Float[Array, " K"]
 
 
-def begin(settings: ActorCriticSettings, simulator: Simulator, world: World, key: jax.Array) -> ActorCriticRun:
+def begin(settings: ActorCriticSettings, simulator: Simulator, world: DrawnFrom, key: jax.Array) -> ActorCriticRun:
     """Fresh networks, and a first state in every lane. The key is consumed."""
     own, actor_key, critic_key, member_key, start_key = jax.random.split(key, 5)
     size = observation_size(simulator)
@@ -84,14 +84,20 @@ def begin(settings: ActorCriticSettings, simulator: Simulator, world: World, key
 
 @partial(jax.jit, static_argnums=(0, 1))
 def advance(
-    settings: ActorCriticSettings, simulator: Simulator, world: World, run: ActorCriticRun, count: Int32[Array, ""]
+    settings: ActorCriticSettings,
+    simulator: Simulator,
+    world: DrawnFrom,
+    run: ActorCriticRun,
+    count: Int32[Array, ""],
 ) -> ActorCriticRun:
     """So many updates."""
     out: ActorCriticRun = jax.lax.fori_loop(0, count, lambda _, now: _update(settings, simulator, world, now), run)
     return out
 
 
-def _update(settings: ActorCriticSettings, simulator: Simulator, world: World, run: ActorCriticRun) -> ActorCriticRun:
+def _update(
+    settings: ActorCriticSettings, simulator: Simulator, world: DrawnFrom, run: ActorCriticRun
+) -> ActorCriticRun:
     run, lived = jax.lax.scan(lambda now, _: _live(settings, simulator, world, now), run, None, length=settings.rollout)
     average = settings.criterion == "average"
     discount = 1.0 if average else settings.discount
@@ -129,7 +135,7 @@ def _update(settings: ActorCriticSettings, simulator: Simulator, world: World, r
 
 
 def _live(
-    settings: ActorCriticSettings, simulator: Simulator, world: World, run: ActorCriticRun
+    settings: ActorCriticSettings, simulator: Simulator, world: DrawnFrom, run: ActorCriticRun
 ) -> tuple[ActorCriticRun, _Lived]:
     """A step of every lane, and a new episode where one is over."""
     own, act_key, member_key, step_key, again_key, start_key = jax.random.split(run.key, 6)
@@ -161,7 +167,7 @@ def _live(
     return run, lived
 
 
-def _start(simulator: Simulator, world: World, keys: jax.Array, member: Int32[Array, " L"]) -> State:
+def _start(simulator: Simulator, world: DrawnFrom, keys: jax.Array, member: Int32[Array, " L"]) -> State:
     return jax.vmap(simulator.start)(keys, jax.tree.map(lambda leaf: leaf[member], world.params))
 
 

@@ -19,7 +19,7 @@ from urbe.belief.state import Watch
 from urbe.deep.adaptive.learner import AdaptiveRun, RoundMeans, init_run, one_round
 from urbe.deep.adaptive.model import BeliefModel
 from urbe.deep.adaptive.policy import AdaptivePolicy, check_sensor
-from urbe.deep.adaptive.rules import ActingRule
+from urbe.deep.adaptive.rules import BeliefRule
 from urbe.deep.adaptive.session import Session
 from urbe.deep.adaptive.settings import AdaptiveSettings
 from urbe.deep.core.finite import NotFinite
@@ -69,7 +69,7 @@ class AdaptiveAgent:
         model: BeliefModel,
         uncertainty_set: UncertaintySet,
         settings: AdaptiveSettings,
-        rule: ActingRule,
+        rule: BeliefRule,
         watch: Watch,
         seed: int,
     ) -> None:

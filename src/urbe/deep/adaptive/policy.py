@@ -38,7 +38,7 @@ from urbe.deep.adaptive.inputs import inputs_of
 from urbe.deep.adaptive.lives import begin_tilt, tilted
 from urbe.deep.adaptive.model import BeliefModel
 from urbe.deep.adaptive.natures import EpisodeCVaR
-from urbe.deep.adaptive.rules import ActingRule
+from urbe.deep.adaptive.rules import BeliefRule
 from urbe.deep.adaptive.settings import AdaptiveSettings
 from urbe.deep.core.keys import as_key
 from urbe.deep.core.networks import q_values
@@ -93,7 +93,7 @@ class AdaptivePolicy:
     weights: Any
     model: BeliefModel
     settings: AdaptiveSettings
-    rule: ActingRule
+    rule: BeliefRule
     watch: Watch
     alpha: float = 0.1
     sensor: Sensor | None = None

@@ -16,7 +16,7 @@ from urbe.belief.switching import Switching
 from urbe.deep.adaptive.agent import AdaptiveAgent
 from urbe.deep.adaptive.model import BeliefModel
 from urbe.deep.adaptive.natures import BeliefMean, BeliefNature, CredibleWorst
-from urbe.deep.adaptive.rules import ActingRule, OnBelief, OnMembers, Thompson
+from urbe.deep.adaptive.rules import BeliefRule, OnBelief, OnMembers, Thompson
 from urbe.deep.adaptive.settings import AdaptiveSettings
 from urbe.gym.env_simulator import EnvSimulator
 from urbe.gym.kinds import SINGLE, Env
@@ -131,7 +131,7 @@ def _agent(
     env: Simulator | Env,
     uncertainty_set: UncertaintySet | EnvMembers,
     switching: Switching,
-    rule: ActingRule,
+    rule: BeliefRule,
     seed: int,
     settings: AdaptiveSettings,
     watch: Watch | None,

@@ -19,7 +19,7 @@ from urbe.deep.adaptive.natures import BeliefMean, BeliefNature
 
 
 @runtime_checkable
-class ActingRule(Protocol):
+class BeliefRule(Protocol):
     """How beliefs become values of actions. Values that can be hashed."""
 
     def values(self, evaluate: Any, belief: Float[Array, " K"], drawn: Int32[Array, ""]) -> Float[Array, " A"]:

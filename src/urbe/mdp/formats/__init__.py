@@ -8,4 +8,3 @@ from urbe.mdp.formats.logs import read_log as read_log
 from urbe.mdp.formats.logs import write_log as write_log
 from urbe.mdp.formats.mdp_files import read_mdp as read_mdp
 from urbe.mdp.formats.mdp_files import write_mdp as write_mdp
-from urbe.mdp.formats.tables import write_table as write_table

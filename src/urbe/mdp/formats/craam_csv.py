@@ -19,7 +19,6 @@ from urbe.mdp.formats import assemble
 from urbe.mdp.formats.assemble import ROW_TOLERANCE
 from urbe.mdp.formats.csv_table import csv_text, read_columns
 from urbe.mdp.formats.errors import ModelFileError
-from urbe.mdp.formats.tables import write_table
 from urbe.mdp.formats.text import Path, TextTable, head, line_of
 from urbe.mdp.formats.text_columns import fields_of, is_number, read_text, separator_of
 from urbe.mdp.frames import RowError
@@ -27,6 +26,7 @@ from urbe.mdp.intervals import PairError
 from urbe.mdp.log_columns import NAME_THEM
 from urbe.mdp.model import MDP
 from urbe.mdp.model_columns import model_of
+from urbe.tables import write_table
 from urbe.types import BoolArray, FloatArray, IntArray
 
 _IDS = ("idstatefrom", "idaction", "idstateto")

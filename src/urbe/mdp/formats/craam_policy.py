@@ -9,10 +9,10 @@ from urbe import checks
 from urbe.atomic import replace_files, text_writer
 from urbe.mdp.formats.csv_table import csv_text, read_columns
 from urbe.mdp.formats.errors import ModelFileError
-from urbe.mdp.formats.tables import write_table
 from urbe.mdp.formats.text import Path
 from urbe.mdp.labels import NO_LABELS, Labels
 from urbe.mdp.model import MDP
+from urbe.tables import write_table
 from urbe.types import FloatArray
 
 

@@ -21,12 +21,12 @@ from urbe import checks
 from urbe.atomic import replace_files, text_writer
 from urbe.mdp.formats.csv_table import csv_text, read_columns, read_header
 from urbe.mdp.formats.errors import ModelFileError
-from urbe.mdp.formats.tables import arrow_part, format_of, write_table
 from urbe.mdp.formats.text import head, shown
 from urbe.mdp.formats.text_columns import fields_of, is_number, read_text, separator_of
 from urbe.mdp.frames import RowError
 from urbe.mdp.log_columns import NAME_THEM, Missing, log_of, with_id_notes
 from urbe.mdp.transitions import LARGEST_ID, NEEDED, OPTIONAL, Transitions, column_names
+from urbe.tables import arrow_part, format_of, write_table
 
 DROP = ' Leave out rows that lack a value with missing="drop".'
 

@@ -1,22 +1,40 @@
-"""Tables of named columns, numbers and words, as CSV or Parquet files."""
+"""Tables of named columns, numbers and words: as CSV or Parquet files, and as what results answer with."""
 
 from __future__ import annotations
 
 import csv
 import io
 import os
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
-from urbe import checks
+from urbe import checks, extras
 from urbe.atomic import Writer, replace_files, text_writer
 
 FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 """The format of each suffix."""
+
+
+class TableResult(Protocol):
+    """A result that answers `table()`; inherit from it for what follows from that."""
+
+    @abstractmethod
+    def table(self) -> dict[str, np.ndarray]:
+        """Columns by name."""
+
+    def to_frame(self) -> Any:
+        """`table()` as a pandas frame; needs `pip install urbe[frames]`."""
+        extras.need("Data frames", "pandas")
+        return import_module("pandas").DataFrame(self.table())
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes `table()` as CSV or Parquet, by the suffix, whole or not at all."""
+        write_table(path, self.table())
 
 
 def write_table(path: str | os.PathLike[str], columns: Mapping[str, np.ndarray], *, format: str | None = None) -> None:
