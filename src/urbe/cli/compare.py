@@ -7,7 +7,7 @@ from typing import Any
 
 from urbe.cli import worlds
 from urbe.cli.evaluate import add_played, play, seeds
-from urbe.cli.options import check_figure, write_figure
+from urbe.cli.figures import check_figure, write_figure
 from urbe.cli.run_groups import grouped, load_runs
 from urbe.tables import format_of, write_table
 

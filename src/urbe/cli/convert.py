@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from urbe.cli.options import add_program_options, program_options
+from urbe.cli.programs import add_program_options, program_options
 from urbe.mdp.formats import read_mdp, write_mdp
 from urbe.mdp.formats.mdp_files import FORMATS
 

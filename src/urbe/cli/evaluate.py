@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from urbe.cli import worlds
-from urbe.cli.options import check_figure, write_figure
+from urbe.cli.figures import check_figure, write_figure
 from urbe.cli.run_groups import SavedRun, grouped, load_runs
 from urbe.tables import format_of, write_table
 

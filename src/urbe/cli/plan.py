@@ -10,7 +10,8 @@ import time
 from typing import Any
 
 from urbe import memory
-from urbe.cli.options import LOG_HELP, add_log_options, check_figure, chosen_log, states_of, write_figure
+from urbe.cli import log_options
+from urbe.cli.figures import check_figure, write_figure
 from urbe.cli.wording import in_options
 from urbe.mdp.formats import read_mdp, write_policy
 from urbe.mdp.transitions import Transitions
@@ -29,7 +30,7 @@ METHODS: dict[str, PlanningMethod] = {
 }
 
 HELP = (
-    LOG_HELP
+    log_options.HELP
     + """
 methods, from the highest guaranteed values to the lowest
   percentile the best quantile from the start, among many candidates        for one policy, from the start
@@ -66,7 +67,7 @@ def add_parser(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("log", help="a file of transitions: .csv or .parquet")
-    add_log_options(parser)
+    log_options.add_arguments(parser)
     parser.add_argument("--discount", type=float, metavar="G", help="in [0, 1]; needed unless --model stores one")
     group = parser.add_argument_group("prior knowledge")
     group.add_argument("--model", metavar="FILE", help="a model file with the right pairs, successors and rewards")
@@ -126,9 +127,9 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError("--discount is missing: give a number in [0, 1], such as 0.95.")
     if options.untried and options.feasible != "all":
         raise ValueError("--untried needs --feasible all: the log does not say where untried pairs lead.")
-    log = chosen_log(options)
+    log = log_options.chosen_log(options)
     posterior, notes = _posterior(log, options)
-    start = None if options.start is None else states_of(options.start, posterior.model.labels)[0]
+    start = None if options.start is None else log_options.states_of(options.start, posterior.model.labels)[0]
     began = time.perf_counter()
     with (
         memory.advising(_advice(options.method)),
@@ -168,7 +169,7 @@ def _posterior(log: Transitions, options: argparse.Namespace) -> tuple[Posterior
         known["feasible"] = options.feasible
         known["n_actions"] = int(log.action.max()) + 1 if options.untried else None
         if options.terminal is not None:
-            known["terminal"] = states_of(options.terminal, log.labels)
+            known["terminal"] = log_options.states_of(options.terminal, log.labels)
     random = NormalGamma.around(log.reward)
     about = (
         f"Rewards are random: the mean of each pair is uncertain, with a prior around {random.mean:.4g} worth one "

@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from urbe.cli import sets
-from urbe.cli.options import add_program_options, check_figure, program_options, write_figure
+from urbe.cli.figures import check_figure, write_figure
+from urbe.cli.programs import add_program_options, program_options
 from urbe.mdp.formats import read_mdp, write_policy
 from urbe.mdp.formats.mdp_files import FORMATS
 from urbe.mdp.model import MDP

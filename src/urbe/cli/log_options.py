@@ -1,21 +1,15 @@
-"""Options that several commands share: programs in the PRISM language, logs and figures."""
+"""Options for reading a log: names of columns, missing values, labels, lists of states."""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
-from urbe import extras
-from urbe.atomic import replace_files
 from urbe.mdp.formats import read_log
 from urbe.mdp.labels import Labels
 from urbe.mdp.transitions import Transitions
 
-SUFFIXES = (".png", ".svg", ".pdf")
-"""Of figures."""
-
-LOG_HELP = """\
+HELP = """\
 a log has a header and a line for each transition; states and actions are 0-based ids or labels:
   state,action,reward,next_state           condition;decision;profit;machine;date
   0,1,0.0,1                                good;run;8.4;M01;2026-01-01
@@ -26,19 +20,8 @@ may be separated by commas, semicolons, tabs or |.
 """
 
 
-def add_program_options(parser: argparse.ArgumentParser) -> None:
-    """Adds those of a program in the PRISM language."""
-    parser.add_argument("--constants", metavar="N=3,...", help="what a program in the PRISM language leaves open")
-    parser.add_argument("--reward", metavar="NAME", help="the rewards of such a program, where it has several")
-
-
-def program_options(options: argparse.Namespace) -> dict[str, Any]:
-    """As `urbe.read_mdp` takes them."""
-    return {"constants": options.constants, "reward": options.reward}
-
-
-def add_log_options(parser: argparse.ArgumentParser) -> None:
-    """Adds those of a log: names of columns, missing values, labels."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options."""
     group = parser.add_argument_group("how to read the log")
     group.add_argument(
         "--columns", type=_pairs, metavar="WHAT=NAME,...",
@@ -68,22 +51,6 @@ def states_of(text: str, labels: Labels) -> list[Any]:
         return [int(word) if word.isdecimal() else word for word in words]
     called = {str(label): label for label in labels.states}
     return [called.get(word, word) for word in words]
-
-
-def check_figure(path: str | None) -> None:
-    """Raises, before anything is computed, if a figure cannot be written: wrong suffix, or matplotlib is missing."""
-    if path is None:
-        return
-    if Path(path).suffix.lower() not in SUFFIXES:
-        raise ValueError(f"--figure {path} ends in {Path(path).suffix!r}, expected one of {', '.join(SUFFIXES)}.")
-    extras.need("Figures", "matplotlib")
-
-
-def write_figure(path: str, figure: Any) -> None:
-    """Writes a figure atomically."""
-    from urbe.report.export import figure_writer
-
-    replace_files({path: figure_writer(figure, Path(path).suffix.lower()[1:])})
 
 
 def _pairs(text: str) -> dict[str, str]:
