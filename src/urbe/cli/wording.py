@@ -9,6 +9,8 @@ PHRASES = (
     (r"names=\{'(\w+)': \.\.\.\}", r"--columns \1=NAME"),
     (r"names\['(\w+)'\] is '([^']*)'", r"--columns \1=\2"),
     (r"names has '(\w+)'", r"--columns has \1"),
+    (r"missing_values=\[\.\.\.\]", "--missing-values"),
+    (r"names has both", "--columns has both"),
     (r'missing="drop"', "--missing drop"),
     (r"constants='([^']*)'", r"--constants \1"),
     (r"^adapter (\S+) (names|cannot|has)", r"--adapter \1 \2"),
