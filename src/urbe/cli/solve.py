@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from urbe.cli import sets
-from urbe.cli.figures import check_figure, write_figure
+from urbe.cli.files import check_figure, check_folders, check_table, write_figure
 from urbe.cli.programs import add_program_options, program_options
 from urbe.mdp.formats import read_mdp, write_policy
 from urbe.mdp.formats.mdp_files import FORMATS
@@ -90,6 +91,8 @@ def run(options: argparse.Namespace) -> int:
         )
     several = isinstance(options.radius, tuple)
     check_figure(options.figure)
+    check_table("--csv", options.csv)
+    check_folders(options.output)
     mdp = read_mdp(options.model, discount=options.discount, format=options.format, **program_options(options))
     if several:
         return _compare(mdp, options)
@@ -168,12 +171,16 @@ def _print_table(mdp: MDP, solution: Solution, seconds: float) -> None:
     for name in ("state", "action", "value", "at least", "at most"):
         table.add_column(name, justify="right")
     for s in range(min(mdp.n_states, SHOWN_STATES)):
-        table.add_row(mdp.labels.state(s), solution.action_text(s), *(f"{x[s]:.8g}" for x in (value, lower, upper)))
+        table.add_row(
+            escape(mdp.labels.state(s)),
+            escape(solution.action_text(s)),
+            *(f"{x[s]:.8g}" for x in (value, lower, upper)),
+        )
     console.print(table)
     if mdp.n_states > SHOWN_STATES:
         console.print(f"... and {mdp.n_states - SHOWN_STATES} more states; --output writes them all.", highlight=False)
     start = solution.value_at_start()
     if start is not None:
         console.print(f"Value at the start: {start:.8g}", highlight=False)
-    effort = f"{solution.steps} sweeps, {seconds:.2g} s."
+    effort = f"{solution.steps} steps, {seconds:.2g} s."
     console.print(f"{solution.status} {effort}", highlight=False, soft_wrap=True)

@@ -235,7 +235,8 @@ def _ids(
     for row, value in enumerate(plain):
         if value not in index:
             known = checks.listing([repr(label) for label in labels], 10)
-            raise RowError(name, row, f"is {checks.shown(value)}, expected a {meaning}: {known}.")
+            article = "an" if meaning == "action" else "a"
+            raise RowError(name, row, f"is {checks.shown(value)}, expected {article} {meaning}: {known}.")
     return np.array([index[value] for value in plain], dtype=np.int64)
 
 

@@ -27,6 +27,7 @@ from urbe.mdp.intervals import PairError
 from urbe.mdp.log_columns import NAME_THEM
 from urbe.mdp.model import MDP
 from urbe.mdp.model_columns import model_of
+from urbe.mdp.transitions import SYNONYMS
 from urbe.types import BoolArray, FloatArray, IntArray
 
 _IDS = ("idstatefrom", "idaction", "idstateto")
@@ -57,7 +58,7 @@ def read(path: Path, *, discount: float) -> MDP:
 
 
 def _has_labels(path: Path) -> bool:
-    """Whether states or actions of the first transition are texts, or fields are separated by anything but commas."""
+    """Whether the table is none of craam's: texts as ids, other separators, or columns such as `state`."""
     lines = head(path, 2)
     if len(lines) < 2:
         return False
@@ -66,7 +67,10 @@ def _has_labels(path: Path) -> bool:
     if separator != "," or len(header) != len(first):
         return separator != ","
     named = dict(zip(header, first, strict=True))
-    return all(name in named for name in _IDS) and not all(is_number(named[name]) for name in _IDS)
+    if all(name in named for name in _IDS):
+        return not all(is_number(named[name]) for name in _IDS)
+    known = {name.lower() for name in header}
+    return all(not known.isdisjoint((name, *SYNONYMS[name])) for name in ("state", "action", "next_state"))
 
 
 def _read_labelled(path: Path, discount: float) -> MDP:

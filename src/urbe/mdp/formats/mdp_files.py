@@ -97,6 +97,7 @@ def read_mdp(
     name = _format(path, format)
     gamma = None if discount is None else checks.discount(discount)
     if gamma is None and name != "npz":
+        os.stat(path)  # a file that does not exist lacks more than a discount
         raise ValueError(
             f"discount is missing: {os.fspath(path)} cannot store one, only .npz files do. "
             "Give it, as in read_mdp(path, discount=0.95)."
