@@ -15,7 +15,7 @@ from rich.table import Table
 
 from urbe.cli import sets
 from urbe.cli.files import check_figure, check_folders, check_table, write_figure
-from urbe.cli.programs import add_program_options, program_options
+from urbe.cli.models import add_model_options, model_options
 from urbe.mdp.formats import read_mdp, write_policy
 from urbe.mdp.formats.mdp_files import FORMATS
 from urbe.mdp.model import MDP
@@ -59,7 +59,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--discount", type=float, metavar="G", help="in [0, 1]; needed unless the file stores one (.npz)"
     )
-    add_program_options(parser)
+    add_model_options(parser)
     parser.add_argument("--format", choices=tuple(FORMATS), help="format of the file, if its name does not show it")
     sets.add_arguments(parser)
     group = parser.add_argument_group("how to solve")
@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
     check_figure(options.figure)
     check_table("--csv", options.csv)
     check_folders(options.output)
-    mdp = read_mdp(options.model, discount=options.discount, format=options.format, **program_options(options))
+    mdp = read_mdp(options.model, discount=options.discount, format=options.format, **model_options(options))
     if several:
         return _compare(mdp, options)
     nature = sets.chosen_set(options, mdp)

@@ -1,7 +1,7 @@
 """CSV files of texts and numbers: the separator is recognised, and columns of numbers become numbers.
 
 Fields are separated by `,`, `;`, tabs or `|`, whichever cuts the header into the most names. Unless that is the comma,
-numbers may have a decimal comma. Marks between thousands are recognised where the column shows which mark is which: with
+numbers may have a decimal comma. Marks between thousands are recognised where the column shows which is which: with
 8,5 in a column 1.250 is more than a thousand. Numbers with leading zeros (`007`) are texts: they are names.
 """
 
