@@ -28,11 +28,7 @@ def replace_files(writers: Mapping[str | os.PathLike[str], Writer]) -> None:
     staged: list[tuple[Path, Path]] = []
     try:
         for path, writer in writers.items():
-            final = Path(os.path.realpath(path))  # a link keeps pointing at the file
-            if final.is_dir():
-                raise IsADirectoryError(errno.EISDIR, "Is a directory, expected a file name", str(path))
-            if not final.parent.is_dir():
-                raise FileNotFoundError(errno.ENOENT, "No such directory to write into", str(final.parent))
+            final = final_path(path)
             temporary = final.with_name(f".{final.name[:200]}.{secrets.token_hex(8)}.tmp")
             staged.append((temporary, final))
             write_new(temporary, writer)
@@ -45,6 +41,20 @@ def replace_files(writers: Mapping[str | os.PathLike[str], Writer]) -> None:
         raise
     for folder in {final.parent for _, final in staged}:
         sync_folder(folder)
+
+
+def final_path(path: str | os.PathLike[str]) -> Path:
+    """Where a file will be; a link keeps pointing at the file.
+
+    Raises:
+      OSError: it is a folder, or its folder does not exist.
+    """
+    final = Path(os.path.realpath(path))
+    if final.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "Is a directory, expected a file name", str(path))
+    if not final.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "No such directory to write into", str(final.parent))
+    return final
 
 
 def write_new(path: str | os.PathLike[str], writer: Writer) -> None:

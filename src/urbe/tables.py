@@ -98,4 +98,7 @@ def _csv(names: Sequence[str], columns: Sequence[np.ndarray]) -> Iterator[str]:
     for row in (names, *zip(*plain, strict=True)):
         line = io.StringIO()
         csv.writer(line, lineterminator="\n").writerow(row)
+        if line.getvalue().startswith("#"):  # would be read as a comment
+            line = io.StringIO()
+            csv.writer(line, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow(row)
         yield line.getvalue()

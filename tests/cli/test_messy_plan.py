@@ -108,9 +108,9 @@ def test_untried_pairs_and_terminal_states(run, tmp_path):
     assert "enters state sold, which no transition leaves" in err
     assert "--terminal sold" in err
     _, out, _ = run("--terminal", "sold", log=path)
-    assert "1 pair of state and action is in neither log nor model, so the policy never takes them: new mend." in out
+    assert "1 pair of state and action is in neither log nor model, so the policy never takes them: mend in new." in out
     _, out, _ = run("--terminal", "sold", "--feasible", "all", "--untried", "--rewards", "random", log=path)
-    assert "1 pair of state and action is without data, with the prior alone: new mend." in out
+    assert "1 pair of state and action is without data, with the prior alone: mend in new." in out
 
 
 @pytest.mark.parametrize(
@@ -125,3 +125,30 @@ def test_untried_pairs_and_terminal_states(run, tmp_path):
 )
 def test_words_of_python_become_options(message, wanted):
     assert in_options(message) == wanted
+
+
+def test_costs_local_dates_and_other_signs_of_a_gap(run, tmp_path):
+    path = tmp_path / "export.csv"
+    lines = ["Nr;Zustand;Maßnahme;Kosten;Tag"]
+    for k in range(40):
+        day = f"{1 + k % 28:02d}.{3 + k // 28:02d}.2026"
+        cost = "-999" if k == 7 else f"1.2{k:02d},5"
+        lines.append(
+            f"{k};{'Betrieb [A]' if k % 3 else 'Stillstand [B]'};{'warten' if k % 3 else 'starten'};{cost};{day}"
+        )
+    path.write_text("\n".join(lines), encoding="cp1252")
+    columns = "state=Zustand,action=Maßnahme,cost=Kosten,time=Tag"
+    arguments = ("--columns", columns, "--missing", "drop", "--missing-values=-999,?", "--held-out", "10")
+    code, out, _ = run(*arguments, log=path)
+    assert code == 0
+    assert "The file is not in UTF-8 and was read as Windows-1252." in out
+    assert "1 of 40 rows is left out for missing values: Kosten 1." in out
+    assert "Rewards are minus the column Kosten, so values are minus costs." in out
+    assert "with a prior around -1220" in out
+    assert "Stillstand [B]   starten" in out
+
+
+def test_folders_are_looked_for_before_anything_is_computed(run, tmp_path):
+    code, out, err = run(*READ, "--output", tmp_path / "none" / "policy.csv")
+    assert (code, out) == (2, "")
+    assert "No such directory to write into" in err

@@ -73,3 +73,28 @@ def test_radii_that_are_none(model, capsys, text):
     with pytest.raises(SystemExit):
         main(["solve", str(model), "--set", "l1", "--radius", text])
     assert "expected a number, LOW:HIGH:COUNT such as 0:1:11" in capsys.readouterr().err
+
+
+def test_brackets_in_labels_are_printed(tmp_path, capsys):
+    path = tmp_path / "model.csv"
+    path.write_text("state,action,next_state,probability,reward\nold [b],[red]go,end,1,2\nend,stay,end,1,0\n")
+    assert main(["solve", str(path), "--discount", "0.9"]) == 0
+    assert "old [b]  [red]go" in capsys.readouterr().out
+
+
+def test_what_cannot_be_written_or_read_is_said_first(tmp_path, capsys):
+    path = tmp_path / "model.csv"
+    path.write_text("state,action,next_state,probability,reward\na,go,a,1,2\n")
+    for arguments, message in (
+        ([str(path), "--discount", "0.9", "--csv", "x.txt"], "urbe: --csv x.txt ends in '.txt', expected one of .csv"),
+        ([str(path), "--discount", "0.9", "--csv", str(tmp_path / "no" / "x.csv")], "No such directory to write into"),
+        (
+            [str(path), "--discount", "0.9", "--set", "l1", "--radius", "3"],
+            "urbe: --radius is 3 for state a, action go",
+        ),
+        ([str(tmp_path / "none.csv")], "none.csv: No such file or directory"),
+    ):
+        assert main(["solve", *arguments]) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert message in captured.err

@@ -168,3 +168,11 @@ def test_refuses_other_arguments() -> None:
 @pytest.mark.parametrize("discount", [-0.1, 1.1, np.nan, "a", None])
 def test_refuses_other_discounts(discount: object) -> None:
     refuses(f"discount is {discount!r}, expected", [[[1.0]]], 0.0, discount=discount)
+
+
+def test_the_first_state_may_be_a_number() -> None:
+    kernel = np.full((2, 1, 2), 0.5)
+    assert MDP.from_dense(kernel, 0.0, discount=0.9, initial=1).initial.tolist() == [0.0, 1.0]
+    for wrong in (2, -1, 0.5):
+        with pytest.raises(ValueError, match=r"initial\[0\] is"):
+            MDP.from_dense(kernel, 0.0, discount=0.9, initial=wrong)

@@ -45,8 +45,8 @@ def test_columns_share_their_labels_and_keep_the_order_of_a_categorical():
         (column(0, 1, "left"), None, "state[2] is 'left', expected a number. Other values are numbers: correct it, or"),
         (column("a", "b", 3), None, "state[2] is 3, expected a text. Other values are texts: correct it, or take all"),
         (column("a", (1, 2)), True, "state[1] is (1, 2), expected a text or a number as a label."),
-        (column("a", "b"), False, "state cannot be read as whole numbers"),
-        (np.array([0, -1]), None, "state[1] is -1, expected at least 0 (0-based state)."),
+        (column("a", "b"), False, "state[0] is 'a', expected a whole number from 0 on. Where values are names, take"),
+        (np.array([0, -1]), None, "state[1] is -1, expected a whole number from 0 on."),
     ],
 )
 def test_refusals_name_the_row(values, labels, message):
@@ -170,3 +170,27 @@ def test_a_policy_file_has_labels(tmp_path):
     lines = (tmp_path / "policy.csv").read_text().splitlines()
     assert lines[0] == "idstate,idaction,value"
     assert [line.split(",")[:2] for line in lines[1:]] == [["good", "run"], ["sold", "end"], ["worn", "repair"]]
+
+
+def test_policies_may_be_given_by_label():
+    mdp = urbe.MDP.from_transitions(
+        state=["old", "old", "new"], action=["mend", "run", "run"], next_state=["new", "gone", "old"],
+        probability=[1.0] * 3, reward=[-1.0, 2.0, 3.0], discount=0.9, terminal="gone",
+    )  # fmt: skip
+    assert mdp.labels.states == ("gone", "new", "old")
+    expected = urbe.evaluate_policy(mdp, [-1, mdp.labels.actions.index("run"), mdp.labels.actions.index("mend")])
+    for policy in ({"old": "mend", "new": "run"}, ["end", "run", "mend"], np.array(["", "run", "mend"])):
+        assert np.array_equal(urbe.evaluate_policy(mdp, policy).value, expected.value)
+    table = expected.table()
+    again = urbe.evaluate_policy(mdp, dict(zip(table["state"][1:], table["action"][1:], strict=True)))
+    assert np.array_equal(again.value, expected.value)
+    for policy, message in (
+        ({"old": "mend"}, "policy has no action for new, expected one for each state."),
+        ({"old": "mend", "nwe": "run"}, "policy[1] is 'nwe', expected a state: 'gone', 'new', 'old'."),
+        (["end", "walk", "mend"], "policy[1] is 'walk', expected an action: 'mend', 'run'."),
+        (["end", "mend", "mend"], "policy[1] is 0, but"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            urbe.evaluate_policy(mdp, policy)
+    with pytest.raises(ValueError, match=re.escape("start is a list of states, expected one state or their prob")):
+        urbe.plan(urbe.Posterior.fit(urbe.Transitions.from_tuples([(0, 0, 1.0, 0)]), discount=0.5), start=["0", "1"])

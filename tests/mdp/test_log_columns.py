@@ -1,6 +1,7 @@
 """Logs from messy tables: frames of several packages, missing values, labels, next states from consecutive rows."""
 
 import re
+from decimal import Decimal
 
 import numpy as np
 import pyarrow
@@ -99,7 +100,10 @@ def test_without_times_rows_follow_as_they_stand():
     columns = ROWS | {"episode": ["b", "b", "a"]}
     log = Transitions.from_columns(columns)
     assert named(log) == [("new", "run", 5.0, "old")]
-    assert log.notes == ("Next states are those of the following row, in 1 trajectories.",)
+    assert log.notes == (
+        "Next states are those of the following row, in 1 trajectory.",
+        "Rows that are alone in their trajectory give no transition: 1.",
+    )
 
 
 def test_the_last_row_of_a_trajectory_may_lack_action_and_reward():
@@ -223,3 +227,53 @@ def test_clean_tables_have_no_gaps():
     log = Transitions.from_columns(numeric(clean_rows()), names=NAMES)
     assert len(log) == 40 * 14
     assert len(log.notes) == 1
+
+
+def test_costs_are_rewards_with_the_sign_changed():
+    table = {"state": ROWS["state"], "action": ROWS["action"], "next_state": ["old", "new", "new"]}
+    log = Transitions.from_columns(table | {"paid": [5, -2.0, None]}, names={"cost": "paid"}, missing="drop")
+    assert log.reward.tolist() == [-5.0, 2.0]
+    assert log.notes[-1] == "Rewards are minus the column paid, so values are minus costs."
+    assert Transitions.from_columns(table | {"Cost": [1.0, 0.0, 2.0]}).reward.tolist() == [-1.0, 0.0, -2.0]
+    assert Transitions.from_columns(LOG | {"cost": [7.0] * 3}).reward.tolist() == ROWS["reward"]
+    assert Transitions.from_tuples([(0, 0, 3.0, 1)], names=("s", "a", "cost", "s_next")).reward.tolist() == [-3.0]
+    with pytest.raises(ValueError, match="names has both reward and cost"):
+        Transitions.from_columns(LOG | {"cost": [7.0] * 3}, names={"reward": "reward", "cost": "cost"})
+
+
+@pytest.mark.parametrize("written", [-999, "-999", " -999.0 ", -999.0])
+def test_values_that_stand_for_none_are_named(written):
+    table = LOG | {"reward": [5.0, written, 4.0], "action": ["run", "mend", "?"]}
+    log = Transitions.from_columns(table, missing="drop", missing_values=[-999, "?"])
+    assert named(log) == [("new", "run", 5.0, "old")]
+    assert log.notes == ("2 of 3 rows are left out for missing values: action 1, reward 1.",)
+    with pytest.raises(ValueError, match=re.escape("reward[1] is missing, expected a value.")):
+        Transitions.from_columns(table, missing_values=["-999"])
+    with pytest.raises(ValueError, match="missing_values is '-999', expected a list"):
+        Transitions.from_columns(table, missing_values="-999")
+
+
+def test_labels_that_differ_in_case_alone_are_pointed_out():
+    log = Transitions.from_columns(LOG | {"action": ["run", "mend", " Run"]})
+    assert log.notes == (
+        "Some actions differ in case or blanks alone: ' Run' and 'run'. If they are one, rename them.",
+    )
+
+
+def test_columns_as_other_packages_keep_them():
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    whole = pandas.DataFrame(LOG | {"episode": ["a", "a", "b"], "day": pandas.date_range("2026", periods=3, tz="CET")})
+    names = {"time": "day"}
+    expected = named(Transitions.from_columns(whole, names=names))
+    for frame in (
+        whole.set_index(["episode", "day"]),
+        polars.DataFrame(LOG | {"episode": ["a", "a", "b"], "day": [1, 2, 3]}).lazy(),
+        whole.assign(reward=[Decimal("5.0"), Decimal(-2), "4.00"]),
+        whole.assign(day=pandas.to_timedelta([1, 2, 3], unit="h")),
+    ):
+        assert named(Transitions.from_columns(frame, names=names)) == expected
+    cut = Transitions.from_columns(whole.assign(action=pandas.cut(whole["reward"], [-9, 0, 4, 9])))
+    assert cut.labels.actions == ("(-9, 0]", "(0, 4]", "(4, 9]")
+    for wrong in (whole.groupby("episode"), whole.to_dict("records")):
+        with pytest.raises(ValueError, match="expected a table: a dict of columns"):
+            Transitions.from_columns(wrong)

@@ -71,12 +71,12 @@ def test_pairs_never_tried_are_listed(posterior):
     without, absent = posterior.untried()
     assert without.tolist() == []
     assert absent.tolist() == [[0, 0], [2, 1]]
-    text = "are in neither log nor model, so the policy never takes them: new mend, worn run."
+    text = "are in neither log nor model, so the policy never takes them: mend in new, run in worn."
     assert text in str(plan(posterior))
     log = urbe.Transitions.from_columns(COLUMNS)
     every = urbe.Posterior.fit(log, discount=0.9, feasible="all", n_actions=2, rewards=urbe.NormalGamma())
     assert [pairs.tolist() for pairs in every.untried()] == [[[0, 0], [2, 1]], []]
-    assert "without data, with the prior alone: new mend, worn run." in str(plan(every))
+    assert "without data, with the prior alone: mend in new, run in worn." in str(plan(every))
 
 
 def test_tables_and_text_have_labels(posterior):

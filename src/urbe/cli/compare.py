@@ -7,9 +7,9 @@ from typing import Any
 
 from urbe.cli import worlds
 from urbe.cli.evaluate import add_played, play, seeds
-from urbe.cli.figures import check_figure, write_figure
+from urbe.cli.files import check_figure, check_table, write_figure
 from urbe.cli.run_groups import grouped, load_runs
-from urbe.tables import format_of, write_table
+from urbe.tables import write_table
 
 HELP = """\
 Every RUN is evaluated as by urbe evaluate, greedily unless --noisy. Runs that differ in their seed alone are one agent.
@@ -67,8 +67,7 @@ def run(options: argparse.Namespace) -> int:
     """Evaluates, compares and reports; returns the exit code."""
     grid = worlds.grid_of(options.over)
     check_figure(options.figure)
-    if options.csv is not None:
-        format_of(options.csv)
+    check_table("--csv", options.csv)
     worlds.set_up_jax()
     from urbe.evaluation.compare import compare
 

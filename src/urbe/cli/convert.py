@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from urbe.cli.programs import add_program_options, program_options
+from urbe.cli.models import add_model_options, model_options
 from urbe.mdp.formats import read_mdp, write_mdp
 from urbe.mdp.formats.mdp_files import FORMATS
 
@@ -25,7 +25,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("source", help="the model to read: .csv, .npz, .tra, .drn, .umb, .bmdp, .prism")
     parser.add_argument("target", help="the file to write: .csv, .npz, .tra, .drn, .umb, .bmdp")
     parser.add_argument("--discount", type=float, metavar="G", help="stored in .npz; other formats cannot hold one")
-    add_program_options(parser)
+    add_model_options(parser)
     parser.add_argument("--from", dest="source_format", choices=tuple(FORMATS), help="if the name does not show it")
     parser.add_argument("--to", dest="target_format", choices=tuple(FORMATS), help="if the name does not show it")
     parser.set_defaults(run=run)
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError("--discount is missing: .npz files store one and the source does not.")
     # formats without a discount accept any
     discount = options.discount if options.discount is not None or str(options.source).endswith(".npz") else 1.0
-    mdp = read_mdp(options.source, discount=discount, format=options.source_format, **program_options(options))
+    mdp = read_mdp(options.source, discount=discount, format=options.source_format, **model_options(options))
     write_mdp(mdp, options.target, format=options.target_format)
     print(f"{options.target}: {mdp}")
     return 0

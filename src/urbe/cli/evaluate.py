@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from urbe.cli import worlds
-from urbe.cli.figures import check_figure, write_figure
+from urbe.cli.files import check_figure, check_table, write_figure
 from urbe.cli.run_groups import SavedRun, grouped, load_runs
-from urbe.tables import format_of, write_table
+from urbe.tables import write_table
 
 HELP = """\
 --over gives the dynamics to try; parameters that are not named are nominal. Give it once per parameter, several mean
@@ -102,9 +102,8 @@ def run(options: argparse.Namespace) -> int:
     grid = worlds.grid_of(options.over)
     if options.figure is not None:
         _can_be_drawn(options.figure, grid)
-    for table in (options.csv, options.episodes_csv):
-        if table is not None:
-            format_of(table)
+    check_table("--csv", options.csv)
+    check_table("--episodes-csv", options.episodes_csv)
     worlds.set_up_jax()
     worlds.import_modules(options.modules)
     runs = load_runs(options.run_paths, options.env, options.adapter)

@@ -15,8 +15,8 @@ a log has a header and a line for each transition; states and actions are 0-base
   0,1,0.0,1                                good;run;8.4;M01;2026-01-01
   1,1,1.0,1                                worn;repair;-4.0;M01;2026-01-02
 For the log on the right: --columns state=condition,action=decision,reward=profit,episode=machine,time=date. Without
-next_state, the next state is the state in the following row of the same episode, in the order of step or time. Fields
-may be separated by commas, semicolons, tabs or |.
+next_state, the next state is the state in the following row of the same episode, in the order of step or time. A column
+of costs, where lower is better, is named with cost=NAME. Fields may be separated by commas, semicolons, tabs or |.
 """
 
 
@@ -25,12 +25,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("how to read the log")
     group.add_argument(
         "--columns", type=_pairs, metavar="WHAT=NAME,...",
-        help="names of the columns of state, action, reward, next_state, terminated, episode, step and time, if they "
-        "differ",
+        help="names of the columns of state, action, reward (or cost), next_state, terminated, episode, step and time, "
+        "if they differ",
     )  # fmt: skip
     group.add_argument(
         "--missing", choices=("refuse", "drop"), default="refuse",
         help="rows with missing values: stop at the first (default), or drop and count them",
+    )  # fmt: skip
+    group.add_argument(
+        "--missing-values", type=_listed, default=(), metavar="X,...",
+        help="what else stands for a missing value, as in --missing-values=-999,?",
     )  # fmt: skip
     group.add_argument(
         "--labels", action="store_true", help="numbers in the log are labels of states and actions, not 0-based ids"
@@ -40,7 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def chosen_log(options: argparse.Namespace) -> Transitions:
     """The log that the options describe."""
     return read_log(
-        options.log, names=options.columns, missing=options.missing, labels=True if options.labels else None
+        options.log,
+        names=options.columns,
+        missing=options.missing,
+        missing_values=options.missing_values,
+        labels=True if options.labels else None,
     )
 
 
@@ -51,6 +59,10 @@ def states_of(text: str, labels: Labels) -> list[Any]:
         return [int(word) if word.isdecimal() else word for word in words]
     called = {str(label): label for label in labels.states}
     return [called.get(word, word) for word in words]
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(","))
 
 
 def _pairs(text: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from urbe import memory
 from urbe.cli import log_options
-from urbe.cli.figures import check_figure, write_figure
+from urbe.cli.files import check_figure, check_folders, write_figure
 from urbe.cli.wording import in_options
 from urbe.mdp.formats import read_mdp, write_policy
 from urbe.mdp.transitions import Transitions
@@ -66,7 +66,7 @@ def add_parser(commands: Any) -> None:
         epilog=HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("log", help="a file of transitions: .csv or .parquet")
+    parser.add_argument("log", help="a file of transitions: .csv, .tsv or .txt, also with .gz, or .parquet")
     log_options.add_arguments(parser)
     parser.add_argument("--discount", type=float, metavar="G", help="in [0, 1]; needed unless --model stores one")
     group = parser.add_argument_group("prior knowledge")
@@ -123,6 +123,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Plans and reports; returns the exit code."""
     check_figure(options.figure)
+    check_folders(options.output)
     if options.discount is None and options.model is None:
         raise ValueError("--discount is missing: give a number in [0, 1], such as 0.95.")
     if options.untried and options.feasible != "all":

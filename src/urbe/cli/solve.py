@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from urbe.cli import sets
-from urbe.cli.figures import check_figure, write_figure
-from urbe.cli.programs import add_program_options, program_options
+from urbe.cli.files import check_figure, check_folders, check_table, write_figure
+from urbe.cli.models import add_model_options, model_options
 from urbe.mdp.formats import read_mdp, write_policy
 from urbe.mdp.formats.mdp_files import FORMATS
 from urbe.mdp.model import MDP
@@ -58,7 +59,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--discount", type=float, metavar="G", help="in [0, 1]; needed unless the file stores one (.npz)"
     )
-    add_program_options(parser)
+    add_model_options(parser)
     parser.add_argument("--format", choices=tuple(FORMATS), help="format of the file, if its name does not show it")
     sets.add_arguments(parser)
     group = parser.add_argument_group("how to solve")
@@ -90,7 +91,9 @@ def run(options: argparse.Namespace) -> int:
         )
     several = isinstance(options.radius, tuple)
     check_figure(options.figure)
-    mdp = read_mdp(options.model, discount=options.discount, format=options.format, **program_options(options))
+    check_table("--csv", options.csv)
+    check_folders(options.output)
+    mdp = read_mdp(options.model, discount=options.discount, format=options.format, **model_options(options))
     if several:
         return _compare(mdp, options)
     nature = sets.chosen_set(options, mdp)
@@ -168,12 +171,16 @@ def _print_table(mdp: MDP, solution: Solution, seconds: float) -> None:
     for name in ("state", "action", "value", "at least", "at most"):
         table.add_column(name, justify="right")
     for s in range(min(mdp.n_states, SHOWN_STATES)):
-        table.add_row(mdp.labels.state(s), solution.action_text(s), *(f"{x[s]:.8g}" for x in (value, lower, upper)))
+        table.add_row(
+            escape(mdp.labels.state(s)),
+            escape(solution.action_text(s)),
+            *(f"{x[s]:.8g}" for x in (value, lower, upper)),
+        )
     console.print(table)
     if mdp.n_states > SHOWN_STATES:
         console.print(f"... and {mdp.n_states - SHOWN_STATES} more states; --output writes them all.", highlight=False)
     start = solution.value_at_start()
     if start is not None:
         console.print(f"Value at the start: {start:.8g}", highlight=False)
-    effort = f"{solution.steps} sweeps, {seconds:.2g} s."
+    effort = f"{solution.steps} steps, {seconds:.2g} s."
     console.print(f"{solution.status} {effort}", highlight=False, soft_wrap=True)

@@ -41,7 +41,7 @@ def from_dense(
       discount: in [0, 1].
       terminal: ids of states where the process ends; their transition rows are not read.
       available: `(S, A)` booleans, False where an action does not exist; its row is not read.
-      initial: `(S,)` distribution of the first state.
+      initial: the first state, or `(S,)` its distribution.
       keep_zeros: keep successors of probability zero, so that `support="all"` knows their `(S, A, S)` rewards.
 
     >>> import numpy as np
@@ -123,7 +123,7 @@ def from_transitions(
       discount: in [0, 1].
       n_states: number of states; by default one more than the largest id seen.
       terminal: ids of states where the process ends. Only a self-loop of reward zero may leave them.
-      initial: `(S,)` distribution of the first state.
+      initial: the first state, or `(S,)` its distribution.
       row_tolerance: how far from one a row may sum; within it the row is rescaled.
       lower, upper: `(N,)` bounds on each probability, both or neither, with sum lower <= 1 <= sum upper over each
         (state, action); they become `MDP.bounds`.
@@ -222,7 +222,7 @@ def from_rows(
     np.cumsum(length, out=entry_start[1:])
     row_start = np.zeros(n_states + 1, dtype=index_type(len(state)))
     np.cumsum(np.bincount(state, minlength=n_states), out=row_start[1:])
-    first = None if initial is None else checks.distribution("initial", initial, n_states)
+    first = None if initial is None else _first(initial, n_states)
     rows = Rows(
         n_states,
         entry_start,
@@ -414,3 +414,12 @@ def _merge_repeats(
     plain = np.add.reduceat(r / np.repeat(count, count), first)
     mean = np.where(total > 0.0, weighted / np.where(total > 0.0, total, 1.0), plain)
     return s[first], a[first], t[first], total, np.where(same, r[first], mean)
+
+
+def _first(initial: ArrayLike, n_states: int) -> FloatArray:
+    """A distribution of the first state, all of it on one state where that is given."""
+    if np.ndim(initial) == 0:
+        state = checks.int_array("initial", [initial], 0, n_states, "state")
+        initial = np.zeros(n_states)
+        initial[state] = 1.0
+    return checks.distribution("initial", initial, n_states)

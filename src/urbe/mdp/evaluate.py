@@ -9,13 +9,14 @@ discount, meant for models where it fits in memory (chains, grids, a few thousan
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks
+from urbe.mdp.frames import RowError
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, IntArray
 
@@ -88,13 +89,15 @@ def policy_rows(mdp: MDP, policy: ArrayLike) -> FloatArray:
 
     Args:
       mdp: the model.
-      policy: `(S,)` action ids with -1 at terminal states, or `(S, A)` probabilities, zero at terminal states.
+      policy: `(S,)` actions by id or label, with -1 or anything at terminal states; `{state: action}`; or `(S, A)`
+        probabilities, zero at terminal states.
 
     >>> import numpy as np, urbe
     >>> mdp = urbe.MDP.from_dense(np.full((2, 2, 2), 0.5), 0.0, discount=0.9)
-    >>> policy_rows(mdp, [1, 0])
-    array([0., 1., 1., 0.])
+    >>> policy_rows(mdp, [1, 0]), policy_rows(mdp, {0: 1, 1: 0})
+    (array([0., 1., 1., 0.]), array([0., 1., 1., 0.]))
     """
+    policy = _action_ids(mdp, policy)
     ndim = np.ndim(policy)
     if ndim == 1:
         weights = np.zeros(mdp.n_rows)
@@ -108,9 +111,34 @@ def policy_rows(mdp: MDP, policy: ArrayLike) -> FloatArray:
     )
 
 
+def _action_ids(mdp: MDP, policy: Any) -> Any:
+    """The policy, with ids in place of labels where it has any."""
+    if isinstance(policy, Mapping):
+        states = mdp.labels.state_ids("policy", list(policy))
+        checks.int_array("policy", states, 0, mdp.n_states, "state")
+        ids = np.full(mdp.n_states, -1, dtype=np.int64)
+        ids[states] = mdp.labels.action_ids("policy", list(policy.values()))
+        left = np.setdiff1d(np.flatnonzero(~mdp.terminal), states)
+        if len(left):
+            raise ValueError(
+                f"policy has no action for {checks.listing(mdp.labels.state_texts(left))}, expected one for each state."
+            )
+        return ids
+    texts = np.ndim(policy) == 1 and any(isinstance(action, str) for action in policy)
+    if not texts or mdp.labels.actions is None or len(policy) != mdp.n_states:
+        return policy
+    ids = np.full(mdp.n_states, -1, dtype=np.int64)
+    acts = np.flatnonzero(~mdp.terminal)
+    try:
+        ids[acts] = mdp.labels.action_ids("policy", [policy[s] for s in acts])
+    except RowError as error:
+        raise RowError("policy", int(acts[error.row]), error.message) from None
+    return ids
+
+
 def chosen_rows(mdp: MDP, policy: ArrayLike) -> IntArray:
     """The row a deterministic policy takes in each state that is not terminal, in the order of the states."""
-    ids = checks.int_array("policy", policy, -1, None, "action, -1 at terminal states")
+    ids = checks.int_array("policy", _action_ids(mdp, policy), -1, None, "action, -1 at terminal states")
     if len(ids) != mdp.n_states:
         raise ValueError(f"policy has {len(ids)} entries, expected one action for each of {mdp.n_states} states.")
     taken = np.flatnonzero(mdp.action == ids[mdp.row_state])

@@ -6,17 +6,25 @@ is anything that NumPy reads.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from urbe import checks
+from urbe.mdp.dates import instants
 from urbe.types import BoolArray, FloatArray
 
-MISSING = frozenset(("", "na", "n/a", "nan", "null", "#n/a"))
+MISSING = frozenset(("", "na", "n/a", "nan", "nat", "null", "none", "<na>", "#n/a"))
 """Texts that stand for no value, in either case."""
+
+STANDS_FOR = " If it stands for a missing value, name it with missing_values=[...]."
+
+_NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 
 
 class RowError(ValueError):
@@ -66,25 +74,43 @@ def frame_names(frame: Any) -> list[Any]:
     if names is None:
         names = getattr(frame, "columns", None)  # pandas, polars
     if names is None or callable(names):
-        names = frame
-    if isinstance(names, (str, bytes)) or not np.iterable(names):
-        raise ValueError(
-            f"columns is {checks.shown(frame)}, expected a table: a dict of columns, a pandas or polars frame, an "
-            "Arrow table. To read a file use urbe.read_log(path)."
-        )
-    return list(names)
+        names = getattr(getattr(frame, "dtype", None), "names", None) or frame  # arrays with named fields
+        if names is frame and not isinstance(frame, Mapping):
+            raise ValueError(
+                f"columns is {checks.shown(frame)}, expected a table: a dict of columns, a pandas or polars frame, an "
+                "Arrow table. To read a file use urbe.read_log(path)."
+            )
+    return [*names, *(level for level in _levels(frame) if level not in list(names))]
 
 
-def frame_column(frame: Any, name: Any) -> Column:
-    """One column of a table."""
-    given = frame[name]
+def collected(frame: Any) -> Any:
+    """The frame itself, or what a lazy one of polars holds."""
+    return frame.collect() if type(frame).__name__ == "LazyFrame" else frame
+
+
+def frame_column(frame: Any, name: Any, missing_values: Sequence[str | float] = ()) -> Column:
+    """One column of a table, or a named level of its index; `missing_values` stand for no value, too."""
+    index = name in _levels(frame) and name not in frame
+    given = frame.index.get_level_values(name) if index else frame[name]
     kind = getattr(given, "dtype", None)
     categories = getattr(kind, "categories", None)
     order = [_plain(value) for value in categories] if np.iterable(categories) else None
     values = _array(given)
     if values.ndim != 1:
-        raise ValueError(f"{name} has shape {values.shape}, expected one dimension.")
-    return Column(str(name), values, _missing(values), order)
+        raise ValueError(
+            f"{name} has shape {values.shape}, expected one text or number per row. Either the table has several "
+            "columns of that name, or its values are tuples, which str() makes texts of."
+        )
+    missing = _missing(values, missing_values)
+    if order is not None and not all(isinstance(value, (str, int, float)) for value in order):
+        order = [str(value) for value in order]  # such as the intervals of pandas.cut
+        values = np.array([*map(str, values.tolist()), None], dtype=object)[:-1]
+    return Column(str(name), values, missing, order)
+
+
+def _levels(frame: Any) -> list[Any]:
+    """The names of a pandas index."""
+    return [name for name in getattr(getattr(frame, "index", None), "names", None) or () if name is not None]
 
 
 def flags(column: Column) -> BoolArray:
@@ -92,7 +118,7 @@ def flags(column: Column) -> BoolArray:
     values, out = column.values, np.zeros(len(column), dtype=bool)
     if values.dtype == bool:
         return np.where(column.missing, False, values)
-    words = {"true": True, "false": False, "1": True, "0": False}
+    words = dict.fromkeys(("true", "yes", "t", "y", "1"), True) | dict.fromkeys(("false", "no", "f", "n", "0"), False)
     for row in np.flatnonzero(~column.missing).tolist():
         value = values[row]
         text = value.strip().lower() if isinstance(value, str) else value
@@ -113,8 +139,9 @@ def numbers(column: Column) -> FloatArray:
         out = np.zeros(len(column))
         for row in np.flatnonzero(~column.missing).tolist():
             value = column.values[row]
-            if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-                raise RowError(column.name, row, f"is {checks.shown(_plain(value))}, expected a number.")
+            text = isinstance(value, str) and _NUMBER.fullmatch(value.strip())
+            if not text and (isinstance(value, (bool, np.bool_, str)) or not isinstance(value, (Real, Decimal))):
+                raise RowError(column.name, row, f"is {checks.shown(_plain(value))}, expected a number.{STANDS_FOR}")
             out[row] = value
     if not np.isfinite(out).all():
         row = int(np.argmin(np.isfinite(out)))
@@ -123,22 +150,19 @@ def numbers(column: Column) -> FloatArray:
 
 
 def moments(column: Column) -> np.ndarray:
-    """`(N,)` a column of times as something that sorts: numbers, or dates from NumPy or ISO 8601 texts."""
+    """`(N,)` a column of times as something that sorts: numbers, dates, or texts that are dates."""
     values = column.values
-    if values.dtype.kind in "iufM":
+    if values.dtype.kind in "iufMm":
         return values
-    out = np.full(len(column), np.datetime64("NaT"), dtype="datetime64[us]")
-    whole = np.flatnonzero(~column.missing).tolist()
-    if whole and all(isinstance(values[row], (int, float)) for row in whole):
+    whole = np.flatnonzero(~column.missing)
+    given = [values[row] for row in whole.tolist()]
+    if given and all(isinstance(value, (int, float)) for value in given):
         return numbers(column)
-    for row in whole:
-        try:
-            out[row] = np.datetime64(values[row].strip() if isinstance(values[row], str) else values[row])
-        except (ValueError, TypeError):
-            shown = checks.shown(_plain(values[row]))
-            raise RowError(
-                column.name, row, f"is {shown}, expected a number or a date such as 2026-03-31 or 2026-03-31T08:15:00."
-            ) from None
+    out = np.full(len(column), np.datetime64("NaT"), dtype="datetime64[us]")
+    found, wrong, message = instants(given)
+    if wrong >= 0:
+        raise RowError(column.name, int(whole[wrong]), f"is {checks.shown(_plain(given[wrong]))}, {message}")
+    out[whole] = found
     return out
 
 
@@ -148,21 +172,29 @@ def _array(given: Any) -> np.ndarray:
     except ValueError:  # rows of different lengths
         array = np.array([*given, None], dtype=object)[:-1]
     listed = getattr(given, "to_pylist", None)  # Arrow, whose dictionaries lose their nulls on the way to NumPy
-    if listed is not None and (given.null_count or array.dtype.kind not in "biufM"):
+    if listed is not None and (given.null_count or array.dtype.kind not in "biufMm"):
         return np.array([*listed(), None], dtype=object)[:-1]
     if array.dtype.kind == "U" and isinstance(given, (list, tuple)):  # numbers among texts would become texts
         array = np.array(given, dtype=object)
-    return array if array.dtype.kind in "biufUOM" else array.astype(object)
+    return array if array.dtype.kind in "biufUOMm" else array.astype(object)
 
 
-def _missing(values: np.ndarray) -> BoolArray:
-    if values.dtype.kind in "biu":
-        return np.zeros(len(values), dtype=bool)
-    if values.dtype.kind == "f":
-        return np.asarray(np.isnan(values))
-    if values.dtype.kind == "M":
+def _missing(values: np.ndarray, also: Sequence[str | float] = ()) -> BoolArray:
+    """`(N,)` where there is no value, or one of `also`, whether it is written as a text or as a number."""
+    texts = {str(value).strip().lower() for value in also}
+    figures = {float(text) for text in texts if _NUMBER.fullmatch(text)}
+    kind = values.dtype.kind
+    if kind in "biuf":
+        listed = np.isin(values, list(figures)) if figures else np.zeros(len(values), dtype=bool)
+        return listed | np.isnan(values) if kind == "f" else listed
+    if kind in "Mm":
         return np.asarray(np.isnat(values))
-    return np.fromiter(map(_is_missing, values.tolist()), bool, len(values))
+
+    def absent(value: Any) -> bool:
+        text = str(value).strip().lower()
+        return text in texts or (bool(figures) and _NUMBER.fullmatch(text) is not None and float(text) in figures)
+
+    return np.fromiter((_is_missing(value) or absent(value) for value in values.tolist()), bool, len(values))
 
 
 def _is_missing(value: Any) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from urbe import checks
-from urbe.mdp.frames import RowError
+from urbe.mdp.frames import STANDS_FOR, RowError
 from urbe.types import IntArray
 
 Label = str | int | float
@@ -141,10 +141,7 @@ def encode(
     if labels is None:
         labels = _are_texts(columns)
     if not labels:
-        typed = {
-            name: np.array(column.tolist()) if column.dtype == object else column for name, column in columns.items()
-        }
-        return {name: checks.int_array(name, column, 0, None, _meaning(name)) for name, column in typed.items()}, None
+        return {name: _plain_ids(name, column) for name, column in columns.items()}, None
     index: dict[Label, int] = {}
     codes = {}
     for name, column in columns.items():
@@ -162,6 +159,21 @@ def encode(
     return {name: rank[each] for name, each in codes.items()}, tuple(ranked)
 
 
+def _plain_ids(name: str, column: np.ndarray) -> IntArray:
+    """Whole numbers from 0; raises naming the first row that is something else."""
+    typed = np.array(column.tolist()) if column.dtype == object else column
+    try:
+        return checks.int_array(name, typed, 0, None, _meaning(name))
+    except ValueError:
+        for row, value in enumerate(column.tolist()):
+            if isinstance(value, (str, bool)) or not isinstance(value, (int, float)) or value < 0 or value % 1:
+                raise RowError(
+                    name, row, f"is {checks.shown(value)}, expected a whole number from 0 on. Where values are names, "
+                    f"take all of them as labels with labels=True.{STANDS_FOR}",
+                ) from None  # fmt: skip
+        raise
+
+
 def _are_texts(columns: Mapping[str, np.ndarray]) -> bool:
     """Whether all values are texts; raises where some are and others are not."""
     kinds = {name: _is_text(column) for name, column in columns.items()}
@@ -174,7 +186,7 @@ def _are_texts(columns: Mapping[str, np.ndarray]) -> bool:
     wanted, others = ("a text", "texts") if usual else ("a number", "numbers")
     raise RowError(
         name, row, f"is {checks.shown(columns[name].tolist()[row])}, expected {wanted}. Other values are {others}: "
-        "correct it, or take all of them as labels with labels=True.",
+        f"correct it, or take all of them as labels with labels=True.{STANDS_FOR}",
     )  # fmt: skip
 
 
@@ -223,7 +235,8 @@ def _ids(
     for row, value in enumerate(plain):
         if value not in index:
             known = checks.listing([repr(label) for label in labels], 10)
-            raise RowError(name, row, f"is {checks.shown(value)}, expected a {meaning}: {known}.")
+            article = "an" if meaning == "action" else "a"
+            raise RowError(name, row, f"is {checks.shown(value)}, expected {article} {meaning}: {known}.")
     return np.array([index[value] for value in plain], dtype=np.int64)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from urbe import checks
-from urbe.mdp.frames import Column, RowError, flags, frame_column, frame_names, moments, numbers
+from urbe.mdp.frames import Column, RowError, collected, flags, frame_column, frame_names, moments, numbers
 from urbe.mdp.labels import Label, Labels, encode
 from urbe.mdp.trajectories import END, NOWHERE, succession
 from urbe.mdp.transitions import Transitions, column_names
@@ -28,18 +28,34 @@ END_LABEL = "(end)"
 
 
 def log_of(
-    table: Any, *, names: Mapping[str, str] | None = None, missing: Missing = "refuse", labels: bool | None = None
+    table: Any,
+    *,
+    names: Mapping[str, str] | None = None,
+    missing: Missing = "refuse",
+    missing_values: Sequence[str | float] = (),
+    labels: bool | None = None,
 ) -> Transitions:
     """A log from a table; for the arguments see `Transitions.from_columns`."""
     checks.one_of("missing", missing, ("refuse", "drop"))
+    if isinstance(missing_values, str):
+        raise ValueError(f"missing_values is {missing_values!r}, expected a list of values, such as [-999, '?'].")
+    table = collected(table)
+    given = frame_names(table)
     try:
-        found = column_names(frame_names(table), names)
+        found = column_names(given, names)
     except ValueError as error:
         raise ValueError(f"{error}{NAME_THEM}") from None
-    columns = {name: frame_column(table, own) for name, own in found.items()}
+    columns = {name: frame_column(table, own, missing_values) for name, own in found.items()}
     if not checks.same_length(columns):
         raise ValueError("There are no transitions; expected at least one.")
-    return (_given if "next_state" in columns else _followed)(columns, missing, labels)
+    costs = columns.pop("cost", None)
+    if costs is not None:
+        columns["reward"] = replace(costs, values=0.0 - numbers(costs))
+    log = (_given if "next_state" in columns else _followed)(columns, missing, labels)
+    notes = [*log.notes, *_alike("states", log.labels.states), *_alike("actions", log.labels.actions)]
+    if costs is not None:
+        notes.append(f"Rewards are minus the column {costs.name}, so values are minus costs.")
+    return with_id_notes(replace(log, notes=tuple(notes)))
 
 
 def _given(columns: dict[str, Column], missing: Missing, labels: bool | None) -> Transitions:
@@ -54,14 +70,13 @@ def _given(columns: dict[str, Column], missing: Missing, labels: bool | None) ->
     if "episode" in used:
         rest["episode"] = _episode_ids(used["episode"], keep)
     if "step" in used:
-        rest["step"] = used["step"].values[keep]
+        rest["step"] = numbers(_where(used["step"], keep))[keep]
     elif "time" in columns and "episode" in rest and not columns["time"].missing[keep].any():
         rest["step"] = _ranks(rest["episode"], moments(columns["time"])[keep])
-    log = Transitions(
+    return Transitions(
         state_ids[0], action_ids[0], numbers(used["reward"])[keep], state_ids[1],
         **rest, labels=Labels(states, actions), notes=notes,
     )  # fmt: skip
-    return with_id_notes(log)
 
 
 def _followed(columns: dict[str, Column], missing: Missing, labels: bool | None) -> Transitions:
@@ -92,16 +107,32 @@ def _followed(columns: dict[str, Column], missing: Missing, labels: bool | None)
     following = np.where(follows[keep] == END, int(ids.max()) + 1, of_row[arrives[keep]])
     if states is not None and (follows[keep] == END).any():
         states = (*states, END_LABEL)
-    shown = f"Next states are those of the following row, in {len(np.unique(episode[keep]))} trajectories"
-    shown += "." if clock is None else f" ordered by {clock.name}."
+    n_trajectories = len(np.unique(episode[keep]))
+    shown = f"Next states are those of the following row, in {n_trajectories} trajector"
+    shown += ("y" if n_trajectories == 1 else "ies") + ("." if clock is None else f" ordered by {clock.name}.")
     doubled = int(np.count_nonzero(repeats))
-    more = (f"{checks.some(doubled, len(state), 'row', 'rows')} repeated and left out.",) if doubled else ()
-    log = Transitions(
+    more = [f"{checks.some(doubled, len(state), 'row', 'rows')} repeated and left out."] if doubled else []
+    alone = (follows == NOWHERE) & (step == 0) & ~repeats
+    if clock is not None:
+        alone &= ~clock.missing
+    if alone.any():
+        more.append(f"Rows that are alone in their trajectory give no transition: {int(np.count_nonzero(alone))}.")
+    return Transitions(
         of_row[keep], action, numbers(_where(columns["reward"], keep))[keep], following,
         terminated=ended[keep] if "terminated" in columns else None, episode=episode[keep], step=step[keep],
         labels=Labels(states, actions), notes=(shown, *more, *notes),
     )  # fmt: skip
-    return with_id_notes(log)
+
+
+def _alike(what: str, labels: Sequence[Label] | None) -> list[str]:
+    """A note on labels that differ in case and blanks alone: they may be one thing, typed in several ways."""
+    groups: dict[str, list[str]] = {}
+    for label in labels or ():
+        groups.setdefault(" ".join(str(label).casefold().split()), []).append(repr(label))
+    found = [" and ".join(group) for group in groups.values() if len(group) > 1]
+    if not found:
+        return []
+    return [f"Some {what} differ in case or blanks alone: {checks.listing(found, 5)}. If they are one, rename them."]
 
 
 def with_id_notes(log: Transitions) -> Transitions:

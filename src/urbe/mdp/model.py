@@ -155,6 +155,7 @@ class MDP:
         discount: float,
         names: Mapping[str, str] | None = None,
         missing: Literal["refuse", "drop"] = "refuse",
+        missing_values: Sequence[str | float] = (),
         labels: bool | None = None,
         terminal: Any = None,
         initial: Any = None,
@@ -169,6 +170,7 @@ class MDP:
           discount: in [0, 1].
           names: which column is which where their names do not tell, as in `{"state": "condition"}`.
           missing: "refuse" rows that lack a value, or "drop" them; the rest must still be distributions.
+          missing_values: other texts and numbers that stand for no value, such as `[-999, "?"]`.
           labels: True takes values of states and actions as labels, False as ids from 0; None takes texts as labels.
           terminal: states where the process ends; by default those that are entered and never left.
           initial: the first state, `{state: probability}`, or `(S,)` probabilities.
@@ -184,8 +186,9 @@ class MDP:
         from urbe.mdp.model_columns import model_of
 
         return model_of(
-            columns, discount=discount, names=names, missing=missing, labels=labels, terminal=terminal, initial=initial
-        )
+            columns, discount=discount, names=names, missing=missing, missing_values=missing_values, labels=labels,
+            terminal=terminal, initial=initial,
+        )  # fmt: skip
 
     @staticmethod
     def from_gymnasium(env: Any, *, discount: float) -> MDP:

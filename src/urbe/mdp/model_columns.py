@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.mdp import build
-from urbe.mdp.frames import frame_column, frame_names, numbers
+from urbe.mdp.frames import collected, frame_column, frame_names, numbers
 from urbe.mdp.intervals import PairError
 from urbe.mdp.labels import Labels
 from urbe.mdp.log_columns import NAME_THEM, Missing, complete_rows, encoded
@@ -35,6 +35,7 @@ def model_of(
     discount: float,
     names: Mapping[str, str] | None = None,
     missing: Missing = "refuse",
+    missing_values: Sequence[str | float] = (),
     labels: bool | None = None,
     terminal: Any = None,
     initial: Any = None,
@@ -42,6 +43,7 @@ def model_of(
 ) -> MDP:
     """A model from a table; for the arguments see `MDP.from_columns`."""
     checks.one_of("missing", missing, ("refuse", "drop"))
+    table = collected(table)
     given = frame_names(table)
     try:
         found = match_names(given, WANTED, names)
@@ -49,7 +51,7 @@ def model_of(
         require_names(found, given, NEEDED if bounded else (*NEEDED, "probability"))
     except ValueError as error:
         raise ValueError(f"{error}{NAME_THEM}") from None
-    columns = {name: frame_column(table, own) for name, own in found.items()}
+    columns = {name: frame_column(table, own, missing_values) for name, own in found.items()}
     if not checks.same_length(columns):
         raise ValueError("There are no transitions; expected at least one.")
     keep, _ = complete_rows(columns, missing, np.ones(len(columns["state"]), dtype=bool))
@@ -114,9 +116,12 @@ def _no_idle_states(s: IntArray, ends: ArrayLike, n_states: int, labels: Labels)
     idle[np.asarray(ends, dtype=np.int64)] = False
     if idle.any():
         states = labels.state_texts(np.flatnonzero(idle))
+        names = (
+            " Ids begin at 0; where they are names, take them as such with labels=True." if not labels.states else ""
+        )
         raise ValueError(
             f"{checks.some(len(states), 0, 'state', 'states')} without actions: {checks.listing(states)}. Give each "
-            "state at least one action, or declare where the process ends with terminal=[...]."
+            f"state at least one action, or declare where the process ends with terminal=[...].{names}"
         )
 
 

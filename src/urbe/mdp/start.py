@@ -32,6 +32,11 @@ def first_states(mdp: MDP, name: str, start: Any) -> FloatArray:
         _below(name, ids, mdp)
         weights[ids] = 1.0
         return weights
+    if any(isinstance(each, str) for each in start):
+        raise ValueError(
+            f"{name} is a list of states, expected one state or their probabilities, such as "
+            f"{{{start[0]!r}: {1.0 / len(start):.3g}, ...}}."
+        )
     return checks.distribution(name, start, mdp.n_states)
 
 

@@ -25,6 +25,7 @@ SYNONYMS = {
     "state": ("s", "idstatefrom", "obs", "observation"),
     "action": ("a", "idaction"),
     "reward": ("r",),
+    "cost": ("costs",),
     "next_state": ("s_next", "s'", "idstateto", "next_obs", "next_observation"),
     "terminated": ("done", "terminal"),
     "episode": ("idepisode", "trajectory"),
@@ -99,19 +100,22 @@ class Transitions:
         *,
         names: Mapping[str, str] | None = None,
         missing: Literal["refuse", "drop"] = "refuse",
+        missing_values: Sequence[str | float] = (),
         labels: bool | None = None,
     ) -> Transitions:
         """A log from a table: a dict of columns, a pandas or polars frame, an Arrow table, an open NPZ file.
 
         Columns are found by their names or synonyms (`SYNONYMS`), in either case; others are ignored. Where there is no
         column `next_state`, the next state is that of the following row of the same `episode`, in the order of `step`
-        or `time` (numbers or dates), or as the rows stand. `Transitions.notes` says what was concluded and left out.
+        or `time` (numbers or dates), or as the rows stand. A column `cost` in place of `reward` is taken with the sign
+        changed. `Transitions.notes` says what was concluded and left out.
 
         Args:
           columns: the table.
           names: which column is which where their names do not tell, as in `{"state": "condition"}`.
           missing: what to do with rows that lack a value (None, NaN, NaT, an empty text, NA): "refuse" names the first,
             "drop" leaves them out and counts them. Rows around a gap are never joined.
+          missing_values: other texts and numbers that stand for no value, such as `[-999, "?"]`.
           labels: True takes values of states and actions as labels, False as ids from 0; None takes texts (and
             categoricals) as labels and whole numbers as ids. Categoricals keep their order, other labels are sorted.
 
@@ -122,11 +126,11 @@ class Transitions:
         ...     names={"time": "day", "state": "is", "action": "do", "reward": "profit"},
         ... )
         >>> log.labels.state_texts(log.next_state), log.notes[0]
-        (['old', 'new'], 'Next states are those of the following row, in 1 trajectories ordered by day.')
+        (['old', 'new'], 'Next states are those of the following row, in 1 trajectory ordered by day.')
         """
         from urbe.mdp.log_columns import log_of
 
-        return log_of(columns, names=names, missing=missing, labels=labels)
+        return log_of(columns, names=names, missing=missing, missing_values=missing_values, labels=labels)
 
     @staticmethod
     def from_tuples(rows: Iterable[Sequence[Any]], names: Sequence[str] = NEEDED) -> Transitions:
@@ -146,6 +150,10 @@ class Transitions:
         if not rows:
             raise ValueError("There are no transitions; expected at least one.")
         columns: dict[str, Any] = dict(zip(names, zip(*rows, strict=True), strict=True))
+        if "cost" in found:
+            columns["reward"] = [-cost for cost in columns[found.pop("cost")]]
+            found["reward"] = "reward"
+        found.pop("time", None)
         return Transitions(**{name: columns[given] for name, given in found.items()})
 
     def columns(self) -> dict[str, Any]:
@@ -205,9 +213,17 @@ def column_names(given: Sequence[str], names: Mapping[str, str] | None = None) -
       names: those that are known; the others are found by name or synonym. `next_state` may be missing where `episode`,
         `step` or `time` says which row follows which.
     """
-    found = match_names(given, (*NEEDED, *OPTIONAL, "time"), names)
+    found = match_names(given, (*NEEDED, *OPTIONAL, "time", "cost"), names)
+    if "cost" in found and "reward" in found:
+        if {"cost", "reward"} <= set(names or ()):
+            raise ValueError(
+                f"names has both reward and cost, {found['reward']!r} and {found['cost']!r}; expected one."
+            )
+        found.pop("reward" if "cost" in (names or ()) else "cost")
     ordered = not {"episode", "step", "time"}.isdisjoint(found)
-    require_names(found, given, NEEDED[:3] if ordered and "next_state" not in found else NEEDED)
+    paid = "cost" if "cost" in found else "reward"
+    ends = () if ordered and "next_state" not in found else ("next_state",)
+    require_names(found, given, ("state", "action", paid, *ends))
     return found
 
 

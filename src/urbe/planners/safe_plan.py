@@ -132,7 +132,7 @@ class SafePlan(TableResult):
             (absent, "in neither log nor model, so the policy never takes them"),
         ):
             if len(pairs):
-                names = [f"{labels.state(s)} {labels.action(a)}" for s, a in pairs[:SHOWN_PAIRS].tolist()]
+                names = [f"{labels.action(a)} in {labels.state(s)}" for s, a in pairs[:SHOWN_PAIRS].tolist()]
                 more = f" and {len(pairs) - SHOWN_PAIRS} more" if len(pairs) > SHOWN_PAIRS else ""
                 pairs_are = checks.some(len(pairs), 0, "pair of state and action", "pairs of state and action")
                 lines.append(f"{pairs_are} {what}: {', '.join(names)}{more}.")
@@ -163,7 +163,8 @@ class SafePlan(TableResult):
         states = labels.state_texts(range(shown))
         mine, other = (labels.action_texts(p[:shown]) for p in (self.policy, self.nominal_policy))
         wide, long = max(7, *map(len, states)), max(8, *map(len, mine))
-        lines = [f"{'state':>{wide}}  {'action':>{long}}  {'mean-model action':>18}  {'guaranteed':>14}"]
+        lines = ["Guaranteed in every state at once, so in each less than from that state alone:"]
+        lines += [f"{'state':>{wide}}  {'action':>{long}}  {'mean-model action':>18}  {'guaranteed':>14}"]
         for s in range(shown):
             lines.append(f"{states[s]:>{wide}}  {mine[s]:>{long}}  {other[s]:>18}  {self.guaranteed[s]:>14.5g}")
         if shown < len(self.guaranteed):

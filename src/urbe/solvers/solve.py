@@ -77,7 +77,7 @@ def evaluate_policy(
 
     Args:
       mdp: the model.
-      policy: `(S,)` action ids (anything where terminal), or `(S, A)` probabilities.
+      policy: `(S,)` actions by id or label (-1 where terminal), `{state: action}`, or `(S, A)` probabilities.
       nature: what nature may do; None evaluates under the model as it is.
       method: as for `solve`.
       threads: as for `solve`.

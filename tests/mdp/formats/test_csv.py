@@ -6,6 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+import urbe
 from fixtures.random_models import entries
 from urbe import MDP
 from urbe.mdp.formats import ModelFileError, read_budget, read_mdp, read_scenarios, write_policy
@@ -300,3 +301,35 @@ def test_policies_that_are_none_are_refused(tmp_path, policy, value, message):
     with pytest.raises(ValueError, match=message):
         write_policy(tmp_path / "policy.csv", policy, value)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("# first", "b", "c"), ("-1", "b", "2"), ("1", "10", "20"), ('say "x"', "y;z,", "a b"), ("0", "2", "1")],
+)
+def test_any_label_survives_a_file(tmp_path, names):
+    mdp = urbe.library.riverswim(3, discount=0.9).with_labels(states=names, actions=["#left", "7"])
+    urbe.write_mdp(mdp, tmp_path / "m.csv")
+    again = urbe.read_mdp(tmp_path / "m.csv", discount=0.9, labels=True)
+    values = dict(zip(names, urbe.solve(mdp).value.tolist(), strict=True))
+    found = dict(zip(map(str, again.labels.states), urbe.solve(again).value.tolist(), strict=True))
+    assert found == pytest.approx(values, rel=1e-9)  # states are in another order, and so are sums
+
+
+def test_ids_from_one_need_labels(tmp_path):
+    path = tmp_path / "m.csv"
+    path.write_text("state,action,next_state,probability,reward\n1,1,2,1,0.5\n2,1,1,1,0\n")
+    with pytest.raises(ValueError, match=r"1 state is without actions: 0\. .* labels=True"):
+        urbe.read_mdp(path, discount=0.9)
+    assert urbe.read_mdp(path, discount=0.9, labels=True).labels.states == (1, 2)
+    path.write_text(HEADER + "1,1,2,1,0.5\n2,1,1,1,0\n")
+    with pytest.raises(ValueError, match=r"state 0 appears nowhere; .* with labels=True"):
+        urbe.read_mdp(path, discount=0.9)
+    with pytest.raises(ValueError, match="labels=True is for CSV files"):
+        urbe.read_mdp(tmp_path / "m.npz", labels=True)
+
+
+def test_columns_may_have_the_names_of_logs(tmp_path):
+    path = tmp_path / "m.csv"
+    path.write_text("state,action,next_state,probability,reward\n0,0,1,1,0.5\n1,0,0,1,0\n")
+    assert np.allclose(urbe.read_mdp(path, discount=0.5).rows.reward, [0.5, 0.0])

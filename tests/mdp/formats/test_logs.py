@@ -74,7 +74,7 @@ def test_columns_beyond_the_four_may_be_missing(file):
     [
         (GOOD, "", ": is empty, expected a header with state, action, reward, next_state."),
         (GOOD, HEADER, ": has a header and no rows"),
-        ("reward", "cost", ", line 1: found the columns state, action, cost, next_state, terminated, episode, step, "
+        ("reward", "pay", ", line 1: found the columns state, action, pay, next_state, terminated, episode, step, "
          "missing reward (or r). The first line must name the columns."),
         (HEADER, "", ", line 1: found the columns 0, 1, 0.5, 1, 0, 0, 0, missing state (or s,"),
         ("step\n", "step,t\n", ", line 1: step and t both name the column step"),
@@ -86,8 +86,8 @@ def test_columns_beyond_the_four_may_be_missing(file):
         ("1,0,-2", "-1,0,-2", ", line 3, column state: found -1, expected a whole number from 0 to 2147483646."),
         ("1,0,-2", "0.5,0,-2", ", line 3, column state: found 0.5, expected a whole number from 0"),
         ("1,0,-2", "1,true,-2", ", line 3, column action: found 'true', expected a number."),
-        ("2,1,0", "2,2,0", ", line 3, column terminated: found 2, expected true, false, 1 or 0."),
-        ("2,1,0", "2,yes,0", ", line 3, column terminated: found 'yes', expected true, false, 1 or 0."),
+        ("2,1,0", "2,2,0", ", line 3, column terminated: found 2, expected true or false, or 1 or 0."),
+        ("2,1,0", "2,over,0", ", line 3, column terminated: found 'over', expected true or false, or 1 or 0."),
         ("2,1,0", "2,Truefalse,0", ", line 3, column terminated: found 'Truefalse', expected true"),
         ("2,1,0", "2,1,1e300", ", line 3, column episode: found 1e+300, expected a whole number from 0"),
         ("2,1,0,1", "2,1,0", ", line 3: found '1,0,-2,2,1,0' with 6 fields, expected 7 as in the header."),
@@ -206,9 +206,10 @@ def test_text_is_no_parquet_and_parquet_is_no_text(tmp_path, file):
 
 
 def test_suffixes_and_missing_files(tmp_path):
-    for call in (read_log, lambda path: write_log(path, Transitions(**EXPECTED))):
-        with pytest.raises(ValueError, match=r"log\.txt ends in '\.txt', expected one of \.csv, \.parquet, \.pq\."):
-            call(tmp_path / "log.txt")
+    with pytest.raises(ValueError, match=r"log\.txt ends in '\.txt', expected one of \.csv, \.parquet, \.pq\."):
+        write_log(tmp_path / "log.txt", Transitions(**EXPECTED))
+    with pytest.raises(ValueError, match=r"log\.xlsx ends in '\.xlsx', expected .* Export the table as CSV\."):
+        read_log(tmp_path / "log.xlsx")
     for name in ("none.csv", "none.parquet"):
         with pytest.raises(FileNotFoundError):
             read_log(tmp_path / name)

@@ -1,5 +1,6 @@
 """Logs in files as people keep them: other separators, texts, gaps, dates, decimal commas, Parquet of texts."""
 
+import gzip
 import re
 
 import pyarrow
@@ -104,3 +105,71 @@ def test_a_time_of_any_form_is_no_step(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("state,action,reward,next_state,time\n0,0,1,1,2026-01-01\n1,0,1,0,2026-01-02\n")
     assert isinstance(read_log(path), Transitions)
+
+
+PLAIN = "s;a;r;s_next\nüber;los;2,5;über\nüber;los;-1,0;über\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("name", ["log.csv", "log.txt", "log.tsv.gz"])
+def test_encodings_and_compression(tmp_path, name, encoding):
+    content = PLAIN.encode(encoding)
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    log = read_log(tmp_path / name)
+    assert named(log) == [("über", "los", 2.5, "über"), ("über", "los", -1.0, "über")]
+    assert log.notes == (("The file is not in UTF-8 and was read as Windows-1252.",) if encoding == "cp1252" else ())
+
+
+def test_what_is_no_text_is_refused(tmp_path):
+    (tmp_path / "log.csv").write_bytes(PLAIN.encode("cp1252") + b"\x81")
+    with pytest.raises(ModelFileError, match="is text neither in UTF-8 nor in Windows-1252"):
+        read_log(tmp_path / "log.csv")
+    (tmp_path / "log.csv.gz").write_bytes(gzip.compress(PLAIN.encode())[:-9])
+    with pytest.raises(ModelFileError, match="is damaged: Compressed file ended"):
+        read_log(tmp_path / "log.csv.gz")
+
+
+@pytest.mark.parametrize(
+    ("fields", "numbers"),
+    [
+        (("8,5", "1.250"), (8.5, 1250.0)),  # the comma is decimal, so the point is not
+        (("8.5", "1,250"), (8.5, 1250.0)),
+        (("1.250,75", "12.000"), (1250.75, 12000.0)),
+        (("1.250.000", "0,5"), (1.25e6, 0.5)),
+        (("1.250", "3.5"), (1.25, 3.5)),
+        (("8.5", "9,5"), (8.5, 9.5)),
+        (("1,250", "2"), (1.25, 2.0)),
+    ],
+)
+def test_marks_in_numbers_are_what_the_column_shows(tmp_path, fields, numbers):
+    path = tmp_path / "log.csv"
+    path.write_text("s;a;r;s_next\n" + "".join(f"x;y;{field};x\n" for field in fields))
+    assert read_log(path).reward.tolist() == list(numbers)
+
+
+def test_marks_that_contradict_each_other_are_refused(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("s;a;r;s_next\nx;y;8,5;x\nx;y;9.5;x\nx;y;1.250,5,0;x\n")
+    with pytest.raises(ModelFileError, match=r"line 4, column r: found '1\.250,5,0', expected a number"):
+        read_log(path)
+
+
+def test_fields_in_quotes_may_hold_anything(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text('s,a,r,s_next,done,remark\n0,0,1.5,1,no,"said ""so""\non two lines"\n1,0,2,0,yes,\n')
+    log = read_log(path)
+    assert log.reward.tolist() == [1.5, 2.0]
+    assert log.terminated.tolist() == [False, True]
+
+
+def test_lines_are_named_where_ids_are_wrong_or_rows_contradict(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("s;a;r;s_next\n0;0;1;1\n-999;0;1;0\n")
+    with pytest.raises(ModelFileError, match=r"line 3, column s: found -999, expected .* missing_values=\[\.\.\.\]"):
+        read_log(path)
+    assert len(read_log(path, missing="drop", missing_values=[-999])) == 1
+    path.write_text("s;a;r;time\nx;y;1;1\nx;y;2;2\nx;y;3;2\n")
+    with pytest.raises(
+        ModelFileError, match=r"line 4, column r: found 3 and 2 in line 3, which .* one row for each\.$"
+    ):
+        read_log(path)

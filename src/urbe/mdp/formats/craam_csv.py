@@ -21,11 +21,12 @@ from urbe.mdp.formats.csv_table import csv_text, read_columns
 from urbe.mdp.formats.errors import ModelFileError
 from urbe.mdp.formats.text import Path, TextTable, head, line_of
 from urbe.mdp.formats.text_columns import fields_of, is_number, read_text, separator_of
-from urbe.mdp.frames import RowError
+from urbe.mdp.frames import STANDS_FOR, RowError
 from urbe.mdp.intervals import PairError
 from urbe.mdp.log_columns import NAME_THEM
 from urbe.mdp.model import MDP
 from urbe.mdp.model_columns import model_of
+from urbe.mdp.transitions import SYNONYMS
 from urbe.tables import write_table
 from urbe.types import BoolArray, FloatArray, IntArray
 
@@ -33,10 +34,10 @@ _IDS = ("idstatefrom", "idaction", "idstateto")
 _LARGEST_SCENARIOS = 2**29  # numbers, 4 GiB
 
 
-def read(path: Path, *, discount: float) -> MDP:
+def read(path: Path, *, discount: float, labels: bool | None = None) -> MDP:
     """The model of a CSV file; see `urbe.read_mdp`."""
-    if _has_labels(path):
-        return _read_labelled(path, discount)
+    if labels or _has_labels(path):
+        return _read_labelled(path, discount, labels)
     table = read_columns(path, (*_IDS, "reward"), ("probability", "lower", "upper", "idoutcome"))
     if ("lower" in table) != ("upper" in table):
         raise ModelFileError(
@@ -57,7 +58,7 @@ def read(path: Path, *, discount: float) -> MDP:
 
 
 def _has_labels(path: Path) -> bool:
-    """Whether states or actions of the first transition are texts, or fields are separated by anything but commas."""
+    """Whether the table is none of craam's: texts as ids, other separators, or columns such as `state`."""
     lines = head(path, 2)
     if len(lines) < 2:
         return False
@@ -66,17 +67,21 @@ def _has_labels(path: Path) -> bool:
     if separator != "," or len(header) != len(first):
         return separator != ","
     named = dict(zip(header, first, strict=True))
-    return all(name in named for name in _IDS) and not all(is_number(named[name]) for name in _IDS)
+    if all(name in named for name in _IDS):
+        return not all(is_number(named[name]) for name in _IDS)
+    known = {name.lower() for name in header}
+    return all(not known.isdisjoint((name, *SYNONYMS[name])) for name in ("state", "action", "next_state"))
 
 
-def _read_labelled(path: Path, discount: float) -> MDP:
+def _read_labelled(path: Path, discount: float, labels: bool | None) -> MDP:
     table = read_text(path)
     if "idoutcome" in table.column_names:
         raise ModelFileError(path, "has labels and a column idoutcome; expected ids 0, 1, 2, ... with outcomes.")
     try:
-        return model_of(table, discount=discount, row_tolerance=ROW_TOLERANCE)
+        return model_of(table, discount=discount, labels=labels, row_tolerance=ROW_TOLERANCE)
     except RowError as error:
-        raise ModelFileError(path, error.message, table.lines[error.row], error.name) from None
+        message = error.message.replace(STANDS_FOR, "")
+        raise ModelFileError(path, message, table.lines[error.row], error.name) from None
     except PairError as error:
         raise ModelFileError(path, error.message) from None
     except (ValueError, OverflowError) as error:
@@ -172,7 +177,8 @@ def _refuse_gap(table: TextTable, s: IntArray, t: IntArray) -> NoReturn:
     column, where = ("idstatefrom", s) if (s == last).any() else ("idstateto", t)
     table.fail(
         int(np.argmax(where == last)),
-        f"found state {last}, but state {gap} appears nowhere; expected the states 0, 1, 2, ... without gaps.",
+        f"found state {last}, but state {gap} appears nowhere; expected the states 0, 1, 2, ... without gaps. "
+        "Where ids are names, take them as such with labels=True.",
         column,
     )
 

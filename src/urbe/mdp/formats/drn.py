@@ -269,7 +269,7 @@ def _text(mdp: MDP, starts: IntArray) -> Iterator[str]:
         if mdp.terminal[state]:
             yield f"\taction 0{' [0]' if pays else ''}\n\t\t{state} : {'1' if mdp.bounds is None else '[1, 1]'}\n"
         for row in range(int(mdp.row_start[state]), int(mdp.row_start[state + 1])):
-            name = re.sub(r"\s", "_", mdp.labels.action(int(mdp.action[row])))
+            name = re.sub(r"\s|^\[|^$", "_", mdp.labels.action(int(mdp.action[row])))
             yield f"\taction {name}{f' [{reward[row]!r}]' if pays else ''}\n"
             for at in range(int(rows.entry_start[row]), int(rows.entry_start[row + 1])):
                 yield f"\t\t{rows.successor[at]} : {_share(mdp, at)}\n"

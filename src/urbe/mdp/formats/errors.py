@@ -30,3 +30,7 @@ class ModelFileError(ValueError):
         if self.column is not None:
             where += f", column {self.column}"
         return f"{where}: {self.message}"
+
+
+class NotUtf8(ModelFileError):
+    """A file is text in another encoding, or no text."""

@@ -13,6 +13,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,10 +22,10 @@ import numpy as np
 from urbe import checks
 from urbe.atomic import replace_files, text_writer
 from urbe.mdp.formats.csv_table import csv_text, read_columns, read_header
-from urbe.mdp.formats.errors import ModelFileError
+from urbe.mdp.formats.errors import ModelFileError, NotUtf8
 from urbe.mdp.formats.text import head, shown
 from urbe.mdp.formats.text_columns import fields_of, is_number, read_text, separator_of
-from urbe.mdp.frames import RowError
+from urbe.mdp.frames import MISSING, STANDS_FOR, RowError
 from urbe.mdp.log_columns import NAME_THEM, Missing, log_of, with_id_notes
 from urbe.mdp.transitions import LARGEST_ID, NEEDED, OPTIONAL, Transitions, column_names
 from urbe.tables import arrow_part, format_of, write_table
@@ -38,19 +40,24 @@ def read_log(
     *,
     names: Mapping[str, str] | None = None,
     missing: Missing = "refuse",
+    missing_values: Sequence[str | float] = (),
     labels: bool | None = None,
 ) -> Transitions:
     """A log from a CSV or Parquet file, by the suffix.
 
     States and actions are ids from 0, or labels. Fields of a CSV file may be separated by commas, semicolons, tabs or
-    `|`. `terminated` may read true and false or 1 and 0. Without a column `next_state`, next states are those of the
-    following row of the same `episode`, in the order of `step` or `time`; see `Transitions.from_columns`, also for the
-    arguments. Parquet needs `pip install urbe[logs]`.
+    `|`; it may be compressed by gzip, and is in UTF-8 or UTF-16, else it is read as Windows-1252. `terminated` may read
+    true and false, yes and no, or 1 and 0. Without a column `next_state`, next states are those of the following row of
+    the same `episode`, in the order of `step` or `time`; see `Transitions.from_columns`, also for the arguments.
+    Parquet needs `pip install urbe[logs]`.
 
     Args:
-      path: ends in .csv, .parquet or .pq.
-      names: which column is which where their names do not tell, as in `{"state": "condition"}`.
+      path: ends in .csv, .tsv or .txt, with or without .gz, or in .parquet or .pq.
+      names: which column is which where their names do not tell, as in `{"state": "condition"}`; a column `cost` is
+        taken as a reward with the sign changed.
       missing: "refuse" rows that lack a value, or "drop" them; `Transitions.notes` counts them.
+      missing_values: texts and numbers that stand for no value, such as `[-999, "?"]`, beside empty fields, NA, NaN,
+        null and None.
       labels: True takes values of states and actions as labels, False as ids; None takes texts as labels.
 
     Raises:
@@ -66,8 +73,22 @@ def read_log(
     Transitions(2 rows: state, action, reward, next_state, terminated)
     """
     checks.one_of("missing", missing, ("refuse", "drop"))
-    asked = Asked(names, missing, labels)
-    return (_read_csv if format_of(path) == "csv" else _read_parquet)(path, asked)
+    asked = Asked(names, missing, missing_values, labels)
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    if suffixes[-1:] == [".gz"]:
+        suffixes.pop()
+    elif suffixes[-1:] in ([".parquet"], [".pq"]):
+        return _read_parquet(path, asked)
+    if suffixes[-1:] not in ([".csv"], [".tsv"], [".txt"]):
+        raise ValueError(
+            f"{os.fspath(path)} ends in {Path(path).suffix!r}, expected .csv, .tsv, .txt, each also with .gz, .parquet "
+            "or .pq. Export the table as CSV."
+        )
+    try:
+        return _read_csv(path, asked)
+    except NotUtf8:
+        log = _read_any_csv(path, asked, WINDOWS)
+        return replace(log, notes=(f"The file is not in UTF-8 and was read as {WINDOWS}.", *log.notes))
 
 
 def write_log(path: str | os.PathLike[str], transitions: Transitions) -> None:
@@ -87,17 +108,22 @@ def write_log(path: str | os.PathLike[str], transitions: Transitions) -> None:
     replace_files({path: text_writer(csv_text(list(columns), plain))})
 
 
+WINDOWS = "Windows-1252"
+"""The encoding of files that are not in UTF-8, such as spreadsheets often write: Latin-1, and a few characters more."""
+
+
 class Asked(NamedTuple):
     """How a log is to be read; see `read_log`."""
 
     names: Mapping[str, str] | None
     missing: Missing
+    missing_values: Sequence[str | float]
     labels: bool | None
 
     @property
     def plain(self) -> bool:
         """Whether nothing is asked for but ids under their usual names."""
-        return not self.names and self.missing == "refuse" and self.labels is not True
+        return not (self.names or self.missing_values or self.labels) and self.missing == "refuse"
 
 
 def _read_csv(path: str | os.PathLike[str], asked: Asked) -> Transitions:
@@ -108,7 +134,8 @@ def _read_csv(path: str | os.PathLike[str], asked: Asked) -> Transitions:
     except ValueError as error:
         raise ModelFileError(path, f"{error} The first line must name the columns.{NAME_THEM}", line) from None
     ids = [names[name] for name in ("state", "action", "next_state") if name in names]
-    if not (asked.plain and separator == "," and "next_state" in names and _starts_with_numbers(path, header, ids)):
+    simple = asked.plain and separator == "," and {"next_state", "reward"} <= set(names)
+    if not (simple and _starts_with_numbers(path, header, ids)):
         return _read_any_csv(path, asked)
     given = {name: names[name] for name in (*NEEDED, *OPTIONAL) if name in names}
     flags = [names["terminated"]] if "terminated" in names else []
@@ -123,7 +150,11 @@ def _read_csv(path: str | os.PathLike[str], asked: Asked) -> Transitions:
                 table.require((columns[name] == 0.0) | (columns[name] == 1.0), own, "true, false, 1 or 0")
             else:
                 columns[name] = table.ids(own, _LARGEST_COUNT if name in ("episode", "step") else LARGEST_ID + 1)
+    except NotUtf8:
+        raise
     except ModelFileError as error:
+        if '"' in error.message or error.column in flags:  # fields in quotes, or yes and no
+            return _read_any_csv(path, asked)
         raise _advised(error, ids) from None
     return with_id_notes(Transitions(**columns))
 
@@ -140,19 +171,23 @@ def _advised(error: ModelFileError, ids: Sequence[str]) -> ModelFileError:
     if error.column is None:
         return error
     advice = ""
-    if error.message.startswith("found ''"):
+    found = re.match("found '([^']*)'", error.message)
+    if found is not None and found[1].lower() in MISSING:
         advice = DROP
     elif error.column in ids:
         advice = " Where states and actions have names, take all values as names with labels=True."
+    elif found is not None:
+        advice = STANDS_FOR
     return ModelFileError(error.path, error.message + advice, error.line, error.column)
 
 
-def _read_any_csv(path: str | os.PathLike[str], asked: Asked) -> Transitions:
-    table = read_text(path)
+def _read_any_csv(path: str | os.PathLike[str], asked: Asked, encoding: str | None = None) -> Transitions:
+    table = read_text(path, encoding)
     try:
         return log_of(table, **asked._asdict())
     except RowError as error:
-        found = re.sub(r"^is (?!missing)", "found ", error.message)
+        found = re.sub(r"^is (?!missing)", "found ", error.message).replace(" Rows count from 0.", "")
+        found = re.sub(r"\brow (\d+)\b", lambda row: f"line {table.lines[int(row[1])]}", found)
         raise ModelFileError(path, found, table.lines[error.row], error.name) from None
     except (ValueError, OverflowError) as error:
         raise ModelFileError(path, str(error)) from None
@@ -170,7 +205,7 @@ def _read_parquet(path: str | os.PathLike[str], asked: Asked) -> Transitions:
     ids = [content.column(names[name]).type for name in ("state", "action", "next_state") if name in names]
     numeric = all(arrow.types.is_integer(kind) or arrow.types.is_floating(kind) for kind in ids)
     try:
-        if not (asked.plain and "next_state" in names and numeric):
+        if not (asked.plain and {"next_state", "reward"} <= set(names) and numeric):
             log: Transitions = _trusted(path, lambda: log_of(content, **asked._asdict()), arrow, (RowError, ValueError))
             return log
         names.pop("time", None)

@@ -53,6 +53,7 @@ def read_mdp(
     *,
     discount: float | None = None,
     format: str | None = None,
+    labels: bool | None = None,
     constants: str | None = None,
     reward: str | None = None,
 ) -> MDP:
@@ -79,6 +80,7 @@ def read_mdp(
       path: the file; of a PRISM model, the `.tra` file.
       discount: in [0, 1]; needed for every format but npz, where it replaces the stored one.
       format: one of `FORMATS`, by default that of the suffix.
+      labels: of a CSV file, True takes numbers in place of states and actions as labels, such as ids that begin at 1.
       constants: of a program in the PRISM language, those it leaves open: "N=3,p=0.9".
       reward: of such a program, the name of the rewards, where it has several.
 
@@ -97,6 +99,7 @@ def read_mdp(
     name = _format(path, format)
     gamma = None if discount is None else checks.discount(discount)
     if gamma is None and name != "npz":
+        os.stat(path)  # a file that does not exist lacks more than a discount
         raise ValueError(
             f"discount is missing: {os.fspath(path)} cannot store one, only .npz files do. "
             "Give it, as in read_mdp(path, discount=0.95)."
@@ -109,7 +112,9 @@ def read_mdp(
                 f"{argument}={value} is for programs in the PRISM language, which {os.fspath(path)} is not; leave it "
                 "out."
             )
-    mdp = FORMATS[name].read(path, discount=gamma)
+    if labels is not None and name != "csv":
+        raise ValueError(f"labels=True is for CSV files, which {os.fspath(path)} is not; leave it out.")
+    mdp = FORMATS[name].read(path, discount=gamma, **({} if labels is None else {"labels": labels}))
     return with_label_file(mdp, path) if name in LABELLED_BESIDE else mdp
 
 
@@ -118,7 +123,7 @@ def write_mdp(mdp: MDP, path: str | os.PathLike[str], *, format: str | None = No
 
     Numbers are written so that they read back exactly; `read_mdp` says what each format cannot hold. CSV files have
     labels in place of ids where the model has labels; read back, states are then in the order of their labels.
-    A CSV file mentions terminal states that no transition leads to as successors of probability zero. A PRISM file
+    Labels that are numbers need `read_mdp(path, labels=True)`. A CSV file mentions terminal states that no transition leads to as successors of probability zero. A PRISM file
     refuses a first state that is not uniform over some states, and PRISM itself refuses intervals that start at 0. A
     DRN file refuses such a first state too, and rewards that depend on the successor. A bmdp-tool file refuses rewards
     other than 1 for entering a terminal state. State labels (`MDP.propositions`) are kept by all formats; beside CSV

@@ -2,22 +2,26 @@
 
 A table is a line grammar, a regular expression with one group for each number wanted. Lines are taken in chunks; a
 chunk that fits the grammar is turned into numbers at once, otherwise its first line that does not fit is named.
-Blank lines and lines that start with `#` are skipped in every format.
+Blank lines and lines that start with `#` are skipped in every format. Text is in UTF-8, or in UTF-16 with a byte order
+mark, and may be compressed by gzip.
 """
 
 from __future__ import annotations
 
+import codecs
+import gzip
 import os
 import re
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import NoReturn
+from typing import IO, NoReturn
 
 import numpy as np
 
 from urbe import memory
-from urbe.mdp.formats.errors import ModelFileError
+from urbe.mdp.formats.errors import ModelFileError, NotUtf8
 from urbe.types import FloatArray, IntArray
 
 Path = str | os.PathLike[str]
@@ -35,6 +39,7 @@ _CHARACTER_BYTES = 2.0
 """Of a character of a chunk at the peak: as text, as lines and as numbers."""
 
 _LARGEST_ID = 2**31 - 1
+_GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True)
@@ -155,9 +160,9 @@ def read_table(path: Path, grammar: Grammar, *, skip: int) -> TextTable:
     return TextTable(path, grammar.columns, np.concatenate(parts), skip)
 
 
-def content(path: Path) -> Iterator[tuple[int, str]]:
+def content(path: Path, encoding: str | None = None) -> Iterator[tuple[int, str]]:
     """Number and text of each line, blank ones and comments apart."""
-    for first, lines in _chunks(path):
+    for first, lines in _chunks(path, encoding):
         for number, line in enumerate(lines, first):
             if _has_content(line):
                 yield number, line
@@ -215,7 +220,7 @@ def lines_of_numbers(columns: Sequence[np.ndarray], separator: str, step: int = 
 
 def _require_memory(path: Path, lines: list[str], grammar: Grammar) -> None:
     """Raises when the table, in parts and as a whole, does not fit; its lines are as long as the first ones."""
-    size = os.path.getsize(path)
+    size = text_size(path)
     n_rows = round(size * len(lines) / sum(map(len, lines)))
     table = 16.0 * len(grammar.columns) * n_rows
     memory.require(
@@ -228,20 +233,47 @@ def _has_content(line: str) -> bool:
     return not (line[0] == "#" or line.isspace())
 
 
-def _chunks(path: Path) -> Iterator[tuple[int, list[str]]]:
+def text_size(path: Path) -> int:
+    """Bytes of the text, up to 4 GiB where it is compressed."""
+    with open(path, "rb") as file:
+        if file.read(2) != _GZIP:
+            return os.path.getsize(path)
+        file.seek(-4, os.SEEK_END)
+        return int.from_bytes(file.read(), "little")
+
+
+def _chunks(path: Path, encoding: str | None = None) -> Iterator[tuple[int, list[str]]]:
     """Number of the first line and the lines of each chunk."""
     first = 1
     try:
-        with open(path, encoding="utf-8-sig") as file:
+        with _opened(path, encoding) as file:
             while lines := file.readlines(_CHUNK):
                 yield first, lines
                 first += len(lines)
-    except UnicodeDecodeError:
-        raise ModelFileError(path, "is not text in UTF-8; save it in that encoding.", _undecodable(path)) from None
+    except UnicodeError:
+        if encoding is not None:
+            raise ModelFileError(path, f"is text neither in UTF-8 nor in {encoding}.") from None
+        raise NotUtf8(path, "is not text in UTF-8; save it in that encoding.", _undecodable(path)) from None
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ModelFileError(path, f"is damaged: {error}.") from None
+
+
+def _opened(path: Path, encoding: str | None) -> IO[str]:
+    """The text of a file, by default in the encoding that its first bytes tell."""
+    with open(path, "rb") as file:
+        opened = gzip.open if file.read(2) == _GZIP else open
+    if encoding is None:
+        with opened(path, "rb") as file:
+            marked = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        encoding = "utf-16" if marked else "utf-8-sig"
+    return opened(path, "rt", encoding=encoding)
 
 
 def _undecodable(path: Path) -> int | None:
     with open(path, "rb") as file:
+        if file.read(2) == _GZIP:
+            return None
+        file.seek(0)
         for number, line in enumerate(file, 1):
             try:
                 line.decode()

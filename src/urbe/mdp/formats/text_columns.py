@@ -1,7 +1,8 @@
 """CSV files of texts and numbers: the separator is recognised, and columns of numbers become numbers.
 
-Lines are separated by `,`, `;`, tabs or `|`, whichever cuts the header into the most names. Unless the separator is the
-comma, numbers may have a decimal comma. Numbers with leading zeros (`007`) are texts: they are names.
+Fields are separated by `,`, `;`, tabs or `|`, whichever cuts the header into the most names. Unless that is the comma,
+numbers may have a decimal comma. Marks between thousands are recognised where the column shows which is which: with
+8,5 in a column 1.250 is more than a thousand. Numbers with leading zeros (`007`) are texts: they are names.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from urbe import memory
 from urbe.mdp.formats.errors import ModelFileError
-from urbe.mdp.formats.text import NUMBER, Path, content, shown
+from urbe.mdp.formats.text import NUMBER, Path, content, shown, text_size
 from urbe.mdp.frames import MISSING
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -72,18 +73,22 @@ def is_number(text: str, separator: str = ",") -> bool:
     return _NUMBER.fullmatch(text) is not None and not _LEADING_ZERO.match(text)
 
 
-def read_text(path: Path) -> TextColumns:
+def read_text(path: Path, encoding: str | None = None) -> TextColumns:
     """All columns of a CSV file.
+
+    Args:
+      path: the file.
+      encoding: by default UTF-8, or UTF-16 with a byte order mark.
 
     Raises:
       ModelFileError: a line has other fields than the header, a name comes twice, or nothing follows the header.
       OSError: the file cannot be opened.
     """
     memory.require(
-        {f"the text of {os.fspath(path)}": CHARACTER_BYTES * os.path.getsize(path)},
+        {f"the text of {os.fspath(path)}": CHARACTER_BYTES * text_size(path)},
         "Use a smaller file, or a .parquet file.",
     )
-    lines = _Lines(path)
+    lines = _Lines(path, encoding)
     first = next(lines, None)
     if first is None:
         raise ModelFileError(path, "is empty, expected a header that names the columns.")
@@ -122,8 +127,13 @@ def typed(fields: Sequence[str], separator: str = ",") -> np.ndarray:
 
     >>> typed(["1", " 2", ""]), typed(["a", "2"]), typed(["3", "4"])
     (array([ 1.,  2., nan]), array(['a', 2], dtype=object), array([3, 4]))
+    >>> typed(["8,5", "1.250"], ";"), typed(["1,250", "950.5"]), typed(["8,5", "1"])
+    (array([   8.5, 1250. ]), array([1250. ,  950.5]), array(['8,5', 1], dtype=object))
     """
-    out: list[Any] = [_value(field.strip(), separator) for field in fields]
+    stripped = [field.strip() for field in fields]
+    if any("," in field for field in stripped):
+        stripped = _with_decimal_points(stripped, separator)
+    out: list[Any] = [_value(field) for field in stripped]
     if any(isinstance(value, str) for value in out):
         return np.array([*out, None], dtype=object)[:-1]
     if all(isinstance(value, int) for value in out):
@@ -131,20 +141,55 @@ def typed(fields: Sequence[str], separator: str = ",") -> np.ndarray:
     return np.array([np.nan if value is None else value for value in out], dtype=np.float64)
 
 
-def _value(text: str, separator: str) -> str | int | float | None:
+def _with_decimal_points(fields: list[str], separator: str) -> list[str]:
+    """The fields, numbers in them with a decimal point and no other mark, where the column shows what its marks mean.
+
+    A mark is decimal where it is the last of two kinds, or other than three digits follow it. One that comes twice, or
+    before the other kind, is between thousands. One with three digits behind it is what it is elsewhere in the column;
+    where nothing tells, it is decimal. Where fields are separated by commas, a comma is never decimal.
+    """
+    decimal = {mark for field in fields for mark in ",." if _is_decimal(field, mark)}
+    if not decimal and not any("." in field for field in fields):
+        decimal = {","}
+    if decimal == {","} and separator != ",":
+        return [field.replace(".", "").replace(",", ".") if _grouped(field, ".", ",") else field for field in fields]
+    if decimal == {"."}:
+        return [field.replace(",", "") if _grouped(field, ",", ".") else field for field in fields]
+    if separator == ",":
+        return fields
+    return [field.replace(",", ".") if _is_decimal(field, ",") else field for field in fields]
+
+
+def _is_decimal(field: str, mark: str) -> bool:
+    """Whether a mark can be nothing but that before the decimals of a number."""
+    other = "," if mark == "." else "."
+    whole, found, decimals = field.partition(mark)
+    if not found or not _grouped(field, other, mark):
+        return False
+    return other in whole or len(decimals) != 3 or whole.lstrip("+-") in ("", "0") or len(whole.lstrip("+-")) > 3
+
+
+def _grouped(field: str, between: str, decimal: str) -> bool:
+    """Whether a field is a number with these marks between thousands and before decimals."""
+    between, decimal = re.escape(between), re.escape(decimal)
+    pattern = rf"[-+]?(\d+|\d{{1,3}}({between}\d{{3}})+)?({decimal}\d*)?([eE][-+]?\d+)?"
+    return re.fullmatch(pattern, field, re.ASCII) is not None and any(map(str.isdecimal, field))
+
+
+def _value(text: str) -> str | int | float | None:
     if text.lower() in MISSING:
         return None
-    if not is_number(text, separator):
+    if not is_number(text):
         return text
-    number = float(text if separator == "," else text.replace(",", ".", 1))
+    number = float(text)
     return int(number) if number.is_integer() and abs(number) < _LARGEST_WHOLE else number
 
 
 class _Lines(Iterator[str]):
     """The lines of a file that have content; knows the number of the last one given."""
 
-    def __init__(self, path: Path) -> None:
-        self._content, self.number = content(path), 0
+    def __init__(self, path: Path, encoding: str | None) -> None:
+        self._content, self.number = content(path, encoding), 0
 
     def __next__(self) -> str:
         self.number, line = next(self._content)
