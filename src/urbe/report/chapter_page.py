@@ -126,8 +126,9 @@ def _count(found: Sequence[Verdict]) -> str:
     if len(found) == 1:
         return found[0].reading
     counts = Counter(verdict.outcome for verdict in found)
-    split = ", ".join(f"{outcome} {counts[outcome]}" for outcome in OUTCOMES if counts[outcome])
-    return f"{len(found)} assumptions" + (f": {split}" if len(counts) > 1 else "")
+    if len(counts) == 1:
+        return f"under all {len(found)} assumptions"
+    return ", ".join(f"{outcome} under {counts[outcome]}" for outcome in OUTCOMES if counts[outcome])
 
 
 def _line(verdict: Verdict, anchor: str) -> str:

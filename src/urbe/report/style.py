@@ -111,18 +111,35 @@ DEEP = {
 """Deep agents look like the closest tabular ones, with which they never share a figure. Variants and controls have the
 colour of the agent they vary, and another dash; exact plans are black."""
 
+ADAPTIVE = {
+    "belief": Look(VIOLET, SOLID, "^"),
+    "planned belief": Look(VIOLET, DASHED, "d"),
+    "cautious belief": Look(VIOLET, DOTTED, "v"),
+    "Thompson": Look(PINK, SOLID, "P"),
+    "pessimistic prior": Look(PINK, DASHED, "X"),
+    "soft-robust": Look(GREEN, SOLID, "D"),
+    "URBE over models": Look(GREEN, DASHED, "v"),
+    "domain randomisation": Look(BROWN, SOLID, "h"),
+    "domain randomisation with history": Look(BROWN, DASHED, "p"),
+}
+"""Agents under changing dynamics; the first five keep a belief."""
+
 
 def looks(names: Sequence[str]) -> dict[str, Look]:
-    """The look of each name: that of `METHODS`, `SYSTEMS` or `DEEP`; unknown names get the remaining looks, in order.
+    """The look of each name: that of the tables above; unknown names get the remaining looks, in order.
+
+    No two looks share colour and dash, and no unknown name shares colour and marker with a known one.
 
     >>> looks(["robust", "mine"])["robust"].colour == ROBUST
     True
     """
-    known = METHODS | SYSTEMS | DEEP
-    taken = {known[name][:2] for name in names if name in known}
+    known = METHODS | SYSTEMS | DEEP | ADAPTIVE
+    given = [known[name] for name in names if name in known]
+    taken = {look[:2] for look in given}
+    drawn = {(look.colour, look.marker) for look in given}
     markers = "osDPXhp"
     free = (
-        Look(colour, dash, markers[i])
+        Look(colour, dash, next(marker for marker in markers[i:] + markers if (colour, marker) not in drawn))
         for dash in (SOLID, DASHED, DOTTED)
         for i, colour in enumerate(SERIES)
         if (colour, dash) not in taken

@@ -27,7 +27,7 @@ MOST_ROWS, MOST_COLUMNS = 26, 13
 """Largest size of a table made from a drawing, so that it fits on paper."""
 
 LEAST_POINTS = 2
-"""Points of a line."""
+"""A line has at least this many points."""
 
 LINE_WIDTH = 1.8
 """Lines closer than this, in points, cannot be distinguished."""
@@ -37,7 +37,7 @@ class Series(NamedTuple):
     """One name of a panel with its points.
 
     Attributes:
-      name: of the line, the row or the group.
+      name: name of the line, the row or the group.
       at: `(n, 2)` places, in the data's coordinates.
       where: for each point its place on the horizontal axis; empty if the name identifies it.
       value: for each point the number, with its interval when there is one.
@@ -50,7 +50,7 @@ class Series(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """What one panel shows: title, name of the horizontal axis, series with places in the drawing, and the short title.
+    """The content of a panel: title, name of the horizontal axis, series with places in the drawing, and short title.
 
     Places are `(n, 2)` in points, from the upper left corner of the figure.
     """
@@ -124,10 +124,10 @@ def coincidences(panels: Sequence[Panel]) -> str:
     found: dict[str, list[str]] = {}
     for panel in panels:
         for names in _coinciding(panel):
-            found.setdefault(checks.listing(names), []).append(panel.name)
+            found.setdefault(checks.listing(names), []).append(panel.name or panel.across)
     several = len(panels) > 1
-    texts = [f"{names} ({'; '.join(titles)})" if several and any(titles) else names for names, titles in found.items()]
-    return f"Lines that coincide: {'. '.join(texts)}." if texts else ""
+    texts = [f"{names} ({', '.join(titles)})" if several and any(titles) else names for names, titles in found.items()]
+    return f"Lines that coincide: {'; '.join(texts)}." if texts else ""
 
 
 def _coinciding(panel: Panel) -> list[list[str]]:
