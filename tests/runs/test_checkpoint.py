@@ -213,7 +213,7 @@ def test_files_of_others_are_refused(other, message, tmp_path):
     with pytest.raises(AgentFileError, match=re.escape(message)) as failure:
         load_agent(tmp_path / "agent.safetensors", other)
     assert str(failure.value).startswith(str(tmp_path / "agent.safetensors"))
-    assert "Start the agent as it was started when saved." in str(failure.value)
+    assert "Start the agent in the same way as the saved one." in str(failure.value)
     assert same(before, other.state())
 
 
