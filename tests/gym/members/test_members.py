@@ -233,7 +233,7 @@ def test_duplicates_and_unknown_parameters_are_named():
 def test_environments_without_copies_are_refused():
     with pytest.raises(ValueError, match=r"Clock.*no adapter is known.*EnvMembers.*FunctionMembers"):
         EnvMembers.of(Clock(), [{}])
-    with pytest.raises(ValueError, match=r"wrapper Remembering, which may remember.*adapter="):
+    with pytest.raises(ValueError, match=r"wrapper Remembering, which may have a memory.*adapter="):
         EnvMembers.grid(Remembering(gymnasium.make("CartPole-v1")), length=(1.0,))
     stacked = gymnasium.wrappers.FrameStackObservation(gymnasium.make("CartPole-v1"), 2)
     with pytest.raises(ValueError, match=r"wrapper FrameStackObservation"):
