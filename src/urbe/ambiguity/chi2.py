@@ -12,7 +12,8 @@ Where the active set A = {z < eta} is known, with mass P, mean m and standard de
 
 and A is right when eta separates it from the rest; while every successor is active e = radius. The slope of
 the dual at any level tells on which side the maximum lies. Mass where p = 0 is infinitely far, so the support is
-always the nominal one. A sweep starts from the row's last level; in the code z is scaled to y = (z - low) / span in [0, 1].
+always the nominal one. A sweep starts from the row's last level; in the code z is scaled to
+y = (z - low) / span in [0, 1].
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
     V(s, d) = max_a  min( p . [r + gamma V(., d)],   min_{q in U(s, a)} q . [r + gamma V(., d - 1)] )
 
-where d is the budget left, and the second term is there only for d > 0 [MannorMebelXu2012]. D = 0 is the model
-itself, and D at least the horizon is the set U. Deviations are seen when they happen, and each is for one step:
-`labelled` carries the budget left.
+where d is the remaining budget, and the second term applies only for d > 0 [MannorMebelXu2012]. D = 0 is the model
+itself, and D of at least the horizon is the set U. Deviations are observed when they happen, and each lasts one step:
+`labelled` keeps the remaining budget.
 
-Where a state that deviates stays changed for good, the problem is another one, and intractable in general: a policy
-that comes back would have to be judged against all of nature's earlier choices. The two agree where no state is
-visited twice; elsewhere stationary deviations are refused.
+If a deviation were permanent for its state, the problem would differ and be intractable in general: a policy that
+returns would have to be evaluated against all of nature's earlier choices. Both agree if no state is visited twice;
+otherwise stationary deviations are rejected.
 """
 
 from __future__ import annotations
