@@ -51,9 +51,9 @@ class URBE:
       noise: when zeta is drawn.
       replan: when plans are made.
       per_step: whether every step of an episode has transition counts of its own.
-      centre: what sets are put around.
-      set: what nature may do around the centre, in the place of L1 balls: a set such as `KLBall(0.05)`, or a function
-        from `radius` to one, such as `KLBall`.
+      centre: the centre of sets.
+      set: the ambiguity set around the centre, in place of L1 balls: a set such as `KLBall(0.05)`, or a function from
+        `radius` to one, such as `KLBall`.
 
     >>> import urbe
     >>> from urbe.agents import Task, run

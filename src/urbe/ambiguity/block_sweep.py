@@ -1,7 +1,7 @@
-"""A sweep for sets whose rows are solved by improving last time's multiplier, many rows at a time.
+"""A sweep for sets whose rows are solved by improving the multiplier of the last sweep, many rows at a time.
 
-Each row of a block is brought to the unit y_j = (z_j - low) / (high - low) in [0, 1], where `low` is the least value
-mass may be sent to and `high` the largest of the row. A set brings functions of plain numbers,
+Each row of a block is scaled to y_j = (z_j - low) / (high - low) in [0, 1], where `low` is the least value that mass
+may be sent to and `high` the largest of the row. A set provides functions of plain numbers,
 
     line(x)                             -> a, b: the set's nonlinearity is taken at t = a y + b; x > 0 is a multiplier
     curve(t)                            -> u, v: the nonlinearity, without branches
@@ -9,9 +9,9 @@ mass may be sent to and `high` the largest of the row. A set brings functions of
     judge(radius, x, s0, s1, s2, s3)    -> value, better x, ok, without branches
     worst(p, y, t, u, v, radius, x)     -> value, x: solves a row from any x > 0; t, u, v are scratch
 
-`curve` runs over all entries of the block at once, whatever the length of its rows, and `judge` over all its rows: this
-is where vector units pay. Rows judged unfinished take another round at the better x; those still unfinished are given
-to `worst`. Wherever `judge` says ok, its value is as accurate as that of `worst`. Values are in units of high - low,
+`curve` runs over all entries of the block at once, whatever the length of its rows, and `judge` over all its rows, so
+that both are vectorised. Rows judged unfinished take another round at the better x; those still unfinished are solved
+by `worst`. Wherever `judge` says ok, its value is as accurate as that of `worst`. Values are in units of high - low,
 above low. A multiplier is such that small radii have x = sqrt(2 radius / variance of y), the first guess.
 """
 
@@ -29,15 +29,15 @@ from urbe.ambiguity.sweep import FAST, RowFunction, named_after, row_function, w
 ROUNDS = 4
 
 BLOCK = 64
-"""Most rows of a block, and the distance between columns of its scratch space; a constant lets loops vectorise."""
+"""Largest number of rows of a block, and the stride of its scratch space; a constant lets loops vectorise."""
 
 ENTRIES = 2048
 """Entries of a block, unless one row is longer: its arrays stay in the nearest cache."""
 
 NO_SPAN = 1e-300
-"""A row whose values differ by less is taken to have one value: the inverse of its span would overflow."""
+"""A row whose values differ by less counts as constant: the inverse of its span would overflow."""
 
-# Offsets are unsigned, or each access would first look for a negative index; slices would count references.
+# Offsets are unsigned, since each access would otherwise check for a negative index; slices would count references.
 U = np.uint64
 
 vector_function = register_jitable(fastmath=FAST, error_model="numpy", inline="always")

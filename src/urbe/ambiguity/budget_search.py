@@ -1,9 +1,9 @@
-"""Nature on a budget: the best mixture of two plans, for sets in which moving mass costs something.
+"""Minimise under a budget by the best mixture of two plans, for sets in which moving mass has a cost.
 
     minimise  V(x)   subject to  C(x) <= budget,   x a mixture of plans
 
 A plan says where the mass of each entry goes; V is its value and C its cost. For a multiplier lam the best plan is a
-choice for each entry on its own, and
+separate choice for each entry, and
 
     max_{lam >= 0}  min_x  V(x) + lam (C(x) - budget)
 

@@ -12,7 +12,7 @@ Where the active set A = {z < eta} is known, with mass P, mean m and standard de
 
 and A is right when eta separates it from the rest; while every successor is active e = radius. The slope of
 the dual at any level tells on which side the maximum lies. Mass where p = 0 is infinitely far, so the support is
-always the nominal one. A sweep starts from the level at which the row ended last time; in the code z is brought to
+always the nominal one. A sweep starts from the row's last level; in the code z is scaled to
 y = (z - low) / span in [0, 1].
 """
 
@@ -37,10 +37,10 @@ from urbe.types import FloatArray, Support
 ROUNDS = 3
 
 HUGE = 1e150
-"""Only larger radii give weight to probabilities and variances so small that their products would vanish."""
+"""Only above this radius do probabilities and variances matter whose products would underflow."""
 
 UP, DOWN = 2.0**200, 2.0**-200
-"""For such radii probabilities are summed times UP, in the order written."""
+"""For such radii probabilities are multiplied by UP before they are summed, in the given order."""
 
 # Error of a row's value, in units of span <= 2 max |z| and u = 2^-53, with s sqrt(e) <= m <= 1 above low: m and s^2 are
 # sums of n terms of one sign, (n + 3) u and, under the root, half of that. An error d of e moves the value by
@@ -79,7 +79,7 @@ class Chi2Ball(RectangularSet):
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def _sweep(first, last, problem, r, reward, shift, hint, work, out):
-    """A few rounds from last time's eta, then `_solve`; the hint is 0.0 when there is none."""
+    """A few rounds from the last eta, then `_solve`; the hint is 0.0 if there is none."""
     start, successor, p, data, radius, outside, w = problem
     y = work[0]
     for row in range(first, last):

@@ -1,4 +1,4 @@
-"""Contamination: with probability `fraction` the next state is nature's to choose.
+"""Contamination: with probability `fraction` nature chooses the next state.
 
 U(s, a) = {(1 - R) p + R e : e any distribution on the support},      Q = (1 - R) p . z + R min z
 """
@@ -20,7 +20,7 @@ from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
 
 SMALL = 1e-300
-"""Probabilities that are kept as they are: a share of them would lose its digits."""
+"""Smaller probabilities are not scaled: they would lose digits."""
 
 
 @dataclass(frozen=True, eq=False)

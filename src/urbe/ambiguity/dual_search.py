@@ -1,4 +1,4 @@
-"""The maxima of the duals of many rows at once, for certificates.
+"""Maximise the duals of many rows at once, for certificates.
 
 By weak duality the dual is a lower bound at every multiplier: a poor search makes a bound loose but never wrong. So
 double precision is enough to find the multipliers; the bound itself is then computed in extended precision.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from urbe.ambiguity.nature import Nature
 
 LARGEST_EXCESS = 1e-9
-"""Distance from the set, in the set's own terms, up to which a kernel counts as rounded rather than wrong."""
+"""A kernel within this distance of the set, in the set's own terms, counts as rounded rather than wrong."""
 
 Extended = NDArray[np.longdouble] | FloatArray
 RowBound = Callable[[FloatArray], Extended]
@@ -34,7 +34,7 @@ class RowEvidence(NamedTuple):
     Attributes:
       above, below: `v -> (R,)` at least and at most Q.
       excess: `(R,)` how far the kernel is outside the set, at most 0 inside.
-      outside: `(R,)` rows of the kernel that are no evidence.
+      outside: `(R,)` rows of the kernel that are too far outside to be evidence.
     """
 
     above: RowBound
@@ -81,7 +81,7 @@ def over_rows(mdp: MDP, rows: RowEvidence, optimal: bool) -> StepEvidence:
 
 
 def refusal(mdp: MDP, excess: FloatArray, outside: BoolArray) -> str | None:
-    """What is wrong with a kernel, or None."""
+    """Says what is wrong with a kernel, or returns None."""
     if not outside.any():
         return None
     row = int(np.argmax(outside))
@@ -160,7 +160,7 @@ def dual_bound(nature: Nature, side: float) -> RowBound:
 
 
 def unproven(n_rows: int, side: float) -> RowBound:
-    """The bound that says nothing."""
+    """The trivial bound."""
     return lambda v: np.full(n_rows, side * np.inf, dtype=np.longdouble)  # noqa: ARG005
 
 

@@ -19,7 +19,7 @@ from urbe.types import FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
 
 CACHE = 2**19
-"""Bytes of a dense model worked on at a time: a part of what every processor of the last ten years keeps close."""
+"""Bytes of a dense model processed at a time, a part of the cache of common processors."""
 
 
 @dataclass(frozen=True)

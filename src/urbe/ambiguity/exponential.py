@@ -1,4 +1,4 @@
-"""Powers of two and logarithms that a compiler can vectorise, without branches, and relative entropy.
+"""Compute powers of two, logarithms and relative entropy without branches, so that a compiler can vectorise them.
 
     2^t = 2^k (1 + g(f)),   k = round(t),   f = t - k in [-1/2, 1/2],   g(f) = 2^f - 1
 
@@ -9,7 +9,7 @@ coefficients are rounded). e^x is `power_of_two(x * LOG2_E)`: rounding the produ
 
 2 atanh(s) = 2 s + s^3 R(s^2) with R of degree 6, found the same way (5e-18).
 
-Relative entropy is summed by terms that are at least 0, so that nothing cancels, however close a is to b:
+Relative entropy is a sum of terms that are at least 0, so that nothing cancels, however close a is to b:
 
     KL(a || b) = sum_j a_j log(a_j / b_j) = sum_j [a_j log(a_j / b_j) - a_j + b_j],       a and b distributions
 """

@@ -7,7 +7,7 @@ the filling stops, the dual is
 
     max_tau  tau + sum_j l_j max(z_j - tau, 0) - sum_j u_j max(tau - z_j, 0).
 
-A sweep first tries the entry at which the row's filling stopped last time; only when it no longer holds, it sorts.
+A sweep first tries the entry at which the row's filling stopped last time, and sorts only if it is no longer right.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ With y_j = z_j - min z and K(beta) = log sum_j p_j exp(-beta y_j), the dual is
     max_{beta > 0}  min z - (K(beta) + radius) / beta,          q_j = p_j exp(-beta y_j - K(beta)),
 
 attained where D(beta) = KL(q || p) = beta K' - K equals the radius; D' = beta K''. KL is infinite for mass outside the
-row, so the support is always the nominal one. A sweep starts from last time's beta and usually ends there.
+row, so the support is always the nominal one. A sweep starts from the last beta and usually ends there.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NOISE = 2.0**-50
 """Allowance for rounding in the sums of a row, relative to their terms."""
 
 SMALLEST = 1e-100
-"""Keeps quotients finite in rows where nothing varies."""
+"""Keeps quotients finite in constant rows."""
 
 DEEP, FAINT = 600.0, 1e-200
 """Where x is larger and the sum of p e^(-x y) smaller, `_at` sums logarithms: powers end at 2^-1000."""

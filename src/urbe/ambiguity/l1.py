@@ -59,7 +59,7 @@ MARGINAL = (1 << BITS) - 1
 """A row's hint holds two of its entries: where the removal stopped, and the lowest one, shifted by BITS."""
 
 BLOCK = 4096
-"""Rows at a time. A call for each row would cost as much as the row."""
+"""Rows per call; a call for each row would cost as much as the row."""
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -70,7 +70,7 @@ def _sweep(first, last, problem, r, reward, shift, hint, work, out):
         end = min(at + BLOCK, last)
         if hint[at:end].any():
             _attempt(at, end, problem, r, reward, shift, hint, stale, out)
-        else:  # nothing is remembered yet
+        else:  # there is no memory yet
             stale[: end - at] = True
         _settle(at, end, stale, problem, r, reward, shift, hint, work, out)
 
@@ -190,7 +190,7 @@ def _moments(problem, r, u, u_outside, bare, hint, work, scatter, carried):
             kept_u += (p[a + j] - over) * u[state]
         left = max(moved - above, 0.0) if tau > low else 0.0
         at, at_u = p[a + marginal], u[np.int64(successor[a + marginal])]
-        if left > at:  # more than one successor at tau: they give alike
+        if left > at:  # several successors at tau share the removal
             at, at_u = 0.0, 0.0
             for j in range(n):
                 state = np.uint32(successor[a + j])

@@ -1,4 +1,4 @@
-"""L1 balls where every row lists every state: one order of the states serves all rows of a sweep."""
+"""L1 balls for rows that list every state: one order of the states serves all rows of a sweep."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _moments(problem, r, u, u_outside, bare, hint, work, scatter, carried):
             kept_u += (row_p[j] - over) * u[j]
         left = max(moved - above, 0.0) if tau > low else 0.0
         at, at_u = row_p[marginal], u[marginal]
-        if left > at:  # more than one state at tau: they give alike
+        if left > at:  # several states at tau share the removal
             at, at_u = 0.0, 0.0
             for j in range(n):
                 here = row_p[j] if w[j] == tau else 0.0

@@ -1,4 +1,4 @@
-"""Where the removal of mass stops in an L1 ball, and the removal itself.
+"""Find where the removal of mass stops in an L1 ball, and remove it.
 
     tau = the lowest z_j with mass(z > z_j) <= moved,
 

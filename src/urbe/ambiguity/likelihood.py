@@ -1,4 +1,4 @@
-"""Likelihood regions: the kernels under which a model's own rows are likely (reverse KL, Burg entropy).
+"""Likelihood regions: kernels under which a model's own rows have a high likelihood (reverse KL, Burg entropy).
 
     minimise  q . z   subject to  sum_j p_j log(p_j / q_j) <= radius,  q in the simplex
 
@@ -48,7 +48,7 @@ TINY = 2.0**-100
 """Radii below change no value by more than sqrt(radius / 2) = 2^-50.5 spans (Pinsker's inequality)."""
 
 FAINT = 1e-30
-"""Mass of the lowest successors that counts as none: it bounds how much the others have to keep by 70 FAINT."""
+"""The lowest successors count as empty below this mass; the others then have to keep at most 70 FAINT."""
 
 MOST = 1.0 / TOLERANCE
 """Largest x a sweep looks at: the dual's slope in X is at least -1, so that smaller X gain at most the tolerance."""
@@ -57,10 +57,10 @@ NOISE = 2.0**-50
 """Allowance for rounding in the sums of a row, relative to their terms."""
 
 SMALLEST = 1e-100
-"""Keeps quotients finite in rows where nothing varies."""
+"""Keeps quotients finite in constant rows."""
 
 LEAST_NUMBER = 5e-324
-"""What every successor of the model keeps: without any mass it would be infinitely far from its own."""
+"""The mass that every successor of the model keeps: without any, the divergence would be infinite."""
 
 # Error of a row's value, in units of span <= 2 max |z| and u = 2^-53: TOLERANCE = 32 u from the search. The value is
 # X (e^g - 1) + e^g with g = sum p log r - radius, and c = (1 + X) e^g. Rounding a sum moves g by n u |sum p log r|, and

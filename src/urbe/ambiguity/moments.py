@@ -1,21 +1,21 @@
-"""What the posterior variance of values asks of nature: two sums for each row, in the same pass as its value.
+"""The moments of nature for the posterior variance of values: two sums for each row, in the same pass as its value.
 
     scatter(k)  = sum_j p_j (m_j - sum_i p_i m_i)^2         m the sensitivity of the row's worst case to its centre p
     carried(k) = sum_j q_j u(s'_j)                         q the worst-case row
 
-Under a Dirichlet posterior of mean p and total N, scatter / (N + 1) is the variance of p . m; `carried` is what the
-variances u of the successors add up to. A set whose sweep leaves behind where it ended (a level, a multiplier) brings
+Under a Dirichlet posterior of mean p and total N, scatter / (N + 1) is the variance of p . m; `carried` is the sum of
+the successors' variances u. A set whose sweep stores its end (a level, a multiplier) provides
 
     answer(p, z, u, low, u_low, radius, data, hint, work, m) -> carried, fills m
 
-which reads q and m off that: no kernel is searched for or written down. `u_low` is the mean u of the successors at
-`low`, `work` is (3, n) scratch, and the rest is as in `sweep`. A set whose search knows q and m at its end, but leaves
-less than that behind, brings
+which computes q and m from it, without another search or a stored kernel. `u_low` is the mean u of the successors at
+`low`, `work` is (3, n) scratch, and the rest is as in `sweep`. A set whose search knows q and m only at its end
+provides
 
     both(p, z, u, low, u_low, radius, data, hint, work, m) -> value, hint, carried, fills m
 
-in its place, which takes the part of the sweep too. All other natures are asked for their `worst_case`.
-Where successors tie, nature has several answers, and `carried` may be that of another than `worst_case` gives.
+in its place, which replaces the sweep, too. All other natures compute their `worst_case`.
+If successors tie, nature has several answers, and `carried` may belong to another one than `worst_case` returns.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def spread_of(p, m):
 
 @row_function
 def unmoved(p, z, u, m):
-    """The answer of a row on which nature does nothing: m = z, q = p."""
+    """The answer of a row without a choice: m = z, q = p."""
     carried = 0.0
     for j in range(p.shape[0]):
         m[j] = z[j]

@@ -1,4 +1,4 @@
-"""Nature on a bound model, rectangular in (s, a): each row's worst case is found on its own.
+"""Nature on a bound model, rectangular in (s, a): each row's worst case is computed separately.
 
 For state values v nature answers the inner problem of every row k = (s, a)
 
@@ -58,11 +58,11 @@ class Nature(Protocol):
 
     @property
     def accuracy(self) -> float:
-        """Bound on |values(v) - Q(v)| as a multiple of max |z| over all rows; what certified bounds allow for."""
+        """Bound on |values(v) - Q(v)| as a multiple of max |z| over all rows; certified bounds include it."""
 
     @property
     def singleton(self) -> bool:
-        """Whether every row's set holds the row alone."""
+        """Whether every row's set contains only the row itself."""
 
     def fresh(self) -> FloatArray | None:
         """`(R,)` a memory to begin with; None where sweeps learn nothing."""

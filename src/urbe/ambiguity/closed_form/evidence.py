@@ -12,19 +12,19 @@ from urbe.mdp.rows import Rows
 from urbe.types import BoolArray, FloatArray
 
 ENTRY_ROUNDING = 2.0**-52
-"""What an entry of nature's rows may be rounded by, relative to itself and the model's."""
+"""Rounding error of an entry of nature's rows, relative to itself and the model's."""
 
 SUBNORMAL = 4.0 * 2.0**-1074
-"""What it may be rounded by where it is subnormal."""
+"""Rounding error of a subnormal entry."""
 
 REWARD_ROUNDING = 2.0**-51
-"""What nature's rewards may be rounded by, relative to the model's."""
+"""Rounding error of nature's rewards, relative to the model's."""
 
 
 def evidence(
     mdp: MDP, nature: NormNature, shared: bool, modulus: float | None, kernel: Rows | None, optimal: bool
 ) -> StepEvidence:
-    """Below by the penalty at a centre c of its own, above by nature's kernel and rewards."""
+    """Bounds from below by the penalty at a centre c, and from above by nature's kernel and rewards."""
     nothing = proofs.unproven(mdp.n_rows, 1.0)
     if modulus is not None:
         unproven = proofs.RowEvidence(

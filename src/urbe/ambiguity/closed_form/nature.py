@@ -1,4 +1,4 @@
-"""What nature's norm balls cost each row: one pass over the entries, and one number for each row.
+"""The penalty of norm balls for each row: one pass over the entries, and one number per row.
 
     Q(k) = r + p . z,      w(k) = alpha + beta kappa(z),      z_j = r(s, a, s'_j) + gamma v(s'_j)
 

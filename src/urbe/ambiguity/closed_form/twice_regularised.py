@@ -1,4 +1,4 @@
-"""Twice-regularised MDPs: balls of a norm around kernels and rewards, at the price of a nominal model.
+"""Twice-regularised MDPs: norm balls around kernels and rewards, at the cost of solving a nominal model.
 
     U(s, a) = {(r - rho, p + x) : |rho| <= alpha, ||x||_p <= beta, sum_j x_j = 0}
 
@@ -7,8 +7,8 @@
 
 The robust value is that of the nominal model with a penalty on the policy and on the value: regularised twice
 [DermanGeistMannor2021], with the penalty kappa_q(V) = min_c ||V - c||_q where the mass of a row is kept
-[KumarLevyWangMannor2022]. No distribution is asked to stay one: while no probability is driven below zero, the ball is
-the one of `L1Ball`, `L2Ball` and `LInfBall`; beyond, it is larger, and a contraction only while it is small.
+[KumarLevyWangMannor2022]. Kernels need not be distributions: while no probability is driven below zero, the ball is
+that of `L1Ball`, `L2Ball` and `LInfBall`; beyond, it is larger, and the operator is a contraction only for small balls.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from urbe.mdp.model import MDP
 from urbe.types import FloatArray, IntArray, Support
 
 MARGIN = 1e-12
-"""Share of a radius by which probabilities stay away from zero where they are said to."""
+"""Share of a radius by which probabilities must stay away from zero."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,14 +1,14 @@
-"""Lightning does not strike twice: nature may leave the model at most D times.
+"""Limited deviations: nature may leave the model at most D times.
 
     V(s, d) = max_a  min( p . [r + gamma V(., d)],   min_{q in U(s, a)} q . [r + gamma V(., d - 1)] )
 
-where d is the budget left, and the second term is there only for d > 0 [MannorMebelXu2012]. D = 0 is the model
-itself, and D at least the horizon is the set U. Deviations are seen when they happen, and each is for one step:
-`labelled` carries the budget left.
+where d is the remaining budget, and the second term applies only for d > 0 [MannorMebelXu2012]. D = 0 is the model
+itself, and D of at least the horizon is the set U. Deviations are observed when they happen, and each lasts one step:
+`labelled` keeps the remaining budget.
 
-Where a state that deviates stays changed for good, the problem is another one, and intractable in general: a policy
-that comes back would have to be judged against all of nature's earlier choices. The two agree where no state is
-visited twice; elsewhere stationary deviations are refused.
+If a deviation were permanent for its state, the problem would differ and be intractable in general: a policy that
+returns would have to be evaluated against all of nature's earlier choices. Both agree if no state is visited twice;
+otherwise stationary deviations are rejected.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from urbe.types import FloatArray, IntArray
 
 
 def limited_deviations(mdp: MDP, set: RectangularSet, budget: int, *, stationary: bool = False) -> LabelledModel:
-    """The model, from which nature may deviate at most `budget` times, each time for one step and within `set`.
+    """Builds the problem in which nature may deviate at most `budget` times, each time for one step and within `set`.
 
-    Label d is the budget left; the model starts with all of it. It has budget + 1 times as many states.
+    Label d is the remaining budget; the model starts with all of it, and has budget + 1 times as many states.
 
     Args:
-      mdp: the model as it usually is.
-      set: what nature may do when it deviates: a set that chooses each row on its own, such as `L1Ball(0.5)`.
+      mdp: the nominal model.
+      set: nature's choices when it deviates: a set that is rectangular in (s, a), such as `L1Ball(0.5)`.
       budget: D, at least 0; see `deviation_budget`.
-      stationary: whether a state that has deviated stays so for good, rather than for one step. Refused unless no state
+      stationary: whether deviations are permanent for their state, rather than for one step. Rejected unless no state
         can be visited twice, where it makes no difference.
 
     >>> import urbe
@@ -54,13 +54,13 @@ def limited_deviations(mdp: MDP, set: RectangularSet, budget: int, *, stationary
 
 
 def deviation_budget(steps: int, rate: float, confidence: float) -> int:
-    """The smallest D with P(more than D deviations) <= 1 - confidence, when each step deviates with chance `rate`.
+    """The smallest D with P(more than D deviations) <= 1 - confidence, if each step deviates with probability `rate`.
 
     The number of deviations in `steps` independent steps is binomial. With a discount, take as many steps as matter.
 
     Args:
       steps: T, at least 1.
-      rate: the chance of a deviation in a step, in [0, 1].
+      rate: the probability of a deviation in a step, in [0, 1].
       confidence: in (0, 1).
 
     >>> deviation_budget(50, 0.02, 0.95)
@@ -75,11 +75,11 @@ def deviation_budget(steps: int, rate: float, confidence: float) -> int:
 
 
 def random_deviations(model: LabelledModel, kernel: MDP, rate: float) -> MDP:
-    """The model with labels in which deviations happen by chance: with probability `rate` in each step, while d > 0.
+    """Builds the model with labels in which deviations are random: with probability `rate` in each step, while d > 0.
 
     Args:
       model: of `limited_deviations`.
-      kernel: where deviations lead: a model without labels, such as one of the worst cases of the set.
+      kernel: the dynamics of deviations: a model without labels, such as one of the worst cases of the set.
       rate: the chance of a deviation in a step, in [0, 1].
 
     Returns:

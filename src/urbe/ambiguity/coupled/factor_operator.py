@@ -4,12 +4,12 @@
     Q(s, a)     = r(s, a) + gamma sum_i u_i(s, a) f_i                 one product with the coefficients
     (T v)(s)    = max_a Q(s, a),      (T_pi v)(s) = sum_a pi(a|s) Q(s, a)
 
-Against a fixed policy nature has a decision process of its own, whose states are the factors,
+Against a fixed policy, nature faces a decision process whose states are the factors,
 
     beta_i = min_{w in W_i} sum_s w(s) [r_pi(s) + gamma sum_j u_pi,j(s) beta_j],       V_pi = r_pi + gamma u_pi beta.
 
-Its policy iteration solves r x r systems: the linear system of a policy is handed to solvers as a product of two thin
-matrices (`LowRank`), and never listed.
+Its policy iteration solves r x r systems: solvers get the linear system of a policy as a product of two thin matrices
+(`LowRank`), which is never listed.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from urbe.types import FloatArray
 from urbe.workers import SERIAL, Workers
 
 DUST = 1e-13
-"""Probabilities below this, of factors read off a kernel by least squares, are rounding: they stay the centre's."""
+"""Smaller probabilities of factors, estimated from a kernel by least squares, are rounding and are replaced."""
 
 ROUNDED = 1e-6
-"""How far outside its set, in the set's own terms, rounding of a kernel may put a factor read off it."""
+"""Tolerance for a factor estimated from a rounded kernel to be outside of its set, in the set's own terms."""
 
 UNIQUE = 1e-10
-"""How far, in the least-squares problem, a factor may depend on the others and still be read off a kernel."""
+"""How far a factor may depend on the others in the least-squares problem and still be estimated from a kernel."""
 
 LEAST_SINGULAR = 1e-15
 """Directions in which the coefficients differ by less, relative to the largest, count as one."""
@@ -93,7 +93,7 @@ class FactorOperator:
         return Improvement(value, q, policy, memory)
 
     def against(self, policy: PolicyRows, memory: Memory = None) -> tuple[FactorPolicy, Memory]:
-        """What is known of the factors is known whatever the policy."""
+        """The memory of the factors does not depend on the policy."""
         return FactorPolicy(self, policy), None if memory is None else memory.copy()
 
     def kernel(self, v: FloatArray, policy: PolicyRows) -> Rows:  # noqa: ARG002

@@ -2,15 +2,14 @@
 
     P(s, a) = sum_i u_i(s, a) w_i,        w_i in W_i,  each i on its own        [GoyalGrandClement2023]
 
-Pairs that share a factor are hurt by the same change of it, and by no other. One w_i is the worst for all of them at
-once, so that
+Pairs that share a factor depend on the same choice of it. One w_i is the worst for all of them at once, so that
 
     (T v)(s) = max_a  r(s, a) + gamma sum_i u_i(s, a) min_{w in W_i} w . v
 
 is monotone and T(v + c) = T v + gamma c: deterministic policies are optimal, and max min = min max. A sweep solves r
 row problems and mixes their values, where a rectangular set solves one problem for each pair.
 
-The product of the W_i matters. Sets that couple factors are NP-hard to solve in general, and are refused.
+The set must be the product of the W_i: sets that couple factors are NP-hard to solve in general, and are rejected.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 TOLERANCE = 1e-9
-"""How far from one the sum of coefficients or of a factor may be; within it, it is rescaled."""
+"""Tolerance for sums of coefficients or of a factor, which are rescaled to one."""
 
 
 @dataclass(frozen=True, eq=False)
 class FactorSet:
-    """U = {P : P(s, a) = sum_i u_i(s, a) w_i,  w_i in W_i}: factors shared by all pairs, chosen one by one.
+    """U = {P : P(s, a) = sum_i u_i(s, a) w_i,  w_i in W_i}: factors shared by all pairs, chosen independently.
 
     Pairs, rewards r(s, a) and discount are the model's own. Its transition rows are not read: the centre of the set
     is `coefficients @ factors`, which `nominal` puts in their place.

@@ -1,4 +1,4 @@
-"""k-rectangular sets: what nature may still do depends on what it has done, through a label of at most k values.
+"""k-rectangular sets: nature's choices depend on its earlier ones through a label with at most k values.
 
     V(s, i) = max_a  min_{o of label i}  min_{p in U_o(s, a)}  sum_s' p(s') [r(s, a, s') + gamma V(s', next_o(s, a))]
 
@@ -27,7 +27,7 @@ from urbe.types import FloatArray, IntArray
 
 
 class LabelOption(NamedTuple):
-    """One thing nature may do under a label.
+    """One option of nature under a label.
 
     Attributes:
       set: the kernels it may use: a set that chooses each row on its own, such as `Exact()` or `L1Ball(0.5)`.
@@ -40,7 +40,7 @@ class LabelOption(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LabelledModel:
-    """A model with a label in its state, and what nature may do in it: `solve(labelled.mdp, labelled.set)`.
+    """A model with a label in its state, and nature's options: `solve(labelled.mdp, labelled.set)`.
 
     Attributes:
       mdp: state i S + s stands for state s under label i. Its rows are the model's own, with the label that the first
@@ -76,7 +76,7 @@ class LabelledModel:
 
 @dataclass(frozen=True, eq=False)
 class LabelledSet(RectangularSet):
-    """What nature may do in a model with labels; made by `labelled` and `limited_deviations`.
+    """Nature's options in a model with labels; made by `labelled` and `limited_deviations`.
 
     Args:
       base: the model without labels; its probabilities and rewards are not read.

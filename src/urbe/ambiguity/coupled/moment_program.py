@@ -1,4 +1,4 @@
-"""The linear program of one row of a `MomentSet`, what its solution says, and how far a kernel is from its laws."""
+"""The linear program of one row of a `MomentSet`, its solution, and the distance of a kernel from the set."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Distributionally robust sets by moments: what is known of the law of a row's kernel is its mean and its deviations.
+"""Distributionally robust sets by moments: the law of a row's kernel is known by its mean and its deviations.
 
-A kernel p of each row is drawn anew at every visit, from a law on the distributions over the row's successors of which
-this is known [YuXu2016],
+A kernel p of each row is drawn at every visit, from a law on the distributions over the row's successors that satisfies
+[YuXu2016]
 
     |E p_j - pbar_j| <= mean_error              the mean, of each successor
     E |p_j - pbar_j| <= deviation               the mean deviation from the model's row
@@ -42,7 +42,7 @@ from urbe.types import FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
 
 ACCURACY = 1e-9
-"""To which values are proven, as a share of their range; an answer that is not is an error."""
+"""Values are proven to this share of their range; other answers raise an error."""
 
 
 @dataclass(frozen=True, eq=False)

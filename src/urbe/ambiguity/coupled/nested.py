@@ -1,6 +1,6 @@
 """Distributionally robust sets: the kernel is random, and nature picks its law among those with known confidence.
 
-A row's kernel p is drawn anew at every visit, from a law of which only this is known,
+A row's kernel p is drawn at every visit, from a law of which only this is known,
 
     Pr(p in U_i) >= lambda_i,      U_1 in U_2 in ... in U_n,      lambda_n = 1                       [XuMannor2012].
 
@@ -11,8 +11,8 @@ The worst law puts lambda_i - lambda_{i-1} on the worst kernel of U_i, so that
 It lies between the largest set alone and the smallest one alone. One set is the set itself; the model with weight
 lambda and all distributions with the rest are `Contamination(1 - lambda)`.
 
-The law is one of kernels drawn independently at every visit. A kernel drawn once for a whole episode is another problem
-wherever states are visited twice.
+Kernels are drawn independently at every visit. A kernel drawn once per episode is a different problem if states are
+visited twice.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from urbe.types import FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
 
 LEAST_PROBED = 0.5
-"""The least discount with which a set can be asked for the probability of a state."""
+"""The least discount for probing a set for the probability of a state."""
 
 MOST_DIRECTIONS = 256
 """Directions in which a kernel is compared with what the set allows."""

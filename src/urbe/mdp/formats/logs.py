@@ -1,4 +1,4 @@
-"""Logs of transitions in files: CSV with a header, or Parquet.
+"""Read and write logs of transitions: CSV with a header, or Parquet.
 
     state,action,reward,next_state[,terminated][,episode][,step]
 
@@ -43,7 +43,7 @@ def read_log(
     missing_values: Sequence[str | float] = (),
     labels: bool | None = None,
 ) -> Transitions:
-    """A log from a CSV or Parquet file, by the suffix.
+    """Reads a log from a CSV or Parquet file, according to the suffix.
 
     States and actions are ids from 0, or labels. Fields of a CSV file may be separated by commas, semicolons, tabs or
     `|`; it may be compressed by gzip, and is in UTF-8 or UTF-16, else it is read as Windows-1252. `terminated` may read
@@ -53,8 +53,8 @@ def read_log(
 
     Args:
       path: ends in .csv, .tsv or .txt, with or without .gz, or in .parquet or .pq.
-      names: which column is which where their names do not tell, as in `{"state": "condition"}`; a column `cost` is
-        taken as a reward with the sign changed.
+      names: names of columns that differ from the usual ones, as in `{"state": "condition"}`; a column `cost` is read
+        as a reward with the opposite sign.
       missing: "refuse" rows that lack a value, or "drop" them; `Transitions.notes` counts them.
       missing_values: texts and numbers that stand for no value, such as `[-999, "?"]`, beside empty fields, NA, NaN,
         null and None.
@@ -92,7 +92,7 @@ def read_log(
 
 
 def write_log(path: str | os.PathLike[str], transitions: Transitions) -> None:
-    """Writes a log as CSV or Parquet, by the suffix, whole or not at all; it reads back exactly.
+    """Writes a log atomically as CSV or Parquet, according to the suffix; it reads back exactly.
 
     States and actions are written by their labels where they have any; labels that are numbers read back as such with
     `labels=True`.
@@ -113,7 +113,7 @@ WINDOWS = "Windows-1252"
 
 
 class Asked(NamedTuple):
-    """How a log is to be read; see `read_log`."""
+    """The options of `read_log`."""
 
     names: Mapping[str, str] | None
     missing: Missing
@@ -122,7 +122,7 @@ class Asked(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """Whether nothing is asked for but ids under their usual names."""
+        """Whether the options ask only for ids under the usual names."""
         return not (self.names or self.missing_values or self.labels) and self.missing == "refuse"
 
 
@@ -167,7 +167,7 @@ def _starts_with_numbers(path: str | os.PathLike[str], header: Sequence[str], id
 
 
 def _advised(error: ModelFileError, ids: Sequence[str]) -> ModelFileError:
-    """The error with what to do about it."""
+    """Adds advice to an error."""
     if error.column is None:
         return error
     advice = ""
@@ -232,7 +232,7 @@ def _parquet_column(path: str | os.PathLike[str], name: str, column: Any) -> np.
 def _trusted(
     path: str | os.PathLike[str], read: Callable[[], Any], arrow: Any, clear: tuple[type[Exception], ...] = ()
 ) -> Any:
-    """What `read` gives; damage becomes an error that names the file, unless the error is one of `clear`."""
+    """Calls `read`; other errors than those of `clear` become an error that names the file."""
     try:
         return read()
     except clear:
