@@ -28,9 +28,9 @@ Models: **sparse** is a Garnet with 2000 states, 10 actions and 20 successors, *
 actions and 500 successors; discount 0.99, L1 radius 0.5, tolerance 1e-6. **Slow mixing** is a Garnet of 2000 states
 whose successors lie within 15 states. The peers (mdpsolver, QuantEcon, pymdptoolbox) solve the *nominal* model: no
 robust solver can be installed from PyPI. "Off by" is the distance of their values from urbe's; pymdptoolbox stops on
-the span and returns unshifted values. A second solve of an mdpsolver model starts from the first one's policy, so each of
-its solves has a fresh model. urbe's solves include certified bounds. Residual-stopped modified policy iteration runs on
-urbe's own kernels, with the best of several numbers of evaluation sweeps. Tabular agents are compared with
+the span and returns unshifted values. A second solve of an mdpsolver model starts from the first one's policy, so each
+of its solves has a fresh model. urbe's solves include certified bounds. Residual-stopped modified policy iteration runs
+on urbe's own kernels, with the best of several numbers of evaluation sweeps. Tabular agents are compared with
 `benchmarks/naive.py`: NumPy, one replicate at a time, replanning from scratch before each episode. **Deep** agents
 learn CartPole with the network 4-128-128-128-2, mini-batches of 256, one gradient step per step, one thread
 (`benchmarks/deep.py`). For **adaptive** agents the cost of a training step is compared with DQN-URBE, and the time of a

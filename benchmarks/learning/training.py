@@ -17,7 +17,7 @@ class Trained(NamedTuple):
 
 
 def greedy_returns(act: Callable[[Any], int], environment: str) -> list[float]:
-    """Plays `EPISODES` episodes, from the same initial states for every learner and seed: their undiscounted returns."""
+    """Plays `EPISODES` episodes from the same initial states for every learner; returns their undiscounted returns."""
     import gymnasium
 
     env, returns = gymnasium.make(environment), []

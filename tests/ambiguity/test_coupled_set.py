@@ -1,4 +1,4 @@
-"""A set that couples states is one file beside the library: solvers, certificates and variances take it as it is."""
+"""A user-defined set that couples states works with solvers, certificates and variances."""
 
 from dataclasses import replace
 from itertools import permutations, product

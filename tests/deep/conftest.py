@@ -1,4 +1,4 @@
-"""Shapes and types that annotations promise are checked while these tests run."""
+"""Checks the annotated shapes and types while these tests run."""
 
 from jaxtyping import install_import_hook
 

@@ -1,4 +1,4 @@
-"""Pages of docs/extend: one for each extension point, in four sections, whose files run and pass their check."""
+"""Pages of docs/extend: one per extension point, in four sections, whose files run and pass their check."""
 
 import os
 import re
