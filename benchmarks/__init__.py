@@ -1,4 +1,4 @@
-"""Benchmarks: every figure is a ratio measured in one run, minimum over repeats, CPU time and wall time."""
+"""Benchmarks: ratios measured in one run, each the minimum over repeats, of CPU time and wall time."""
 
 import os
 

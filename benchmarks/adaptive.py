@@ -1,10 +1,10 @@
-"""Adaptive agents: what a training step costs beside fixed-set DQN-URBE, and what a step of a deployment costs.
+"""Adaptive agents: the cost of a training step compared with DQN-URBE, and the cost of a step of a deployment.
 
     python -m benchmarks.adaptive
 
-Training is on CartPole with 15 members, in stretches that take turns; a step is one of experience. DQN-URBE takes a
-gradient step of 256 transitions for each of them, as in the paper; the belief-state agent takes four of 512 for every
-2048, and looks ahead under all members at every step. A deployment is `act` and `observe`, on observations at hand.
+Training is on CartPole with 15 members, in stretches that take turns; steps are steps of experience. DQN-URBE takes one
+gradient step of 256 transitions per step, as in the paper; the belief-state agent takes four of 512 per 2048 steps, and
+looks ahead under all members at every step. A step of a deployment is `act` and `observe`, on given observations.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ LONG = 20_480
 """Steps of a stretch of the belief-state agent: ten rounds."""
 
 STEPS, STRETCHES = 100, 30
-"""Of a deployment: the best of so many stretches of so many steps counts."""
+"""Steps of a stretch of a deployment, and number of stretches, of which the fastest counts."""
 
 
 def adaptive_agents() -> list[Line]:
-    """All of them."""
+    """Measures training and deployments."""
     return [*_training(), *_deployments()]
 
 

@@ -1,4 +1,4 @@
-"""Agents: what a plan costs, anew and after an episode, and how many episodes a second are run."""
+"""Tabular agents: the cost of a plan, from scratch and after an episode, and the number of episodes per second."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HORIZON, RADIUS, SCALE, REPLICATES = 200, 0.3, 0.1, 100
 
 
 def agents(repeats: int) -> list[Line]:
-    """Plans of URBE and whole runs, against plain NumPy."""
+    """Measures plans of URBE and complete runs, against plain NumPy."""
     return [
         *_plans(5, repeats),
         *_plans(100, repeats),
@@ -60,13 +60,16 @@ def _plans(successors: int, repeats: int) -> list[Line]:
     update(every, CALIBRATED)
     again = best_of({"again": Task(visit, lambda _: update(seen, CALIBRATED))}, repeats)["again"].cpu
     what = f"URBE plan, 100 states x 4 x {successors}, horizon {HORIZON}"
-    detail = f"values alone {1e3 * cpu['values']:.2f} ms, count form {1e3 * cpu['count']:.2f} ms"
+    detail = f"without variance {1e3 * cpu['values']:.2f} ms, count form {1e3 * cpu['count']:.2f} ms"
     return [
         Line(f"{what}, ms", 1e3 * cpu["calibrated"], "<= 20", detail),
         Line(f"{what}: NumPy / urbe, count form", cpu["naive"] / cpu["count"], ">= 5", f"{1e3 * cpu['naive']:.1f} ms"),
-        Line(f"{what}: variance / values alone", cpu["calibrated"] / cpu["values"], "<= 2", ""),
+        Line(f"{what}: with variance / without", cpu["calibrated"] / cpu["values"], "<= 2", ""),
         Line(
-            f"{what}: after one episode / anew", again / cpu["calibrated"], "", f"{1e3 * again:.2f} ms; 25 pairs seen"
+            f"{what}: after one episode / from scratch",
+            again / cpu["calibrated"],
+            "",
+            f"{1e3 * again:.2f} ms; 25 pairs seen",
         ),
     ]
 
@@ -80,5 +83,5 @@ def _run(name: str, mdp: urbe.MDP, horizon: int, repeats: int) -> Line:
     }
     timings = best_of(tasks, max(1, repeats // 3))
     fast, slow = ours * REPLICATES / timings["urbe"].cpu, theirs / timings["naive"].cpu
-    detail = f"{fast:.0f} episodes per second, {1e6 / fast:.1f} us each; NumPy, one by one: {slow:.0f}"
+    detail = f"{fast:.0f} episodes per second, {1e6 / fast:.1f} us each; NumPy, one at a time: {slow:.0f}"
     return Line(f"URBE runs, {name}, {REPLICATES} replicates: urbe / NumPy", fast / slow, ">= 20", detail)

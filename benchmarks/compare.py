@@ -19,22 +19,24 @@ PACKAGES = ("numpy", "numba", "jax", "mdpsolver", "quantecon", "pymdptoolbox", "
 SECTION = """\
 # Benchmarks
 
-Written by `make bench` on {day}: {machine}, Python {python}, {packages}. One thread unless stated. Every figure is the
-minimum over repeats, peers and ours taking turns in the same run; ratios are of CPU time. Building models is not timed.
+This page compares the speed of urbe with other libraries. It was written by `make bench`
+on {day}: {machine}, Python {python}, {packages}.
+One thread unless stated. Every figure is the minimum over repeats, with peers and urbe taking turns in the same run;
+ratios are of CPU time. Building models is not timed.
 
 Models: **sparse** is a Garnet with 2000 states, 10 actions and 20 successors, **dense** one with 500 states, 10
 actions and 500 successors; discount 0.99, L1 radius 0.5, tolerance 1e-6. **Slow mixing** is a Garnet of 2000 states
 whose successors lie within 15 states. The peers (mdpsolver, QuantEcon, pymdptoolbox) solve the *nominal* model: no
-robust solver can be installed from PyPI. "Off by" is the distance of their values from ours; pymdptoolbox stops on the
-span and returns unshifted values. A second solve of one mdpsolver model starts from the first one's policy, so each of
-its solves has a fresh model. urbe's solves include certified bounds. Residual-stopped modified policy iteration runs on
-urbe's own kernels, with the best number of evaluation sweeps of those tried. Agents are compared with
-`benchmarks/naive.py`: NumPy, one replicate at a time, everything planned anew before each episode. **Deep** agents
+robust solver can be installed from PyPI. "Off by" is the distance of their values from urbe's; pymdptoolbox stops on
+the span and returns unshifted values. A second solve of an mdpsolver model starts from the first one's policy, so each
+of its solves has a fresh model. urbe's solves include certified bounds. Residual-stopped modified policy iteration runs
+on urbe's own kernels, with the best of several numbers of evaluation sweeps. Tabular agents are compared with
+`benchmarks/naive.py`: NumPy, one replicate at a time, replanning from scratch before each episode. **Deep** agents
 learn CartPole with the network 4-128-128-128-2, mini-batches of 256, one gradient step per step, one thread
-(`benchmarks/deep.py`). **Adaptive** agents are compared with DQN-URBE per step of experience, and deployed step by step
-(`benchmarks/adaptive.py`).
+(`benchmarks/deep.py`). For **adaptive** agents the cost of a training step is compared with DQN-URBE, and the time of a
+step of a deployment is measured (`benchmarks/adaptive.py`).
 
-| what | found | wanted | | detail |
+| measurement | result | target | | detail |
 |---|---:|---:|---|---|
 {lines}
 """
@@ -101,15 +103,15 @@ def _verdict(line: Line) -> str:
 
 
 def _kept(page: Path, measured: list[Line]) -> list[str]:
-    """The lines of an existing page that were not measured again (those left out by --only)."""
+    """Returns the rows of an existing page that were not measured again, because of --only."""
     section = read_section(page, FIRST).splitlines()
-    rows = [row for row in section if row.startswith("| ") and not row.startswith("| what")]
+    rows = [row for row in section if row.startswith("| ") and not row.startswith("| measurement")]
     again = {_subject(f"| {line.what} |") for line in measured}
     return [row for row in rows if _subject(row) not in again]
 
 
 def _subject(row: str) -> str:
-    """What a row is about, without the peer it is compared with."""
+    """Returns the name of a row without the peer that it is compared with."""
     return row.split("|")[1].split(" / ")[0].strip()
 
 

@@ -1,8 +1,8 @@
-"""Deep agents: steps per CPU second against Stable-Baselines3, and how much of the machine's multiplier is used.
+"""Deep agents: steps per CPU second against Stable-Baselines3, and the share of the machine's peak arithmetic rate.
 
 The paper's CartPole network (4-128-128-128-2), mini-batches of 256, one gradient step per step of the environment, a
 replay of 10000, the target copied every 2000 steps (ten full episodes), one thread. Each figure is the best of several
-stretches of 2000 steps, so that every stretch has one copy, with what it makes stale; all take turns.
+stretches of 2000 steps, so that every stretch has one copy and the stale targets that follow from it; all take turns.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SETTINGS = replace(paper.CARTPOLE, copy=CopyEvery(updates=STRETCH), epsilon=Epsi
 
 
 def deep_agents() -> list[Line]:
-    """All of them, in turns."""
+    """Measures all agents, which take turns."""
     stretches = {
         "Stable-Baselines3 DQN": _stable_baselines(),
         "dqn": _learner(deep.dqn(paper.cartpole(), seed=0, settings=SETTINGS)),
@@ -65,7 +65,7 @@ def deep_agents() -> list[Line]:
 
 
 def gradient_flops(settings: Settings, inputs: int, outputs: int) -> float:
-    """Multiplications and additions of one gradient step: forward, and backward to all weights but not to the input."""
+    """Counts the operations of a gradient step: forward, and backward to all weights but not the input."""
     sizes = (inputs, *settings.network.hidden, outputs)
     products = [a * b for a, b in pairwise(sizes)]
     return 2.0 * settings.batch * (3 * sum(products) - products[0])
@@ -118,7 +118,7 @@ def _turns(stretches: dict[str, Callable[[], object]]) -> tuple[dict[str, float]
 
 
 def _sgemm(size: int = 1024) -> float:
-    """GFLOP/s of the faster of NumPy's and JAX's product of two large matrices."""
+    """Measures GFLOP/s of a product of two large matrices, by the faster of NumPy and JAX."""
     import jax
 
     square = np.random.default_rng(0).standard_normal((size, size), dtype=np.float32)
@@ -134,7 +134,7 @@ def _sgemm(size: int = 1024) -> float:
 
 
 def _starts() -> list[Line]:
-    """Seconds until a first 100 steps are learned, with an empty and with a full compilation cache."""
+    """Measures the seconds until the first 100 steps are done, with an empty and with a full compilation cache."""
     code = (
         "import time; t = time.time()\n"
         "from urbe.deep import paper, dqn_urbe\n"

@@ -1,8 +1,8 @@
-"""What each trick of `urbe.deep.core.tricks` gains: `python -m benchmarks.deep_tricks`.
+"""Measures the gain of each trick of `urbe.deep.core.tricks`: `python -m benchmarks.deep_tricks`.
 
-DQN-URBE with fifteen members on the paper's CartPole network learns in stretches, as in `benchmarks.deep`: once as it
-is, and once with each trick replaced by the obvious code. All take turns in one process; every figure is the minimum of
-CPU time over repeats, and a gain is the time without the trick over the time with it, less one.
+DQN-URBE with fifteen members and the paper's CartPole network learns in stretches, as in `benchmarks.deep`: once with
+all tricks, and once with each trick replaced by the obvious code. All take turns in one process; every figure is the
+minimum of CPU time over repeats, and a gain is the time without the trick divided by the time with it, minus one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from urbe.deep.core import gram, last_layer, learner, networks, optimisers, targ
 from urbe.deep.loops import compiled
 
 KEPT = 0.03
-"""The least gain for which a trick stays."""
+"""The smallest gain for which a trick is kept."""
 
 
 def _through_rows(network: Any, weights: Any, obs: Any) -> Any:
@@ -54,7 +54,7 @@ WITHOUT: dict[str, list[Patch]] = {
     "after: the gradient before the weights": [(optimisers, "tricks", _plain(after=lambda value, _: value))],
     "map_rows: one visit by itself": [(last_layer, "tricks", _plain(map_rows=lambda f, *rows: jax.vmap(f)(*rows)))],
 }
-"""By trick: what stands in its place, as `(module, name, value)`."""
+"""The replacement of each trick, as `(module, name, value)`."""
 
 
 @contextmanager

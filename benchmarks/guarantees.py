@@ -1,10 +1,10 @@
-"""Measures the guarantees of `urbe.plan`: how often they fail, and which method's is the highest.
+"""Measures the guarantees of `urbe.plan`: how often they fail, and which method's guarantee is the highest.
 
-`python -m benchmarks.guarantees coverage --data-sets 1000`  violations at the start: truths from the prior, fixed ones,
-                                                             and a prior that is wrong
-`python -m benchmarks.guarantees methods --data-sets 20`     the guarantee of `Percentile` beside those of all others
+`python -m benchmarks.guarantees coverage --data-sets 1000`  failures from the start: true models from the prior, fixed
+                                                             ones, and wrong priors
+`python -m benchmarks.guarantees methods --data-sets 20`     the guarantee of `Percentile` and those of all others
 
-Data set i of a case depends on its name and i alone; rows that the file (`--rows`) has already are not computed again.
+Data set i of a case depends only on its name and i; rows that the file (`--rows`) already has are not computed again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from urbe.rng import stream
 
 CONFIDENCE = 0.9
 FRESH = 10_000
-"""Draws by which the methods' policies are compared."""
+"""Number of draws on which the methods' policies are compared."""
 
 METHODS = {
     "Percentile": urbe.Percentile(),
@@ -39,7 +39,7 @@ METHODS = {
 
 
 class Problem(NamedTuple):
-    """A true model, and what is known of it after n transitions of each pair."""
+    """A true model, and the posterior after n transitions of each pair."""
 
     truth: urbe.MDP
     posterior: urbe.Posterior
@@ -62,14 +62,14 @@ def _seen(truth: urbe.MDP, prior: urbe.Posterior, n: int, rng: np.random.Generat
 def random_model(
     n: int, rng: np.random.Generator, *, n_states: int = 5, drawn: float = 1.0, taken: float = 1.0
 ) -> Problem:
-    """A model whose rows are Dirichlet(drawn), with Dirichlet(taken) as the prior."""
+    """Makes a model whose rows are drawn from Dirichlet(drawn), with Dirichlet(taken) as the prior."""
     blank = _random_blank(rng, n_states)
     truth = urbe.Posterior.before(blank, drawn).sample(rng)
     return _seen(truth, urbe.Posterior.before(blank, taken), n, rng)
 
 
 def known_model(n: int, rng: np.random.Generator, *, truth: urbe.MDP, drawn: bool = False) -> Problem:
-    """A model of the library, as it is or with its rows drawn from the prior."""
+    """Makes a model of the library, fixed or with its rows drawn from the prior."""
     prior = urbe.Posterior.before(truth)
     return _seen(prior.sample(rng) if drawn else truth, prior, n, rng)
 
@@ -99,7 +99,7 @@ VISITS = (5, 20, 50)
 
 
 def coverage(case: str, n: int, i: int) -> list[dict[str, object]]:
-    """Whether the guarantee from the start fails in a data set; it means the same for all methods, and this is fast."""
+    """Compares guarantee and true value from the start; one fast method stands for all, which use the same bound."""
     rng = stream(i, "coverage", case, n)
     problem = COVERAGE[case](n, rng)
     plan = urbe.plan(problem.posterior, method=urbe.VaRBellman(union=False), confidence=CONFIDENCE, rng=rng, held_out=0)
@@ -108,7 +108,7 @@ def coverage(case: str, n: int, i: int) -> list[dict[str, object]]:
 
 
 def methods(case: str, n: int, i: int) -> list[dict[str, object]]:
-    """What each method guarantees from the start, and the quantile of its policy's value over many fresh draws."""
+    """Computes each method's guarantee from the start, and the quantile of its policy's value over many fresh draws."""
     problem = COMPARED[case](n, stream(i, "methods", case, n))
     start = start_weights(problem.posterior.model)
     plans = {
@@ -133,7 +133,7 @@ def methods(case: str, n: int, i: int) -> list[dict[str, object]]:
 def _rows(
     path: Path, study: str, data_sets: range, cases: dict[str, Make], visits: tuple[int, ...]
 ) -> list[dict[str, str]]:
-    """The rows of a study, computing what the file does not have yet."""
+    """Returns the rows of a study, and computes those that the file does not have yet."""
     have = list(csv.DictReader(path.open())) if path.exists() else []
     done = {(row["case"], int(row["visits"]), int(row["data_set"])) for row in have}
     measure = {"coverage": coverage, "methods": methods}[study]
@@ -156,7 +156,7 @@ def _rows(
 
 
 def _coverage_table(rows: list[dict[str, str]]) -> str:
-    lines = ["| truths | " + " | ".join(f"{n} a pair" for n in VISITS) + " |", "|---|" + "---:|" * len(VISITS)]
+    lines = ["| true models | " + " | ".join(f"{n} per pair" for n in VISITS) + " |", "|---|" + "---:|" * len(VISITS)]
     for case in COVERAGE:
         cells = []
         for n in VISITS:
@@ -180,12 +180,12 @@ def _methods_table(rows: list[dict[str, str]]) -> str:
             best = np.max([true[name] for name in names[1:]], axis=0)
             loss = (best - true["Percentile"]) / np.abs(best)
             means = " | ".join(f"{by[name].mean():.3f}" for name in names)
-            lines.append(f"| {case}, {n} a pair | {means} | {100 * max(loss.max(), 0.0):.2f} % |")
+            lines.append(f"| {case}, {n} per pair | {means} | {100 * max(loss.max(), 0.0):.2f} % |")
     return "\n".join(lines)
 
 
 def main() -> None:
-    """Computes what is missing and prints the table."""
+    """Computes missing rows and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("study", choices=["coverage", "methods"])
     parser.add_argument("--data-sets", type=int, default=20)

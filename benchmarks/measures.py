@@ -1,4 +1,4 @@
-"""What is measured: each function returns lines `(what, found, target)` for the report, all from one run."""
+"""The measurements: each function returns lines `(what, found, target)` for the page, all from one run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ METHOD = urbe.PartialPolicyIteration(tolerance=TOLERANCE)
 
 
 class Line(NamedTuple):
-    """One line of the report: a ratio (or seconds, bytes) with what was wanted of it, if anything was."""
+    """One line of the page: a ratio (or seconds, bytes) with its target, if there is one."""
 
     what: str
     found: float
@@ -28,7 +28,7 @@ class Line(NamedTuple):
 
 
 def garnets() -> dict[str, urbe.MDP]:
-    """The two random models all peers can solve."""
+    """Makes the two random models that all peers can solve."""
     return {
         "sparse": urbe.library.garnet(2000, 10, 20, seed=0, discount=DISCOUNT),
         "dense": urbe.library.garnet(500, 10, 500, seed=0, discount=DISCOUNT),
@@ -36,7 +36,7 @@ def garnets() -> dict[str, urbe.MDP]:
 
 
 def solves(repeats: int) -> list[Line]:
-    """Whole solves against the peers' nominal solves."""
+    """Compares complete solves with the peers' nominal solves."""
     lines = []
     for name, mdp in garnets().items():
         others = peers(mdp, TOLERANCE)
@@ -44,7 +44,7 @@ def solves(repeats: int) -> list[Line]:
         ours = {
             "urbe nominal": None,
             "urbe L1": urbe.L1Ball(RADIUS),
-            "urbe L1, any successor": urbe.L1Ball(RADIUS, support="all"),
+            "urbe L1, all successors": urbe.L1Ball(RADIUS, support="all"),
         }
         for label, nature in ours.items():
             tasks[label] = task(lambda mdp=mdp, nature=nature: urbe.solve(mdp, nature, METHOD))
@@ -62,7 +62,7 @@ def solves(repeats: int) -> list[Line]:
 
 
 def sweeps(repeats: int) -> list[Line]:
-    """One Bellman sweep of each set against the nominal one and against reading the model once.
+    """Compares one Bellman sweep of each set with the nominal one and with reading the model once.
 
     Values are those of a real solve, one after another, so that what a sweep remembers of the last one counts as it
     does in use; the first sweep after binding is given apart.
@@ -89,7 +89,7 @@ def sweeps(repeats: int) -> list[Line]:
 
 
 def slow_mixing(repeats: int) -> list[Line]:
-    """The banded Garnet against residual-stopped modified policy iteration with the same kernels."""
+    """Compares with residual-stopped modified policy iteration with the same kernels, on the banded Garnet."""
     lines = []
     band = urbe.library.banded_garnet(2000, 10, 20, seed=0, discount=DISCOUNT)
     for discount, sweep_counts, target in ((0.99, (50, 100), 3), (0.999, (100, 300), 10), (0.9999, (300,), 30)):
@@ -106,7 +106,7 @@ def slow_mixing(repeats: int) -> list[Line]:
 
 
 def threads(repeats: int) -> list[Line]:
-    """Two threads on a large model, wall time of L1 sweeps over all rows."""
+    """Measures the speed-up of two threads on a large model: wall time of L1 sweeps over all rows."""
     mdp = urbe.library.garnet(10**6, 4, 3, seed=0, discount=DISCOUNT)
     nature = urbe.L1Ball(RADIUS).bind(mdp)
     v = np.random.default_rng(0).random(mdp.n_states)
@@ -124,7 +124,7 @@ def threads(repeats: int) -> list[Line]:
 
 
 def variance(repeats: int) -> list[Line]:
-    """A plan from a posterior with its variance against the same plan without."""
+    """Compares plans from a posterior with and without their variance."""
     models = garnets() | {"small": urbe.library.garnet(20, 4, 5, seed=0, discount=DISCOUNT)}
     lines = []
     for name, mdp in models.items():
@@ -151,7 +151,7 @@ def variance(repeats: int) -> list[Line]:
 
 
 def large(n_states: int, limit: float) -> list[Line]:
-    """Time and peak memory of building and solving a large Garnet, in a process of its own."""
+    """Measures time and peak memory of building and solving a large Garnet, in a separate process."""
     code = (
         "import resource, time, urbe\n"
         f"mdp = urbe.library.garnet({n_states}, 4, 3, seed=0, discount={DISCOUNT})\n"
@@ -167,7 +167,7 @@ def large(n_states: int, limit: float) -> list[Line]:
 
 
 def cold_start(repeats: int) -> list[Line]:
-    """In a new process, beyond starting Python itself: the package, what a solve needs of it, and its dependencies."""
+    """Times imports in a new process, without the start of Python: the package, a first solve's part, dependencies."""
     codes = {
         "python": "pass",
         "import urbe": "import urbe",
@@ -184,7 +184,7 @@ def cold_start(repeats: int) -> list[Line]:
 
 
 def best_of_once(run: Callable[[], object]) -> float:
-    """CPU seconds of one run, for what takes too long to repeat."""
+    """Measures CPU seconds of a single run, for tasks that take too long to repeat."""
     import time
 
     began = time.process_time()
@@ -206,7 +206,7 @@ def _variance_ratio(
 
 
 def _trajectory(mdp: urbe.MDP) -> list[np.ndarray]:
-    """The values at which a robust solve sweeps over all rows."""
+    """Returns the values at which a robust solve sweeps over all rows."""
     nature = urbe.L1Ball(RADIUS)
     values = [urbe.solve(mdp, None, urbe.PartialPolicyIteration(max_steps=2), throw=False).value]
     for _ in range(4):
@@ -216,7 +216,7 @@ def _trajectory(mdp: urbe.MDP) -> list[np.ndarray]:
 
 
 def _sweep_time(nature: urbe.AmbiguitySet, mdp: urbe.MDP, values: list[np.ndarray], repeats: int) -> float:
-    """Seconds of one sweep, averaged over the values of a solve after the first."""
+    """Measures the seconds of one sweep, averaged over the values of a solve after the first."""
     bound = nature.bind(mdp)
     bound.values(values[0])
 

@@ -1,4 +1,4 @@
-"""An agent as one would write it down first: NumPy, one replicate, everything planned anew before each episode."""
+"""A straightforward agent for comparison: NumPy, one replicate, replanning from scratch before each episode."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Array = np.ndarray
 
 
 def padded(mdp: urbe.MDP) -> tuple[Array, Array, Array]:
-    """`(R, n)` successors of each row, their rewards and which of them are there, n that of the longest row."""
+    """Returns `(R, n)` successors of each row, their rewards, and a mask of existing ones; n is the longest row."""
     rows = mdp.rows
     there = np.arange(rows.longest) < np.diff(rows.entry_start)[:, None]
     successor, reward = np.zeros(there.shape, dtype=int), np.zeros(there.shape)
@@ -22,7 +22,7 @@ def padded(mdp: urbe.MDP) -> tuple[Array, Array, Array]:
 def plan(
     mdp: urbe.MDP, successor: Array, reward: Array, alpha: Array, horizon: int, radius: float, scale: float
 ) -> tuple[Array, Array]:
-    """Robust values and count-based variances `(H, R)`: every step sorts the successors of every row."""
+    """Computes robust values and count-based variances `(H, R)`: every step sorts the successors of every row."""
     total = alpha.sum(axis=1, keepdims=True)
     p, nu, there = alpha / total, scale**2 / total[:, 0], alpha > 0.0
     q, u = np.zeros((2, horizon, mdp.n_rows))
@@ -47,7 +47,7 @@ def plan(
 
 
 def episodes(mdp: urbe.MDP, n: int, horizon: int, radius: float, scale: float, rng: np.random.Generator) -> float:
-    """Runs one learner for n episodes; its mean reward."""
+    """Runs one learner for n episodes, and returns its mean reward."""
     successor, reward, there = padded(mdp)
     probability, alpha = np.zeros(there.shape), there.astype(float)
     probability[there] = mdp.rows.probability

@@ -1,4 +1,4 @@
-"""The benchmark page: each program writes a section of its own, and leaves those of the others as they are."""
+"""The benchmark page: each program writes its own section, and keeps the others."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ FIRST = "# Benchmarks"
 
 
 def read_section(page: Path, heading: str) -> str:
-    """The text of a section, heading included; empty if there is none."""
+    """Returns the text of a section with its heading; empty if there is none."""
     return _sections(page).get(heading, "")
 
 
 def write_section(page: Path, text: str) -> None:
-    """Puts a section in the place of the one with the same heading, or at the end."""
+    """Replaces the section with the same heading, or appends a new one."""
     sections = _sections(page)
     sections[text.splitlines()[0]] = text
     first = sections.pop(FIRST, f"{FIRST}\n")

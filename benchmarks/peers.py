@@ -1,7 +1,7 @@
 """The non-robust solvers of PyPI on the same nominal model, one thread, at their fastest settings.
 
-Building a model is not timed, for anyone; what would carry over from an earlier solve is built anew. Peers stop by
-their own criteria, which promise less than certified bounds.
+Building models is not timed. State that would carry over from an earlier solve is rebuilt. Peers stop by their own
+criteria, which guarantee less than certified bounds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from urbe import MDP
 
 
 class Peer(NamedTuple):
-    """A solver: `task` makes a fresh one, untimed, and solves; `value` reads what it found."""
+    """A solver: `task` makes a fresh one, untimed, and solves; `value` reads its solution."""
 
     task: Task
     value: Callable[[Any], np.ndarray]

@@ -15,14 +15,14 @@ class Timing(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What is timed, after an untimed preparation whose result it is given."""
+    """A timed function, which gets the result of an untimed preparation."""
 
     prepare: Callable[[], Any]
     run: Callable[[Any], object]
 
 
 def task(run: Callable[[], object]) -> Task:
-    """A task without preparation."""
+    """Makes a task without preparation."""
     return Task(lambda: None, lambda _: run())
 
 

@@ -1,4 +1,4 @@
-"""A robust policy in ten lines: how much value is insurance worth?"""
+"""A robust policy in ten lines: worst-case values of the nominal and the robust policy over the radius."""
 
 import urbe
 

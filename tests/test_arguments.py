@@ -1,4 +1,4 @@
-"""Wrong arguments of public functions: the message says which, what was found, what was expected and what to do."""
+"""Wrong arguments of public functions: messages name the argument, what was found, expected, and what to do."""
 
 from decimal import Decimal
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Files appear whole or not at all, and failures leave nothing behind."""
+"""Files appear completely or not at all, and failures leave nothing behind."""
 
 import copy
 import os

@@ -1,4 +1,4 @@
-"""Code blocks of the pages that are no doctests: Python runs, and commands are those that there are.
+"""Code blocks of the pages other than doctests: Python runs, and commands and options exist.
 
 Doctests run in test_pages.py, extension pages in testing/test_extension_pages.py, tutorials in test_tutorials.py, the
 README in test_examples.py.

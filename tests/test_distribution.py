@@ -1,4 +1,4 @@
-"""What is published: wheel and sdist are built as a publisher builds them, and looked into; the wheel is used alone."""
+"""The distribution: wheel and sdist are built and inspected; the wheel is used without the repository."""
 
 import email
 import importlib.util

@@ -1,4 +1,4 @@
-"""Every example runs, and those of the README print what it shows."""
+"""Every example runs, and those of the README print the shown output."""
 
 import re
 import runpy

@@ -1,4 +1,4 @@
-"""Missing optional packages: the message names the extra, and a command that installs it."""
+"""Missing optional packages: the message names the extra and a command that installs it."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Importing defines names and does nothing else."""
+"""Importing only defines names."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Every link of the Markdown pages leads to a file that is there, and every anchor to a heading of it."""
+"""Every link of the Markdown pages leads to an existing file, and every anchor to a heading."""
 
 import re
 from functools import cache

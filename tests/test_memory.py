@@ -1,4 +1,4 @@
-"""Memory: what is available, forecasts held against measured peaks, and refusals before anything is allocated."""
+"""Memory: available memory, forecasts against measured peaks, and errors before anything is allocated."""
 
 import copy
 import os

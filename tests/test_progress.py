@@ -1,4 +1,4 @@
-"""Progress: lines where there is no terminal, a bar where there is one, nothing where nobody asked."""
+"""Progress: lines without a terminal, a bar with one, nothing by default."""
 
 import io
 import sys

@@ -1,4 +1,4 @@
-"""Names are imported when asked for: found, listed, and known to type checkers."""
+"""Lazily imported names are found, listed, and known to type checkers."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The results kept in docs/results: whole, of enough seeds, and what the README says of them."""
+"""The results in docs/results: complete, with enough seeds, and as described in their README."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Named streams and numbers drawn ahead: what a replicate reads is its own sequence, whatever happens around it."""
+"""Named streams and buffered draws: each replicate reads its own sequence."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Tutorials: pages and notebooks are those of their scripts, and running them shows what they show."""
+"""Tutorials: pages and notebooks match their scripts, and running them prints what they show."""
 
 import json
 import os

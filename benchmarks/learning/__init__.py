@@ -1,1 +1,1 @@
-"""How well DQN learns: urbe's against Stable-Baselines3's, with the same hyper-parameters, steps and test episodes."""
+"""How well urbe's DQN and Stable-Baselines3's learn, with equal hyper-parameters, steps and test episodes."""

@@ -1,7 +1,7 @@
 """Runs all trainings and writes the table: `python -m benchmarks.learning --write docs/benchmarks.md`.
 
-A training that is done is kept and not repeated: the program can be stopped and started again. Rows of
-`benchmarks/learning/trainings.csv` count as done; delete them to train anew.
+Finished trainings are kept and not repeated: the program can be stopped and started again. Rows of
+`benchmarks/learning/trainings.csv` count as finished; delete them to train again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Cells: one training each, run in a process of its own.
+"""Cells: one training each, run in a separate process.
 
-A training that is done is kept in a file of its own, in a folder that git ignores, and as a row of `trainings.csv`,
-which stands beside this file: whoever repeats the comparison goes on from there.
+A finished training is stored in its own file, in a folder that git ignores, and as a row of `trainings.csv` next to
+this file, from which a repeated comparison continues.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Cell(NamedTuple):
     seed: int
 
     def file(self, folder: Path) -> Path:
-        """Where its results are."""
+        """Returns the file of its results."""
         return folder / f"{self.environment}_{self.learner}_{self.seed}.json"
 
 
 def cells(environments: list[str], learners: list[str], seeds: list[int]) -> list[Cell]:
-    """All of them, seed by seed: whenever one stops, all environments have about as many."""
+    """Lists all cells seed by seed, so that an interrupted run has about as many of each environment."""
     return [
         Cell(environment, learner, seed)
         for seed in seeds
@@ -54,7 +54,7 @@ def cells(environments: list[str], learners: list[str], seeds: list[int]) -> lis
 
 
 class Training(NamedTuple):
-    """What came of a cell.
+    """The result of a cell.
 
     Attributes:
       score: mean return of greedy test episodes.
@@ -95,7 +95,7 @@ def run_cell(cell: Cell, folder: Path, changes: list[str]) -> None:
 
 
 def run_missing(wanted: list[Cell], folder: Path, changes: list[str]) -> None:
-    """Runs the cells that nothing is known of yet, one after the other."""
+    """Runs the cells without results, one after the other."""
     folder.mkdir(parents=True, exist_ok=True)
     for cell in wanted:
         if cell not in read_trainings(folder):
@@ -108,7 +108,7 @@ def run_missing(wanted: list[Cell], folder: Path, changes: list[str]) -> None:
 
 
 def read_trainings(folder: Path) -> dict[Cell, Training]:
-    """What is known: the rows of `trainings.csv`, and the files of the folder, which are newer."""
+    """Reads the rows of `trainings.csv`, and the files of the folder, which are newer."""
     rows: list[dict[str, Any]] = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
     if TRAININGS.exists():
         with TRAININGS.open(newline="") as file:

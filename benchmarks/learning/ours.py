@@ -1,4 +1,4 @@
-"""urbe's DQN on one of the problems, on one thread: compiled with our simulator, or on Gymnasium's environment."""
+"""urbe's DQN on one of the problems, on one thread: compiled with urbe's simulator, or on Gymnasium's environment."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CLIP_NORM = 20.0
 
 
 def settings_for(problem: Problem, changes: list[str]) -> Settings:
-    """The problem's hyper-parameters, with some fields changed as by `urbe train --set`."""
+    """Returns the problem's hyper-parameters, with some fields changed as by `urbe train --set`."""
     per_round = problem.train_every if problem.gradient_steps == WHOLE_ROLLOUT else problem.gradient_steps
     # a copy between two rounds counts at the next one
     copy_every = max(problem.copy_every, problem.train_every)
@@ -51,7 +51,7 @@ def settings_for(problem: Problem, changes: list[str]) -> Settings:
 
 
 def train(problem: Problem, settings: Settings, seed: int, compiled: bool) -> Trained:
-    """Trains it; the first step alone, since it compiles."""
+    """Trains it; the first step is timed separately, because it compiles."""
     world: Any = SIMULATORS[problem.environment]() if compiled else gymnasium.make(problem.environment)
     began = time.process_time()
     agent = deep.dqn(world, seed=seed, settings=settings).learn(1)

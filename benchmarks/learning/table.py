@@ -1,4 +1,4 @@
-"""The section of the benchmark page: what the cells that there are add up to."""
+"""The section of the benchmark page: a table of the finished cells."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ TEXT = """\
 Written by `python -m benchmarks.learning --write docs/benchmarks.md` on {day}: {machine}, Python {python}, {packages}.
 Both learners have the hyper-parameters that the RL Baselines3 Zoo tuned for Stable-Baselines3's DQN, the same number of
 steps, and one thread (`benchmarks/learning/problems.py`). A score is the mean undiscounted return of {episodes} greedy
-episodes after training, through Gymnasium and from the same first states for everyone. The table has the interquartile
-mean (IQM) over seeds with 95 % intervals by the bootstrap over seeds; the difference of two IQMs has its own, the seeds
-of the two being independent. CPU seconds are of training, imports apart, the least over seeds, since other work on the
-machine only adds to them; those of urbe include compilation, which is also stated alone. {changes}{unfinished}Wanted: a
-difference whose interval reaches 0 or lies above, at a third of Stable-Baselines3's CPU time or less."""
+episodes after training, through Gymnasium and from the same initial states for all. The table has the interquartile
+mean (IQM) over seeds with 95 % bootstrap intervals over seeds; the difference of two IQMs has its own interval, with
+independent seeds. CPU seconds are of training without imports, the minimum over seeds, because other work on the
+machine only adds to them; urbe's include compilation, which is also listed separately. {changes}{unfinished}The target
+is a difference whose interval reaches 0 or lies above it, with at most a third of Stable-Baselines3's CPU time."""
 
 TABLE = """\
 | environment | learner | seeds | IQM | 95 % | difference | 95 % | CPU s | compiling | share of CPU | |
@@ -44,7 +44,7 @@ Found = dict[Cell, Training]
 
 
 def section(folder: Path, seeds: Sequence[int]) -> str:
-    """The text of it; what it is made of is kept in `trainings.csv`."""
+    """Returns its text, and stores the trainings in `trainings.csv`."""
     found = {cell: each for cell, each in read_trainings(folder).items() if cell.seed in seeds}
     keep_trainings(found)
     text = TEXT.format(
@@ -61,7 +61,7 @@ def section(folder: Path, seeds: Sequence[int]) -> str:
 
 
 def _unfinished(found: Found, seeds: int) -> str:
-    """A sentence where some learner has not been trained with every seed yet."""
+    """Returns a sentence if some learner has not been trained with every seed yet."""
     counts = Counter(cell[:2] for cell in found)
     return f"Rows with fewer than {seeds} seeds are not finished. " if min(counts.values()) < seeds else ""
 
@@ -73,7 +73,7 @@ def _packages(found: Found) -> str:
 
 def _changes(found: Found) -> str:
     changes = sorted({f"`{each.changes}`" for each in found.values() if each.changes})
-    return f"urbe's settings differ in {', '.join(changes)}, chosen on seeds from 100 on. " if changes else ""
+    return f"urbe's settings differ in {', '.join(changes)}, chosen on seeds of at least 100. " if changes else ""
 
 
 def _rows(found: Found, environment: str) -> Iterator[str]:
@@ -105,7 +105,7 @@ def _least(found: Found, environment: str, learner: str, name: Literal["seconds"
 
 
 def _bootstrap(scores: FloatArray, peer: FloatArray | None = None) -> ConfidenceInterval:
-    """The IQM, or what it exceeds the peer's by; each group of seeds is drawn anew by itself."""
+    """Computes the IQM, or its difference from the peer's; each group of seeds is resampled independently."""
     if peer is None:
         return stratified_bootstrap(iqm, [scores], np.random.default_rng(0))
     return stratified_bootstrap(

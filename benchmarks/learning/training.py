@@ -1,4 +1,4 @@
-"""What a training gives, and the test of it: greedy episodes through Gymnasium, the same for every learner."""
+"""The result of a training, and its test: greedy episodes through Gymnasium, the same for every learner."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Trained(NamedTuple):
 
 
 def greedy_returns(act: Callable[[Any], int], environment: str) -> list[float]:
-    """Undiscounted returns of `EPISODES` episodes, whose first states are the same for every learner and seed."""
+    """Plays `EPISODES` episodes from the same initial states for every learner; returns their undiscounted returns."""
     import gymnasium
 
     env, returns = gymnasium.make(environment), []

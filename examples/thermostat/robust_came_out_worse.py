@@ -1,10 +1,10 @@
-"""The pictures of docs/robust_came_out_worse.md: on a thermostat, robust agents with and without a hopeless member.
+"""The figures of docs/robust_came_out_worse.md: robust agents with and without a hopeless member, on a thermostat.
 
     python examples/thermostat/robust_came_out_worse.py FOLDER [--quick]
 
-Trains four agents with three seeds each, in FOLDER, from where the same command goes on when it is killed; then writes
-decided, tried and returns (.svg, .png) there and prints the tables of the page. About ten minutes on a quiet core;
---quick, a minute, shows only that it runs.
+Trains four agents with three seeds each in FOLDER; the same command resumes after an interruption. Then writes decided,
+tried and returns (.svg, .png) there and prints the tables of the page. It takes about ten minutes on an idle core;
+--quick takes a minute and only shows that it runs.
 """
 
 import argparse
@@ -70,7 +70,7 @@ def main():
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     seeds, steps = (SEEDS[:2], 300) if options.quick else (SEEDS, STEPS)
-    warnings.simplefilter("ignore")  # what they say is what the page explains
+    warnings.simplefilter("ignore")  # the page explains them
     agents = {
         name: [
             train(make(seed), options.folder / f"{name}-{seed}".replace(" ", "_"), steps, progress=True)
@@ -103,7 +103,7 @@ def main():
 
 
 def part(evaluation):
-    """The outside temperatures that the heater can make up for."""
+    """Selects the outside temperatures for which the heater is strong enough."""
     from dataclasses import replace
 
     kept = [k for k, point in enumerate(evaluation.points) if point["outside"] >= 5.0]
@@ -125,7 +125,7 @@ def draw_decided(table, names):
 
 
 def draw_trials(trials, names):
-    """What the best policy tried returns under each member, and acting at random."""
+    """Returns of the best policy tried and of random actions, under each member."""
     with styled():
         figure, ((axes,),) = panels(height=2.2, left=1.6, right=1.9)
         for at, trial in enumerate(trials):

@@ -1,12 +1,12 @@
-"""A room that is heated: an environment as users write them, which knows nothing of urbe.
+"""A heated room: an environment as users write them, which does not import urbe.
 
-The room gains what the heater gives and loses heat to the outside; the heater, off, half or full, is set every quarter
-of an hour. The reward of a step is 1 at 21 degrees, falls with the distance, and pays for the heat:
+The heater warms the room, which loses heat to the outside; the heater is set to off, half or full every quarter of an
+hour. The reward of a step is 1 at 21 degrees, falls with the distance, and includes the cost of heating:
 
     T' = T + leak (outside - T) + power action / 2 + noise        r = max(-1, 1 - |T' - 21| / 4) - 0.05 action
 
-Below an outside temperature that the heater can make up for, whatever one does is too little: with the default leak of
-0.1 and power of 1.5 the warmest the room can be is outside + 15 degrees.
+If it is too cold outside, the heater is too weak: with the default leak of 0.1 and power of 1.5, the room reaches at
+most 15 degrees more than outside.
 """
 
 import gymnasium
@@ -14,13 +14,13 @@ import numpy as np
 
 
 class Thermostat(gymnasium.Env):
-    """Observations are (temperature - 21) / 10 and the share of the day that is over.
+    """Observations are (temperature - 21) / 10 and the elapsed share of the day.
 
     Args:
       outside: the outside temperature.
-      leak: the share of the difference to the outside that the room loses in a step.
-      power: degrees that full heat adds in a step.
-      noise: deviation of what else warms or cools the room in a step.
+      leak: share of the temperature difference to the outside that the room loses per step.
+      power: degrees that full heat adds per step.
+      noise: standard deviation of random changes of the temperature per step.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012

@@ -1,9 +1,9 @@
-"""Simulates pumps.csv: a maintenance log as an asset manager exports it, from a process that is known here alone.
+"""Simulates pumps.csv: a maintenance log as an asset manager exports it, from a process that only this file knows.
 
     python examples/tutorials/make_pumps.py
 
-Sixteen pumps are inspected weekly for a year and a half. The log has what such files have: semicolons, decimal commas,
-a condition typed in several ways, rows in the order of the export, repeated rows, gaps, and invoices never booked.
+Sixteen pumps are inspected weekly for a year and a half. The log has the usual defects: semicolons, decimal commas,
+conditions in several spellings, rows in the order of the export, repeated rows, gaps, and costs that were not booked.
 """
 
 from pathlib import Path
@@ -25,11 +25,11 @@ NEXT = np.array(
 )
 COST = np.array([[20, 140, 900], [24, 150, 900], [60, 190, 910], [420, 380, 980]], float)
 HABIT = np.array([[0.94, 0.06, 0.00], [0.88, 0.12, 0.00], [0.72, 0.24, 0.04], [0.25, 0.45, 0.30]])
-"""What the crew did so far: it never replaced a pump in good condition."""
+"""Probabilities of the actions in the log, by condition; the crew never replaced a pump in good condition."""
 
 
 def truth() -> urbe.MDP:
-    """The process itself, with rewards that are minus the mean costs."""
+    """Returns the true process, with minus the mean costs as rewards."""
     return urbe.MDP.from_dense(NEXT, -COST, discount=DISCOUNT).with_labels(states=CONDITIONS, actions=ACTIONS)
 
 

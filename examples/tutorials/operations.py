@@ -1,15 +1,15 @@
 # %% [markdown]
 # # From a messy log to a guaranteed policy
 #
-# You run sixteen pumps. Every week somebody writes down their condition, and you decide: let it run, service it, or
-# replace it. You have the export of a year and a half, and you want a rule for each condition, with a cost that you can
-# promise to your manager. This page goes there in one script,
+# You are responsible for sixteen pumps. Every week somebody records the condition of each pump, and you decide whether
+# to let it run, service it, or replace it. You have an export of the last year and a half, and you want a rule for each
+# condition, with a cost that you can promise to your manager. This page develops it in one script,
 # [`examples/tutorials/operations.py`](../../examples/tutorials/operations.py), which is also a
 # [notebook](../../examples/tutorials/operations.ipynb). It needs `pip install ".[plots,frames]"` and less than a
 # minute.
 #
 # The log is [`pumps.csv`](../../examples/tutorials/pumps.csv). It was
-# [simulated](../../examples/tutorials/make_pumps.py), so that at the end the promise can be held against the truth.
+# [simulated](../../examples/tutorials/make_pumps.py), so that the promise can be compared with the truth at the end.
 
 # %%
 from pathlib import Path
@@ -22,11 +22,11 @@ folder = Path(__file__).parent if "__file__" in globals() else Path()
 print("\n".join((folder / "pumps.csv").read_text().splitlines()[:4]))
 
 # %% [markdown]
-# ## 1. Read it as it is
+# ## 1. Read the log
 #
-# Semicolons and decimal commas are recognised. There is no column with the next condition: it is that of the same
-# pump's next row, in the order of the dates. `missing="drop"` leaves rows with gaps out, counts them, and never joins
-# the rows around a gap.
+# Semicolons and decimal commas are recognised. There is no column with the next condition: it is the condition in the
+# next row of the same pump, ordered by date. `missing="drop"` leaves out rows with missing values and counts them; it
+# never joins the rows around a gap.
 
 # %%
 columns = {"state": "condition", "action": "decision", "reward": "cost_eur", "episode": "pump", "time": "inspected"}
@@ -35,9 +35,9 @@ print(*log.notes, sep="\n")
 print(log.labels.states)
 
 # %% [markdown]
-# Look at the labels before anything else. Here `Worn`, `WORN` and `worn` are one condition typed in three ways, and no
-# program can know that for you. And the column is a *cost*, whereas urbe maximises rewards. Two lines of pandas mend
-# both; any frame is read like a file.
+# Look at the labels first. Here `Worn`, `WORN` and `worn` are the same condition in three spellings, which no program
+# can know. Moreover, the column is a *cost*, whereas urbe maximises rewards. Two lines of pandas fix both; frames are
+# read like files.
 
 # %%
 frame = pandas.read_csv(folder / "pumps.csv", sep=";", decimal=",")
@@ -47,20 +47,21 @@ log = urbe.Transitions.from_columns(frame, names=columns | {"reward": "profit"},
 print(log.labels.states, log.labels.actions)
 
 # %% [markdown]
-# ## 2. What the log says, and how surely
+# ## 2. The posterior
 #
-# A posterior is what the log leaves open: for every condition and decision a distribution over what happens next, and
-# one over the mean cost. A week from now counts 0.97 of today, so that costs within the next half year or so matter.
+# The posterior describes what is known after the log: for every condition and decision, a distribution over the
+# probabilities of the next condition, and one over the mean cost. The discount is 0.97 per week, so that costs within
+# about the next half year matter.
 
 # %%
 posterior = urbe.Posterior.fit(log, discount=0.97, rewards=urbe.NormalGamma.around(log.reward))
 print(posterior)
 
 # %% [markdown]
-# ## 3. A policy and a promise
+# ## 3. A policy with a guarantee
 #
-# `urbe.plan` returns a policy and a number: given the log, the policy's true value from the start is at least this with
-# probability 0.95. (The first call compiles for a few seconds.)
+# `urbe.plan` returns a policy and a number: given the log, the true value of the policy from the start is at least this
+# number with probability 0.95. (The first call compiles for a few seconds.)
 
 # %%
 print("Planning; compiling first, which takes up to half a minute once.")
@@ -70,22 +71,23 @@ print(plan)
 # %% [markdown]
 # How to read it:
 #
-# - *Guaranteed from the start* is what to promise: the discounted costs of a pump that starts as new are, with
-#   probability 0.95, no more than this.
-# - *Stated value* of the mean-model policy is what a spreadsheet would promise, taking the average model at its word.
-#   On models drawn from what the log leaves open it is missed far more often.
-# - Pairs that nobody ever tried are listed; the policy does not take them. A failed pump is where the two policies
-#   differ: replacing costs more on average, and is more certain.
+# - *Guaranteed from the start* is the number to promise: with probability 0.95, the expected discounted cost of a pump
+#   that starts as new is not higher.
+# - *Stated value* of the mean-model policy is what a spreadsheet would promise: the value if the average model were
+#   exactly true. On models drawn from the posterior it is missed far more often.
+# - Pairs that were never tried are listed; the policy does not take them. The two policies differ for a failed pump:
+#   replacing costs more on average, but is more certain.
 
 # %%
 figure = plan.plot()
-figure.savefig(folder / "plan.png", dpi=110)  # Values of both policies on drawn models, and what is guaranteed
+figure.savefig(folder / "plan.png", dpi=110)  # Values of both policies on drawn models, and the guaranteed value
 
 # %% [markdown]
 # ## 4. What if the model is worse than the data suggest?
 #
-# A different question: next year may not be like last year. `urbe.sensitivity` asks how the value falls as nature may
-# move every row of probabilities by a given distance, for the policy that ignores it and for the one that expects it.
+# Next year may differ from last year, and the posterior does not account for that. `urbe.sensitivity` computes how the
+# value falls if every row of probabilities may be wrong by a given distance, for the nominal policy and for a robust
+# one.
 
 # %%
 found = urbe.sensitivity(posterior.mean(), urbe.L1Ball, [0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3])
@@ -93,12 +95,12 @@ figure = found.plot()
 figure.savefig(folder / "price.png", dpi=110)  # The worst case of both policies over the radius
 
 # %% [markdown]
-# The two policies are one: at none of these radii would you decide otherwise, so robustness costs nothing here. But
-# look how steeply the value falls. It is the wear itself that hurts, and no maintenance rule insures against it.
+# Both policies are the same at all these radii, so robustness costs nothing here. But the value falls steeply: faster
+# wear is expensive under every maintenance rule.
 #
-# ## 5. Hand it over
+# ## 5. Export the policy
 #
-# The policy leaves as a table with your own names in it.
+# The policy is written as a table with your own labels.
 
 # %%
 plan.write(folder / "pump_policy.csv")
@@ -107,7 +109,7 @@ print(pandas.read_csv(folder / "pump_policy.csv").round(1).to_string(index=False
 # %% [markdown]
 # ## 6. Was the promise kept?
 #
-# In practice nobody can tell. Here the log was simulated, so the policy can be evaluated on the process itself.
+# In practice you cannot know. Here the log was simulated, so the policy can be evaluated on the true process.
 
 # %%
 from make_pumps import truth
@@ -124,7 +126,7 @@ print(f"true value of the policy: {true.value[0]:.0f}; of the best one: {best.va
 # %% [markdown]
 # ## The same from the shell
 #
-# With the names cleaned and the sign changed in the file, one command does all of step 3 and 5:
+# If labels and sign are corrected in the file, one command does steps 3 and 5:
 #
 # ```sh
 # urbe plan pumps_clean.csv --discount 0.97 --confidence 0.95 --missing drop --start "as new" --output policy.csv \
@@ -133,5 +135,5 @@ print(f"true value of the policy: {true.value[0]:.0f}; of the best one: {best.va
 #
 # ## Where to go next
 #
-# [Messy logs](../messy_logs.md) has every option of reading; [safe policies from data](../planning.md) the other
-# methods, what each guarantees and what was measured; [what a guarantee means](../theory/bayes.md) the theory.
+# [Messy logs](../messy_logs.md) describes all options for reading logs, [safe policies from data](../planning.md) the
+# other methods, their guarantees and measurements, and [what a guarantee means](../theory/bayes.md) the theory.

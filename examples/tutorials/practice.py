@@ -1,16 +1,16 @@
 # %% [markdown]
 # # From your own simulator to an agent for the real room
 #
-# You have a simulator, and you know that it is not quite right. This page takes a heated room as it would stand in your
-# repository, [a Gymnasium environment with nothing of urbe in it](../../examples/tutorials/room.py), says by how much
-# it may be wrong, trains three agents, and tries them in a "real" room that none of them has seen. It is one script,
+# You have a simulator, and you know that it is not quite right. This page takes a heated room, [a Gymnasium environment
+# that does not import urbe](../../examples/tutorials/room.py), states how wrong its parameters may be, trains three
+# agents, and tests them in a "real" room that was not used in training. It is one script,
 # [`examples/tutorials/practice.py`](../../examples/tutorials/practice.py), which is also a
-# [notebook](../../examples/tutorials/practice.ipynb). It needs `pip install ".[plots,deep]"` and a few minutes of one
+# [notebook](../../examples/tutorials/practice.ipynb). It needs `pip install ".[plots,deep]"` and a few minutes on one
 # core.
 #
-# Every hour the heater is off, at half power or at full power. People are in from 7 to 19 o'clock; each degree below 20
-# costs 1 per hour, and so do two hours of full power. A good plan heats *before* seven, and how long before depends on
-# how well the room keeps its heat: just what the simulator is not sure about.
+# Every hour the heater is off, at half power or at full power. People are present from 7 to 19 o'clock; each degree
+# below 20 costs 1 per hour, and so do two hours of full power. A good plan heats *before* seven, and how long before
+# depends on how well the room keeps its heat, which is just what the simulator does not know exactly.
 
 # %%
 import time
@@ -32,14 +32,15 @@ print(Room().get_params())
 # %% [markdown]
 # ## 1. Say how wrong the simulator may be
 #
-# `Room` has `get_state`, `set_state`, `get_params` and `set_params`. An adapter hands them on; it is all that urbe
-# needs to ask what the same action would lead to in another room. The engineer says: the leak is between 0.08 and 0.16,
-# the heater gives 4.8 to 7 degrees an hour. The corners of that box and the simulator as it is are the *members*.
+# With an adapter, urbe can compute the result of the same action in rooms with other parameters. (`Room` itself has
+# `get_state`, `set_state`, `get_params` and `set_params`, so urbe would find them without an adapter; it is written out
+# here because most environments need one.) The engineer says that the leak is between 0.08 and 0.16, and that the
+# heater gives 4.8 to 7 degrees per hour. The corners of this box and the nominal simulator are the *members*.
 
 
 # %%
 class RoomAdapter:
-    """How copies of a room are read, moved and changed."""
+    """Reads and sets states and parameters of copies of a room."""
 
     def get_state(self, env):
         return env.unwrapped.get_state()
@@ -62,16 +63,16 @@ def rooms():
 # %% [markdown]
 # ## 2. Check it before you train
 #
-# First: do the copies do what the environment does, to the last bit? An adapter that forgets a variable is found here.
+# First: do the copies behave exactly like the environment? This finds an adapter that forgets a variable.
 
 # %%
 apart = check_members(Room(), rooms(), np.random.default_rng(0))
 print("the members differ from each other:", bool((apart[np.triu_indices(5, 1)] > 0.0).all()))
 
 # %% [markdown]
-# Second: is there a member that no policy can live with? A robust agent plans for the worst member, and a hopeless one
-# would decide everything: whatever the agent does is bad there, so it learns nothing that helps elsewhere. Play
-# something sensible in every member. Here it is the best one can do against the cold, full power all day.
+# Second: is there a member under which every policy fails? A robust agent plans for the worst member, and a hopeless
+# one would decide everything: every action is bad there, so the agent learns nothing useful for the others. Evaluate a
+# sensible policy under every member. Here it is the best one against the cold, full power all day.
 
 # %%
 full = SimpleNamespace(predict=lambda obs: np.full(np.shape(obs)[:-1], 2))
@@ -83,15 +84,15 @@ for params, mean in zip(corners, always.greedy.returns.mean(axis=1), strict=True
     print(params, f"return of full power {mean:.1f}, of which energy -24.0")
 
 # %% [markdown]
-# Energy alone is 24, so full power loses no more than a few degrees anywhere, on the coldest days: no member is
-# hopeless. Had one returned -200, it would not belong into the set, or the heater would be too small and no agent could
-# mend that.
+# Energy costs 24, so under every member full power loses only a few degrees, on the coldest days: no member is
+# hopeless. A member with a return of -200 would not belong in the set; or the heater would be too small, which no agent
+# can fix.
 #
 # ## 3. Train
 #
-# DQN on the simulator as it is; robust DQN on the worst member; and domain randomisation, which draws a room for every
-# episode and is what to try first. The settings are the same for all three. (The first run of each agent compiles for
-# ten to thirty seconds.)
+# Three agents are trained with the same settings: DQN on the nominal simulator, robust DQN for the worst member, and
+# domain randomisation, which draws a room for every episode and is the first method to try. (The first run of each
+# agent compiles for ten to thirty seconds.)
 
 # %%
 settings = deep.Settings(
@@ -117,10 +118,10 @@ for name, make in agents.items():
     trained[name] = [make(seed).learn(25_000) for seed in seeds]
 
 # %% [markdown]
-# ## 4. Try them in the real room
+# ## 4. Test them in the real room
 #
-# The real room leaks more and heats less than the simulator, within what the engineer said: leak 0.155, power 4.9. It
-# is no member, and nobody trained in it. On the way there, the rooms in between.
+# The real room leaks more and heats less than the simulator, within the engineer's bounds: leak 0.155, power 4.9. It is
+# not a member, and no agent trained in it. The agents are also tested in three rooms in between.
 
 # %%
 real, share = {"leak": 0.155, "power": 4.9}, np.linspace(0.0, 1.0, 5)
@@ -148,11 +149,11 @@ for name in ("robust DQN", "randomised"):
     print(f"{name} minus DQN in the real room: %.1f [%.1f, %.1f]" % tuple(gain))
 
 # %% [markdown]
-# In the simulator DQN is the best of the three: it exploits what it knows exactly. In the real room it starts to heat
-# too late. The other two pay a little in the simulator, where they heat earlier than they would have to, and keep most
-# of the comfort.
+# In the simulator DQN is the best of the three, because it was trained for exactly these parameters. In the real room
+# it starts to heat too late. The other two lose a little in the simulator, where they heat earlier than necessary, and
+# keep most of the comfort in the real room.
 #
-# ## 5. Look at what they do
+# ## 5. Look at their behaviour
 #
 # A cold Monday in the real room: when does each agent begin to heat?
 
@@ -175,7 +176,7 @@ for name, found in trained.items():
     right.plot(np.arange(1, 25), air, label=name)
 right.axhspan(20.0, 24.0, xmin=7 / 24, xmax=19 / 24, alpha=0.12, color="grey", linewidth=0)
 right.set(xlabel="hour of the day", ylabel="degrees in the real room", xlim=(0, 24), xticks=range(0, 25, 6))
-figure.savefig(folder / "rooms.png", dpi=110)  # Returns from the simulator to the real room, and a day in the real one
+figure.savefig(folder / "rooms.png", dpi=110)  # Returns from the simulator to the real room; one day in the real room
 
 # %%
 print("less than five minutes of one core:", time.process_time() - started < 300.0)
@@ -183,13 +184,13 @@ print("less than five minutes of one core:", time.process_time() - started < 300
 # %% [markdown]
 # ## If robust came out worse
 #
-# Look at three things, in this order. *Members*: is one hopeless (step 2), or so easy that it never matters?
-# *Conflict*: does the best action differ between members that look the same? Then no policy without a memory can be
-# good in all of them; see the [tutorial on comparing agents](research.md), where an agent with a belief solves such a
-# set. *Learning*: is DQN itself good in the simulator? Robust targets are no easier to learn than ordinary ones.
+# Check three things, in this order. *Members*: is one hopeless (step 2), or so easy that it never matters? *Conflict*:
+# does the best action differ between members that give the same observations? Then no policy without a memory can be
+# good for all of them; see the [tutorial on comparing agents](research.md), where an agent with a belief solves such a
+# set. *Learning*: is DQN itself good in the simulator? Robust targets are not easier to learn than ordinary ones.
 #
 # ## Where to go next
 #
-# [Gymnasium](../gymnasium.md) has wrappers, vectors and what is accepted; [adapters](../extend/adapter.md) how to write
-# and check one; [training](../training.md) runs in a folder, with logs, checkpoints and early stopping; [deep
-# agents](../deep_agents.md#what-is-used-in-place-of-robust-dqn) what else to try.
+# [Gymnasium](../gymnasium.md) describes spaces, wrappers and vector environments; [adapters](../extend/adapter.md) how
+# to write and check one; [training](../training.md) runs in a folder, with logs, checkpoints and early stopping; and
+# [deep agents](../deep_agents.md#what-is-used-in-place-of-robust-dqn) other agents to try.

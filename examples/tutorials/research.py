@@ -1,12 +1,11 @@
 # %% [markdown]
 # # Comparing agents on dynamics they did not train on
 #
-# You have an idea for a robust agent and want to know whether it is better. This page trains four agents with the same
-# learner (DQN, robust DQN, domain randomisation, and an agent with a belief that adapts), deploys them under dynamics
-# that they did not train on, and compares them with intervals. Then it changes a hyper-parameter, and adds an
-# uncertainty head of its own in one class. It is one script,
-# [`examples/tutorials/research.py`](../../examples/tutorials/research.py), which is also a
-# [notebook](../../examples/tutorials/research.ipynb). It needs `pip install ".[plots,deep]"` and a few minutes of one
+# You have an idea for a robust agent and want to know whether it is better. This page trains four agents (DQN, robust
+# DQN, domain randomisation, and an adaptive agent with a belief), deploys them under dynamics that they did not train
+# on, and compares them with intervals. Then it changes a hyper-parameter, and adds a new uncertainty head in one class.
+# It is one script, [`examples/tutorials/research.py`](../../examples/tutorials/research.py), which is also a
+# [notebook](../../examples/tutorials/research.ipynb). It needs `pip install ".[plots,deep]"` and a few minutes on one
 # core.
 
 # %%
@@ -30,11 +29,11 @@ started = time.process_time()
 # %% [markdown]
 # ## 1. The question
 #
-# CartPole, with motors of unknown strength, some of which are wired backwards. Agents may train on six motors; they are
-# tested on eight, four of which they never met. Choose such a set with care: here no single action is right for both
-# directions, so that one policy that sees positions and speeds alone *cannot* serve all members. Where parameters only
-# vary smoothly, such as the length of the pole, that conflict is missing, and the ranking below is another one: replace
-# two lines and see.
+# The environment is CartPole with motors of unknown strength, some of which are wired backwards. Agents may train on
+# six motors; they are tested on eight, four of which were not used in training. Choose such a set with care: here no
+# single action is right for both directions, so that a policy that only observes positions and speeds *cannot* be good
+# for all members. If a parameter only has a smooth effect, such as the length of the pole, there is no such conflict,
+# and the ranking differs from the one below: replace two lines and see.
 
 # %%
 pole = CartPole(time_limit=200)
@@ -44,10 +43,9 @@ tested = np.array([-16.0, -12.0, -7.0, -5.0, 5.0, 7.0, 12.0, 16.0])
 # %% [markdown]
 # ## 2. The agents
 #
-# All four share one learner and one set of hyper-parameters, chosen on seeds that are not used here. The adaptive agent
-# carries a belief over the members, learns values of pairs of observation and belief, and has its own defaults and
-# budget; a comparison at equal steps would starve it, one at equal compute is what the printed seconds allow you to
-# make.
+# The first three agents share one learner and one set of hyper-parameters, chosen on seeds that are not used here. The
+# adaptive agent learns values of pairs of observation and belief, where the belief is over the members. It has its own
+# defaults and needs more steps, so the number of steps differs.
 
 # %%
 settings = deep.Settings(
@@ -79,8 +77,8 @@ agents = {
 # %% [markdown]
 # ## 3. Train, and deploy without learning
 #
-# A *life* is a sequence of episodes with one motor: the memory of an agent survives the episode, its weights do not
-# change. Every agent plays twenty lives of three episodes under every motor, with the same random numbers. (The first
+# A *life* is a sequence of episodes with one motor: an agent keeps its memory between episodes, and its weights do not
+# change. Every agent plays twenty lives of three episodes with every motor, with the same random numbers. (The first
 # run of each agent compiles for ten to thirty seconds.)
 
 # %%
@@ -106,11 +104,11 @@ for name, (steps, make) in agents.items():
     scores[name] = scores_of(make, steps)
 
 # %% [markdown]
-# ## 4. What they are worth, with intervals
+# ## 4. Compare them, with intervals
 #
-# The interquartile mean over seeds and motors, with a bootstrap interval over seeds; the mean under each agent's worst
-# motor; and how far each falls short of the adaptive agent, seed by seed, with intervals that hold for the three
-# comparisons together.
+# The output has three parts: the interquartile mean over seeds and motors, with a bootstrap interval over seeds; the
+# mean with each agent's worst motor; and the difference from the adaptive agent, paired by seed, with intervals that
+# hold for all three comparisons together.
 
 # %%
 rng = np.random.default_rng(0)
@@ -135,17 +133,17 @@ axes.legend(loc="center", frameon=False)
 figure.savefig(folder / "motors.png", dpi=110)  # Mean return over five seeds under each motor, with 95 % intervals
 
 # %% [markdown]
-# How to read it. DQN is good where motors push as in training, and lost where they do not. Robust DQN maximises the
-# worst of six values, and since whatever it does is bad under some member, the worst value says nothing about what to
-# do: it is poor everywhere. A randomised agent learns a compromise, or one of the two directions, depending on the
-# seed; hence its wide intervals. The adaptive agent finds out which motor it has within a few steps. None of this says
-# that robust DQN is a bad idea: it says that *this set* asks for a memory. [What is used in place of robust
+# How to read it: DQN is good with motors that push as in training, and fails with the others. Robust DQN maximises the
+# worst of six values; every action is bad under some member, so the worst value does not discriminate between actions,
+# and the agent is poor with all motors. The randomised agent learns a compromise or one of the two directions,
+# depending on the seed; hence the wide intervals. The adaptive agent identifies its motor within a few steps. This does
+# not mean that robust DQN is a bad idea: it means that *this set* requires a memory. [What is used in place of robust
 # DQN](../deep_agents.md#what-is-used-in-place-of-robust-dqn) has agents with other memories.
 #
 # ## 5. Change a hyper-parameter
 #
-# Settings are frozen values; `replace` changes one field. Does DQN need its learning rate of 1e-3? The difference is
-# paired by seed, on the motors that are wired as in training.
+# Settings are frozen dataclasses; `replace` changes one field. Does DQN need its learning rate of 1e-3? The difference
+# is paired by seed, for the motors that are wired as in training.
 
 # %%
 forwards = tested > 0
@@ -156,11 +154,11 @@ print("learning rate 1e-4 minus 1e-3: %.1f [%.1f, %.1f]" % tuple(statistics.pair
 # %% [markdown]
 # ## 6. Add a head of your own
 #
-# Your idea: explore where predictions have been wrong. This head keeps the running squared TD error of each action and
-# adds noise in proportion. A head is a frozen dataclass with the methods of `urbe.deep.Variance`; this one takes what
-# it does not need from `NoVariance`. `check_variance` holds it to all that the learner relies on. Give it beside the
-# settings, as `variance=`: nature and variance are what the name of an agent stands for, so `dqn` takes its own from no
-# settings. ([A head with a network of its own](../extend/deep_variance.md) is the next step.)
+# Suppose that your idea is to explore where predictions were wrong. This head keeps the running squared TD error of
+# each action and adds noise in proportion to its root. A head is a frozen dataclass with the methods of
+# `urbe.deep.Variance`; this one inherits the rest from `NoVariance`. `check_variance` tests everything that the learner
+# relies on. Pass it as `variance=` next to the settings, because presets such as `dqn` override nature and variance in
+# `settings`. ([A head with a network of its own](../extend/deep_variance.md) is the next step.)
 
 # %%
 from urbe.testing import check_variance
@@ -205,8 +203,8 @@ change = mine[:, forwards].mean(axis=1), scores["DQN"][:, forwards].mean(axis=1)
 print("own head minus DQN: %.1f [%.1f, %.1f]" % tuple(statistics.paired_difference(*change)))
 
 # %% [markdown]
-# Five seeds decide large differences alone. For a claim take more, state how hyper-parameters were chosen, and keep the
-# seeds you tuned on out of the figure.
+# Five seeds only decide large differences. For a claim use more, state how hyper-parameters were chosen, and do not
+# report the seeds on which you tuned.
 
 # %%
 print("less than five minutes of one core:", time.process_time() - started < 300.0)
@@ -214,7 +212,7 @@ print("less than five minutes of one core:", time.process_time() - started < 300
 # %% [markdown]
 # ## Where to go next
 #
-# [Comparing agents over seeds](../statistics.md) has profiles, probabilities of improvement and what their intervals
-# cover; [deep agents](../deep_agents.md) every setting; [evaluation](../evaluation.md) grids of parameters and policies
-# of other libraries; [a page for each part that can be yours](../extend/index.md) natures, heads, simulators and
-# adapters.
+# [Comparing agents over seeds](../statistics.md) describes performance profiles, probabilities of improvement and the
+# coverage of intervals; [deep agents](../deep_agents.md) all settings; [evaluation](../evaluation.md) grids of
+# parameters and policies of other libraries; and the [extension pages](../extend/index.md) natures, heads, simulators
+# and adapters.

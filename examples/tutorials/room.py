@@ -1,7 +1,7 @@
-"""A heated room as a Gymnasium environment: the simulator of the tutorial `practice`, with nothing of urbe in it.
+"""A heated room as a Gymnasium environment: the simulator of the tutorial `practice`, which does not import urbe.
 
-Every hour the heater is off, at half power or at full power. People are in from 7 to 19 o'clock and want at least 20
-degrees; energy costs money. The air warms quickly, the walls slowly, and both lose heat to the outside.
+Every hour the heater is off, at half power or at full power. People are present from 7 to 19 o'clock and want at least
+20 degrees; energy costs money. The air warms quickly, the walls slowly, and the air loses heat to the outside.
 """
 
 import gymnasium
@@ -11,10 +11,10 @@ COMFORT, HOURS = 20.0, 48
 
 
 class Room(gymnasium.Env):
-    """Rewards are minus costs: 1 per degree and hour below 20 while people are in, 0.5 per hour at full power.
+    """Rewards are minus costs: 1 per degree and hour below 20 while people are present, 0.5 per hour at full power.
 
     Args:
-      leak: share of the difference to the outside that the air loses in an hour.
+      leak: share of the temperature difference to the outside that the air loses per hour.
       power: degrees per hour at full power.
     """
 
@@ -44,23 +44,23 @@ class Room(gymnasium.Env):
 
     @property
     def occupied(self) -> bool:
-        """Whether people were in during the hour that has passed."""
+        """Whether people were present in the last hour."""
         return 7 <= (self.hour - 1) % 24 < 19
 
     def get_state(self):
-        """All that the next step depends on, but for parameters and the random generator."""
+        """Returns everything that the next step depends on, except parameters and the random generator."""
         return np.array([self.hour, self.air, self.wall, self.cold])
 
     def set_state(self, state):
-        """Goes where `get_state` was."""
+        """Restores a state from `get_state`."""
         self.hour, self.air, self.wall, self.cold = int(state[0]), *map(float, state[1:])
 
     def get_params(self):
-        """The parameters by name."""
+        """Returns the parameters by name."""
         return {"leak": self.leak, "power": self.power}
 
     def set_params(self, params):
-        """Changes some of them."""
+        """Changes some of the parameters."""
         self.leak, self.power = params.get("leak", self.leak), params.get("power", self.power)
 
     def _outside(self) -> float:

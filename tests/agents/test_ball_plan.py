@@ -1,4 +1,4 @@
-"""Compiled plans with KL and chi-square balls: the general plan again, and replicates that do not meet, bit for bit."""
+"""Compiled plans with KL and chi-square balls equal the general plan; replicates are independent, bit for bit."""
 
 import numpy as np
 import pytest

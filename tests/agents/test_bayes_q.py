@@ -1,4 +1,4 @@
-"""Bayesian Q-learning against quadrature, simulation and the chain it was first tried on."""
+"""Bayesian Q-learning against quadrature, simulation, and the chain of the original paper."""
 
 import numpy as np
 import pytest

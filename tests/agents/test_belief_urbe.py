@@ -1,4 +1,4 @@
-"""URBE over finitely many models: brute-force Bayes, dynamic programming, the contract, and changing worlds."""
+"""URBE over finitely many models: brute-force Bayes, dynamic programming, contract, changing environments."""
 
 from itertools import product
 

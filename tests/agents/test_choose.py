@@ -1,4 +1,4 @@
-"""Choosing: the noise is normal of the stated size, ties fall fairly, and noise of an episode stays."""
+"""Action selection: the noise has the stated distribution, ties are broken uniformly, episode noise is kept."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Every agent of the package keeps the contract; and the checker must fail: every law is broken once, on purpose."""
+"""Every agent of the package passes the contract, and the checker finds every law broken on purpose."""
 
 import dataclasses
 import importlib.util

@@ -1,4 +1,4 @@
-"""Plans against the library's solver and a slow recursion; incremental plans against fresh ones, bit for bit."""
+"""L1 plans against the library's solver and a slow recursion; incremental plans equal fresh ones bit for bit."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Finding transitions in a model, against a dictionary of its entries; every refusal and its words."""
+"""Locating transitions in a model, against a dictionary of its entries; every error and its message."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Robust SARSA and TD under mismatch against dynamic programming, and the condition under which they contract."""
+"""Robust SARSA and TD under mismatch against dynamic programming, and the condition for a contraction."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""OLRM: its plans at both ends of the lattice, its check step by step, and who is flagged."""
+"""OLRM: plans with no and with all pairs flagged, its check step by step, and which pairs are flagged."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""OLRM for average reward: its reductions, its check step by step, levels, and worlds that turn."""
+"""OLRM for average reward: reductions, the check step by step, levels, environments that turn adversarial."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Q-learning and its robust kin against updates by hand and against dynamic programming."""
+"""Q-learning and its robust variants against updates by hand and against dynamic programming."""
 
 import numpy as np
 import pytest

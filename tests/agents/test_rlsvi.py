@@ -1,4 +1,4 @@
-"""Randomised value functions against the regression they stand for, and against a sea that is deep."""
+"""Randomised value functions against the equivalent dense regression, and on deep sea."""
 
 import numpy as np
 import pytest

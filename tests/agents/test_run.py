@@ -1,4 +1,4 @@
-"""The loop: what is recorded and reported; runs depend on seed and replicate alone, saved and resumed or not."""
+"""The loop: what is recorded and reported; runs depend only on seed and replicate, resumed or not."""
 
 import numpy as np
 import pytest

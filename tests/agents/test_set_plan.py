@@ -1,4 +1,4 @@
-"""Plans and agents with any ambiguity set: the general recursion against the compiled one, solvers and variances."""
+"""Plans and agents with any ambiguity set: the general recursion against compiled ones, solvers and variances."""
 
 import numpy as np
 import pytest

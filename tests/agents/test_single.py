@@ -1,4 +1,4 @@
-"""A single run with plain numbers does what replicate 0 does."""
+"""A single run with plain numbers equals replicate 0 of the loop."""
 
 import numpy as np
 import pytest

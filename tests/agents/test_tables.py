@@ -1,4 +1,4 @@
-"""Agents that know: against the solver, and against what no learner can beat."""
+"""Oracle agents against the solver, and as an upper bound for learners."""
 
 import numpy as np
 import pytest

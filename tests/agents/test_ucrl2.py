@@ -1,4 +1,4 @@
-"""UCRL2: extended value iteration against discounting, optimism, epochs, regret that grows slower than time."""
+"""UCRL2: extended value iteration against discounting, optimism, epochs, sublinear regret."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Contamination: a fraction of nature's own choice."""
+"""Contamination: a share of the mass is chosen by nature."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The contract checker must fail: every law is broken once, on purpose, and has to be named."""
+"""The contract checker finds and names every law that is broken on purpose."""
 
 import importlib.util
 import re

@@ -1,4 +1,4 @@
-"""A set that couples states is one file beside the library: solvers, certificates and variances take it as it is."""
+"""A user-defined set that couples states works with solvers, certificates and variances."""
 
 from dataclasses import replace
 from itertools import permutations, product
@@ -61,7 +61,7 @@ def test_every_method_and_certificate_agrees(seed):
     assert certify(solve(mdp, factored, BackwardInduction(4))).holds
     high = replace(solution, lower=solution.lower + 1e-3, upper=solution.upper + 1e-3, value=solution.value + 1e-3)
     assert "lower bound" in certify(high).statement
-    assert "no mixture" in certify(solution, mdp, replace(factored, radius=0.1)).statement
+    assert "not a mixture" in certify(solution, mdp, replace(factored, radius=0.1)).statement
     assert (solution.value >= solve(mdp, urbe.L1Ball(factored.radius, support="all")).lower).all()  # contains it
 
 

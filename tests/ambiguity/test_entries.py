@@ -1,4 +1,4 @@
-"""Certificates treat many rows together: each row must get what it gets alone, whatever stands beside it."""
+"""Certificates process many rows together: each row gets the result that it gets alone."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Boxes: absolute intervals, intervals of a model's own, and balls in the maximum norm."""
+"""Boxes: absolute intervals, intervals stored in the model, and L-infinity balls."""
 
 from dataclasses import replace
 

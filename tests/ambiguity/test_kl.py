@@ -1,4 +1,4 @@
-"""KL balls, and the exponentials and logarithms they are computed with."""
+"""KL balls, and the exponentials and logarithms with which they are computed."""
 
 import math
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""L1 balls: sparse rows, any successor, dense rows with a common order, memory between sweeps."""
+"""L1 balls: sparse rows, all successors, dense rows with a common order, memory between sweeps."""
 
 import numpy as np
 import pytest

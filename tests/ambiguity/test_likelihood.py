@@ -1,4 +1,4 @@
-"""Likelihood regions: mass inside the row, mass sent to the lowest state outside."""
+"""Likelihood regions: mass inside the row, and mass moved to the lowest state outside."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Moments in the pass of a sweep: held to difference quotients of values, and to the kernel where it is unique."""
+"""Moments computed during a sweep, against difference quotients of values and the kernel where it is unique."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Operators: against plain loops, and the two laws that all bounds rest on."""
+"""Operators against plain loops, and the two laws from which all bounds follow."""
 
 from dataclasses import replace
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Optimism is pessimism about negated values; every answer comes back with the right sign."""
+"""Optimism is pessimism about negated values; every result has the right sign."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Sets chosen row by row: each row is that of its own set, in everything asked of nature and of solvers."""
+"""Sets that differ by row: each row behaves like its own set, in nature and in solvers."""
 
 from dataclasses import replace
 

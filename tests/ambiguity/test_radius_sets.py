@@ -1,4 +1,4 @@
-"""What holds for every set of kernels within a radius of the model in some divergence, whichever it is."""
+"""Tests that hold for every ball around the model's rows, for any divergence."""
 
 import numpy as np
 import pytest

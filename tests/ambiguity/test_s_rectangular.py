@@ -1,4 +1,4 @@
-"""Budgets shared by the actions of a state: values, policies and nature's answers against independent solutions."""
+"""Budgets shared by the actions of a state: values, policies and kernels against independent solutions."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The Bellman operator of budgets shared by actions: policies, frozen systems, kernels and the promised accuracy."""
+"""The Bellman operator of shared budgets: policies, linear systems, kernels and the stated accuracy."""
 
 import numpy as np
 import pytest

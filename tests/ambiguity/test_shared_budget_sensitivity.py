@@ -1,4 +1,4 @@
-"""How values move with the centres of rows whose actions share a budget: difference quotients, and the model itself."""
+"""Sensitivities under shared budgets: difference quotients by the centres, and the model itself."""
 
 from dataclasses import replace
 

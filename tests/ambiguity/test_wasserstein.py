@@ -1,4 +1,4 @@
-"""Wasserstein balls: own successors and any state, against the transport program."""
+"""Wasserstein balls, on the row's successors and on all states, against the transport program."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Weighted L1 balls against the linear program, and where greedy would be wrong."""
+"""Weighted L1 balls against the linear program, and cases in which a greedy solution is wrong."""
 
 import numpy as np
 import pytest

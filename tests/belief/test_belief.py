@@ -1,4 +1,4 @@
-"""The streaming belief: what it follows, what surprises it, and how it goes on from files."""
+"""Online beliefs: filtering, surprise, saving and loading."""
 
 import numpy as np
 import pytest

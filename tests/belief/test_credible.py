@@ -1,4 +1,4 @@
-"""Credible sets by trying every subset; tail weights by linear programming."""
+"""Credible sets against every subset; tail weights against linear programs."""
 
 import itertools
 

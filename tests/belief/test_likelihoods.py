@@ -1,4 +1,4 @@
-"""Likelihoods from errors of predictions: pen and paper."""
+"""Likelihoods from prediction errors, by pen and paper."""
 
 import numpy as np
 import pytest

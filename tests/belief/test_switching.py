@@ -1,4 +1,4 @@
-"""The filter against Bayes' rule by enumeration of every path of the hidden member."""
+"""The filter against the enumeration of every path of the hidden member."""
 
 import itertools
 

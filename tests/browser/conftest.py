@@ -1,4 +1,4 @@
-"""A real browser (Debian's chromium, driven by Playwright), and a report with one of everything for it to open."""
+"""A real browser (Debian's chromium, driven by Playwright), and a report with every element."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A report in a real browser: it loads from disk, shows every figure, its links and switches work, it prints."""
+"""A report in a real browser: it loads from disk, shows every figure, and its links, switches and print work."""
 
 import re
 import zlib

@@ -1,4 +1,4 @@
-"""Pages of runs, in a real browser: one of a real experiment with all its files, one that is under way."""
+"""Pages of runs in a real browser: a real experiment with all its files, and an unfinished run."""
 
 from dataclasses import replace
 

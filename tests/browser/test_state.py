@@ -1,4 +1,4 @@
-"""The page of a run under way, in a real browser."""
+"""The page of a run in progress, in a real browser."""
 
 from fixtures import book
 from urbe.report.content import State

@@ -1,4 +1,4 @@
-"""The command line, run as a user runs it: arguments in, text, files and exit codes out."""
+"""The command line from the user's side: arguments in, text, files and exit codes out."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""`urbe compare`, and the groups that `urbe evaluate` makes of runs, as a user runs them."""
+"""`urbe compare`, and how `urbe evaluate` groups runs."""
 
 import csv
 import sys

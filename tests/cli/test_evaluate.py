@@ -1,4 +1,4 @@
-"""`urbe evaluate`, run as a user runs it."""
+"""`urbe evaluate` from the command line."""
 
 import csv
 import os

@@ -1,4 +1,4 @@
-"""`urbe plan` on a messy log, as its owner would run it."""
+"""`urbe plan` on a messy log."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""`urbe plan`, run as a user runs it."""
+"""`urbe plan` from the command line."""
 
 import csv
 import json

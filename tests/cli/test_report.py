@@ -1,4 +1,4 @@
-"""`urbe report`, run as a user runs it; while it watches, the test sets the time."""
+"""`urbe report` from the command line; for --watch the test controls the clock."""
 
 import pytest
 

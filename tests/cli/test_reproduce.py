@@ -1,4 +1,4 @@
-"""`urbe reproduce`, run as a user runs it."""
+"""`urbe reproduce` from the command line."""
 
 import pytest
 

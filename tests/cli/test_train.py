@@ -1,4 +1,4 @@
-"""`urbe train`, run as a user runs it; killed runs are in tests/deep/test_kill.py."""
+"""`urbe train` from the command line; killed runs are in tests/deep/test_kill.py."""
 
 import os
 import sys

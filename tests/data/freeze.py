@@ -1,4 +1,4 @@
-"""Writes what one version of urbe saves, once; what lies here is never written again, and tests load it for ever.
+"""Writes the files that one version of urbe saves, once; tests load them with every later version.
 
     git archive COMMIT src | tar x -C OLD
     PYTHONPATH=OLD/src python tests/data/freeze.py tests/data/NAME

@@ -1,4 +1,4 @@
-"""Messages name calls that work: each is taken from the message as it stands, and executed."""
+"""Messages recommend calls that work: each call is taken from the message and executed."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What is used in place of robust DQN: reductions to DQN, files, cuts and seeds, and where a memory is necessary."""
+"""Alternatives to robust DQN: reductions to DQN, files, splits and seeds, and where a memory is necessary."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Callbacks on a trainer that only counts: when they are called, what is recorded, when learning stops."""
+"""Callbacks with a trainer that only counts: when they are called, what is recorded, when learning stops."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace

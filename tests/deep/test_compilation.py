@@ -1,4 +1,4 @@
-"""Compiled programs on the disk: kept, mended and limited, where the user keeps such things."""
+"""Compiled programs on the disk: stored, repaired and limited, in the user's cache folder."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Files of agents that are not what they say: refused in words, whatever was done to them."""
+"""Damaged and manipulated agent files raise errors that explain the damage."""
 
 import json
 import sys

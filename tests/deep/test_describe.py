@@ -1,4 +1,4 @@
-"""Descriptions of agents in plain data: every kind there and back, and nothing else is ever built from a file."""
+"""Descriptions of agents as plain data: round trips of every kind, and nothing else is built from a file."""
 
 import json
 import math

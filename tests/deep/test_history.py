@@ -1,4 +1,4 @@
-"""The log and the episodes of an agent: columns, means, cuts into calls."""
+"""The log and the episodes of an agent: columns, means, splits into calls."""
 
 from types import SimpleNamespace
 

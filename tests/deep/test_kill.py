@@ -1,4 +1,4 @@
-"""`urbe train` killed (SIGKILL) at random moments of its whole life, and started again until it is done.
+"""`urbe train` killed (SIGKILL) at random times, and restarted until it is done.
 
 A third of the moments are drawn over the life of a process, from its first import on; the others from when it has
 begun to learn, since starting takes longer than learning here; a few fall into compilation, with nothing compiled

@@ -1,4 +1,4 @@
-"""What agents learn on Mars Rover, held against exact dynamic programming."""
+"""What agents learn on Mars Rover, compared with exact dynamic programming."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Parts of others: a nature, variance, network and optimiser from outside are trained, saved and set like ours."""
+"""User-defined natures, variances, networks and optimisers are trained, saved and set like built-in ones."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Policies: greedy and noisy actions against NumPy, the values behind them, and what they refuse."""
+"""Policies: greedy and noisy actions against NumPy, the values behind them, and errors."""
 
 from dataclasses import replace
 

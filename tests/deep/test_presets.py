@@ -1,4 +1,4 @@
-"""The agents by name: which nature and which variance each is, and what is handed on."""
+"""Presets: the nature and variance of each agent, and the arguments they pass on."""
 
 from types import SimpleNamespace
 

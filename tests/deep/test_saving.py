@@ -1,4 +1,4 @@
-"""Saved agents: everything comes back bit for bit; what a file cannot hold is given again, and must fit."""
+"""Saved agents are restored bit for bit; what a file cannot describe is given again, and must fit."""
 
 from dataclasses import dataclass, replace
 

@@ -1,4 +1,4 @@
-"""Training in folders: whatever interrupts it, log and weights are those of the run that was never interrupted."""
+"""Training in folders: after any interruption, log and weights equal those of an uninterrupted run."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Runs that evaluate, keep their best agent and stop early: interrupted anywhere, they leave the same bytes."""
+"""Runs that evaluate, keep their best agent and stop early leave the same bytes after any interruption."""
 
 import errno
 

@@ -1,4 +1,4 @@
-"""Agents and runs of older versions go on as they were; those of today are left as they are."""
+"""Agents and runs of older versions continue unchanged; those of this version are not modified."""
 
 import copy
 import json

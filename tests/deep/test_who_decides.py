@@ -1,4 +1,4 @@
-"""Which member decided how many targets: counted right, the same in both loops, and judged."""
+"""Which member decided how many targets: counts, equality of both loops, and verdicts."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Finite environments: frequencies, phases, what is feasible, and every refusal."""
+"""Finite environments: frequencies, phases, feasible successors, and every error."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A world that turns: what it draws before and after, and the minimax value by enumeration."""
+"""An environment that turns adversarial: draws before and after, and the minimax value by enumeration."""
 
 import numpy as np
 import pytest

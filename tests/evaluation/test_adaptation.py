@@ -1,4 +1,4 @@
-"""Lives under changing dynamics: exact performance, what a memory gets to see, common luck, refusals."""
+"""Lives under changing dynamics: exact performance, inputs of memories, common random numbers, errors."""
 
 from functools import partial
 from typing import Any, NamedTuple

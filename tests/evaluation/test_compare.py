@@ -1,4 +1,4 @@
-"""Agents side by side: numbers by definition, intervals over seeds, and what cannot be compared."""
+"""Comparisons of agents: numbers by definition, intervals over seeds, and errors."""
 
 import csv
 

@@ -1,4 +1,4 @@
-"""Policies of other libraries, and environments of all kinds: how they are called, reset, and left behind."""
+"""Policies of other libraries and environments of all kinds: how they are called, reset and closed."""
 
 from types import SimpleNamespace
 

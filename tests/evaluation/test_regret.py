@@ -1,4 +1,4 @@
-"""Gaps against plain dynamic programming, and regret against what is earned less."""
+"""Gaps against plain dynamic programming, and regret against shortfalls."""
 
 import numpy as np
 

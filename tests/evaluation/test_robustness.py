@@ -1,4 +1,4 @@
-"""Evaluations: against exact returns, across all ways of playing, and paired by seed to the last bit."""
+"""Evaluations against exact returns, equal for all ways of playing, and paired by seed to the last bit."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace

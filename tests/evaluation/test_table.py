@@ -1,4 +1,4 @@
-"""Tables of evaluations: every number by other means, CVaR by its definition, files, words."""
+"""Tables of evaluations: every number by other means, CVaR by its definition, files, messages."""
 
 import csv
 

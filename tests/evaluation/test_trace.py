@@ -1,4 +1,4 @@
-"""Traces and visits: the very episodes that are evaluated, and the visits of the exact model."""
+"""Traces and visits: the episodes of the evaluation, and the visits of the exact model."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Continuous observations cut into cells, rollouts and Minari's datasets as logs."""
+"""Continuous observations discretised into cells; rollouts and Minari's datasets as logs."""
 
 import re
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Environments whose parameters follow a schedule: every reset is its next episode."""
+"""Environments whose parameters follow a schedule, which advances at every reset."""
 
 import re
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Recording Gymnasium environments: numbering as in models, ends and cut-offs apart, and convergence to the table."""
+"""Recording Gymnasium environments: numbering as in models, termination and truncation, convergence to the table."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Environments, adapters and members by what users write: names, modules beside them, methods of their own."""
+"""Environments, adapters and members from user input: names, modules in the working folder, own methods."""
 
 import sys
 import textwrap

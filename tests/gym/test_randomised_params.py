@@ -1,4 +1,4 @@
-"""Domain randomisation of Gymnasium environments: what is drawn, how long it stays, how draws are taken up again."""
+"""Domain randomisation of Gymnasium environments: distribution and duration of draws, and resuming."""
 
 import gymnasium
 import numpy as np

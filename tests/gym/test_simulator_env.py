@@ -1,4 +1,4 @@
-"""Simulators as Gymnasium environments: its rules, the same bits from the same seed, ends and cuts."""
+"""Simulators as Gymnasium environments: the checker, the same bits from the same seed, termination, truncation."""
 
 import json
 import subprocess

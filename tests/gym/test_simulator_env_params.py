@@ -1,4 +1,4 @@
-"""Parameters and states of simulators in Gymnasium: they arrive, are shown, and impossible ones are refused."""
+"""Parameters and states of simulators in Gymnasium: they take effect, are shown, and are checked."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

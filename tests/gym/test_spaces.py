@@ -1,4 +1,4 @@
-"""What environments give and take: rows against Gymnasium's own flattening, actions, errors, files."""
+"""Observation and action spaces: rows against Gymnasium's own flattening, actions, errors, files."""
 
 from copy import deepcopy
 

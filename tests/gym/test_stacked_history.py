@@ -1,4 +1,4 @@
-"""The last steps in Gymnasium's observations are those that `Stacked` shows of the same simulator."""
+"""The last steps in Gymnasium's observations equal those of `Stacked` for the same simulator."""
 
 import gymnasium
 import jax.numpy as jnp

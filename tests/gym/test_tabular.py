@@ -1,4 +1,4 @@
-"""Gymnasium environments step as their tables say, and agents learn in them."""
+"""Gymnasium environments follow their tables, and agents learn in them."""
 
 import gymnasium
 import numpy as np

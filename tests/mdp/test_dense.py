@@ -1,4 +1,4 @@
-"""MDP.from_dense: what it stores, what it refuses, and in which words."""
+"""MDP.from_dense: what it stores, what it rejects, and its messages."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Exact policy evaluation: against rationals, against dense algebra, and its refusals."""
+"""Exact policy evaluation against rationals and dense algebra, and its errors."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""The models that are hard to explore have the values their docstrings state."""
+"""The hard exploration models have the values that their docstrings state."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""MDP.from_transitions: lists in any order, repeats, intervals, and what is refused."""
+"""MDP.from_transitions: lists in any order, repeated transitions, intervals, and errors."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Random models: their law, their seeds, their refusals. Seeds are fixed, so no statistical test can fail by chance."""
+"""Random models: distribution, seeds, errors. Seeds are fixed, so no statistical test fails by chance."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Interval bounds of transitions: what is kept, what is the centre, what is rescaled."""
+"""Interval bounds of transitions: what is kept, the centre, and rescaling."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Labels: how values become ids and back, in which order, and what is refused."""
+"""Labels: from values to ids and back, their order, and errors."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The facts that the library's docstrings state, by pen and paper or by slower means."""
+"""The facts stated in the library's docstrings, by pen and paper or slow computations."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""What a finished model answers about itself."""
+"""Methods and properties of a finished model."""
 
 import re
 from typing import Any

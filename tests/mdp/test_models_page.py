@@ -1,4 +1,4 @@
-"""The snippets of docs/models.md run and print what the page says."""
+"""The snippets of docs/models.md run and print what the page shows."""
 
 import doctest
 from pathlib import Path

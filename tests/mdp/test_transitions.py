@@ -1,4 +1,4 @@
-"""The record of transitions: what it accepts, what it keeps, and what each refusal says."""
+"""Logs of transitions: what they accept and store, and the message of each error."""
 
 import re
 

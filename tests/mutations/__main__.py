@@ -1,4 +1,4 @@
-"""Breaks the compiled kernels on purpose and counts the models of the corpus until somebody notices.
+"""Breaks the compiled kernels on purpose and counts the models of the corpus until a claim fails.
 
     cd tests; python -m mutations --count 5 --seed 0 [--until 5] [--only shared_budget/l2.py ...]
 

@@ -1,4 +1,4 @@
-"""All mutations of the compiled functions of a module, as texts of the whole module."""
+"""All mutations of the compiled functions of a module, as source texts of the whole module."""
 
 from __future__ import annotations
 

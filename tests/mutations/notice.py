@@ -1,4 +1,4 @@
-"""The models of the corpus until one notices: `python notice.py MODELS FAMILY ...`, run against a broken copy."""
+"""Runs models of the corpus until a claim fails: `python notice.py MODELS FAMILY ...`, against a broken copy."""
 
 import signal
 import sys

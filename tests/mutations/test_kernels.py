@@ -1,4 +1,4 @@
-"""Every file with a compiled kernel can be broken on purpose."""
+"""Every file with a compiled kernel has mutations."""
 
 from mutations.__main__ import KERNELS, ROOT
 from mutations.mutate import count

@@ -1,4 +1,4 @@
-"""The claims of a solution against the high-precision oracle, one adversarial model at a time.
+"""Checks the claims of a solution against the high-precision oracle, one adversarial model at a time.
 
 `violations(family, seed)` draws a model and a set, solves it, and returns one sentence for each claim that is false:
 

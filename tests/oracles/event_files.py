@@ -1,4 +1,4 @@
-"""What TensorBoard shows of a folder of event files, by its rules, from the files' bytes."""
+"""What TensorBoard shows for a folder of event files, read from the files' bytes by its rules."""
 
 import struct
 

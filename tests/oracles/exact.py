@@ -1,4 +1,4 @@
-"""Robust values of small models in rational numbers: the floating-point model as it is, without any rounding.
+"""Robust values of small models in rational numbers: exact for the given floating-point model.
 
 Floats enter at their exact binary value. A set is a function `answer(p, z) -> q` on one row over all states, where z is
 None for states that may not receive mass; q minimises q . z and is found by moving mass greedily. Values come from

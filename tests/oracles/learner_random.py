@@ -1,4 +1,4 @@
-"""The random numbers of `urbe.deep.core.learner`, distinguished by what they are for."""
+"""The random numbers of `urbe.deep.core.learner`, by purpose."""
 
 import jax
 import jax.numpy as jnp

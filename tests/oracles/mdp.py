@@ -1,4 +1,4 @@
-"""Exact answers on small models, in rational numbers or plain loops: slow and plainly right."""
+"""Exact solutions of small models, in rational numbers or plain loops."""
 
 from collections.abc import Sequence
 from fractions import Fraction

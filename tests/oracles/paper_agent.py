@@ -1,4 +1,4 @@
-"""The DQN family in plain NumPy and float64, from the paper's listing: slow, and one transition after the other.
+"""The DQN family in plain NumPy and float64, from the paper's listing: slow, one transition at a time.
 
 Nothing is cached and nothing is updated by formula: targets are computed anew for every minibatch, gradients are
 written out layer by layer, and Sigma is the inverse of a sum of outer products. What is random is handed in.

@@ -1,4 +1,4 @@
-"""Finite-horizon plans in plain Python, built on what ambiguity sets answer; and random problems to plan for."""
+"""Finite-horizon plans in plain Python, from the row problems of ambiguity sets; and random problems."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple

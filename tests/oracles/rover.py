@@ -1,4 +1,4 @@
-"""Mars Rover in plain Python, from the words of its description: a dictionary of rows."""
+"""Mars Rover in plain Python, written from its description: a dictionary of rows."""
 
 MOVES = {0: (-1, 0), 1: (0, 1), 2: (1, 0), 3: (0, -1)}
 

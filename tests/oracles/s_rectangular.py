@@ -1,4 +1,4 @@
-"""Inner problems of a state whose actions share a budget, solved by other means than the library's.
+"""Inner problems of a state whose actions share a budget, solved by other methods than the library's.
 
 L1 and L-infinity: linear programs over all actions' distributions at once (HiGHS). L2 and KL: nested bisection in
 extended precision along the path of one action's minimisers (inside) and on the level or price common to all (outside).

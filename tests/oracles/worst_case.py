@@ -1,4 +1,4 @@
-"""Worst cases over polyhedral sets as linear programs (HiGHS): slow and plainly right.
+"""Worst cases over polyhedral sets as linear programs (HiGHS).
 
 HiGHS accepts 1e-7 of infeasibility per row and of reduced cost, so its optimum is good to LP_TOLERANCE times the
 spread of the values only: the oracle, not the kernel, sets that tolerance.

@@ -1,4 +1,4 @@
-"""Adaptation: cells of exact agents against exact performance, verdicts and figures from rows made by hand."""
+"""Adaptation: cells of exact agents against exact performance, verdicts and figures from made-up rows."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The rover's episodes as single decisions: against exact evaluation of the grid, and plans against proven bounds."""
+"""The rover's episodes as single decisions: exact evaluation of the grid, and plans against proven bounds."""
 
 import numpy as np
 import pytest

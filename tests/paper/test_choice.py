@@ -1,4 +1,4 @@
-"""A part of a chapter: agents by name or of one's own, seeds, settings; and cells that keep their directories."""
+"""Parts of a chapter: built-in and user-defined agents, seeds, settings; and cells that keep their directories."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Pages from finished cells: of whole and unfinished runs, with their files; nothing is run, nothing drawn twice."""
+"""Pages from finished cells of complete and unfinished runs, with their files; nothing is run or drawn twice."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""The whole way from cells to a page: processes, resume, repair, failures, atomic results, and the page itself."""
+"""From cells to a page: processes, resuming, repair, failures, atomic results, and the page itself."""
 
 import csv
 import json

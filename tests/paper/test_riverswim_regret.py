@@ -1,4 +1,4 @@
-"""Regret on RiverSwim: against the best value, and the chapter it makes."""
+"""Regret on RiverSwim: against the optimal value, and the chapter."""
 
 from dataclasses import replace
 from pathlib import Path

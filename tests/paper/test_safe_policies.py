@@ -1,4 +1,4 @@
-"""Safe policies: logs of the stated law, laws between planners on real cells, tables and drawings."""
+"""Safe policies: logs with the stated distribution, laws between planners on real cells, tables and figures."""
 
 import random
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The seven-state comparison: its worlds, its settings, its verdicts on known numbers."""
+"""The seven-state comparison: its environments, its settings, its verdicts on known numbers."""
 
 from dataclasses import replace
 from itertools import product

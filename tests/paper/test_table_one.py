@@ -1,4 +1,4 @@
-"""Table 1 by measurement: laws between systems on real cells, verdicts that follow the numbers, tables and drawings."""
+"""Table 1 by measurement: laws between systems on real cells, verdicts that follow the numbers, figures."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Choosing settings: on made-up agents whose scores are known."""
+"""Tuning of settings, on made-up agents with known scores."""
 
 from dataclasses import dataclass
 

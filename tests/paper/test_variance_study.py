@@ -1,4 +1,4 @@
-"""The study of variances on few cells: the truth it compares with, its laws, and verdicts that follow the numbers."""
+"""The study of variances on few cells: its ground truth, its laws, and verdicts that follow the numbers."""
 
 import dataclasses
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How often guarantees fail over repeated data sets, the truth drawn from the prior.
+"""How often guarantees fail over repeated data sets, with true models drawn from the prior.
 
 Thresholds are binomial quantiles such that a correct planner fails a test with probability 1e-4 at most.
 """

@@ -1,4 +1,4 @@
-"""Quantiles of draws that are not kept are those of the same draws, kept."""
+"""Quantiles computed without storing the draws equal those of the same draws, stored."""
 
 import subprocess
 import sys

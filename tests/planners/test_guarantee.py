@@ -1,4 +1,4 @@
-"""Quantiles as guarantees: the binomial law, coverage of models drawn afresh, the best policy by enumeration."""
+"""Quantiles as guarantees: the binomial distribution, coverage of fresh models, the best policy by enumeration."""
 
 from itertools import product
 

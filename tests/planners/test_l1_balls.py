@@ -1,4 +1,4 @@
-"""Balls around rows with zeros reach every feasible successor, and none that is not."""
+"""Balls around rows with zeros contain every feasible successor and no other."""
 
 import numpy as np
 import pytest

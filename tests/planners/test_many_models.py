@@ -1,4 +1,4 @@
-"""Many models at once against one sparse LU each."""
+"""Values under many models at once against one sparse LU each."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""From a posterior to a safe policy: laws between the methods, edges, refusals, determinism."""
+"""From a posterior to a safe policy: laws between the methods, edge cases, errors, determinism."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Rounds of RSVF: what the returned balls satisfy, termination, and what is not promised."""
+"""Rounds of RSVF: properties of the returned balls, termination, and what is not guaranteed."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Plans: where they start, what was never tried, seeds, labels, tables."""
+"""Plans: initial states, untried pairs, seeds, labels, tables."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Beliefs that follow a stream, against counting everything anew; counts of different replicates never mix."""
+"""Posteriors updated online, against counts from scratch; counts of different replicates never mix."""
 
 import numpy as np
 import pytest

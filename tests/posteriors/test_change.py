@@ -1,4 +1,4 @@
-"""Filtering of jumps, against the sum over every possible history of jumps."""
+"""Filtering of changes, against the sum over all histories of changes."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Factors fitted to counts: likelihood, known factors, edges."""
+"""Factors fitted to counts: likelihood, known factors, edge cases."""
 
 import numpy as np
 import pytest

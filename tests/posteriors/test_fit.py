@@ -1,4 +1,4 @@
-"""Fitting logs: against counting in plain loops, and what is refused."""
+"""Fitting logs, against counts in plain loops, and errors."""
 
 import re
 from collections import Counter, defaultdict

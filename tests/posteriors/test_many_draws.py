@@ -1,4 +1,4 @@
-"""Dirichlet rows of many replicates, against the distribution itself; independent of neighbours and of buffers."""
+"""Dirichlet rows of many replicates, against the distribution; independent of other replicates and of buffers."""
 
 import numpy as np
 import pytest

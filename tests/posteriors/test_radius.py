@@ -1,4 +1,4 @@
-"""Radii: against Beta quantiles, coverage of fresh draws, and the bounds they must respect."""
+"""Radii against Beta quantiles, coverage of fresh draws, and bounds that must hold."""
 
 import math
 import re

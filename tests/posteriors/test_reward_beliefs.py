@@ -1,4 +1,4 @@
-"""Rewards one at a time, against the batch formulas; draws against their moments."""
+"""Rewards added one at a time, against the batch formulas; draws against their moments."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Normal-gamma rewards: against one update after another, numerical integration and Student's t."""
+"""Normal-gamma rewards against sequential updates, numerical integration and Student's t."""
 
 import re
 

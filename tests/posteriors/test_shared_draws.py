@@ -1,4 +1,4 @@
-"""Draws from common random numbers: each row's own are Dirichlet, the same each time, and their extremes are right."""
+"""Draws from common random numbers: those of each row are Dirichlet and reproducible, with correct extremes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Claims: every combination of readings against the rules written out, groups, order, and the table at the head."""
+"""Claims: the rules for every combination of readings, groups, order, and the table on the front page."""
 
 from itertools import product
 

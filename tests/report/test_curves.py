@@ -1,4 +1,4 @@
-"""Curves with bands: named, and marked where something changed."""
+"""Curves with bands: names, and marks where something changed."""
 
 import re
 from itertools import pairwise

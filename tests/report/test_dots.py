@@ -1,4 +1,4 @@
-"""Dots with intervals and strips of distributions: where they stand, and in which colours."""
+"""Dots with intervals and strips of distributions: positions and colours."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Figures cut into panels: what can be stacked is, every panel is shown once, and nothing is cut through."""
+"""Figures divided into panels: they can be stacked, each panel is shown once, and nothing is cut."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Figures as files: readable, on white, with fonts inside, in the size drawn, the same bytes each time."""
+"""Figures as files: readable, on white, with embedded fonts, in the drawn size, the same bytes each time."""
 
 import io
 import re

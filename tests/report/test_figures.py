@@ -1,4 +1,4 @@
-"""Drawing: labels that do not touch, colours that can be read, no global state."""
+"""Drawing: labels that do not overlap, legible colours, no global state."""
 
 import matplotlib
 import numpy as np

@@ -1,4 +1,4 @@
-"""Grids coloured by level: colours mean what the key says, zones are where they should be, values can be read."""
+"""Grids coloured by level: colours match the key, zones are in the right place, values are legible."""
 
 import numpy as np
 import pytest

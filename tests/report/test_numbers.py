@@ -1,4 +1,4 @@
-"""Numbers as text: digits that mean something, columns that align, verdicts that follow from intervals."""
+"""Numbers as text: significant digits, aligned columns, verdicts that follow from intervals."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Pictures of results: what they show, in which words, for few and for many states."""
+"""Figures of results: their content and texts, for few and for many states."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Figures of evaluations: what is drawn is what was found, in the colours of the agents."""
+"""Figures of evaluations: the drawn numbers are the evaluated ones, in the colours of the agents."""
 
 import numpy as np
 import pytest

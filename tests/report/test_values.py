@@ -1,4 +1,4 @@
-"""Numbers in drawings: those drawn, at the pixels where they are drawn, and as tables."""
+"""Recorded numbers of figures: those drawn, at the pixels where they are drawn, and as tables."""
 
 import json
 import re

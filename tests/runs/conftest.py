@@ -1,4 +1,4 @@
-"""A folder that costs nothing to write to."""
+"""A folder in memory, where writing is fast."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""Saved agents go on bit for bit; damaged files and files of others are refused."""
+"""Saved agents continue bit for bit; damaged and foreign files are errors."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Run directories: one config, one process, the newest checkpoints, and logs that fit them."""
+"""Run directories: one config, one process, the newest checkpoints, and logs that match them."""
 
 import copy
 import os

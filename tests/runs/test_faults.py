@@ -1,4 +1,4 @@
-"""Whatever call to the system fails, or is the last one: the old checkpoint or the new one is there, whole.
+"""After a failure of any system call, or a crash at it, the old or the new checkpoint is complete.
 
 Every call that changes the disk fails in turn (`Disk`), in four ways: once, half-way through a write, from then on for
 want of space, or as the last thing the process does. In the last case power may fail as well: bytes that were not

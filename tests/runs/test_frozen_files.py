@@ -1,4 +1,4 @@
-"""Files that earlier versions wrote are loaded for ever; `tests/data/freeze.py` wrote them, with the code of then."""
+"""Files written by earlier versions can be loaded; `tests/data/freeze.py` wrote them with the code of that version."""
 
 import json
 import shutil

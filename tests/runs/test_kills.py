@@ -1,4 +1,4 @@
-"""A run killed at twenty random moments leaves the bytes of one that never was; a checkpoint is never half.
+"""A run killed at twenty random times leaves the bytes of an uninterrupted one; checkpoints are complete.
 
 One process, started by the test, forks the processes that train and kills them (SIGKILL) after seeded delays: so
 nothing is imported twenty times. How many of the kills fall within saving is up to the machine: there are more than

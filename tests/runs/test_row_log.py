@@ -1,4 +1,4 @@
-"""Logs grow by whole lines, come back exactly, and can be cut back."""
+"""Logs grow by complete lines, are read back exactly, and can be truncated."""
 
 import csv
 import hashlib

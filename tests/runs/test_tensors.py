@@ -1,4 +1,4 @@
-"""Tensors come back bit for bit, are plain safetensors, and anything else is refused."""
+"""Tensors are restored bit for bit from standard safetensors files; anything else is an error."""
 
 import copy
 import hashlib

@@ -1,4 +1,4 @@
-"""Nested containers of arrays become names and come back; other structures are refused."""
+"""Nested containers of arrays become arrays by name and are restored; other structures are errors."""
 
 import re
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""CartPole, Acrobot and MountainCar do step by step what Gymnasium's do, also with other parameters.
+"""CartPole, Acrobot and MountainCar against Gymnasium's, step by step, also with other parameters.
 
 Gymnasium computes in float64 from the same float32 state; tolerances are multiples of float32's rounding (6e-8) of the
 largest numbers involved.

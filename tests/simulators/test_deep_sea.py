@@ -1,4 +1,4 @@
-"""The deep sea plays by its rules, is the tabular plane's model, and is worth what its docstring says."""
+"""Deep sea follows its rules, equals the tabular model, and has the value that its docstring states."""
 
 import jax
 import jax.numpy as jnp

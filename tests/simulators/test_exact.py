@@ -1,4 +1,4 @@
-"""Exact performance agrees with played episodes and closed forms; what Mars Rover's rewards imply, number by number."""
+"""Exact performance against simulated episodes and closed forms, and the consequences of Mars Rover's rewards."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Finite simulators become models of the tabular plane: every entry, the robust optimum, refusals."""
+"""Finite simulators as tabular models: every entry, the robust optimum, errors."""
 
 import re
 from dataclasses import dataclass, replace

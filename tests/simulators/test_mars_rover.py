@@ -1,4 +1,4 @@
-"""Mars Rover does what its description says: rows, risks, walls, ends, encodings, starts."""
+"""Mars Rover follows its description: rows, risks, walls, termination, encodings, initial states."""
 
 import re
 from dataclasses import replace

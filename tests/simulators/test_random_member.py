@@ -1,4 +1,4 @@
-"""Schedules of domain randomisation: how often each member is drawn, and how long it stays."""
+"""Schedules of domain randomisation: how often each member is drawn, and for how long."""
 
 from functools import partial
 from typing import NamedTuple

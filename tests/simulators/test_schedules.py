@@ -1,4 +1,4 @@
-"""Schedules: what holds in which episode, laws of the random ones, resuming, tracing."""
+"""Schedules: parameters of each episode, distributions of the random ones, resuming, tracing."""
 
 import re
 from functools import partial

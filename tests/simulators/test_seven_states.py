@@ -1,4 +1,4 @@
-"""The seven states as a simulator are the model of the library, bit for bit."""
+"""The simulator of the seven states equals the library's model, bit for bit."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Simulators that show the last steps: frames against a list kept by hand, within episodes and across them."""
+"""Simulators with stacked observations, against a list kept by hand, within and across episodes."""
 
 import jax
 import jax.numpy as jnp

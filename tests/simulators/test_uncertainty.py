@@ -1,4 +1,4 @@
-"""Uncertainty sets: what they hold, how they are described, and the check that their members differ in what they do."""
+"""Uncertainty sets: members, descriptions, and the check that their behaviour differs."""
 
 import json
 import re

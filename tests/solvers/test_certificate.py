@@ -1,4 +1,4 @@
-"""The certificate must refuse: every claim of a solution is doctored once and has to be named."""
+"""Certificates reject: every claim of a solution is falsified once, and the error must name it."""
 
 from dataclasses import replace
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Constrained MDPs: enumeration of policies, duality, refusals."""
+"""Constrained MDPs: enumeration of policies, duality, errors."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""docs/correctness.md speaks of files that exist, and forgets none of the tests of solvers and sets."""
+"""docs/correctness.md names existing files, and all tests of solvers and sets."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""CVaR of the total reward: every policy that remembers, the law of the return by enumeration, limits, refusals."""
+"""CVaR of the total reward: all history-dependent policies, the distribution of the return, limits, errors."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Large models: a million states are solved, within memory, to the promised gap."""
+"""Large models: a million states are solved within memory to the stated gap."""
 
 import subprocess
 import sys

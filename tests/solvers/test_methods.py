@@ -1,4 +1,4 @@
-"""What every method promises besides the value: when it stops, what it says, what it leaves alone."""
+"""Properties of every method besides the value: stopping, messages, unmodified inputs."""
 
 import copy
 

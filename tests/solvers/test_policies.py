@@ -1,4 +1,4 @@
-"""Given policies, and policies of a finite horizon."""
+"""Evaluation of given policies, and policies of a finite horizon."""
 
 import itertools
 

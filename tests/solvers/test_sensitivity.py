@@ -1,4 +1,4 @@
-"""Sensitivity to the radius: against enumeration of all policies, its laws, its words and its picture."""
+"""Sensitivity to the radius: enumeration of all policies, laws, text and figure."""
 
 import re
 from itertools import product

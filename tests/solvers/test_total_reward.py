@@ -1,4 +1,4 @@
-"""Without discounting: values where the process must end, a refusal where it need not."""
+"""Without discounting: values if the process must terminate, and an error if it need not."""
 
 import numpy as np
 import pytest

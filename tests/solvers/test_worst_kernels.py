@@ -1,4 +1,4 @@
-"""All sets: methods agree, nature's answer reproduces the robust value, sets of radius zero are the model."""
+"""All sets: methods agree, nature's kernel reproduces the robust value, radius zero is the model."""
 
 from itertools import pairwise
 

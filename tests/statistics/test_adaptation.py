@@ -1,4 +1,4 @@
-"""Measures of adaptation: pen and paper, plain loops, refusals."""
+"""Measures of adaptation: pen and paper, plain loops, errors."""
 
 import numpy as np
 import pytest

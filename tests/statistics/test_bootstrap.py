@@ -1,4 +1,4 @@
-"""The stratified bootstrap: all resamples of tiny samples, SciPy's, and how often it covers."""
+"""The stratified bootstrap: all resamples of tiny samples, SciPy's bootstrap, and coverage."""
 
 from itertools import product
 from math import factorial

@@ -1,4 +1,4 @@
-"""Comparisons of agents: SciPy's tests, closed testing, all resamples, and how often a whole family is covered."""
+"""Comparisons of agents: SciPy's tests, closed testing, all resamples, and coverage of a whole family."""
 
 from fractions import Fraction
 from itertools import combinations, product

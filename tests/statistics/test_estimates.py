@@ -1,4 +1,4 @@
-"""Estimates with intervals: against scipy, by hand, and by how often they cover the truth."""
+"""Estimates with intervals: against SciPy, by hand, and by coverage."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Performance profiles: counting, the binomial law of one threshold, all resamples, coverage of the whole curve."""
+"""Performance profiles: counting, the binomial distribution, all resamples, coverage of the whole curve."""
 
 from itertools import product
 

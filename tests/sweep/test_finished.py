@@ -1,4 +1,4 @@
-"""What of a sweep is there, whatever the code is today."""
+"""The finished cells of a sweep, whichever version of the code computed them."""
 
 import json
 from typing import NamedTuple

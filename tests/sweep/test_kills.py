@@ -1,4 +1,4 @@
-"""Sweeps killed (SIGKILL): a worker, the launcher, all at once. Rows must be those of a sweep that never was."""
+"""Sweeps killed (SIGKILL): a worker, the launcher, all at once. Rows must be those of an undisturbed sweep."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Processes of this machine as scripts start them, and those that do not start at all."""
+"""Local worker processes started from scripts, and processes that do not start."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The sweep itself, with a launcher of a few lines that runs cells in this process."""
+"""The sweep itself, with a small launcher that runs cells in this process."""
 
 import json
 from dataclasses import dataclass

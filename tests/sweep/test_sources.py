@@ -1,4 +1,4 @@
-"""Which code an experiment depends on: small packages written on the spot."""
+"""The code on which an experiment depends: small packages written by the test."""
 
 import sys
 

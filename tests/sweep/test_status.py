@@ -1,4 +1,4 @@
-"""The status of a sweep: counts, time left, and the file itself."""
+"""The status of a sweep: counts, remaining time, and the file."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Finished cells on disk: whole and right, or not at all."""
+"""Finished cells on disk are complete and correct, or absent."""
 
 import json
 import math

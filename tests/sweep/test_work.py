@@ -1,4 +1,4 @@
-"""One job performed: the folder it goes on from, the lock, the record."""
+"""Running one job: the folder from which it resumes, the lock, the record."""
 
 import json
 import os

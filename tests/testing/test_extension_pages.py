@@ -1,4 +1,4 @@
-"""Pages of docs/extend: one for each extension point, in four sections, whose files run and pass their check."""
+"""Pages of docs/extend: one per extension point, in four sections, whose files run and pass their check."""
 
 import os
 import re
@@ -37,7 +37,7 @@ def test_there_is_a_page_for_each_point_and_the_index_lists_it():
 @pytest.mark.parametrize("name", POINTS[3:])
 def test_pages_have_the_same_sections(name):
     titles = re.findall(r"^## (?:\d\. )?(.+)$", (EXTEND / f"{name}.md").read_text(), flags=re.MULTILINE)
-    assert titles == ["What is asked", "The file", "The check", "Using it"]
+    assert titles == ["The interface", "The file", "The check", "Using it"]
 
 
 @pytest.mark.parametrize("name", ["coupled_set", "belief", "chapter"])

@@ -1,4 +1,4 @@
-"""All simulators keep the contract, and simulators that break it are caught."""
+"""All simulators pass the contract, and simulators that break it are found."""
 
 from collections import UserDict
 from dataclasses import dataclass, replace

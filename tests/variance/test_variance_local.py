@@ -1,4 +1,4 @@
-"""Local uncertainties one by one, against moments in closed form, a published toy and plain Monte Carlo."""
+"""Local uncertainties, against moments in closed form, a published example and plain Monte Carlo."""
 
 import numpy as np
 import pytest

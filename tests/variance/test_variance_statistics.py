@@ -1,4 +1,4 @@
-"""Variances against brute force: the robust value is solved anew for hundreds of posterior draws of the centre.
+"""Variances against brute force: robust values computed for hundreds of posterior draws of the centre.
 
 Seeds are fixed, so that nothing here fails by chance; the margins are those under which another seed would fail with a
 probability of well below one in a thousand (medians over 18 or more pairs, each variance known to 9 % from 250 draws).

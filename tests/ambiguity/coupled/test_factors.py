@@ -1,4 +1,4 @@
-"""Rows that are mixtures of factors: brute force over policies and factors, reductions, certificates, refusals."""
+"""Rows that are mixtures of factors: brute force over policies and factors, reductions, certificates, errors."""
 
 from dataclasses import replace
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Labels and budgets of deviations: all strategies of nature, the specification's numbers, reductions, refusals."""
+"""Labels and budgets of deviations: all strategies of nature, reference numbers, reductions, errors."""
 
 from itertools import product
 from math import comb

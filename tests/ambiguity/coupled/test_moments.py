@@ -1,4 +1,4 @@
-"""Laws with known moments: laws on a grid of kernels, reductions to sets with closed forms, certificates, refusals."""
+"""Distributions with known moments: grids of kernels, closed-form reductions, certificates, errors."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Laws of the kernel within nested sets: linear programs, reductions, laws drawn at random, refusals."""
+"""Distributions within nested sets: linear programs, reductions, random distributions, errors."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The neural soft-robust actor-critic where the best policy is known, resumed, and with both criteria and draws."""
+"""The neural soft-robust actor-critic: known optimal policies, resuming, both criteria, both ways of drawing."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Adaptive agents: the same bits, however they are cut, saved or deployed."""
+"""Adaptive agents: the same bits, however learning is split, saved or deployed."""
 
 from functools import partial
 

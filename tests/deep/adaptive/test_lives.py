@@ -1,4 +1,4 @@
-"""Lives: what becomes of an action that changes nothing."""
+"""Lives: targets of actions that change nothing."""
 
 from dataclasses import replace
 

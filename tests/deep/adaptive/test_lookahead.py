@@ -1,4 +1,4 @@
-"""One step ahead, against enumeration, and the agents it reduces to."""
+"""One-step lookahead against enumeration, and the agents to which it reduces."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Units of observations: what random play meets, whatever the units of the simulator are."""
+"""Units of observations: magnitudes under random actions, for simulators in any units."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Natures over a belief, and what they become at the ends."""
+"""Natures over a belief, and their limits."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Deployment under noisy observations: the compiled filter is that of `urbe.belief`, and it finds the true member."""
+"""Deployment under noisy observations: the compiled filter equals `urbe.belief`, and identifies the member."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""A tree as one vector of words: the same bits come back."""
+"""Trees packed into one vector of words are restored bit for bit."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Long training on finite simulators ends at exact robust value iteration; features of one-hot worlds count visits."""
+"""Long training on finite simulators reaches exact robust value iteration; one-hot features count visits."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Acting: shares of random actions, the size and sign of the noise, and who flips."""
+"""Acting: the share of random actions, size and sign of the noise, and flipped actions."""
 
 from dataclasses import replace
 from functools import cache, partial

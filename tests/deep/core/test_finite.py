@@ -1,4 +1,4 @@
-"""Numbers that are not finite stop a run where they arise, and are named."""
+"""A number that is not finite stops a run where it arises, with an error that names it."""
 
 from dataclasses import replace
 from functools import cache

@@ -1,4 +1,4 @@
-"""What a loss must not reach it does not reach: gradients that are exactly zero, and losses against plain formulas."""
+"""Gradients that must be exactly zero, and losses against plain formulas."""
 
 from dataclasses import replace
 from functools import partial

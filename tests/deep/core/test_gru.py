@@ -1,4 +1,4 @@
-"""The recurrent unit against the textbook's equations in NumPy."""
+"""The recurrent unit against the textbook equations in NumPy."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""The learning step does, transition by transition, what the paper's listing says: a plain float64 agent is the judge.
+"""The learning step against the paper's listing in plain float64, transition by transition.
 
 Both get the same transitions, first weights, noise and minibatches; actions must be equal, numbers to rounding.
 """

@@ -1,4 +1,4 @@
-"""The lowest of several Q-functions, as one network."""
+"""The minimum of several Q-functions, as one network."""
 
 import jax
 import jax.numpy as jnp

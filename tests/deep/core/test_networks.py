@@ -1,4 +1,4 @@
-"""Networks: values against plain formulas, first weights against the law they are drawn from."""
+"""Networks: values against plain formulas, initial weights against their distribution."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Worlds of one skill each, whose values follow by hand; one compiled loop for all of them."""
+"""Probe environments, one skill each, whose values follow by hand; one compiled loop for all of them."""
 
 from dataclasses import replace
 from functools import cache

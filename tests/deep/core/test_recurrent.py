@@ -1,4 +1,4 @@
-"""Learning through time: hidden states, targets and gradients against a loop over single steps."""
+"""Backpropagation through time: hidden states, targets and gradients against a loop over single steps."""
 
 from dataclasses import replace
 from functools import partial

@@ -1,4 +1,4 @@
-"""Agents that should be the same are the same, bit for bit: weights, replay, actions, random numbers.
+"""Agents that must be equal are equal bit for bit: weights, replay, actions, random numbers.
 
 On simulators with random outcomes a member's target is an expectation where DQN's is a sample, so that one nominal
 member is a better informed agent than DQN, and another one; what must hold there is that no noise is robust DQN, and

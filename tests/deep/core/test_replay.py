@@ -1,4 +1,4 @@
-"""The replay against a Python deque; its sampling against the uniform law."""
+"""The replay against a Python deque; its sampling against the uniform distribution."""
 
 from collections import deque
 from functools import partial

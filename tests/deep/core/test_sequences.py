@@ -1,4 +1,4 @@
-"""The replay of sequences: windows are consecutive, of what is present, and all of them are drawn."""
+"""The replay of sequences: windows are consecutive and present, and all of them are drawn."""
 
 import jax
 import jax.numpy as jnp

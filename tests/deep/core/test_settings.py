@@ -1,4 +1,4 @@
-"""Settings refuse what makes no sense, by the name of the field; what an agent is built from is a value."""
+"""Settings: invalid ones raise errors that name the field; descriptions of agents are values."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Cached targets are those one would compute anew for every minibatch, and have the order they should have."""
+"""Cached targets equal those recomputed for every mini-batch, in the right order."""
 
 from dataclasses import replace
 from functools import cache, partial

@@ -1,4 +1,4 @@
-"""Minibatches in columns: values and gradients are those of the same minibatch in rows."""
+"""Mini-batches in columns have the values and gradients of the same mini-batches in rows."""
 
 from itertools import pairwise
 

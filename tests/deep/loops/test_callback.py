@@ -1,4 +1,4 @@
-"""Callbacks to the host: requests and replies arrive, silence ends a program, and no bit of a run depends on either."""
+"""Callbacks to the host: requests and replies, programs without replies, and runs that do not depend on timing."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Members that change while an agent learns: what the replay holds becomes theirs, and nothing is compiled again."""
+"""Members that change while an agent learns: the replay is recomputed for them without compilation."""
 
 import jax
 import numpy as np

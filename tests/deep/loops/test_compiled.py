@@ -1,4 +1,4 @@
-"""The compiled loop: what it writes into the replay, how it is cut into calls, what it tells."""
+"""The compiled loop: the content of the replay, splits into calls, and diagnostics."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""EWoK: which draw is kept, against the exact law by enumeration of all draws."""
+"""EWoK: the kept draw, against the exact distribution by enumeration of all draws."""
 
 from dataclasses import dataclass
 from itertools import product

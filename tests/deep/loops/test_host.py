@@ -1,4 +1,4 @@
-"""The host loop as a trainer: one update with the compiled path, seeds, resuming, numbers that are not finite."""
+"""The host loop as a trainer: same updates as the compiled path, seeds, resuming, numbers that are not finite."""
 
 import json
 import warnings

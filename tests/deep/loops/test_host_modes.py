@@ -1,4 +1,4 @@
-"""Whatever the way of resetting, what reaches the learner is what truly happened."""
+"""In every autoreset mode the learner receives the true transitions."""
 
 import gymnasium
 import jax

@@ -1,4 +1,4 @@
-"""IWOCS on a rover whose exact robust solution is known, and how its rounds follow each other."""
+"""IWOCS on a rover with a known exact robust solution, and the sequence of its rounds."""
 
 import jax
 import jax.numpy as jnp

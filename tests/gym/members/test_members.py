@@ -1,4 +1,4 @@
-"""Members of Gymnasium environments: copies that go where the environment stands, and perturbations that arrive."""
+"""Members of Gymnasium environments: copies follow the state of the environment, and perturbations have effects."""
 
 import importlib.resources
 

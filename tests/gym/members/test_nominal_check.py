@@ -1,4 +1,4 @@
-"""Copies that do not do what their environment does are found, and the cause is named; honest ones are accepted."""
+"""Copies that behave differently from their environment are found and the cause is named; correct ones pass."""
 
 import gymnasium
 import numpy as np

@@ -1,4 +1,4 @@
-"""bmdp-tool files by hand, and what each refusal says."""
+"""bmdp-tool files by hand, and the message of each error."""
 
 import pytest
 

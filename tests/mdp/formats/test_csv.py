@@ -1,4 +1,4 @@
-"""craam's CSV files by hand: models, scenarios, budgets, policies, and what each refusal says."""
+"""craam's CSV files by hand: models, scenarios, budgets, policies, and the message of each error."""
 
 import re
 import tracemalloc

@@ -1,4 +1,4 @@
-"""Storm's DRN files: by hand, as Storm writes them, there and back, and refusals by line."""
+"""Storm's DRN files: by hand, as Storm writes them, round trips, and errors by line."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Damaged text files: reading gives a valid model or a ValueError, never anything else, and never much memory."""
+"""Damaged text files: reading gives a valid model or a ValueError, with bounded memory."""
 
 import tempfile
 import tracemalloc

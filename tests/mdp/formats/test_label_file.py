@@ -1,4 +1,4 @@
-"""Labels of states are kept through every format; CSV and bmdp-tool files have them beside."""
+"""Labels of states are kept by every format; CSV and bmdp-tool files store them in a second file."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Logs in files: by hand, there and back, damaged Parquet, and without pyarrow; `test_fuzz` damages the text."""
+"""Logs in files: by hand, round trips, damaged Parquet, and without pyarrow; `test_fuzz` damages the text."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""Logs in files as people keep them: other separators, texts, gaps, dates, decimal commas, Parquet of texts."""
+"""Messy logs in files: other separators, strings, gaps, dates, decimal commas, Parquet with strings."""
 
 import gzip
 import re

@@ -1,4 +1,4 @@
-"""Doctored .npz files: each is refused with what is wrong in it, and none costs more memory than its size."""
+"""Manipulated .npz files: each error says what is wrong, and none needs more memory than the size of the file."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""PRISM's explicit files by hand, and what each refusal says."""
+"""PRISM's explicit files by hand, and the message of each error."""
 
 import re
 

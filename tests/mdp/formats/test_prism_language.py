@@ -1,4 +1,4 @@
-"""Programs in the PRISM language through stormpy: read where it is installed, a clear word where it is not."""
+"""Programs in the PRISM language through stormpy, and the error if it is not installed."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What is written reads back: bit for bit as npz, with the same numbers in every format that holds them."""
+"""Written files read back: bit for bit as npz, with the same numbers in every format that can store them."""
 
 import dataclasses
 import tempfile

@@ -1,4 +1,4 @@
-"""UMB files through umbi: there and back where it is installed, a clear word where it is not."""
+"""UMB files through umbi: round trips, and the error if it is not installed."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""How far a row must move to reach a level: the inverse of its worst case, one class per distance.
+"""The distance that a row must move to reach a level: the inverse of its worst case, one class per distance.
 
 For a row p with values y >= 0 and a distance d, r(c) = min {d(q, p) : q . y <= c} is convex and falls to zero at the
 mean p . y. A curve answers

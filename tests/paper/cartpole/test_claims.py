@@ -1,4 +1,4 @@
-"""Verdicts on CartPole from numbers made by hand, each rule in each outcome."""
+"""Verdicts on CartPole from made-up numbers, each rule in each outcome."""
 
 import numpy as np
 import pytest

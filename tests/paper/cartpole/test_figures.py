@@ -1,4 +1,4 @@
-"""The CartPole chapter on numbers made by hand: every figure shows what it says, of any scale."""
+"""The CartPole chapter on made-up numbers: every figure shows what it claims, at any scale."""
 
 import re
 

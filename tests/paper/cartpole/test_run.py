@@ -1,4 +1,4 @@
-"""One CartPole cell: the same bits however often it is interrupted, tests that another way of playing confirms."""
+"""One CartPole cell: the same bits after any interruption, and tests confirmed by a second implementation."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Spans of visited states, random actions in tests, and pictures of both."""
+"""Spans of visited states, random actions in tests, and figures of both."""
 
 import jax.numpy as jnp
 import numpy as np

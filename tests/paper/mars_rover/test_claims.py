@@ -1,4 +1,4 @@
-"""Verdicts on Mars Rover against made-up rows whose outcome is known: every rule in every outcome."""
+"""Verdicts on Mars Rover from made-up rows with known outcomes: every rule in every outcome."""
 
 import pytest
 

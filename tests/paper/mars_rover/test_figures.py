@@ -1,4 +1,4 @@
-"""The Mars Rover chapter from made-up rows: figures show what they claim, in words too."""
+"""The Mars Rover chapter from made-up rows: figures and their texts show what they claim."""
 
 import re
 

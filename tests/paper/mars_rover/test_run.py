@@ -1,4 +1,4 @@
-"""Mars Rover: cells, exact test returns against plain Python, test policies as tables, and runs bit for bit."""
+"""Mars Rover: cells, exact test returns against plain Python, test policies as tables, and equal bits."""
 
 from dataclasses import replace
 

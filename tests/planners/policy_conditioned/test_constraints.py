@@ -1,4 +1,4 @@
-"""Moments from models and from logs, and what logs are refused."""
+"""Moments from models and from logs, and logs that are errors."""
 
 import numpy as np
 import pytest

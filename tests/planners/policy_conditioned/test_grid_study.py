@@ -1,4 +1,4 @@
-"""The grid: near the best where sets of single pairs are far too careful. Settings were chosen on seeds 100 to 105."""
+"""The grid: nearly optimal where rectangular sets are too conservative. Settings were chosen on seeds 100 to 105."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Soft-robust actor-critic: the numbers of the single step, convergence to the mean model, both ways of drawing."""
+"""Soft-robust actor-critic: the one-step example, convergence to the mean model, both ways of drawing."""
 
 import numpy as np
 import pytest
