@@ -1,7 +1,7 @@
-"""Optional dependencies: which extra brings a package, and a message that says how to get it.
+"""Optional dependencies: which extra installs a package, and the error if it is missing.
 
-Results know neither pandas nor drawing: they ask here for a data frame, and for the module of `urbe.report` that draws
-them, by its name. This is the one way up the layers, and it ends in a message where a package is missing.
+Results import neither pandas nor `urbe.report`: they request data frames and the drawing module here. This is the only
+import from a higher layer; if a package is missing, the error names its extra.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ EXTRAS = {
 
 
 def need(purpose: str, *packages: str) -> None:
-    """Raises when a package is missing, naming the extra that brings it.
+    """Raises if a package is missing, naming the extra that installs it.
 
     Args:
-      purpose: what needs the packages, as the subject of a sentence in the plural.
-      packages: names to import.
+      purpose: what needs the packages, a plural noun that begins the message.
+      packages: import names.
 
     Raises:
-      ModuleNotFoundError: one is not installed.
+      ModuleNotFoundError: a package is not installed.
     """
     for package in packages:
         if find_spec(package) is None:
@@ -48,7 +48,7 @@ def need(purpose: str, *packages: str) -> None:
 
 
 def data_frame(table: Mapping[str, Any]) -> Any:
-    """A pandas frame of some columns.
+    """Makes a pandas data frame from columns.
 
     Raises:
       ModuleNotFoundError: pandas is not installed.
@@ -58,7 +58,7 @@ def data_frame(table: Mapping[str, Any]) -> Any:
 
 
 def drawings() -> Any:
-    """The module that draws results.
+    """Imports the module that draws results.
 
     Raises:
       ModuleNotFoundError: matplotlib is not installed.
