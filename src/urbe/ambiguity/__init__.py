@@ -1,4 +1,4 @@
-"""What nature may do: one file for each family of sets."""
+"""Ambiguity sets: one file for each family."""
 
 from urbe.ambiguity.chi2 import Chi2Ball as Chi2Ball
 from urbe.ambiguity.closed_form.twice_regularised import TwiceRegularised as TwiceRegularised

@@ -1,7 +1,7 @@
-"""A sweep for sets whose rows are solved by improving last time's multiplier, many rows at a time.
+"""Sweep over many rows at a time, for sets whose rows are solved by improving the previous multiplier.
 
-Each row of a block is brought to the unit y_j = (z_j - low) / (high - low) in [0, 1], where `low` is the least value
-mass may be sent to and `high` the largest of the row. A set brings functions of plain numbers,
+Each row of a block is scaled to y_j = (z_j - low) / (high - low) in [0, 1], where `low` is the least value that may
+receive mass and `high` the largest of the row. A set provides functions of plain numbers,
 
     line(x)                             -> a, b: the set's nonlinearity is taken at t = a y + b; x > 0 is a multiplier
     curve(t)                            -> u, v: the nonlinearity, without branches
@@ -9,10 +9,10 @@ mass may be sent to and `high` the largest of the row. A set brings functions of
     judge(radius, x, s0, s1, s2, s3)    -> value, better x, ok, without branches
     worst(p, y, t, u, v, radius, x)     -> value, x: solves a row from any x > 0; t, u, v are scratch
 
-`curve` runs over all entries of the block at once, whatever the length of its rows, and `judge` over all its rows: this
-is where vector units pay. Rows judged unfinished take another round at the better x; those still unfinished are given
-to `worst`. Wherever `judge` says ok, its value is as accurate as that of `worst`. Values are in units of high - low,
-above low. A multiplier is such that small radii have x = sqrt(2 radius / variance of y), the first guess.
+`curve` runs over all entries of the block at once, for rows of any length, and `judge` over all its rows: these loops
+vectorise. Unfinished rows take another round at the better x; rows still unfinished after ROUNDS go to `worst`. If
+`judge` returns ok, its value is as accurate as that of `worst`. Values are in units of high - low, relative to low.
+Multipliers are scaled such that small radii have x = sqrt(2 radius / variance of y), the first guess.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from urbe.ambiguity.sweep import FAST, RowFunction, named_after, row_function, w
 ROUNDS = 4
 
 BLOCK = 64
-"""Most rows of a block, and the distance between columns of its scratch space; a constant lets loops vectorise."""
+"""Maximum rows of a block, and the stride of columns in its scratch space; a constant lets loops vectorise."""
 
 ENTRIES = 2048
-"""Entries of a block, unless one row is longer: its arrays stay in the nearest cache."""
+"""Entries of a block, unless one row is longer: its arrays then fit into the first-level cache."""
 
 NO_SPAN = 1e-300
-"""A row whose values differ by less is taken to have one value: the inverse of its span would overflow."""
+"""Rows whose values differ by less are treated as constant: the inverse of the span would overflow."""
 
-# Offsets are unsigned, or each access would first look for a negative index; slices would count references.
+# Offsets are unsigned, since signed indices are first checked for being negative; slices would count references.
 U = np.uint64
 
 vector_function = register_jitable(fastmath=FAST, error_model="numpy", inline="always")
@@ -48,7 +48,7 @@ vector_function = register_jitable(fastmath=FAST, error_model="numpy", inline="a
 def make_block_sweep(
     line: RowFunction, curve: RowFunction, moments: RowFunction, judge: RowFunction, worst: RowFunction
 ) -> Callable[..., None]:
-    """A compiled sweep over the rows `first .. last` that writes `out` and updates `hint`."""
+    """Makes a compiled sweep over the rows `first .. last` that writes `out` and updates `hint`."""
 
     @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
     @named_after(worst, power_of_two)
@@ -151,9 +151,9 @@ def first_guess(radius, variance):
 
 @row_function
 def to_unit(z, low, y):
-    """Writes (z - low) / span to y; returns the span max z - low, zero when nothing is left to choose.
+    """Writes (z - low) / span to y; returns the span max z - low, zero if all values are equal.
 
-    Values within 1e-100 spans of the lowest become ties of it: the squares of their distances would vanish.
+    Values within 1e-100 spans of the lowest become ties: the squares of their distances would underflow.
     """
     high = z[0]
     for j in range(z.shape[0]):

@@ -1,21 +1,21 @@
-"""What the posterior variance of values asks of nature: two sums for each row, in the same pass as its value.
+"""Compute the two sums per row that the posterior variance of values needs, in the same pass as the values.
 
     scatter(k)  = sum_j p_j (m_j - sum_i p_i m_i)^2         m the sensitivity of the row's worst case to its centre p
     carried(k) = sum_j q_j u(s'_j)                         q the worst-case row
 
-Under a Dirichlet posterior of mean p and total N, scatter / (N + 1) is the variance of p . m; `carried` is what the
-variances u of the successors add up to. A set whose sweep leaves behind where it ended (a level, a multiplier) brings
+Under a Dirichlet posterior of mean p and total N, scatter / (N + 1) is the variance of p . m; `carried` is the mean of
+the successors' variances u. A set whose sweep stores where its search ended (a level, a multiplier) provides
 
     answer(p, z, u, low, u_low, radius, data, hint, work, m) -> carried, fills m
 
-which reads q and m off that: no kernel is searched for or written down. `u_low` is the mean u of the successors at
-`low`, `work` is (3, n) scratch, and the rest is as in `sweep`. A set whose search knows q and m at its end, but leaves
-less than that behind, brings
+which computes q and m from the stored value, without computing or storing a kernel. `u_low` is the mean u of the
+successors at `low`, `work` is (3, n) scratch, and the rest is as in `sweep`. A set whose search ends with q and m, but
+stores less than them, provides
 
     both(p, z, u, low, u_low, radius, data, hint, work, m) -> value, hint, carried, fills m
 
-in its place, which takes the part of the sweep too. All other natures are asked for their `worst_case`.
-Where successors tie, nature has several answers, and `carried` may be that of another than `worst_case` gives.
+instead, which replaces the sweep too. For all other natures, `worst_case` is used.
+If successors tie, nature has several minimisers, and `carried` may belong to another one than `worst_case` returns.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class RowMoments(NamedTuple):
-    """Value, scatter and carried variance of every row, all `(R,)`; `value` is that of `Nature.values`, bit for bit."""
+    """Value, scatter and carried variance of every row, all `(R,)`; `value` equals `Nature.values`, bit for bit."""
 
     value: FloatArray
     scatter: FloatArray
@@ -49,7 +49,7 @@ def moments_of_kernel(
     value: FloatArray | None = None,
     memory: FloatArray | None = None,
 ) -> RowMoments:
-    """The moments of any nature, from its kernel and sensitivity; arguments as in `Nature.moments`."""
+    """Computes the moments of any nature from its kernel and sensitivity; arguments as in `Nature.moments`."""
     value = nature.values(v, shift, memory=memory) if value is None else value
     worst = nature.worst_case(v)
     rows, p, m = nature.rows, nature.rows.probability, worst.sensitivity
@@ -59,7 +59,7 @@ def moments_of_kernel(
 
 
 def answers_with_itself(nature: Nature) -> bool:
-    """Whether a set of radius 0 is a point: two opposite directions without ties find the nominal rows."""
+    """Whether a set of radius 0 is a point: the minimisers in two opposite directions without ties are nominal."""
     probe = np.sin(np.arange(1.0, nature.rows.n_states + 1.0))
     own = nature.rows.probability
     return all(np.array_equal(nature.worst_case(v).rows.probability, own) for v in (probe, -probe))
@@ -67,7 +67,7 @@ def answers_with_itself(nature: Nature) -> bool:
 
 @when_called
 def make_moments(answer: RowFunction) -> Callable[..., None]:
-    """A compiled loop that writes `scatter` and `carried` of all rows, after a sweep at the same values."""
+    """Makes a compiled loop that writes `scatter` and `carried` of all rows, after a sweep at the same values."""
 
     @njit(cache=True, nogil=True, fastmath=FAST)
     @named_after(answer)
@@ -87,7 +87,7 @@ def make_moments(answer: RowFunction) -> Callable[..., None]:
 
 @when_called
 def make_sweep_and_moments(both: RowFunction) -> Callable[..., None]:
-    """A compiled loop that sweeps over all rows as `make_sweep` does, and writes their moments on the way."""
+    """Makes a compiled loop that sweeps over all rows like `make_sweep`, and also writes their moments."""
 
     @njit(cache=True, nogil=True, fastmath=FAST)
     @named_after(both)
@@ -110,7 +110,7 @@ def make_sweep_and_moments(both: RowFunction) -> Callable[..., None]:
 
 @row_function
 def gather_u(a, n, successor, z, low, u, u_outside, work):
-    """The u of a row's successors, in `work[1]`, and their mean over those at `low`."""
+    """Returns the u of a row's successors, in `work[1]`, and the mean u of the successors at `low`."""
     row_u = work[1, :n]
     ties, u_low = 0.0, 0.0
     for j in range(n):
@@ -135,7 +135,7 @@ def spread_of(p, m):
 
 @row_function
 def unmoved(p, z, u, m):
-    """The answer of a row on which nature does nothing: m = z, q = p."""
+    """Computes the answer of a row that nature leaves unchanged: m = z, q = p."""
     carried = 0.0
     for j in range(p.shape[0]):
         m[j] = z[j]
