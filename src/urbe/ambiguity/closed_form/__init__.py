@@ -1,1 +1,1 @@
-"""Sets whose worst case is a formula: norm balls around kernels and rewards, without the constraint of the simplex."""
+"""Sets with a closed-form worst case: norm balls around kernels and rewards, without the simplex constraint."""

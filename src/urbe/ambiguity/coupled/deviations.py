@@ -2,13 +2,13 @@
 
     V(s, d) = max_a  min( p . [r + gamma V(., d)],   min_{q in U(s, a)} q . [r + gamma V(., d - 1)] )
 
-where d is the budget left, and the second term is there only for d > 0 [MannorMebelXu2012]. D = 0 is the model
-itself, and D at least the horizon is the set U. Deviations are seen when they happen, and each is for one step:
-`labelled` carries the budget left.
+where d is the remaining budget, and the second term exists only for d > 0 [MannorMebelXu2012]. D = 0 is the model
+itself, and D at least the horizon is the set U. Deviations are observed when they happen, and each lasts one step; the
+label of `labelled` is the remaining budget.
 
-Where a state that deviates stays changed for good, the problem is another one, and intractable in general: a policy
-that comes back would have to be judged against all of nature's earlier choices. The two agree where no state is
-visited twice; elsewhere stationary deviations are refused.
+If a state that deviates stays changed for the whole process, the problem is different, and intractable in general: on a
+second visit, a policy would have to be evaluated against all earlier choices of nature. The two problems agree if no
+state is visited twice; otherwise stationary deviations are rejected.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from urbe.types import FloatArray, IntArray
 
 
 def limited_deviations(mdp: MDP, set: RectangularSet, budget: int, *, stationary: bool = False) -> LabelledModel:
-    """The model, from which nature may deviate at most `budget` times, each time for one step and within `set`.
+    """Builds the model from which nature may deviate at most `budget` times, each time for one step and within `set`.
 
-    Label d is the budget left; the model starts with all of it. It has budget + 1 times as many states.
+    Label d is the remaining budget, D at the start. The model has budget + 1 times as many states.
 
     Args:
-      mdp: the model as it usually is.
-      set: what nature may do when it deviates: a set that chooses each row on its own, such as `L1Ball(0.5)`.
+      mdp: the nominal model.
+      set: the set of deviations, which must choose each row independently, such as `L1Ball(0.5)`.
       budget: D, at least 0; see `deviation_budget`.
-      stationary: whether a state that has deviated stays so for good, rather than for one step. Refused unless no state
-        can be visited twice, where it makes no difference.
+      stationary: whether deviations are permanent instead of lasting one step. Rejected unless no state can be visited
+        twice, in which case it makes no difference.
 
     >>> import urbe
     >>> river = limited_deviations(urbe.library.riverswim(6, discount=0.9), urbe.L1Ball(1.0), budget=2)
@@ -54,13 +54,13 @@ def limited_deviations(mdp: MDP, set: RectangularSet, budget: int, *, stationary
 
 
 def deviation_budget(steps: int, rate: float, confidence: float) -> int:
-    """The smallest D with P(more than D deviations) <= 1 - confidence, when each step deviates with chance `rate`.
+    """Computes the smallest D with P(more than D deviations) <= 1 - confidence, at deviation probability `rate`.
 
-    The number of deviations in `steps` independent steps is binomial. With a discount, take as many steps as matter.
+    The number of deviations in `steps` independent steps is binomial. With a discount, use the effective horizon.
 
     Args:
       steps: T, at least 1.
-      rate: the chance of a deviation in a step, in [0, 1].
+      rate: the probability of a deviation in a step, in [0, 1].
       confidence: in (0, 1).
 
     >>> deviation_budget(50, 0.02, 0.95)
@@ -75,16 +75,16 @@ def deviation_budget(steps: int, rate: float, confidence: float) -> int:
 
 
 def random_deviations(model: LabelledModel, kernel: MDP, rate: float) -> MDP:
-    """The model with labels in which deviations happen by chance: with probability `rate` in each step, while d > 0.
+    """Builds the labelled model in which deviations are random: with probability `rate` in each step, while d > 0.
 
     Args:
-      model: of `limited_deviations`.
-      kernel: where deviations lead: a model without labels, such as one of the worst cases of the set.
-      rate: the chance of a deviation in a step, in [0, 1].
+      model: from `limited_deviations`.
+      kernel: the transitions of deviations: a model without labels, such as a worst case of the set.
+      rate: the probability of a deviation in a step, in [0, 1].
 
     Returns:
-      an MDP over the states with labels, to evaluate policies in or to act in (`urbe.envs.FiniteEnv.of`). The budget is
-      never overspent: with none left, nothing happens.
+      an MDP over the labelled states, to evaluate policies or to act in (`urbe.envs.FiniteEnv.of`). The budget is never
+      exceeded: at d = 0 there are no deviations.
     """
     chance = checks.number("rate", rate, 0.0, 1.0)
     base, n = model.base, model.base.n_states
@@ -123,14 +123,14 @@ def _listed(base: MDP, rows: Rows) -> _Listed:
 
 
 def _require_no_return(mdp: MDP, set: RectangularSet) -> None:
-    """Raises when some state may be visited twice, under the model or under a deviation."""
+    """Raises if some state may be visited twice, under the model or under a deviation."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
     nature = set.bind(mdp)
     stay = Rows(mdp.n_states, np.arange(mdp.n_rows + 1), mdp.row_state.astype(np.int32), np.ones(mdp.n_rows),
                 mdp.rows.row_reward)  # fmt: skip
-    stays = np.isfinite(nature.excess(stay))  # where the row lists its own state, or any state may follow
+    stays = np.isfinite(nature.excess(stay))  # the row lists its own state, or any state may follow
     rows = nature.rows
     source = mdp.row_state[rows.entry_row]
     graph = csr_array((np.ones(rows.n_entries), (source, rows.successor)), shape=(mdp.n_states, mdp.n_states))
@@ -139,8 +139,8 @@ def _require_no_return(mdp: MDP, set: RectangularSet) -> None:
     cyclic[mdp.row_state[stays]] = True
     if cyclic.any():
         raise ValueError(
-            f"stationary is True, but state {int(np.argmax(cyclic))} may be visited twice: deviations that last make "
-            "the problem intractable there, and the recursion over the budget would be wrong. Use stationary=False "
-            "(each deviation lasts one step), or a model and a set in which no state comes back, such as one with "
-            "time in its state."
+            f"stationary is True, but state {int(np.argmax(cyclic))} may be visited twice: permanent deviations make "
+            "the problem intractable, and the recursion over the budget would be wrong. Use stationary=False "
+            "(each deviation lasts one step), or a model and a set in which no state is visited twice, such as one "
+            "with time in its state."
         )
