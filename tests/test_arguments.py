@@ -138,7 +138,7 @@ NUMBERS = {
     "replicates": (lambda: run(URBE(), ENV, TASK, episodes=1, seed=0, replicates="2"), "replicates is '2', expected a"),
     "shared budget": (
         lambda: urbe.Optimistic(urbe.SRectangular(U)),
-        "give the ball itself, with the budget as its radius.",
+        "use the ball itself with the budget as its radius",
     ),
 }
 

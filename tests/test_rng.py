@@ -32,7 +32,7 @@ def test_numpy_integers_name_the_same_stream():
 
 @pytest.mark.parametrize("name", [True, 1.0, None, "a\x1fstr:b", ("a",)])
 def test_refuses_names_that_could_be_mistaken(name):
-    with pytest.raises(ValueError, match=r"A stream is named .* expected a whole number or a text"):
+    with pytest.raises(ValueError, match=r"The name of a stream is .* expected a whole number or a text"):
         stream(7, name)
 
 
@@ -109,7 +109,7 @@ def test_a_state_is_arrays_and_stays_as_it_was(tmp_path):
 
 def test_refuses_a_state_of_others():
     state = Draws(streams(3, "draws", np.array([1, 2])), "uniform").state()
-    with pytest.raises(ValueError, match="state is of 2 replicates, expected 1"):
+    with pytest.raises(ValueError, match="state has 2 replicates, expected 1"):
         Draws(streams(3, "draws", np.array([1])), "uniform").load(state)
 
 

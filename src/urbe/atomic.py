@@ -1,6 +1,6 @@
-"""Writing files so that a reader, or a crash, never meets half of one.
+"""Write files atomically: neither readers nor crashes leave or see a partial file.
 
-Each file is written beside its final name, flushed to the disk, then renamed over it; renaming is atomic.
+Each file is written under a temporary name, flushed to the disk, then renamed; renaming is atomic.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ Writer = Callable[[BinaryIO], None]
 
 
 def replace_files(writers: Mapping[str | os.PathLike[str], Writer]) -> None:
-    """Writes several files: all are complete on the disk before the first takes its name.
+    """Writes several files; all are complete on the disk before the first is renamed.
 
-    When a writer fails, no file has changed and nothing is left behind. Names change in the order of `writers`;
-    each change is atomic, the sequence is not.
+    If a writer fails, no file has changed and no temporary file remains. Files are renamed in the order of `writers`;
+    each renaming is atomic, the sequence is not.
 
     Args:
       writers: final path of each file, and the function that writes its bytes to an open file.
@@ -58,7 +58,7 @@ def final_path(path: str | os.PathLike[str]) -> Path:
 
 
 def write_new(path: str | os.PathLike[str], writer: Writer) -> None:
-    """Writes a file that is not there yet, and returns when it is on the disk; a half one stays when that fails."""
+    """Writes a new file, and returns when it is on the disk; if writing fails, a partial file remains."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     with os.fdopen(descriptor, "wb") as file:
         writer(file)
@@ -67,7 +67,7 @@ def write_new(path: str | os.PathLike[str], writer: Writer) -> None:
 
 
 def text_writer(parts: Iterable[str]) -> Writer:
-    """A writer of UTF-8 text given in parts, made as they are written."""
+    """Returns a writer of UTF-8 text; `parts` may be generated while they are written."""
 
     def write(file: BinaryIO) -> None:
         for part in parts:
@@ -77,7 +77,7 @@ def text_writer(parts: Iterable[str]) -> Writer:
 
 
 def sync_folder(folder: str | os.PathLike[str]) -> None:
-    """Returns when the names in a folder, as they are now, are on the disk."""
+    """Flushes the names in a folder to the disk."""
     if os.name != "posix":  # elsewhere a folder cannot be opened, and renaming is durable enough
         return
     descriptor = os.open(folder, os.O_RDONLY)

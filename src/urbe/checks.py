@@ -1,8 +1,8 @@
-"""Validation at the public boundary: every message about a number or an array is worded here.
+"""Validate public arguments; all messages about numbers and arrays are here.
 
-A message says which argument, which index, what was found, what was expected and what to do. Numbers are real numbers
-of Python or NumPy, 0-d arrays, fractions and decimals. Text, truth values, complex numbers and NaN are refused, alone
-and in arrays, even where NumPy could convert them: they are more often a mistake than a wish.
+A message names the argument and the index, what was found, what was expected and what to do. Numbers are real numbers
+of Python or NumPy, 0-d arrays, fractions and decimals. Text, booleans, complex numbers and NaN are rejected, also in
+arrays and even if NumPy could convert them, because they are usually a mistake.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,18 +17,18 @@ from urbe.types import BoolArray, FloatArray, IntArray
 
 
 def listing(items: Sequence[object], most: int = 5) -> str:
-    """`3, 7, 9 and 12 more`: the first few of a long list of culprits."""
+    """Lists the first few of many items: `3, 7, 9 and 12 more`."""
     shown = ", ".join(str(item) for item in items[:most])
     return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
 
 
 def kind(name: str, value: object, fits: bool, expected: str) -> None:
-    """Raises unless `value` is of the kind that an argument takes, and not a class of that kind.
+    """Raises unless `value` is of the expected kind; a class instead of an instance is reported as such.
 
     Args:
-      name: of the argument.
-      value: what was given.
-      fits: whether it is of the right kind.
+      name: name of the argument.
+      value: the argument.
+      fits: whether `value` is of the right kind.
       expected: the right kind, with an example.
 
     >>> kind("nature", 0.5, False, "a set such as L1Ball(0.5)")
@@ -42,7 +42,7 @@ def kind(name: str, value: object, fits: bool, expected: str) -> None:
 
 
 def shown(value: object, most: int = 60) -> str:
-    """`value` as it is printed; its type where that is long."""
+    """Formats `value`, or its type if the text would be long."""
     text = repr(value)
     kind_name = type(value).__name__
     return (
@@ -53,7 +53,7 @@ def shown(value: object, most: int = 60) -> str:
 
 
 def generator(name: str, value: object) -> np.random.Generator:
-    """A NumPy generator."""
+    """Returns `value` if it is a NumPy generator; else raises."""
     example = value if isinstance(value, int) else 0
     kind(name, value, isinstance(value, np.random.Generator), f"a generator such as np.random.default_rng({example})")
     assert isinstance(value, np.random.Generator)
@@ -61,7 +61,7 @@ def generator(name: str, value: object) -> np.random.Generator:
 
 
 def numbers(name: str, value: object) -> None:
-    """Raises unless `value` is a number, an array of numbers, or a mapping to numbers; their range is not looked at."""
+    """Raises unless `value` is a number, an array of numbers, or a mapping to numbers; does not check their range."""
     kind(name, value, True, "a number or an array of numbers")
     if isinstance(value, Mapping):
         for key, one in value.items():
@@ -71,7 +71,7 @@ def numbers(name: str, value: object) -> None:
 
 
 def float_array(name: str, value: ArrayLike, ndim: int | None = None, *, all_finite: bool = True) -> FloatArray:
-    """`value` as contiguous float64, without NaN if `all_finite`; raises naming the first bad index."""
+    """Returns `value` as contiguous float64, finite if `all_finite`; errors name the first invalid index."""
     array = _real_array(name, value)
     if ndim is not None and array.ndim != ndim:
         raise ValueError(f"{name} has shape {array.shape}, expected {ndim} dimension{'s' if ndim != 1 else ''}.")
@@ -81,12 +81,12 @@ def float_array(name: str, value: ArrayLike, ndim: int | None = None, *, all_fin
 
 
 def _real_array(name: str, value: ArrayLike) -> FloatArray:
-    """`value` as contiguous float64; NaN may be among it."""
+    """Returns `value` as contiguous float64; it may contain NaN."""
     try:
         array = np.asarray(value)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} cannot be read as an array of numbers: {error}.") from None
-    if array.dtype == object:  # fractions, decimals, very large integers, or something else altogether
+    if array.dtype == object:  # fractions, decimals, very large integers, or no numbers
         found = [_scalar(index_text(name, at), x) for at, x in np.ndenumerate(array)]
         return np.array(found, dtype=np.float64).reshape(array.shape)
     if array.dtype.kind not in "fiu":
@@ -99,14 +99,14 @@ _NOT_NUMBERS = {"b": "truth values", "c": "complex numbers", "U": "text", "S": "
 
 
 def _cure(array: np.ndarray) -> str:
-    """What to do about an array that is not of numbers."""
+    """Says how to convert an array that does not contain real numbers."""
     if array.dtype.kind in "bUS":
-        return " Convert it on purpose, with float(...) or .astype(float)."
+        return " Convert it explicitly, with float(...) or .astype(float)."
     return " Take its real part." if array.dtype.kind == "c" else ""
 
 
 def finite(name: str, array: FloatArray) -> None:
-    """Raises when an entry is NaN or infinite."""
+    """Raises if an entry is NaN or infinite."""
     if not np.isfinite(array).all():
         bad = np.argwhere(~np.isfinite(array))
         raise ValueError(
@@ -116,7 +116,7 @@ def finite(name: str, array: FloatArray) -> None:
 
 
 def int_array(name: str, value: ArrayLike, low: int, high: int | None = None, meaning: str = "index") -> IntArray:
-    """`value` as a 1-D integer array within `[low, high)`; floats are accepted when they are whole."""
+    """Returns `value` as a 1-D integer array within `[low, high)`; floats are accepted if they are whole."""
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "fiu":
@@ -143,7 +143,7 @@ def int_array(name: str, value: ArrayLike, low: int, high: int | None = None, me
 
 
 def same_length(arrays: dict[str, Any]) -> int:
-    """The common length of named 1-D arrays; raises when they differ."""
+    """Returns the common length of named 1-D arrays; raises if the lengths differ."""
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
@@ -152,7 +152,7 @@ def same_length(arrays: dict[str, Any]) -> int:
 
 
 def number(name: str, value: object, low: float, high: float, *, closed: bool = True) -> float:
-    """A finite scalar within `[low, high]` (or `[low, high)` when not `closed`)."""
+    """Returns a scalar within `[low, high]` (`[low, high)` if not `closed`); else raises."""
     x = _scalar(name, value)
     if not (low <= x <= high if closed else low <= x < high):
         interval = f"[{low:g}, {high:g}{']' if closed else ')'}"
@@ -169,12 +169,12 @@ def _scalar(name: str, value: object) -> float:
 
 
 def _plain(value: object) -> object:
-    """The number in a NumPy scalar or a 0-d array; anything else as it is."""
+    """Returns the number in a NumPy scalar or a 0-d array; anything else unchanged."""
     return np.asarray(value).item() if hasattr(value, "dtype") and np.ndim(value) == 0 else value  # type: ignore[arg-type]
 
 
 def finite_number(name: str, value: object) -> float:
-    """A scalar that is neither NaN nor infinite."""
+    """Returns a scalar that is neither NaN nor infinite; else raises."""
     x = _scalar(name, value)
     if not np.isfinite(x):
         raise ValueError(f"{name} is {value!r}, expected a finite number.")
@@ -182,7 +182,7 @@ def finite_number(name: str, value: object) -> float:
 
 
 def positive(name: str, value: object) -> float:
-    """A finite number above 0."""
+    """Returns a finite number above 0; else raises."""
     x = finite_number(name, value)
     if x <= 0.0:
         raise ValueError(f"{name} is {value!r}, expected a number above 0.")
@@ -190,7 +190,7 @@ def positive(name: str, value: object) -> float:
 
 
 def whole_number(name: str, value: object, low: int) -> int:
-    """An integer of at least `low`; booleans and fractions are refused."""
+    """Returns an integer of at least `low`; booleans and fractions are rejected."""
     x = _plain(value)
     if isinstance(x, bool) or not isinstance(x, int) or x < low:
         raise ValueError(f"{name} is {shown(value)}, expected a whole number of at least {low}.")
@@ -198,7 +198,7 @@ def whole_number(name: str, value: object, low: int) -> int:
 
 
 def probability(name: str, value: object) -> float:
-    """A number in (0, 1)."""
+    """Returns a number in (0, 1); else raises."""
     x = number(name, value, 0.0, 1.0)
     if x in (0.0, 1.0):
         raise ValueError(f"{name} is {x:g}, expected a number in (0, 1).")
@@ -206,7 +206,7 @@ def probability(name: str, value: object) -> float:
 
 
 def confidence(value: object) -> float:
-    """The confidence of an interval, in (0, 1)."""
+    """Returns the confidence of an interval, a number in (0, 1); else raises."""
     x = _scalar("confidence", value)
     if not 0.0 < x < 1.0:
         raise ValueError(f"confidence is {value!r}, expected a number in (0, 1), like 0.95.")
@@ -214,19 +214,19 @@ def confidence(value: object) -> float:
 
 
 def discount(value: object) -> float:
-    """A discount in [0, 1]."""
+    """Returns a discount in [0, 1]; else raises."""
     return number("discount", value, 0.0, 1.0)
 
 
 def one_of(name: str, value: object, choices: Sequence[str]) -> str:
-    """`value` when it is one of `choices`."""
+    """Returns `value` if it is one of `choices`; else raises."""
     if value not in choices:
         raise ValueError(f"{name} is {value!r}, expected one of {', '.join(map(repr, choices))}.")
     return str(value)
 
 
 def known_names(given: Iterable[str], known: Sequence[str], of: str) -> None:
-    """Raises when a parameter is named that `of` does not have."""
+    """Raises if a given parameter is not one of `of`."""
     unknown = [repr(name) for name in given if name not in known]
     if unknown:
         raise ValueError(
@@ -236,14 +236,14 @@ def known_names(given: Iterable[str], known: Sequence[str], of: str) -> None:
 
 
 def non_negative(name: str, array: FloatArray) -> None:
-    """Raises when an entry is below zero."""
+    """Raises if an entry is below zero."""
     if array.size and array.min() < 0:
         at = np.argwhere(array < 0)[0]
         raise ValueError(f"{index_text(name, at)} is {array[tuple(at)]:.17g}, expected at least 0.")
 
 
 def distribution(name: str, value: ArrayLike, length: int, tolerance: float = 1e-9) -> FloatArray:
-    """A probability vector of `length`, rescaled to sum to one when it is within `tolerance` of it."""
+    """Returns a probability vector of `length`; a sum within `tolerance` of one is normalised."""
     array = float_array(name, value, ndim=1)
     if len(array) != length:
         raise ValueError(f"{name} has {len(array)} entries, expected {length}.")
@@ -256,7 +256,7 @@ def distribution(name: str, value: ArrayLike, length: int, tolerance: float = 1e
 
 
 def mask(name: str, value: ArrayLike, shape: tuple[int, ...]) -> BoolArray:
-    """A boolean array of exactly `shape`."""
+    """Returns a boolean array of exactly `shape`; else raises."""
     array = np.asarray(value)
     if array.dtype != bool or array.shape != shape:
         raise ValueError(f"{name} has type {array.dtype} and shape {array.shape}, expected booleans of shape {shape}.")
@@ -264,18 +264,18 @@ def mask(name: str, value: ArrayLike, shape: tuple[int, ...]) -> BoolArray:
 
 
 def index_text(name: str, index: Sequence[int] | IntArray) -> str:
-    """`name[3, 1]`, or plain `name` for a scalar."""
+    """Formats an index as `name[3, 1]`, or as `name` for a scalar."""
     return f"{name}[{', '.join(str(int(i)) for i in index)}]" if len(index) else name
 
 
 def some(n: int, total: int, one: str, many: str) -> str:
-    """`1 of 12 rows is` / `4 of 12 rows are`; without a total, `1 row is` / `4 rows are`."""
+    """Formats a count as `1 of 12 rows is` / `4 of 12 rows are`; without a total, `1 row is` / `4 rows are`."""
     of_total = f"{n} of {total}" if total else str(n)
     return f"{of_total} {one if max(n, total) == 1 else many} {'is' if n == 1 else 'are'}"
 
 
 def row_range(name: str, values: FloatArray, low: float, high: float, row_name: Callable[[int], str]) -> None:
-    """Raises, naming state and action, when a row's number is outside `[low, high]`."""
+    """Raises, naming state and action, if the number of a row is outside `[low, high]`."""
     wrong = ~((values >= low) & (values <= high))
     if wrong.any():
         at = int(np.argmax(wrong))
@@ -288,7 +288,7 @@ def row_range(name: str, values: FloatArray, low: float, high: float, row_name: 
 def per_replicate(
     name: str, value: ArrayLike, replicates: int, low: float, high: float, *, above: bool = False
 ) -> FloatArray:
-    """`(B,)` numbers within `[low, high]` (or `(low, high]` when `above`) from a number or one per replicate."""
+    """Returns `(B,)` numbers within `[low, high]` (`(low, high]` if `above`) from a number or one per replicate."""
     array = float_array(name, value)
     if array.ndim and array.shape != (replicates,):
         raise ValueError(f"{name} has shape {array.shape}, expected a number or one per replicate ({replicates},).")

@@ -1,4 +1,4 @@
-"""Optional dependencies: which extra brings a package, and a message that says how to get it.
+"""Optional dependencies: which extra installs a package, and the error if it is missing.
 
 Results do not know drawing: they ask here for the module of `urbe.report` that draws them, by its name. This is the one
 way up the layers, and it ends in a message where a package is missing.
@@ -27,14 +27,14 @@ EXTRAS = {
 
 
 def need(purpose: str, *packages: str) -> None:
-    """Raises when a package is missing, naming the extra that brings it.
+    """Raises if a package is missing, naming the extra that installs it.
 
     Args:
-      purpose: what needs the packages, as the subject of a sentence in the plural.
-      packages: names to import.
+      purpose: what needs the packages, a plural noun that begins the message.
+      packages: import names.
 
     Raises:
-      ModuleNotFoundError: one is not installed.
+      ModuleNotFoundError: a package is not installed.
     """
     for package in packages:
         if find_spec(package) is None:
@@ -47,7 +47,7 @@ def need(purpose: str, *packages: str) -> None:
 
 
 def drawings() -> Any:
-    """The module that draws results.
+    """Imports the module that draws results.
 
     Raises:
       ModuleNotFoundError: matplotlib is not installed.

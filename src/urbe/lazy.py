@@ -1,4 +1,4 @@
-"""Public names, imported when first asked for: `import urbe` is quick, and nobody waits for what they do not use.
+"""Import public names on first use, so that `import urbe` is fast.
 
 A package lists its names once, in a stub `__init__.pyi` of lines `from module import name as name`, or `import *` for
 all that another package lists: type checkers and editors read them there, and so does Python.
@@ -32,7 +32,7 @@ def _names_in(file: Path) -> dict[str, tuple[str, str]]:
 
 
 def public_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package with a stub."""
+    """Returns `__getattr__` and `__dir__` for a package with a stub."""
     names = listed_names(package)
 
     def get(name: str) -> Any:
@@ -48,6 +48,6 @@ def public_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
 
 
 def _is_module(module: str, name: str) -> bool:
-    """Whether a name is a module of its own rather than something in one."""
+    """Whether a name is a subpackage rather than an attribute of the module."""
     folder = Path(str(getattr(find_spec(module), "origin", ""))).parent
     return (folder / name / "__init__.py").is_file()

@@ -1,7 +1,7 @@
-"""Memory that this process may still take, and refusals before more than that is asked for.
+"""Estimate the available memory, and raise before an allocation exceeds it.
 
-A process that asks for too much is killed by the kernel without a word. Where arrays grow with what a person chose
-(draws, capacities, dense models), their size is forecast first; see `require` for those who allocate.
+The operating system kills a process that allocates too much, without a message. If the size of arrays depends on
+arguments (draws, capacities, dense models), call `require` with their size before allocating them.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 UNNOTICED = 100_000_000
-"""Bytes below which nothing is asked: looking up what is available would cost more than it saves."""
+"""Smaller requests, in bytes, are not checked: looking up the available memory would cost more than it saves."""
 
 
 class NotEnoughMemory(MemoryError):
-    """What was asked for does not fit into memory; says how much it is, what for, and what to change.
+    """A request exceeds the available memory; the message says how much, what for, and what to change.
 
     Args:
       needed: how much is needed, what for, and how much is available.
@@ -33,7 +33,7 @@ class NotEnoughMemory(MemoryError):
 
 @contextmanager
 def advising(advice: str) -> Iterator[None]:
-    """Replaces the advice of refusals in its block, for an interface whose options have other names.
+    """Replaces the advice of `NotEnoughMemory` raised in its block, for interfaces whose options have other names.
 
     Args:
       advice: what to change, as a sentence.
@@ -45,14 +45,14 @@ def advising(advice: str) -> Iterator[None]:
 
 
 def require(parts: Mapping[str, float], advice: str) -> None:
-    """Raises before something is allocated that does not fit.
+    """Raises if an allocation would exceed the available memory.
 
     Args:
-      parts: bytes at the peak, by what they are for.
+      parts: peak size of each part in bytes, by its description.
       advice: what to change, as a sentence.
 
     Raises:
-      NotEnoughMemory: the parts add up to more than is available.
+      NotEnoughMemory: the sum of the parts exceeds the available memory.
     """
     total = sum(parts.values())
     if total < UNNOTICED:
@@ -69,10 +69,10 @@ def require(parts: Mapping[str, float], advice: str) -> None:
 
 
 def available(root: Path = Path("/")) -> int | None:
-    """Bytes that this process may take without swapping, the limits of its control groups included; None if unknown.
+    """Bytes that this process can allocate without swapping, within its control groups' limits; None if unknown.
 
     Args:
-      root: where `proc` and `sys` are.
+      root: folder that contains `proc` and `sys`.
     """
     known = [*_of_machine(root), *_of_groups(root)]
     return max(min(known), 0) if known else None
@@ -98,7 +98,7 @@ def _of_machine(root: Path) -> Iterator[int]:
 
 
 def _of_groups(root: Path) -> Iterator[int]:
-    """What each control group above this process leaves, versions 2 and 1."""
+    """Yields the memory left by each control group of this process, for versions 2 and 1."""
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
@@ -114,9 +114,9 @@ def _of_groups(root: Path) -> Iterator[int]:
 
 
 def _left(base: Path, path: str, limit: str, usage: str, reclaimable: str) -> Iterator[int]:
-    """The limits of the control group and of all above it.
+    """Yields the memory left by the control group and by each of its ancestors.
 
-    Inside a container the path may be one of the host, and only the base is there.
+    Inside a container the path may be a path of the host; then only the base exists.
     """
     folder = base / path.lstrip("/")
     while True:
@@ -132,6 +132,6 @@ def _left(base: Path, path: str, limit: str, usage: str, reclaimable: str) -> It
 
 
 def _reclaimable(path: Path, name: str) -> int:
-    """Pages of files that the kernel gives up when memory is short."""
+    """Bytes of cached files that the kernel releases when memory is short."""
     found = dict(line.split() for line in path.read_text().splitlines())
     return int(found.get(name, 0))

@@ -1,4 +1,4 @@
-"""`--set field=value`: fields of nested frozen dataclasses by name, values by the fields' types."""
+"""Parse `--set field=value`: change fields of nested frozen dataclasses, with values read by the fields' types."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _or_none(read: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 Reader = tuple[Callable[[str], Any], str]
-"""How the text of a value is read, and what is expected."""
+"""A function that parses the text of a value, and a description of valid texts."""
 
 READERS: dict[Any, Reader] = {
     bool: (_truth, "true or false"),
@@ -37,11 +37,11 @@ READERS: dict[Any, Reader] = {
     int | None: (_or_none(int), "a whole number or none"),
     float | None: (_or_none(float), "a number or none"),
 }
-"""By the type of the field."""
+"""The reader of each type of field."""
 
 
 def _reader(kind: Any) -> Reader | None:
-    """That of a type, or None where a field of it has no text."""
+    """Returns the reader of a type, or None if its values cannot be written as text."""
     if get_origin(kind) is Literal:
         choices = {choice: choice for choice in get_args(kind)}
         return choices.__getitem__, " or ".join(choices)
@@ -49,9 +49,9 @@ def _reader(kind: Any) -> Reader | None:
 
 
 def override(config: T, assignments: Sequence[str]) -> T:
-    """`config` with some fields changed; raises ValueError that names the assignment and lists the fields.
+    """Returns `config` with some fields changed; errors name the assignment and list the fields.
 
-    All of them are applied before anything is checked, so fields that depend on each other can change together.
+    All changes are applied before the result is validated, so dependent fields can change together.
 
     >>> from urbe.deep.settings import Settings
     >>> changed = override(Settings(), ["network.hidden=64,64", "copy.episodes=none", "copy.updates=500"])
@@ -83,20 +83,20 @@ def override(config: T, assignments: Sequence[str]) -> T:
 
 
 def show(value: Any) -> str:
-    """A value as it is written after the equals sign."""
+    """Formats a value as it is written after the equals sign."""
     if isinstance(value, tuple):
         return ",".join(map(show, value))
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def _parts(config: Any) -> dict[str, Any]:
-    """The fields whose type is a protocol, with it: what fits may come from any module."""
+    """Returns the fields whose type is a protocol, with that protocol; their values may come from any module."""
     hints = get_type_hints(type(config))
     return {each.name: hints[each.name] for each in fields(config) if getattr(hints[each.name], "_is_protocol", False)}
 
 
 def _part(name: str, text: str, protocol: Any) -> Any:
-    """The value or, without arguments, an instance of the class that `module:attribute` names."""
+    """Imports the value `module:attribute`; a class is instantiated without arguments."""
     module, colon, path = text.partition(":")
     expected = f"expected module:attribute, such as urbe.deep:Worst, of a {protocol.__name__}"
     if not colon:
@@ -119,7 +119,7 @@ class _Field(NamedTuple):
 
 
 def _fields(config: Any) -> Iterator[tuple[str, _Field]]:
-    """`network.hidden` and so on: every field that has a text."""
+    """Yields every field with a reader, nested ones by dotted names such as `network.hidden`."""
     hints = get_type_hints(type(config))
     for field in fields(config):
         value = getattr(config, field.name)

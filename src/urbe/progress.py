@@ -1,7 +1,7 @@
-"""How far something long has come: a bar on a terminal, elsewhere a line now and then; always on standard error.
+"""Report progress on standard error: a bar on a terminal, otherwise lines.
 
 Without a terminal (a log file, a job on a cluster) a line is written at the start, about every 30 seconds and at the
-end, so that whoever looks at the log knows what is done, how fast it goes and what is left.
+end, with the count, the pace and the remaining time.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from itertools import pairwise
 from typing import Protocol
 
 EVERY = 30.0
-"""Seconds between two lines, at least."""
+"""Minimum seconds between two lines."""
 
 
 class Show(Protocol):
-    """Shows how far it has come."""
+    """A function that reports progress."""
 
     def __call__(self, done: float, note: str = "", *, total: float | None = None, left: float | None = None) -> None:
-        """Shows.
+        """Reports progress.
 
         Args:
-          done: so much, counted from 0 whatever was done before.
-          note: a few words on what has been found.
-          total: of so much, where that has changed.
-          left: seconds that remain, where they are known better than by the pace so far.
+          done: amount done, including what was done before the start.
+          note: a short text, such as an intermediate result.
+          total: the new total, if it has changed.
+          left: remaining seconds, if there is a better estimate than from the pace so far.
         """
 
 
 @contextmanager
 def progress(name: str, total: float | None, *, start: float = 0, unit: str = "", shown: bool = True) -> Iterator[Show]:
-    """Gives a function that shows how far something has come.
+    """Yields a function that reports the progress of a task.
 
     Args:
-      name: of what is done.
-      total: of how much; None when the first call will say it.
-      start: done before.
-      unit: what is counted, in the plural.
-      shown: whether to show anything at all.
+      name: name of the task.
+      total: amount to do; None if the first call sets it.
+      start: amount done before.
+      unit: unit of the amount, in the plural.
+      shown: whether to report at all.
     """
     if not shown:
         yield lambda *_, **__: None
@@ -78,7 +78,7 @@ def _bar(name: str, total: float | None, start: float) -> Iterator[Show]:
 
 @contextmanager
 def gap_progress(show: bool, tolerance: float) -> Iterator[Callable[[int, float], None] | None]:
-    """A bar that fills as the logarithm of the certified gap falls to the tolerance; nothing when not on a terminal."""
+    """Shows a bar that fills as the log of the certified gap falls to the tolerance; yields None without a terminal."""
     if not show or not sys.stderr.isatty():
         yield None
         return
@@ -95,14 +95,14 @@ def gap_progress(show: bool, tolerance: float) -> Iterator[Callable[[int, float]
 
 
 class Lines:
-    """Lines of text: at the start, when the last one is old, and at the end.
+    """Prints a line at the start, at most every `EVERY` seconds, and at the end.
 
     Args:
-      name: of what is done.
-      total: of how much; None when the first call will say it.
-      start: done before.
-      unit: what is counted.
-      clock: seconds.
+      name: name of the task.
+      total: amount to do; None if the first call sets it.
+      start: amount done before.
+      unit: unit of the amount, in the plural.
+      clock: returns the time in seconds.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class Lines:
         self._print(", ".join(filter(None, (self._count(), speed, remaining, note))) + ".")
 
     def end(self) -> None:
-        """The last line."""
+        """Prints the last line."""
         if self._done > self._start:
             took = f"in {duration(self._clock() - self._begun)}"
             self._print(", ".join(filter(None, (f"{self._count()} {took}", self._note))) + ".")
@@ -151,7 +151,7 @@ class Lines:
 
 
 def duration(seconds: float) -> str:
-    """A time in the two largest units.
+    """Formats a duration in its two largest units.
 
     >>> duration(4.2), duration(75), duration(3 * 3600 + 240), duration(50 * 3600)
     ('4 s', '1 min 15 s', '3 h 4 min', '2 d 2 h')

@@ -1,7 +1,7 @@
-"""Random numbers: one root seed, and streams that follow from it by name.
+"""Derive named streams of random numbers from one root seed.
 
-A stream depends on its names alone, never on what else was drawn or in which order: adding an agent, a cell or a
-replicate changes no other.
+A stream depends only on the seed and its names, not on other draws or their order: adding an agent, a cell or a
+replicate does not change the others.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ SEPARATOR = "\x1f"
 
 
 def stream(seed: int, *names: str | int) -> np.random.Generator:
-    """The generator of a named stream.
+    """Returns the generator of a named stream.
 
     Args:
-      seed: the root, a whole number of at least 0.
+      seed: the root seed, a whole number of at least 0.
       names: words and whole numbers; `3` and `"3"` are different names.
 
     >>> stream(7, "noise", 3).random() == stream(7, "noise", 3).random()
@@ -38,7 +38,7 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
 
 
 def streams(seed: int, name: str, replicates: IntArray) -> list[np.random.Generator]:
-    """One stream per replicate; replicate k draws the same whoever runs beside it."""
+    """Returns one stream per replicate; the stream of replicate k does not depend on the other replicates."""
     return [stream(seed, name, int(k)) for k in replicates]
 
 
@@ -47,20 +47,20 @@ def _name_text(name: str | int) -> str:
         return f"str:{name}"
     if isinstance(name, (int, np.integer)) and not isinstance(name, bool):
         return f"int:{name}"  # the same stream for NumPy's integers and Python's
-    raise ValueError(f"A stream is named {name!r}, expected a whole number or a text without {SEPARATOR!r}.")
+    raise ValueError(f"The name of a stream is {name!r}, expected a whole number or a text without {SEPARATOR!r}.")
 
 
 class Draws:
-    """Numbers drawn ahead for many replicates at once, each from its own generator.
+    """Random numbers drawn in advance for many replicates at once, each from its own generator.
 
-    `values[b, at[b]:]` are the numbers replicate b has not used yet; compiled loops read them and advance `at`. What a
-    replicate reads is its generator's sequence, however many numbers are asked for at once and whoever runs beside it,
-    provided that nobody else draws from that generator.
+    `values[b, at[b]:]` are the unused numbers of replicate b; compiled loops read them and advance `at`. Each replicate
+    reads the sequence of its generator, independently of the size of requests and of the other replicates, provided
+    that no other code draws from that generator.
 
     Args:
-      generators: one per replicate, used by nobody else.
+      generators: one per replicate, used by no other code.
       kind: "uniform" on [0, 1) or "normal".
-      ahead: how many to keep for each replicate.
+      ahead: how many numbers to keep for each replicate.
     """
 
     def __init__(self, generators: list[np.random.Generator], kind: str, ahead: int = 512) -> None:
@@ -68,10 +68,10 @@ class Draws:
         self._kind = checks.one_of("kind", kind, ("uniform", "normal"))
         self.values: FloatArray = np.empty((len(generators), ahead))
         self.at: IntArray = np.full(len(generators), ahead, dtype=np.int64)
-        self._room = 0  # numbers every replicate has left, whatever was used of those asked for
+        self._room = 0  # unused numbers that every replicate has left, if it used all that were requested
 
     def need(self, most: int) -> Draws:
-        """Makes sure that every replicate has `most` numbers left, and that at most so many will be used."""
+        """Ensures that every replicate has `most` numbers left; callers use at most this many."""
         if self._room < most:
             self._refill(most)
         self._room -= most
@@ -84,7 +84,7 @@ class Draws:
             grown[:, 2 * most - ahead :] = self.values
             self.values, self.at = grown, self.at + (2 * most - ahead)
             ahead = 2 * most
-        short: BoolArray = self.at + max(most, ahead // 2) > ahead  # more than must be, so as not to ask again soon
+        short: BoolArray = self.at + max(most, ahead // 2) > ahead  # refill early, so that refills are rare
         for b in np.flatnonzero(short):
             left = ahead - self.at[b]
             self.values[b, :left] = self.values[b, self.at[b] :]
@@ -94,23 +94,23 @@ class Draws:
         self._room = int(ahead - self.at.max(initial=0))
 
     def state(self) -> dict[str, Any]:
-        """Everything needed to go on bit for bit, as arrays: what is left, and where the generators stand."""
+        """Returns the unused numbers and the generators' states as arrays, enough to resume bit for bit."""
         return {"values": self.values.copy(), "at": self.at.copy(), "generators": positions(self._generators)}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Takes up what `state` gave; the generators are set to where they stood then."""
+        """Restores what `state` returned, including the generators' states."""
         go_to(self._generators, state["generators"])
         self.values, self.at, self._room = np.array(state["values"]), np.array(state["at"]), 0
 
 
 def positions(generators: list[np.random.Generator]) -> np.ndarray:
-    """Where generators stand, as an array of texts."""
+    """Returns the states of generators as an array of JSON texts."""
     return np.array([json.dumps(g.bit_generator.state) for g in generators], dtype=np.str_)
 
 
 def go_to(generators: list[np.random.Generator], there: np.ndarray) -> None:
-    """Sets generators to where `positions` found them."""
+    """Sets generators to the states returned by `positions`."""
     if len(there) != len(generators):
-        raise ValueError(f"state is of {len(there)} replicates, expected {len(generators)}, as started.")
+        raise ValueError(f"state has {len(there)} replicates, expected {len(generators)}, as at the start.")
     for generator, text in zip(generators, there, strict=True):
         generator.bit_generator.state = json.loads(str(text))

@@ -1,4 +1,4 @@
-"""Array aliases shared by every package; shapes stand in docstrings."""
+"""Array aliases shared by every package; docstrings state the shapes."""
 
 from typing import Any, Literal
 
@@ -10,4 +10,4 @@ IntArray = NDArray[np.integer[Any]]
 BoolArray = NDArray[np.bool_]
 
 Support = Literal["nominal", "all"]
-"""Successors that may receive mass: those of positive nominal probability, or every state."""
+"""Successors that may receive probability: those with positive nominal probability, or every state."""

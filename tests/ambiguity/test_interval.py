@@ -121,7 +121,7 @@ def test_bounds_outside_the_nominal_support_list_new_successors():
 @pytest.mark.parametrize(
     ("box", "message"),
     [
-        (Interval(), r"lower is None, but the model carries no bounds.*LInfBall"),
+        (Interval(), r"lower is None, but the model has no bounds.*LInfBall"),
         (Interval(lower=0.0), "upper is None"),
         (Interval(0.6, 1.0), r"bounds of state 0, action 0: the lower ones sum to 1\.2"),
         (Interval(0.0, 0.4), r"state 0, action 0: .* the upper ones to 0\.8.*2 of 2 rows are empty"),

@@ -277,7 +277,7 @@ def test_budgets_in_every_form():
     [
         (-0.1, "radius is -0.1 for state 0, expected a number in .0, inf."),
         ([1.0, 2.0], r"radius has shape \(2,\), expected a number or one budget per state \(3,\)"),
-        ({1: 0.5}, "radius says nothing for state 0; give one budget for every state"),
+        ({1: 0.5}, "radius has no budget for state 0; give one for every state"),
         ({7: 0.5}, "radius names state 7; the model has the states 0, ..., 2"),
         (np.nan, "radius is nan, expected a finite number"),
     ],

@@ -130,7 +130,7 @@ def test_mistakes_are_named():
     put = urbe.library.american_put(5)
     with pytest.raises(ValueError, match="features has 3 rows, expected one for each of 22 states"):
         urbe.approximate_values(put, np.eye(3))
-    with pytest.raises(ValueError, match=r"State 0 has 2 actions that go on.*policy="):
+    with pytest.raises(ValueError, match=r"State 0 has 2 actions that continue.*policy="):
         urbe.approximate_values(urbe.library.riverswim(), np.eye(6))
     with pytest.raises(ValueError, match="rise"):
         urbe.library.american_put(5, rise=1.5)

@@ -270,7 +270,7 @@ def test_budgets_shared_by_actions_have_both_bounds_proven():
 def test_statements_are_sentences():
     certificate = certify(solve(RIVER, L1Ball(0.1)))
     assert str(certificate) == certificate.statement
-    assert certificate.statement.startswith("Verified: the values lie within bounds that are ")
+    assert certificate.statement.startswith("Verified: separate code proves bounds on the values ")
     assert certificate.failures == ()
 
 

@@ -225,5 +225,5 @@ def test_wrong_parameters_are_named():
 
 
 def test_a_discount_too_near_one_is_refused():
-    with pytest.raises(ValueError, match="too near 1 to certify anything"):
+    with pytest.raises(ValueError, match="too near 1 for certified bounds"):
         solve(RIVER.with_discount(float(np.nextafter(1.0, 0.0))))

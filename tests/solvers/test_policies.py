@@ -94,9 +94,9 @@ def test_kernels_of_a_horizon_reproduce_its_values():
         q = reward + 0.97 * transition @ v
         v = np.take_along_axis(q, solution.policy[step][:, None], axis=1)[:, 0]
         assert v == pytest.approx(solution.value[step], abs=1e-12)
-    with pytest.raises(ValueError, match=r"ask kernel_at\(step\)"):
+    with pytest.raises(ValueError, match=r"use kernel_at\(step\)"):
         _ = solution.kernel
-    with pytest.raises(ValueError, match="nature's answer is `kernel`"):
+    with pytest.raises(ValueError, match="no finite horizon; use `kernel`"):
         solve(GARNET).kernel_at(0)
 
 

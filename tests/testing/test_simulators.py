@@ -166,17 +166,17 @@ BROKEN = {
     "python numbers": "parameters are named numbers: Walk: speed is 2.0 of type float64 and shape \\(\\)",
     "a vector": r"speed is .* of type float32 and shape \(2,\), expected a finite float32 scalar",
     "nan": "speed is .*nan.*, expected a finite float32 scalar",
-    "reserved": "one is named 'state'",
+    "reserved": "a parameter is named 'state'",
     "refused": "stated limits hold: Walk: nominal parameters are refused: speed is negative",
     "bounds": r"stated limits hold: .*observation\[0\] is .*expected a number in \[-1, 1\]",
     "wide": r"64-bit mode changes nothing: .*with it .*is float64\(\), expected float32\(\)",
     "small": "shapes and types are fixed: Walk: state is int8, expected one of float32, int32, bool",
     "not traceable": "methods are traceable: Walk: TracerBoolConversionError",
-    "chances": "chances are a distribution: .*action 0 and parameters nominal",
-    "negative": "chances are a distribution: .*-0.25",
-    "chances of others": "chances are a distribution: .*parameters spread=0.225",
+    "chances": "probabilities are a distribution: .*action 0 and parameters nominal",
+    "negative": "probabilities are a distribution: .*-0.25",
+    "chances of others": "probabilities are a distribution: .*parameters spread=0.225",
     "infinite": "numbers are finite: Walk: reward is inf for action 0, outcome 1",
-    "infinite of chance zero": "numbers are finite: Walk: observation is inf .* whatever its chance",
+    "infinite of chance zero": "numbers are finite: Walk: observation is inf .* whatever its probability",
     "flags": r"shapes and types are fixed: Walk: terminated of outcomes is float32\(2,\), expected bool\(2,\)",
     "one reward": r"reward of outcomes is float32\(\), expected float32\(2,\)",
     "state form": r"states of outcomes are .*float32\(2, 1\).*expected .*float32\(2,\)",
@@ -220,7 +220,7 @@ def test_choices_are_fixed(changes, message):
 
 def test_parameters_that_are_unused_on_purpose_are_named():
     check_simulator(Walk("speed unused"), unused=["speed"], steps=8)
-    with pytest.raises(AssertionError, match="spread was said to be unused, and changes outcomes"):
+    with pytest.raises(AssertionError, match="spread is listed in unused, but changes outcomes"):
         check_simulator(Walk("speed unused"), unused=["speed", "spread"], steps=8)
 
 
@@ -235,7 +235,7 @@ def test_parameters_are_changed_to_what_is_said():
         Walk("chances of others"), perturbed={"spread": 0.25}, unused=["spread"], steps=8
     )  # the same number
     with pytest.raises(
-        AssertionError, match=r"chances are a distribution: .*\[0.4\d+, 0.4\d+\] .*parameters spread=0.5"
+        AssertionError, match=r"probabilities are a distribution: .*\[0.4\d+, 0.4\d+\] .*parameters spread=0.5"
     ):
         check_simulator(Walk("lopsided"), perturbed={"spread": 0.5}, steps=8)
 

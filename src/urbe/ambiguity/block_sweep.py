@@ -32,7 +32,7 @@ BLOCK = 64
 """Largest number of rows of a block, and the stride of its scratch space; a constant lets loops vectorise."""
 
 ENTRIES = 2048
-"""Entries of a block, unless one row is longer: its arrays stay in the nearest cache."""
+"""Entries of a block, unless one row is longer: its arrays then fit into the first-level cache."""
 
 NO_SPAN = 1e-300
 """A row whose values differ by less counts as constant: the inverse of its span would overflow."""
@@ -48,7 +48,7 @@ vector_function = register_jitable(fastmath=FAST, error_model="numpy", inline="a
 def make_block_sweep(
     line: RowFunction, curve: RowFunction, moments: RowFunction, judge: RowFunction, worst: RowFunction
 ) -> Callable[..., None]:
-    """A compiled sweep over the rows `first .. last` that writes `out` and updates `hint`."""
+    """Makes a compiled sweep over the rows `first .. last` that writes `out` and updates `hint`."""
 
     @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
     @named_after(worst, power_of_two)
@@ -151,9 +151,9 @@ def first_guess(radius, variance):
 
 @row_function
 def to_unit(z, low, y):
-    """Writes (z - low) / span to y; returns the span max z - low, zero when nothing is left to choose.
+    """Writes (z - low) / span to y; returns the span max z - low, zero if all values are equal.
 
-    Values within 1e-100 spans of the lowest become ties of it: the squares of their distances would vanish.
+    Values within 1e-100 spans of the lowest become ties: the squares of their distances would underflow.
     """
     high = z[0]
     for j in range(z.shape[0]):

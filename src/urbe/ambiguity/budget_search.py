@@ -7,10 +7,10 @@ separate choice for each entry, and
 
     max_{lam >= 0}  min_x  V(x) + lam (C(x) - budget)
 
-is concave and piecewise linear in lam. A costly plan (C > budget) and a cheap one (C <= budget) bound the answer from
-above by the mixture of both that costs exactly the budget. At the multiplier at which the two tie, either no plan is
-better, and the mixture is optimal, or a plan of a cost strictly in between replaces one of them. There are finitely
-many plans, so the search ends with the exact answer and its minimiser; in practice after a handful of plans.
+is concave and piecewise linear in lam. The mixture of a costly plan (C > budget) and a cheap one (C <= budget) that
+costs exactly the budget bounds the minimum from above. At the multiplier at which the two plans tie, either no plan is
+better, and the mixture is optimal, or a plan with a cost strictly in between replaces one of them. There are finitely
+many plans, so the search ends with the exact minimum and its minimiser, in practice after a few plans.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from urbe.types import FloatArray
 
 
 def make_search(plan: Callable[..., Any]) -> Callable[..., Any]:
-    """The search for plans of one kind.
+    """Makes the search for one kind of plans.
 
     Args:
       plan: `(lam, problem) -> value, cost` of the plan that minimises value + lam cost.
 
     Returns:
       `search(problem, budget, costly, cheap, hint) -> value, lam, lam_costly, lam_cheap, share`. `costly` is the pair
-      value, cost of a plan at lam = 0 and `cheap` that of a plan of cost zero; `hint` is a multiplier to try first,
-      or 0. The minimiser is `share` of the plan at `lam_costly` and the rest of that at `lam_cheap`, where -1 stands
-      for the plan of cost zero.
+      value, cost of a plan at lam = 0, and `cheap` the pair of a plan of cost zero; `hint` is a multiplier to try
+      first, or 0. The minimiser mixes the plan at `lam_costly`, with weight `share`, and the plan at `lam_cheap`, where
+      -1 stands for the plan of cost zero.
     """
 
     @register_jitable
@@ -66,14 +66,14 @@ def make_search(plan: Callable[..., Any]) -> Callable[..., Any]:
 
 
 WIDEST = 1e150
-"""Largest quotient of two costs: beyond it products of costs and multipliers would leave the range of doubles."""
+"""Largest quotient of two costs: with larger quotients, products of costs and multipliers would overflow."""
 
 
 def balanced(name: str, cost: FloatArray, radius: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Costs and radii, times a power of two where costs are beyond 1e75 or below 1e-75.
+    """Scales costs and radii by a power of two if costs are above 1e75 or below 1e-75.
 
     Raises:
-      ValueError: when costs differ by more than a factor of `WIDEST`.
+      ValueError: costs differ by more than a factor of `WIDEST`.
     """
     positive = cost[cost > 0.0]
     if not positive.size:
@@ -83,7 +83,7 @@ def balanced(name: str, cost: FloatArray, radius: FloatArray) -> tuple[FloatArra
         where = checks.index_text(name, np.argwhere(cost == least)[0])
         raise ValueError(
             f"{where} is {least:g} while the largest is {most:g}, expected costs within a factor of {WIDEST:g} of each "
-            "other. What differs by more decides nothing: raise the small ones or lower the large ones."
+            "other. Larger differences do not change the result: raise the small costs or lower the large ones."
         )
     if least >= WIDEST**-0.5 and most <= WIDEST**0.5:
         return cost, radius

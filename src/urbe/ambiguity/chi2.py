@@ -6,7 +6,7 @@ has the dual
 
     max_eta  eta - sqrt((1 + radius) sum_j p_j (eta - z_j)_+^2),           q_j proportional to p_j (eta - z_j)_+ .
 
-Where the active set A = {z < eta} is known, with mass P, mean m and standard deviation s of z within it,
+For a known active set A = {z < eta}, with mass P, mean m and standard deviation s of z within it,
 
     value = m - s sqrt(e),     eta = m + s / sqrt(e),     e = (1 + radius) P - 1,
 
@@ -43,8 +43,8 @@ UP, DOWN = 2.0**200, 2.0**-200
 """For such radii probabilities are multiplied by UP before they are summed, in the given order."""
 
 # Error of a row's value, in units of span <= 2 max |z| and u = 2^-53, with s sqrt(e) <= m <= 1 above low: m and s^2 are
-# sums of n terms of one sign, (n + 3) u and, under the root, half of that. An error d of e moves the value by
-# (eta - m) d / 2: where all are active e is exact; elsewhere eta - m <= 1 and (eta - m) e <= 1, while
+# sums of n terms of one sign, (n + 3) u and, under the root, half of that. An error d of e changes the value by
+# (eta - m) d / 2: if all are active e is exact; otherwise eta - m <= 1 and (eta - m) e <= 1, while
 # d <= (n + 3) u (e + 1). In all (5 n / 2 + 10) u, twice that of max |z|; the caller allows for n u already. An entry
 # rounded to the wrong side of eta counts to second order only.
 ACCURACY = 24 * 2.0**-53
@@ -57,7 +57,7 @@ class Chi2Ball(RectangularSet):
 
     Args:
       radius: a number, `(R,)`, `(S, A)` or `{(s, a): number}`, at least 0.
-      support: "nominal" or "all"; both name the same set, since mass where pbar = 0 is infinitely far.
+      support: "nominal" or "all"; both give the same set, since mass where pbar = 0 has infinite distance.
 
     >>> import numpy as np, urbe
     >>> from urbe.ambiguity.chi2 import Chi2Ball
@@ -83,7 +83,7 @@ def _sweep(first, last, problem, r, reward, shift, hint, work, out):
     start, successor, p, data, radius, outside, w = problem
     y = work[0]
     for row in range(first, last):
-        a = np.uint64(start[row])  # unsigned: no access looks for a negative index
+        a = np.uint64(start[row])  # unsigned: skips the check for negative indices
         n = np.uint64(start[row + 1]) - a
         for j in range(n):
             y[j] = w[np.uint32(successor[a + j])]
@@ -140,16 +140,16 @@ def _sweep(first, last, problem, r, reward, shift, hint, work, out):
 
 @in_order
 def _solve(p, y, radius, eta):
-    """Value, largest active y, eta less that and UP sum_j p_j (eta - y_j)_+, from any start.
+    """Returns value, largest active y, eta minus that y, and UP sum_j p_j (eta - y_j)_+, from any start.
 
-    `below < eta <= above` holds throughout, and each step drops an entry from between. Distances are measured from
-    the largest active y, which eta may exceed by less than its rounding.
+    `below < eta <= above` is invariant, and each step removes an entry from the interval. Distances are measured from
+    the largest active y, because eta may exceed it by less than its rounding.
     """
     below, above = 0.0, 2.0
     eta = min(eta, above)
     count = 0
     while True:
-        if not below < eta:  # no level is left but the upper one
+        if not below < eta:  # only the upper level is left
             eta = above
         rest, mass, inside, beyond, lag, s = _active(p, y, eta)
         e = radius if rest <= 0.0 else (1.0 + radius) * (DOWN * mass) - 1.0
@@ -170,7 +170,7 @@ def _solve(p, y, radius, eta):
         else:
             below = beyond
             eta = above
-        if not below < above:  # eta is `above` but for rounding
+        if not below < above:  # eta is `above` up to rounding
             root = math.sqrt(1.0 + radius)
             square = 0.0
             for j in range(p.shape[0]):
@@ -184,7 +184,7 @@ def _solve(p, y, radius, eta):
 
 @in_order
 def _active(p, y, eta):
-    """Mass not below eta, UP times that below, the y next to eta on either side, lag of the mean, deviation below."""
+    """Returns mass at or above eta, UP times mass below, the two y next to eta, lag of the mean, deviation below."""
     rest = 0.0
     mass = 0.0
     inside, beyond = 0.0, np.inf
@@ -208,11 +208,11 @@ def _active(p, y, eta):
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def _moments(problem, r, u, u_outside, bare, hint, work, scatter, carried):
-    """The loop of `make_moments`. With the successors below the last sweep's eta active, P their mass, d = y - mean,
+    """The loop of `make_moments`. Active are the successors below the last eta; with P their mass and d = y - mean,
 
         q = p (g - d) / (P g),     m = -(g - d)^2 / (2 P g),     g = eta - mean = s / sqrt(e),
 
-    and moments of d up to the fourth give both sums. The variance is that over all rows, m = 0 where not active.
+    and moments of d up to the fourth give both sums. The variance is over all successors; m = 0 if not active.
     """
     start, successor, p, data, radius, outside, w = problem
     y = work[0]
@@ -255,7 +255,7 @@ def _moments(problem, r, u, u_outside, bare, hint, work, scatter, carried):
         third += off * (2.0 * off * first - 3.0 * second)
         second -= off * first
         e = radius[row] if rest <= 0.0 else (1.0 + radius[row]) * mass - 1.0
-        if not (second > 0.0 and e > 0.0):  # nature does nothing, or all mass is on the lowest
+        if not (second > 0.0 and e > 0.0):  # nature changes nothing, or all mass is on the lowest
             scatter[row] = span * span * second if rest <= 0.0 else 0.0
             carried[row] = first_u / mass
             continue
@@ -282,13 +282,13 @@ def _minimiser(p, z, low, radius, data, work, q, m):
             m[j] = z[j]
         return 0.0
     # q = p (eta - y)_+ UP / total and the sensitivity is -(eta - y)_+^2 UP / (2 total); once all mass is on the lowest
-    # successors, total is zero and their value does not move
+    # successors, total is zero and their value does not change
     mass = 0.0
     rest = 0.0
     for j in range(n):
         mass += p[j] if y[j] <= 0.0 else 0.0
         rest += 0.0 if y[j] <= inside else p[j]
-    # where all are active gap^2 is a constant of the row, and without it the sensitivity stays bounded as gap grows
+    # if all are active, gap^2 is constant in the row; omitting it keeps the sensitivity bounded as gap grows
     constant = gap * gap if rest > 0.0 else 0.0
     largest = 0
     moved = 0.0

@@ -77,7 +77,7 @@ def _minimiser(p, z, low, radius, data, work, q, m):
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _sweep_and_moments(problem, r, reward, shift, u, u_outside, hint, work, out, scatter, carried):
-    """The loop of `make_sweep_and_moments`, without writing down m = (1 - R) z: its mean is the value less R low."""
+    """The loop of `make_sweep_and_moments` without storing m = (1 - R) z, whose mean is the value minus R low."""
     start, successor, p, data, radius, outside, w = problem
     for row in range(len(start) - 1):
         a = np.int64(start[row])
@@ -102,7 +102,7 @@ def _sweep_and_moments(problem, r, reward, shift, u, u_outside, hint, work, out,
 
 
 def _distance(q: Any, p: Any, data: FloatArray) -> Any:
-    """The least fraction with which q is a contamination of p: max_j 1 - q_j / p_j."""
+    """Returns the least fraction for which q is a contamination of p: max_j 1 - q_j / p_j."""
     return np.where(p > 0.0, 1.0 - q / p, -np.inf).max(axis=1)
 
 
@@ -111,7 +111,7 @@ def _dual(p: Any, z: Any, low: Any, radius: Any, data: FloatArray) -> Any:
     return low + (1.0 - radius) * (p * (z - low[:, None])).sum(axis=1)
 
 
-# the value is a sum of n products and three more roundings: within what every row's sum is allowed
+# the value is a sum of n products and three more roundings, which the allowance for row sums covers
 KERNEL = RowKernel(
     _minimiser,
     _distance,

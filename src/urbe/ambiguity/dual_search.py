@@ -1,7 +1,7 @@
 """Maximise the duals of many rows at once, for certificates.
 
-By weak duality the dual is a lower bound at every multiplier: a poor search makes a bound loose but never wrong. So
-double precision is enough to find the multipliers; the bound itself is then computed in extended precision.
+By weak duality the dual is a lower bound at every multiplier: a poor search makes a bound loose but never wrong.
+Therefore multipliers are searched in double precision; the bound itself is computed in extended precision.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ SECTIONS = 80
 """0.618^80 of an interval of logarithms is about the resolution of a double."""
 
 SIDE_BY_SIDE = 2048
-"""Numbers that NumPy treats in about the time of one: small problems try many points of each interval at once."""
+"""NumPy processes this many numbers in about the time of one: small problems test many points at once."""
 
 LEAST = 1e-290
-"""Smaller probabilities, next to which doubles lose their digits, are searched in extended precision too."""
+"""With smaller probabilities doubles lose digits, so the search uses extended precision too."""
 
 
 def highest_of_each(function: Callable[..., Any], low: Any, high: Any, *arrays: Any) -> Any:
-    """`(k,)` values of k unimodal functions `x -> function(x, *arrays)`, each where sections find it highest.
+    """Maximises k unimodal functions `x -> function(x, *arrays)` by sections; returns the `(k,)` values.
 
     Args:
-      function: maps `(m k,)` arguments, in the precision of `arrays`, to `(m k,)` values; it is given m copies of
-        `arrays`, one after the other, and must work for any m.
+      function: maps `(m k,)` arguments, in the precision of `arrays`, to `(m k,)` values; it receives m consecutive
+        copies of `arrays`, and must work for any m.
       low, high: `(k,)` the intervals, or numbers.
       arrays: in extended precision.
     """
@@ -38,14 +38,14 @@ def highest_of_each(function: Callable[..., Any], low: Any, high: Any, *arrays: 
     a, b = (np.array(np.broadcast_to(end, k), dtype=searched[0].dtype) for end in (low, high))
     points = min(SIDE_BY_SIDE // max(sum(array.size for array in arrays), 1), 31)
     search = _golden_sections if points < 7 else partial(_many_sections, points=points)
-    with np.errstate(all="ignore"):  # a row that has no such dual is of no use to the caller
-        # next to a kink the two precisions may see different sides of it
+    with np.errstate(all="ignore"):  # the caller ignores rows that have no such dual
+        # near a kink the two precisions may be on different sides of it
         values = [function(x.astype(np.longdouble), *arrays) for x in search(function, a, b, searched)]
         return np.fmax.reduce(values)
 
 
 def _golden_sections(function: Callable[..., Any], a: Any, b: Any, arrays: Sequence[Any]) -> tuple[Any, Any, Any]:
-    """The best argument met, and the two ends of the last interval."""
+    """Returns the best argument, and the two ends of the last interval."""
     ratio = (np.sqrt(5.0) - 1.0) / 2.0
     best, highest = a, np.full(len(a), -np.inf)
 
@@ -71,7 +71,7 @@ def _golden_sections(function: Callable[..., Any], a: Any, b: Any, arrays: Seque
 def _many_sections(
     function: Callable[..., Any], a: Any, b: Any, arrays: Sequence[Any], points: int
 ) -> tuple[Any, Any, Any]:
-    """As `_golden_sections`, by equal parts: the two around the highest of `points` are the next interval."""
+    """Like `_golden_sections`, with equal parts: the two around the highest of `points` are the next interval."""
     k, rounds = len(a), math.ceil(SECTIONS * math.log(0.618) / math.log(2.0 / (points - 1)))
     copies = [np.tile(array, (points,) + (1,) * (array.ndim - 1)) for array in arrays]
     part, own = np.linspace(0.0, 1.0, points, dtype=a.dtype)[:, None], np.arange(k)
@@ -88,7 +88,7 @@ def _many_sections(
 
 
 def dual_by_bisection(p: Any, z: Any, cost: Any, budget: Any) -> Any:
-    """`(k,)` lower bounds on the values of moving mass p at `cost[:, j, i]` from j to value z_i: plain NumPy.
+    """`(k,)` lower bounds on the minimum when mass p moves from j to value z_i at `cost[:, j, i]`; plain NumPy.
 
         g(lam) = -lam budget + sum_j p_j min_i (z_i + lam cost[j, i])
 
@@ -99,14 +99,14 @@ def dual_by_bisection(p: Any, z: Any, cost: Any, budget: Any) -> Any:
       p: `(k, n)` the mass of each donor, in extended precision.
       z: `(k, m)` the value at each receiver, in extended precision.
       cost: `(k, n, m)`, zero where mass stays in place.
-      budget: `(k,)` what may be spent.
+      budget: `(k,)` largest total cost.
     """
     mass, value = p.astype(np.float64), z.astype(np.float64)[:, None, :]
     least = np.where(cost > 0.0, cost, np.inf).min(axis=(1, 2))
     with np.errstate(over="ignore"):
-        most = np.minimum(np.ptp(value, axis=(1, 2)) / least, np.finfo(np.float64).max)  # beyond it nothing moves
+        most = np.minimum(np.ptp(value, axis=(1, 2)) / least, np.finfo(np.float64).max)  # nothing moves beyond
     low, high = np.zeros(len(p), dtype=np.int64), most.view(np.int64)
-    # halving the doubles in between, not the distance: multipliers may be of any size
+    # bisects the doubles in between, not the distance: multipliers may have any size
     while (high - low).max() > 1:
         middle = low + (high - low) // 2
         with np.errstate(over="ignore"):
@@ -124,7 +124,7 @@ def dual_by_bisection(p: Any, z: Any, cost: Any, budget: Any) -> Any:
 
 
 def in_units(p: Any, z: Any, low: Any) -> tuple[Any, Any, Any]:
-    """Weights p / sum p, values y = (z - low) / span, and the span `(k,)` of each row: zero where y is zero."""
+    """Returns weights p / sum p, values y = (z - low) / span, and the span `(k,)` of each row, zero if y is zero."""
     y = z - low[:, None]
     span = y.max(axis=1)
     return p / p.sum(axis=1, keepdims=True), y / np.where(span > 0.0, span, 1.0)[:, None], span

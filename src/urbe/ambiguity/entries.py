@@ -1,6 +1,6 @@
-"""The entries of rows: their keys, rows that list more successors than a model, and rows side by side.
+"""Work with the entries of rows: keys, rows with additional successors, and blocks of rows of equal length.
 
-Certificates work on rows of one length at a time, as `(k, n)` arrays of plain NumPy in place of a loop over rows.
+Certificates process rows of one length at a time, as `(k, n)` NumPy arrays, instead of looping over rows.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from urbe.mdp.rows import Rows, index_type
 from urbe.types import FloatArray, IntArray
 
 BLOCK = 1 << 18
-"""Numbers in an array that compares every successor of a row with every other."""
+"""Maximum size of an array that compares every successor of a row with every other."""
 
 
 def entry_keys(rows: Rows) -> IntArray:
@@ -24,10 +24,10 @@ def entry_keys(rows: Rows) -> IntArray:
 
 
 def widened_rows(mdp: MDP, keys: IntArray) -> Rows:
-    """The rows of `mdp`, listing also the successors with `keys` (see `entry_keys`), at probability zero.
+    """Adds the successors with `keys` (see `entry_keys`) to the rows of `mdp`, with probability zero.
 
     Raises:
-      ValueError: when a new successor has no reward because the model's rewards depend on the successor.
+      ValueError: a new successor has no reward because the model's rewards depend on the successor.
     """
     rows = mdp.rows
     own = entry_keys(rows)
@@ -38,7 +38,7 @@ def widened_rows(mdp: MDP, keys: IntArray) -> Rows:
         row, state = divmod(int(new[0]), rows.n_states)
         raise ValueError(
             f"The set allows successor {state} in {mdp.row_name(row)}, which the model does not list there. Rewards "
-            "here depend on the successor, and this one has none: list it (MDP.from_dense(..., keep_zeros=True)), "
+            "depend on the successor, and this one has no reward: list it (MDP.from_dense(..., keep_zeros=True)), "
             "or use rewards r(s, a)."
         )
     union = np.union1d(own, new)
@@ -48,18 +48,18 @@ def widened_rows(mdp: MDP, keys: IntArray) -> Rows:
 
 
 def rows_of_keys(like: Rows, keys: IntArray, probability: FloatArray) -> Rows:
-    """As many rows as `like` has, with its rewards of pairs, that list the successors with `keys`."""
+    """Makes as many rows as `like` has, with its rewards of pairs, that list the successors with `keys`."""
     entry_start = np.zeros(like.n_rows + 1, dtype=index_type(len(keys)))
     np.cumsum(np.bincount(keys // like.n_states, minlength=like.n_rows), out=entry_start[1:])
     return Rows(like.n_states, entry_start, (keys % like.n_states).astype(np.int32), probability, like.reward)
 
 
 def joined_rows(like: Rows, parts: Sequence[tuple[IntArray, Rows]]) -> Rows:
-    """The rows of several parts in one, in the order and with the kind of rewards that `like` has.
+    """Joins the rows of several parts, with the order and the kind of rewards of `like`.
 
     Args:
-      like: rows of the same number.
-      parts: pairs of positions and the rows to put there; positions of all parts are all rows, each once.
+      like: the same number of rows.
+      parts: pairs of positions and the rows to put there; together the positions cover all rows once.
     """
     length = np.empty(like.n_rows, dtype=np.int64)
     for at, part in parts:
@@ -78,11 +78,11 @@ def joined_rows(like: Rows, parts: Sequence[tuple[IntArray, Rows]]) -> Rows:
 
 
 def row_blocks(rows: Rows, receivers: int = 0) -> Iterator[tuple[IntArray, IntArray]]:
-    """Blocks of rows of one length n: `(k,)` the rows, and `(k, n)` their entries.
+    """Yields blocks of rows of one length n: `(k,)` the rows, and `(k, n)` their entries.
 
     Args:
-      rows: each of them is in one block.
-      receivers: for arrays `(k, n, receivers)`, where these are more than n.
+      rows: the rows; each is in one block.
+      receivers: bounds the blocks for arrays `(k, n, receivers)`, if larger than n.
     """
     for n in np.unique(rows.length):
         alike = np.flatnonzero(rows.length == n)
@@ -93,7 +93,7 @@ def row_blocks(rows: Rows, receivers: int = 0) -> Iterator[tuple[IntArray, IntAr
 
 
 def on_entries(rows: Rows, kernel: Rows) -> tuple[FloatArray, FloatArray]:
-    """A kernel's probabilities `(E,)` on the entries of `rows`, and `(R,)` the sum of |q| on other successors."""
+    """Returns a kernel's probabilities `(E,)` on the entries of `rows`, and `(R,)` sums of |q| on other successors."""
     keys, given = entry_keys(rows), entry_keys(kernel)
     at = np.minimum(np.searchsorted(keys, given), max(len(keys) - 1, 0))
     known = keys[at] == given if len(keys) else np.zeros(len(given), dtype=np.bool_)

@@ -1,6 +1,6 @@
-"""Evidence for certificates: bounds on every row's worst case from nature's own kernel and from weak duality.
+"""Bound every row's worst case from nature's own kernel and from weak duality, for certificates.
 
-Plain NumPy in extended precision, sharing nothing with the sweeps; the rounding left over widens each bound.
+The code is plain NumPy in extended precision and shares nothing with the sweeps; each bound is widened by its rounding.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class RowEvidence(NamedTuple):
     """Bounds on Q(k) = min_{q in U(k)} q . z for every row.
 
     Attributes:
-      above, below: `v -> (R,)` at least and at most Q.
+      above, below: `v -> (R,)` upper and lower bounds on Q.
       excess: `(R,)` how far the kernel is outside the set, at most 0 inside.
       outside: `(R,)` rows of the kernel that are too far outside to be evidence.
     """
@@ -44,7 +44,7 @@ class RowEvidence(NamedTuple):
 
 
 def of_minimum(nature: Nature, kernel: Rows | None) -> RowEvidence:
-    """A kernel inside the set bounds the minimum from above, weak duality from below."""
+    """Bounds the minimum from above by a kernel in the set, and from below by weak duality."""
     below = dual_bound(nature, -1.0)
     if kernel is None:
         nothing = np.full(nature.rows.n_rows, -np.inf)
@@ -59,7 +59,7 @@ def of_minimum(nature: Nature, kernel: Rows | None) -> RowEvidence:
 
 
 def of_value(nature: Nature) -> RowEvidence:
-    """Where `dual_bound` is the value itself, as a quantile is, it bounds on both sides and no kernel is needed."""
+    """Bounds both sides by `dual_bound` if it is the value itself, as for a quantile; no kernel is needed."""
     nothing = np.full(nature.rows.n_rows, -np.inf)
     return RowEvidence(
         dual_bound(nature, 1.0), dual_bound(nature, -1.0), nothing, np.zeros(len(nothing), dtype=np.bool_)
@@ -90,34 +90,34 @@ def refusal(mdp: MDP, excess: FloatArray, outside: BoolArray) -> str | None:
 
 
 def membership(own: Rows, kernel: Rows, excess: FloatArray, radius: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """`(R,)` how far each row of a kernel is outside the set, infinite where it is no distribution, and which are.
+    """`(R,)` how far each row of a kernel is outside the set, infinite if it is not a distribution, and which are.
 
     Args:
-      own: the rows nature departs from, with the rewards of their successors.
+      own: the nominal rows, with the rewards of their successors.
       kernel: nature's answer.
-      excess: `(R,)` by how much each of its rows leaves the set.
-      radius: `(R,)` of balls around the rows, NaN where the set has no centre.
+      excess: `(R,)` how far each row of `kernel` leaves the set.
+      radius: `(R,)` of balls around the rows, NaN if the set has no centre.
     """
     q = kernel.probability.astype(np.longdouble)
     mass = row_sums(kernel, q)
-    wrong = ~(np.abs(mass - 1.0) <= LARGEST_EXCESS)  # also where the sum is no number
+    wrong = ~(np.abs(mass - 1.0) <= LARGEST_EXCESS)  # also if the sum is NaN
     wrong |= row_sums(kernel, np.minimum(q, 0.0)) < 0.0
     excess = np.where(wrong, np.inf, excess)
     if own.rewards_successors:
         stray = ~np.isin(entry_keys(kernel), entry_keys(own))
-        excess[kernel.entry_row[stray & (kernel.probability != 0.0)]] = np.inf  # where the model has no reward
+        excess[kernel.entry_row[stray & (kernel.probability != 0.0)]] = np.inf  # the model has no reward there
     return excess, ~(excess <= LARGEST_EXCESS * np.fmax(1.0, radius))
 
 
 def under_kernel(own: Rows, discount: float, kernel: Rows, excess: FloatArray, radius: FloatArray) -> RowBound:
-    """At least the minimum: Q under a fixed kernel, widened by rounding and by what it is outside the set.
+    """Bounds the minimum from above: Q under a fixed kernel, widened by rounding and by its excess.
 
-    In a ball around the row p, q at distance radius + excess is brought inside by mixing it with p, in a share
-    excess / (radius + excess); in any other set of distributions by moving `excess` from each entry to another.
+    In a ball around the row p, q at distance radius + excess is brought inside by mixing it with p, with weight
+    excess / (radius + excess) on p; in any other set of distributions by moving `excess` from each entry to another.
     """
     centred = np.isfinite(radius)
     share = np.where(excess > 0.0, excess / np.where(excess > 0.0, np.where(centred, radius, 0.0) + excess, 1.0), 0.0)
-    # what a row's sum is short of one by, and what a membership leaves out, may stand at any successor
+    # the error of a row's sum and the tolerance of membership may be at any successor
     eps = mass_error(own) + 2.0 * (mass_error(kernel) + LEFT_BEHIND)
     eps += (kernel.longest + own.longest + 8) * float(np.finfo(np.longdouble).eps)
     nominal, answer = expectation(own, discount, own), expectation(own, discount, kernel)
@@ -148,7 +148,7 @@ def expectation(own: Rows, discount: float, kernel: Rows) -> RowBound:
 
 
 def dual_bound(nature: Nature, side: float) -> RowBound:
-    """`Nature.dual_bound`, widened by its rounding to double precision and by rows that do not sum to one exactly."""
+    """`Nature.dual_bound`, widened by its rounding to double precision and by the rounding of row sums."""
     rows = nature.rows
     eps = 6.0 * 2.0**-53 + (rows.longest + 4) * float(np.finfo(np.longdouble).eps) + mass_error(rows)
 
@@ -180,7 +180,7 @@ def greatest(mdp: MDP, q: Extended) -> Extended:
 
 
 def mean(mdp: MDP, q: Extended, policy: PolicyRows) -> Extended:
-    """`(S,)` the rows' mean under a policy, zero where terminal."""
+    """`(S,)` the mean over the rows under a policy, zero where terminal."""
     out = np.zeros(mdp.n_states, dtype=np.longdouble)
     np.add.at(out, mdp.row_state[policy.rows], policy.share * q[policy.rows])
     return out

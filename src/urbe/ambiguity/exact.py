@@ -24,7 +24,7 @@ CACHE = 2**19
 
 @dataclass(frozen=True)
 class Exact(RectangularSet):
-    """U(s, a) = {pbar(s, a)}: the model is right."""
+    """U(s, a) = {pbar(s, a)}: only the nominal model."""
 
     def bind(self, mdp: MDP) -> ExactNature:
         return ExactNature(mdp.rows, mdp.discount)
@@ -39,7 +39,7 @@ class ExactNature(PlainNature):
 
     @property
     def accuracy(self) -> float:
-        """The error of a sum of n products."""
+        """Bounds the error of a sum of n products."""
         return (self.rows.longest + 4) * 2.0**-53
 
     @property
@@ -100,7 +100,7 @@ class ExactNature(PlainNature):
 
     @cached_property
     def _dense(self) -> FloatArray | None:
-        """`(R, S)` probabilities, where rows list every state and rewards do not depend on it."""
+        """`(R, S)` probabilities if rows list every state and rewards do not depend on the successor; else None."""
         rows = self.rows
         if not rows.is_dense or not rows.n_rows or rows.entry_reward is not None:
             return None
@@ -128,7 +128,7 @@ class ExactNature(PlainNature):
         return np.asarray(abs(q - p).sum(axis=1)).ravel()
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
-        """The value itself, in extended precision."""
+        """Computes the value itself, in extended precision."""
         z = (self.discount * v).astype(np.longdouble)[self.rows.successor]
         entry_reward = self.rows.entry_reward
         if entry_reward is not None:
@@ -153,7 +153,7 @@ def _sweep(first, last, start, successor, p, r, w, reward, constant, out):
 
 
 def _blocks(first: int, last: int, dense: FloatArray) -> Iterator[tuple[int, int]]:
-    """Ranges of rows that together fit into a processor's cache."""
+    """Yields ranges of rows that fit into a processor's cache."""
     size = max(CACHE // (8 * dense.shape[1]), 1)
     for a in range(first, last, size):
         yield a, min(a + size, last)
@@ -161,7 +161,7 @@ def _blocks(first: int, last: int, dense: FloatArray) -> Iterator[tuple[int, int
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _sweep_moments(start, successor, p, r, w, reward, constant, u, value, scatter, carried):
-    """Values, by the sums of `_sweep`, and moments around them, row by row."""
+    """Computes values, with the sums of `_sweep`, and moments around them, row by row."""
     for row in range(len(start) - 1):
         a = np.int64(start[row])
         n = np.int64(start[row + 1]) - a
@@ -186,7 +186,7 @@ def _sweep_moments(start, successor, p, r, w, reward, constant, u, value, scatte
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _dense_moments(p, w, value, reward, constant, u, scatter, carried):
-    """Moments of rows that list every state, around their known values."""
+    """Computes moments of rows that list every state, around their known values."""
     for row in range(len(p)):
         row_p, mean = p[row], value[row] - constant - reward[row]
         first, square, mean_u = 0.0, 0.0, 0.0

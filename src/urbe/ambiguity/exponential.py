@@ -29,10 +29,10 @@ elementwise = register_jitable(fastmath={"contract", "nsz", "nnan"}, error_model
 
 LOG2_E = 1.4426950408889634
 LEAST = -1000.0
-"""Exponents below count as this one: 1e-301 in place of still smaller numbers."""
+"""Smaller exponents are replaced by this one, hence smaller powers by 1e-301."""
 
 CLOSE = 2.0**-8
-"""Relative differences below which terms of relative entropy are summed as a series."""
+"""For smaller relative differences, terms of relative entropy are computed by a series."""
 
 _LOG_2 = 0.6931471805599453
 _ROOT_HALF_BITS = np.int64(0x3FE6A09E667F3BCD)
@@ -103,7 +103,7 @@ def relative_entropy_exact(a: Any, b: Any) -> Any:
     near = some & (np.abs(d) <= CLOSE * b)
     own, other = np.where(some, a, 1.0), np.where(b > 0.0, b, 1.0)
     e = np.where(near, d / other, 0.0)
-    # e - log(1 + e) would cancel; log1p keeps e^2 / 2 to within eps / e of itself, which the term's factor e makes up
+    # e - log(1 + e) would cancel; log1p keeps e^2 / 2 up to a relative error eps / e, which the factor e compensates
     close = other * ((1.0 + e) * np.log1p(e) - e)
     far = own * (np.log(own) - np.log(other)) - d
     terms = np.where(near, close, np.where(some, np.where(b > 0.0, far, np.inf), b))

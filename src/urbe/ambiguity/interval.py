@@ -1,4 +1,4 @@
-"""Boxes: every probability between its own lower and upper bound.
+"""Boxes: every probability lies between its own lower and upper bound.
 
     minimise  q . z   subject to  l <= q <= u,  q in the simplex
 
@@ -96,7 +96,7 @@ def _given(mdp: MDP, name: str, value: ArrayLike | None, side: int) -> FloatArra
     if value is None:
         if mdp.bounds is None:
             raise ValueError(
-                f"{name} is None, but the model carries no bounds of its own. Give Interval(lower=..., upper=...), "
+                f"{name} is None, but the model has no bounds of its own. Give Interval(lower=..., upper=...), "
                 "read the model from a file with intervals, or use LInfBall(radius)."
             )
         return mdp.bounds[side]
@@ -110,7 +110,7 @@ def _given(mdp: MDP, name: str, value: ArrayLike | None, side: int) -> FloatArra
 
 
 def _on_entries(bound: FloatArray, mdp: MDP, rows: Rows) -> FloatArray:
-    """`(E,)` the bound on each entry of `rows`; zero on entries a bound given per entry says nothing about."""
+    """`(E,)` the bound on each entry of `rows`; zero on entries that a bound per entry does not cover."""
     if bound.ndim == 3:
         return bound[mdp.row_state[rows.entry_row], mdp.action[rows.entry_row], rows.successor]
     if bound.ndim == 0:
@@ -133,7 +133,7 @@ def _check_boxes(mdp: MDP, rows: Rows, data: FloatArray) -> None:
             f"{checks.some(int(wrong.sum()), len(wrong), 'entry', 'entries')} not an interval."
         )
     least, most = rows.row_sums(lower), rows.row_sums(upper)
-    slack = np.maximum(1e-12, rows.length * 2.0**-52)  # what summing the bounds itself may be off by
+    slack = np.maximum(1e-12, rows.length * 2.0**-52)  # rounding error of the sums
     empty = (least > 1.0 + slack) | (most < 1.0 - slack)
     if empty.any():
         at = int(np.argmax(empty))
@@ -178,7 +178,7 @@ def _stopping_entry(lower, upper, z, free, order):
 
 @register_jitable
 def _value_at(lower, upper, z, marginal):
-    """The value when filling stops at the level of `marginal`, the free mass, and the mass filled below it."""
+    """Returns the value if filling stops at the level of `marginal`, the free mass, and the mass filled below it."""
     tau = z[marginal]
     total = 0.0
     free = 1.0
@@ -222,7 +222,7 @@ def _fill(lower, upper, z, order, q):
 
 @register_jitable
 def _carried(lower, upper, z, u, marginal):
-    """q . u for the box filled up to the level of `marginal`, where ties share what is left."""
+    """q . u for the box filled up to the level of `marginal`, where ties share the remaining mass."""
     tau = z[marginal]
     free, room, carried, carried_at = 1.0, 0.0, 0.0, 0.0
     for j in range(z.shape[0]):
@@ -242,7 +242,7 @@ def _interval_worst(p, z, low, radius, data, hint, work):
 @register_jitable
 def _interval_minimiser(p, z, low, radius, data, work, q, m):
     _fill(data[:, 0], data[:, 1], z, work[0], q)
-    m[:] = 0.0  # the bounds stay where they are when the model moves
+    m[:] = 0.0  # the bounds do not depend on the model
     return 0.0
 
 
@@ -256,7 +256,7 @@ def _interval_answer(p, z, u, low, u_low, radius, data, hint, work, m):
 def _linf_box(p, radius, lower, upper):
     for j in range(p.shape[0]):
         lower[j] = max(p[j] - radius, 0.0)
-        upper[j] = p[j] + radius  # a bound above one acts like one: at most one is left to fill
+        upper[j] = p[j] + radius  # a bound above one acts like one: the mass is at most one
 
 
 @register_jitable
@@ -278,7 +278,7 @@ def _linf_minimiser(p, z, low, radius, data, work, q, m):
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _linf_moments(problem, r, u, u_outside, bare, hint, work, scatter, carried):
-    """The loop of `make_moments` with m as in `_linf_minimiser` and q as in `_carried`, nothing written down."""
+    """The loop of `make_moments` with m as in `_linf_minimiser` and q as in `_carried`, without storing them."""
     start, successor, p, data, radius, outside, w = problem
     for row in range(len(start) - 1):
         a = np.int64(start[row])

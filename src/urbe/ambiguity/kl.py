@@ -30,10 +30,10 @@ from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
 
 TOLERANCE = 2.0**-48
-"""Largest error of a row's value left by the search for beta, as a multiple of the row's span."""
+"""Largest error of a row's value after the search for beta, as a multiple of the row's span."""
 
 TINY = 2.0**-100
-"""Radii below change no value by more than sqrt(radius / 2) = 2^-50.5 spans (Pinsker's inequality)."""
+"""Smaller radii change no value by more than sqrt(radius / 2) = 2^-50.5 spans (Pinsker's inequality)."""
 
 NOISE = 2.0**-50
 """Allowance for rounding in the sums of a row, relative to their terms."""
@@ -42,7 +42,7 @@ SMALLEST = 1e-100
 """Keeps quotients finite in constant rows."""
 
 DEEP, FAINT = 600.0, 1e-200
-"""Where x is larger and the sum of p e^(-x y) smaller, `_at` sums logarithms: powers end at 2^-1000."""
+"""If x is larger and the sum of p e^(-x y) smaller, `_at` sums logarithms: powers end at 2^-1000."""
 
 LARGEST_LOG = 700.0
 """Logarithm of the largest q / p that is computed: a larger one would overflow."""
@@ -62,7 +62,7 @@ class KLBall(RectangularSet):
 
     Args:
       radius: a number, `(R,)`, `(S, A)` or `{(s, a): number}`, at least 0.
-      support: "nominal" or "all"; both name the same set, since the divergence of mass where pbar = 0 is infinite.
+      support: "nominal" or "all"; both give the same set, since the divergence of mass where pbar = 0 is infinite.
 
     >>> import numpy as np, urbe
     >>> from urbe.ambiguity.kl import KLBall
@@ -105,7 +105,7 @@ def _moments(p, a, t, u, v, b, n):
 
 @vector_function
 def _judge(radius, x, mass, less, first, second):
-    """Value and better x by Newton's parabola, and whether its error is within the tolerance."""
+    """Returns value and better x by Newton's parabola, and whether the error is within the tolerance."""
     unit = -1.0 / (LOG2_E * x)  # t in units of y
     value, better, ok = _assess(radius, x, log_of(mass, less), first * unit / mass, second * unit * unit / mass)
     return value, better, ok & ((x <= DEEP) | (mass >= FAINT))
@@ -113,20 +113,20 @@ def _judge(radius, x, mass, less, first, second):
 
 @vector_function
 def _assess(radius, x, log_mass, mean, square):
-    """The same from K and the first two moments of y under q."""
+    """Does the work of `_judge`, from K and the first two moments of y under q."""
     lam = 1.0 / x
     # the dual as a function of lam = 1 / x, -lam (K + radius), has slope -unused and second derivative -x^3 K''
     unused = radius - (-x * mean - log_mass)
     curvature = max(square - mean * mean, SMALLEST)
     step = unused * lam / curvature
     gain = 0.5 * unused * step * lam * lam
-    # The logarithm of the second derivative changes at a rate of at most x (3 + x), as |K'''| <= K''. While that
-    # makes little over 1.5 Newton steps the maximum is within 1.2 steps, and the parabola misses the gain by a factor
+    # The logarithm of the second derivative changes at a rate of at most x (3 + x), as |K'''| <= K''. If it changes
+    # little over 1.5 Newton steps, the maximum is within 1.2 steps, and the parabola misses the gain by a factor
     # of at most e^drift - 1 < 1.15 drift. Rounding blurs `unused` and the curvature.
     drift = 1.5 * abs(step) * (3.0 * lam + 1.0)
     blur = NOISE * ((abs(unused) + NOISE * x) * lam * lam + gain * square) / curvature
     sharp = (curvature > 64.0 * NOISE * square) & (drift <= 0.25) & (1.15 * gain * drift + blur <= TOLERANCE)
-    # where radius is left over, what remains of the slope is worth at most unused * lam
+    # if some radius is unused, the value of the remaining slope is at most unused * lam
     reached = (unused >= 0.0) & (unused * lam <= TOLERANCE)
     # Newton on sqrt(D), which is almost linear in x
     spent = max(radius - unused, 0.0)
@@ -138,10 +138,10 @@ def _assess(radius, x, log_mass, mean, square):
 
 @row_function
 def _worst(p, y, t, u, v, radius, x):
-    """The same from any start, by Newton steps inside a bracket."""
+    """Solves a row from any start, by Newton steps inside a bracket."""
     if radius <= TINY:
         return _mean(p, y), 0.0
-    # Hoeffding: D <= x^2 / 8. From `most` on, radius left over is worth at most the tolerance.
+    # Hoeffding: D <= x^2 / 8. From `most` on, unused radius is worth at most the tolerance.
     least = math.sqrt(8.0 * radius)
     most = max(radius / TOLERANCE, 2.0 * least)
     if radius >= _reach(p, y):
@@ -162,7 +162,7 @@ def _worst(p, y, t, u, v, radius, x):
         if -unused * (1.0 / least - 1.0 / x) <= TOLERANCE and unused * (1.0 / x - 1.0 / most) <= TOLERANCE:
             return max(-(log_mass + radius) / x, 0.0), x
         count += 1
-        if count % 4 == 0 or not (least < following < most):  # the bracket shrinks for sure
+        if count % 4 == 0 or not (least < following < most):  # bisect, so that the bracket always shrinks
             following = math.sqrt(least) * math.sqrt(most)
             if not (least < following < most):
                 return max(-(log_mass + radius) / x, 0.0), x
@@ -171,11 +171,11 @@ def _worst(p, y, t, u, v, radius, x):
 
 @row_function
 def _at(p, y, t, u, v, x):
-    """K and the first two moments of y under q, at x.
+    """Returns K and the first two moments of y under q, at x.
 
-    Sums of p_j e^(-x y_j) are exact enough as long as they are far from the smallest numbers. They are not once x is
-    large and all low successors have tiny probabilities; there logarithms of the terms are summed instead. Their
-    rounding, some 750 units in the last place, is divided by x > DEEP in the value.
+    Sums of p_j e^(-x y_j) are accurate unless they underflow. If x is large and all low successors have tiny
+    probabilities, logarithms of the terms are summed instead. Their rounding, some 750 units in the last place, is
+    divided by x > DEEP in the value.
     """
     n = y.shape[0]
     mass, less, first, second = _powers(p, y, t, u, v, x)
@@ -250,7 +250,7 @@ def _mean(p, y):
 
 @row_function
 def _reach(p, y):
-    """The radius from which on all mass can move to the lowest successors: -log of their nominal mass."""
+    """The least radius at which all mass can move to the lowest successors: -log of their nominal mass."""
     lowest = 0.0
     for j in range(p.shape[0]):
         lowest += p[j] if y[j] <= 0.0 else 0.0
@@ -261,7 +261,7 @@ def _reach(p, y):
 def _carry(problem, r, u, u_outside, bare, hint, work, scatter, carried):
     """The loop of `make_moments`: q proportional to p e^(-x y), m = -span e^(-x y) / (x mass) at the last sweep's x.
 
-    The row's constant is left out of m: e^(-x y) - 1 keeps its digits where x is small.
+    m omits the row's constant: e^(-x y) - 1 keeps its digits if x is small.
     """
     start, successor, p, data, radius, outside, w = problem
     z, row_u = work[0], work[1]
@@ -278,7 +278,7 @@ def _carry(problem, r, u, u_outside, bare, hint, work, scatter, carried):
         for j in range(n):
             low = min(low, z[j])
             high = max(high, z[j])
-        span, x = high - low, max(hint[row], 1e-30)  # at 1e-30 nature does nothing
+        span, x = high - low, max(hint[row], 1e-30)  # at 1e-30 nature changes nothing
         factor, unit = (-LOG2_E * x, 1.0 / span) if span > NO_SPAN else (0.0, 0.0)
         mass, first, square, total = 0.0, 0.0, 0.0, 0.0
         for j in range(n):
@@ -298,7 +298,7 @@ def _carry(problem, r, u, u_outside, bare, hint, work, scatter, carried):
 
 @row_function
 def _deep_moments(p, z, u, low, span, x, work):
-    """Variance of m under p, and q . u, where sums of p e^(-x y) would vanish."""
+    """Returns the variance of m under p, and q . u, if sums of p e^(-x y) would underflow."""
     y, t, q, m = work[0], work[1], work[2], work[3]
     for j in range(p.shape[0]):
         y[j] = (z[j] - low) / span
@@ -341,7 +341,7 @@ def _minimiser(p, z, low, radius, data, work, q, m):
 
 @row_function
 def _polished(p, y, t, u, v, radius, x):
-    """The root x of D = radius itself: values are flat around it, the minimiser is not."""
+    """Finds the root x of D = radius: values are insensitive to its error, the minimiser is not."""
     least, most = 1e-20, 1e20
     best, best_error = x, np.inf
     count = 0

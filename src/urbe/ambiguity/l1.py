@@ -7,8 +7,8 @@ the dual is
 
     max_tau  sum_j p_j min(z_j, tau) - radius / 2 (tau - low),
 
-attained where the mass above tau is at most radius / 2 and the mass at or above it at least that. A sweep first
-tries the entry at which the row's removal stopped last time: one pass without branches.
+attained where the mass above tau is at most radius / 2 and the mass at or above tau at least radius / 2. A sweep first
+tests the entry at which the row's removal stopped before, in one pass without branches.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class L1Ball(RectangularSet):
 
 BITS = 26
 MARGINAL = (1 << BITS) - 1
-"""A row's hint holds two of its entries: where the removal stopped, and the lowest one, shifted by BITS."""
+"""A row's hint packs two entries: where the removal stopped, and the lowest one, shifted by BITS."""
 
 BLOCK = 4096
 """Rows per call; a call for each row would cost as much as the row."""
@@ -64,7 +64,7 @@ BLOCK = 4096
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _sweep(first, last, problem, r, reward, shift, hint, work, out):
-    """Block by block: a first attempt on all rows, then a search on those where it failed, still in the cache."""
+    """Sweeps in blocks: a first attempt on all rows, then a search on the failed ones while they are in the cache."""
     stale = np.empty(BLOCK, dtype=np.bool_)
     for at in range(first, last, BLOCK):
         end = min(at + BLOCK, last)
@@ -77,7 +77,7 @@ def _sweep(first, last, problem, r, reward, shift, hint, work, out):
 
 @row_function
 def _attempt(first, last, problem, r, reward, shift, hint, stale, out):
-    """One pass without branches at each row's last stopping entry; `stale` where that has moved."""
+    """Makes one pass without branches at each row's last stopping entry; marks rows where it moved in `stale`."""
     start, successor, p, _, radius, outside, w = problem
     for row in range(first, last):
         a = np.int64(start[row])
@@ -107,7 +107,7 @@ def _attempt(first, last, problem, r, reward, shift, hint, stale, out):
 
 @row_function
 def _settle(first, last, stale, problem, r, reward, shift, hint, work, out):
-    """Finds where the removal stops on the rows that are stale."""
+    """Finds where the removal stops on the stale rows."""
     start, successor, p, _, radius, outside, w = problem
     for row in range(first, last):
         if not stale[row - first]:
@@ -136,7 +136,7 @@ def _settle(first, last, stale, problem, r, reward, shift, hint, work, out):
 
 @row_function
 def _minimiser(p, z, low, radius, data, work, q, m):
-    """Mass radius / 2 from the highest successors to the first of the lowest; see `urbe.ambiguity.sweep`."""
+    """Moves mass radius / 2 from the highest successors to the first of the lowest; see `urbe.ambiguity.sweep`."""
     tau, _ = stopping_value(p, z, 0.5 * radius, z[0], work[0])
     return move_mass(p, z, low, 0.5 * radius, tau, q, m)
 
@@ -159,7 +159,7 @@ def _minimise(problem, r, hint, work, q, m, sent):
 def _moments(problem, r, u, u_outside, bare, hint, work, scatter, carried):
     """The loop of `make_moments` in one pass over each row: m = min(z, tau), whose mean follows from the row's value.
 
-    What lies above tau moves to the lowest, and of what lies at tau as much as is left to move.
+    The mass above tau moves to the lowest successor, and so does the rest of radius / 2 from the mass at tau.
     """
     start, successor, p, data, radius, outside, w = problem
     for row in range(len(start) - 1):

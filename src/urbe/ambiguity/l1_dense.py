@@ -13,9 +13,9 @@ from urbe.ambiguity.sweep import FAST
 
 
 def with_shared_order(nature: RowNature) -> RowNature:
-    """Nature on dense rows whose rewards do not depend on the successor, with the loops of this file.
+    """Makes a nature for dense rows whose rewards do not depend on the successor, with the loops of this file.
 
-    A row's sum is corrected once for each state its threshold moves over, which doubles the error of a sum.
+    A row's sum is corrected once for each state that its threshold passes, which doubles the error of a sum.
     """
     kernel = nature.kernel._replace(accuracy=nature.accuracy, sweep=_sweep, minimise=_minimise, moments=_moments)
     return replace(nature, kernel=kernel)
@@ -23,12 +23,12 @@ def with_shared_order(nature: RowNature) -> RowNature:
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _sweep(first, last, problem, r, reward, shift, hint, work, out):
-    """One pass at the state where the removal stopped last time, then a walk along the common order."""
+    """Makes one pass at the state where the removal stopped before, then walks along the shared order."""
     radius, w = problem.radius, problem.w
     n = len(w)
     p = problem.p.reshape(len(radius), n)
     order = np.argsort(-w, kind="mergesort")
-    rank = np.empty(n, dtype=np.int64)  # tied states share that of the first
+    rank = np.empty(n, dtype=np.int64)  # tied states share the rank of the first
     for k in range(n):
         tied = k > 0 and w[order[k]] == w[order[k - 1]]
         rank[order[k]] = rank[order[k - 1]] if tied else k

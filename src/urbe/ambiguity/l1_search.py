@@ -12,14 +12,14 @@ import numpy as np
 from urbe.ambiguity.sweep import row_function
 
 SHORT = 48
-"""Row length up to which comparing all pairs of entries beats a search."""
+"""Up to this row length, comparing all pairs of entries is faster than a search."""
 
 PASSES = 12
 
 
 @row_function
 def stopping_value(p, z, moved, guess, above):
-    """tau and the lowest value of a row; `guess` is a level to start a search from, `above` scratch.
+    """Returns tau and the lowest value of a row; `guess` is the level at which a search starts, `above` is scratch.
 
     Short rows compare all pairs of entries, which takes no branches.
     """
@@ -41,9 +41,9 @@ def stopping_value(p, z, moved, guess, above):
 
 @row_function
 def move_mass(p, z, low, moved, tau, q, m):
-    """Writes q, p with mass `moved` taken from the top down to tau, and m = min(z, tau); returns what leaves the row.
+    """Writes q, p with mass `moved` removed from the top down to tau, and m = min(z, tau); returns mass sent outside.
 
-    Of equal successors the first ones give, and the first of those at `low` receives; without one, mass goes outside.
+    Among equal successors the first ones give, and the first at `low` receives; without one, mass leaves the row.
     """
     above, receiver = 0.0, -1
     for j in range(p.shape[0]):
@@ -69,10 +69,10 @@ def move_mass(p, z, low, moved, tau, q, m):
 
 @row_function
 def _search(p, z, moved, guess):
-    """The value tau with mass(z > tau) <= moved <= mass(z >= tau), or the lowest value; and the lowest value.
+    """Returns tau with mass(z > tau) <= moved <= mass(z >= tau), or the lowest value; and the lowest value.
 
-    Mass and number of entries above a level are sums, which vectorise: a secant search on the level, from the guess,
-    until one entry is left between the ends. Ties and odd spacings are left to a walk over what remains.
+    Mass and number of entries above a level are sums, which vectorise: a secant search on the level starts from the
+    guess and ends when one entry is left in the interval. For ties and uneven spacings, a walk over the rest follows.
     """
     least, top = _extremes(z)
     bottom = least
@@ -100,7 +100,7 @@ def _search(p, z, moved, guess):
 
 @row_function
 def _beyond(p, z, level):
-    """Mass and number of entries above a level."""
+    """Returns mass and number of entries above a level."""
     above, count = 0.0, 0.0
     for j in range(p.shape[0]):
         above += p[j] if z[j] > level else 0.0
@@ -110,7 +110,7 @@ def _beyond(p, z, level):
 
 @row_function
 def _extremes(z):
-    """Least and largest entry; two chains at a time, since minima do not vectorise here."""
+    """Returns the least and the largest entry, in two interleaved chains, since minima do not vectorise here."""
     n = z.shape[0]
     low_a, low_b, high_a, high_b = z[0], z[n - 1], z[0], z[n - 1]
     for j in range(n >> 1):
@@ -122,14 +122,14 @@ def _extremes(z):
 
 @row_function
 def _walk_down(p, z, left, bottom, top):
-    """From the highest entry in (bottom, top] down, value by value, until mass `left` is covered."""
+    """Walks down from the highest entry in (bottom, top], value by value, until mass `left` is covered."""
     tau = np.inf
     while True:
         highest, mass = bottom, 0.0
         for j in range(p.shape[0]):
             if z[j] <= top and z[j] < tau and z[j] > highest:
                 highest = z[j]
-        if highest == bottom:  # what is left is rounding
+        if highest == bottom:  # the remaining mass is rounding
             return tau
         tau = highest
         for j in range(p.shape[0]):

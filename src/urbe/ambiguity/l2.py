@@ -3,13 +3,13 @@
     minimise  q . z   subject to  ||q - p||_2 <= radius,  q in the simplex
 
 is solved by q_j = max(p_j - x (y_j - eta), 0), y = (z - low) / span: the projection of p - x y onto the simplex, for
-the x > 0 at which it is `radius` from p. As x grows, entries leave the active set A = {q > 0} and never return. Where
-A is known, with m and W the mean of y and the sum of (y - m)^2 over A, and Q the sum of p outside A,
+the x > 0 at which its distance from p is `radius`. As x grows, entries leave the active set A = {q > 0} and never
+return. For a known A, with m and W the mean of y and the sum of (y - m)^2 over A, and Q the sum of p outside A,
 
     x^2 W = E = radius^2 - sum_{j not in A} p_j^2 - Q^2 / |A|,      eta = m + Q / (|A| x),
     value = m + sum_{j in A} p_j (y_j - m) - sqrt(E W),
 
-and A is right when those x and eta give it back. While all are active and Q = 0 this is the mean less the radius times
+and A is correct if these x and eta reproduce it. If all are active and Q = 0, this is the mean minus the radius times
 the Euclidean norm of y - m.
 """
 
@@ -32,10 +32,10 @@ from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
 
 FARTHEST = 1.5
-"""Above the diameter sqrt(2) of the simplex: larger radii name the same set."""
+"""Above the diameter sqrt(2) of the simplex: larger radii give the same set."""
 
 TINY = 1e-140
-"""Radii whose square would vanish."""
+"""Radii below this have squares that underflow."""
 
 # Error of a row's value, in units of span <= 2 max |z| and u = 2^-53. An error of m counts Q (n + 3) u, that of the sum
 # over A (n + 3) u, that of W (n + 3) u, as x W = sqrt(E W) <= ||q - p||_1 <= 2 and W is under the root. An error d of E
@@ -85,7 +85,7 @@ def _worst(p, z, low, radius, data, hint, work):
 
 @row_function
 def _solve(p, y, radius, x):
-    """Value, x and theta = x eta; x is 0.0 when the radius is, and infinite when all mass is on the lowest."""
+    """Returns value, x and theta = x eta; x is 0.0 if the radius is, and infinite if all mass is on the lowest."""
     n = p.shape[0]
     if radius <= TINY:
         mean = 0.0
@@ -117,7 +117,7 @@ def _solve(p, y, radius, x):
             if moved == 0.0:
                 return value, following, following_theta
         steps += 1
-        if steps % 4 == 0 or not (below < following < above):  # the bracket shrinks for sure
+        if steps % 4 == 0 or not (below < following < above):  # bisect, so that the bracket always shrinks
             if below <= 0.0:
                 following = above / 16.0
             elif above == np.inf:
@@ -131,7 +131,7 @@ def _solve(p, y, radius, x):
 
 @row_function
 def _projection(p, y, x):
-    """theta with sum_j max(p_j - x y_j + theta, 0) = 1: entries that turn negative are dropped until none does."""
+    """Solves sum_j max(p_j - x y_j + theta, 0) = 1 for theta: negative entries are dropped until none is left."""
     n = p.shape[0]
     theta = np.inf
     count = 2.0 * n
@@ -152,7 +152,7 @@ def _projection(p, y, x):
 
 @row_function
 def _active(p, y, x, theta):
-    """Over A = {p - x y + theta > 0}: its size, mean and spread of y, tilt of p; outside, the sums of p and p^2."""
+    """Sums over A = {p - x y + theta > 0}: its size, mean and spread of y, tilt of p; outside, sums of p and p^2."""
     n = p.shape[0]
     count = 0.0
     rest = 0.0
@@ -189,7 +189,7 @@ def _reach(p, y):
 
 @row_function
 def _answer(p, z, u, low, u_low, radius, data, hint, work, m):
-    """q and m as in `_minimiser`, at the x of the last sweep."""
+    """Computes q and m as in `_minimiser`, at the x of the last sweep."""
     n = p.shape[0]
     y = work[0]
     span = to_unit(z, low, y)
@@ -245,7 +245,7 @@ def _minimiser(p, z, low, radius, data, work, q, m):
 
 @in_order
 def _norm(q, p, sent):
-    """||q - p||_2, by the largest entry so that no square vanishes."""
+    """||q - p||_2, relative to the largest entry so that no square underflows."""
     largest = 0.0
     for j in range(p.shape[0]):
         largest = max(largest, abs(q[j] - p[j]))

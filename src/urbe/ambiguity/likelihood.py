@@ -7,11 +7,11 @@ With y_j = (z_j - low) / span in [0, 1], where low is the least value mass may b
     max_X  exp(sum_j p_j log(y_j + X) - radius) - X,            q_j proportional to p_j / (y_j + X),
 
 attained where H(X) = sum_j p_j log(y_j + X) + log sum_j p_j / (y_j + X) equals the radius. Every successor of the
-model keeps some mass. If mass may leave the row, to a state lower than all successors, H is finite at X = 0; a larger
-radius is spent there: q_j = c p_j / y_j with c = exp(sum_j p_j log y_j - radius), and the rest goes outside. The same
-holds, but for an error of FAINT log(1 / FAINT), where the lowest successors have less than FAINT of the mass.
+model keeps some mass. If mass may leave the row, to a state lower than all successors, H(0) is finite; for a larger
+radius X = 0: q_j = c p_j / y_j with c = exp(sum_j p_j log y_j - radius), and the rest goes outside. The same holds, up
+to an error of FAINT log(1 / FAINT), if the lowest successors have less than FAINT of the mass.
 
-Below, x = 1 / X and r = (y + X) / (1 + X) in (0, 1], so that sums of p log r stay small however large or small X is.
+Below, x = 1 / X and r = (y + X) / (1 + X) in (0, 1], so that sums of p log r stay small for all X.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from urbe.mdp.model import MDP
 from urbe.types import FloatArray, Support
 
 TOLERANCE = 2.0**-48
-"""Largest error of a row's value left by the search for X, as a multiple of the row's span."""
+"""Largest error of a row's value after the search for X, as a multiple of the row's span."""
 
 TINY = 2.0**-100
-"""Radii below change no value by more than sqrt(radius / 2) = 2^-50.5 spans (Pinsker's inequality)."""
+"""Smaller radii change no value by more than sqrt(radius / 2) = 2^-50.5 spans (Pinsker's inequality)."""
 
 FAINT = 1e-30
 """The lowest successors count as empty below this mass; the others then have to keep at most 70 FAINT."""
 
 MOST = 1.0 / TOLERANCE
-"""Largest x a sweep looks at: the dual's slope in X is at least -1, so that smaller X gain at most the tolerance."""
+"""Largest x of a sweep: the dual's slope in X is at least -1, so smaller X gain at most the tolerance."""
 
 NOISE = 2.0**-50
 """Allowance for rounding in the sums of a row, relative to their terms."""
@@ -75,7 +75,7 @@ PER_ENTRY = 3 * 2.0**-53
 class LikelihoodRegion(RectangularSet):
     """U(s, a) = {q in simplex : sum_j pbar_j log(pbar_j / q_j) <= radius(s, a)}.
 
-    With pbar the frequencies of N observations, N radius is the loss of log-likelihood that q may cost.
+    With pbar the frequencies of N observations, N radius is the largest loss of log-likelihood.
 
     Args:
       radius: a number, `(R,)`, `(S, A)` or `{(s, a): number}`, at least 0.
@@ -129,7 +129,7 @@ def _moments(p, a, t, u, v, b, n):
 
 @vector_function
 def _judge(radius, x, logs, mass, first, second):
-    """Value and better x by Newton's parabola, and whether its error is within the tolerance."""
+    """Returns value and better x by Newton's parabola, and whether the error is within the tolerance."""
     big = 1.0 / x  # X
     spent = logs + log_of(mass, first)  # H
     curvature = max(second - first * first, SMALLEST)
@@ -139,14 +139,14 @@ def _judge(radius, x, logs, mass, first, second):
     bend = max(power * curvature / (1.0 + big), SMALLEST)
     step = slope / bend
     gain = 0.5 * slope * step
-    # The logarithm of the second derivative changes at a rate of at most 4 / X. While that makes little over 1.5
-    # Newton steps the maximum is within 1.2 steps, and the parabola misses the gain by a factor of at most
+    # The logarithm of the second derivative changes at a rate of at most 4 / X. If it changes little over 1.5
+    # Newton steps, the maximum is within 1.2 steps, and the parabola misses the gain by a factor of at most
     # e^drift - 1 < 1.15 drift. Rounding blurs the slope and the curvature.
     drift = 6.0 * abs(step) * x
     noise = NOISE * (mass * x / (1.0 + x) - logs)
     blur = noise * (abs(slope) + noise) / bend + gain * NOISE * second / curvature
     sharp = (curvature > 64.0 * NOISE * second) & (drift <= 0.25) & (1.15 * gain * drift + blur <= TOLERANCE)
-    # where radius is left over, smaller X gain at most X times the slope
+    # if some radius is unused, smaller X gain at most X times the slope
     reached = (slope <= 0.0) & (-slope * big <= TOLERANCE)
     # Newton on sqrt(H), which is almost linear in small x
     known = max(spent, 0.0)
@@ -158,7 +158,7 @@ def _judge(radius, x, logs, mass, first, second):
 
 @row_function
 def _worst(p, y, t, u, v, radius, x):
-    """The same from any start, by Newton steps inside a bracket."""
+    """Solves a row from any start, by Newton steps inside a bracket."""
     if radius <= TINY:
         return _mean(p, y), 0.0
     mean_log, limit = _at_zero(p, y)
@@ -186,7 +186,7 @@ def _worst(p, y, t, u, v, radius, x):
         if -slope * (1.0 / x - 1.0 / most) <= TOLERANCE and slope * (1.0 / least - 1.0 / x) <= TOLERANCE:
             return dual, x
         count += 1
-        if count % 4 == 0 or not (least < following < most):  # the bracket shrinks for sure
+        if count % 4 == 0 or not (least < following < most):  # bisect, so that the bracket always shrinks
             following = math.sqrt(least) * math.sqrt(most)
             if not (least < following < most):
                 return dual, x
@@ -195,7 +195,7 @@ def _worst(p, y, t, u, v, radius, x):
 
 @row_function
 def _at(p, y, t, u, v, x):
-    """The moments of one row at x."""
+    """Computes the moments of one row at x."""
     factor, offset = _line(x)
     for j in range(y.shape[0]):
         t[j] = factor * y[j] + offset
@@ -239,7 +239,7 @@ def _minimiser(p, z, low, radius, data, work, q, m):
 
 @in_order
 def _beyond_zero(p, y, span, mean_log, radius, q, m):
-    """q and m at X = 0: what the higher successors lose goes to the lowest ones, or out of the row."""
+    """Writes q and m at X = 0: the mass that higher successors lose goes to the lowest ones, or out of the row."""
     c = math.exp(max(mean_log - radius, -500.0))
     total, faint = 0.0, 0.0
     receiver = -1
@@ -267,7 +267,7 @@ def _beyond_zero(p, y, span, mean_log, radius, q, m):
 
 @row_function
 def _polished(p, y, radius, x):
-    """The root x of H = radius itself, however large: values are flat around it, the minimiser is not."""
+    """Finds the root x of H = radius, of any size: values are insensitive to its error, the minimiser is not."""
     least, most = 1e-20, 1e280
     best, best_error = x, np.inf
     count = 0
@@ -321,7 +321,7 @@ def _carry(problem, r, u, u_outside, bare, hint, work, scatter, carried):
             if carried[row] >= 0.0:
                 scatter[row] = spread_of(row_p, m)
                 continue
-        x = max(x, 1e-30) if radius[row] > TINY else 1e-30  # at 1e-30 nature does nothing
+        x = max(x, 1e-30) if radius[row] > TINY else 1e-30  # at 1e-30 nature changes nothing
         factor, unit = (x, 1.0 / span) if span > NO_SPAN else (0.0, 0.0)
         mass, first, square, total = 0.0, 0.0, 0.0, 0.0
         for j in range(n):
@@ -339,7 +339,7 @@ def _carry(problem, r, u, u_outside, bare, hint, work, scatter, carried):
 
 @row_function
 def _beyond(p, z, u, low, u_low, radius, work, m):
-    """q . u where the set may send mass out of the row, and m as in `_minimiser`; negative where it does not."""
+    """Returns q . u and writes m as in `_minimiser` if mass may leave the row; returns -1 if none does."""
     y = work[0]
     span = to_unit(z, low, y)
     mean_log, limit = _at_zero(p, y)
@@ -359,7 +359,7 @@ def _beyond(p, z, u, low, u_low, radius, work, m):
 
 @row_function
 def _at_zero(p, y):
-    """sum p log y over the successors above the lowest, and H(0): infinite unless the lowest have hardly any mass."""
+    """Returns sum p log y over successors above the lowest, and H(0), infinite if the lowest have mass over FAINT."""
     logs = 0.0
     inverse = 0.0
     faint = 0.0

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class RowMoments(NamedTuple):
-    """Value, scatter and carried variance of every row, all `(R,)`; `value` is that of `Nature.values`, bit for bit."""
+    """Value, scatter and carried variance of every row, all `(R,)`; `value` equals `Nature.values`, bit for bit."""
 
     value: FloatArray
     scatter: FloatArray
@@ -49,7 +49,7 @@ def moments_of_kernel(
     value: FloatArray | None = None,
     memory: FloatArray | None = None,
 ) -> RowMoments:
-    """The moments of any nature, from its kernel and sensitivity; arguments as in `Nature.moments`."""
+    """Computes the moments of any nature from its kernel and sensitivity; arguments as in `Nature.moments`."""
     value = nature.values(v, shift, memory=memory) if value is None else value
     worst = nature.worst_case(v)
     rows, p, m = nature.rows, nature.rows.probability, worst.sensitivity
@@ -59,7 +59,7 @@ def moments_of_kernel(
 
 
 def answers_with_itself(nature: Nature) -> bool:
-    """Whether a set of radius 0 is a point: two opposite directions without ties find the nominal rows."""
+    """Whether a set of radius 0 is a point: the minimisers in two opposite directions without ties are nominal."""
     probe = np.sin(np.arange(1.0, nature.rows.n_states + 1.0))
     own = nature.rows.probability
     return all(np.array_equal(nature.worst_case(v).rows.probability, own) for v in (probe, -probe))
@@ -67,7 +67,7 @@ def answers_with_itself(nature: Nature) -> bool:
 
 @when_called
 def make_moments(answer: RowFunction) -> Callable[..., None]:
-    """A compiled loop that writes `scatter` and `carried` of all rows, after a sweep at the same values."""
+    """Makes a compiled loop that writes `scatter` and `carried` of all rows, after a sweep at the same values."""
 
     @njit(cache=True, nogil=True, fastmath=FAST)
     @named_after(answer)
@@ -87,7 +87,7 @@ def make_moments(answer: RowFunction) -> Callable[..., None]:
 
 @when_called
 def make_sweep_and_moments(both: RowFunction) -> Callable[..., None]:
-    """A compiled loop that sweeps over all rows as `make_sweep` does, and writes their moments on the way."""
+    """Makes a compiled loop that sweeps over all rows like `make_sweep`, and also writes their moments."""
 
     @njit(cache=True, nogil=True, fastmath=FAST)
     @named_after(both)
@@ -110,7 +110,7 @@ def make_sweep_and_moments(both: RowFunction) -> Callable[..., None]:
 
 @row_function
 def gather_u(a, n, successor, z, low, u, u_outside, work):
-    """The u of a row's successors, in `work[1]`, and their mean over those at `low`."""
+    """Returns the u of a row's successors, in `work[1]`, and the mean u of the successors at `low`."""
     row_u = work[1, :n]
     ties, u_low = 0.0, 0.0
     for j in range(n):

@@ -1,15 +1,15 @@
 """Nature on a bound model, rectangular in (s, a): each row's worst case is computed separately.
 
-For state values v nature answers the inner problem of every row k = (s, a)
+For state values v nature solves the inner problem of every row k = (s, a)
 
     Q(k) = min_{q in U(k)} sum_j q_j z_j,        z_j = r(s, a, s'_j) + gamma v(s'_j),
 
-with its value, a minimiser (the worst-case kernel) and the derivative with respect to the centre of the set (the
+and returns its value, a minimiser (the worst-case kernel) and the derivative with respect to the centre of the set (the
 sensitivity). Q is monotone in v and Q(v + c) = Q(v) + gamma c.
 
-Kernels work on values of ordinary size: `exponent` and `rescaled` take a power of two out of them, which is put back
-afterwards. Multiplying by a power of two is exact, so that a sweep over values near 1e300 or 1e-300 costs no accuracy,
-and kernels need not guard their squares and quotients against overflow.
+Kernels work on values of moderate size: `exponent` and `rescaled` divide them by a power of two, which is multiplied
+back afterwards. Multiplying by a power of two is exact, so a sweep over values near 1e300 or 1e-300 loses no accuracy,
+and kernels need not protect squares and quotients against overflow.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ class WorstCase(NamedTuple):
 
 
 class Nature(Protocol):
-    """The adversary of a bound model; rows are answered one by one.
+    """The adversary of a bound model, which answers each row independently.
 
-    Where a method takes `memory`, it is `(R,)` numbers of an earlier sweep at which each row's search starts; it is
-    updated in place and never changes a value beyond rounding. None starts from nothing.
+    The argument `memory` is `(R,)` numbers of an earlier sweep at which each row's search starts; it is updated in
+    place and never changes a value beyond rounding. None means no warm start.
     """
 
     @property
     def rows(self) -> Rows:
-        """The nominal rows nature departs from."""
+        """The nominal rows."""
 
     @property
     def discount(self) -> float:
@@ -65,7 +65,7 @@ class Nature(Protocol):
         """Whether every row's set contains only the row itself."""
 
     def fresh(self) -> FloatArray | None:
-        """`(R,)` a memory to begin with; None where sweeps learn nothing."""
+        """`(R,)` a fresh memory; None if sweeps use no memory."""
 
     def values(
         self,
@@ -75,13 +75,13 @@ class Nature(Protocol):
         out: FloatArray | None = None,
         memory: FloatArray | None = None,
     ) -> FloatArray:
-        """`(R,)` Q at the state values `v + shift`; a sweep. `shift` is added after the inner problem.
+        """`(R,)` Q at the state values `v + shift`, by one sweep; `shift` is added after the inner problem.
 
-        Written into `out` when given, which spares large models the first touch of fresh memory at every sweep.
+        The result is written into `out` if given, which saves large models a fresh allocation at every sweep.
         """
 
     def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:
-        """Value, kernel and sensitivity at `v`; slower than `values`, asked for once."""
+        """Computes value, kernel and sensitivity at `v`; slower than `values`, and needed once."""
 
     def moments(
         self,
@@ -91,27 +91,27 @@ class Nature(Protocol):
         value: FloatArray | None = None,
         memory: FloatArray | None = None,
     ) -> RowMoments:
-        """Value, scatter and carried variance of every row at the state values `v + shift` with variances u.
+        """Computes value, scatter and carried variance of every row at `v + shift` with variances u.
 
-        `value` is what `values` gave at the same values, leaving `memory`; it may save a sweep.
+        `value` is the result of `values` at the same values and with the same `memory`; it may save a sweep.
         """
 
     def take(self, chosen: IntArray) -> Nature:
-        """The same adversary on the rows `chosen` alone, in that order."""
+        """Restricts the adversary to the rows `chosen`, in this order."""
 
     @property
     def ball_radius(self) -> FloatArray | None:
-        """`(R,)` radii, where the set is {q : d(q, p) <= radius} with d convex in q and d(p, p) = 0; None elsewhere.
+        """`(R,)` radii if the set is {q : d(q, p) <= radius} with d convex in q and d(p, p) = 0; else None.
 
-        For certificates alone, in units in which moving all mass of a row is a distance of about one. A distribution
-        at distance d > radius is then brought into the set by a share 1 - radius / d of the row itself.
+        Only certificates use them, in units in which moving all mass of a row is a distance of about one. Mixing a
+        distribution at distance d > radius with the row, with weight 1 - radius / d, brings it into the set.
         """
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """`(R,)` by how much a kernel leaves the set, in the distance of `ball_radius`; at most 0 inside.
+        """`(R,)` how far a kernel leaves the set, in the distance of `ball_radius`; at most 0 inside.
 
-        Moving all mass of a row is to be a distance of about one: sets with weights or a metric divide by the largest.
-        Infinite where a row has mass on a successor that may have none.
+        Moving all mass of a row must be a distance of about one: sets with weights or a metric divide by the largest.
+        The excess is infinite if a row has mass on a forbidden successor.
         """
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
@@ -151,18 +151,18 @@ class PlainNature:
 Adversary = TypeVar("Adversary", bound=Any)
 
 LEAST, MOST = 1e-30, 1e30
-"""Values up to these sizes are left as they are."""
+"""Values within these sizes are not rescaled."""
 
 
 def exponent(*values: FloatArray | None) -> int:
-    """k such that the largest |value| times 2^-k is near one; 0 where it is of ordinary size, or nothing is given."""
+    """Returns k such that the largest |value| times 2^-k is near one; 0 for values of moderate size or none."""
     given = [x for x in values if x is not None and x.size]
     largest = max((max(float(x.max()), -float(x.min())) for x in given), default=0.0)
     return 0 if largest == 0.0 or LEAST <= largest <= MOST else int(np.frexp(largest)[1])
 
 
 def rescaled(nature: Adversary, k: int) -> Adversary:
-    """The same nature for discounted state values times 2^k, with the rewards of successors alone; same memory."""
+    """Rescales nature to discounted state values times 2^k, with only the rewards of successors; memory stays valid."""
     rows, entry_reward = nature.rows, nature.rows.entry_reward
     reward = np.zeros(rows.n_rows) if entry_reward is None else np.ldexp(entry_reward, k)
     return replace(nature, rows=replace(rows, reward=reward), discount=1.0)

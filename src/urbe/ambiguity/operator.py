@@ -1,11 +1,11 @@
-"""The Bellman operator: all that solvers, certificates and variances ask of what nature may do.
+"""The Bellman operator: the interface of ambiguity sets to solvers, certificates and variances.
 
     (T v)(s)    = max_pi min_{P in U} sum_a pi(a|s) sum_s' P(s'|s, a) [r(s, a, s') + gamma v(s')]
     (T_pi v)(s) =        min_{P in U} sum_a pi(a|s) sum_s' P(s'|s, a) [r(s, a, s') + gamma v(s')]
 
-Both must be monotone, and T(v + c) = T v + gamma c away from terminal states: the two facts every certified bound
-rests on [Iyengar2005] [NilimElGhaoui2005]. An ambiguity set is a description, such as `L1Ball(0.5)`; its `operator`
-checks it against a model once and returns T. Sets that choose each row on its own need not write an operator: see
+Both must be monotone, with T(v + c) = T v + gamma c at non-terminal states: every certified bound relies on these two
+facts [Iyengar2005] [NilimElGhaoui2005]. An ambiguity set is a description, such as `L1Ball(0.5)`; its `operator` checks
+it against a model once and returns T. Sets that choose each row independently need no operator of their own: see
 `urbe.ambiguity.rectangular`.
 """
 
@@ -30,22 +30,22 @@ if TYPE_CHECKING:
 ROUNDING = 2.0**-53
 
 UNDERFLOW = 2.0**-1060
-"""Some thousand times the smallest number."""
+"""Some thousand times the smallest positive double."""
 
 Memory = Any
-"""What a sweep learned, for the next one to start from; None when nothing is known.
+"""The warm start that a sweep leaves for the next one; None if there is none.
 
-Only the operator that returned a memory can read it. A memory that is passed in is consumed: the operator may write
-into it and hand it back.
+Only the operator that returned a memory can read it. Passing a memory consumes it: the operator may overwrite and
+return it.
 """
 
 
 class PolicyRows(NamedTuple):
-    """A stationary policy as operators take it.
+    """A stationary policy in the form of operators.
 
     Attributes:
-      rows: the rows it takes with positive probability, in increasing order.
-      probability: of each of `rows`; None where every state that is not terminal takes exactly one row.
+      rows: the rows of positive probability, in increasing order.
+      probability: probability of each of `rows`; None if every non-terminal state takes exactly one row.
     """
 
     rows: IntArray
@@ -53,12 +53,12 @@ class PolicyRows(NamedTuple):
 
     @property
     def share(self) -> FloatArray:
-        """The probability of each of `rows`, ones where the policy is deterministic."""
+        """The probability of each of `rows`, ones if the policy is deterministic."""
         return np.ones(len(self.rows)) if self.probability is None else self.probability
 
     @classmethod
     def of_weights(cls, weights: FloatArray) -> PolicyRows:
-        """The policy that takes each row of the model with probability `weights`, `(R,)`."""
+        """Makes the policy that takes each row of the model with probability `weights`, `(R,)`."""
         rows = np.flatnonzero(weights > 0.0)
         return cls(rows, np.ascontiguousarray(weights[rows]))
 
@@ -79,7 +79,7 @@ class PolicyRows(NamedTuple):
         return np.bincount(states, weighted, minlength=mdp.n_states).astype(np.float64, copy=False)
 
     def actions(self, mdp: MDP) -> IntArray | FloatArray:
-        """The policy as users see it: `(S,)` action ids, -1 where terminal; or `(S, A)` probabilities."""
+        """Converts the policy to `(S,)` action ids, -1 where terminal, or `(S, A)` probabilities."""
         if self.probability is not None:
             return mdp.by_action(self.weights(mdp.n_rows), fill=0.0)
         out = np.full(mdp.n_states, -1, dtype=mdp.action.dtype)
@@ -95,9 +95,9 @@ class Improvement(NamedTuple, Generic[RowValues]):
 
     Attributes:
       value: `(S,)` T v.
-      q: `(R,)` the value of each row; None where only one policy was looked at.
-      policy: one that attains T v.
-      memory: what the sweep learned.
+      q: `(R,)` the value of each row; None if only one policy was evaluated.
+      policy: a policy that attains T v.
+      memory: memory of the sweep.
     """
 
     value: FloatArray
@@ -107,7 +107,7 @@ class Improvement(NamedTuple, Generic[RowValues]):
 
 
 class LowRank(NamedTuple):
-    """An `(S, S)` matrix that is a product of thin ones, left @ right, and is never listed.
+    """An `(S, S)` matrix stored as a product of thin ones, left @ right.
 
     Attributes:
       left: `(S, r)`, an array or a SciPy sparse one.
@@ -119,20 +119,20 @@ class LowRank(NamedTuple):
 
 
 class LinearSystem(NamedTuple):
-    """A policy and nature's answer to it, both held fixed: v = reward + discount * matrix @ v."""
+    """The linear system of a fixed policy and nature's fixed answer: v = reward + discount * matrix @ v."""
 
     matrix: csr_array | LowRank
     reward: FloatArray
 
     def among(self, states: IntArray) -> LinearSystem:
-        """The system of some states alone."""
+        """Restricts the system to some states."""
         if isinstance(self.matrix, LowRank):
             thin = LowRank(self.matrix.left[states], self.matrix.right[:, states])
             return LinearSystem(thin, self.reward[states])
         return LinearSystem(self.matrix[states][:, states], self.reward[states])
 
     def listed(self) -> csr_array:
-        """The matrix, entry by entry."""
+        """Returns the matrix as a sparse array."""
         from scipy.sparse import csr_array
 
         return csr_array(self.matrix.left @ self.matrix.right) if isinstance(self.matrix, LowRank) else self.matrix
@@ -142,13 +142,13 @@ class StepMoments(NamedTuple):
     """One application of T or T_pi, with what the posterior variance of its value needs.
 
     Attributes:
-      value: `(S,)` T v, or T_pi v of a policy that was given.
+      value: `(S,)` T v, or T_pi v of a given policy.
       q: `(R,)` the value of each row.
-      policy: the one given, or one that attains T v.
+      policy: the given policy, or one that attains T v.
       scatter: `(R,)` sum_j p_j (m_j - p . m)^2, where nature's answer to the policy changes by pi(a|s) m . dp when the
         centre p of the row (s, a) moves by dp.
       carried: `(R,)` sum_j q_j u(s'_j), with q nature's answer and u the variances of the successors.
-      memory: what the sweep learned.
+      memory: memory of the sweep.
     """
 
     value: FloatArray
@@ -166,10 +166,10 @@ class StepEvidence(NamedTuple):
     """Bounds on one step backwards by code that shares nothing with the sweeps, for certificates.
 
     Attributes:
-      above: `(v, policy) -> (S,)` at least T v, or at least T_pi v where the policy is given.
-      below: `(v, policy) -> (S,)` at most T_pi v.
-      excess: the farthest that nature's kernel is outside the set, at most 0 inside.
-      failure: what is wrong with the kernel, or None.
+      above: `(v, policy) -> (S,)` upper bound on T v, or on T_pi v for a given policy.
+      below: `(v, policy) -> (S,)` lower bound on T_pi v.
+      excess: largest distance of nature's kernel outside the set, at most 0 inside.
+      failure: a sentence if the kernel is invalid, else None.
     """
 
     above: StepBound
@@ -182,17 +182,17 @@ class PolicyOperator(Protocol):
     """T_pi of one policy."""
 
     def apply(self, v: FloatArray, memory: Memory = None, workers: Workers = SERIAL) -> tuple[FloatArray, Memory]:
-        """`(S,)` T_pi v, and what was learned on the way."""
+        """Returns `(S,)` T_pi v and the memory of the sweep."""
 
     def kernel(self, v: FloatArray, memory: Memory = None) -> Rows:
-        """Nature's answer at v on the rows the policy takes."""
+        """Returns nature's answer at v on the policy's rows."""
 
     def linear_system(self, v: FloatArray, memory: Memory = None) -> LinearSystem:
-        """The `(S, S)` system of the policy against nature's answer at v."""
+        """Returns the `(S, S)` system of the policy against nature's answer at v."""
 
     @property
     def entries(self) -> int:
-        """Entries one application reads; its cost."""
+        """Number of entries that one application reads; its cost."""
 
 
 class Iterated(Protocol):
@@ -205,13 +205,13 @@ class Iterated(Protocol):
     def improve(
         self, v: FloatArray, memory: Memory = None, workers: Workers = SERIAL, out: FloatArray | None = None
     ) -> Improvement[FloatArray | None]:
-        """T v and a policy that attains it; the values of rows may be written into `out`."""
+        """Computes T v and a policy that attains it; the values of rows may be written into `out`."""
 
     def against(self, policy: PolicyRows, memory: Memory = None) -> tuple[PolicyOperator, Memory]:
-        """T_pi, and what is already known on the policy's rows; `memory`, of a sweep over all rows, is kept."""
+        """Returns T_pi and the memory of the policy's rows; `memory`, of a sweep over all rows, stays valid."""
 
     def error(self, v: FloatArray) -> float:
-        """Bound on the rounding error of T v, in every state."""
+        """Bounds the rounding error of T v, in every state."""
 
 
 class Operator(Iterated, Protocol):
@@ -219,17 +219,17 @@ class Operator(Iterated, Protocol):
 
     @property
     def singleton(self) -> bool:
-        """Whether nature has no choice: the set holds the model alone."""
+        """Whether nature has no choice: the set contains only the model."""
 
     def improve(
         self, v: FloatArray, memory: Memory = None, workers: Workers = SERIAL, out: FloatArray | None = None
     ) -> Improvement[FloatArray]:
-        """With the values of all rows."""
+        """Computes T v, a policy that attains it, and the values of all rows."""
 
     def kernel(self, v: FloatArray, policy: PolicyRows) -> Rows:
-        """Nature's answer at v to a policy, on all rows.
+        """Returns nature's answer at v to a policy, on all rows.
 
-        Where the policy is optimal at v, the answer leaves no better one (a saddle point).
+        If the policy is optimal at v, it is also optimal against this answer (a saddle point).
         """
 
     def moments(
@@ -244,36 +244,36 @@ class Operator(Iterated, Protocol):
 
         Args:
           v, u: `(S,)`.
-          policy: the one to follow; None takes one that attains T v.
-          memory: of an earlier sweep.
-          q: `(R,)` values of a sweep at the same v that left `memory`; may save a sweep.
+          policy: the policy; None takes one that attains T v.
+          memory: memory of an earlier sweep.
+          q: `(R,)` values of a sweep at the same v that returned `memory`; may save a sweep.
         """
 
     def evidence(self, kernel: Rows | None, optimal: bool) -> StepEvidence:
         """Bounds for a certificate.
 
         Args:
-          kernel: nature's answer, refused as evidence where it is not in the set. None uses duality alone; the side
-            that would rest on the kernel is then infinite.
-          optimal: whether `above` is to hold for every policy, rather than for the one it is called with.
+          kernel: nature's answer, rejected if it is outside the set. None uses only duality; the bound that needs the
+            kernel is then infinite.
+          optimal: whether `above` must hold for every policy, rather than for its argument.
         """
 
     def clock(self) -> Operator:
-        """T of the longest time to the end: rewards of one, no discount, policy and nature both prolong.
+        """Returns T of the longest time to termination: reward 1, no discount, policy and nature both maximise.
 
-        Its fixed point bounds the expected time to the end under every policy and every kernel of the set.
+        Its fixed point bounds the expected time to termination under every policy and every kernel of the set.
         """
 
 
 class AmbiguitySet(Protocol):
-    """The kernels nature may choose from, relative to a model's own."""
+    """The kernels from which nature may choose, relative to the model's own kernel."""
 
     def operator(self, mdp: MDP) -> Operator:
         """Checks the set against a model, once, and returns its Bellman operator."""
 
 
 def check_set(name: str, value: object) -> None:
-    """Raises TypeError unless `value` has what an ambiguity set has."""
+    """Raises TypeError unless `value` is an ambiguity set."""
     if callable(getattr(value, "bind", None)) and not hasattr(value, "operator"):
         raise TypeError(
             f"{name} is {checks.shown(value)}, which has bind but no operator; let its class inherit from "
@@ -286,18 +286,19 @@ def check_set(name: str, value: object) -> None:
 def midrange(v: FloatArray) -> float:
     """The middle of the range of v.
 
-    Values are computed at v minus this and shifted back, so that rounding grows with the spread of v, not its size.
+    Values are computed at v minus the midrange and shifted back, so that rounding grows with the spread of v, not its
+    size.
     """
     return 0.5 * (float(v.min()) + float(v.max())) if len(v) else 0.0
 
 
 def underflow(size: float) -> float:
-    """What products and sums next to the smallest number lose at most; nothing where all values are zero."""
+    """Bounds the underflow error of products and sums; zero if all values are zero."""
     return UNDERFLOW if size > 0.0 else 0.0
 
 
 def greedy(mdp: MDP, q: FloatArray) -> tuple[FloatArray, PolicyRows]:
-    """`(S,)` the largest q of each state, zero where terminal, and the policy that takes the first such row."""
+    """Returns `(S,)` the largest q of each state, zero where terminal, and the policy that takes the first such row."""
     value = np.zeros(mdp.n_states)
     rows = np.empty(mdp.n_states, dtype=mdp.row_start.dtype)
     _greedy(mdp.row_start, q, value, rows)
@@ -305,10 +306,10 @@ def greedy(mdp: MDP, q: FloatArray) -> tuple[FloatArray, PolicyRows]:
 
 
 def linear_system(n_states: int, states: IntArray, policy: PolicyRows, answer: Rows) -> LinearSystem:
-    """The system of a policy whose rows belong to `states`, against nature's `answer` on them."""
+    """Builds the system of a policy whose rows belong to `states`, against nature's `answer` on them."""
     from scipy.sparse import csr_array
 
-    if policy.probability is None:  # one row per state that is not terminal, in their order
+    if policy.probability is None:  # one row per non-terminal state, in order
         first = np.searchsorted(states, np.arange(n_states + 1))
         entries = (answer.probability, answer.successor, answer.entry_start[first])
         reward = np.zeros(n_states)
@@ -321,7 +322,7 @@ def linear_system(n_states: int, states: IntArray, policy: PolicyRows, answer: R
 
 @njit(cache=True, nogil=True)
 def _greedy(row_start, q, value, rows):
-    """The largest q of each state and its first row; states without rows keep their value."""
+    """Writes the largest q of each state and its first row; states without rows keep their value."""
     for s in range(len(rows)):
         rows[s] = -1
         for row in range(row_start[s], row_start[s + 1]):

@@ -1,4 +1,4 @@
-"""Nature as an ally: the best kernel of a set instead of the worst.
+"""Optimism: the best kernel of a set instead of the worst.
 
 max_{q in U} q . z  =  - min_{q in U} q . (-z):      negate, delegate, negate.
 """
@@ -24,8 +24,8 @@ from urbe.workers import SERIAL, Workers
 class Optimistic(RectangularSet):
     """The same kernels as `set`, chosen to help: Q = max_{q in U} q . z.
 
-    Optimism in the face of uncertainty (UCRL2) is a solve with `Optimistic(L1Ball(...))`. For `ValueAtRisk(level)`
-    and `ConditionalValueAtRisk(level)` the tail turns round: the same level, counted from the highest scenario.
+    Optimism in the face of uncertainty (UCRL2) is a solve with `Optimistic(L1Ball(...))`. `ValueAtRisk(level)` and
+    `ConditionalValueAtRisk(level)` become upper tails: the same level, counted from the highest scenario.
 
     Args:
       set: any ambiguity set.
@@ -58,7 +58,7 @@ class Optimistic(RectangularSet):
 class OptimisticNature:
     """Nature that maximises, by an inner nature that minimises on the model with negated rewards.
 
-    `worst_case` answers with the best kernel, and `dual_bound` bounds Q from above: the sides change with the aim.
+    `worst_case` returns the best kernel, and `dual_bound` bounds Q from above.
     """
 
     inner: Nature
@@ -90,12 +90,12 @@ class OptimisticNature:
         out: FloatArray | None = None,
         memory: FloatArray | None = None,
     ) -> FloatArray:
-        """The largest value over the set."""
+        """Computes the largest value over the set."""
         least = self.inner.values(-v, -shift, workers, out, memory)
         return np.subtract(0.0, least, out=least)  # not -x: that would print zero as -0
 
     def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:
-        """Value, kernel and sensitivity of the largest value."""
+        """Computes value, kernel and sensitivity of the largest value."""
         value, rows, sensitivity = self.inner.worst_case(-v, memory)
         return WorstCase(0.0 - value, _negated(rows), 0.0 - sensitivity)
 
@@ -118,15 +118,15 @@ class OptimisticNature:
         return self.inner.ball_radius
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """Rewards play no part in it."""
+        """Delegates to the inner nature: the excess does not depend on rewards."""
         return self.inner.excess(kernel)
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
-        """`(R,)` upper bounds on Q: for a nature that maximises, weak duality bounds from above."""
+        """`(R,)` upper bounds on Q by weak duality, since this nature maximises."""
         return 0.0 - self.inner.dual_bound(-v)
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """The sides change."""
+        """Swaps upper and lower bounds."""
         found = self.inner.evidence(kernel)
         return found._replace(above=lambda v: 0.0 - found.below(-v), below=lambda v: 0.0 - found.above(-v))
 

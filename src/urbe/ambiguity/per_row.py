@@ -1,6 +1,6 @@
-"""A set of its own for every state and action: U(s, a) = U_k(s, a), with k chosen row by row from a list of sets.
+"""Use different sets for different states and actions: U(s, a) = U_k(s, a), with k chosen row by row.
 
-A model may be trusted here and doubted there: exact where it was measured, a ball where it was guessed.
+For example, rows that were measured can be exact, and rows that were guessed can have a ball.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class PerRow(RectangularSet):
     """U(s, a) = U_choice(s, a)(s, a).
 
     Args:
-      sets: what nature may do in one place or another; sets that choose each row on its own.
+      sets: sets that choose each row independently.
       choice: the index into `sets` of each row: a number, `(R,)`, `(S, A)` or `{(s, a): number}`.
 
     >>> import numpy as np, urbe
@@ -77,9 +77,9 @@ class PerRowNature:
     """Nature made of parts that answer for different rows.
 
     Args:
-      model: the model's own rows.
-      discount: the model's.
-      parts: which together have every row once.
+      model: the model's rows.
+      discount: the model's discount.
+      parts: together they contain every row once.
     """
 
     model: Rows
@@ -134,7 +134,7 @@ class PerRowNature:
         value: FloatArray | None = None,
         memory: FloatArray | None = None,
     ) -> RowMoments:
-        known = None if memory is None else value  # values say nothing without where their sweep ended
+        known = None if memory is None else value  # values are useless without the memory of their sweep
         found = []
         for rows, nature in self.parts:
             part = self._recalled(rows, nature, memory)
@@ -184,7 +184,7 @@ class PerRowNature:
         return nature.fresh() if memory is None or nature.fresh() is None else memory[rows]
 
     def _spread(self, parts: Sequence[Any], dtype: Any = np.float64) -> np.ndarray[Any, Any]:
-        """`(R,)` the numbers of each part in the places of its rows."""
+        """Writes the numbers of each part to its rows, `(R,)`."""
         out = np.empty(self.model.n_rows, dtype=dtype)
         for (rows, _), numbers in zip(self.parts, parts, strict=True):
             out[rows] = numbers

@@ -1,4 +1,4 @@
-"""The robust Bellman operator of sets that are rectangular in (s, a): nature answers each action on its own.
+"""The robust Bellman operator of sets that are rectangular in (s, a): nature answers each action independently.
 
 (T v)(s)    = max_a  min_{q in U(s, a)} sum_s' q(s') [r(s, a, s') + gamma v(s')]
 (T_pi v)(s) = sum_a pi(a|s) min_{q in U(s, a)} sum_s' q(s') [r(s, a, s') + gamma v(s')]
@@ -36,28 +36,28 @@ from urbe.workers import SERIAL, Workers
 
 
 class RectangularSet(Protocol):
-    """An ambiguity set that chooses each row on its own; inherit from it and write `bind`."""
+    """An ambiguity set that chooses each row independently; inherit from it and implement `bind`."""
 
     @abstractmethod
     def bind(self, mdp: MDP) -> Nature:
-        """Checks the set against a model, once; the kernels then trust."""
+        """Checks the set against a model once; kernels do not check again."""
 
     def operator(self, mdp: MDP) -> RectangularOperator:
         return RectangularOperator(mdp, self, self.bind(mdp))
 
     def choices(self) -> RectangularSet:
-        """The set nature minimises over: all kernels it may ever choose, whatever its aim."""
+        """Returns the set of all kernels that nature may choose, whether it minimises or maximises."""
         return self
 
 
 def check_rectangular(name: str, value: object, why: str = "") -> None:
-    """Raises unless `value` is a set that chooses each row on its own; `why` others are refused is a sentence."""
+    """Raises unless `value` is a set that chooses each row independently; `why` is the reason, a sentence."""
     bound = callable(getattr(value, "bind", None))
     if callable(getattr(value, "operator", None)) and not bound:
         reason = f": {why}" if why else "."
         raise ValueError(
             f"{name} is {checks.shown(value)}, which couples actions or states, expected a set that chooses each row "
-            f"on its own, such as L1Ball(0.5){reason}"
+            f"independently, such as L1Ball(0.5){reason}"
         )
     checks.kind(name, value, bound, "a set that chooses each row on its own, such as L1Ball(0.5)")
 
@@ -68,7 +68,7 @@ class RectangularOperator:
 
     Args:
       mdp: the model.
-      set: what nature may do.
+      set: the ambiguity set.
       nature: the set bound to the model.
     """
 
@@ -93,11 +93,11 @@ class RectangularOperator:
         return RectangularPolicy(self.mdp, self.nature, policy), None if memory is None else memory[policy.rows]
 
     def kernel(self, v: FloatArray, policy: PolicyRows) -> Rows:  # noqa: ARG002
-        """The answer does not depend on the policy."""
+        """Returns nature's answer, which does not depend on the policy."""
         return self.nature.worst_case(v - midrange(v)).rows
 
     def error(self, v: FloatArray) -> float:
-        """The error of one sweep,
+        """Bounds the error of one sweep,
 
             accuracy max |z|  +  gamma |middle| (sum of a row - 1)  +  the final additions,
 
@@ -143,7 +143,7 @@ class RectangularOperator:
 
 
 class RectangularPolicy:
-    """T_pi of a policy's rows, which are copied together so that a sweep reads memory in order."""
+    """T_pi of a policy, whose rows are copied into contiguous memory."""
 
     def __init__(self, mdp: MDP, nature: Nature, policy: PolicyRows) -> None:
         self._n_states = mdp.n_states

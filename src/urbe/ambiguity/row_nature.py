@@ -1,4 +1,4 @@
-"""Nature for every set whose rows are solved one by one with the same functions."""
+"""Nature for sets that solve each row independently, with the same functions."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from urbe.workers import SERIAL, Workers
 
 
 class RowKernel(NamedTuple):
-    """The functions of one set. The first three are all it needs; the others are faster, and tested equal.
+    """The functions of one set. Only the first three are needed; the others are faster, and tests compare them.
 
     Attributes:
-      minimiser: the row function all loops are made from, see `urbe.ambiguity.sweep`.
-      distance: `(q, p, data) -> (k,)`, the distance whose balls the set is made of; plain NumPy on k rows at once.
+      minimiser: the row function from which all loops are made, see `urbe.ambiguity.sweep`.
+      distance: `(q, p, data) -> (k,)`, the distance that defines the balls; plain NumPy on k rows at once.
       dual: `(p, z, low, radius, data) -> (k,)`, lower bounds on the values of k rows by weak duality; plain NumPy in
         extended precision, written independently of the minimiser. As for `distance`, rows of one length n come
         together: p, q and z are `(k, n)`, low and radius `(k,)`, data `(k, n, ...)`.
@@ -32,12 +32,12 @@ class RowKernel(NamedTuple):
         terms: accuracy + per_entry n.
       centred: whether `distance` is convex in q and zero at the row itself, so that mixing a kernel with the row brings
         it inside; certificates are tighter then.
-      linear: whether the functions only add and compare values, so that these may be of any size.
-      unit: `(data) -> (k,)`, the distance over which a unit of mass moves at most, where that is not about one.
+      linear: whether the functions only add and compare values, so that values may have any size.
+      unit: `(data) -> (k,)`, the largest distance that a unit of mass can move, if it is not about one.
       sweep: from `make_sweep`, or written by hand.
-      minimise: from `make_minimiser`, where rounding has to be kept inside the set; or written by hand.
+      minimise: from `make_minimiser`, if rounded answers must be brought back into the set; or written by hand.
       moments: from `make_moments`.
-      sweep_and_moments: from `make_sweep_and_moments`; without either the minimiser is asked for the moments.
+      sweep_and_moments: from `make_sweep_and_moments`; without this and `moments`, the minimiser gives the moments.
     """
 
     minimiser: RowFunction
@@ -60,8 +60,8 @@ class RowNature(PlainNature):
 
     Args:
       kernel: the set's functions.
-      rows: rows whose every entry may receive mass.
-      discount: the model's.
+      rows: rows in which every entry may receive mass.
+      discount: the model's discount.
       radius: `(R,)` the set's parameter on each row.
       data: `(E, k)` further numbers per entry.
       everywhere: whether mass may also go to the lowest state outside a row.
@@ -182,7 +182,7 @@ class RowNature(PlainNature):
         out, unit, (q, stray) = np.empty(self.rows.n_rows), self._unit(), on_entries(self.rows, kernel)
         for some, entries in row_blocks(self.rows):
             own, p, data = q[entries], self.rows.probability[entries], self._data(entries)
-            if self.everywhere:  # what leaves the row, as one more entry
+            if self.everywhere:  # mass that leaves the row is one more entry
                 own, p = np.column_stack([own, stray[some]]), np.column_stack([p, np.zeros(len(some))])
                 data = np.concatenate([data, np.zeros_like(data[:, :1])], axis=1)
             mass = own.sum(axis=1)
@@ -236,7 +236,7 @@ def bind_balls(
     name: str = "radius",
     receiver: bool = False,
 ) -> RowNature:
-    """`bind_rows`, after checking `support` and that `radius`, called `name` in errors, is in [0, most] on all rows."""
+    """Calls `bind_rows` after checking `support` and that `radius`, `name` in errors, is in [0, most] on all rows."""
     checks.one_of("support", support, ("nominal", "all"))
     of_rows = mdp.per_row(name, radius)
     checks.row_range(name, of_rows, 0.0, most, mdp.row_name)
@@ -252,7 +252,7 @@ def bind_rows(
     receiver: bool = False,
     data: Callable[[Rows], FloatArray] | None = None,
 ) -> RowNature:
-    """Nature on `mdp` with the rows that `support` allows.
+    """Makes a `RowNature` on `mdp` with the successors that `support` allows.
 
     Args:
       kernel: the set's functions.
@@ -261,7 +261,7 @@ def bind_rows(
       support: "nominal" or "all".
       receiver: whether, of the states outside a row, only the lowest one ever receives mass. Rows then stay
         sparse; otherwise `support="all"` lists every state in every row.
-      data: further `(E, k)` numbers per entry of the rows as finally listed.
+      data: further `(E, k)` numbers per entry of the final rows.
     """
     rows, everywhere = mdp.rows.without_zeros, False
     if support == "all" and not mdp.rows.is_dense:
@@ -275,12 +275,12 @@ def bind_rows(
 
 
 def require_all_rewards(mdp: MDP) -> None:
-    """Raises when rewards depend on the successor and some row does not list, hence reward, every state."""
+    """Raises if rewards depend on the successor and some row does not list every state."""
     if mdp.rows.rewards_successors and not mdp.rows.is_dense:
         short = int(np.argmax(mdp.rows.length < mdp.n_states))
         raise ValueError(
             f'support="all" needs a reward for every successor, but {mdp.row_name(short)} lists '
-            f"{mdp.rows.length[short]} of {mdp.n_states}. Rewards here depend on the successor: list them all "
+            f"{mdp.rows.length[short]} of {mdp.n_states}. Rewards depend on the successor: list all successors "
             "(MDP.from_dense(..., keep_zeros=True)), or use rewards r(s, a)."
         )
 
@@ -299,7 +299,7 @@ def values_under(kernel: Rows, w: FloatArray) -> FloatArray:
 def with_receiver(kernel: Rows, state: int, sent: FloatArray) -> Rows:
     """`kernel` with `sent[k] > 0` added to the probability of `state` in row k."""
     chosen = np.flatnonzero(sent > 0.0)
-    # successors increase within a row, so (row, successor) does over all entries
+    # successors increase within a row, so (row, successor) increases over all entries
     key = kernel.entry_row.astype(np.int64) * kernel.n_states + kernel.successor
     at = np.searchsorted(key, chosen.astype(np.int64) * kernel.n_states + state)
     successor = np.insert(kernel.successor, at, state)

@@ -1,4 +1,4 @@
-"""Nature that weighs scenarios: the sweeps behind `Scenarios`, `ValueAtRisk` and `ConditionalValueAtRisk`."""
+"""Nature that weights scenarios: the sweeps of `Scenarios`, `ValueAtRisk` and `ConditionalValueAtRisk`."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from urbe.types import FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
 
 LEVEL_SLACK = 1e-12
-"""Sums of weights reach a level up to this; 8 x 0.1 is below 0.8 in floating point."""
+"""Tolerance for sums of weights to reach a level; 8 x 0.1 is below 0.8 in floating point."""
 
 BLOCK = 1 << 20
-"""Probabilities that are weighed together."""
+"""Probabilities that are processed together."""
 
 
 class ScenarioRule(NamedTuple):
-    """How nature weighs the scenarios of a row.
+    """How nature weights the scenarios of a row.
 
     Attributes:
       mix: compiled loop `(first, last, start, successor, members, r, w, level, weight, value, mixture)` that writes
-        the rows' `value`, and the `(R, K)` weights of the scenarios when `mixture` is not None.
-      excess: `(q, members, level, weight) -> float`, how far q is from what nature may choose in a row.
+        the rows' `value`, and the `(R, K)` weights of the scenarios if `mixture` is not None.
+      excess: `(q, members, level, weight) -> float`, the distance of q from nature's choices in a row.
       dual: `(x, level, weight) -> float`, a lower bound on the value from the scenarios' values x in extended
         precision, written independently of `mix`.
       attained: whether the value is the minimum over a set of distributions, as `excess` measures it.
@@ -48,9 +48,9 @@ class ScenarioNature(PlainNature):
     """Nature on scenarios.
 
     Args:
-      rule: how the scenarios are weighed.
+      rule: the weighting of the scenarios.
       rows: the model's rows, listing every successor of every scenario.
-      discount: the model's.
+      discount: the model's discount.
       members: `(E, K)` the scenarios' probabilities on the entries of `rows`.
       level: `(R,)` in [0, 1].
       weight: `(K,)` the scenarios' own probabilities, positive.
@@ -65,7 +65,7 @@ class ScenarioNature(PlainNature):
 
     @property
     def accuracy(self) -> float:
-        """A sum over the successors, then one over scenarios with weights that are sums themselves."""
+        """Bounds the error of a sum over successors, then over scenarios with weights that are sums."""
         return (self.rows.longest + 3 * len(self.weight) + 8) * 2.0**-53
 
     @property
@@ -87,13 +87,13 @@ class ScenarioNature(PlainNature):
         return out
 
     def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:  # noqa: ARG002
-        """The scenarios do not move with the model, so the sensitivity is zero."""
+        """Computes the worst case; the sensitivity is zero, since scenarios do not depend on the model."""
         rows = self.rows
         value, mixture = np.empty(rows.n_rows), np.zeros((rows.n_rows, len(self.weight)))
         self._mix(0, rows.n_rows, v, value, mixture)
         q = np.empty(rows.n_entries)
         step = max(BLOCK // len(self.weight), 1)
-        for first in range(0, rows.n_entries, step):  # all at once would take as much memory as the scenarios do
+        for first in range(0, rows.n_entries, step):  # blocks need less memory than the scenarios
             entries = slice(first, first + step)
             np.einsum("ek,ek->e", self.members[entries], mixture[rows.entry_row[entries]], out=q[entries])
         kernel = Rows(rows.n_states, rows.entry_start, rows.successor, q, rows.reward)
@@ -104,7 +104,7 @@ class ScenarioNature(PlainNature):
         return replace(self, rows=self.rows.take(chosen), members=members, level=self.level[chosen])
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """How far entries of the kernel are from the closest scenario (added up), or from an admissible mixture."""
+        """`(R,)` L1 distances of the kernel from the closest scenario, or largest differences from a valid mixture."""
         q, stray = on_entries(self.rows, kernel)
         out = np.where(stray > 0.0, np.inf, 0.0)
         for row in range(self.rows.n_rows):
@@ -124,7 +124,7 @@ class ScenarioNature(PlainNature):
         return out
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """A quantile is no minimum over a set, and its `dual_bound` is the quantile itself."""
+        """Bounds Q; a quantile is not a minimum over a set, and its `dual_bound` is the quantile itself."""
         return of_minimum(self, kernel) if self.rule.attained else of_value(self)
 
     def _mix(self, first: int, last: int, v: FloatArray, value: FloatArray, mixture: FloatArray | None) -> None:
@@ -136,9 +136,9 @@ class ScenarioNature(PlainNature):
 
 @when_called
 def make_mix(weigh: Callable[..., Any]) -> Callable[..., None]:
-    """The loop over rows around `weigh(x, order, level, weight, y)`, which writes the mixture y of a row.
+    """Makes the loop over rows around `weigh(x, order, level, weight, y)`, which writes the mixture y of a row.
 
-    `order` is a permutation of the scenarios that the rows hand on to each other: each may leave it as it likes.
+    `order` is a permutation of the scenarios that is passed from row to row; each row may permute it.
     """
 
     @njit(cache=True, nogil=True, fastmath=FAST)
@@ -168,7 +168,7 @@ def make_mix(weigh: Callable[..., Any]) -> Callable[..., None]:
 
 @register_jitable
 def _insertion_sort(x, order):
-    """Sorts `order` by increasing x, ties by index. Rows often rank the scenarios alike: the last order is close."""
+    """Sorts `order` by increasing x, ties by index. Rows often rank scenarios similarly: the last order is close."""
     for i in range(1, len(order)):
         k = order[i]
         j = i
@@ -180,9 +180,9 @@ def _insertion_sort(x, order):
 
 @register_jitable
 def _select(x, order, level, weight):
-    """The scenario at which weights added up by increasing x, ties by index, reach the level; permutes `order`.
+    """Finds the scenario at which weights, summed by increasing x, ties by index, reach the level; permutes `order`.
 
-    Quickselect: with thousands of scenarios, as draws from a posterior are, sorting them would take most of the time.
+    Quickselect: with thousands of scenarios, such as draws from a posterior, sorting would take most of the time.
     """
     first, last = 0, len(order) - 1
     below = 0.0  # weight of the scenarios before `first`
@@ -204,7 +204,7 @@ def _select(x, order, level, weight):
         if reached >= level - LEVEL_SLACK and j >= first:
             last = j
             continue
-        if i - j == 2:  # the pivot stands alone between the two parts
+        if i - j == 2:  # only the pivot is between the two parts
             reached += weight[pivot]
             if reached >= level - LEVEL_SLACK or i > last:
                 return pivot
@@ -235,10 +235,10 @@ def _distance_to_closest(q: FloatArray, members: FloatArray, level: float, weigh
 
 
 def _distance_to_mixtures(q: FloatArray, members: FloatArray, level: float, weight: FloatArray) -> float:
-    """The largest entry of |members y - q| for an admissible y close to the best: 0 <= y <= weight / level, sum y = 1.
+    """The largest entry of |members y - q| for a nearly optimal y with 0 <= y <= weight / level, sum y = 1.
 
     Non-negative least squares of  members y = q,  y + spare = min(weight / level, 1)  find y up to their tolerance,
-    then y is made admissible exactly.
+    then y is made exactly feasible.
     """
     from scipy.optimize import nnls
 
@@ -260,7 +260,7 @@ def _lowest(x: Any, level: float, weight: FloatArray) -> float:
 
 
 def _quantile(x: Any, level: float, weight: FloatArray) -> float:
-    """The lowest of the x_k below or at which the weights reach the level; no sorting."""
+    """The lowest x_k at which the weights of all x <= x_k reach the level; without sorting."""
     reached = (x[:, None] <= x).T @ weight.astype(np.longdouble) >= level - LEVEL_SLACK
     return float(x[reached].min()) if reached.any() else float(x.max())
 

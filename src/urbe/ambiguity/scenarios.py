@@ -1,4 +1,4 @@
-"""Finitely many models: nature puts weights on scenarios p_1 .. p_K of each row.
+"""Finitely many models: nature weights the scenarios p_1 .. p_K of each row.
 
 With x_k = p_k . z the value of a row under scenario k,
 
@@ -7,8 +7,8 @@ With x_k = p_k . z the value of a row under scenario k,
     ConditionalValueAtRisk   Q = mean of the lowest `level` of the x_k
                                = max_tau  tau - E[max(tau - x_k, 0)] / level
 
-where P and E weigh the scenarios, for instance as draws from a posterior. All three are monotone and shift with z;
-the value at risk is not concave, so it belongs to no convex set of kernels, but the certified bounds hold for it too.
+where P and E are over the scenarios, for instance draws from a posterior. All three are monotone and shift with z. The
+value at risk is not concave, so no convex set of kernels gives it, but the certified bounds hold for it too.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ Kernels = ArrayLike | Sequence[MDP]
 class Scenarios(RectangularSet):
     """U(s, a) = {p_1(s, a), .., p_K(s, a)}: the worst of finitely many models, row by row.
 
-    The model's own kernel is a member only when it is one of `kernels`; rewards are always the model's own.
+    The model's own kernel is a member only if it is one of `kernels`; rewards are always the model's own.
 
     Args:
       kernels: `(K, S, A, S)`, `(E, K)` one column per scenario on the entries of `mdp.rows`, or a list of models
-        with the same (state, action) pairs, of which only the transition rows are read.
+        with the same (state, action) pairs, of which only the transition probabilities are used.
 
     >>> import numpy as np, urbe
     >>> from urbe.ambiguity.scenarios import Scenarios
@@ -124,7 +124,7 @@ def _bind(rule: ScenarioRule, mdp: MDP, kernels: Kernels, level: Any, weights: A
 
 
 def _members(mdp: MDP, kernels: Kernels) -> tuple[Rows, FloatArray]:
-    """Rows that list every successor of every scenario, and `(E, K)` the scenarios' probabilities on them."""
+    """Returns rows that list every successor of every scenario, and `(E, K)` the scenarios' probabilities on them."""
     if isinstance(kernels, Sequence) and len(kernels) and all(isinstance(each, MDP) for each in kernels):
         return _members_of_models(mdp, kernels)  # type: ignore[arg-type]
     array = checks.float_array("kernels", kernels)  # type: ignore[arg-type]
@@ -165,7 +165,7 @@ def _members_of_models(mdp: MDP, models: Sequence[MDP]) -> tuple[Rows, FloatArra
 
 
 def _require_memory(n_entries: int, n_rows: int, n_scenarios: int) -> None:
-    """Raises when scenarios on `n_entries` successors, and the sums of their rows, do not fit."""
+    """Raises if scenarios on `n_entries` successors, and the sums of their rows, do not fit into memory."""
     memory.require(
         {f"{n_scenarios} scenarios on {n_entries} successors": n_scenarios * (8.0 * n_entries + 17.0 * n_rows)},
         "Use fewer scenarios, or give them as (entries, scenarios) on the entries of mdp.rows.",
@@ -173,7 +173,7 @@ def _require_memory(n_entries: int, n_rows: int, n_scenarios: int) -> None:
 
 
 def _distributions(mdp: MDP, rows: Rows, members: FloatArray) -> FloatArray:
-    """`members` with rows rescaled to one; raises naming the first scenario and row that is no distribution."""
+    """Normalises the rows of `members`; raises naming the first scenario and row that is not a distribution."""
     if not rows.n_rows:
         return members
     total = np.add.reduceat(members, rows.entry_start[:-1], axis=0)  # (R, K)
@@ -182,8 +182,8 @@ def _distributions(mdp: MDP, rows: Rows, members: FloatArray) -> FloatArray:
     if wrong.any():
         row, k = np.argwhere(wrong)[0]
         raise ValueError(
-            f"In scenario {k}, the probabilities of {mdp.row_name(row)} sum to {total[row, k]:.12g} with a least one "
-            f"of {least[row, k]:g}, expected a distribution. "
+            f"In scenario {k}, the probabilities of {mdp.row_name(row)} sum to {total[row, k]:.12g}, the smallest is "
+            f"{least[row, k]:g}, expected a distribution. "
             f"{checks.some(int(wrong.sum()), wrong.size, 'row', 'rows')} wrong over all scenarios."
         )
     scaled: FloatArray = np.repeat(total, rows.length, axis=0)

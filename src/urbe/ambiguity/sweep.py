@@ -1,23 +1,23 @@
-"""The loops over rows that all sets share; a set brings functions of one row.
+"""The loops over rows that all sets share; a set provides functions of one row.
 
 A set's inner problem on one row is written once, as a plain function marked with `row_function`:
 
     minimiser(p, z, low, radius, data, work, q, m)     -> mass sent outside the row; fills q and m
 
-It is the source of everything: sweeps, worst-case kernels, sensitivities and moments. A set may add a function that is
-faster where only the value is wanted, and is then held to the first by the tests:
+All loops can be made from it: sweeps, worst-case kernels, sensitivities and moments. A set may add a faster function
+for the value, which tests compare with the first:
 
     worst(p, z, low, radius, data, hint, work)         -> value, hint
 
     p      (n,)    nominal probabilities                z     (n,)   value of each successor
-    low    scalar  lowest value mass may be sent to, inside the row or not
-    data   (n, k)  further numbers per entry            hint  scalar what `worst` returned for this row last time
+    low    scalar  lowest value that may receive mass, in the row or outside
+    data   (n, k)  further numbers per entry            hint  scalar result of the last `worst` on this row
     work   (4, n)  scratch                              q, m  (n,)   minimiser and sensitivity
 
 `worst` may start from `hint` (a threshold, a multiplier) but its value must not depend on it beyond rounding: hints
-only make a sweep faster. A set may also bring a whole sweep of its own with the same arguments (`l1`, `block_sweep`).
+only make a sweep faster. A set may also provide its own sweep with the same arguments (`l1`, `block_sweep`).
 
-Compiled code is cached on disk. Its name covers the text of the file the row functions stand in.
+Compiled code is cached on disk, under a name that depends on the text of the file that defines the row functions.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from urbe.types import FloatArray, IntArray
 RowFunction = Callable[..., Any]
 
 FAST = {"reassoc", "contract", "nsz", "arcp", "nnan"}
-"""Sums may be reordered (values are finite); the certified bounds allow for any order."""
+"""Sums may be reordered (values are finite); the certified bounds hold for any order."""
 
 row_function = register_jitable(fastmath=FAST)
 """Marks a function of one row whose sums may be reordered."""
 
 in_order = register_jitable(fastmath={"nsz", "nnan"})
-"""Marks a function whose operations are neither reordered nor fused, also where its caller's are.
+"""Marks a function whose operations are neither reordered nor fused, even if its caller's are.
 
-Without options of its own a function takes over those of its caller.
+A function without options inherits those of its caller.
 """
 
 
 @dataclass(frozen=True)
 class WhenCalled:
-    """A compiled loop that is made when it is first called; `compiled` makes it, for other compiled code to call."""
+    """A compiled loop that is made on its first call; other compiled code gets it from `compiled`."""
 
     compiled: Callable[[], Callable[..., Any]]
 
@@ -63,20 +63,20 @@ class WhenCalled:
 
 
 def when_called(make: Callable[..., Callable[..., Any]]) -> Callable[..., WhenCalled]:
-    """Puts off making a compiled loop until it is first called: importing a set then costs nothing."""
+    """Delays making a compiled loop until its first call, so that importing a set costs nothing."""
     return lambda *functions: WhenCalled(cache(lambda: make(*functions)))
 
 
 class RowProblem(NamedTuple):
-    """What every loop over rows reads, beside r: `(E,)` rewards of successors, or None where they do not matter.
+    """The inputs of every loop over rows, except r: `(E,)` rewards of successors, or None if there are none.
 
-    r is an argument of its own, since compiled code is made without its branches only then.
+    r is a separate argument, so that the compiler can remove its branches.
 
     Attributes:
       start, successor, p: rows as in `Rows`: `(R + 1,)`, `(E,)`, `(E,)`.
       data: `(E, k)` further numbers per entry.
       radius: `(R,)` the set's parameter.
-      outside: the lowest value mass may be sent to outside a row; infinite where it may not leave.
+      outside: the lowest value outside a row that may receive mass; infinite if mass may not leave the row.
       w: `(S,)` discounted state values.
     """
 
@@ -91,7 +91,7 @@ class RowProblem(NamedTuple):
 
 @cache
 def generated_sweep(minimiser: RowFunction) -> Callable[..., None]:
-    """A sweep from the minimiser alone: q . z of every row."""
+    """Makes a sweep from the minimiser: q . z of every row."""
 
     @njit(cache=True, nogil=True, fastmath=FAST)
     @named_after(minimiser)
@@ -113,7 +113,7 @@ def generated_sweep(minimiser: RowFunction) -> Callable[..., None]:
 
 @when_called
 def make_sweep(worst: RowFunction) -> Callable[..., None]:
-    """A compiled sweep over the rows `first .. last` that writes `out` and updates `hint`."""
+    """Makes a compiled sweep over the rows `first .. last` that writes `out` and updates `hint`."""
 
     @njit(cache=True, nogil=True, fastmath=FAST)
     @named_after(worst)
@@ -131,13 +131,13 @@ def make_sweep(worst: RowFunction) -> Callable[..., None]:
 
 @in_order
 def whole(value, shift, reward):
-    """What is written of a row: the same bits from every loop that calls the same function of a row."""
+    """Sums the value of a row in a fixed order, so that all loops give the same bits."""
     return value + shift + reward
 
 
 @row_function
 def gather(a, n, successor, r, w, outside, work):
-    """The values z of a row's successors, in `work[0]`, and the lowest value mass may be sent to."""
+    """Returns the values z of a row's successors, in `work[0]`, and the lowest value that may receive mass."""
     z = work[0, :n]
     low = outside
     for j in range(n):
@@ -150,12 +150,12 @@ def gather(a, n, successor, r, w, outside, work):
 
 @when_called
 def make_minimiser(minimiser: RowFunction, distance: RowFunction | None = None) -> Callable[..., None]:
-    """A compiled loop that writes the worst-case kernel `q`, what it sends outside its rows, and sensitivities.
+    """Makes a compiled loop that writes the worst-case kernel `q`, the mass sent outside its rows, and sensitivities.
 
-    It does not read `hint`, of an earlier sweep: a loop written by hand may.
+    It does not read `hint`, the memory of an earlier sweep; a loop written by hand may.
 
-    Where the set is the ball of a convex `distance(q, p, sent)` around the row, an answer that rounding put outside is
-    mixed with the row itself: q + (1 - radius / d) (p - q) is at most `radius` away.
+    If the set is the ball of a convex `distance(q, p, sent)` around the row, an answer that rounding moved outside is
+    mixed with the row: q + (1 - radius / d) (p - q) has a distance of at most `radius`.
     """
 
     @njit(cache=True, nogil=True)
@@ -181,15 +181,15 @@ def make_minimiser(minimiser: RowFunction, distance: RowFunction | None = None) 
 
 @cache
 def generated_minimiser(minimiser: RowFunction) -> Callable[..., None]:
-    """The loop of `make_minimiser` for a set that needs nothing kept inside; made once for each minimiser."""
+    """Returns the loop of `make_minimiser` without a distance; made once for each minimiser."""
     return make_minimiser(minimiser)
 
 
 def named_after(*functions: RowFunction) -> Callable[[RowFunction], RowFunction]:
-    """Gives a loop made for row functions a name of its own, with the texts of their files in it.
+    """Gives a loop made for row functions a unique name that depends on the texts of their files.
 
-    Compiled code is cached and linked by name. Without this, code of equal names that different processes compiled is
-    taken one for the other when a third process loads both, and code of an older text for that of a newer one.
+    Compiled code is cached and linked by name. With equal names, a process that loads code compiled by two others could
+    confuse them, and outdated code could be loaded after a change.
     """
     names = "_".join(f"{function.__module__}_{function.__name__}" for function in functions).replace(".", "_")
     texts = sum(map(fingerprint, functions))

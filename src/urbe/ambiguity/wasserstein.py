@@ -1,4 +1,4 @@
-"""Wasserstein balls: mass moves over a metric, and the way is what counts.
+"""Wasserstein balls: mass moves over a metric, at a cost proportional to distance.
 
     minimise  q . z   subject to  W(p, q) <= radius,      W(p, q) = min over plans of sum_ji x_ji d_ji,
 
@@ -7,8 +7,8 @@ where a plan x moves x_ji from successor j to state i. The dual
     max_{lam >= 0}  sum_j p_j min_i (z_i + lam d_ji) - lam radius
 
 is concave and piecewise linear in lam; `urbe.ambiguity.budget_search` finds its maximum and two plans that attain it.
-Where every state may receive mass and rewards do not depend on the successor, the receivers worth considering from
-j, the lower convex envelope of the points (d_ji, z_i), are the same for all rows: they are found once a sweep.
+If every state may receive mass and rewards do not depend on the successor, the useful receivers from j, the lower
+convex envelope of the points (d_ji, z_i), are the same for all rows and are computed once per sweep.
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ class WassersteinNature(PlainNature):
     """Nature that transports mass.
 
     Args:
-      rows: the rows mass comes from; without `order`, also where it may go.
-      discount: the model's.
+      rows: the rows that send mass and, without `order`, also receive it.
+      discount: the model's discount.
       radius: `(R,)`.
       metric: `(S, S)`.
-      order: `(S, S)` the states by distance from each state, when every state may receive mass; else None.
+      order: `(S, S)` the states by distance from each state, if every state may receive mass; else None.
     """
 
     rows: Rows
@@ -157,7 +157,7 @@ class WassersteinNature(PlainNature):
         plans = kernels.TransportPlans(costly, cheap, np.empty(rows.n_rows))
         self._loops.plans(self._problem(w), rows.entry_reward, np.empty((2, rows.longest)), plans, m)
         p = rows.probability
-        # what does not move keeps its last bit
+        # mass that does not move stays exact, bit for bit
         first = np.where(plans.costly == plans.cheap, p, plans.share[rows.entry_row] * p)
         moved, receiver = np.concatenate([first, p - first]), np.concatenate([plans.costly, plans.cheap])
         row = np.tile(rows.entry_row, 2)
@@ -193,7 +193,7 @@ class WassersteinNature(PlainNature):
         return self.radius / self._unit()
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """W(p, q) - radius by linear programs."""
+        """Computes W(p, q) - radius by linear programs."""
         rows = self.rows
         outside = (on_entries(rows, kernel)[1] > 0.0) & (self.order is None)
         mass = kernel.row_sums(kernel.probability)
@@ -203,14 +203,14 @@ class WassersteinNature(PlainNature):
         return np.maximum(excess / self._unit(), simplex)
 
     def _unit(self) -> FloatArray:
-        """`(R,)` the longest way within each row, or from it to any state."""
+        """`(R,)` the longest distance within each row, or from it to any state."""
         out = np.ones(self.rows.n_rows)
         for some, _, cost, _ in self._ways():
             out[some] = cost.max(axis=(1, 2))
         return np.where(out > 0.0, out, 1.0)
 
     def _ways(self) -> Iterator[tuple[IntArray, IntArray, FloatArray, IntArray]]:
-        """Blocks of k rows: which, their donors `(k, n)`, `(k, n, m)` ways from these to receivers, and entries."""
+        """Yields blocks of k rows: their indices, donors `(k, n)`, `(k, n, m)` distances to receivers, and entries."""
         anywhere = self.order is not None
         for some, entries in row_blocks(self.rows, self.rows.n_states if anywhere else 0):
             donors = self.rows.successor[entries]
@@ -246,13 +246,13 @@ def _metric(value: ArrayLike, n_states: int) -> FloatArray:
     loops = np.flatnonzero(np.diag(metric))
     if len(loops):
         s = int(loops[0])
-        raise ValueError(f"metric[{s}, {s}] is {metric[s, s]:g}, expected 0: a state is at no distance from itself.")
+        raise ValueError(f"metric[{s}, {s}] is {metric[s, s]:g}, expected 0, the distance of a state from itself.")
     skew = np.argwhere(metric != metric.T)
     if len(skew):
         i, j = skew[0]
         raise ValueError(
-            f"metric[{i}, {j}] is {metric[i, j]:.17g} but metric[{j}, {i}] is {metric[j, i]:.17g}, expected both "
-            "alike; average the two directions, (metric + metric.T) / 2, if rounding is to blame."
+            f"metric[{i}, {j}] is {metric[i, j]:.17g} but metric[{j}, {i}] is {metric[j, i]:.17g}, expected equal "
+            "numbers; if they differ by rounding, average the two directions, (metric + metric.T) / 2."
         )
     return metric
 
@@ -262,7 +262,7 @@ def _sums(group: IntArray, amount: FloatArray, n_groups: int) -> FloatArray:
 
 
 def _collect(rows: Rows, row: IntArray, state: IntArray, mass: FloatArray) -> Rows:
-    """Rows with `mass[k]` added up on `state[k]` of `row[k]`, without successors of mass zero."""
+    """Makes rows with `mass[k]` added to `state[k]` of `row[k]`, without successors of mass zero."""
     positive = mass > 0.0
     key, at = np.unique(row[positive].astype(np.int64) * rows.n_states + state[positive], return_inverse=True)
     return rows_of_keys(rows, key, _sums(at, mass[positive], len(key)))

@@ -1,6 +1,6 @@
 """Compiled loops of `WassersteinBall`: plans by price, over a row's own successors or over all states.
 
-Both kinds of receivers bring functions of one row, a tuple whose first part is p, and of one of its entries j:
+Both kinds of receivers provide functions of one row, a tuple whose first part is p, and of one of its entries j:
 
     row_of(a, b, problem, r, work)    the row of the entries a .. b
     best(j, lam, row)                 -> i, z_i, d_ji of the receiver that minimises z_i + lam d_ji
@@ -25,7 +25,7 @@ from urbe.types import FloatArray, IntArray
 
 
 class TransportProblem(NamedTuple):
-    """What every loop reads, beside the rewards of successors.
+    """The inputs of every loop, except the rewards of successors.
 
     Attributes:
       start, successor, p: rows as in `Rows`: `(R + 1,)`, `(E,)`, `(E,)`.
@@ -54,9 +54,9 @@ class TransportLoops(NamedTuple):
     """The loops of one kind of receivers.
 
     Attributes:
-      sweep: writes the values of the rows `first .. last`, without their own reward.
+      sweep: writes the values of the rows `first .. last`, without the rewards of pairs.
       plans: writes `TransportPlans` and sensitivities.
-      moments: a sweep over all rows, and on the way sums of u over where mass goes and of squares of sensitivities.
+      moments: sweeps over all rows, and sums u over the destinations of mass and squares of sensitivities.
     """
 
     sweep: Callable[..., None]
@@ -66,7 +66,7 @@ class TransportLoops(NamedTuple):
 
 @cache
 def transport_loops(anywhere: bool) -> TransportLoops:
-    """The loops for rows whose mass may go anywhere, or only to the row's own successors."""
+    """Makes the loops for rows whose mass may go anywhere, or only to the row's own successors."""
     row_of, best, free, state_of = ANYWHERE if anywhere else WITHIN
 
     @register_jitable
@@ -140,7 +140,7 @@ def _row_within(a, b, problem, r, work):
 
 @register_jitable
 def _best_within(j, lam, row):
-    """Among the row's entries; any of those that tie will do."""
+    """Finds the best receiver among the row's entries; any of several ties."""
     _, z, successor, metric = row
     distance = metric[np.uint32(successor[j])]
     best, level, cost = j, z[j], 0.0
@@ -154,7 +154,7 @@ def _best_within(j, lam, row):
 
 @register_jitable
 def _free_within(j, row):
-    """j itself, unless states coincide."""
+    """Returns j itself, unless states coincide."""
     _, z, successor, metric = row
     distance = metric[np.uint32(successor[j])]
     best = j
@@ -170,12 +170,12 @@ def _state_within(i, row):
 
 
 WITHIN = _row_within, _best_within, _free_within, _state_within
-"""Mass stays among a row's entries, which are the receivers."""
+"""The receivers are the row's own entries."""
 
 
 @njit(cache=True, nogil=True)
 def envelopes(donors, order, metric, w):
-    """For each donor j the vertices of the lower convex envelope of the points (d_ji, w_i), from the closest on.
+    """Computes for each donor j the vertices of the lower convex envelope of the points (d_ji, w_i), closest first.
 
     Returns:
       size `(S,)`, and `(S, S)` cost, value and receiver of each vertex; only the first `size[j]` count.
@@ -191,10 +191,10 @@ def envelopes(donors, order, metric, w):
         for i in order[j]:
             here, level = metric[j, i], w[i]
             if n > 0 and level >= x[n - 1]:
-                continue  # farther and no lower
+                continue  # farther away and not lower
             if n > 0 and here == d[n - 1]:
                 n -= 1
-            # a vertex goes when the way past it gains more per distance than the way to it
+            # a vertex is removed if the slope past it is steeper than the slope to it
             while n > 1 and (x[n - 2] - x[n - 1]) * (here - d[n - 1]) <= (x[n - 1] - level) * (d[n - 1] - d[n - 2]):
                 n -= 1
             d[n], x[n], who[n] = here, level, i
@@ -212,7 +212,7 @@ def _row_anywhere(a, b, problem, r, work):
 
 @register_jitable
 def _best_anywhere(j, lam, row):
-    """The envelope's vertex that minimises value + lam cost, by bisection on the slopes of its edges."""
+    """Finds the envelope's vertex that minimises value + lam cost, by bisection on the slopes of its edges."""
     _, successor, (size, cost, value, receiver) = row
     state = np.int64(successor[j])
     d, x = cost[state], value[state]
@@ -239,4 +239,4 @@ def _state_anywhere(i, row):
 
 
 ANYWHERE = _row_anywhere, _best_anywhere, _free_anywhere, _state_anywhere
-"""Mass may go to any state, which are the receivers; rewards do not depend on them."""
+"""The receivers are all states; rewards do not depend on the successor."""

@@ -2,7 +2,7 @@
 
     minimise  q . z   subject to  sum_j w_j |q_j - p_j| <= radius,  q in the simplex
 
-Moving a unit of mass from j to i costs w_j + w_i. With lam the price of the budget, the dual is
+Moving a unit of mass from j to i costs w_j + w_i. With lam the multiplier of the budget, the dual is
 
     max_{lam >= 0}  sum_j p_j min(z_j, nu(lam) + lam w_j) - lam radius,      nu(lam) = min_i z_i + lam w_i:
 
@@ -34,13 +34,13 @@ from urbe.types import FloatArray, Support
 class WeightedL1Ball(RectangularSet):
     """U(s, a) = {q in simplex : sum_j w_j |q_j - pbar_j(s, a)| <= radius(s, a)}.
 
-    A high weight holds a probability close to the model's; with all weights one this is `L1Ball`. A row of n
-    successors costs O(n) for each plan nature looks at (`urbe.ambiguity.budget_search`), usually fewer than ten.
+    A high weight keeps a probability close to the model's; with all weights one this is `L1Ball`. A row of n successors
+    costs O(n) for each plan that nature evaluates (`urbe.ambiguity.budget_search`), usually fewer than ten.
 
     Args:
       radius: a number, `(R,)`, `(S, A)` or `{(s, a): number}`, at least 0.
       weights: above 0: a number, `(S,)` one per state, or `(E,)` one per entry of `mdp.rows`; the last only with
-        support "nominal" or where the model lists every state. When S = E, `(S,)` is meant.
+        support "nominal" or if the model lists every state. If S = E, numbers are read as `(S,)`.
       support: successors that may receive mass: the row's own ("nominal"), or every state ("all"; rows then list
         every state).
 
@@ -68,7 +68,7 @@ class WeightedL1Ball(RectangularSet):
             at = np.argwhere(weights <= 0.0)[0]
             raise ValueError(
                 f"{checks.index_text('weights', at)} is {weights[tuple(at)]:g}, expected a number above 0. "
-                "A successor whose probability may change freely has a small weight, not zero."
+                "If the probability of a successor may change freely, give it a small weight."
             )
 
         weights, radius = balanced("weights", weights, radius)
@@ -80,7 +80,7 @@ class WeightedL1Ball(RectangularSet):
 
 
 def _entry_weights(weights: FloatArray, mdp: MDP, rows: Rows) -> FloatArray:
-    """`(E,)` weights of the entries of `rows`, which are those of `mdp` with zeros left out or added."""
+    """`(E,)` weights of the entries of `rows`, which are those of `mdp` with zeros removed or added."""
     if weights.ndim == 0:
         return np.full(rows.n_entries, float(weights))
     if weights.shape == (mdp.n_states,):
@@ -102,7 +102,7 @@ def _entry_weights(weights: FloatArray, mdp: MDP, rows: Rows) -> FloatArray:
 
 @register_jitable
 def _receiver(lam, z, weight):
-    """The entry that attains nu(lam), and nu(lam); any of those that tie will do."""
+    """Returns an entry that attains nu(lam), and nu(lam)."""
     best = 0
     level = z[0] + lam * weight[0]
     for i in range(1, z.shape[0]):
@@ -180,7 +180,7 @@ def _both(p, z, u, low, u_low, radius, data, hint, work, m):
 
 @register_jitable
 def _follow_plan(lam, share, p, z, weight, change):
-    """Adds a share of what the plan moves to `change`."""
+    """Adds a share of the plan's moves to `change`."""
     receiver, level = _receiver(max(lam, 0.0), z, weight)
     for j in range(p.shape[0]):
         if lam >= 0.0 and z[j] > level + lam * weight[j]:
@@ -190,7 +190,7 @@ def _follow_plan(lam, share, p, z, weight, change):
 
 @register_jitable
 def _arrive(p, change):
-    """p + change in place of `change`, rounded towards p: a last bit too much may cost more than the whole budget."""
+    """Replaces `change` by p + change, rounded towards p: one more bit may cost more than the whole budget."""
     for j in range(p.shape[0]):
         q = max(p[j] + change[j], 0.0)
         change[j] = np.nextafter(q, p[j]) if abs(q - p[j]) > abs(change[j]) else q
@@ -206,13 +206,13 @@ def _largest_weight(data: FloatArray) -> FloatArray:
 
 
 def _dual(p: Any, z: Any, low: Any, radius: Any, data: FloatArray) -> Any:
-    """The transport form of the problem, by bisection on its multiplier."""
+    """Solves the transport form of the problem, by bisection on its multiplier."""
     weight = data[..., 0]
     cost = np.where(np.eye(p.shape[1], dtype=np.bool_), 0.0, weight[:, :, None] + weight[:, None, :])
     return dual_by_bisection(p, z, cost, radius)
 
 
-# a plan's value and cost, and the share of each, are sums of n terms; lam times a cost is at most 2 max |z|
+# value, cost and share of each plan are sums of n terms; lam times a cost is at most 2 max |z|
 KERNEL = RowKernel(
     _minimiser,
     _distance,

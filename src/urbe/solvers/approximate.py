@@ -1,15 +1,15 @@
-"""Robust approximate dynamic programming: values that are linear in features, for states too many to learn one by one.
+"""Robust approximate dynamic programming: values linear in features, for state spaces too large for tables.
 
-    Phi w  =  Pi_d T_pi (Phi w),      Pi_d the projection on the features, weighted by the states d that are visited
+    Phi w  =  Pi_d T_pi (Phi w),      Pi_d the projection on the features, weighted by the visit distribution d
 
-is iterated, each time by one weighted least-squares fit [TamarMannorXu2014]. When to stop is the decision for which
-this is known to converge: with V = max(payoff, Phi w), T of going on is then iterated instead. The projection may undo
-what T contracts; it does not while nature, and the policy, stay near what is explored,
+is iterated; each step is one weighted least-squares fit [TamarMannorXu2014]. It also converges for optimal stopping:
+with V = max(payoff, Phi w), T of the continuing action is iterated instead. The projection may expand what T contracts;
+it does not if nature and the policy stay close to the exploration,
 
     gamma p(s'|s, pi(s)) <= beta phat(s'|s, explore(s))   for every p of the set,      beta < sqrt(gamma),
 
 since then ||T u - T v||_d <= beta / sqrt(gamma) ||u - v||_d for d the discounted visits of the exploration. The
-condition is checked, and changes that grow are reported.
+condition is checked, and growing changes are reported.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from urbe.solvers.solve import given_policy
 from urbe.types import BoolArray, FloatArray, IntArray
 
 GROWTH, LOOK_BACK = 100.0, 10
-"""Changes that are this many times the first one, and still growing after so many steps, diverge."""
+"""The iteration diverges if a change exceeds GROWTH times the first and still grows over LOOK_BACK steps."""
 
 
 class Diverged(ArithmeticError):
-    """The projected iteration has no limit that it could reach; the message says what was checked and what to do."""
+    """The projected iteration does not converge; the message says what was checked and what to do."""
 
 
 @dataclass(frozen=True, eq=False)
 class ApproximateSolution:
-    """What `approximate_values` found.
+    """The result of `approximate_values`.
 
     Attributes:
       weights: `(k,)` w.
       value: `(S,)` Phi w, or the payoff where stopping is better; zero where terminal.
-      policy: `(S,)` the given one, or whether to stop; `urbe.evaluate_policy` certifies what it is worth.
+      policy: `(S,)` the given policy, or the stopping policy; `urbe.evaluate_policy` certifies its value.
       modulus: beta / sqrt(gamma) as in the module: below 1 the limit exists and is unique, and its error in ||.||_d is
-        at most `amplification` times that of the best fit. At 1 or more nothing is promised.
-      steps: fits that were made.
+        at most `amplification` times that of the best fit. At 1 or more there is no guarantee.
+      steps: number of fits.
       changes: `(steps,)` ||Phi (w_new - w_old)||_d of each.
     """
 
@@ -76,22 +76,22 @@ def approximate_values(
     tolerance: float = 1e-8,
     max_steps: int = 10_000,
 ) -> ApproximateSolution:
-    """Robust values of a policy, or of the best time to stop, that are linear in features.
+    """Approximates the robust values of a policy, or of optimal stopping, by linear functions of features.
 
     Args:
-      mdp: the model; visits start from its `initial`, or anywhere without one.
-      features: `(S, k)` of each state.
-      nature: what nature may do, e.g. `L1Ball(0.1)`; None takes the model as it is.
-      policy: to evaluate, `(S,)` actions or `(S, A)` probabilities. None for optimal stopping: every state then has at
-        most one action that goes on, and the others lead to terminal states only.
-      explore: the policy whose visits weight the fit; by default the one that is evaluated, or going on.
+      mdp: the model; visits start from its `initial`, or uniformly over states without one.
+      features: `(S, k)` features of each state.
+      nature: the ambiguity set, e.g. `L1Ball(0.1)`; None for the nominal model.
+      policy: the policy to evaluate, `(S,)` actions or `(S, A)` probabilities. None for optimal stopping: every state
+        then has at most one action that continues, and the others lead only to terminal states.
+      explore: the policy whose visits weight the fit; by default the evaluated policy, or always continuing.
       samples: number of visits drawn for the fit; None weights all states by their expected visits.
-      seed: of the draws.
-      tolerance: of the last change, relative to the values.
-      max_steps: fits after which the search is given up.
+      seed: seed of the draws.
+      tolerance: largest last change, relative to the values.
+      max_steps: maximum number of fits.
 
     Raises:
-      Diverged: when changes grow, or do not end.
+      Diverged: the changes grow, or exceed the tolerance after `max_steps`.
 
     >>> import numpy as np, urbe
     >>> put = urbe.library.american_put(20, discount=0.999)
@@ -128,7 +128,7 @@ def approximate_values(
         return ApproximateSolution(w, value, taken.actions(mdp), modulus, len(changes), changes)
     actions = np.full(mdp.n_states, -1, dtype=mdp.action.dtype)
     actions[mdp.row_state[taken.rows]] = mdp.action[taken.rows]
-    first = stop[::-1]  # of several ways to stop, the first of the best is kept
+    first = stop[::-1]  # among equally good stopping actions, the first is kept
     worth = mdp.rows.expected_reward()[first]
     best = (worth >= payoff[mdp.row_state[first]]) & (worth >= value[mdp.row_state[first]])
     actions[mdp.row_state[first[best]]] = mdp.action[first[best]]
@@ -145,10 +145,10 @@ def _fit(
     tolerance: float,
     max_steps: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """w, and how much each step changed."""
+    """Iterates the fit; returns w and the change of each step."""
     at = np.flatnonzero(live & (weights > 0.0))
     if not len(at):
-        raise ValueError("No state in which the process goes on is visited: give explore=, or more samples.")
+        raise ValueError("No visited state has an action that continues: give explore=, or more samples.")
     share = np.sqrt(weights[at])
     solver = np.linalg.pinv(share[:, None] * phi[at])
     w, memory_ = np.zeros(phi.shape[1]), None
@@ -175,22 +175,22 @@ def _fit(
 
 
 def _value(phi: FloatArray, w: FloatArray, live: BoolArray, payoff: FloatArray) -> FloatArray:
-    """`(S,)` the values that weights stand for."""
+    """`(S,)` the values represented by the weights."""
     with np.errstate(over="ignore", invalid="ignore"):
         value = np.maximum(np.where(live, phi @ w, -np.inf), payoff)
     return np.where(np.isneginf(value), 0.0, value)
 
 
 def _stopping(mdp: MDP) -> tuple[IntArray, FloatArray, IntArray]:
-    """The rows that go on, at most one a state; `(S,)` the best payoff of the others; those others."""
+    """Returns the rows that continue, at most one per state; `(S,)` the best payoff of stopping; the rows that stop."""
     ends = mdp.rows.row_sums((~mdp.terminal[mdp.rows.successor] & (mdp.rows.probability > 0.0)).astype(float)) == 0.0
     going, stop = np.flatnonzero(~ends), np.flatnonzero(ends)
     counts = np.bincount(mdp.row_state[going], minlength=mdp.n_states)
     if (counts > 1).any():
         state = int(np.argmax(counts > 1))
         raise ValueError(
-            f"State {state} has {counts[state]} actions that go on. Without a policy this is optimal stopping, with at "
-            "most one; give policy= to evaluate it."
+            f"State {state} has {counts[state]} actions that continue, expected at most one for optimal stopping. "
+            "Give policy= to evaluate a policy instead."
         )
     if mdp.rows.rewards_successors and len(stop) and (mdp.rows.length[stop] > 1).any():
         raise ValueError("Rewards of stopping depend on the successor; give the expected reward r(s, a) there.")
@@ -200,7 +200,7 @@ def _stopping(mdp: MDP) -> tuple[IntArray, FloatArray, IntArray]:
 
 
 def _visits(mdp: MDP, visited: FloatArray) -> FloatArray:
-    """`(S,)` the share of discounted visits to each state that is not terminal."""
+    """`(S,)` the share of discounted visits to each non-terminal state."""
     d = np.where(mdp.terminal, 0.0, occupancy(mdp, mdp.by_action(visited, fill=0.0), start_weights(mdp)))
     d = np.maximum(d, 0.0)
     return np.asarray(d / d.sum())
@@ -224,10 +224,10 @@ def _modulus(mdp: MDP, nature: AmbiguitySet, taken: PolicyRows, visited: FloatAr
 
 
 def largest_probabilities(mdp: MDP, nature: AmbiguitySet) -> FloatArray:
-    """`(E,)` the largest probability that nature can give to each successor a row lists.
+    """`(E,)` the largest probability that nature can give to each listed successor of a row.
 
-    Entries of all rows are renamed by their position, and nature then prefers one position at a time. That is the same
-    question for sets that are described by probabilities alone, rather than by a metric between states.
+    Entries of all rows are renamed by their position, and nature then prefers one position at a time. This is
+    equivalent for sets that depend only on probabilities, not on a metric between states.
     """
     rows = mdp.rows
     position = (np.arange(rows.n_entries) - rows.entry_start[:-1][rows.entry_row]).astype(rows.successor.dtype)

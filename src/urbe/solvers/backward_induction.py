@@ -1,4 +1,4 @@
-"""Finite horizon: V_H = 0, V_t = T V_{t+1}; errors of rounding add up backwards."""
+"""Solve finite horizons: V_H = 0, V_t = T V_{t+1}; rounding errors add up backwards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urbe.workers import Workers
 
 
 def backward_induction(operator: Operator, horizon: int, workers: Workers, progress: Progress | None) -> Solution:
-    """Values `(H + 1, S)`, policies and action values `(H, ...)` of the robust problem with `horizon` decisions."""
+    """Solves `horizon` decisions: values `(H + 1, S)`, policies and action values `(H, ...)`."""
     mdp = operator.mdp
     require_finite_values(mdp, float(horizon))
     value = np.zeros((horizon + 1, mdp.n_states))

@@ -5,9 +5,9 @@ With d = T v - v, lo = min d and hi = max d over all states (d = 0 where termina
     T v + lo gamma / (1 - gamma)  <=  V*  <=  T v + hi gamma / (1 - gamma)                  [MacQueen1966]
 
 holds for every rectangular set, since T is monotone and T(v + c) = T v + gamma c; the lower one also bounds the value
-of the greedy policy. Without discounting, gamma / (1 - gamma) is replaced state by state by the longest expected time
-to the end after the first step (`urbe.solvers.duration`). All are widened by the rounding error of the sweep, in
-exact arithmetic on the floating-point model.
+of the greedy policy. Without discounting, gamma / (1 - gamma) is replaced in each state by the longest expected time
+to termination after the first step (`urbe.solvers.duration`). All bounds are widened by the rounding error of the
+sweep, relative to exact arithmetic on the floating-point model.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Bounds(NamedTuple):
     Attributes:
       value: `(S,)` the estimate in the middle.
       lower, upper: `(S,)`.
-      shift: what was added to T v to obtain `value` (a number, or `(S,)` without discounting).
-      spread: hi - lo, which drives the gap.
-      floor: the part of the gap that rounding alone accounts for.
+      shift: `value` - T v (a number, or `(S,)` without discounting).
+      spread: hi - lo, which determines the gap.
+      floor: the part of the gap due to rounding.
     """
 
     value: FloatArray
@@ -52,7 +52,7 @@ class BoundRule:
 
     Args:
       operator: T, for its rounding error.
-      later: `(S,)` longest expected time to the end after the first step; None with discounting.
+      later: `(S,)` longest expected time to termination after the first step; None with discounting.
       rule: "span" as above, or "residual": |V* - T v| <= gamma/(1-gamma) max |d|.
       modulus: L < 1 of an operator that is a contraction but not monotone: |V* - T v| <= L / (1 - L) max |d|.
     """
@@ -63,7 +63,7 @@ class BoundRule:
     modulus: float | None = None
 
     def __call__(self, v: FloatArray, new: FloatArray) -> Bounds:
-        """Bounds from v and T v."""
+        """Computes bounds from v and T v."""
         error = self.operator.error(v)
         lo, hi = spread_of(v, new, self.operator.mdp.terminal)
         if self.rule == "residual" or self.modulus is not None:
@@ -85,7 +85,7 @@ class BoundRule:
         return Bounds(value, lower, upper, shift, spread, floor)
 
     def _remaining(self, *, inward: bool) -> FloatArray | float:
-        """How often a change is repeated at most; at least, where it narrows the bounds."""
+        """Bounds how often a change is repeated: from above, or from below if the change narrows the bounds."""
         if self.later is not None:
             return np.zeros_like(self.later) if inward else self.later
         if self.modulus is not None:
@@ -94,34 +94,34 @@ class BoundRule:
         gamma = self.operator.mdp.discount * (1.0 - mass if inward else 1.0 + mass)
         if gamma >= 1.0:
             raise ValueError(
-                f"discount is {self.operator.mdp.discount!r}: too near 1 to certify anything, since rows sum to one "
+                f"discount is {self.operator.mdp.discount!r}: too near 1 for certified bounds, since rows sum to one "
                 f"only within {mass:.1e}. Use discount=1 (total reward; the model must end) or a smaller discount."
             )
         return gamma / (1.0 - gamma)
 
 
 def contraction(operator: Iterated) -> float | None:
-    """The modulus of an operator that is a contraction without being monotone; None of all others."""
+    """Returns the modulus of an operator that is a contraction but not monotone; None for all others."""
     modulus: float | None = getattr(operator, "modulus", None)
     return modulus
 
 
 LARGEST = 1e306
-"""Values up to this size leave room for the sums of a sweep."""
+"""Sums of values up to this size do not overflow in a sweep."""
 
 
 def require_finite_values(mdp: MDP, steps: float) -> None:
-    """Raises when rewards over so many steps may add up to more than a double can hold."""
+    """Raises if the sum of rewards over this many steps may overflow."""
     largest = mdp.rows.largest_reward
     if largest > LARGEST / max(steps, 1.0):
         raise ValueError(
-            f"Rewards of up to {largest:.3g} over {steps:.3g} steps add up to more than {LARGEST:g}, the largest value "
-            "that is solved for. Divide the rewards by a constant, and multiply the values by it."
+            f"Rewards of up to {largest:.3g} over {steps:.3g} steps add up to more than {LARGEST:g}, the largest "
+            "supported value. Divide the rewards by a constant, and multiply the values by it."
         )
 
 
 def spread_of(v: FloatArray, new: FloatArray, terminal: FloatArray | np.ndarray) -> tuple[float, float]:
-    """The least and the largest change, terminal states counting as no change."""
+    """Returns the least and the largest change; terminal states count as zero."""
     change = new - v
     if terminal.any():
         change[terminal] = 0.0

@@ -1,4 +1,4 @@
-"""Re-checks a solution's bounds by separate code: no sweep, no bound and no system of the solvers is used again.
+"""Verify a solution's bounds by separate code, which shares no sweep, bound or linear system with the solvers.
 
 With nature's kernel q, checked to lie in the set, and the policy pi of the solution,
 
@@ -6,8 +6,8 @@ With nature's kernel q, checked to lie in the set, and the policy pi of the solu
     lower + min(0, min_s (D_pi lower - lower)) / (1 - gamma)  <=  V_pi <= V*
 
 where D_pi bounds T_pi from below by weak duality. The first holds because q is only one of nature's choices, the second
-because T_pi is monotone. Both bounds on one step are the set's own (`Operator.evidence`). Without discounting
-1 / (1 - gamma) becomes a bound on the expected time to the end, itself re-checked.
+because T_pi is monotone. The set provides both bounds on one step (`Operator.evidence`). Without discounting,
+1 / (1 - gamma) is replaced by a bound on the expected time to termination, which is verified as well.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from urbe.solvers.solve import given_policy
 from urbe.types import FloatArray
 
 TOLERANCE = 1e-12
-"""What a claim may be short of, relative to max |r| + gamma max |v|, for each step of the horizon."""
+"""Tolerance of each claim per step of the horizon, relative to max |r| + gamma max |v|."""
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """What has been proven about a solution, independently of how it was found.
+    """Proven bounds on a solution, independent of how it was computed.
 
     Attributes:
-      lower, upper: shaped like the solution's: proven, lower <= V_pi <= V* <= upper (lower <= V_pi <= upper for a
-        solution of `evaluate_policy`); infinite where there is no proof.
-      holds: whether the solution's own bounds follow, up to `tolerance`, with its value between them.
+      lower, upper: proven bounds, shaped like the solution's: lower <= V_pi <= V* <= upper (lower <= V_pi <= upper
+        for a solution of `evaluate_policy`); infinite where there is no proof.
+      holds: whether the proof confirms the solution's own bounds, up to `tolerance`, and its value between them.
       tolerance: TOLERANCE times the size of the values, times the expected number of steps.
-      excess: the farthest that nature's kernel is outside its set, at most 0 when inside.
-      failures: one sentence for each claim that does not follow, with its state; empty when it holds.
+      excess: the largest distance of nature's kernel outside its set; at most 0 inside.
+      failures: one sentence for each unproven claim, with its state; empty if all are proven.
     """
 
     lower: FloatArray
@@ -55,26 +55,26 @@ class Certificate:
 
     @property
     def statement(self) -> str:
-        """One sentence on what follows from the check."""
+        """Summarises the check in one sentence."""
         if not self.holds:
             return f"Not verified: {' '.join(self.failures)}"
         gap = float((self.upper - self.lower).max(initial=0.0))
-        return f"Verified: the values lie within bounds that are {gap:.3g} apart or less, proven by separate code."
+        return f"Verified: separate code proves bounds on the values that are at most {gap:.3g} apart."
 
     def __str__(self) -> str:
         return self.statement
 
 
 def certify(solution: Solution, mdp: MDP | None = None, nature: AmbiguitySet | None = None) -> Certificate:
-    """Proves a solution's bounds anew, from its arrays `lower`, `upper`, `policy` and nature's kernel.
+    """Verifies a solution's bounds from its arrays `lower`, `upper`, `policy` and nature's kernel.
 
     Args:
       solution: from `solve` or `evaluate_policy`.
-      mdp: the model the bounds should hold for; by default the one the solution carries.
-      nature: the set; by default the one the solution carries.
+      mdp: the model for which the bounds should hold; by default that of the solution.
+      nature: the set; by default that of the solution.
 
     Raises:
-      ValueError: a model is given without a set, or the process need not end without discounting.
+      ValueError: a model is given without a set, or an undiscounted process may not terminate.
 
     >>> import urbe
     >>> solution = urbe.solve(urbe.library.riverswim(6, discount=0.95), urbe.L1Ball(0.1))
@@ -87,7 +87,7 @@ def certify(solution: Solution, mdp: MDP | None = None, nature: AmbiguitySet | N
     if mdp is not None or nature is not None:
         check_problem(model, nature, None)
         if nature is None:
-            raise ValueError("mdp is given but nature is not: give the set too, or neither.")
+            raise ValueError("mdp is given but nature is not; give both or neither.")
     if model.n_states != np.shape(solution.value)[-1]:
         raise ValueError(f"mdp has {model.n_states} states, but the solution has {np.shape(solution.value)[-1]}.")
     if nature is not None:
@@ -104,7 +104,7 @@ def _certify_stationary(solution: Solution, operator: Operator) -> Certificate:
     with np.errstate(invalid="ignore"):
         fall = evidence.below(lower, policy) - lower
         rise = evidence.above(upper, policy) - upper
-    # a NaN proves nothing; in double precision the smallest of these differences would vanish
+    # NaN proves nothing; in double precision the smallest differences would vanish
     down, up = (x.max(initial=0.0) if not np.isnan(x).any() else np.longdouble(np.inf) for x in (-fall, rise))
     tolerance = _tolerance(solution, mdp, float(steps.max(initial=1.0)))
     with np.errstate(invalid="ignore"):
@@ -116,7 +116,7 @@ def _certify_stationary(solution: Solution, operator: Operator) -> Certificate:
 
 
 def _certify_horizon(solution: Solution, operator: Operator) -> Certificate:
-    """V_H = 0 and step by step backwards: nothing has to be guessed, so the bounds are rebuilt from the end."""
+    """Recomputes the bounds backwards from V_H = 0."""
     mdp, horizon = operator.mdp, len(solution.policy)
     lower, upper = np.zeros((horizon + 1, mdp.n_states)), np.zeros((horizon + 1, mdp.n_states))
     excess = -np.inf
@@ -145,7 +145,7 @@ def _evidence(operator: Operator, kernel: Rows, optimal: bool) -> StepEvidence:
 
 
 def _geometric(mdp: MDP) -> FloatArray:
-    """`(S,)` 1 / (1 - gamma), with gamma as large as rows that do not quite sum to one make it."""
+    """`(S,)` 1 / (1 - gamma), with gamma enlarged by the rounding of row sums."""
     gamma = mdp.discount * (1.0 + mass_error(mdp.rows) + 2.0**-50)
     if gamma >= 1.0:
         raise ValueError(f"discount is {mdp.discount!r}, too near 1 for rows that sum to one up to rounding.")
@@ -153,14 +153,14 @@ def _geometric(mdp: MDP) -> FloatArray:
 
 
 def _duration(operator: Operator) -> FloatArray:
-    """`(S,)` w >= 1 + max_a max_q q . w, the expected time to the end: the solver's, checked against duality."""
+    """`(S,)` w >= 1 + max_a max_q q . w, the expected time to termination: the solver's, verified by duality."""
     terminal = operator.mdp.terminal
     w = np.where(terminal, 0.0, longest_duration(operator))
     above = operator.clock().evidence(None, optimal=True).above(w, PolicyRows(np.zeros(0, dtype=np.int64)))
     left = float((above - w).max(initial=0.0))
     if not left < 0.5:
         raise ValueError(
-            f"discount is 1 and the time w to the end is not proven: 1 + max q . w is {left:.3g} above it."
+            f"discount is 1 and the time w to termination is not proven: 1 + max q . w exceeds it by {left:.3g}."
         )
     steps: FloatArray = w / (1.0 - left)
     return steps
@@ -175,7 +175,7 @@ def _judge(
     failures: list[str | None],
     blame: tuple[int, int] | None = None,
 ) -> Certificate:
-    """`blame`: the states whose own step backwards fails most; one of them spoils the bounds of all."""
+    """`blame`: the states whose own backward step fails most; such a state spoils the bounds of all others."""
     found = [failure for failure in failures if failure is not None]
     claims = (
         ("lower bound", solution.lower, "at least", lower, lower >= solution.lower - tolerance),

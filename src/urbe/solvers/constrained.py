@@ -1,10 +1,10 @@
-"""Constrained MDPs by linear programming: the best return among policies whose expected cost stays within a limit.
+"""Solve constrained MDPs by linear programming: the best return of policies whose expected cost is within a limit.
 
     max_x sum x(s, a) r(s, a)   subject to   sum x(s, a) c(s, a) <= limit,
                                              sum_a x(s', a) - gamma sum x(s, a) p(s'|s, a) = mu(s')
 
-over occupancies x >= 0, with mu the law of the first state [Altman1999]. The best policy, x(s, a) / sum_a x(s, a),
-may have to randomise in one state; the price of the limit is its multiplier lambda: the policy is optimal for
+over occupancies x >= 0, with mu the distribution of the first state [Altman1999]. The best policy,
+x(s, a) / sum_a x(s, a), may randomise in one state; with lambda the multiplier of the limit, it is optimal for
 r - lambda c.
 """
 
@@ -26,12 +26,12 @@ from urbe.types import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedSolution:
-    """What `solve_constrained` found.
+    """The result of `solve_constrained`.
 
     Attributes:
-      policy: `(S, A)` probabilities; where a state is never reached, those of the best policy for r - lambda c.
-      value, cost: expected discounted reward and cost from the start, of `policy`, by a linear solve of its own.
-      multiplier: lambda >= 0, what a unit more of the limit is worth; 0 where the limit does not bind.
+      policy: `(S, A)` probabilities; in states that are never reached, those of the best policy for r - lambda c.
+      value, cost: expected discounted reward and cost of `policy` from the start, by a separate linear solve.
+      multiplier: lambda >= 0, the value of one more unit of the limit; 0 if the limit does not bind.
     """
 
     policy: FloatArray
@@ -41,15 +41,16 @@ class ConstrainedSolution:
 
 
 def solve_constrained(mdp: MDP, cost: ArrayLike, limit: float) -> ConstrainedSolution:
-    """The best policy whose expected discounted cost from the start is at most `limit`.
+    """Computes the best policy whose expected discounted cost from the start is at most `limit`.
 
     Args:
-      mdp: the model, with a discount below 1 or a sure end; starts from its `initial`, or anywhere without one.
+      mdp: the model, with a discount below 1 or certain termination; starts from its `initial`, or uniformly over
+        states without one.
       cost: c(s, a): a number, `(R,)`, `(S, A)` or `{(s, a): number}`.
-      limit: of the cost.
+      limit: largest expected cost.
 
     Raises:
-      ValueError: no policy stays within the limit; the message says what the least cost is.
+      ValueError: no policy satisfies the limit; the message states the least possible cost.
 
     >>> import numpy as np, urbe
     >>> one = urbe.MDP.from_dense([[[1.0], [1.0]]], [[0.0, 1.0]], discount=0.5)
@@ -67,11 +68,13 @@ def solve_constrained(mdp: MDP, cost: ArrayLike, limit: float) -> ConstrainedSol
         found = f"; the least possible cost is {least.fun:.6g}" if least.status == 0 else ""
         raise ValueError(f"limit is {most:g}, and no policy costs that little{found}. Raise the limit.")
     if solution.status != 0:
-        raise ValueError(f"The linear program has no answer: {solution.message} Without discount, policies must end.")
+        raise ValueError(
+            f"The linear program has no solution: {solution.message} Without discounting, all policies must terminate."
+        )
     multiplier = max(-float(solution.ineqlin.marginals[0]), 0.0)
     x = np.maximum(solution.x, 0.0)
     visits = np.bincount(mdp.row_state, x, minlength=mdp.n_states)[mdp.row_state]
-    # the duals are the values of r - lambda c: where nobody goes, the first action that is best by them
+    # the duals are the values of r - lambda c; unreached states take the first action that is greedy for them
     live, values, best = np.flatnonzero(~mdp.terminal), np.zeros(mdp.n_states), np.zeros(mdp.n_rows)
     values[live] = -np.asarray(solution.eqlin.marginals)
     q = reward - multiplier * c + mdp.discount * (mdp.matrix() @ values)
@@ -86,7 +89,7 @@ def solve_constrained(mdp: MDP, cost: ArrayLike, limit: float) -> ConstrainedSol
 
 
 def _program(mdp: MDP, reward: FloatArray, cost: FloatArray, limit: float) -> Any:
-    """The linear program over occupancies of pairs, one balance for each state that is not terminal."""
+    """Solves the linear program over occupancies of pairs, with one balance for each non-terminal state."""
     live = np.flatnonzero(~mdp.terminal)
     taken = csr_array((np.ones(mdp.n_rows), (mdp.row_state, np.arange(mdp.n_rows))), shape=(mdp.n_states, mdp.n_rows))
     balance = (taken - mdp.discount * mdp.matrix().T)[live]

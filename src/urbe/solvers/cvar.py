@@ -1,17 +1,17 @@
-"""The conditional value at risk of the total reward over a horizon: evaluated and optimised exactly.
+"""Evaluate and optimise the conditional value at risk of the total reward over a horizon, exactly.
 
     CVaR_level(Z) = max_tau  tau - E[max(tau - Z, 0)] / level  =  the mean of the lowest `level` of the outcomes of Z
 
-For a fixed tau the policy that minimises E[max(tau - Z, 0)] is found by dynamic programming on (state, x), where
-x = tau - the reward so far is what is still missing [Bauerle2011]:
+For a fixed tau, dynamic programming on (state, x) finds the policy that minimises E[max(tau - Z, 0)]; x is the missing
+reward, tau minus the reward so far [Bauerle2011]:
 
     f_H(s, x) = max(x, 0),        f_t(s, x) = min_a sum_s' p(s') f_{t+1}(s', x - r(s, a, s'))
 
-One pass answers for all tau. Where rewards are multiples of a unit so are x and the outcomes of Z, one of which is the
-best tau: the answer is exact up to rounding, for policies that may remember the reward so far.
+One pass solves for all tau. If rewards are multiples of a unit, so are x and the outcomes of Z, and the best tau is one
+of these outcomes: the result is exact up to rounding, for policies that may depend on the reward so far.
 
-Another way has a state (s, y), where y is the share of the worst outcomes that is left. It evaluates a given policy
-exactly, but does not optimise: its policies may have a lower CVaR than it says [Hau2023]. It is not used here.
+The decomposition over states (s, y), with y the remaining share of the worst outcomes, evaluates a given policy
+exactly, but does not optimise: its policies may have a lower CVaR than it reports [Hau2023]. It is not used here.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from urbe.mdp.model import MDP, check_model
 from urbe.types import FloatArray, IntArray
 
 WHOLE = 1e-9
-"""How far from a multiple of the unit a reward may be."""
+"""Allowed distance of a reward from a multiple of the unit."""
 
 
 @dataclass(frozen=True, eq=False)
 class ReturnCVaR:
-    """What `cvar_of_return` found.
+    """The result of `cvar_of_return`.
 
     Attributes:
       value: `(S,)` the CVaR of the total reward from each state.
       threshold: `(S,)` the best tau: the value at risk of the total reward.
-      level: as given.
-      unit: of rewards.
+      level: the level of the CVaR.
+      unit: the unit of rewards.
       lowest: `(H,)` the lowest x, in units, of each step's table.
-      actions: for each step `(S, X)` the action at what is still missing, x = (lowest + column) unit; -1 where
-        terminal. Empty where a policy was given.
+      actions: for each step `(S, X)` the action at the missing reward x = (lowest + column) unit; -1 where terminal.
+        Empty if a policy was given.
     """
 
     value: FloatArray
@@ -53,23 +53,23 @@ class ReturnCVaR:
     actions: tuple[IntArray, ...]
 
     def action(self, step: int, state: int, missing: float) -> int:
-        """What to do at a step, in a state, with so much missing: the start's threshold minus the reward so far."""
+        """Returns the action at a step and state; `missing` is the start's threshold minus the reward so far."""
         table = self.actions[step]
         at = round(missing / self.unit) - int(self.lowest[step])
         return int(table[state, min(max(at, 0), table.shape[1] - 1)])
 
 
 def cvar_of_return(mdp: MDP, level: float, horizon: int, *, unit: float, policy: ArrayLike | None = None) -> ReturnCVaR:
-    """The best CVaR of the total reward over `horizon` steps, or that of a given policy.
+    """Computes the best CVaR of the total reward over `horizon` steps, or the CVaR of a given policy.
 
-    A step costs as many operations as there are successors times values of x, which are up to H times the range of
-    rewards in units.
+    The cost of a step is the number of successors times the number of values of x, up to H times the range of rewards
+    in units.
 
     Args:
-      mdp: the model, with discount 1: discounted rewards are no multiples of a unit.
+      mdp: the model, with discount 1: discounted rewards are not multiples of a unit.
       level: in (0, 1]; 1 is the expectation, and near 0 it is the worst outcome.
       horizon: H, number of decisions.
-      unit: of which all rewards are multiples.
+      unit: all rewards are multiples of this number.
       policy: `(S,)` action ids or `(S, A)` probabilities to evaluate; None for the best policy.
 
     >>> import numpy as np, urbe
@@ -91,13 +91,13 @@ def cvar_of_return(mdp: MDP, level: float, horizon: int, *, unit: float, policy:
     units = _units(mdp, each)
     low, high = int(units.min(initial=0)), int(units.max(initial=0))
     memory.require(
-        {f"{steps} tables of what to do for up to {steps * (high - low) + 1} rewards": 4.0 * mdp.n_states * steps
+        {f"{steps} tables of actions for up to {steps * (high - low) + 1} rewards": 4.0 * mdp.n_states * steps
          * (steps * (high - low) + 1), "values": 8.0 * (mdp.n_rows + 2 * mdp.n_states) * (steps * (high - low) + 1)},
         "Use a larger unit, or a shorter horizon.",
     )  # fmt: skip
     weights = None if policy is None else policy_rows(mdp, policy)
     parts = _by_reward(mdp, units)
-    f = np.zeros((mdp.n_states, 1))  # x = 0 alone; further out it is max(x, 0)
+    f = np.zeros((mdp.n_states, 1))  # only x = 0; outside the table f is max(x, 0)
     tables: list[IntArray] = []
     for left in range(1, steps + 1):  # decisions left
         q = _backward(mdp, parts, f, low, high, left)
@@ -134,7 +134,7 @@ def _units(mdp: MDP, unit: float) -> IntArray:
 
 
 def _by_reward(mdp: MDP, units: IntArray) -> list[tuple[int, Any]]:
-    """For each reward the `(R, S)` probabilities of the successors that bring it."""
+    """Returns for each reward the `(R, S)` probabilities of the successors with this reward."""
     from scipy.sparse import csr_array
 
     rows, shape, out = mdp.rows, (mdp.n_rows, mdp.n_states), []
@@ -148,7 +148,7 @@ def _by_reward(mdp: MDP, units: IntArray) -> list[tuple[int, Any]]:
 def _backward(mdp: MDP, parts: list[tuple[int, Any]], f: FloatArray, low: int, high: int, left: int) -> FloatArray:
     """`(R, X)` sum_s' p(s') f(s', x - r) in units, for x from left low to left high.
 
-    Below its table f is 0, since even the lowest rewards bring more than is missing; above it rises with x.
+    Below its table f is 0, since even the lowest rewards exceed x; above it f increases with x.
     """
     width = high - low
     # x - r goes from (left - 1) low - width to (left - 1) high + width
@@ -165,7 +165,7 @@ def _backward(mdp: MDP, parts: list[tuple[int, Any]], f: FloatArray, low: int, h
 def _choose(
     mdp: MDP, q: FloatArray, weights: FloatArray | None, low: int, high: int, left: int
 ) -> tuple[FloatArray, IntArray]:
-    """`(S, X)` the least of each state's rows and its action, or their mean under a policy."""
+    """`(S, X)` the minimum over each state's rows and its action, or the mean under a policy."""
     x = np.arange(left * low, left * high + 1)
     f = np.tile(np.maximum(x, 0.0), (mdp.n_states, 1))
     actions = np.full(f.shape, -1, dtype=np.int32)

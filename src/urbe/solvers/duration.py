@@ -1,9 +1,9 @@
-"""Total reward without discounting: how long the process can last.
+"""Bound the expected time to termination, for total reward without discounting.
 
-    w(s) >= 1 + max_a max_{q in U(s, a)} q . w        over the states that are not terminal
+    w(s) >= 1 + max_a max_{q in U(s, a)} q . w        over the non-terminal states
 
-bounds the expected time to the end under every policy and every choice of nature. It takes the place of 1 / (1 - gamma)
-in certified bounds. Where no finite w exists some policy and model never end, and the problem is refused.
+bounds the expected time to termination under every policy and every choice of nature. It replaces 1 / (1 - gamma) in
+certified bounds. If no finite w exists, some policy and model never terminate, and an error is raised.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST_STEPS = 1000
 
 
 def longest_duration(operator: Operator, workers: Workers = SERIAL) -> FloatArray:
-    """`(S,)` w as above, checked by one sweep; raises ValueError when the process need not end."""
+    """`(S,)` w as above, checked by one sweep; raises ValueError if the process may never terminate."""
     clock, mdp, memory = operator.clock(), operator.mdp, None
     setting = Setting(1.0, mdp.terminal, workers)
     live = ~mdp.terminal
@@ -30,7 +30,7 @@ def longest_duration(operator: Operator, workers: Workers = SERIAL) -> FloatArra
     for _ in range(MOST_STEPS):
         improvement = clock.improve(w, memory, workers)
         memory = improvement.memory
-        # w = 1 + (q w) up to a thousandth is enough: dividing by what is left over makes it a bound
+        # w = 1 + (q w) up to a thousandth is enough: dividing by 1 - growth makes it a bound
         growth = float((improvement.value - w)[live].max(initial=0.0))
         if growth <= 1e-3:
             bound: FloatArray = w / (1.0 - growth - 2.0 * clock.error(w))

@@ -1,7 +1,7 @@
-"""Robust evaluation of a policy, to a given spread: by sweeps, or by Newton steps where chains mix slowly.
+"""Evaluate a policy robustly, to a given spread: by sweeps, or by Newton steps if the chain mixes slowly.
 
 A Newton step holds nature's answer fixed and solves the linear system of policy and nature together. For a fixed policy
-this is policy iteration of nature, which converges monotonically from above; no cycling can occur.
+this is policy iteration of nature, which converges monotonically from above and cannot cycle.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ SWEEP_WORK = 6.0
 """Work of a policy sweep per entry, in the units of `Plan.work`."""
 TRIAL_SWEEPS = 4
 LEAST_SWEEPS = 25.0
-"""Sweeps made, and sweeps still expected, before anything else is considered: planning costs some too."""
+"""Newton steps are considered after TRIAL_SWEEPS if at least LEAST_SWEEPS more are expected: planning has a cost."""
 MOST_SWEEPS = 1_000_000
 MOST_AT_ONCE = 10_000
-"""Sweeps of one adaptive evaluation, after which another improvement is due in any case."""
+"""Maximum sweeps of one adaptive evaluation before the next improvement."""
 MOST_NEWTON_STEPS = 50
 MOST_SMOOTHING = 64
 LITTLE_GAIN = 0.8
 LONGEST_PAUSE = 256
-"""Improvements between two attempts at Newton steps where they have not paid."""
+"""Maximum number of improvements between two attempts at Newton steps that have not paid off."""
 NEWTON_SHRINK = 0.2
-"""Share of the improvement's spread at which Newton steps may end: they are expensive, better policies gain more."""
+"""Newton steps may end at this share of the improvement's spread: they are expensive, and better policies gain more."""
 IDLE_SWEEPS = 16
 """Stop after this many sweeps in a row without a smaller spread, once the spread is down to rounding."""
 NOISE = 1e-11
-"""Spread, relative to the values, below which a Newton step that gains nothing is the last."""
+"""Below this spread, relative to the values, Newton steps end when one does not reduce it."""
 FADING = 2.0**-1010
-"""Spread that rounding accounts for whatever the values: next to the smallest number digits get lost."""
+"""Spread due to rounding at any size of values: numbers near the smallest lose digits."""
 
 
 class Evaluated(NamedTuple):
-    """Where an evaluation ended: values, the spread of the last change, policy sweeps used, what they learned."""
+    """The result of an evaluation: values, the spread of the last change, number of policy sweeps, and their memory."""
 
     value: FloatArray
     spread: float
@@ -50,7 +50,7 @@ class Evaluated(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What an evaluation needs to know of the model."""
+    """The properties of the model that an evaluation needs."""
 
     discount: float
     terminal: BoolArray
@@ -58,14 +58,14 @@ class Setting(NamedTuple):
 
 
 class PolicyEvaluation(Protocol):
-    """A way to move `v` towards the fixed point of T_pi."""
+    """A method that moves `v` towards the fixed point of T_pi."""
 
     def __call__(self, operator: PolicyOperator, start: Evaluated, target: float, setting: Setting) -> Evaluated:
-        """From `start`, whose spread is known, until it is at most `target`."""
+        """Evaluates from `start` until the spread is at most `target`."""
 
 
 def fixed_sweeps(sweeps: int) -> PolicyEvaluation:
-    """`sweeps` applications of T_pi, whatever they reach (modified policy iteration)."""
+    """Evaluates by at most `sweeps` applications of T_pi (modified policy iteration)."""
 
     def evaluate(operator: PolicyOperator, start: Evaluated, target: float, setting: Setting) -> Evaluated:
         at, best, idle = start._replace(sweeps=0), start.spread, 0
@@ -80,13 +80,13 @@ def fixed_sweeps(sweeps: int) -> PolicyEvaluation:
 
 
 def adaptive() -> PolicyEvaluation:
-    """Sweeps while they pay; Newton steps once solving systems is cheaper than the sweeps still expected.
+    """Evaluates by sweeps, and by Newton steps once linear systems are cheaper than the sweeps still expected.
 
-    Whether a chain mixes slowly shows only after a while, and is much the same for the next policy: once Newton steps
-    have paid, the following evaluations begin with them. As long as each improvement halves the spread, a single step
-    is enough: policy and nature then move together, which alone could cycle; when it does not, the policy is evaluated
-    in full. Before a distant reward has propagated all policies are poor, and even full evaluations gain little from
-    one improvement to the next: Newton steps are then suspended, with exponential back-off.
+    Slow mixing shows only after some sweeps, and is similar for the next policy: once Newton steps have paid off, later
+    evaluations begin with them. While each improvement halves the spread, a single step is enough: policy and nature
+    then change together. Since this could cycle, the policy is evaluated in full if the spread is not halved. Before a
+    distant reward has propagated, all policies are poor, and even full evaluations gain little from one improvement to
+    the next: Newton steps are then suspended, with exponential back-off.
     """
     known: SolvePlan | None = None
     least = math.inf
@@ -96,7 +96,7 @@ def adaptive() -> PolicyEvaluation:
     def evaluate(operator: PolicyOperator, start: Evaluated, target: float, setting: Setting) -> Evaluated:
         nonlocal known, least, stepped, last, pause, longer
         at, spread = start._replace(sweeps=0), start.spread
-        if stepped:  # a spread that sweeps left behind says nothing: theirs may be small far from the end
+        if stepped:  # the spread after sweeps is no evidence: it may be small far from the fixed point
             if spread > LITTLE_GAIN * last:
                 pause, longer = longer, min(2 * longer, LONGEST_PAUSE)
             last = spread
@@ -132,7 +132,7 @@ def adaptive() -> PolicyEvaluation:
 
 
 def newton() -> PolicyEvaluation:
-    """Newton steps from the start; sweeps only where they do not get there."""
+    """Evaluates by Newton steps from the start; by sweeps only if these do not reach the target."""
     known: SolvePlan | None = None
     sweeps = fixed_sweeps(MOST_SWEEPS)
 
@@ -150,7 +150,7 @@ def newton() -> PolicyEvaluation:
 
 
 def _sweep(operator: PolicyOperator, at: Evaluated, setting: Setting) -> Evaluated:
-    """One application of T_pi."""
+    """Applies T_pi once."""
     new, memory = operator.apply(at.value, at.memory, setting.workers)
     lo, hi = spread_of(at.value, new, setting.terminal)
     return Evaluated(new, hi - lo, at.sweeps + 1, memory)
@@ -160,8 +160,8 @@ def _newton(
     operator: PolicyOperator, at: Evaluated, target: float, setting: Setting, how: SolvePlan, most: int
 ) -> Evaluated:
     live = ~setting.terminal
-    # sweeps after each solve, worth about as much: nature's next answer is held fixed at smoother values, and there
-    # are far fewer solves
+    # sweeps after each solve, at about the same cost: nature's answer is then updated at smoother values, which needs
+    # far fewer solves
     smooth = int(min(how.work / (SWEEP_WORK * operator.entries), MOST_SMOOTHING))
     for _ in range(most):
         system = live_system(operator.linear_system(at.value, at.memory), setting)
@@ -175,7 +175,7 @@ def _newton(
             if at.spread <= target:
                 break
             at = _sweep(operator, at, setting)
-        # on the way the spread may exceed the one it started from: slow mixing is small spreads far from the end
+        # the spread may temporarily exceed the initial one: slow mixing means small spreads far from the fixed point
         stalled = at.spread >= before and at.spread <= NOISE * float(np.abs(at.value).max(initial=1.0))
         if at.spread <= target or stalled:
             break
@@ -183,19 +183,19 @@ def _newton(
 
 
 def _rounding_wins(idle: int, at: Evaluated) -> bool:
-    """Whether sweeps have stopped gaining at a spread that rounding can account for."""
+    """Whether sweeps no longer reduce a spread that rounding can explain."""
     return idle >= IDLE_SWEEPS and at.spread <= NOISE * float(np.abs(at.value).max(initial=0.0)) + FADING
 
 
 def live_system(system: LinearSystem, setting: Setting) -> LinearSystem:
-    """The system over the states that are not terminal (where the value is zero)."""
+    """Restricts the system to non-terminal states (terminal values are zero)."""
     if not setting.terminal.any():
         return system
     return system.among(np.flatnonzero(~setting.terminal))
 
 
 def _sweeps_left(last: float, spread: float, target: float) -> float:
-    """Sweeps until `target` if the spread goes on shrinking as it did."""
+    """Predicts the sweeps until `target` if the spread keeps shrinking at the same rate."""
     if spread <= target:
         return 0.0
     left = target / spread

@@ -1,4 +1,4 @@
-"""The one loop of every infinite-horizon method: improve, bound, stop or evaluate."""
+"""The common loop of all infinite-horizon methods: improve, bound, stop or evaluate."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ PATIENCE = 12
 
 
 class IterationOutcome(NamedTuple):
-    """Where the loop ended.
+    """The result of the loop.
 
     Attributes:
-      v: `(S,)` the values the last improvement was made at.
+      v: `(S,)` the values before the last improvement.
       improvement: T v, its rows and its policy.
       bounds: certified by that improvement.
-      steps: improvements made; sweeps: policy sweeps between them.
+      steps: number of improvements; sweeps: number of policy sweeps between them.
       reason: a sentence.
       reached: whether the gap is within the tolerance.
     """
@@ -54,7 +54,7 @@ def iterate(
     setting: Setting,
     progress: Progress,
 ) -> IterationOutcome:
-    """Runs `method` from `start` until the bounds are within its tolerance, rounding wins, or steps run out."""
+    """Runs `method` from `start` until the gap is within its tolerance, rounding dominates, or steps run out."""
     v, sweeps, memory = start, 0, None
     best, since_best = np.inf, 0
     q = np.empty(operator.mdp.n_rows)
@@ -76,7 +76,7 @@ def iterate(
             )
             return IterationOutcome(v, improvement, bounds, step, sweeps, status, False)
         at = v
-        # a constant changes no spread, but it moves values away from those of terminal states
+        # adding a constant leaves the spread unchanged, but not the differences to terminal states
         v = improvement.value if setting.terminal.any() else bounds.value
         # a spread below this certifies the tolerance
         enough = 0.5 * bounds.spread * method.tolerance / gap
@@ -94,11 +94,11 @@ def iterate(
 
 @dataclass(frozen=True, eq=False)
 class FixedPolicy:
-    """An operator with a single policy to choose from, T_pi in the place of T: `iterate` then evaluates that policy.
+    """An operator with a single policy, T_pi in place of T, so that `iterate` evaluates this policy.
 
     Args:
       operator: T.
-      policy: the one that is evaluated.
+      policy: the policy to evaluate.
     """
 
     operator: Operator
@@ -123,11 +123,11 @@ class FixedPolicy:
         return Improvement(value, None, self.policy, memory)
 
     def against(self, policy: PolicyRows, memory: Memory = None) -> tuple[PolicyOperator, Memory]:  # noqa: ARG002
-        """The policy itself: there is no other."""
+        """Returns T_pi of the only policy."""
         return self._following, memory
 
     def error(self, v: FloatArray) -> float:
-        """A weighted mean of rows adds one more sum."""
+        """Bounds the rounding error; the weighted mean of rows adds one more sum."""
         n_actions = 0 if self.policy.probability is None else self.mdp.n_actions
         size = self.mdp.rows.largest_reward + float(np.abs(v).max(initial=0.0))
         return self.operator.error(v) + 2.0 * n_actions * ROUNDING * size

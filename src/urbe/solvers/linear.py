@@ -1,13 +1,13 @@
-"""Linear systems of a frozen policy and nature: (I - gamma P) v = r.
+"""Solve the linear systems of a fixed policy and nature: (I - gamma P) v = r.
 
 I - gamma P is a nonsingular M-matrix (diagonally dominant for gamma < 1), so elimination needs no pivoting. Four
-ways, by the form of P and the work they are expected to take:
+methods, chosen by the structure of P and their expected work:
 
     thin      P = L R with few columns of L: v = r + gamma L x, where (I - gamma R L) x = R r is a small system
     dense     n^3 / 3
     banded    n b^2, after ordering the states by reverse Cuthill-McKee; a few columns that many states lead to (the
-              receiver of any-successor sets) are taken out first and put back by the Woodbury identity
-    Krylov    for what is left: BiCGSTAB, given up when it stalls
+              receiver of any-successor sets) are removed first and restored by the Woodbury identity
+    Krylov    for all other systems: BiCGSTAB, abandoned if it stalls
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SolvePlan(NamedTuple):
       kind: "thin", "dense", "banded" or "krylov".
       work: expected floating-point operations of one solve.
       order: `(n,)` the states in the order of elimination.
-      band: half-width of the matrix once ordered, without the columns many states lead to.
+      band: half-width of the ordered matrix, without the columns that many states lead to.
     """
 
     kind: str
@@ -45,7 +45,7 @@ class SolvePlan(NamedTuple):
 
 
 def plan(matrix: csr_array | LowRank) -> SolvePlan:
-    """Chooses the cheapest way for a transition matrix over the live states."""
+    """Chooses the cheapest method for a transition matrix over the non-terminal states."""
     if isinstance(matrix, LowRank):
         rank = matrix.left.shape[1]
         return SolvePlan("thin", rank**3 / 3 + rank * float(_stored(matrix.right)), np.arange(0), 0)
@@ -70,10 +70,10 @@ def plan(matrix: csr_array | LowRank) -> SolvePlan:
 
 
 def solve_system(matrix: Any, reward: FloatArray, discount: float, how: SolvePlan) -> FloatArray | None:
-    """v with v = reward + discount matrix v, or None when the way chosen does not get there.
+    """Solves v = reward + discount matrix v; returns None if the chosen method fails.
 
-    The matrix is sparse or a product of thin ones; the "krylov" way also takes an array.
-    `how` may come from a similar matrix: it is a choice of method and order, not a promise about the pattern.
+    The matrix is sparse or a product of thin ones; the "krylov" method also takes an array.
+    `how` may come from a similar matrix: it fixes method and order, but assumes nothing about the pattern.
     """
     v: FloatArray | None
     try:
@@ -99,7 +99,7 @@ def _thin(matrix: LowRank, reward: FloatArray, discount: float) -> FloatArray:
 
 
 def _stored(matrix: Any) -> int:
-    """Numbers kept of a sparse or dense array."""
+    """Number of stored entries of a sparse or dense array."""
     return int(matrix.nnz) if hasattr(matrix, "nnz") else int(matrix.size)
 
 
@@ -145,7 +145,7 @@ def _krylov(matrix: csr_array | FloatArray, reward: FloatArray, discount: float)
 
 
 def _hubs(matrix: csr_array) -> IntArray:
-    """The columns, at most a few, that far more states lead to than to the others."""
+    """Returns the columns, at most a few, with far more entries than the others."""
     counts = np.bincount(matrix.indices, minlength=matrix.shape[1])
     usual = max(4 * int(np.median(counts)) + 64, matrix.shape[0] // 20)
     hubs = np.flatnonzero(counts > usual)

@@ -1,6 +1,6 @@
-"""The methods `solve` knows: frozen descriptions, each a way to evaluate policies between two improvements.
+"""The methods of `solve`: frozen descriptions that differ in how policies are evaluated between improvements.
 
-`check_problem` checks the arguments of `solve` and its relatives.
+`check_problem` validates the arguments of `solve` and related functions.
 """
 
 from __future__ import annotations
@@ -15,40 +15,41 @@ from urbe.solvers.evaluation import MOST_SWEEPS, PolicyEvaluation, adaptive, fix
 
 
 class Method(Protocol):
-    """How to reach a tolerance: one loop of improvements (`urbe.solvers.iterate`), differing in these."""
+    """A method to reach a tolerance; all use the loop of `urbe.solvers.iterate` and differ in these parts."""
 
     @property
     def tolerance(self) -> float:
-        """Wanted gap between certified bounds, in every state."""
+        """Largest gap between certified bounds, in every state."""
 
     @property
     def max_steps(self) -> int:
-        """Improvements after which the search is given up."""
+        """Maximum number of improvements."""
 
     @property
     def rule(self) -> Literal["span", "residual"]:
-        """Which bounds stop it."""
+        """The bounds that decide when to stop."""
 
     @property
     def shrink(self) -> float:
         """An evaluation ends when the spread is this share of the improvement's."""
 
     def evaluation(self) -> PolicyEvaluation:
-        """How policies are evaluated."""
+        """Returns the function that evaluates policies."""
 
 
 @dataclass(frozen=True)
 class PartialPolicyIteration:
     """Policy iteration with robust evaluations to a shrinking tolerance [HoPetrikWiesemann2021]; the default.
 
-    Each policy is evaluated against nature by sweeps, or by Newton steps on nature's answer when the chain mixes so
-    slowly that solving linear systems is cheaper. Policy outside, nature inside: it cannot cycle.
+    Each policy is evaluated against nature by sweeps, or by Newton steps on nature's answer if the chain mixes so
+    slowly that linear systems are cheaper. The policy changes in the outer loop, nature in the inner one: this cannot
+    cycle.
 
     Args:
-      tolerance: wanted gap between the certified bounds.
-      max_steps: improvements after which the search is given up.
+      tolerance: largest gap between the certified bounds.
+      max_steps: maximum number of improvements.
       shrink: share of the improvement's spread at which an evaluation ends.
-      linear: "auto" as above, "always" for Newton steps from the start, "never" for sweeps alone.
+      linear: "auto" as above, "always" for Newton steps from the start, "never" for sweeps only.
     """
 
     tolerance: float = 1e-6
@@ -69,13 +70,13 @@ class PartialPolicyIteration:
 
 @dataclass(frozen=True)
 class ModifiedPolicyIteration:
-    """Improvement, then at most `sweeps` sweeps of the greedy policy [Puterman1994].
+    """Alternates an improvement with at most `sweeps` sweeps of the greedy policy [Puterman1994].
 
     Args:
-      tolerance: wanted gap between the certified bounds.
+      tolerance: largest gap between the certified bounds.
       sweeps: evaluation sweeps between two improvements.
-      max_steps: improvements after which the search is given up.
-      rule: "span" bounds, or the textbook "residual" rule, kept for comparison: far slower.
+      max_steps: maximum number of improvements.
+      rule: "span" bounds, or the textbook "residual" rule, which is far slower and kept for comparison.
     """
 
     tolerance: float = 1e-6
@@ -95,11 +96,11 @@ class ModifiedPolicyIteration:
 
 @dataclass(frozen=True)
 class ValueIteration:
-    """v <- T v until the bounds meet [Puterman1994].
+    """Iterates v <- T v until the bounds meet [Puterman1994].
 
     Args:
-      tolerance: wanted gap between the certified bounds.
-      max_steps: sweeps after which the search is given up.
+      tolerance: largest gap between the certified bounds.
+      max_steps: maximum number of sweeps.
       rule: "span" bounds, or the textbook "residual" rule.
     """
 
@@ -118,7 +119,7 @@ class ValueIteration:
 
 @dataclass(frozen=True)
 class BackwardInduction:
-    """Exact dynamic programming over a finite horizon; values and policies are indexed by step first.
+    """Solves a finite horizon exactly by dynamic programming; the first axis of values and policies is the step.
 
     Args:
       horizon: number of decisions; the value after the last one is zero.
@@ -137,7 +138,7 @@ def _check(method: Method) -> None:
 
 
 def check_problem(mdp: object, nature: object, method: object, progress: object = None) -> None:
-    """Raises TypeError unless the arguments of `solve` are of their kinds; None stands for a default."""
+    """Raises TypeError unless the arguments of `solve` have the right types; None stands for a default."""
     if isinstance(nature, MDP) and not isinstance(mdp, MDP):
         raise TypeError(f"mdp is {checks.shown(mdp)} and nature is a model: they are swapped; the model comes first.")
     check_model("mdp", mdp)
@@ -152,7 +153,7 @@ def check_problem(mdp: object, nature: object, method: object, progress: object 
 
 
 def check_method(method: object) -> None:
-    """Raises TypeError unless `method` is one of solving."""
+    """Raises TypeError unless `method` is a solution method."""
     checks.kind("method", method, _is_method(method), "a method such as ValueIteration() or PartialPolicyIteration()")
 
 

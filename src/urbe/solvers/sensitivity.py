@@ -1,13 +1,13 @@
-"""sensitivity: what robustness costs and buys as the model is trusted less and less.
+"""Compute the price and the insurance of robustness as the radius of the set grows.
 
-Let pi_N be optimal for the model P, and pi_r against the worst model of a set U_r of radius r around it:
+Let pi_N be optimal for the model P, and pi_r optimal against the worst model of a set U_r of radius r around it:
 
     price(r)      J(pi_N; P) - J(pi_r; P)                                 >= 0    if the model is right
     insurance(r)  min_{Q in U_r} J(pi_r; Q) - min_{Q in U_r} J(pi_N; Q)   >= 0    in the worst case
 
-J is the expected discounted reward from the start. All numbers are certified lower bounds, `gap` says how far they may
-be off. Several policies are often optimal against nature; pi_r is the one that keeps the action of pi_N wherever that
-is still optimal, so that it changes only where it must.
+J is the expected discounted reward from the start. All numbers are certified lower bounds, with an error of at most
+`gap`. If several policies are optimal against nature, pi_r keeps the action of pi_N wherever this is still optimal, so
+that it changes only where it must.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from urbe.tables import TableResult
 from urbe.types import FloatArray, IntArray
 
 TOLERANCE = 1e-8
-"""Wanted gap of every solve, in units of the largest value."""
+"""Tolerance of every solve, in units of the largest reward."""
 
 TIE = 1e-6
-"""Actions whose values differ by less count as equally good, in the same units."""
+"""Actions whose values differ by less are ties, in the same units."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,14 +44,14 @@ class Sensitivity(TableResult):
 
     Attributes:
       model: the model.
-      set_name: how the set is called.
+      set_name: name of the set.
       start: `(S,)` distribution of the first state.
       radius: `(n,)` increasing.
-      robust_worst, nominal_worst: `(n,)` worst-case value from the start of the robust policy, and of the nominal one.
+      robust_worst, nominal_worst: `(n,)` worst-case values of the robust and the nominal policy from the start.
       robust_nominal, nominal_nominal: `(n,)` their values if the model is right.
       actions: `(n, S)` the robust policies, -1 where terminal.
       nominal_actions: `(S,)` the nominal policy.
-      gap: widest certified interval of any of them.
+      gap: width of the widest certified interval of these values.
     """
 
     model: MDP
@@ -83,14 +83,14 @@ class Sensitivity(TableResult):
         return count
 
     def changes(self) -> list[tuple[float, int, int]]:
-        """Radius, state and new action wherever the robust policy changes as the radius grows."""
+        """Lists radius, state and new action for each change of the robust policy as the radius grows."""
         before = np.vstack((self.nominal_actions, self.actions[:-1]))
         return [
             (float(self.radius[k]), int(s), int(self.actions[k, s])) for k, s in np.argwhere(self.actions != before)
         ]
 
     def table(self) -> dict[str, np.ndarray]:
-        """One row for each radius, as columns."""
+        """Returns columns with one row per radius."""
         return {
             "radius": self.radius,
             "robust_worst": self.robust_worst,
@@ -103,7 +103,7 @@ class Sensitivity(TableResult):
         }
 
     def plot(self) -> Any:
-        """Values and policies over the radius. A figure; needs `pip install urbe[plots]`."""
+        """Draws values and policies over the radius; needs `pip install urbe[plots]`."""
         return extras.drawings().draw_sensitivity(self)
 
     def __repr__(self) -> str:
@@ -143,16 +143,16 @@ def sensitivity(
     threads: int = 1,
     progress: bool = False,
 ) -> Sensitivity:
-    """What the nominal policy loses as nature gets stronger, what the robust one keeps, and where the policy changes.
+    """Compares nominal and robust policies over growing radii: worst-case and nominal values, and changed actions.
 
     Args:
       mdp: the model.
-      make_set: from a radius to a set, such as `urbe.L1Ball`; policies against it must not be randomised.
+      make_set: maps a radius to a set, such as `urbe.L1Ball`; its optimal policies must be deterministic.
       radii: `(n,)` increasing, at least one.
-      start: a state by label or id, `{state: probability}`, or `(S,)` probabilities; by default the model's own first
-        states, or else all that are not terminal, with equal weight.
+      start: a state by label or id, `{state: probability}`, or `(S,)` probabilities; by default the model's initial
+        distribution or, without one, uniform over the non-terminal states.
       threads: as for `solve`.
-      progress: show how far it has come, on standard error.
+      progress: whether to show progress on standard error.
 
     >>> import urbe
     >>> found = sensitivity(urbe.library.riverswim(6, discount=0.95), urbe.L1Ball, [0.0, 0.5, 1.0])
@@ -214,15 +214,15 @@ def least_changed(
     method: PartialPolicyIteration | None = None,
     tie: float = TIE,
 ) -> tuple[IntArray | FloatArray, Solution]:
-    """A policy optimal against nature that differs from `reference` only where it must, and its worst-case value.
+    """Finds an optimal policy against nature that differs from `reference` only where it must; evaluates it.
 
     Args:
       mdp: the model.
-      nature: what nature may do.
+      nature: the ambiguity set.
       best: the robust solution.
       reference: `(S,)` actions to keep where they are within `tie` of the best.
-      method: how to evaluate; by default to `TOLERANCE`.
-      tie: actions whose values differ by less count as equally good; the gap of the policy is held to it, too.
+      method: method of evaluation; by default to `TOLERANCE`.
+      tie: actions whose values differ by less are ties; the policy's gap must not exceed it either.
     """
     how = PartialPolicyIteration(tolerance=TOLERANCE) if method is None else method
     states = np.arange(mdp.n_states)

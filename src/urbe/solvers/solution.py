@@ -1,4 +1,4 @@
-"""What `solve` returns, and the error it raises when it cannot."""
+"""The result of `solve`, and the error it raises if it does not converge."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from urbe.types import FloatArray, IntArray
 class Solution(TableResult):
     """A robust policy, its value, and what is certain about both.
 
-    With a finite horizon H every array has a leading axis of steps: `value`, `lower`, `upper` have H + 1 of them
-    (the last is the end), `policy` and `q` have H.
+    With a finite horizon H every array has a leading axis of steps: H + 1 for `value`, `lower`, `upper` (the last is
+    the end), H for `policy` and `q`.
 
     Attributes:
       value: `(S,)` the optimal robust value, zero where terminal.
-      q: `(S, A)` value of each action against nature, -inf where it does not exist.
-      policy: `(S,)` the action of each state, -1 where terminal; or `(S, A)` probabilities where randomised.
+      q: `(S, A)` value of each action against nature, -inf where the action does not exist.
+      policy: `(S,)` the action of each state, -1 where terminal; or `(S, A)` probabilities if randomised.
       lower, upper: `(S,)` certified: lower <= V* <= upper, rounding included. `lower` also bounds the worst-case value
         of `policy` itself.
       converged: whether the gap is within the method's tolerance.
@@ -33,10 +33,10 @@ class Solution(TableResult):
       steps: improvements (sweeps over all rows).
       sweeps: policy sweeps between them.
       operator: T of the model and the set.
-      policies: `policy` as `operator` takes it: one, or one for each step of a horizon.
-      at: `(S,)` or `(H, S)` the values the last improvement, or that of each step, was made at.
-      memory: what the last sweep learned.
-      optimal: whether `policy` was chosen by the solver; a given one is evaluated, and V* reads V_pi.
+      policies: `policy` in the form of `operator`: one policy, or one per step of a horizon.
+      at: `(S,)` or `(H, S)` the values before the last improvement, or before that of each step.
+      memory: memory of the last sweep.
+      optimal: whether the solver chose `policy`; for a given policy, read V_pi for V*.
     """
 
     value: FloatArray
@@ -66,30 +66,30 @@ class Solution(TableResult):
 
     @cached_property
     def kernel(self) -> MDP:
-        """Nature's answer: the model with the worst-case rows in place of its own. Computed when first asked for."""
+        """Nature's answer: the model with the worst-case rows in place of its own; computed on first use."""
         if self.value.ndim > 1:
-            raise ValueError("With a finite horizon nature answers anew at every step; ask kernel_at(step).")
+            raise ValueError("With a finite horizon nature's answer depends on the step; use kernel_at(step).")
         return self._kernel(self.at, self.policies[0])
 
     def kernel_at(self, step: int) -> MDP:
         """Nature's answer at one step of a finite horizon."""
         if self.value.ndim == 1:
-            raise ValueError("This solution has no horizon; nature's answer is `kernel`.")
+            raise ValueError("This solution has no finite horizon; use `kernel`.")
         return self._kernel(self.at[step], self.policies[step])
 
     def _kernel(self, v: FloatArray, policy: PolicyRows) -> MDP:
         return self.operator.mdp.with_rows(self.operator.kernel(v, policy))
 
     def value_at_start(self) -> float | None:
-        """The value averaged over the model's initial distribution, if it has one."""
+        """Returns the mean value over the model's initial distribution; None if it has none."""
         initial = self.operator.mdp.initial
         return None if initial is None else float(np.atleast_2d(self.value)[0] @ initial)
 
     def table(self) -> dict[str, np.ndarray]:
-        """One row for each state, as columns: `state`, `action`, `value`, `lower`, `upper`.
+        """Returns columns with one row per state: `state`, `action`, `value`, `lower`, `upper`.
 
-        States and actions are called by their labels, if they have any. Where the policy is randomised there is a row
-        for each action that may be taken, and a column `probability`; with a horizon, rows for each step, and `step`.
+        States and actions are named by their labels, if any. A randomised policy has a row for each action of positive
+        probability and a column `probability`; a horizon adds rows for each step and a column `step`.
         """
         if self.value.ndim == 1:
             return self._step_table(self.policy, self.value, self.lower, self.upper)
@@ -115,7 +115,7 @@ class Solution(TableResult):
         return named | share | {"value": value[state], "lower": lower[state], "upper": upper[state]}
 
     def plot(self) -> Any:
-        """The value of each state, its bounds and its action. A figure; needs `pip install urbe[plots]`."""
+        """Draws the value, bounds and action of each state; needs `pip install urbe[plots]`."""
         return extras.drawings().draw_solution(self)
 
     def __repr__(self) -> str:
@@ -135,7 +135,7 @@ class Solution(TableResult):
         return "\n".join(lines)
 
     def action_text(self, state: int) -> str:
-        """What to do in a state (at the first step): an action, a mixture `0:.44 1:.56`, or `end`."""
+        """Formats the policy in a state (at the first step): an action, a mixture `0:.44 1:.56`, or `end`."""
         policy = self.policy[0] if self.value.ndim > 1 else self.policy
         if self.operator.mdp.terminal[state]:
             return "end"
@@ -149,7 +149,7 @@ class Solution(TableResult):
 
 
 class NotConverged(RuntimeError):
-    """The tolerance was not reached; `solution` holds the best there is, with honest bounds."""
+    """The tolerance was not reached; `solution` holds the best result, with valid bounds."""
 
     def __init__(self, solution: Solution) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""solve: from a model and a set to a policy, its certified worst-case value and nature's answer."""
+"""Solve and evaluate: a policy for a model and a set, its certified worst-case value and nature's answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from urbe.types import FloatArray
 from urbe.workers import Workers
 
 NOMINAL_SHRINK = 0.1
-"""Share of the nominal improvement's spread at which the evaluation of a first policy ends."""
+"""The evaluation of the first policy ends at this share of the nominal improvement's spread."""
 
 
 def solve(
@@ -34,17 +34,17 @@ def solve(
     progress: Progress | None = None,
     throw: bool = True,
 ) -> Solution:
-    """The optimal robust value V*(s) = max_pi min_{P in U} E[sum_t gamma^t r_t], a policy that attains it, and bounds.
+    """Computes V*(s) = max_pi min_{P in U} E[sum_t gamma^t r_t], a policy that attains it, and certified bounds.
 
     Args:
       mdp: the model.
-      nature: what nature may do, e.g. `L1Ball(0.5)`; None solves the model as it is.
+      nature: the ambiguity set, e.g. `L1Ball(0.5)`; None solves the nominal model.
       method: `PartialPolicyIteration()` by default; also `ModifiedPolicyIteration`, `ValueIteration`, and
         `BackwardInduction(horizon)` for a finite horizon.
       start: `(S,)` values to start from, such as those of a similar problem.
       threads: used on large models; the result is the same, bit for bit.
       progress: called as `progress(step, gap)` after each sweep over all rows.
-      throw: whether to raise `NotConverged` when the tolerance is not reached; if not, see `Solution.status`.
+      throw: whether to raise `NotConverged` if the tolerance is not reached; else see `Solution.status`.
 
     Returns:
       a `Solution`; `solution.lower <= V* <= solution.upper` in every state, rounding included.
@@ -73,7 +73,7 @@ def evaluate_policy(
     threads: int = 1,
     throw: bool = True,
 ) -> Solution:
-    """The worst-case value of a given policy, with bounds and nature's answer.
+    """Computes the worst-case value of a given policy, with bounds and nature's answer.
 
     Args:
       mdp: the model.
@@ -98,7 +98,7 @@ def evaluate_policy(
 
 
 def given_policy(mdp: MDP, policy: ArrayLike) -> PolicyRows:
-    """A policy as operators take it, from `(S,)` action ids or `(S, A)` probabilities."""
+    """Converts `(S,)` action ids or `(S, A)` probabilities to the form that operators take."""
     if np.ndim(policy) == 1:
         return PolicyRows(chosen_rows(mdp, policy))
     return PolicyRows.of_weights(policy_rows(mdp, policy))
@@ -137,7 +137,7 @@ def _iterate(
 def _solution(operator: Operator, outcome: IterationOutcome, optimal: bool) -> Solution:
     mdp, bounds, policy = operator.mdp, outcome.bounds, outcome.improvement.policy
     q, memory = outcome.improvement.q, outcome.improvement.memory
-    if q is None:  # a policy was evaluated: its actions' values are those of all rows at its value
+    if q is None:  # a policy was evaluated: the action values are those of all rows at its value
         _, q, _, memory = operator.improve(bounds.value)
     elif isinstance(bounds.shift, float):
         q = q + bounds.shift
@@ -170,7 +170,7 @@ def _start(start: ArrayLike, mdp: MDP, most: float) -> FloatArray:
 
 
 def _reward_alone(mdp: MDP) -> FloatArray:
-    """`(S,)` T 0 for the model as it is: the best expected reward of one step."""
+    """`(S,)` T 0 for the nominal model: the best expected reward of one step."""
     v = np.zeros(mdp.n_states)
     live = np.flatnonzero(~mdp.terminal)
     if len(live):
@@ -179,10 +179,10 @@ def _reward_alone(mdp: MDP) -> FloatArray:
 
 
 def _warm_start(operator: Iterated, nominal: Iterated, evaluation: PolicyEvaluation, setting: Setting) -> FloatArray:
-    """`(S,)` the robust value, roughly, of a policy that is nearly optimal for the nominal model.
+    """`(S,)` the approximate robust value of a policy that is nearly optimal for the nominal model.
 
     The first robust sweep over all rows is expensive: no row has a warm start. A nominal sweep is cheap, and its
-    policies are close enough to begin with.
+    policies are close enough for a start.
     """
     v = _reward_alone(operator.mdp)
     improvement = nominal.improve(v, None, setting.workers)

@@ -1,4 +1,4 @@
-"""Small tasks for agents, one skill each; `urbe.testing.check_agent` asks for all of them."""
+"""Small tasks that each test one skill of an agent; `urbe.testing.check_agent` uses all of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urbe.types import FloatArray
 
 
 class Probe(NamedTuple):
-    """A model and after how many steps its episodes are cut off."""
+    """A model, and the number of steps after which its episodes are truncated."""
 
     model: MDP
     horizon: int
@@ -25,7 +25,7 @@ class Probe(NamedTuple):
 
     @property
     def random(self) -> float:
-        """The same for actions taken uniformly at random."""
+        """The expected discounted return of uniformly random actions."""
         return self._value(np.mean)
 
     def _value(self, over_actions: Callable[[FloatArray], float]) -> float:
@@ -39,7 +39,7 @@ class Probe(NamedTuple):
 
 
 def probes() -> dict[str, Probe]:
-    """All probes by name; see each below."""
+    """Returns all probes by name."""
     return {
         "one state": one_state(),
         "bandit": bandit(),
@@ -57,31 +57,31 @@ def one_state() -> Probe:
 
 
 def bandit() -> Probe:
-    """One action an episode."""
+    """One action per episode."""
     rewards = (0.0, 0.3, 1.0, 0.6)
     return Probe(_model([(0, a, 1, 1.0, r) for a, r in enumerate(rewards)], terminal=[1]), 1)
 
 
 def delayed_reward() -> Probe:
-    """A little now, or more at the end of a way."""
+    """A small reward now, or a larger one at the end of a path."""
     ways = [(0, 0, 1, 1.0, 0.2), (1, 0, 3, 1.0, 0.0), (3, 0, 5, 1.0, 0.0)]
     return Probe(_model([*ways, (0, 1, 2, 1.0, 0.0), (2, 0, 4, 1.0, 0.0), (4, 0, 5, 1.0, 1.0)], terminal=[5]), 3)
 
 
 def discount_matters() -> Probe:
-    """1 at once, or 2 after two steps, discounted to 1/2."""
+    """A reward of 1 now, or of 2 after two steps, which is worth 1/2 now."""
     steps = [(0, 0, 3, 1.0, 1.0), (0, 1, 1, 1.0, 0.0), (1, 0, 2, 1.0, 0.0), (2, 0, 3, 1.0, 2.0)]
     return Probe(_model(steps, terminal=[3], discount=0.5), 3)
 
 
 def stochastic_successor() -> Probe:
-    """Something small for certain, a gamble that succeeds with 0.8, and one that does with 0.2."""
+    """A small certain reward, or gambles that succeed with probability 0.8 and 0.2."""
     gambles = [(0, a, s, p, 0.0) for a, win in ((1, 0.8), (2, 0.2)) for s, p in ((1, win), (2, 1.0 - win))]
     return Probe(_model([(0, 0, 3, 1.0, 0.2), *gambles, (1, 0, 3, 1.0, 1.0), (2, 0, 3, 1.0, 0.0)], terminal=[3]), 2)
 
 
 def end_or_cut() -> Probe:
-    """To end at once for 1, or to stay for 0.4 a step until the episode is cut off."""
+    """Terminate now for 1, or stay for 0.4 per step until the episode is truncated."""
     return Probe(_model([(0, 0, 1, 1.0, 1.0), (0, 1, 0, 1.0, 0.4)], terminal=[1], discount=0.9), 8)
 
 

@@ -1,7 +1,7 @@
 """The contract of agents: what runs and saved files rely on, and learning; one function for each law.
 
-An agent is watched while it runs: what it is given must stay as it was, what it answers must be an action. Runs are
-then compared by what was done in them, action by action.
+While an agent runs, its inputs must stay unchanged and its outputs must be actions. Runs are then compared action by
+action.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ def check_agent(
     replicates: int = 8,
     share: float = 0.5,
 ) -> None:
-    """Holds an agent to the contract of `urbe.agents.base`, and to learning, on small tasks of one skill each.
+    """Tests the contract of `urbe.agents.base` and learning on small tasks that each test one skill.
 
     Args:
       kind: the agent's parameters.
-      tasks: what to try it on, by name; by default `urbe.testing.probes()`: one state, a bandit, delayed reward, a
-        discount that matters, stochastic successors, ends and cuts, states with different actions.
-      learns: the names of the tasks on which it must do better than chance; None: all of them.
+      tasks: the tasks by name; by default `urbe.testing.probes()`: one state, a bandit, delayed reward, a discount
+        that matters, stochastic successors, termination and truncation, states with different actions.
+      learns: names of the tasks on which the agent must beat random actions; None for all.
       random: whether another seed must lead to other actions on some task.
-      seed: of the worlds and of the agent.
-      episodes, replicates: how long and how often it may learn.
-      share: how much better than chance: this share of the way from random actions to the best, in the mean over
-        replicates and over the last third of the episodes.
+      seed: seed of the environments and of the agent.
+      episodes, replicates: length and number of learning runs.
+      share: required return, as a share of the way from random to optimal actions; the mean over replicates and over
+        the last third of the episodes must reach it.
 
     Raises:
-      AssertionError: with the law that is broken, the task, what was found and what was expected.
+      AssertionError: names the broken law and the task, what was found and what was expected.
 
     >>> from urbe.agents import QLearning
     >>> check_agent(QLearning())
@@ -66,8 +66,8 @@ def check_agent(
             check_skill(case, episodes, replicates, share)
     if random and not differed:
         raise AssertionError(
-            "another seed gives another run: on every task the agent did the same with two seeds. Draw from the "
-            "streams it is started with, or say random=False for agents without chance."
+            "another seed gives another run: on every task the agent acted the same with two seeds. Draw from the "
+            "streams given to start, or pass random=False for deterministic agents."
         )
 
 
@@ -106,7 +106,7 @@ class AgentCase:
 class WatchedAgent:
     """An `AgentConfig` and the `Agent` it starts: passes everything on, and notes it.
 
-    With `swap` = (episode, step) the agent is replaced, before it acts there, by a fresh one that loads its state.
+    With `swap` = (episode, step), a fresh agent that loads the state replaces the agent before that step.
     """
 
     case: AgentCase
@@ -154,11 +154,11 @@ class WatchedAgent:
         self._agent.load(state)
 
     def check_copies(self) -> None:
-        """What was given by `state`, or to `load`, is not changed by going on."""
+        """Fails if the run later changed what `state` returned or `load` received."""
         for law, state, before in self.copies:
             where = unlike(before, state)
             if where:
-                self.case.fail(law, f"{where} changed while the agent went on; copy its arrays.")
+                self.case.fail(law, f"{where} changed later in the run; copy its arrays.")
 
     def _swap(self) -> None:
         state = self._agent.state()
@@ -218,7 +218,7 @@ def check_resume(case: AgentCase, one: WatchedAgent) -> None:
 
 
 def check_skill(case: AgentCase, episodes: int, replicates: int, share: float) -> None:
-    """In the last third of its episodes the agent's mean return is well above that of actions at random."""
+    """Checks that the mean return of the last third of the episodes is well above that of random actions."""
     returns = case.run(np.arange(replicates), episodes).returns[:, -(episodes // 3) :]
     random, best = case.probe.random, case.probe.best
     least = random + share * (best - random)
@@ -246,7 +246,7 @@ def _arrays(task: Task) -> dict[str, Any]:
 
 
 def unlike(a: Any, b: Any, path: str = "") -> str:
-    """Where two states differ in a bit; empty when they do not."""
+    """Returns the path of the first difference between two states; empty if they are equal bit for bit."""
     if isinstance(a, Mapping):
         if a.keys() != b.keys():
             return path or "the keys"
@@ -260,7 +260,7 @@ def unlike(a: Any, b: Any, path: str = "") -> str:
 
 
 def strange(state: Any, path: str = "state") -> str:
-    """What in a state is no dict with texts for keys, no array and no plain value; empty when nothing is."""
+    """Describes the first part of a state that is not a dict with text keys, an array or a plain value; else empty."""
     if isinstance(state, Mapping):
         wrong = [key for key in state if not isinstance(key, str)]
         if wrong:

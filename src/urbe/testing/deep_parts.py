@@ -1,7 +1,7 @@
-"""The contracts of the open parts of deep agents: natures, variances, Q-networks and optimisers.
+"""The contracts of the extensible parts of deep agents: natures, variances, Q-networks and optimisers.
 
-Each is a frozen dataclass with the methods of its protocol in `urbe.deep`; these functions hold one to all that the
-learner, the loops and saved files rely on.
+Each part is a frozen dataclass with the methods of its protocol in `urbe.deep`; these functions test what the learner,
+the loops and saved files require of it.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from urbe.deep.core.variances import Variance
 from urbe.deep.describe import build, describe
 
 ROUNDING = 1e-5
-"""How much the same float32 numbers may differ between ways to compute them, relative to 1 + their size."""
+"""Allowed difference between float32 results of equivalent computations, relative to 1 + their size."""
 
 _OBS, _ACTIONS, _BATCH = 3, 4, 6
 _SMALL: dict[str, Any] = {"batch": 4, "capacity": 16, "warm_up": 1}
 
 
 def check_nature(nature: MemberNature, members: tuple[int, ...] = (1, 2, 5)) -> None:
-    """Holds a nature to `urbe.deep.MemberNature`.
+    """Tests the contract of `urbe.deep.MemberNature`.
 
-    - It is a value: a frozen dataclass, equal to its copy, that can be hashed, saved and built again.
+    - The nature is a value: a frozen dataclass, equal to its copy, that can be hashed, saved and rebuilt.
     - Weights have the shape and type of the values, are at least 0 and sum to 1.
-    - Each row is weighed by itself: in a batch, alone, compiled or not, to the same weights.
-    - With one member its weight is 1.
+    - Rows are weighted independently: batched, alone, compiled or not, the weights are the same.
+    - A single member has weight 1.
 
     Args:
-      nature: to be checked.
-      members: sizes of uncertainty sets to try; for a nature of a fixed size, that one.
+      nature: the nature to test.
+      members: sizes of uncertainty sets to test; for a nature of a fixed size, that size.
 
     Raises:
-      AssertionError: with the law that is broken and what was found.
+      AssertionError: names the broken law and what was found.
 
     >>> from urbe.deep import Worst
     >>> check_nature(Worst())
@@ -64,15 +64,15 @@ def check_nature(nature: MemberNature, members: tuple[int, ...] = (1, 2, 5)) -> 
 
 
 def check_network(network: QNetwork) -> None:
-    """Holds a Q-network to `urbe.deep.QNetwork`.
+    """Tests the contract of `urbe.deep.QNetwork`.
 
-    - It is a value: a frozen dataclass, equal to its copy, that can be hashed, saved and built again.
-    - Weights are float32 arrays; the same key draws the same ones, another key others.
-    - Shapes: `n_features` features, one value per action, for rows and for batches of them; `sizes` reads them back.
-    - `training_values` are the values, and so are their gradients, which reach some weight.
+    - The network is a value: a frozen dataclass, equal to its copy, that can be hashed, saved and rebuilt.
+    - Weights are float32 arrays; the same key draws the same weights, another key different ones.
+    - Shapes: `n_features` features and one value per action, for rows and for batches; `sizes` recovers the sizes.
+    - `training_values` and their gradients equal those of the values, and some gradient is not zero.
 
     Raises:
-      AssertionError: with the law that is broken and what was found.
+      AssertionError: names the broken law and what was found.
 
     >>> from urbe.deep import Network
     >>> check_network(Network(hidden=(8, 8)))
@@ -105,18 +105,18 @@ def check_network(network: QNetwork) -> None:
 
 
 def check_optimiser(optimiser: Optimiser, rate: float = 1e-2) -> None:
-    """Holds an optimiser to `urbe.deep.Optimiser`.
+    """Tests the contract of `urbe.deep.Optimiser`.
 
-    - It is a value: a frozen dataclass, equal to its copy, that can be hashed, saved and built again.
-    - Changes have the form of the weights, and the state keeps its own: a compiled loop carries it.
-    - A rate of zero changes nothing; a few hundred steps lead down a bowl.
+    - The optimiser is a value: a frozen dataclass, equal to its copy, that can be hashed, saved and rebuilt.
+    - Updates have the shapes of the weights, and the state keeps its shapes: a compiled loop carries it.
+    - A rate of zero changes nothing; a few hundred steps reduce a quadratic function.
 
     Args:
-      optimiser: to be checked.
-      rate: at which it goes down.
+      optimiser: the optimiser to test.
+      rate: learning rate of the test.
 
     Raises:
-      AssertionError: with the law that is broken and what was found.
+      AssertionError: names the broken law and what was found.
 
     >>> from urbe.deep import Adam
     >>> check_optimiser(Adam())
@@ -142,18 +142,18 @@ def check_optimiser(optimiser: Optimiser, rate: float = 1e-2) -> None:
 
 
 def check_variance(variance: Variance, settings: Settings | None = None) -> None:
-    """Holds a variance to `urbe.deep.Variance`, alone and in the learning step.
+    """Tests the contract of `urbe.deep.Variance`, alone and in the learning step.
 
-    - It is a value: a frozen dataclass, equal to its copy, that can be hashed, saved and built again.
-    - Without noise the values are Q; variances have a number per action, the same ones that come with perturbed values.
-    - The head keeps its form through steps of learning, whose numbers are finite.
+    - The variance is a value: a frozen dataclass, equal to its copy, that can be hashed, saved and rebuilt.
+    - Without noise the values are Q; there is one variance per action, the same as those returned by `perturbed`.
+    - The head keeps its shapes during learning steps, and all numbers are finite.
 
     Args:
-      variance: to be checked.
-      settings: of the agent it is a part of; None is a small one.
+      variance: the variance to test.
+      settings: settings of the agent; None for a small agent.
 
     Raises:
-      AssertionError: with the law that is broken and what was found.
+      AssertionError: names the broken law and what was found.
 
     >>> from urbe.deep import LastLayer
     >>> check_variance(LastLayer(hidden=(4,)))

@@ -1,4 +1,4 @@
-"""The contract of ambiguity sets, and small models to hold a set to it on."""
+"""The contract of ambiguity sets, and small models on which to test it."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ def check_ambiguity_set(
     tolerance: float = 1e-9,
     oracle_tolerance: float = 1e-6,
 ) -> None:
-    """Holds a set to the contract of `urbe.ambiguity.nature`, on one model or on several small ones.
+    """Tests the contract of `urbe.ambiguity.nature`, on one model or on several small ones.
 
     Args:
-      ambiguity_set: the set, or a function from a model to the set where it needs the model's shape.
-      mdp: the model to check on; by default those of `small_models`: ties, single successors, one state, terminal
-        states, negative rewards, rewards r(s, a, s').
-      oracle: `(p, z) -> float`, the value of one row by other means. p and z are `(S,)`, over all states; where the
-        model lists no transition p is zero, and z is NaN if rewards depend on the successor.
-      seed: of the values the laws are tried at.
-      convex: whether Q is a minimum over a set of kernels, hence concave in v, and `excess` tells all others.
+      ambiguity_set: the set, or a function from a model to the set if it needs the model's shape.
+      mdp: the model; by default those of `small_models`: ties, single successors, one state, terminal states,
+        negative rewards, rewards r(s, a, s').
+      oracle: `(p, z) -> float`, an independent computation of the value of one row. p and z are `(S,)`, over all
+        states; where the model lists no transition, p is zero, and z is NaN if rewards depend on the successor.
+      seed: seed of the values at which the laws are tested.
+      convex: whether Q is a minimum over a set of kernels, hence concave in v, and `excess` detects kernels outside.
       tight: whether `dual_bound` attains the value.
       center_moves: whether to compare the sensitivity with difference quotients of the set bound to nearby models.
       optimistic: for sets whose nature maximises: `dual_bound` is an upper bound, and Q convex in v.
-      tolerance: of all comparisons, as a multiple of 1 + max |z|.
-      oracle_tolerance: the same for the oracle; linear programs are good to about 1e-6.
+      tolerance: tolerance of all comparisons, as a multiple of 1 + max |z|.
+      oracle_tolerance: the same for the oracle; linear programs are accurate to about 1e-6.
 
     Raises:
-      AssertionError: with the law that is broken and where.
+      AssertionError: names the broken law, the model and the row.
 
     >>> from urbe.ambiguity.exact import Exact
     >>> check_ambiguity_set(Exact(), oracle=lambda p, z: p @ z)
@@ -77,13 +77,13 @@ def check_ambiguity_set(
             set_laws.check_concave(case, points)
     if compared and not differed:
         raise AssertionError(
-            "sensitivity: every row has a kink at every value tried, so nothing was compared. Try another seed, "
+            "sensitivity: every row has a kink at every tested value, so nothing was compared. Use another seed, "
             "or center_moves=False for sets that are nowhere smooth."
         )
 
 
 def small_models(seed: int = 0) -> dict[str, MDP]:
-    """Models on which sets go wrong, by name; probabilities are at least 0.02 where they are not zero."""
+    """Returns models that expose errors of sets, by name; positive probabilities are at least 0.02."""
     rng = np.random.default_rng(seed)
 
     def random_rows(n_states: int, n_actions: int, zeros: float) -> FloatArray:

@@ -1,4 +1,4 @@
-"""The contract of simulators: what agents, sets and environments rely on, checked where random actions lead."""
+"""The contract of simulators: what agents, sets and environments rely on, tested where random actions lead."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from urbe.simulators.limits import Bounded, Checked, param_dict
 STATE_TYPES = ("float32", "int32", "bool")
 
 ROUNDING = 1e-5
-"""How much the same numbers may differ between ways to compute them, as a multiple of 1 + their size: compilers reorder
+"""Allowed difference between results of equivalent computations, as a multiple of 1 + their size: compilers reorder
 float32 arithmetic."""
 
 NOTICED = 1e-6
-"""How much a changed parameter has to change, in the same sense; both sides come from one compiled function."""
+"""Least effect of a changed parameter, in the same units; both sides come from one compiled function."""
 
 
 QUICK: dict[str, Any] = {"xla_backend_optimization_level": 0}
-"""For what runs once and is compared with optimised code."""
+"""Compiler options for functions that run once and are compared with optimised code."""
 
 
 def check_simulator(
@@ -39,27 +39,27 @@ def check_simulator(
     seed: int = 0,
     steps: int = 64,
 ) -> None:
-    """Holds a simulator to the protocol of `urbe.simulators.base`.
+    """Tests the protocol of `urbe.simulators.base`.
 
-    - Its choices are fixed: whole numbers of actions and steps, and it can be hashed.
+    - The simulator's settings are fixed: whole numbers of actions and steps, and it can be hashed.
     - The nominal parameters are a NamedTuple of finite float32 scalars.
     - Shapes and types (float32, int32, bool) are fixed, and the same with and without 64-bit mode; so are the values.
-    - The chances of outcomes are distributions, and all numbers are finite, also where the chance is zero: expectations
-      multiply by it.
-    - Methods are pure and traceable: compiled, interpreted and batched over parameters they give the same.
-    - Every parameter matters: changed alone, it changes some outcome or start.
-    - Limits of observations and parameters hold, where a simulator states some (`urbe.simulators.limits`).
+    - Probabilities of outcomes are distributions, and all numbers are finite, even at probability zero, because
+      expectations multiply by it.
+    - Methods are pure and traceable: compiled, interpreted and batched over parameters they give the same results.
+    - Every parameter matters: changing it alone changes some outcome or start.
+    - Limits of observations and parameters hold, if the simulator states them (`urbe.simulators.limits`).
 
     Args:
-      simulator: to be checked.
-      states: to be tried besides those reached by random actions: where parameters matter that do not on the way.
-      perturbed: what parameters are changed to, by name; by default to 0.9 times the nominal number, or from 0 to 0.1.
-      unused: names of parameters that change nothing, on purpose.
-      seed: of starts and actions.
-      steps: how many random actions.
+      simulator: the simulator to test.
+      states: further states to test, for parameters without effect on the states that random actions reach.
+      perturbed: changed values of parameters, by name; by default 0.9 times the nominal value, or 0.1 if that is 0.
+      unused: names of parameters that deliberately have no effect.
+      seed: seed of starts and actions.
+      steps: number of random actions.
 
     Raises:
-      AssertionError: with the law that is broken, what was found and what was expected.
+      AssertionError: names the broken law, what was found and what was expected.
 
     >>> from urbe.simulators import CartPole
     >>> check_simulator(CartPole())
@@ -89,7 +89,7 @@ def check_simulator(
 
 
 class _Seen(NamedTuple):
-    """All that is compared: of S states and A actions, J outcomes each, and some starts."""
+    """The results that are compared: J outcomes for each of S states and A actions, and some starts."""
 
     start: State
     outcomes: Outcomes
@@ -131,7 +131,7 @@ class _Case:
         for name, value in zip(params._fields, params, strict=True):
             array = np.asarray(value)
             if name == "state":
-                self.fail(law, "one is named 'state', which environments use otherwise, expected another name")
+                self.fail(law, "a parameter is named 'state', which environments reserve, expected another name")
             if array.shape != () or array.dtype != np.float32 or not np.isfinite(array):
                 found = f"{value!r} of type {array.dtype} and shape {array.shape}"
                 self.fail(law, f"{name} is {found}, expected a finite float32 scalar")
@@ -143,7 +143,7 @@ class _Case:
         return params
 
     def check_forms(self) -> None:
-        """Shapes and types, of single states and actions."""
+        """Checks shapes and types for single states and actions."""
         law = "shapes and types are fixed"
         state, outcomes, seen = narrow = self._forms(wide=False)
         for path, leaf in jax.tree.leaves_with_path(state):
@@ -174,32 +174,32 @@ class _Case:
                 state = jax.eval_shape(self.simulator.start, _key(0), params)
                 outcomes = jax.eval_shape(self.simulator.outcomes, state, jnp.int32(0), params)
                 return state, outcomes, jax.eval_shape(self.simulator.observe, state)
-            except Exception as error:  # whatever a simulator raises when it meets tracers
+            except Exception as error:  # a simulator may raise anything when it is traced
                 raise AssertionError(
                     f"methods are traceable: {type(self.simulator).__name__}: {type(error).__name__} while tracing: "
                     f"{error}"
                 ) from error
 
     def joined(self, reached: State, given: Sequence[State]) -> State:
-        """States reached, and given ones in the same types, along the first axis."""
+        """Concatenates reached states and given ones, cast to the same types, along the first axis."""
         parts = [jax.tree.map(lambda leaf, part: np.asarray(part, leaf.dtype)[None], reached, one) for one in given]
         return jax.tree.map(lambda *leaves: np.concatenate(leaves), reached, *parts)
 
     def check_numbers(self, batch: _Seen, labels: Sequence[str]) -> None:
-        """Of all members `(K, S, A, J)`: chances, finite numbers, stated limits."""
+        """Checks probabilities, finite numbers and stated limits for all members `(K, S, A, J)`."""
         p, observation = np.asarray(batch.outcomes.probability), np.asarray(batch.observation)
         wrong = (np.nan_to_num(p, nan=-1.0) < 0.0).any(axis=-1) | ~(np.abs(p.sum(axis=-1) - 1.0) <= ROUNDING)
         if wrong.any():
             k, s, a = np.argwhere(wrong)[0]
             problem = f"they are {p[k, s, a].tolist()} for action {a} and parameters {labels[k]}"
-            self.fail("chances are a distribution", f"{problem}, expected numbers of at least 0 that sum to 1")
+            self.fail("probabilities are a distribution", f"{problem}, expected numbers of at least 0 that sum to 1")
         for name, array in (("reward", np.asarray(batch.outcomes.reward)), ("observation", observation)):
             if not np.isfinite(array).all():
                 at = np.argwhere(~np.isfinite(array))[0]
                 problem = (
                     f"{name} is {array[tuple(at)]} for action {at[2]}, outcome {at[3]} and parameters {labels[at[0]]}"
                 )
-                self.fail("numbers are finite", f"{problem}, expected a finite number, whatever its chance")
+                self.fail("numbers are finite", f"{problem}, expected a finite number, whatever its probability")
         if isinstance(self.simulator, Bounded):
             low, high = self.simulator.observation_bounds()
             outside = (observation < low) | (observation > high)
@@ -215,7 +215,7 @@ class _Case:
             self.fail(law, f"{path} differs by {gap:.3g}, expected at most {ROUNDING:g} of 1 + its size")
 
     def check_interpreted(self, state: State, keys: Key, params: Params, compiled: _Seen) -> None:
-        """The last state tried and the first start, operation by operation."""
+        """Compares compiled and interpreted results for the last tested state and the first start."""
         actions = range(self.simulator.n_actions)
         many = [self.simulator.outcomes(state, jnp.int32(action), params) for action in actions]
         outcomes = jax.tree.map(lambda *leaves: np.stack(leaves), *many)
@@ -228,21 +228,21 @@ class _Case:
         self.check_same(law, seen, compiled.observation[-1, 0, 0])
 
     def check_matters(self, batch: _Seen, names: Collection[str], unused: Collection[str]) -> None:
-        """Every member but the first differs from it, unless it was said not to."""
+        """Checks that every member differs from the first, unless it is listed as unused."""
         for k, name in enumerate(names, start=1):
             matters = _difference(_member(batch, k), _member(batch, 0))[1] > NOTICED
             if not matters and name not in unused:
                 self.fail(
                     "parameters matter",
-                    f"{name} changed alone changes no start and no outcome of the states tried, expected a difference. "
-                    "Use it; or give states= in which it matters; or say why not where it is defined, and unused=",
+                    f"{name} changed alone changes no start and no outcome of the tested states, expected a "
+                    "difference. Use it, pass states= in which it matters, or list it in unused= and document why",
                 )
             if matters and name in unused:
-                self.fail("parameters matter", f"{name} was said to be unused, and changes outcomes")
+                self.fail("parameters matter", f"{name} is listed in unused, but changes outcomes")
 
 
 def _walk(simulator: Simulator, params: Params, seed: int, steps: int) -> State:
-    """States that random actions lead to, one after the other; episodes end as they do, or by time."""
+    """Returns the states that random actions reach; episodes end when terminated or at the time limit."""
     actions = np.random.default_rng(seed).integers(simulator.n_actions, size=steps, dtype=np.int32)
 
     def move(now: tuple[State, Any], given: tuple[Any, Key]) -> tuple[tuple[State, Any], State]:
@@ -264,7 +264,7 @@ def _other(name: str, params: Params, perturbed: Mapping[str, float]) -> np.floa
 
 
 def _difference(found: PyTree, expected: PyTree) -> tuple[str, float]:
-    """The largest difference as a multiple of 1 + size, and where; infinite for whole numbers and flags."""
+    """Returns where the largest difference is, and its size relative to 1 + value; infinite for integers and flags."""
     worst = ("", 0.0)
     for (path, a), b in zip(jax.tree.leaves_with_path(found), jax.tree.leaves(expected), strict=True):
         x, y = np.asarray(a), np.asarray(b)

@@ -289,7 +289,7 @@ def test_errors_say_what_to_do():
     with pytest.raises(ValueError, match=r"initial_label is 2, expected one of 0, \.\.\., 0"):
         labelled(mdp, [[LabelOption(Exact(), 0)]], initial_label=2)
     model = limited_deviations(mdp, L1Ball(0.5), 1)
-    with pytest.raises(ValueError, match=r"expected the model with labels that belongs to this set, of 6 states"):
+    with pytest.raises(ValueError, match=r"expected the labelled model that belongs to this set, of 6 states"):
         urbe.solve(mdp, model.set)
     with pytest.raises(ValueError, match=r"label is 2, expected one of 0, \.\.\., 1"):
         model.state(0, 2)

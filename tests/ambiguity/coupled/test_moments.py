@@ -111,7 +111,7 @@ def test_solutions_are_certified_and_per_pair_numbers_taken():
 
 def test_answers_that_duality_does_not_prove_are_errors(monkeypatch):
     monkeypatch.setattr(moments, "ACCURACY", -1.0)
-    with pytest.raises(RuntimeError, match=r"The moment problem of row 0 is only solved to"):
+    with pytest.raises(RuntimeError, match=r"The moment problem of row 0 was solved only to"):
         MomentSet(mean_error=0.1).bind(random_model()).values(np.arange(4.0))
 
 

@@ -3,7 +3,7 @@
     kappa(z) = max { x . z : ||x||_p <= 1, sum_j x_j = 0 } = min_c ||z - c||_q,      1 / p + 1 / q = 1
 
 is half the range of z for p = 1, its distance from the mean for p = 2 and from the median for p = inf
-[KumarLevyWangMannor2022]. Where mass is free (sum_j x_j is not zero) it is ||z||_q [DermanGeistMannor2021].
+[KumarLevyWangMannor2022]. If mass is free (sum_j x_j may be nonzero), kappa is ||z||_q [DermanGeistMannor2021].
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from urbe.types import FloatArray
 
 @njit(cache=True, nogil=True)
 def kappa(z, norm, free, work):
-    """kappa of z; `work` has room for z. Exact up to (n + 4) roundings of max |z - c| n^(1/q)."""
+    """Computes kappa of z, exact up to (n + 4) roundings of max |z - c| n^(1/q); `work` has room for z."""
     n = len(z)
     if n == 0 or (n == 1 and not free):
         return 0.0
@@ -42,7 +42,7 @@ def kappa(z, norm, free, work):
 
 @njit(cache=True, nogil=True)
 def _length(z, centre, norm):
-    """||z - centre||_q; where squares would vanish or overflow, the largest entry is taken out."""
+    """||z - centre||_q; if squares would underflow or overflow, the largest entry is factored out."""
     largest, total = 0.0, 0.0
     for j in range(len(z)):
         size = abs(z[j] - centre)
@@ -63,7 +63,7 @@ def _length(z, centre, norm):
 
 @njit(cache=True, nogil=True)
 def worst_deviation(z, norm, free, out):
-    """x that attains kappa, written to `out`."""
+    """Writes the x that attains kappa to `out`."""
     n = len(z)
     out[:n] = 0.0
     if norm == 1.0 and free:
@@ -74,7 +74,7 @@ def worst_deviation(z, norm, free, out):
         if high != low:
             out[high], out[low] = 0.5, -0.5
     elif norm == 2.0:
-        first, mean = 0.0 if free else z[0], 0.0  # differences are exact where values are close, so that sum x = 0
+        first, mean = 0.0 if free else z[0], 0.0  # differences of close values are exact, so that sum x = 0
         for j in range(n):
             out[j] = z[j] - first
             mean += 0.0 if free else out[j] / n
@@ -101,7 +101,7 @@ def largest_entry(n: FloatArray, norm: float, free: bool) -> FloatArray:
 
 
 def total_variation(n: FloatArray, norm: float, free: bool) -> FloatArray:
-    """max ||x||_1 over deviations of unit length among n successors: what they add to the Lipschitz constant of T."""
+    """max ||x||_1 over deviations of unit length among n successors, their part of the Lipschitz constant of T."""
     if norm == 1.0:
         return np.where(n > 1 - free, 1.0, 0.0)
     if norm == 2.0:

@@ -1,4 +1,4 @@
-"""Evidence for certificates of norm balls: plain NumPy in extended precision, sharing nothing with the sweeps."""
+"""Bounds for certificates of norm balls: plain NumPy in extended precision, sharing nothing with the sweeps."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def evidence(
         unproven = proofs.RowEvidence(
             nothing, proofs.unproven(mdp.n_rows, -1.0), np.full(mdp.n_rows, -np.inf), np.zeros(0, dtype=np.bool_)
         )
-        failure = "kernels of this set may have negative probabilities, and separate bounds are for distributions only."
+        failure = "kernels of this set may have negative probabilities, but bounds exist only for distributions."
         return proofs.over_rows(mdp, unproven, optimal)._replace(failure=failure)
     excess, outside, above = np.full(mdp.n_rows, -np.inf), np.zeros(mdp.n_rows, dtype=np.bool_), nothing
     if kernel is not None:
@@ -75,7 +75,7 @@ def _below(mdp: MDP, nature: NormNature, shared: bool, v: FloatArray, policy: Po
 
 
 def _distance(z: proofs.Extended, norm: float) -> proofs.Extended:
-    """`(k,)` ||z - c||_q of each row of `(k, n)` numbers, at the c that makes it least."""
+    """`(k,)` min_c ||z - c||_q of each row of `(k, n)` numbers."""
     if norm == 1.0:
         centre = (z.max(axis=1) + z.min(axis=1)) / 2.0
     else:
@@ -89,12 +89,12 @@ def _distance(z: proofs.Extended, norm: float) -> proofs.Extended:
 def _membership(
     mdp: MDP, nature: NormNature, shared: bool, kernel: Rows
 ) -> tuple[FloatArray, BoolArray, proofs.Extended]:
-    """How far a kernel and its rewards are outside the set, which rows are, and the way back.
+    """Computes how far a kernel and its rewards are outside the set, and how to bring them inside.
 
     Returns:
       `(R,)` how far each row has to move, its rewards relative to the largest, `(R,)` which rows are no evidence, and
-      `(R,)` the share of the way to the model's own row that brings it inside its ball, or inside the budget that the
-      actions share.
+      `(R,)` the weight of the model's own row that brings it inside its ball, or inside the budget that the actions
+      share.
     """
     rows = nature.rows.with_all_states() if nature.everywhere else nature.rows
     if not np.array_equal(rows.successor, kernel.successor) or len(rows.reward) != len(kernel.reward):
@@ -125,13 +125,13 @@ def _membership(
 
 
 def _share(distance: proofs.Extended, radius: FloatArray) -> proofs.Extended:
-    """distance / radius, infinite where something is used of nothing."""
+    """distance / radius, infinite for a positive distance and radius zero."""
     nothing = np.where(distance > 0.0, np.inf, 0.0)
     return np.where(radius > 0.0, distance / np.where(radius > 0.0, radius, 1.0), nothing)
 
 
 def _under(nature: NormNature, kernel: Rows, back: proofs.Extended) -> proofs.RowBound:
-    """At least the minimum: the value under nature's answer, brought inside the set by a share of the model's row."""
+    """Bounds the minimum from above: the value under nature's answer, mixed with the model's row to lie in the set."""
     eps = proofs.mass_error(kernel) + (kernel.longest + 16) * float(np.finfo(np.longdouble).eps) + REWARD_ROUNDING
     eps += 4.0 * ENTRY_ROUNDING  # of the entries, whose sum is one in either row
     own = nature.rows

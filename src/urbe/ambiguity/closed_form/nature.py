@@ -2,7 +2,7 @@
 
     Q(k) = r + p . z,      w(k) = alpha + beta kappa(z),      z_j = r(s, a, s'_j) + gamma v(s'_j)
 
-where every state may receive mass, kappa is the same number for all rows, and a sweep costs what a nominal one costs.
+If every state may receive mass, kappa is the same number for all rows, and a sweep costs as much as a nominal one.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class NormNature:
     """Balls around rows.
 
     Args:
-      rows: the model's rows, without zeros; every state in each where rewards and kernels are asked for.
-      discount: the model's.
+      rows: the model's rows, without zeros; they list every state if rewards and kernels are needed.
+      discount: the model's discount.
       alpha: `(R,)` radius of the reward.
       beta: `(R,)` radius of the transition.
       norm: p of both balls, 1, 2 or inf.
-      everywhere: whether every state may receive mass, rather than the row's successors alone.
+      everywhere: whether every state may receive mass, rather than only the row's successors.
       free: whether the deviation of a row need not sum to zero.
     """
 
@@ -40,7 +40,7 @@ class NormNature:
     free: bool
 
     def costs(self, v: FloatArray, shift: float = 0.0) -> tuple[FloatArray, FloatArray]:
-        """`(R,)` the nominal value of each row at the state values `v + shift`, and what nature can take from it."""
+        """`(R,)` the nominal value of each row at the state values `v + shift`, and its penalty w."""
         rows = self.rows
         q, w = np.empty(rows.n_rows), np.empty(rows.n_rows)
         common = kappa(self.discount * v, self.norm, self.free, np.empty(len(v))) if self.everywhere else -1.0
@@ -52,7 +52,7 @@ class NormNature:
         return q, w
 
     def answer(self, v: FloatArray, share: FloatArray) -> Rows:
-        """Nature's rows and rewards at v, where it uses `share`, `(R,)`, of both radii of each row."""
+        """Returns nature's rows and rewards at v if it uses the share `(R,)` of both radii of each row."""
         rows = self.rows.with_all_states() if self.everywhere else self.rows
         probability, reward = rows.probability.copy(), rows.reward.copy()
         work = np.empty((2, rows.longest))
@@ -65,7 +65,7 @@ class NormNature:
         return replace(rows, probability=probability, reward=reward)
 
     def take(self, chosen: IntArray) -> NormNature:
-        """The same nature on the rows `chosen` alone."""
+        """Restricts nature to the rows `chosen`."""
         return replace(self, rows=self.rows.take(chosen), alpha=self.alpha[chosen], beta=self.beta[chosen])
 
 

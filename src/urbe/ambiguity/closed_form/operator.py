@@ -1,11 +1,10 @@
-"""The robust Bellman operator of norm balls: the nominal one less a penalty.
+"""The robust Bellman operator of norm balls: the nominal operator minus a penalty.
 
     (T v)(s)    = max_pi  pi . Q - ||pi w||_q  over the actions of s,      Q, w as in `nature`
     (T_pi v)(s) =         pi . Q - ||pi w||_q
 
-While no probability is driven below zero, T is monotone with T(v + c) = T v + gamma c, like any robust operator.
-Beyond, it is still a contraction in the largest norm, with a modulus that is larger than the discount: the one fact
-that its bounds then rest on.
+If no probability can become negative, T is monotone with T(v + c) = T v + gamma c, like any robust operator. Otherwise
+it is a contraction in the maximum norm, with a modulus larger than the discount; its bounds then rely only on this.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class NormOperator:
       mdp: the model.
       nature: the balls.
       shared: whether the actions of a state share the balls.
-      modulus: of the contraction, where the kernels of the balls need not be distributions; None where they all are.
+      modulus: modulus of the contraction if kernels of the balls need not be distributions; None if they all are.
       relaxed: a set of distributions that contains them.
     """
 
@@ -72,7 +71,7 @@ class NormOperator:
         workers: Workers = SERIAL,  # noqa: ARG002
         out: FloatArray | None = None,  # noqa: ARG002
     ) -> Improvement[FloatArray]:
-        """`q` has what every action is worth on its own; where the budget is shared, under nature's answer."""
+        """Computes T v; `q` is the value of every action by itself or, for a shared budget, under nature's answer."""
         middle = self._middle(v)
         q, w = self.nature.costs(v - middle, middle)
         if not self.shared:
@@ -87,7 +86,7 @@ class NormOperator:
         return NormPolicy(self, policy), None
 
     def kernel(self, v: FloatArray, policy: PolicyRows) -> Rows:
-        """With nature's rewards. Where the budget is shared, rows that the policy does not take are left alone."""
+        """Returns nature's answer with its rewards; for a shared budget, rows that the policy does not take stay."""
         share = np.ones(self.mdp.n_rows)
         if self.shared:
             middle = self._middle(v)
@@ -107,7 +106,7 @@ class NormOperator:
         spread = float(np.abs(v - middle).max(initial=0.0))
         size = rows.largest_reward + gamma * spread
         n = float(len(v) if self.nature.everywhere else rows.longest)
-        largest_kappa = n ** (1.0 - 1.0 / self.nature.norm) * size  # all values as far from c as they may be
+        largest_kappa = n ** (1.0 - 1.0 / self.nature.norm) * size  # all values at the largest distance from c
         lost = float((self.nature.alpha + self.nature.beta * largest_kappa).max(initial=0.0))
         whole = size + gamma * abs(middle) + lost
         actions = int(np.diff(self.mdp.row_start).max(initial=0))
@@ -145,15 +144,15 @@ class NormOperator:
         return evidence(self.mdp, self.nature, self.shared, self.modulus, kernel, optimal)
 
     def clock(self) -> Operator:
-        """Balls of distributions are contained in those that respect the simplex."""
+        """Returns the clock of the balls within the simplex, which contain all distributions of these balls."""
         return self.relaxed.operator(self.mdp).clock()
 
     def _middle(self, v: FloatArray) -> float:
-        """Values are centred, unless nature may destroy mass: a constant then matters."""
+        """Returns the centre of values; zero if nature may destroy mass, because a constant then matters."""
         return 0.0 if self.nature.free else midrange(v)
 
     def _saddle(self, q: FloatArray, w: FloatArray, value: FloatArray) -> FloatArray:
-        """`(R,)` the share of the budget that holds every action to the level of its state."""
+        """`(R,)` the share of the budget that lowers every action to the value of its state."""
         above = np.maximum(q - value[self.mdp.row_state], 0.0)
         share = np.where(w > 0.0, above / np.where(w > 0.0, w, 1.0), 0.0)
         if self.nature.norm == 1.0:
@@ -190,7 +189,7 @@ class NormPolicy:
         return out, None
 
     def share(self, v: FloatArray) -> FloatArray:
-        """The share of its radii that nature uses on each row of the policy."""
+        """Returns the share of its radii that nature uses on each row of the policy."""
         out = np.ones(len(self._policy.rows))
         if self._operator.shared:
             _shares(self._first, self._policy.share, self._costs(v)[1], self._norm, out)
@@ -203,7 +202,7 @@ class NormPolicy:
         n_states = len(self._first) - 1
         if not self._nature.everywhere:
             return linear_system(n_states, self._states, self._policy, self.kernel(v))
-        # rows of all states are never listed: the penalty is one number, and is held fixed in place of the kernel
+        # rows over all states are never stored: the penalty is one number, and is held fixed instead of the kernel
         nominal = linear_system(n_states, self._states, self._policy, self._nature.rows)
         return nominal._replace(reward=self.apply(v)[0] - self._operator.mdp.discount * (nominal.matrix @ v))
 

@@ -1,4 +1,4 @@
-"""A budget shared by the actions of a state: the best randomised answer, and nature's best share of it.
+"""A budget shared by the actions of a state: the best randomised policy, and nature's best split of the budget.
 
 Nature lowers the value Q_a of action a by t_a w_a, and may choose any t >= 0 with ||t||_p <= 1:
 
@@ -18,7 +18,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def best_answers(row_start, q, w, norm, value, weights):
-    """The value of every state, and the probabilities of its rows; states without rows keep zero."""
+    """Computes the value of every state and the probabilities of its rows; states without rows keep zero."""
     most = 0
     for s in range(len(row_start) - 1):
         most = max(most, row_start[s + 1] - row_start[s])
@@ -31,7 +31,7 @@ def best_answers(row_start, q, w, norm, value, weights):
 
 @njit(cache=True, nogil=True)
 def _answer(q, w, norm, order, pi):
-    """x of one state, and pi."""
+    """Computes x and pi of one state."""
     n = len(q)
     safe, unit = -1, math.inf
     for a in range(n):
@@ -53,7 +53,7 @@ def _answer(q, w, norm, order, pi):
             share = unit / w[a]
             pi[a] = share if norm == 1.0 else share * share * (q[a] - x)
             total += pi[a]
-    if total <= 0.0:  # rounding: all values are one number
+    if total <= 0.0:  # all values are equal up to rounding
         pi[order[0]] = 1.0
         return x
     for a in range(n):
@@ -63,7 +63,7 @@ def _answer(q, w, norm, order, pi):
 
 @njit(cache=True, nogil=True)
 def _sorted(q, w, order):
-    """The actions that cost something, the best first; how many they are."""
+    """Sorts the actions with a positive penalty, the best first; returns their number."""
     k = 0
     for a in range(len(q)):
         if w[a] > 0.0:
@@ -78,7 +78,7 @@ def _sorted(q, w, order):
 
 @njit(cache=True, nogil=True)
 def _level(q, w, unit, norm, count, order):
-    """x with sum_a ((Q_a - x)_+ / w_a)^p = 1 over `order`: actions join, best first, while they are above x."""
+    """Solves sum_a ((Q_a - x)_+ / w_a)^p = 1 over `order`: actions are added, best first, while they are above x."""
     top, x = q[order[0]], -math.inf
     weight, mean, spread = 0.0, 0.0, 0.0  # of Q - top, in weights (unit / w)^p
     for k in range(count):
@@ -99,7 +99,7 @@ def _level(q, w, unit, norm, count, order):
 
 @njit(cache=True, nogil=True)
 def largest_loss(pi, w, norm):
-    """||pi w||_q of one state: what nature takes from a policy."""
+    """||pi w||_q of one state: the penalty of a policy."""
     largest = 0.0
     for a in range(len(pi)):
         largest = max(largest, pi[a] * w[a])
@@ -114,7 +114,7 @@ def largest_loss(pi, w, norm):
 
 @njit(cache=True, nogil=True)
 def natures_share(pi, w, norm, t):
-    """t with sum_a pi_a t_a w_a = ||pi w||_q."""
+    """Writes t with sum_a pi_a t_a w_a = ||pi w||_q."""
     loss = largest_loss(pi, w, norm)
     taken = False
     for a in range(len(pi)):

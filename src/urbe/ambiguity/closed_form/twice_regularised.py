@@ -36,17 +36,17 @@ MARGIN = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class TwiceRegularised:
-    """Balls of a norm around transitions and rewards, solved by a formula.
+    """Norm balls around transitions and rewards, solved in closed form.
 
     Args:
       transition: radius beta of the transitions: a number, `(R,)`, `(S, A)` or `{(s, a): number}`, at least 0.
-      reward: radius alpha of the rewards, the same.
+      reward: radius alpha of the rewards, in the same forms.
       norm: p of the balls: 1, 2 or inf.
-      per: "pair" for a ball around every (s, a); "state" for one that the actions of a state share in the same norm,
-        each its radii times t_a with ||t||_p <= 1. Optimal policies may then randomise.
+      per: "pair" for a ball around every (s, a); "state" for a ball that the actions of a state share: the radii of
+        action a are multiplied by t_a with ||t||_p <= 1. Optimal policies may then randomise.
       support: successors that may receive or lose mass: the row's own ("nominal"), or every state ("all").
-      mass: "kept", or "free" where deviations of a row need not sum to zero, as in [DermanGeistMannor2021]: the penalty
-        is then ||V||_q, which depends on where zero is.
+      mass: "kept", or "free" if deviations of a row need not sum to zero, as in [DermanGeistMannor2021]: the penalty is
+        then ||V||_q, which changes if a constant is added to V.
 
     >>> import urbe
     >>> mdp = urbe.library.riverswim(6, discount=0.9)
@@ -78,18 +78,18 @@ class TwiceRegularised:
         if self.support == "all":
             require_all_rewards(mdp)
         free, wide = self.mass == "free", self.support == "all"
-        # rewards of successors make the penalty differ from row to row, and such rows list every state
+        # with rewards of successors the penalty differs between rows, which must then list every state
         everywhere = wide and bool(beta.any()) and not mdp.rows.rewards_successors
         rows = mdp.rows if wide and mdp.rows.rewards_successors else mdp.rows.without_zeros
         nature = NormNature(rows, mdp.discount, alpha, beta, float(self.norm), everywhere, free)
         modulus = None if not beta.any() else self._modulus(mdp, nature)
-        shared = self.per == "state" and self.norm != np.inf  # a largest entry is not used up by others
+        shared = self.per == "state" and self.norm != np.inf  # a maximum norm leaves each action its whole radius
         return NormOperator(mdp, nature, shared, modulus, self._relaxed(beta))
 
     def _modulus(self, mdp: MDP, nature: NormNature) -> float | None:
-        """None where no probability can be driven below zero; else the modulus of the contraction, or an error.
+        """Returns None if no probability can become negative; else the modulus of the contraction, or raises.
 
-        A kernel p + x has ||p + x||_1 <= 1 + ||x||_1, and 1 + 2 sum_j (beta max |x| - p_j)_+ where its sum is one.
+        A kernel p + x has ||p + x||_1 <= 1 + ||x||_1, and at most 1 + 2 sum_j (beta max |x| - p_j)_+ if its sum is one.
         """
         rows, beta, free = nature.rows, nature.beta, nature.free
         n = np.full(rows.n_rows, float(rows.n_states)) if nature.everywhere else rows.length.astype(np.float64)
@@ -116,7 +116,7 @@ class TwiceRegularised:
         return modulus
 
     def _relaxed(self, beta: FloatArray) -> RectangularSet:
-        """The same balls, cut by the simplex."""
+        """Returns the same balls, intersected with the simplex."""
         if self.norm == 1:
             return L1Ball(beta, support=self.support)
         return L2Ball(beta, support=self.support) if self.norm == 2 else LInfBall(beta, support=self.support)
@@ -126,5 +126,5 @@ _NAMES = {1.0: "L1Ball", 2.0: "L2Ball", np.inf: "LInfBall"}
 
 
 def _smallest(probability: FloatArray, entry_start: IntArray, row: int, missing: bool) -> float:
-    """The smallest probability of a row; zero where it does not list every state that may lose mass."""
+    """The smallest probability of a row; zero if it does not list every state that may lose mass."""
     return 0.0 if missing else float(probability[entry_start[row] : entry_start[row + 1]].min())

@@ -56,7 +56,7 @@ def limited_deviations(mdp: MDP, set: RectangularSet, budget: int, *, stationary
 def deviation_budget(steps: int, rate: float, confidence: float) -> int:
     """The smallest D with P(more than D deviations) <= 1 - confidence, if each step deviates with probability `rate`.
 
-    The number of deviations in `steps` independent steps is binomial. With a discount, take as many steps as matter.
+    The number of deviations in `steps` independent steps is binomial. With a discount, use the effective horizon.
 
     Args:
       steps: T, at least 1.
@@ -83,8 +83,8 @@ def random_deviations(model: LabelledModel, kernel: MDP, rate: float) -> MDP:
       rate: the chance of a deviation in a step, in [0, 1].
 
     Returns:
-      an MDP over the states with labels, to evaluate policies in or to act in (`urbe.envs.FiniteEnv.of`). The budget is
-      never overspent: with none left, nothing happens.
+      an MDP over the labelled states, to evaluate policies or to act in (`urbe.envs.FiniteEnv.of`). The budget is never
+      exceeded: at d = 0 there are no deviations.
     """
     chance = checks.number("rate", rate, 0.0, 1.0)
     base, n = model.base, model.base.n_states
@@ -123,14 +123,14 @@ def _listed(base: MDP, rows: Rows) -> _Listed:
 
 
 def _require_no_return(mdp: MDP, set: RectangularSet) -> None:
-    """Raises when some state may be visited twice, under the model or under a deviation."""
+    """Raises if some state may be visited twice, under the model or under a deviation."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
     nature = set.bind(mdp)
     stay = Rows(mdp.n_states, np.arange(mdp.n_rows + 1), mdp.row_state.astype(np.int32), np.ones(mdp.n_rows),
                 mdp.rows.row_reward)  # fmt: skip
-    stays = np.isfinite(nature.excess(stay))  # where the row lists its own state, or any state may follow
+    stays = np.isfinite(nature.excess(stay))  # the row lists its own state, or any state may follow
     rows = nature.rows
     source = mdp.row_state[rows.entry_row]
     graph = csr_array((np.ones(rows.n_entries), (source, rows.successor)), shape=(mdp.n_states, mdp.n_states))
@@ -139,8 +139,8 @@ def _require_no_return(mdp: MDP, set: RectangularSet) -> None:
     cyclic[mdp.row_state[stays]] = True
     if cyclic.any():
         raise ValueError(
-            f"stationary is True, but state {int(np.argmax(cyclic))} may be visited twice: deviations that last make "
-            "the problem intractable there, and the recursion over the budget would be wrong. Use stationary=False "
-            "(each deviation lasts one step), or a model and a set in which no state comes back, such as one with "
-            "time in its state."
+            f"stationary is True, but state {int(np.argmax(cyclic))} may be visited twice: permanent deviations make "
+            "the problem intractable, and the recursion over the budget would be wrong. Use stationary=False "
+            "(each deviation lasts one step), or a model and a set in which no state is visited twice, such as one "
+            "with time in its state."
         )

@@ -54,7 +54,7 @@ UNIQUE = 1e-10
 """How far a factor may depend on the others in the least-squares problem and still be estimated from a kernel."""
 
 LEAST_SINGULAR = 1e-15
-"""Directions in which the coefficients differ by less, relative to the largest, count as one."""
+"""Smaller singular values of the coefficients, relative to the largest, count as zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class FactorOperator:
       mdp: the model; its transition rows are not read.
       mixing: the coefficients u as rows over the factors, with the model's rewards and discount.
       nature: the factors' sets, bound to the factors as rows over the states.
-      set: what nature may do with a factor.
+      set: the ambiguity set of each factor.
     """
 
     mdp: MDP
@@ -75,7 +75,7 @@ class FactorOperator:
 
     @property
     def singleton(self) -> bool:
-        """Never: solvers would take the model's own rows for those of the set."""
+        """Returns False: otherwise solvers would use the model's own rows instead of those of the set."""
         return False
 
     def factors(self, v: FloatArray) -> FloatArray:
@@ -97,13 +97,13 @@ class FactorOperator:
         return FactorPolicy(self, policy), None if memory is None else memory.copy()
 
     def kernel(self, v: FloatArray, policy: PolicyRows) -> Rows:  # noqa: ARG002
-        """The answer does not depend on the policy; refused where R x S numbers do not fit into memory."""
+        """Returns nature's answer, the same for all policies; raises if R x S numbers do not fit into memory."""
         return listed_rows(self.mixing.rows, self.nature.worst_case(v - midrange(v)).rows)
 
     def error(self, v: FloatArray) -> float:
-        """The error of the factors' values, mixed, and of the mixing.
+        """Bounds the error of the mixed values of factors and of the mixing.
 
-        Coefficients and factors stand for distributions: what they are short of one by counts as rounding.
+        Coefficients and factors represent distributions: errors of their sums count as rounding.
         """
         gamma, middle = self.mdp.discount, midrange(v)
         spread = 0.5 * (float(v.max()) - float(v.min())) if len(v) else 0.0
@@ -134,8 +134,8 @@ class FactorOperator:
     def evidence(self, kernel: Rows | None, optimal: bool) -> StepEvidence:
         """Duality bounds each factor from one side, factors found at the values and proven members from the other.
 
-        There the kernel has to attain the bound as well. That it is a mixture of members says that it is nature's
-        answer, and no bound rests on it.
+        On that side the kernel must attain the bound as well. The check that it is a mixture of members only shows that
+        it is nature's answer; no bound relies on it.
         """
         n_rows, bare = self.mixing.rows.n_rows, self.nature.evidence(None)
         below, above = self._mixed(bare.below, -1.0), self._mixed(bare.above, 1.0)
@@ -158,7 +158,7 @@ class FactorOperator:
         return FactorOperator(model, mixing, longest.bind(factor_model(factors)), longest)
 
     def _attained(self, dual: proofs.RowBound, answer: proofs.RowBound, side: float) -> proofs.RowBound:
-        """What duality says, or where that is nothing, members found at the values and the value of a kernel."""
+        """Bounds by duality or, if that is infinite, by members computed at the values and by the value of a kernel."""
 
         def members(v: FloatArray) -> proofs.Extended:
             found = self.nature.evidence(self.nature.worst_case(v - midrange(v)).rows)
@@ -173,11 +173,11 @@ class FactorOperator:
         return bound
 
     def _membership(self, kernel: Rows) -> tuple[float, str | None]:
-        """How far a kernel is from being a mixture of members, and what is wrong with it.
+        """Returns the distance of a kernel from mixtures of members, and a sentence if it is not such a mixture.
 
-        Factors whose mixtures come closest to the kernel, and nearest to the centre of the set among those, solve a
-        least-squares problem. Some factors cannot be read off a kernel: rounding spoils them, or several will do. Where
-        such a factor is no member, the rows that use it are compared with the set instead.
+        A least-squares problem finds the factors whose mixtures are closest to the kernel and, among those, closest to
+        the centre of the set. Some factors cannot be recovered, because of rounding or because they are not unique. If
+        such a factor is not a member, the rows that use it are compared with the set instead.
         """
         rows, centre = self.mixing.rows, self.nature.rows
         n_rows, n_factors, n_states = rows.n_rows, centre.n_rows, centre.n_states
@@ -191,7 +191,7 @@ class FactorOperator:
         w = start + inverse @ (listed - u @ start)
         apart = float(np.abs(u @ w - listed).max(initial=0.0))
         if not apart <= proofs.LARGEST_EXCESS:
-            return apart, f"nature's kernel is no mixture of factors with these coefficients: it is {apart:.3g} off."
+            return apart, f"nature's kernel differs by {apart:.3g} from mixtures of factors with these coefficients."
         lost = np.abs(w.sum(axis=1) - 1.0) + np.maximum(-w, 0.0).sum(axis=1)
         w = np.where(w < DUST, np.minimum(start, DUST), w)
         total = w.sum(axis=1, keepdims=True)
@@ -213,7 +213,7 @@ class FactorOperator:
         return largest, None
 
     def _beyond(self, u: FloatArray, listed: FloatArray) -> FloatArray:
-        """`(R,)` by how much a row's probability of one state is below the least, or above the largest, in the set."""
+        """`(R,)` the largest amount by which a state's probability is outside its range over the set."""
         worst = np.zeros(len(u))
         for state in np.flatnonzero(listed.any(axis=0)):
             for side in (1.0, -1.0):
@@ -224,7 +224,7 @@ class FactorOperator:
         return worst
 
     def _mixed(self, bound: proofs.RowBound, side: float) -> proofs.RowBound:
-        """Bounds on the rows from bounds on the factors, in extended precision."""
+        """Mixes bounds on the factors to bounds on the rows, in extended precision."""
         rows, gamma = self.mixing.rows, np.longdouble(self.mdp.discount)
         eps = (rows.longest + 16) * float(np.finfo(np.longdouble).eps)
 
@@ -240,7 +240,7 @@ class FactorOperator:
 
 
 class FactorPolicy:
-    """T_pi: the coefficients of a policy's rows are copied together."""
+    """T_pi of a policy, with the coefficients of its rows in contiguous memory."""
 
     def __init__(self, operator: FactorOperator, policy: PolicyRows) -> None:
         self._mdp, self._nature, self._policy = operator.mdp, operator.nature, policy
@@ -269,7 +269,7 @@ class FactorPolicy:
         return listed_rows(self._mixing.rows, self._answer(v, memory))
 
     def linear_system(self, v: FloatArray, memory: Memory = None) -> LinearSystem:
-        """Thin where there are fewer factors than states."""
+        """Returns the system of the policy, thin if there are fewer factors than states."""
         if self._nature.rows.n_rows >= self._mdp.n_states:
             return linear_system(self._mdp.n_states, self._states, self._policy, self.kernel(v, memory))
         from scipy.sparse import csr_array
@@ -288,14 +288,14 @@ class FactorPolicy:
 
 
 def factor_model(factors: Rows) -> MDP:
-    """The factors as the actions of one state, without rewards and without discounting."""
+    """Builds a model whose actions in one state are the factors, without rewards and without discounting."""
     row_start = np.full(factors.n_states + 1, factors.n_rows, dtype=np.int32)
     row_start[0] = 0
     return MDP(row_start, np.arange(factors.n_rows, dtype=np.int32), factors, 1.0)
 
 
 def listed_rows(mixing: Rows, factors: Rows) -> Rows:
-    """The rows `coefficients @ factors`, over the states; refused where they do not fit into memory."""
+    """Computes the rows `coefficients @ factors`, over the states; raises if they do not fit into memory."""
     u, w = mixing.matrix(), factors.matrix()
     usual = float(np.mean(mixing.length)) * float(np.mean(factors.length)) if mixing.n_rows else 0.0
     size = mixing.n_rows * min(usual, factors.n_states)

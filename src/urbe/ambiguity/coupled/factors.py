@@ -1,6 +1,6 @@
-"""Factor-matrix (r-rectangular) sets: all rows are mixtures of a few common factors, and nature moves the factors.
+"""Factor-matrix (r-rectangular) sets: all rows are mixtures of a few common factors, and nature chooses the factors.
 
-    P(s, a) = sum_i u_i(s, a) w_i,        w_i in W_i,  each i on its own        [GoyalGrandClement2023]
+    P(s, a) = sum_i u_i(s, a) w_i,        w_i in W_i,  independently for each i        [GoyalGrandClement2023]
 
 Pairs that share a factor depend on the same choice of it. One w_i is the worst for all of them at once, so that
 
@@ -41,15 +41,15 @@ TOLERANCE = 1e-9
 class FactorSet:
     """U = {P : P(s, a) = sum_i u_i(s, a) w_i,  w_i in W_i}: factors shared by all pairs, chosen independently.
 
-    Pairs, rewards r(s, a) and discount are the model's own. Its transition rows are not read: the centre of the set
-    is `coefficients @ factors`, which `nominal` puts in their place.
+    Pairs, rewards r(s, a) and discount are the model's. Its transition rows are not used: the centre of the set is
+    `coefficients @ factors`, which `nominal` puts in their place.
 
     Args:
       coefficients: u, `(R, r)` for the pairs of the model in their order, `(S, A, r)`, or `(R, r)` as a SciPy sparse
         array. At least 0, each row summing to one.
       factors: w, `(r, S)` or the same as a SciPy sparse array. At least 0, each row summing to one.
-      set: W_i for all i: any set that chooses each row on its own, such as `L1Ball(0.2)`. Where it takes a number for
-        each row, give `(r,)`, one for each factor. `Optimistic(L1Ball(0.2))` lets nature help.
+      set: W_i for all i: any set that chooses each row independently, such as `L1Ball(0.2)`. Parameters per row are
+        `(r,)`, one for each factor. With `Optimistic(L1Ball(0.2))` nature maximises.
 
     >>> import numpy as np, urbe
     >>> share = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [0.5, 0.5]])
@@ -71,7 +71,7 @@ class FactorSet:
         check_model("mdp", mdp)
         if mdp.rows.rewards_successors:
             raise ValueError(
-                "The rewards of the model depend on the successor, so that no choice of a factor is the worst for all "
+                "The rewards of the model depend on the successor, so no choice of a factor is the worst for all "
                 "pairs at once. Use rewards r(s, a): MDP.with_rows(...) with expected rewards."
             )
         factors = self._factor_rows()
@@ -82,7 +82,7 @@ class FactorSet:
         return FactorOperator(mdp, self._mixing(mdp, factors.n_rows), _bound(self.set, factors), self.set)
 
     def nominal(self, mdp: MDP) -> MDP:
-        """`mdp` with `coefficients @ factors` as its transition rows; refused where that does not fit into memory."""
+        """Returns `mdp` with the transition rows `coefficients @ factors`; raises if these do not fit into memory."""
         check_model("mdp", mdp)
         factors = self._factor_rows()
         return mdp.with_rows(listed_rows(self._mixing(mdp, factors.n_rows).rows, factors))
@@ -96,16 +96,16 @@ class FactorSet:
         initial: ArrayLike | None = None,
         listed: bool = True,
     ) -> MDP:
-        """The model of these factors.
+        """Builds the model of these factors.
 
         Args:
           reward: `(S, A)`.
           discount: in [0, 1].
-          terminal: ids of states where the process ends.
+          terminal: ids of terminal states.
           initial: `(S,)` distribution of the first state.
-          listed: whether to list the rows `coefficients @ factors`, R x S numbers. Where they do not fit into memory,
-            False leaves every pair with a row that stays where it is: such a model has pairs and rewards alone, and
-            only sets that bring their own kernels, as this one does, mean anything on it.
+          listed: whether to store the rows `coefficients @ factors`, R x S numbers. If they do not fit into memory, use
+            False: every row then stays in its state, and only the pairs and rewards of the model are meaningful. Use it
+            only with sets that have their own kernels, like this one.
         """
         r = checks.float_array("reward", reward, ndim=2)
         n_states = self._factor_rows().n_states
@@ -123,12 +123,12 @@ class FactorSet:
         return self.nominal(pairs) if listed else pairs
 
     def _factor_rows(self) -> Rows:
-        """The factors as rows over the states, without rewards."""
+        """Returns the factors as rows over the states, without rewards."""
         w = _sparse_or_dense("factors", self.factors)
         return _rows("factors", w, np.zeros(w.shape[0]), "factor {}".format, keep_zeros=False)
 
     def _mixing(self, mdp: MDP, n_factors: int) -> ExactNature:
-        """The coefficients as rows over the factors, with the model's rewards and discount."""
+        """Returns the coefficients as rows over the factors, with the model's rewards and discount."""
         u = _sparse_or_dense("coefficients", self.coefficients)
         if u.ndim == 3 and u.shape[:2] == (mdp.n_states, mdp.n_actions):
             u = u[mdp.row_state, mdp.action]
@@ -146,12 +146,12 @@ class FactorSet:
 
 
 def _bound(a_set: RectangularSet, factors: Rows) -> Nature:
-    """Nature on the factors."""
+    """Binds the set to the factors."""
     try:
         return a_set.bind(factor_model(factors))
     except ValueError as error:
         raise ValueError(
-            f"set does not suit the {factors.n_rows} factors, of which number i is called state 0, action i: {error}"
+            f"set does not fit the {factors.n_rows} factors (below, factor i is state 0, action i): {error}"
         ) from None
 
 
@@ -160,7 +160,7 @@ def _is_sparse(array: Any) -> bool:
 
 
 def _sparse_or_dense(name: str, array: Any) -> Any:
-    """A CSR array or a float array of two dimensions (coefficients may have three)."""
+    """Converts to a CSR array or a float array of two dimensions (coefficients may have three)."""
     if _is_sparse(array):
         out: csr_array = array.tocsr().astype(np.float64)
         out.sum_duplicates()
@@ -174,7 +174,7 @@ def _sparse_or_dense(name: str, array: Any) -> Any:
 
 
 def _rows(name: str, array: Any, reward: FloatArray, row_name: Any, *, keep_zeros: bool) -> Rows:
-    """Distributions as rows; dense ones with all their entries if `keep_zeros`, which products are faster with."""
+    """Converts distributions to rows; with `keep_zeros`, dense ones keep all entries, which makes products faster."""
     n_rows, n_columns = array.shape
     if not _is_sparse(array) and (keep_zeros or array.all()):
         start = np.arange(0, n_rows * n_columns + 1, max(n_columns, 1), dtype=index_type(array.size))
@@ -189,7 +189,7 @@ def _rows(name: str, array: Any, reward: FloatArray, row_name: Any, *, keep_zero
     length = np.diff(start)
     if (length == 0).any():
         at = int(np.argmax(length == 0))
-        raise ValueError(f"{name} is zero throughout for {row_name(at)}, expected numbers that sum to 1.")
+        raise ValueError(f"{name} of {row_name(at)} are all zero, expected numbers that sum to 1.")
     checks.non_negative(name, probability if _is_sparse(array) else array)
     total = np.add.reduceat(probability, start[:-1])
     wrong = ~(np.abs(total - 1.0) <= TOLERANCE)

@@ -1,4 +1,4 @@
-"""Nature on a model with labels: the worst of several options in each row, each with a set and a label of its own."""
+"""Nature on a labelled model: the worst of several options in each row, each with its own set and next label."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Branch(NamedTuple):
     """An option on some rows, all of which lead to the same label.
 
     Attributes:
-      at: the rows, in increasing order where all rows of a model are meant.
-      nature: on these rows alone, over the states without labels.
-      label: the one that follows.
-      option: its place among the options of a row, for what sweeps remember.
+      at: the rows, increasing if they are all rows of a model.
+      nature: nature on these rows, over the states without labels.
+      label: the next label.
+      option: its index among the options of a row, for the memory of sweeps.
     """
 
     at: IntArray
@@ -37,10 +37,10 @@ class LabelNature(PlainNature):
     """Nature that picks an option in each row, then a kernel of its set.
 
     Args:
-      rows: the model's own, over states with labels.
-      discount: the model's.
+      rows: the model's rows, over labelled states.
+      discount: the model's discount.
       n_states: number of states without labels.
-      branches: in the order of the options; together they have every row at least once.
+      branches: in the order of the options; together they contain every row at least once.
     """
 
     rows: Rows
@@ -62,7 +62,7 @@ class LabelNature(PlainNature):
         return 1 + max((branch.option for branch in self.branches), default=0)
 
     def fresh(self) -> FloatArray | None:
-        """`(R, options)`: every option remembers for itself."""
+        """`(R, options)` a fresh memory for every option."""
         return np.zeros((self.rows.n_rows, self._options))
 
     def values(
@@ -84,7 +84,7 @@ class LabelNature(PlainNature):
         return out
 
     def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:
-        """The first of the options with the lowest value; rows of the answer lead to its label."""
+        """Chooses the first option with the lowest value; rows of the answer lead to its label."""
         best = np.full(self.rows.n_rows, np.inf)
         owner = np.zeros(self.rows.n_rows, dtype=np.int64)
         found = []
@@ -115,7 +115,7 @@ class LabelNature(PlainNature):
         return replace(self, rows=self.rows.take(chosen), branches=tuple(branches))
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """By how much a kernel leaves the set of the option it comes closest to; infinite with several labels."""
+        """`(R,)` how far a kernel leaves the set of the closest option; infinite if a row leads to several labels."""
         return self._owners(kernel)[1]
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
@@ -125,7 +125,7 @@ class LabelNature(PlainNature):
         return out
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """Each row of a kernel is evidence for one option, which bounds the worst of them from above."""
+        """Bounds Q; each row of a kernel is evidence for one option, which bounds the worst option from above."""
         n_rows = self.rows.n_rows
         below = self._least([branch.nature.evidence(None) for branch in self.branches])
         if kernel is None:
@@ -145,7 +145,7 @@ class LabelNature(PlainNature):
         return RowEvidence(above, below, excess, outside)
 
     def _owners(self, kernel: Rows) -> tuple[IntArray, FloatArray]:
-        """`(R,)` the branch whose set each row of a kernel is in or closest to, -1 if none, and how far it is."""
+        """`(R,)` the branch whose set is closest to each row of a kernel, -1 if none, and the distance from the set."""
         owner, excess = np.full(self.rows.n_rows, -1), np.full(self.rows.n_rows, np.inf)
         used = kernel.probability != 0.0
         for k, branch in enumerate(self.branches):
@@ -178,7 +178,7 @@ class LabelNature(PlainNature):
         return bound
 
     def _under(self, v: FloatArray, branch: Branch) -> FloatArray:
-        """`(S,)` the values under the label that a branch leads to."""
+        """`(S,)` the values under the next label of a branch."""
         return v[branch.label * self.n_states : (branch.label + 1) * self.n_states]
 
     def _recalled(self, branch: Branch, memory: FloatArray | None) -> FloatArray | None:
@@ -186,17 +186,17 @@ class LabelNature(PlainNature):
         return known if memory is None or known is None else np.ascontiguousarray(memory[branch.at, branch.option])
 
     def _lifted(self, rows: Rows, label: int) -> Rows:
-        """Rows over states without labels as rows that lead to one label."""
+        """Converts rows over states without labels to rows that lead to one label."""
         return replace(rows, n_states=self.rows.n_states, successor=rows.successor + label * self.n_states)
 
     def _below(self, branch: Branch, kernel: Rows, own: IntArray) -> Rows:
-        """The rows `own` of a branch in a kernel, which lead to its label alone, over states without labels."""
+        """Returns the rows `own` of a branch in a kernel, which only lead to its label, over states without labels."""
         part = kernel.take(branch.at[own])
         part = part.select(part.successor // self.n_states == branch.label)
         return replace(part, n_states=self.n_states, successor=(part.successor % self.n_states).astype(np.int32))
 
     def _place(self, at: IntArray, m: Rows, out: FloatArray) -> None:
-        """Writes numbers of a branch's entries where the model's own rows list the same successors."""
+        """Writes numbers of a branch's entries to the model's entries with the same successors."""
         own = self.rows.take(at)
         bare = replace(own, n_states=self.n_states, successor=(own.successor % self.n_states).astype(np.int32))
         out[self.rows.entries_of(at)] = on_entries(bare, m)[0]

@@ -2,12 +2,12 @@
 
     V(s, i) = max_a  min_{o of label i}  min_{p in U_o(s, a)}  sum_s' p(s') [r(s, a, s') + gamma V(s', next_o(s, a))]
 
-Nature picks one of the options o that the label allows, a kernel of its set, and with it the label that follows
-[MannorMebelXu2016]. Agent and nature see the label. With the label as a part of the state the set is rectangular: the
-model has k times as many states, and every method, certificate and policy evaluation of the library applies as it is.
+Nature picks an option o that the label allows and a kernel of its set; the option determines the next label
+[MannorMebelXu2016]. Agent and nature observe the label. With the label as part of the state the set is rectangular: the
+model has k times as many states, and all methods, certificates and policy evaluations of the library apply unchanged.
 
-With one label and one option this is the option's own set. A budget of deviations has the budget left as its label:
-"lightning does not strike twice" (`limited_deviations`) [MannorMebelXu2012].
+With one label and one option this is the option's own set. For a budget of deviations the label is the remaining
+budget: "lightning does not strike twice" (`limited_deviations`) [MannorMebelXu2012].
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class LabelOption(NamedTuple):
     """One option of nature under a label.
 
     Attributes:
-      set: the kernels it may use: a set that chooses each row on its own, such as `Exact()` or `L1Ball(0.5)`.
-      next_label: the label that follows: a whole number, one for each state `(S,)`, `(R,)` or `(S, A)`.
+      set: the kernels of the option: a set that chooses each row independently, such as `Exact()` or `L1Ball(0.5)`.
+      next_label: the next label: a whole number, or one for each state `(S,)`, `(R,)` or `(S, A)`.
     """
 
     set: RectangularSet
@@ -43,9 +43,9 @@ class LabelledModel:
     """A model with a label in its state, and nature's options: `solve(labelled.mdp, labelled.set)`.
 
     Attributes:
-      mdp: state i S + s stands for state s under label i. Its rows are the model's own, with the label that the first
-        option of each label leads to.
-      set: the set, for this model alone.
+      mdp: state i S + s stands for state s under label i. Its rows are those of the model, and lead to the next label
+        of each label's first option.
+      set: the set, valid only for this model.
       base: the model without labels.
       n_labels: k.
     """
@@ -56,7 +56,7 @@ class LabelledModel:
     n_labels: int
 
     def state(self, state: int, label: int) -> int:
-        """The number of a state under a label."""
+        """Returns the index of a state under a label."""
         if not 0 <= state < self.base.n_states:
             raise ValueError(f"state is {state}, expected one of 0, ..., {self.base.n_states - 1}.")
         if not 0 <= label < self.n_labels:
@@ -64,7 +64,7 @@ class LabelledModel:
         return label * self.base.n_states + state
 
     def by_label(self, values: Any) -> Any:
-        """`(..., k, S, ...)` numbers of all states, such as `solution.value`, with labels on an axis of their own."""
+        """Reshapes numbers of all states, such as `solution.value`, to `(..., k, S, ...)`, with an axis for labels."""
         array = np.asarray(values)
         sizes = np.flatnonzero(np.array(array.shape) == self.mdp.n_states)
         if not len(sizes):
@@ -79,9 +79,9 @@ class LabelledSet(RectangularSet):
     """Nature's options in a model with labels; made by `labelled` and `limited_deviations`.
 
     Args:
-      base: the model without labels; its probabilities and rewards are not read.
-      options: of each label.
-      next_labels: `(R,)` of each option of each label.
+      base: the model without labels; its probabilities and rewards are not used.
+      options: the options of each label.
+      next_labels: `(R,)` the next labels of each option of each label.
     """
 
     base: MDP
@@ -94,7 +94,7 @@ class LabelledSet(RectangularSet):
         expected = tuple(n_labels * n for n in (base.n_states, base.n_rows, base.rows.n_entries))
         if found != expected:
             raise ValueError(
-                f"mdp is {mdp}, expected the model with labels that belongs to this set, of {expected[0]} states, "
+                f"mdp is {mdp}, expected the labelled model that belongs to this set, of {expected[0]} states, "
                 f"{expected[1]} rows and {expected[2]} entries. Solve labelled.mdp."
             )
         branches = []
@@ -114,15 +114,15 @@ class LabelledSet(RectangularSet):
 
 
 def labelled(mdp: MDP, options: Sequence[Sequence[LabelOption]], initial_label: int = 0) -> LabelledModel:
-    """A model whose states carry a label, and nature's options under each label: a k-rectangular set.
+    """Builds a model with a label in its state, and nature's options under each label: a k-rectangular set.
 
-    The problem is (D + 1) times as large as the model for a budget D, and k times in general.
+    The labelled model is k times as large as the model, (D + 1) times for a budget D of deviations.
 
     Args:
       mdp: the model.
-      options: for each label what nature may do, at least one option. The first one says what happens when nature does
-        nothing: its label is that of the model's own rows.
-      initial_label: the label at the start, where the model has an initial distribution.
+      options: nature's options for each label, at least one. The first one is nature's default: the rows of the
+        labelled model lead to its next label.
+      initial_label: the label at the start, if the model has an initial distribution.
 
     >>> import urbe
     >>> calm, storm = urbe.LabelOption(urbe.Exact(), 0), urbe.LabelOption(urbe.L1Ball(0.4), 1)
@@ -135,7 +135,7 @@ def labelled(mdp: MDP, options: Sequence[Sequence[LabelOption]], initial_label: 
     n_labels = len(options)
     first = checks.whole_number("initial_label", initial_label, 0)
     if not n_labels:
-        raise ValueError("options is empty, expected what nature may do under each label, at least one.")
+        raise ValueError("options is empty, expected nature's options for each of at least one label.")
     if first >= n_labels:
         raise ValueError(f"initial_label is {first}, expected one of 0, ..., {n_labels - 1}.")
     sets, following = [], []
@@ -154,7 +154,7 @@ def labelled(mdp: MDP, options: Sequence[Sequence[LabelOption]], initial_label: 
 
 
 def _labels(name: str, mdp: MDP, given: Any, n_labels: int) -> IntArray:
-    """`(R,)` the label that follows each row."""
+    """`(R,)` the next label of each row."""
     array = np.asarray(given)
     if array.ndim == 0:
         array = np.full(mdp.n_rows, checks.whole_number(name, given, 0))
@@ -171,7 +171,7 @@ def _labels(name: str, mdp: MDP, given: Any, n_labels: int) -> IntArray:
 
 
 def _widened(mdp: MDP, labels: list[IntArray], initial_label: int) -> MDP:
-    """The model with labels, whose rows lead to the label of the first option."""
+    """Builds the labelled model, whose rows lead to the next label of the first option."""
     rows, k = mdp.rows, len(labels)
     n_entries = k * rows.n_entries
     memory.require(
@@ -194,7 +194,7 @@ def _widened(mdp: MDP, labels: list[IntArray], initial_label: int) -> MDP:
 
 
 def _shifted(start: IntArray, size: int, copies: int) -> IntArray:
-    """`start`, whose last number is `size`, for several copies one after another."""
+    """Repeats `start`, whose last number is `size`, for several consecutive copies."""
     parts = np.arange(copies)[:, None] * size + start[:-1].astype(np.int64)
     whole: IntArray = np.append(parts.ravel(), copies * size).astype(index_type(copies * size))
     return whole

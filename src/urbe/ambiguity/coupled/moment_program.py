@@ -10,10 +10,10 @@ from urbe.types import FloatArray
 
 
 class RowAnswer(NamedTuple):
-    """The mean of a row's law, a bound on its value, and the derivative by the centre, for values in [0, 1].
+    """The mean of a row's distribution, a bound on its value, and the derivative by the centre, for values in [0, 1].
 
-    `infeasible` bounds what the value gains by a law that does not meet its constraints exactly: their largest
-    violation times the sum of the multipliers, since values are convex in the limits.
+    `infeasible` bounds the error of the value due to violated constraints: their largest violation times the sum of the
+    multipliers, since values are convex in the limits.
     """
 
     mean: FloatArray
@@ -67,7 +67,7 @@ class Block:
         return np.concatenate([np.tile(z, n), np.zeros(n * k + n)])
 
     def read(self, z: FloatArray, x: FloatArray, price: FloatArray, level: FloatArray) -> RowAnswer:
-        """What a solution says of this row; the bound holds for any multipliers.
+        """Extracts this row's answer from a solution; the bound holds for any multipliers.
 
         min over 0 <= x <= 1 of  cost . x - price . (matrix x - bound) - level . (equal x - right),    price <= 0
         """
@@ -89,7 +89,7 @@ class Block:
         return RowAnswer(mean / mean.sum(), float(bound), np.asarray(sensitivity, dtype=np.float64), infeasible)
 
     def distance(self, x: FloatArray) -> float:
-        """The least s with |x_j - sum_i y_ij| <= s for an admissible law."""
+        """Computes the least s with |x_j - sum_i y_ij| <= s for a feasible distribution."""
         from scipy.sparse import block_array, csr_array, hstack
 
         n, k = self.shape

@@ -7,8 +7,8 @@ A kernel p of each row is drawn at every visit, from a law on the distributions 
     E |p_j - pbar_j| <= deviation               the mean deviation from the model's row
     Pr(||p - pbar||_1 <= radius_i) >= confidence_i         nested balls, i = 1, .., n
 
-The value of a row is linear in p, so that only the mean E p under the law matters. By convexity a worst law has one
-kernel in each shell between two balls: with mu_i its probability and y_i = mu_i p_i,
+The value of a row is linear in p, so only the mean E p matters. By convexity a worst distribution has one kernel in
+each shell between two balls: with mu_i its probability and y_i = mu_i p_i,
 
     minimise  sum_i y_i . z   over  y_i, mu_i, t_i >= 0
       sum_j y_ij = mu_i,     sum_i mu_i = 1,     mu_1 + .. + mu_i >= confidence_i
@@ -17,8 +17,8 @@ kernel in each shell between two balls: with mu_i its probability and y_i = mu_i
 
 is the problem of a row, a linear program: the last shell has no radius. All rows are solved as one program.
 
-Departure: [YuXu2016] lets the actions of a state share a law, and has conic constraints. Here each row has a law of its
-own, and constraints are polyhedral.
+Departure: in [YuXu2016] the actions of a state share a distribution, and constraints are conic. Here each row has its
+own distribution, and constraints are polyhedral.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ ACCURACY = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class MomentSet(RectangularSet):
-    """Nature picks the law of each row's kernel, with given moments, on the row's own successors.
+    """Nature picks the distribution of each row's kernel, with given moments, on the row's own successors.
 
     Args:
-      mean_error: how far the mean may be from the model's row, in each successor: a number, `(R,)`, `(S, A)` or
-        `{(s, a): number}`. 0 where the mean is the row; infinite, as a single number, where nothing is known.
-      deviation: bound on the mean deviation E|p_j - pbar_j| of each successor; the same.
+      mean_error: bound on the distance of the mean from the model's row, for each successor: a number, `(R,)`, `(S, A)`
+        or `{(s, a): number}`. 0 fixes the mean to the row; infinity, as a single number, means no bound.
+      deviation: bound on the mean deviation E|p_j - pbar_j| of each successor, in the same forms.
       radius: `(n,)` increasing radii of L1 balls around the row.
       confidence: `(n,)` increasing, in [0, 1]: the least probability of each ball.
 
@@ -94,18 +94,18 @@ class MomentSet(RectangularSet):
             unknown = isinstance(value, float) and value == np.inf
             of_rows = np.full(mdp.n_rows, np.inf) if unknown else mdp.per_row(name, value)
             checks.row_range(name, of_rows, 0.0, np.inf, mdp.row_name)
-            limits.append(np.minimum(of_rows, 1.0))  # two distributions differ by no more
+            limits.append(np.minimum(of_rows, 1.0))  # the largest difference of two distributions
         radius, level = self._balls()
         rows = mdp.rows.without_zeros
         return MomentNature(rows, mdp.discount, limits[0], limits[1], np.append(radius, 2.0), np.append(level, 1.0))
 
 
 class Solved(NamedTuple):
-    """What a linear program of all rows says.
+    """The solution of the linear program of all rows.
 
     Attributes:
-      mean: `(E,)` the means under the worst laws.
-      bound: `(R,)` lower bounds on the values by weak duality, from the multipliers alone.
+      mean: `(E,)` the means of the worst distributions.
+      bound: `(R,)` lower bounds on the values by weak duality, which depend only on the multipliers.
       sensitivity: `(E,)` derivatives of the values by the model's probabilities.
     """
 
@@ -119,10 +119,10 @@ class MomentNature(PlainNature):
     """Nature that solves the moment problems of all rows as one linear program.
 
     Args:
-      rows: the model's, without successors of probability zero.
-      discount: the model's.
+      rows: the model's rows, without successors of probability zero.
+      discount: the model's discount.
       mean_error, deviation: `(R,)` at most 1.
-      radius, confidence: `(n,)` the balls, the last of them everything.
+      radius, confidence: `(n,)` the balls; the last contains all distributions.
     """
 
     rows: Rows
@@ -134,7 +134,7 @@ class MomentNature(PlainNature):
 
     @property
     def accuracy(self) -> float:
-        """Values that duality does not prove to it raise an error; a range is at most twice the largest value."""
+        """Bounds the error; values not proven to this accuracy raise. A range is at most twice the largest value."""
         return 2.0 * ACCURACY + (self.rows.longest + 8) * ROUNDING
 
     @property
@@ -155,7 +155,7 @@ class MomentNature(PlainNature):
         return out
 
     def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:  # noqa: ARG002
-        """The kernel is the mean under the worst law."""
+        """Computes the worst case; the kernel is the mean of the worst distribution."""
         z = self._z(v)
         mean, _, sensitivity = self._solve(z)
         kernel = replace(self.rows, probability=mean)
@@ -166,7 +166,7 @@ class MomentNature(PlainNature):
         return replace(self, rows=self.rows.take(chosen), **of_rows)
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """The farthest that a kernel is from the nearest mean of an admissible law, in one successor."""
+        """`(R,)` the largest difference, over successors, of a kernel from the nearest feasible mean."""
         x, stray = on_entries(self.rows, kernel)
         apart = np.empty(self.rows.n_rows)
         for row, (block, own) in enumerate(zip(self._blocks, np.split(x, self.rows.entry_start[1:-1]), strict=True)):
@@ -196,7 +196,7 @@ class MomentNature(PlainNature):
         return matrix, bound, equal, np.concatenate([block.right for block in self._blocks])
 
     def _solve(self, z: FloatArray) -> Solved:
-        """One program for all rows, with values scaled to [0, 1] in each."""
+        """Solves one program for all rows, with values scaled to [0, 1] in each."""
         rows, blocks = self.rows, self._blocks
         low = np.minimum.reduceat(z, rows.entry_start[:-1])
         span = np.maximum.reduceat(z, rows.entry_start[:-1]) - low
@@ -217,5 +217,5 @@ class MomentNature(PlainNature):
         gap = np.abs(rows.row_sums(mean * scaled) - proven) + np.array([one.infeasible for one in each])
         if not (gap <= ACCURACY).all():
             row = int(np.argmax(~(gap <= ACCURACY)))
-            raise RuntimeError(f"The moment problem of row {row} is only solved to {gap[row]:.3g} of its range.")
+            raise RuntimeError(f"The moment problem of row {row} was solved only to {gap[row]:.3g} of its range.")
         return Solved(mean, low + span * proven, sensitivity * span[rows.entry_row])

@@ -1,14 +1,14 @@
-"""Distributionally robust sets: the kernel is random, and nature picks its law among those with known confidence.
+"""Distributionally robust sets: the kernel is random, and nature picks its distribution, given confidence in sets.
 
 A row's kernel p is drawn at every visit, from a law of which only this is known,
 
     Pr(p in U_i) >= lambda_i,      U_1 in U_2 in ... in U_n,      lambda_n = 1                       [XuMannor2012].
 
-The worst law puts lambda_i - lambda_{i-1} on the worst kernel of U_i, so that
+The worst distribution puts lambda_i - lambda_{i-1} on the worst kernel of U_i, so that
 
     Q(s, a) = sum_i (lambda_i - lambda_{i-1}) min_{p in U_i(s, a)} sum_s' p(s') [r(s, a, s') + gamma V(s')].
 
-It lies between the largest set alone and the smallest one alone. One set is the set itself; the model with weight
+Its value lies between those of the largest and the smallest set. A single set is the set itself; the model with weight
 lambda and all distributions with the rest are `Contamination(1 - lambda)`.
 
 Kernels are drawn independently at every visit. A kernel drawn once per episode is a different problem if states are
@@ -40,19 +40,19 @@ LEAST_PROBED = 0.5
 """The least discount for probing a set for the probability of a state."""
 
 MOST_DIRECTIONS = 256
-"""Directions in which a kernel is compared with what the set allows."""
+"""Maximum number of directions in which a kernel is compared with the set."""
 
 LARGE = 1e3
-"""How far values go in such a direction, as a multiple of the rewards."""
+"""Size of values in such a direction, as a multiple of the rewards."""
 
 
 @dataclass(frozen=True, eq=False)
 class NestedSets(RectangularSet):
-    """Nature picks the law of the kernel, within sets of growing confidence.
+    """Nature picks the distribution of the kernel, within sets of growing confidence.
 
     Args:
-      sets: U_1 in U_2 in ... in U_n, each a set that chooses every row on its own. That each contains the one before is
-        for the caller to see to: it is not checked, and the bound below holds in any case.
+      sets: U_1 in U_2 in ... in U_n, each a set that chooses every row independently. The caller must ensure that each
+        contains the previous one: this is not checked, and the lower bound holds in any case.
       confidence: `(n,)` lambda, increasing, the last one 1: the least probability that the kernel is in each set.
 
     >>> import numpy as np, urbe
@@ -73,7 +73,7 @@ class NestedSets(RectangularSet):
         self.weights()
 
     def weights(self) -> FloatArray:
-        """`(n,)` lambda_i - lambda_{i-1}."""
+        """Returns `(n,)` lambda_i - lambda_{i-1}."""
         level = checks.float_array("confidence", self.confidence, ndim=1)
         if len(level) != len(self.sets):
             raise ValueError(f"confidence has {len(level)} entries, expected one for each of {len(self.sets)} sets.")
@@ -81,8 +81,8 @@ class NestedSets(RectangularSet):
         if (level < before).any():
             at = int(np.argmax(level < before))
             raise ValueError(
-                f"confidence[{at}] is {level[at]:g}, expected at least {before[at]:g}: a larger set is as likely "
-                "or more."
+                f"confidence[{at}] is {level[at]:g}, expected at least {before[at]:g}: a larger set has at least the "
+                "same probability."
             )
         if level[-1] != 1.0:
             raise ValueError(f"confidence[{len(level) - 1}] is {level[-1]:g}, expected 1: the last set is certain.")
@@ -106,11 +106,11 @@ class NestedNature(PlainNature):
     """Nature that mixes its answers to several sets with given weights.
 
     Args:
-      rows: the model's own.
-      discount: the model's.
+      rows: the model's rows.
+      discount: the model's discount.
       natures: one for each set.
-      probes: the same where values of successors matter, to ask which kernels the sets hold: with a discount of 1 if
-        the model's is below `LEAST_PROBED`.
+      probes: the same natures, but with discount 1 if the model's is below `LEAST_PROBED`, to test which kernels the
+        sets contain.
       weights: `(n,)` positive, summing to one.
     """
 
@@ -129,7 +129,7 @@ class NestedNature(PlainNature):
         return all(nature.singleton for nature in self.natures)
 
     def fresh(self) -> FloatArray | None:
-        """`(R, n)`: every set remembers for itself."""
+        """`(R, n)` a fresh memory for every set."""
         return np.zeros((self.rows.n_rows, len(self.natures)))
 
     def values(
@@ -162,11 +162,11 @@ class NestedNature(PlainNature):
         return replace(self, rows=self.rows.take(chosen), natures=natures, probes=probes)
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """By how much a kernel is below what the mixtures allow, in the worst of some directions.
+        """`(R,)` how far a kernel is below the least value over the mixtures, in the worst of some directions.
 
-        A point outside a convex set is below its support function in some direction. Those tried are the probabilities
-        of single states, from both sides: what is too likely or too unlikely is seen, other departures may not be.
-        Certificates do not rest on it but on members of the sets (`evidence`).
+        A point outside a convex set violates its support function in some direction. The tested directions are the
+        probabilities of single states, from both sides: probabilities that are too large or too small are detected,
+        other departures may not be. Certificates do not rely on it but on members of the sets (`evidence`).
         """
         total = kernel.row_sums(kernel.probability)
         worst = np.maximum(np.abs(total - 1.0) - 1e-12, -kernel.row_sums(np.minimum(kernel.probability, 0.0)))
@@ -186,7 +186,7 @@ class NestedNature(PlainNature):
         return self._total(self.natures, v)
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """From below duality; from above members of the sets, found at the values, and the kernel itself."""
+        """Bounds Q from below by duality, and from above by members of the sets and by the kernel itself."""
         n_rows = self.rows.n_rows
 
         def below(v: FloatArray) -> Extended:
@@ -223,7 +223,7 @@ class NestedNature(PlainNature):
         return known if memory is None or known is None else np.ascontiguousarray(memory[:, k])
 
     def _mixed(self, kernels: list[Rows]) -> Rows:
-        """The kernels' rows, mixed by the weights, with the model's rewards."""
+        """Mixes the kernels' rows by the weights, with the model's rewards."""
         total: Any = sum(weight * rows.matrix() for weight, rows in zip(self.weights, kernels, strict=True))
         total = total.tocsr()
         total.sort_indices()
@@ -231,7 +231,7 @@ class NestedNature(PlainNature):
         return self._rewarded(Rows(self.rows.n_states, start, total.indices.astype(np.int32), total.data, total.data))
 
     def _rewarded(self, kernel: Rows) -> Rows:
-        """A kernel with the model's rewards in place of its own."""
+        """Replaces a kernel's rewards by the model's."""
         if not self.rows.rewards_successors:
             return replace(kernel, reward=self.rows.reward)
         keys = entry_keys(self.rows)

@@ -1,12 +1,12 @@
-"""Evaluation: the worst case of a given policy of a state whose actions share nature's budget.
+"""Evaluate the worst case of a given policy in a state whose actions share nature's budget.
 
 For a given policy, with mu the price of a unit of budget,
 
     min_{sum_a d(q_a) <= kappa} sum_a pi_a q_a . z_a  =  max_mu D(mu),    D(mu) = sum_a pi_a h_a(mu / pi_a) - mu kappa,
 
-D' = sum_a d_a - kappa. Tangents on both sides of the maximum bound it by the height at which they meet, and the same
-mixture of nature's two answers keeps the budget and attains that height. The loops here compute the value, nature's
-answer, the answer once rounding is kept within the budget, and the derivative of the value by the centres of the rows.
+D' = sum_a d_a - kappa. Tangents on both sides of the maximum bound it by the height at which they meet, and the
+corresponding mixture of nature's two answers keeps the budget and attains this height. The loops compute the value,
+nature's answer, its correction to stay within the budget despite rounding, and the derivative by the centres of rows.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from urbe.ambiguity.shared_budget.gather import gather
 from urbe.ambiguity.sweep import fingerprint, when_called
 
 MOST_TRIALS = 500
-"""Steps of a search, far more than any needs: bisection alone takes 60."""
+"""Maximum steps of a search, far more than needed: bisection takes 60."""
 NEARBY = 2.0**-10
-"""Relative distance at which a search looks for the other side of last time's kink."""
+"""Relative distance at which a search looks for the other side of the previous kink."""
 
 STATIONARY = 1e-6
 """Relative length of a Newton step that leads to a maximum where D is smooth, rather than to a kink."""
 
 
 def _make_search(distance: Distance) -> Callable[..., tuple[float, float, float, float, float]]:
-    """The maximum of D at one state, the prices on both sides of it, the weight of the lower one, and the price of it.
+    """Makes the search for the maximum of D at one state, with the prices on both sides, their mixture and its price.
 
-    `path[1]` and `path[2]` keep what nature answered there: at a kink a price has many answers, and asking again may
-    bring another.
+    `path[1]` and `path[2]` store nature's answers at these prices: at a kink a price has many answers, and recomputing
+    may give another one.
     """
     penalty, negligible = distance.penalty, distance.negligible
 
@@ -118,7 +118,7 @@ def _make_search(distance: Distance) -> Callable[..., tuple[float, float, float,
 
 @when_called
 def make_evaluate(distance: Distance) -> Callable[..., None]:
-    """Worst-case values of a policy; rows are those it takes, `first_row` the first of each of their states."""
+    """Makes the loop for worst-case values of a policy, over the rows it takes."""
     prepare, search = distance.prepare, _make_search(distance)
     text = fingerprint(distance.penalty) ^ fingerprint(gather)
 
@@ -145,7 +145,7 @@ def make_evaluate(distance: Distance) -> Callable[..., None]:
 
 @when_called
 def make_answer(distance: Distance) -> Callable[..., None]:
-    """Nature's answer to a policy on the rows it takes, and the price of each state's budget."""
+    """Makes the loop for nature's answer to a policy on the rows it takes, and the price of each state's budget."""
     prepare, point, search = distance.prepare, distance.point, _make_search(distance)
     text = fingerprint(distance.penalty) ^ fingerprint(gather)
 
@@ -183,9 +183,9 @@ def make_answer(distance: Distance) -> Callable[..., None]:
 
 @when_called
 def make_inside(distance: Distance) -> Callable[..., None]:
-    """Mixes the rows of each state that spends more than its budget with the model's own, all in the same share.
+    """Makes the loop that mixes the rows of each state over its budget with the model's rows, all with the same weight.
 
-    Distances are convex and zero at the model's rows: a share 1 - budget / spent of these keeps the budget.
+    Distances are convex and zero at the model's rows: weight 1 - budget / spent on these keeps the budget.
     """
     apart = distance.apart
     text = fingerprint(apart)
@@ -211,7 +211,7 @@ def make_inside(distance: Distance) -> Callable[..., None]:
 
 @when_called
 def make_sensitivity(distance: Distance) -> Callable[..., None]:
-    """How the value of a policy moves with the centres of its rows: fills m from the price of each state's budget."""
+    """Makes the loop for the derivative m of a policy's value by the centres of its rows, from the budgets' prices."""
     prepare, penalty, point, sensitivity = distance.prepare, distance.penalty, distance.point, distance.sensitivity
     text = fingerprint(sensitivity) ^ fingerprint(gather)
 
@@ -226,11 +226,11 @@ def make_sensitivity(distance: Distance) -> Callable[..., None]:
                 a, b = np.int64(start[row]), np.int64(start[row + 1])
                 n, of_row = b - a, price[s] / pi[row]
                 row_p, row_m = p[a:b], m[a:b]
-                if of_row == 0.0:  # nature reaches the lowest successors, wherever the centre is
+                if of_row == 0.0:  # nature reaches the lowest successors from any centre
                     row_m[:] = 0.0
                     continue
                 gather(row, row + 1, problem, scratch)
-                if of_row == np.inf:  # nature stays where it is
+                if of_row == np.inf:  # nature stays at the centre
                     row_m[:] = values[:n]
                     continue
                 prepare(masses[:n], values[:n])

@@ -1,4 +1,4 @@
-"""What loops over states read and write on, and how the rows of one state are copied together for the searches."""
+"""Inputs and scratch space of loops over states, and the copy of one state's rows for the searches."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from urbe.types import FloatArray, IntArray
 
 
 class StateProblem(NamedTuple):
-    """What every loop over states reads.
+    """The inputs of every loop over states.
 
     Attributes:
       row_start: first row of each state.
       start, successor, p: rows as in `Rows`: `(R + 1,)`, `(E,)`, `(E,)`.
-      reward, by_entry: `(R,)` rewards, or `(E,)` where they depend on the successor.
+      reward, by_entry: `(R,)` rewards, or `(E,)` if they depend on the successor.
       w: `(S,)` discounted state values.
-      outside: the lowest value mass may be sent to outside a row; infinite where it may not leave.
-      nothing: differences of values that count as none.
-      budget: of each state.
+      outside: the lowest value outside a row that may receive mass; infinite if mass may not leave the row.
+      nothing: differences of values that count as zero.
+      budget: `(S,)` the budget of each state.
       tolerance: gap, as a multiple of max |z|, at which searches stop.
     """
 
@@ -39,27 +39,27 @@ class StateProblem(NamedTuple):
 
 
 class Hints(NamedTuple):
-    """Where earlier searches ended, NaN where there was none: the level or price of states, and a number per row."""
+    """The results of earlier searches, NaN if there were none: the level or price of states, and a number per row."""
 
     state: FloatArray
     row: FloatArray
 
     @classmethod
     def none(cls, n_states: int, n_rows: int) -> Hints:
-        """Nothing is known yet."""
+        """Makes empty hints."""
         return cls(np.full(n_states, np.nan), np.full(n_rows, np.nan))
 
 
 class Scratch(NamedTuple):
-    """Room for the state with the most rows and the one with the most entries.
+    """Scratch space for the state with the most rows and the one with the most entries.
 
     Attributes:
-      masses, values: p and z - low of a state's rows, one after another.
-      at: where each of them begins.
+      masses, values: p and z - low of a state's rows, consecutively.
+      at: the start of each row.
       low, mean: the lowest z of each row, and p . (z - low).
-      slope: of each row's distance at a level.
+      slope: slope of each row's distance at a level.
       work: `(4, n)` for the functions of one row.
-      path: `(3, rows)` where nature's answers to prices lie: the last, and those on both sides of the best price.
+      path: `(3, rows)` the parameters of nature's answers: the last one, and those on both sides of the best price.
     """
 
     masses: FloatArray
@@ -73,7 +73,7 @@ class Scratch(NamedTuple):
 
     @classmethod
     def of(cls, rows: Rows, row_start: IntArray) -> Scratch:
-        """Fresh scratch for rows grouped by `row_start`."""
+        """Allocates scratch space for rows grouped by `row_start`."""
         n_rows = max(int(np.diff(row_start).max(initial=1)), 1)
         n_entries = max(int(np.diff(rows.entry_start[row_start]).max(initial=1)), 1)
         return cls(
@@ -84,7 +84,7 @@ class Scratch(NamedTuple):
 
 @row_function
 def gather(first, last, problem, scratch):
-    """Copies the rows of a state; y = z - low in `values`, low and p . y of each row, and max |z|.
+    """Copies the rows of a state, with y = z - low in `values`, low and p . y of each row; returns max |z|.
 
     Differences of `nothing` or less, or of 2^-100 of the row's values, are ties.
     """

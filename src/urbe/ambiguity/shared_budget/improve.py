@@ -1,6 +1,6 @@
-"""Improvement: the best policy of a state whose actions share nature's budget, and nature's half of the saddle point.
+"""Improve the policy of a state whose actions share nature's budget, and compute nature's half of the saddle point.
 
-With z the values of successors and xi_a(u) the distance at which action a falls to the level u,
+With z the values of successors and xi_a(u) the distance that lowers action a to the level u,
 
     V = max_pi min_{sum_a d(q_a) <= kappa} sum_a pi_a q_a . z_a  =  min {u : sum_a xi_a(u) <= kappa}   [Wiesemann2013]
 
@@ -8,9 +8,9 @@ xi is convex: Newton's method from u, with slopes beta_a = -xi_a'(u), leads to
 
     new = u + (sum_a xi_a(u) - kappa) / sum_a beta_a   =   (sum_a beta_a h_a(1 / beta_a) - kappa) / sum_a beta_a,
 
-which is the dual value of the policy pi_a = beta_a / sum beta whatever the slopes: new <= min over nature against pi
-<= V. Every u with sum_a xi_a(u) <= kappa bounds V from above. The search ends when both bounds agree, which also holds
-the policy to its value at kinks.
+which is the dual value of the policy pi_a = beta_a / sum beta for any slopes: new <= worst case of pi <= V. Every u
+with sum_a xi_a(u) <= kappa bounds V from above. The search ends when both bounds agree; the policy then attains the
+value even at kinks.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from urbe.ambiguity.shared_budget.gather import gather
 from urbe.ambiguity.sweep import fingerprint, when_called
 
 MOST_TRIALS = 500
-"""Steps of a search, far more than any needs: bisection alone takes 60."""
+"""Maximum steps of a search, far more than needed: bisection takes 60."""
 
 
 @when_called
 def make_improve(distance: Distance) -> Callable[..., None]:
-    """Values, bounds from above, and policies: writes `value`, `upper`, `q` and `weights`."""
+    """Makes the loop that writes `value`, upper bounds `upper`, `q` and the policy `weights`."""
     prepare, level, negligible = distance.prepare, distance.level, distance.negligible
     text = fingerprint(level) ^ fingerprint(gather)
 
@@ -104,7 +104,7 @@ def make_improve(distance: Distance) -> Callable[..., None]:
                         if spent <= budget[s]:
                             high = floor
                             break
-                    # just beyond Newton's point, to bound from above too; where that is slow, halve
+                    # slightly above Newton's point, for an upper bound too; bisect if that is slow
                     u = best + 0.5 * tol
                     if best == floor or (trial > 3 and high - best > 0.5 * width):
                         u = best + 0.5 * (high - best)
@@ -119,7 +119,7 @@ def make_improve(distance: Distance) -> Callable[..., None]:
 
 @when_called
 def make_saddle(distance: Distance) -> Callable[..., None]:
-    """The kernel that holds every action to the level `upper[s]` of its state: nature's half of the saddle point."""
+    """Makes the loop for nature's saddle point: a kernel that lowers every action to its state's level `upper[s]`."""
     prepare, level, point = distance.prepare, distance.level, distance.point
     text = fingerprint(level) ^ fingerprint(gather)
 

@@ -3,7 +3,7 @@
     K(beta) = log sum_j p_j exp(-beta y_j)            q . y = -K'(beta)
     h(price) = -price K(1 / price)                    xi(c) = max_beta -K(beta) - beta c
 
-Divergence is infinite for mass outside the row. The path's parameter is beta itself, x = beta.
+The divergence of mass outside the row is infinite. The path's parameter is x = beta.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from urbe.ambiguity.shared_budget.distance import Distance, in_any_order
 from urbe.ambiguity.sweep import row_function
 
 FARTHEST = 1000.0
-"""Above -log of the smallest number: successors with beta y beyond it have no mass left."""
+"""Above -log of the smallest double: successors with larger beta y have no mass."""
 
 LOSS = 2.0**-52
-"""What stopping the search for beta may cost, in the units of y relative to the row's mean."""
+"""Largest error of the search for beta, in the units of y, relative to the row's mean."""
 
 
 @row_function
 def _moments(p, y, beta, c, work):
-    """K(beta), and the means of y - c and of (y - c)^2 under q.
+    """Computes K(beta), and the means of y - c and of (y - c)^2 under q.
 
-    Where all low successors have tiny probabilities, sums of p e^(-beta y) vanish: see `urbe.ambiguity.kl`.
+    If all low successors have tiny probabilities, sums of p e^(-beta y) underflow: see `urbe.ambiguity.kl`.
     """
     mass, less, first, second, farthest = 0.0, 0.0, 0.0, 0.0, 0.0
     factor = -LOG2_E * beta
@@ -75,7 +75,7 @@ def _level(p, y, c, mean, hint, work):
         variance = 0.0
         for j in range(p.shape[0]):
             variance += p[j] * (y[j] - mean) * (y[j] - mean)
-        # beyond `FARTHEST / c` hardly any mass is above c, however small the probabilities
+        # beyond `FARTHEST / c` almost no mass is above c, for any probabilities
         beta = min(max((mean - c) / max(variance, 1e-300), 2.0**-60 / mean), FARTHEST / c)
     least, most = 0.0, np.inf
     count = 0

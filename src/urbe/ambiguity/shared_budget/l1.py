@@ -1,9 +1,9 @@
-"""L1 distance: mass goes from the highest successors to the lowest one; half the distance is what moves.
+"""L1 distance: mass moves from the highest successors to the lowest one; half the distance is the moved mass.
 
     h(price) = sum_j p_j min(y_j, tau),   tau = 2 price
     xi(c)    = 2 (sum_j p_j min(y_j, tau) - c) / tau,   tau where removing everything above leaves at least c,
                                                         and removing what is at tau too leaves at most c
-The path is followed by the distance: x = xi.
+The path's parameter is the distance, x = xi.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _penalty(p, y, mean, price, hint, work):
 
 @row_function
 def _point(p, y, x, work, q):
-    """x / 2 taken from the top; to the first entry of value 0, or else outside."""
+    """Moves mass x / 2 from the top to the first entry of value 0 or, without one, outside the row."""
     tau = y[_stop(p, y, 0.5 * x, 0.0, False)]
     left = 0.5 * x - _mass_above(p, y, tau)
     sent = 0.0
@@ -74,7 +74,7 @@ def _mass_above(p, y, tau):
 
 @row_function
 def _around(p, y, tau, by_value):
-    """Weight above tau and at it, the next values up and down, and an entry at tau; one pass without branches."""
+    """Returns weight above tau and at tau, the adjacent values, and an entry at tau; one pass without branches."""
     above, at, up, down, entry = 0.0, 0.0, np.inf, -np.inf, 0
     for j in range(p.shape[0]):
         weight = p[j] * y[j] if by_value else p[j]
@@ -88,19 +88,19 @@ def _around(p, y, tau, by_value):
 
 @row_function
 def _stop(p, y, amount, hint, by_value):
-    """An entry with weight(y > y_k) <= amount <= weight(y >= y_k), or the lowest; weights are p y, or p.
+    """Finds an entry with weight(y > y_k) <= amount <= weight(y >= y_k), or the lowest; weights are p y, or p.
 
-    From the entry of last time to its neighbours, then by bisection of the values.
+    The search moves from the previous entry to its neighbours, then bisects the values.
     """
     n = p.shape[0]
     tau = y[int(hint)] if 0.0 <= hint < n else 0.5 * y.max()
     bottom, top = 0.0, np.inf
-    # what has no value weighs nothing: by value the removal never gets there
+    # entries of value zero have no weight p y: a removal by value never reaches them
     ground = 0.0 if by_value else -np.inf
     tries = 0
     while True:
         above, at, up, down, entry = _around(p, y, tau, by_value)
-        # sums of different order may disagree in the last bit: never back to where the search has been
+        # sums in different order may differ in the last bit: never return to visited entries
         if above > amount and up < np.inf and up <= top:
             bottom = up
             following = up
@@ -109,11 +109,11 @@ def _stop(p, y, amount, hint, by_value):
             following = down
         elif at > 0.0 or y[entry] == tau:
             return entry
-        else:  # the first guess lay between two values
+        else:  # the first guess was between two values
             following = up if up < np.inf else down
         tries += 1
         if tries > 2 and bottom < top:
-            # ends that are values themselves, so that the next guess is one
+            # use values as ends, so that the next guess is a value
             bottom, top = max(bottom, y.min()), min(top, y.max())
             middle = 0.5 * (bottom + top)
             following = bottom

@@ -1,15 +1,15 @@
 """Euclidean distance: the path q(t) = max(p - t (y - nu), 0), with nu such that q sums to one.
 
-Entries, once at zero, stay there as t grows. While those of positive mass are A, with n_A entries, mean value y_A and
-SS_A = sum_A (y - y_A)^2, and the others had the mass p_out, with lost^2 = p_out^2 / n_A + sum_{not A} p^2,
+Entries that reach zero stay there as t grows. With A the entries of positive mass, n_A their number, y_A their mean
+value, SS_A = sum_A (y - y_A)^2, p_out the mass of the others, and lost^2 = p_out^2 / n_A + sum_{not A} p^2,
 
     q . y   = sum_A p y + p_out y_A - t SS_A          ||q - p||^2 = t^2 SS_A + lost^2
     beta    = t / ||q - p||                           price^2     = SS_A + lost^2 / t^2
 
-A level is reached by taking all entries for A, solving for t, and leaving out those that became negative: each time t
-grows but never beyond the answer, and no entry of the answer is left out. A price is met by Newton's method in 1 / t^2,
-in which price^2 is concave and piecewise linear: after the first step t falls to the answer. Squares of masses, which
-may underflow, are nowhere formed.
+For a level, A starts with all entries; the algorithm solves for t and removes entries that became negative, repeatedly:
+t grows but never beyond the solution, and no entry of the solution is removed. For a price, Newton's method runs in
+1 / t^2, in which price^2 is concave and piecewise linear: after the first step t decreases to the solution. Squares of
+masses, which may underflow, are never computed.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from numba.extending import register_jitable
 from urbe.ambiguity.shared_budget.distance import Distance, in_any_order
 
 MOST_STEPS = 200
-"""Newton steps of a price, far more than any needs: each but the first leaves at least one more entry in A."""
+"""Maximum Newton steps of a price, far more than needed: each but the first leaves at least one more entry in A."""
 
 SMALLEST = 2.0**-1074
 """The smallest positive number: t, by which masses are divided, does not underflow to zero."""
 
 STEEPEST = 1e150
-"""Largest 1 / t of a bound: entries of less mass than its inverse count for nothing."""
+"""Largest 1 / t of a bound: entries of less mass than its inverse are ignored."""
 
 FAINT = 1e-60
-"""Mass above the lowest value, and prices, that count as zero: moving all of that mass then costs next to nothing."""
+"""Smaller masses above the lowest value, and prices, count as zero: moving all of this mass costs almost nothing."""
 
 
 @register_jitable
 def _sums(p, y, active):
-    """n_A, y_A, SS_A, sum_A p y, p_out and lost."""
+    """Computes n_A, y_A, SS_A, sum_A p y, p_out and lost."""
     count, total, value, out = 0.0, 0.0, 0.0, 0.0
     for j in range(p.shape[0]):
         if active[j] > 0.0:
@@ -58,7 +58,7 @@ def _sums(p, y, active):
 
 @register_jitable
 def _face(p, y, active):
-    """Marks the lowest entries; the distance to the distributions on them."""
+    """Marks the lowest entries; returns the distance to the distributions on them."""
     for j in range(p.shape[0]):
         active[j] = 1.0 if y[j] <= 0.0 else 0.0
     return _sums(p, y, active)[5]
@@ -87,7 +87,7 @@ def _level(p, y, c, mean, hint, work):
 
 @register_jitable
 def _leave_out(p, y, active, t, nu):
-    """Unmarks the entries that are negative at t; whether there were any."""
+    """Unmarks the entries that are negative at t; returns whether there were any."""
     some = False
     for j in range(p.shape[0]):
         if active[j] > 0.0 and p[j] - t * (y[j] - nu) < 0.0:
@@ -98,7 +98,7 @@ def _leave_out(p, y, active, t, nu):
 
 @register_jitable
 def _project(p, y, t, active):
-    """Marks A at t; its sums."""
+    """Marks A at t; returns its sums."""
     active[:] = 1.0
     while True:
         count, centre, spread, value, out, lost = _sums(p, y, active)
@@ -108,7 +108,7 @@ def _project(p, y, t, active):
 
 @register_jitable
 def _start(p, y, active):
-    """SS_A as t leaves zero: entries without mass belong to A only when they are below y_A."""
+    """SS_A for t just above zero: entries without mass belong to A only if they are below y_A."""
     active[:] = 1.0
     while True:
         _, centre, spread, _, _, _ = _sums(p, y, active)
@@ -141,7 +141,7 @@ def _penalty(p, y, mean, price, hint, work):
         following = np.inf
         if square_price > spread and lost > 0.0:
             following = max(lost / math.sqrt(square_price - spread), SMALLEST)
-        if warm and following == np.inf:  # too far left for a tangent to help
+        if warm and following == np.inf:  # too far left for a tangent step
             following = _face(p, y, active) / price
         elif (not warm and not following < t * (1.0 - 2.0**-51)) or (warm and abs(following - t) <= 2.0**-51 * t):
             break
@@ -192,11 +192,11 @@ def _measure(q: Any, p: Any) -> Any:
 
 
 def _bound(p: Any, y: Any, price: Any) -> Any:
-    """u along q(t) - p, at the t where its length meets the price.
+    """Bounds h by a u along q(t) - p, at the t at which its length equals the price.
 
     In units of t, q(t) - p is nu - y on A and -s p elsewhere, with s = 1 / t. The square of its length,
-    SS_A + s^2 lost^2, is concave and piecewise linear in s^2: Newton's method rises to the price, from the s at which A
-    has the lowest entries alone. Where no s is enough, nu - y itself is the best u.
+    SS_A + s^2 lost^2, is concave and piecewise linear in s^2: Newton's method increases to the price, from the s at
+    which A contains only the lowest entries. If no s is enough, nu - y itself is the best u.
     """
     active, spread = y <= 0.0, np.zeros(len(p))
     s = np.zeros(len(p))
@@ -212,14 +212,14 @@ def _bound(p: Any, y: Any, price: Any) -> Any:
         spread = (np.where(active, step - _mean(step, active), 0.0) ** 2).sum(axis=1)
     length = np.sqrt((step**2).sum(axis=1))
     factor = price / np.where(length > 0.0, length, 1.0)
-    # as long as the price allows: what is left of the search then costs its square
+    # scaled to the price: an error of the search then has only a second-order effect
     met = (lost > 0.0) & (s < STEEPEST)
     u = step * np.where(met, factor, np.minimum(1.0, factor))[:, None]
     return (y + u).min(axis=1) - (p * u).sum(axis=1)
 
 
 def _stretched(mass: Any, y: Any) -> tuple[Any, Any]:
-    """A, and q(t) - p in units of t, for mass = p / t: entries that turn negative leave, and none comes back."""
+    """Returns A, and q(t) - p in units of t, for mass = p / t: negative entries are removed until none is left."""
     active = np.ones(y.shape, dtype=np.bool_)
     while True:
         nu = np.where(active, y, mass).sum(axis=1, keepdims=True) / active.sum(axis=1, keepdims=True)

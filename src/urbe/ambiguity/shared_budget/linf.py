@@ -1,10 +1,10 @@
-"""Largest absolute difference: at distance r low successors gain r each, high ones lose min(p_j, r).
+"""Maximum norm: at distance r low successors gain r each, high ones lose min(p_j, r).
 
     sigma(r) = min {q . y : |q_j - p_j| <= r} = mean - min_tau sum_j min(p_j, r) (y_j - tau)+ + r (tau - y_j)+
     -sigma'(r) = sum_{y_j > tau, p_j > r} (y_j - tau) + sum_{y_j < tau} (tau - y_j)
 
 sigma is convex and piecewise linear: Newton's method finds the r of a level, and tangents from both sides the r of a
-price, in finitely many steps. Rows are sorted by value first. The path is followed by the distance: x = r.
+price, in finitely many steps. Rows are sorted by value first. The path's parameter is the distance, x = r.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SECTIONS = 80
 """0.618^80 is below the resolution of a double."""
 
 MOST_LEVELS = 200
-"""Levels of a bound, far more than any search needs."""
+"""Maximum levels of a bound, far more than needed."""
 
 NOISE = 2.0**-52
 """Rounding of sigma per entry, relative to the values."""
@@ -47,7 +47,7 @@ def _prepare(p, y):
 
 @register_jitable
 def _stop(p, y, r):
-    """tau: from here on, what all lower entries may gain is no less than what the higher ones lose."""
+    """Returns tau, the first value at which all lower entries can gain at least what the higher ones lose."""
     lose = 0.0
     for j in range(p.shape[0]):
         lose += min(p[j], r)
@@ -92,14 +92,14 @@ def _level(p, y, c, mean, hint, work):
     n = p.shape[0]
     noise = 4.0 * n * NOISE * y[n - 1]
     r = hint if 0.0 < hint < 1.0 else 0.0
-    # from any start the first step leads to the left of the answer, the others rise to it
+    # from any start the first step leads to the left of the solution, the others increase to it
     rising, beta = r == 0.0, 0.0
     while True:
         sigma, slope = _sigma(p, y, mean, r)
         if not slope > 0.0:
             if rising:  # the last step reached the floor
                 return r, beta, r, r
-            rising, r = True, 0.0  # beyond the floor: start again from the left
+            rising, r = True, 0.0  # beyond the floor: restart from the left
             continue
         beta = 1.0 / slope
         following = max(r + (sigma - c) * beta, 0.0)
@@ -121,9 +121,9 @@ def _penalty(p, y, mean, price, hint, work):
         return mean, 0.0, 0.0, 0.0, hint
     probe = 0.0 < hint < right
     while True:
-        # where the tangents at both ends meet; sigma is nowhere lower than there
+        # the tangents at both ends meet here, a lower bound on sigma
         r = left + (sigma_left - sigma_right - slope_right * (right - left)) / (slope_left - slope_right)
-        r = min(max(r, left), right)  # where rounding put it outside, it would leave the simplex too
+        r = min(max(r, left), right)  # rounding must not move it outside, or q would leave the simplex
         bound = sigma_left - slope_left * (r - left)
         if probe:
             r, bound, probe = hint, -np.inf, False
@@ -138,7 +138,7 @@ def _penalty(p, y, mean, price, hint, work):
 
 @register_jitable
 def _point(p, y, x, work, q):
-    """Everything above tau loses, everything below gains; entries at tau take what balances the row."""
+    """Lowers entries above tau and raises those below; entries at tau balance the row."""
     n = p.shape[0]
     work[0, :n], work[1, :n] = p, y
     _prepare(work[0, :n], work[1, :n])
@@ -167,10 +167,10 @@ def _apart(q, p, sent):
 
 @register_jitable
 def _sensitivity(p, y, q, price, m):
-    """m = -u for the u that maximises min_j (y_j + u_j) - p . u over sum_j |u_j| <= price.
+    """Writes m = -u for the u that maximises min_j (y_j + u_j) - p . u over sum_j |u_j| <= price.
 
-    Golden sections over the level c: u lifts values below c to it, and what is left of the price lowers values above
-    it, those with the largest p_j first. The maximum is concave in c, and u moves continuously with it.
+    Golden-section search over the level c: u raises values below c to c, and the rest of the price lowers values above
+    c, those with the largest p_j first. The maximum is concave in c, and u is continuous in c.
     """
     order = np.argsort(-p)
     a, b = 0.0, y.max()
@@ -185,7 +185,7 @@ def _sensitivity(p, y, q, price, m):
 
 @register_jitable
 def _dual_at(c, p, y, price, order, m):
-    """The value of the level c, -inf where lifting costs more than the price; m = -u."""
+    """Returns the value of the level c, -inf if raising values costs more than the price; writes m = -u."""
     left, value = price, c
     for j in range(len(p)):
         m[j] = min(y[j] - c, 0.0)
@@ -206,14 +206,14 @@ def _measure(q: Any, p: Any) -> Any:
 
 
 def _bound(p: Any, y: Any, price: Any) -> Any:
-    """u with sum_j |u_j| <= price: u_j = c - y_j below a level c, and what is left of the price from the largest p_j.
+    """Bounds h by a u with sum_j |u_j| <= price: u_j = c - y_j below a level c, the rest lowers the largest p_j first.
 
-    c - p . u is concave and piecewise linear in c: where the tangents of both sides meet, it is highest or has one more
-    piece between them. Halving in every third step bounds their number.
+    c - p . u is concave and piecewise linear in c: where the tangents of both sides meet, it is maximal or has another
+    piece between them. Bisecting in every third step bounds the number of steps.
     """
     by_mass = np.argsort(-p, axis=1, kind="stable")
     p, y = (np.take_along_axis(x, by_mass, axis=1) for x in (p, y))
-    # the level to which the price lifts all lower entries
+    # the level to which the price can raise all lower entries
     full = np.cumsum(np.sort(y, axis=1), axis=1) + price[:, None]
     left, right = np.zeros_like(price), np.minimum((full / np.arange(1, p.shape[1] + 1)).min(axis=1), y.max(axis=1))
     at_left, slope_left = _lifted(left, p, y, price)

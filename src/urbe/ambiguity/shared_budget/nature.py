@@ -1,4 +1,4 @@
-"""Nature with one budget per state: the inner problems of states, solved by the compiled loops of a distance."""
+"""Nature with one budget per state: solve the inner problems of states by the compiled loops of a distance."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from urbe.types import FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
 
 NOTHING = 2.0**-140
-"""Differences of values, relative to the largest of the model, that count as none: their squares would vanish."""
+"""Smaller differences of values, relative to the model's largest, count as zero: their squares would underflow."""
 
 
 class StateKernel(NamedTuple):
@@ -41,19 +41,19 @@ class StateKernel(NamedTuple):
 
 @cache
 def state_kernel(distance: Distance) -> StateKernel:
-    """The loops of one distance, which are compiled when they are first called."""
+    """Returns the loops of one distance, which are compiled on their first call."""
     makers = (make_improve, make_saddle, make_evaluate, make_answer, make_inside, make_sensitivity)
     return StateKernel(*(make(distance) for make in makers))
 
 
 class StateValues(NamedTuple):
-    """The inner problems of all states solved.
+    """The solutions of the inner problems of all states.
 
     Attributes:
       value: `(S,)` V, zero where terminal.
-      q: `(R,)` value of each action under the kernel that holds all of them to V.
+      q: `(R,)` value of each action under the kernel that lowers all of them to V.
       weights: `(R,)` an optimal policy.
-      upper: `(S,)` the level nature reaches within its budget; V up to the accuracy.
+      upper: `(S,)` the level that nature reaches within its budget; equal to V up to the accuracy.
     """
 
     value: FloatArray
@@ -69,7 +69,7 @@ class StateNature:
     Args:
       distance: the distance's functions of one row.
       mdp: the model.
-      rows: rows whose every entry may receive mass.
+      rows: rows in which every entry may receive mass.
       budget: `(S,)`.
       everywhere: whether mass may also go to the lowest state outside a row.
     """
@@ -86,7 +86,7 @@ class StateNature:
         return state_kernel(self.distance)
 
     def fresh(self) -> Hints:
-        """A memory for `improve` to begin with."""
+        """Returns a fresh memory for `improve`."""
         return Hints.none(self.mdp.n_states, self.rows.n_rows)
 
     @property
@@ -96,13 +96,13 @@ class StateNature:
 
     @property
     def accuracy(self) -> float:
-        """Bound on the error of values as a multiple of max |z|: the searches' gap and as much for rounding."""
+        """Bound on the error of values as a multiple of max |z|: the searches' gap and the same for rounding."""
         return 2.0 * self.tolerance
 
     def improve(
         self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, memory: Hints | None = None
     ) -> StateValues:
-        """V at the state values `v + shift`, and a policy that attains it; `memory` is updated in place."""
+        """Computes V at the state values `v + shift`, and a policy that attains it; updates `memory` in place."""
         mdp, rows = self.mdp, self.rows
         hints = self.fresh() if memory is None else memory
         states, of_rows = (np.empty(mdp.n_states) for _ in range(2)), (np.empty(rows.n_rows) for _ in range(2))
@@ -120,7 +120,7 @@ class StateNature:
         return out
 
     def saddle(self, v: FloatArray) -> Rows:
-        """A kernel under which no policy does better than V: every action held to its state's level."""
+        """Computes a kernel under which no policy exceeds V: every action is lowered to its state's level."""
         mdp, rows = self.mdp, self.rows
         w = mdp.discount * v
         q, sent, scratch = np.empty(rows.n_entries), np.zeros(rows.n_rows), Scratch.of(rows, mdp.row_start)
@@ -132,11 +132,11 @@ class StateNature:
         return self._answered(rows, w, q, sent)
 
     def against(self, policy: PolicyRows) -> PolicyNature:
-        """The same adversary facing one policy."""
+        """Returns the adversary of one policy."""
         return PolicyNature(self, policy)
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """`(S,)` by how much a kernel exceeds the budgets; at most 0 inside the set."""
+        """`(S,)` how far a kernel exceeds the budgets; at most 0 inside the set."""
         (q, stray), spent = on_entries(self.rows, kernel), np.zeros(self.rows.n_rows)
         for some, entries in row_blocks(self.rows):
             own, p = np.column_stack([q[entries], stray[some]]), self.rows.probability[entries]
@@ -177,7 +177,7 @@ class StateNature:
         sizes = len(states), len(states), len(p), len(p), len(pi)
 
         def lagrangian(log_mu: Any, budget: Any, p: Any, y: Any, pi: Any) -> Any:
-            # one line for each copy of the problem that the search tries at once
+            # one line for each copy of the problem that the search tests at once
             given = (log_mu, budget, p, y, pi)
             log_mu, budget, p, y, pi = (x.reshape(-1, n) for x, n in zip(given, sizes, strict=True))
             mu, h = np.exp(log_mu), np.empty_like(pi)
@@ -187,7 +187,7 @@ class StateNature:
                 h[:, some] = self.distance.bound(own, values, price[:, some].reshape(-1)).reshape(-1, len(some))
             return (np.add.reduceat(pi * h, first, axis=1) - mu * budget).reshape(-1)
 
-        # above the last price nature stays: that of norms is at most n spans, that of KL span / sqrt(8 budget)
+        # above the last price nature stays nominal: it is at most n spans for norms, span / sqrt(8 budget) for KL
         last = np.log(rows.longest) + np.maximum(0.0, -0.5 * np.log(np.where(budget > 0.0, budget, 1.0))) + 2.0
         best = np.fmax(highest_of_each(lagrangian, -50.0, last, budget, p, y, pi), 0.0)
         nominal = np.add.reduceat(pi * np.add.reduceat(p * y, starts), first)
@@ -196,7 +196,7 @@ class StateNature:
         return out
 
     def _problem(self, rows: Rows, row_start: IntArray, budget: FloatArray, w: FloatArray) -> tuple[StateProblem, int]:
-        """What all loops read, and k: rewards and discounted values are times 2^-k (`urbe.ambiguity.nature`)."""
+        """Returns the loops' inputs, and k: rewards and discounted values are times 2^-k (`urbe.ambiguity.nature`)."""
         k = exponent(w, rows.reward)
         reward = np.ldexp(rows.reward, -k) if k else rows.reward
         w = np.ldexp(w, -k) if k else w
@@ -214,12 +214,12 @@ class StateNature:
 
 
 class Moved(NamedTuple):
-    """Nature's answer to a policy, as the loops write it.
+    """Nature's answer to a policy, written by the loops.
 
     Attributes:
       q: `(E,)` probabilities on the entries of the policy's rows.
-      sent: `(R,)` what left each row for the lowest state outside it.
-      price: of each state's budget: 0 where all of it is not needed, infinite where there is none.
+      sent: `(R,)` the mass sent from each row to the lowest state outside it.
+      price: price of each state's budget: 0 if the budget is not fully used, infinite if it is zero.
     """
 
     q: FloatArray
@@ -228,7 +228,7 @@ class Moved(NamedTuple):
 
 
 class PolicyNature:
-    """The adversary facing one policy: the worst case of its rows together, state by state."""
+    """The adversary of one policy: the joint worst case of its rows in each state."""
 
     def __init__(self, nature: StateNature, policy: PolicyRows) -> None:
         chosen, state = policy.rows, nature.mdp.row_state[policy.rows]
@@ -242,13 +242,13 @@ class PolicyNature:
         self._budget = nature.budget[self.states]
 
     def fresh(self) -> Hints:
-        """A memory for `values` to begin with."""
+        """Returns a fresh memory for `values`."""
         return Hints.none(len(self.states), self.rows.n_rows)
 
     def values(
         self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, memory: Hints | None = None
     ) -> FloatArray:
-        """The worst-case value in each of `states`, at the state values `v + shift`; updates `memory` in place."""
+        """Computes the worst-case value in each of `states`, at the state values `v + shift`; updates `memory`."""
         nature, rows = self._nature, self.rows
         hints = self.fresh() if memory is None else memory
         out, w = np.empty(len(self.states)), nature.mdp.discount * v
@@ -263,16 +263,16 @@ class PolicyNature:
         return np.ldexp(out, k) if k else out
 
     def answer(self, v: FloatArray, memory: Hints | None = None) -> Rows:
-        """Nature's distributions on the policy's rows: within the budgets, and attaining `values`."""
+        """Computes nature's distributions on the policy's rows, which keep the budgets and attain `values`."""
         moved = self._moved(v, memory)
         return self._nature._answered(self.rows, self._nature.mdp.discount * v, moved.q, moved.sent)
 
     def sensitivity(self, v: FloatArray) -> tuple[Rows, FloatArray]:
-        """Nature's answer, and `(E,)` m: the value of a state changes by sum_a pi_a m_a . dp_a with the centres p_a.
+        """Computes nature's answer, and `(E,)` m: values change by sum_a pi_a m_a . dp_a with the centres p_a.
 
             V = max_mu sum_a pi_a h_a(mu / pi_a) - mu kappa,        h_a(price) = min_q q . z_a + price d(q, p_a)
 
-        is an envelope: only the h_a move with p_a, at the best price mu of the budget.
+        is an envelope: only the h_a change with p_a, at the best price mu of the budget.
         """
         nature, rows = self._nature, self.rows
         w = nature.mdp.discount * v

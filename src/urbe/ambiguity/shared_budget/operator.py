@@ -1,4 +1,4 @@
-"""The robust Bellman operator where the actions of a state share nature's budget.
+"""The robust Bellman operator of sets in which the actions of a state share nature's budget.
 
     (T v)(s)    = max_pi min_{q in U(s)} sum_a pi_a sum_s' q_a(s') [r(s, a, s') + gamma v(s')]
     (T_pi v)(s) =        min_{q in U(s)} sum_a pi_a sum_s' q_a(s') [r(s, a, s') + gamma v(s')]
@@ -63,18 +63,18 @@ class StateOperator:
         workers: Workers = SERIAL,
         out: FloatArray | None = None,  # noqa: ARG002
     ) -> Improvement[FloatArray]:
-        """`q` has the values of the actions under a kernel that is optimal for nature."""
+        """Computes T v; `q` has the values of the actions under a kernel that is optimal for nature."""
         memory = self.nature.fresh() if memory is None else memory
         middle = midrange(v)
         value, q, weights, _ = self.nature.improve(v - middle, middle, workers, memory)
         return Improvement(value, q, PolicyRows.of_weights(weights), memory)
 
     def against(self, policy: PolicyRows, memory: Memory = None) -> tuple[PolicyOperator, Memory]:  # noqa: ARG002
-        """The levels of an improvement say nothing of the prices of a policy."""
+        """Returns T_pi without memory: the levels of an improvement give no prices of a policy."""
         return StatePolicy(self.mdp, policy, self.nature.against(policy)), None
 
     def kernel(self, v: FloatArray, policy: PolicyRows) -> Rows:
-        """Rows that a policy does not take keep their nominal distribution, unless it is optimal."""
+        """Returns nature's answer; rows that the policy does not take stay nominal, unless the policy is optimal."""
         centred = v - midrange(v)
         facing = self.nature.against(policy)
         best = self.nature.improve(centred).value[facing.states]
@@ -83,13 +83,13 @@ class StateOperator:
         return _in_place(self.nature.rows, policy.rows, facing.answer(centred))
 
     def error(self, v: FloatArray) -> float:
-        """As where actions are answered one by one, but rewards take part in their comparison."""
+        """Bounds the error as for rectangular sets, but with rewards, which take part in the comparison of actions."""
         rows, gamma = self.nature.rows, self.mdp.discount
         middle = midrange(v)
         size = rows.largest_reward + gamma * 0.5 * (float(v.max()) - float(v.min()) if len(v) else 0.0)
         whole = size + gamma * abs(middle)
         actions = int(np.diff(self.mdp.row_start).max(initial=0))
-        # rows are taken as if the mass missing from one stood at the lowest successor
+        # missing mass of a row counts as mass at the lowest successor
         return 1.01 * (
             (self.nature.accuracy + 2.0 * actions * ROUNDING) * size
             + whole * (rows.mass_error + 6.0 * ROUNDING)
@@ -107,7 +107,7 @@ class StateOperator:
         """Nature leaves rows alone that the policy does not take."""
         middle, rows = midrange(v), self.nature.rows
         centred = v - middle
-        best = self.improve(v, memory)  # asked for whatever the policy: it is cheap next to the rest
+        best = self.improve(v, memory)  # computed for any policy: it is cheap
         following = best.policy if policy is None else policy
         answer, taken = self.nature.against(following).sensitivity(centred)
         full = _in_place(rows, following.rows, answer)
@@ -145,7 +145,7 @@ class StateOperator:
         return proofs.over_rows(mdp, found, optimal)._replace(below=self._lagrangian())
 
     def clock(self) -> Operator:
-        """A budget shared by actions is contained in one for each of them."""
+        """Returns the clock of the rectangular set, which contains this one."""
         return self.relaxed.operator(self.mdp).clock()
 
     def _lagrangian(self) -> StepBound:
@@ -189,6 +189,6 @@ class StatePolicy:
 
 
 def _in_place(rows: Rows, chosen: IntArray, answer: Rows) -> Rows:
-    """`rows` with those of `chosen` replaced by `answer`, which may list other successors."""
+    """Replaces the rows `chosen` by `answer`, which may list other successors."""
     kept = np.setdiff1d(np.arange(rows.n_rows), chosen)
     return joined_rows(rows, [(chosen, answer), (kept, rows.take(kept))])

@@ -1,10 +1,10 @@
-"""Budgets shared by the actions of a state: s-rectangular sets.
+"""s-rectangular sets: budgets shared by the actions of a state.
 
     U(s) = {(q_a)_a : sum_a d(q_a, pbar(s, a)) <= kappa(s)},      d the distance of a ball
 
-Nature decides knowing the state but not the action, so it is weaker than one with radius kappa on every action, and
-optimal policies may have to randomise [Wiesemann2013] [HoPetrikWiesemann2021]. `distance` states what
-each distance brings; its `improve` and `evaluate` state and solve the inner problems.
+Nature knows the state but not the action, so it is weaker than nature with radius kappa on every action, and optimal
+policies may have to randomise [Wiesemann2013] [HoPetrikWiesemann2021]. `distance` documents the interface of distances;
+`improve` and `evaluate` state and solve the inner problems.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class SRectangular:
     """U(s) = {(q_a)_a : sum_a d(q_a, pbar(s, a)) <= kappa(s)}: one budget per state.
 
     Args:
-      ball: `L1Ball`, `L2Ball`, `LInfBall` or `KLBall`, for its distance and support. Its `radius` is read as the
-        budget kappa: a number, `(S,)`, or `{state: number}` for every state that is not terminal; at least 0.
+      ball: `L1Ball`, `L2Ball`, `LInfBall` or `KLBall`, for its distance and support. Its `radius` is the budget kappa:
+        a number, `(S,)`, or `{state: number}` for every non-terminal state; at least 0.
 
     >>> import numpy as np, urbe
     >>> mirrored = [[[0.0, 0.5, 0.5], [0.0, 0.5, 0.5]], np.eye(3)[[1, 1]], np.eye(3)[[2, 2]]]
@@ -64,7 +64,7 @@ class SRectangular:
         ball = self.ball
         checks.one_of("support", ball.support, ("nominal", "all"))
         support: Support = "nominal" if isinstance(ball, KLBall) else ball.support
-        # only the lowest state outside a row receives mass where moving it costs the same everywhere
+        # if moving mass costs the same everywhere, only the lowest state outside a row receives it
         bound = bind_rows(ANY_KERNEL, mdp, np.empty(0), support=support, receiver=isinstance(ball, L1Ball))
         nature = StateNature(DISTANCES[type(ball)], mdp, bound.rows, self.budget(mdp), bound.everywhere)
         return StateOperator(mdp, nature, self.relaxed(mdp))
@@ -82,20 +82,20 @@ class SRectangular:
                 budget[state] = number
             if np.isnan(budget).any():
                 state = int(np.argmax(np.isnan(budget)))
-                raise ValueError(f"radius says nothing for state {state}; give one budget for every state.")
+                raise ValueError(f"radius has no budget for state {state}; give one for every state.")
         else:
             array = checks.float_array("radius", given)
             if array.shape not in ((), (mdp.n_states,)):
                 raise ValueError(
                     f"radius has shape {array.shape}, expected a number or one budget per state ({mdp.n_states},): "
-                    "the actions of a state share it."
+                    "the actions of a state share its budget."
                 )
             budget = np.array(np.broadcast_to(array, mdp.n_states))
         checks.row_range("radius", budget, 0.0, np.inf, lambda state: f"state {state}")
         return np.where(mdp.terminal, 0.0, budget)
 
     def relaxed(self, mdp: MDP) -> RectangularSet:
-        """The smallest (s, a)-rectangular set that contains this one: the whole budget on every action."""
+        """Returns the smallest (s, a)-rectangular set that contains this one: the whole budget on every action."""
         most = DISTANCES[type(self.ball)].largest
         wider: RectangularSet = replace(self.ball, radius=np.minimum(self.budget(mdp), most)[mdp.row_state])
         return wider
