@@ -95,17 +95,28 @@ def policy_rows(mdp: MDP, policy: ArrayLike) -> FloatArray:
     >>> policy_rows(mdp, [1, 0])
     array([0., 1., 1., 0.])
     """
-    ndim = np.ndim(policy)
+    ndim = policy_dimensions(mdp, policy)
     if ndim == 1:
         weights = np.zeros(mdp.n_rows)
         weights[chosen_rows(mdp, policy)] = 1.0
         return weights
-    if ndim == 2:
-        return _randomised(mdp, checks.float_array("policy", policy, ndim=2))
-    raise ValueError(
-        f"policy has {ndim} dimensions, expected ({mdp.n_states},) action ids "
-        f"or ({mdp.n_states}, {mdp.n_actions}) probabilities."
-    )
+    return _randomised(mdp, checks.float_array("policy", policy, ndim=2))
+
+
+def policy_dimensions(mdp: MDP, policy: ArrayLike) -> int:
+    """1 for action ids, 2 for probabilities; raises for anything else."""
+    try:
+        ndim = np.ndim(policy)
+    except ValueError:  # a list of lists of several lengths
+        ndim = -1
+    if ndim not in (1, 2):
+        found = f"has {ndim} dimensions" if ndim > 2 else f"is {checks.shown(policy)}"
+        own = " Of a solution, give its `policy`." if hasattr(policy, "policy") else ""
+        raise ValueError(
+            f"policy {found}, expected ({mdp.n_states},) action ids or ({mdp.n_states}, {mdp.n_actions}) "
+            f"probabilities.{own}"
+        )
+    return ndim
 
 
 def chosen_rows(mdp: MDP, policy: ArrayLike) -> IntArray:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from urbe import extras
+from urbe import checks, extras
 from urbe.ambiguity.operator import Memory, Operator, PolicyRows
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, IntArray
@@ -75,6 +75,8 @@ class Solution:
         """Nature's answer at one step of a finite horizon."""
         if self.value.ndim == 1:
             raise ValueError("This solution has no horizon; nature's answer is `kernel`.")
+        if checks.whole_number("step", step, 0) >= len(self.policies):
+            raise ValueError(f"step is {step}, expected a step before the horizon of {len(self.policies)}.")
         return self._kernel(self.at[step], self.policies[step])
 
     def _kernel(self, v: FloatArray, policy: PolicyRows) -> MDP:

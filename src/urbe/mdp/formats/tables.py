@@ -52,6 +52,7 @@ def parquet_writer(columns: Mapping[str, Sequence[Any] | np.ndarray]) -> Writer:
 
 def format_of(path: str | os.PathLike[str]) -> str:
     """The format a file's suffix tells."""
+    checks.file_path("path", path)
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
         raise ValueError(f"{os.fspath(path)} ends in {suffix!r}, expected one of {', '.join(FORMATS)}.")
