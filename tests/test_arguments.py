@@ -8,7 +8,7 @@ import pytest
 
 import urbe
 from urbe import checks
-from urbe.agents import URBE, Single, Task, run
+from urbe.agents import OLRM, UBE, URBE, Minimax, Oracle, Single, Task, run
 from urbe.envs.finite import FiniteEnv
 
 M = urbe.MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[1.0], [0.0]], discount=0.5, initial=[1.0, 0.0])
@@ -17,6 +17,11 @@ P = urbe.Posterior.before(M)
 RNG = np.random.default_rng(0)
 TASK = Task(P, horizon=3)
 ENV = FiniteEnv.of(M)
+
+
+def start(kind):
+    return run(kind, ENV, TASK, episodes=1, seed=0)
+
 
 KINDS = {
     "a number as set": (lambda: urbe.solve(M, 0.5), "nature is 0.5, expected an ambiguity set such as L1Ball(0.5)."),
@@ -85,6 +90,18 @@ KINDS = {
     "saved": (lambda: urbe.save_agent("agent", M), "agent is MDP(2 states"),
     "loaded, swapped": (lambda: urbe.load_agent(Single(URBE(), TASK, seed=0), "agent"), "agent is 'agent', expected"),
     "levels": (lambda: urbe.Percentile(2), "levels is 2, expected a tuple of levels"),
+    "a word as replan": (
+        lambda: start(URBE(replan="episode")),
+        "replan is 'episode', expected one of Replan.EPISODE, ",
+    ),
+    "a word as form": (lambda: start(UBE(form="count")), "form is 'count', expected one of Form.COUNT, "),
+    "a word as noise": (lambda: start(URBE(noise="step")), "noise is 'step', expected one of Noise.NONE, Noise.STEP"),
+    "a word as criterion": (lambda: start(OLRM(criterion="episode")), "criterion is 'episode', expected one of Crit"),
+    "belief": (lambda: start(URBE(belief=5)), "belief is 5, expected a belief's configuration"),
+    "one radius": (lambda: start(OLRM(radii=2.0)), "radii is 2.0, expected a tuple of radii"),
+    "a model as world": (lambda: start(Oracle(M)), "env is MDP(2 states"),
+    "a world as model": (lambda: start(Minimax(ENV, U)), "model is a FiniteEnv, expected a model"),
+    "no model of a phase": (lambda: FiniteEnv.of(0.5), "phases[0].model is 0.5, expected a model"),
     "rule": (lambda: urbe.RSVF(0), "rule is 0, expected a rule for safe balls"),
 }
 

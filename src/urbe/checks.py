@@ -7,7 +7,9 @@ and in arrays, even where NumPy could convert them: they are more often a mistak
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from decimal import Decimal
+from enum import Enum
 from numbers import Real
 from typing import Any
 
@@ -205,6 +207,19 @@ def flag(name: str, value: object) -> bool:
     if not isinstance(x, bool):
         raise ValueError(f"{name} is {shown(value)}, expected True or False.")
     return x
+
+
+def choice(name: str, value: object, choices: type[Enum]) -> None:
+    """Raises unless `value` is one of an enumeration's."""
+    expected = f"one of {', '.join(f'{choices.__name__}.{each.name}' for each in choices)}"
+    kind(name, value, isinstance(value, choices), expected)
+
+
+def changed(given: Any, name: str, example: str, changes: Mapping[str, Any]) -> Any:
+    """The settings `given`, called `name`, with some fields changed; raises naming what there is no field for."""
+    kind(name, given, is_dataclass(given), f"settings such as {example}")
+    known_names(changes, [each.name for each in fields(given)], type(given).__name__)
+    return replace(given, **changes)
 
 
 def file_path(name: str, value: object) -> str:

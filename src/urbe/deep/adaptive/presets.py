@@ -8,9 +8,9 @@ adaptive_dqn          | states under each member     | nature over the belief, o
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
+from urbe import checks
 from urbe.belief.state import Watch
 from urbe.belief.switching import Switching
 from urbe.deep.adaptive.agent import AdaptiveAgent
@@ -142,4 +142,12 @@ def _agent(
         )
     model = BeliefModel.of(env, uncertainty_set, switching, floor=floor, flip=flip)
     watched = watch if watch is not None else Watch() if model.shared else PREDICTING
-    return AdaptiveAgent(name, model, uncertainty_set, replace(settings, **changes), rule, watched, seed)
+    return AdaptiveAgent(
+        name,
+        model,
+        uncertainty_set,
+        checks.changed(settings, "settings", "AdaptiveSettings(...)", changes),
+        rule,
+        watched,
+        seed,
+    )
