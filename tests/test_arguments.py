@@ -8,7 +8,7 @@ import pytest
 
 import urbe
 from urbe import checks
-from urbe.agents import URBE, Single, Task, run
+from urbe.agents import OLRM, UBE, URBE, Minimax, Oracle, Single, Task, run
 from urbe.envs.finite import FiniteEnv
 
 M = urbe.MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[1.0], [0.0]], discount=0.5, initial=[1.0, 0.0])
@@ -17,6 +17,11 @@ P = urbe.Posterior.before(M)
 RNG = np.random.default_rng(0)
 TASK = Task(P, horizon=3)
 ENV = FiniteEnv.of(M)
+
+
+def start(kind):
+    return run(kind, ENV, TASK, episodes=1, seed=0)
+
 
 KINDS = {
     "a number as set": (lambda: urbe.solve(M, 0.5), "nature is 0.5, expected an ambiguity set such as L1Ball(0.5)."),
@@ -75,6 +80,29 @@ KINDS = {
     "agent prior": (lambda: run(URBE(), ENV, Task(M, 3), episodes=1, seed=0), "task.prior is MDP("),
     "agent env": (lambda: run(URBE(), M, TASK, episodes=1, seed=0), "env is MDP("),
     "single": (lambda: Single(URBE, TASK, seed=0), "agent is the class URBE"),
+    "a set for sets": (lambda: urbe.PerRow(U, 0), "sets is L1Ball(radius=0.5, support='nominal'), expected a list of"),
+    "a number for sets": (lambda: urbe.NestedSets(5, [1.0]), "sets is 5, expected a list of at least one set"),
+    "matrices": (lambda: urbe.MDP.from_sparse(None, 0.0, discount=0.9), "transition is None, expected a list or {acti"),
+    "rows": (lambda: M.with_rows(M), "rows is MDP(2 states"),
+    "path": (lambda: urbe.read_mdp(5), "path is 5, expected the path of a file"),
+    "paths, swapped": (lambda: urbe.write_mdp("model.csv", M), "mdp is 'model.csv', expected a model"),
+    "path of a log": (lambda: urbe.read_log(None), "path is None, expected the path of a file"),
+    "saved": (lambda: urbe.save_agent("agent", M), "agent is MDP(2 states"),
+    "loaded, swapped": (lambda: urbe.load_agent(Single(URBE(), TASK, seed=0), "agent"), "agent is 'agent', expected"),
+    "levels": (lambda: urbe.Percentile(2), "levels is 2, expected a tuple of levels"),
+    "a word as replan": (
+        lambda: start(URBE(replan="episode")),
+        "replan is 'episode', expected one of Replan.EPISODE, ",
+    ),
+    "a word as form": (lambda: start(UBE(form="count")), "form is 'count', expected one of Form.COUNT, "),
+    "a word as noise": (lambda: start(URBE(noise="step")), "noise is 'step', expected one of Noise.NONE, Noise.STEP"),
+    "a word as criterion": (lambda: start(OLRM(criterion="episode")), "criterion is 'episode', expected one of Crit"),
+    "belief": (lambda: start(URBE(belief=5)), "belief is 5, expected a belief's configuration"),
+    "one radius": (lambda: start(OLRM(radii=2.0)), "radii is 2.0, expected a tuple of radii"),
+    "a model as world": (lambda: start(Oracle(M)), "env is MDP(2 states"),
+    "a world as model": (lambda: start(Minimax(ENV, U)), "model is a FiniteEnv, expected a model"),
+    "no model of a phase": (lambda: FiniteEnv.of(0.5), "phases[0].model is 0.5, expected a model"),
+    "rule": (lambda: urbe.RSVF(0), "rule is 0, expected a rule for safe balls"),
 }
 
 
@@ -92,7 +120,7 @@ NUMBERS = {
     "a true discount": (lambda: urbe.library.riverswim(6, discount=True), "discount is True, expected a number."),
     "radius": (lambda: urbe.L1Ball("0.1"), "radius cannot be read as an array of numbers: it is '0.1'. Convert it"),
     "a true radius": (lambda: urbe.KLBall(True), "radius cannot be read as an array of numbers: it is True."),
-    "no radius": (lambda: urbe.L2Ball(None), "radius is None, expected a number."),
+    "no radius": (lambda: urbe.L2Ball(None), "radius is None, expected a number or an array of numbers."),
     "complex": (
         lambda: urbe.Chi2Ball(1j),
         "radius cannot be read as an array of numbers: it is 1j. Take its real part.",
@@ -136,6 +164,33 @@ NUMBERS = {
         "seed is '0', expected a whole number of at least 0.",
     ),
     "replicates": (lambda: run(URBE(), ENV, TASK, episodes=1, seed=0, replicates="2"), "replicates is '2', expected a"),
+    "a model as numbers": (
+        lambda: urbe.MDP.from_dense(M, 0.0, discount=0.9),
+        "transition is MDP(2 states, 2 rows, 3 entries, discount 0.5), expected a number or an array of numbers.",
+    ),
+    "no states": (
+        lambda: urbe.MDP.from_dense(np.zeros((0, 0, 0)), 0.0, discount=0.9),
+        "transition has shape (0, 0, 0), expected (states, actions, states), with at least one state and one action.",
+    ),
+    "radii of states": (lambda: urbe.solve(M, urbe.L1Ball({0: 0.1})), "radius names 0, expected pairs (state, action)"),
+    "a policy": (lambda: urbe.evaluate_policy(M, "best"), "policy is 'best', expected (2,) action ids or (2, 1) prob"),
+    "a solution as policy": (lambda: urbe.evaluate_policy(M, urbe.solve(M)), "Of a solution, give its `policy`."),
+    "a ragged policy": (
+        lambda: urbe.evaluate_policy(M, [[1.0], [0.5, 0.5]]),
+        "policy is [[1.0], [0.5, 0.5]], expected",
+    ),
+    "throw": (lambda: urbe.solve(M, throw="no"), "throw is 'no', expected True or False."),
+    "start and horizon": (
+        lambda: urbe.solve(M, U, urbe.BackwardInduction(2), start=[0.0, 0.0]),
+        "start is given, but over a finite horizon the values after the last step are 0: leave it out.",
+    ),
+    "a step": (lambda: urbe.solve(M, U, urbe.BackwardInduction(2)).kernel_at(2), "step is 2, expected a step before"),
+    "a negative step": (
+        lambda: urbe.solve(M, U, urbe.BackwardInduction(2)).kernel_at(-1),
+        "step is -1, expected a who",
+    ),
+    "union": (lambda: urbe.VaRBellman(-1), "union is -1, expected True or False."),
+    "optimised": (lambda: urbe.BCI("a"), "optimised is 'a', expected True or False."),
     "shared budget": (
         lambda: urbe.Optimistic(urbe.SRectangular(U)),
         "use the ball itself with the budget as its radius",

@@ -5,8 +5,11 @@ of Python or NumPy, 0-d arrays, fractions and decimals. Text, booleans, complex 
 arrays and even if NumPy could convert them, because they are usually a mistake.
 """
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from decimal import Decimal
+from enum import Enum
 from numbers import Real
 from typing import Any
 
@@ -85,7 +88,9 @@ def _real_array(name: str, value: ArrayLike) -> FloatArray:
     try:
         array = np.asarray(value)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} cannot be read as an array of numbers: {error}.") from None
+        raise ValueError(f"{name} cannot be read as an array of numbers: {str(error).rstrip('.')}.") from None
+    if array.ndim == 0 and array.dtype == object and not isinstance(array.item(), Real | Decimal):
+        raise ValueError(f"{name} is {shown(array.item())}, expected a number or an array of numbers.")
     if array.dtype == object:  # fractions, decimals, very large integers, or no numbers
         found = [_scalar(index_text(name, at), x) for at, x in np.ndenumerate(array)]
         return np.array(found, dtype=np.float64).reshape(array.shape)
@@ -109,10 +114,9 @@ def finite(name: str, array: FloatArray) -> None:
     """Raises if an entry is NaN or infinite."""
     if not np.isfinite(array).all():
         bad = np.argwhere(~np.isfinite(array))
-        raise ValueError(
-            f"{index_text(name, bad[0])} is {array[tuple(bad[0])]}, expected a finite number. "
-            f"{some(len(bad), array.size, 'entry', 'entries')} not finite; remove or impute them first."
-        )
+        found = f"{index_text(name, bad[0])} is {array[tuple(bad[0])]}, expected a finite number."
+        many = f" {some(len(bad), array.size, 'entry', 'entries')} not finite; remove or impute them first."
+        raise ValueError(found + (many if array.ndim else ""))
 
 
 def int_array(name: str, value: ArrayLike, low: int, high: int | None = None, meaning: str = "index") -> IntArray:
@@ -195,6 +199,40 @@ def whole_number(name: str, value: object, low: int) -> int:
     if isinstance(x, bool) or not isinstance(x, int) or x < low:
         raise ValueError(f"{name} is {shown(value)}, expected a whole number of at least {low}.")
     return x
+
+
+def flag(name: str, value: object) -> bool:
+    """True or False, and nothing that only counts as one of them."""
+    x = _plain(value)
+    if not isinstance(x, bool):
+        raise ValueError(f"{name} is {shown(value)}, expected True or False.")
+    return x
+
+
+def choice(name: str, value: object, choices: type[Enum]) -> None:
+    """Raises unless `value` is one of an enumeration's."""
+    expected = f"one of {', '.join(f'{choices.__name__}.{each.name}' for each in choices)}"
+    kind(name, value, isinstance(value, choices), expected)
+
+
+def changed(given: Any, name: str, example: str, changes: Mapping[str, Any]) -> Any:
+    """The settings `given`, called `name`, with some fields changed; raises naming what there is no field for."""
+    kind(name, given, is_dataclass(given), f"settings such as {example}")
+    known_names(changes, [each.name for each in fields(given)], type(given).__name__)
+    return replace(given, **changes)
+
+
+def file_path(name: str, value: object) -> str:
+    """The path of a file or folder, as text or a `Path`."""
+    kind(name, value, isinstance(value, str | os.PathLike), "the path of a file, such as 'model.csv'")
+    return os.fspath(value)  # type: ignore[arg-type,return-value]
+
+
+def sequence(name: str, value: object, expected: str) -> None:
+    """Raises unless `value` is a list, a tuple or an array with something in it."""
+    kind(name, value, isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes), expected)
+    if not len(value):  # type: ignore[arg-type]
+        raise ValueError(f"{name} is empty, expected {expected}.")
 
 
 def probability(name: str, value: object) -> float:

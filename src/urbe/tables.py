@@ -70,6 +70,7 @@ def parquet_writer(columns: Mapping[str, Sequence[Any] | np.ndarray]) -> Writer:
 
 def format_of(path: str | os.PathLike[str]) -> str:
     """The format that belongs to a file's suffix."""
+    checks.file_path("path", path)
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
         raise ValueError(f"{os.fspath(path)} ends in {suffix!r}, expected one of {', '.join(FORMATS)}.")

@@ -55,7 +55,7 @@ def test_divergences_of_rows_that_differ_little_keep_their_digits(apart):
     b = np.array([0.4, 0.3, 0.1, 0.2])
     a = b * (1.0 + apart * np.array([1.0, -1.0, 0.5, -0.75]))
     terms = [x * (x / y).ln() - x + y for x, y in zip(map(Decimal, a), map(Decimal, b), strict=True)]
-    # 1e-11: where the series ends, at 0.01, logarithms of 1e-16 leave 1e-16 / 0.01^2
+    # 1e-11: where the series ends, at 2^-8, logarithms of 1e-16 leave 1e-16 / 0.01^2
     assert _divergence(a, b) == pytest.approx(float(sum(terms)), rel=1e-11, abs=0)
     assert _divergence(np.array([0.0, 1.0]), np.array([0.5, 0.5])) == pytest.approx(math.log(2.0), rel=1e-15)
     assert _divergence(np.array([0.5, 0.5]), np.array([0.0, 1.0])) == np.inf

@@ -105,7 +105,7 @@ def test_occupancy_needs_a_start() -> None:
         ([-1, 1, 1, 1, 1, 1], "policy has 6 entries, expected one action for each of 7 states."),
         ([-1, 1, -2, 1, 1, 1, -1], "policy[2] is -2, expected at least -1"),
         ([-1, 1, 1.5, 1, 1, 1, -1], "policy[2] is 1.5, expected a whole number"),
-        (0, "policy has 0 dimensions, expected (7,) action ids or (7, 4) probabilities."),
+        (0, "policy is 0, expected (7,) action ids or (7, 4) probabilities."),
         (np.zeros((7, 3)), "policy has shape (7, 3), expected (7, 4) probabilities."),
         (np.zeros((7, 4)), "policy[1] sums to 0, expected 1. 5 of 7 states are without a distribution"),
         (np.full((7, 4), 0.25), "policy[0, 0] is 0.25, but state 0 is terminal: expected -1"),

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from urbe import checks
 from urbe.agents.base import Streams
 from urbe.mdp.model import MDP
 from urbe.rng import Draws
@@ -38,6 +39,7 @@ class Chooser:
     """
 
     def __init__(self, model: MDP, noise: Noise, streams: Streams) -> None:
+        checks.choice("noise", noise, Noise)
         self._row_start = model.row_start
         self._noise = noise
         self._kind = (Noise.NONE, Noise.STEP, Noise.EPISODE).index(noise)

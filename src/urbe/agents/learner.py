@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from urbe import checks
 from urbe.agents.base import Steps, Streams, Task
 from urbe.agents.choose import Chooser, Noise
 from urbe.agents.locate import Locator
@@ -67,6 +68,8 @@ class ModelBasedAgent:
     def __init__(
         self, task: Task, streams: Streams, belief: PosteriorConfig, strategy: Strategy, noise: Noise, layers: int = 1
     ) -> None:
+        fits = callable(getattr(belief, "start", None))
+        checks.kind("belief", belief, fits, "a belief's configuration, such as Stationary()")
         n = len(streams.replicates)
         self.known = Knowledge(belief.start(task.prior, n, layers), RewardBelief(task.prior, n))
         self.strategy = strategy

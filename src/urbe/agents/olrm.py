@@ -95,10 +95,12 @@ class MixedPlans:
         self._bonus_scale = checks.per_replicate("bonus_scale", kind.bonus_scale, n, 0.0, np.inf)[:, None]
         self._check_scale = checks.per_replicate("check_scale", kind.check_scale, n, 0.0, np.inf)
         self._delta = checks.probability("delta", kind.delta)
+        checks.kind("radii", kind.radii, isinstance(kind.radii, tuple | list), "a tuple of radii, such as (0.5, 2.0)")
         self._radii = np.array([0.0, *(checks.number("radii", radius, 0.0, 2.0) for radius in kind.radii)])
         if (np.diff(self._radii[1:]) <= 0.0).any():
             raise ValueError(f"radii is {kind.radii}, expected increasing radii: each ball holds the one before.")
         most, least = model.rows.reward.max(initial=0.0), model.rows.reward.min(initial=0.0)
+        checks.choice("criterion", kind.criterion, Criterion)
         self._average = kind.criterion is Criterion.AVERAGE
         self._reach = 1.0 if self._average else horizon * (most - least)
         cap = np.cumsum(most * model.discount ** np.arange(horizon))[::-1].copy()

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from urbe import rng
+from urbe import checks, rng
 from urbe.agents.ball_plan import balls_of, plan_with_balls
 from urbe.agents.base import Streams, Task
 from urbe.agents.l1_plan import L1Plan
@@ -72,6 +72,8 @@ class RobustPlans:
         replan: Replan = Replan.EPISODE,
         centre: Centre = Centre.MEAN,
     ) -> None:
+        for name, value, choices in (("form", form, Form), ("replan", replan, Replan), ("centre", centre, Centre)):
+            checks.choice(name, value, choices)
         model = task.prior.mean()  # uncertain rewards are those of pairs there, whatever the model says
         self._plan: L1Plan | SetPlan
         if isinstance(nature, np.ndarray):

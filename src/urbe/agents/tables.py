@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from urbe import checks
 from urbe.agents.base import Steps, Streams, Task
 from urbe.agents.choose import Chooser, Noise
 from urbe.ambiguity.operator import AmbiguitySet
 from urbe.envs.finite import FiniteEnv
-from urbe.mdp.model import MDP
+from urbe.mdp.model import MDP, check_model
 from urbe.solvers.methods import BackwardInduction
 from urbe.solvers.solve import solve
 from urbe.types import FloatArray, IntArray
@@ -49,6 +50,7 @@ class Oracle:
     env: FiniteEnv
 
     def start(self, task: Task, streams: Streams) -> TableAgent:
+        checks.kind("env", self.env, isinstance(self.env, FiniteEnv), "a world such as FiniteEnv.of(model)")
         tables = [_table(phase.model, None, task) for phase in self.env.phases]
         return TableAgent(task, streams, tables, self.env.phase_of)
 
@@ -98,6 +100,7 @@ class TableAgent:
 
 def _table(model: MDP, nature: AmbiguitySet | None, task: Task) -> QTable:
     """The optimal robust policy and its values."""
+    check_model("model", model)
     known = task.prior.model
     if not (np.array_equal(model.row_start, known.row_start) and np.array_equal(model.action, known.action)):
         raise ValueError(f"The agent plans for {model}, but the task has other states or actions: {known}.")

@@ -42,8 +42,7 @@ class PerRow(RectangularSet):
     choice: Any
 
     def __post_init__(self) -> None:
-        if not len(self.sets):
-            raise ValueError("sets is empty, expected at least one, such as (Exact(), L1Ball(0.5)).")
+        checks.sequence("sets", self.sets, "a list of at least one set, such as (Exact(), L1Ball(0.5))")
         for k, each in enumerate(self.sets):
             check_rectangular(f"sets[{k}]", each)
 

@@ -127,7 +127,7 @@ class Agent:
         Raises:
           ValueError: the observation is not one of the environment's; or `rng` is missing, or given needlessly.
         """
-        if deterministic is (rng is not None):
+        if checks.flag("deterministic", deterministic) is (rng is not None):
             problem = (
                 "given, but acting is deterministic" if deterministic else "missing, but acting is not deterministic"
             )
@@ -190,4 +190,4 @@ class Agent:
 
         The file is replaced atomically: readers find the complete old or new agent, also after a crash.
         """
-        save_tensors(path, self.tensors(), self.saved_about())
+        save_tensors(checks.file_path("path", path), self.tensors(), self.saved_about())

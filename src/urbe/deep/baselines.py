@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from urbe import checks
 from urbe.deep.agent import Agent
 from urbe.deep.core.minimum import Minimum
 from urbe.deep.core.natures import Average
@@ -217,7 +218,7 @@ def iwocs_dqn(
     200
     """
     require_set(env, uncertainty_set)
-    chosen = replace(settings, **changes)
+    chosen = checks.changed(settings, "settings", "Settings(...)", changes)
     network = chosen.network if isinstance(chosen.network, Minimum) else Minimum(len(uncertainty_set), chosen.network)
     training = WorstCaseSearch(round_steps, episodes, uncertainty_set.nominal or 0)
     return _agent(
@@ -263,6 +264,6 @@ def _agent(
     changes: dict[str, Any],
 ) -> Agent:
     parts: dict[str, Any] = {"nature": Average(), "variance": NoVariance()}
-    chosen = replace(settings, **(parts | changes))
+    chosen = checks.changed(settings, "settings", "Settings(...)", parts | changes)
     trainer = make_trainer(env, uncertain, chosen, schedule, seed, log_every, training=training)
     return Agent(name, trainer, seed, log_every)

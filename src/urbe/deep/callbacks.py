@@ -101,6 +101,7 @@ def watchers(callbacks: Sequence[AnyCallback], agent: Agent) -> Watchers:
     Raises:
       ValueError: one of them is not a callback, or two of them share a name or a folder.
     """
+    checks.kind("callbacks", callbacks, isinstance(callbacks, Sequence), "a list of callbacks")
     measuring = tuple(each for each in callbacks if isinstance(each, Callback))
     used: set[str] = set(_TAKEN)
     for i, each in enumerate(callbacks):

@@ -142,7 +142,7 @@ class Sizes(NamedTuple):
 
 
 def _read(path: Path_) -> Saved:
-    tensors, about, run = _read_any(Path(path))
+    tensors, about, run = _read_any(Path(checks.file_path("path", path)))
     version = about.get("version")
     if type(version) is not int or version < 1 or not about.keys() >= _PARTS.keys():
         raise CheckpointError(path, f"is not of an agent: it tells {checks.listing(sorted(about)) or 'nothing'}.")

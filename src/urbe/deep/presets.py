@@ -9,7 +9,6 @@ average   | soft_robust_dqn   |
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from urbe import checks
@@ -162,5 +161,5 @@ def _agent(
     changes: dict[str, Any],
 ) -> Agent:
     parts: dict[str, Any] = {"nature": nature, "variance": variance}
-    chosen = replace(settings, **(parts | changes))
+    chosen = checks.changed(settings, "settings", "Settings(...)", parts | changes)
     return Agent(name, make_trainer(env, uncertain, chosen, schedule, seed, log_every), seed, log_every)

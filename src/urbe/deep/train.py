@@ -90,6 +90,8 @@ def train(
     300
     >>> folder.cleanup()
     """
+    checks.kind("agent", agent, isinstance(agent, Agent), "an agent such as dqn(env, seed=0); the folder comes second")
+    checks.file_path("folder", folder)
     checks.whole_number("steps", steps, 0)
     checks.whole_number("checkpoint_every", checkpoint_every, 1)
     watched = watchers(callbacks, agent)

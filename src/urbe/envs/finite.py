@@ -15,7 +15,7 @@ from numba import njit
 
 from urbe import checks
 from urbe.envs.base import Arrivals
-from urbe.mdp.model import MDP
+from urbe.mdp.model import MDP, check_model
 from urbe.mdp.rows import Rows
 from urbe.rng import Draws
 from urbe.types import FloatArray, IntArray
@@ -48,6 +48,7 @@ class FiniteEnv:
             raise ValueError("phases is empty, expected at least one (model, episodes).")
         first = self.phases[0].model
         for k, (model, episodes) in enumerate(self.phases):
+            check_model(f"phases[{k}].model", model)
             checks.whole_number(f"phases[{k}].episodes", episodes, 1)
             if not (np.array_equal(model.row_start, first.row_start) and np.array_equal(model.action, first.action)):
                 raise ValueError(f"phases[{k}] has other states or actions than phases[0]; they must be the same.")

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from urbe import extras
+from urbe import checks, extras
 from urbe.evaluation.policies import WAYS, Acting
 from urbe.evaluation.table import Evaluation
 from urbe.statistics.estimates import mean_band
@@ -136,8 +136,11 @@ def seeds_of(evaluations: SeedEvaluation | Evaluation | Sequence[Evaluation]) ->
     """Combines one evaluation or several, whose seeds are then counted from 0."""
     if isinstance(evaluations, SeedEvaluation):
         return evaluations
-    found = (evaluations,) if isinstance(evaluations, Evaluation) else tuple(evaluations)
-    return SeedEvaluation(found, tuple(range(len(found))))
+    found = (evaluations,) if isinstance(evaluations, Evaluation) else evaluations
+    checks.sequence("evaluations", found, "one or more results of urbe.evaluate, one for each seed")
+    for k, each in enumerate(found):
+        checks.kind(f"evaluations[{k}]", each, isinstance(each, Evaluation), "what urbe.evaluate returns")
+    return SeedEvaluation(tuple(found), tuple(range(len(found))))
 
 
 def text_table(columns: dict[str, np.ndarray], titles: dict[str, str] | None = None) -> list[str]:

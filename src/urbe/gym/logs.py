@@ -55,6 +55,8 @@ def record(
     >>> log.episode[-1], int(log.terminated.sum())
     (np.int64(2), 3)
     """
+    fits = hasattr(env, "action_space")
+    checks.kind("env", env, fits, 'an environment, such as gymnasium.make("FrozenLake-v1")')
     n_actions, first_action = discrete("action_space", env.action_space)
     checks.whole_number("episodes", episodes, 1)
     checks.whole_number("most_steps", most_steps, 1)

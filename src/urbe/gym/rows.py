@@ -21,7 +21,7 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics
 from jaxtyping import Float
 
 from urbe import checks
-from urbe.gym.kinds import AnyEnv, Env, numbered
+from urbe.gym.kinds import KINDS, AnyEnv, Env, numbered
 
 
 @dataclass(frozen=True)
@@ -125,6 +125,7 @@ def host_env(env: AnyEnv) -> HostEnv:
     Raises:
       ValueError: its spaces or its autoreset mode are not supported; the message says what to do.
     """
+    checks.kind("env", env, isinstance(env, KINDS), 'an environment, such as gymnasium.make("CartPole-v1")')
     return _Vector(env) if isinstance(env, VectorEnv) else _Single(env)
 
 

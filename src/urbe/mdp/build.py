@@ -50,7 +50,9 @@ def from_dense(
     """
     p = checks.float_array("transition", transition, all_finite=False)
     if p.ndim != 3 or p.shape[0] != p.shape[2] or 0 in p.shape:
-        hint = "; for pymdptoolbox arrays (A, S, S) use MDP.from_pymdptoolbox" if p.ndim == 3 else ""
+        pymdp = p.ndim == 3 and p.shape[1] == p.shape[2] > 0
+        hint = "; for pymdptoolbox arrays (A, S, S) use MDP.from_pymdptoolbox" if pymdp else ""
+        hint = ", with at least one state and one action" if 0 in p.shape else hint
         raise ValueError(f"transition has shape {p.shape}, expected (states, actions, states){hint}.")
     n_states, n_actions, _ = p.shape
     exists = np.ones((n_states, n_actions), dtype=bool)

@@ -97,18 +97,29 @@ def policy_rows(mdp: MDP, policy: ArrayLike) -> FloatArray:
     >>> policy_rows(mdp, [1, 0]), policy_rows(mdp, {0: 1, 1: 0})
     (array([0., 1., 1., 0.]), array([0., 1., 1., 0.]))
     """
-    policy = _action_ids(mdp, policy)
-    ndim = np.ndim(policy)
-    if ndim == 1:
+    if policy_dimensions(mdp, policy) == 1:
         weights = np.zeros(mdp.n_rows)
         weights[chosen_rows(mdp, policy)] = 1.0
         return weights
-    if ndim == 2:
-        return _randomised(mdp, checks.float_array("policy", policy, ndim=2))
-    raise ValueError(
-        f"policy has {ndim} dimensions, expected ({mdp.n_states},) action ids "
-        f"or ({mdp.n_states}, {mdp.n_actions}) probabilities."
-    )
+    return _randomised(mdp, checks.float_array("policy", policy, ndim=2))
+
+
+def policy_dimensions(mdp: MDP, policy: ArrayLike) -> int:
+    """Returns 1 for actions, also by label or `{state: action}`, and 2 for probabilities; raises for anything else."""
+    if isinstance(policy, Mapping):
+        return 1
+    try:
+        ndim = np.ndim(policy)
+    except ValueError:  # a list of lists of several lengths
+        ndim = -1
+    if ndim not in (1, 2):
+        found = f"has {ndim} dimensions" if ndim > 2 else f"is {checks.shown(policy)}"
+        own = " Of a solution, give its `policy`." if hasattr(policy, "policy") else ""
+        raise ValueError(
+            f"policy {found}, expected ({mdp.n_states},) action ids or ({mdp.n_states}, {mdp.n_actions}) "
+            f"probabilities.{own}"
+        )
+    return ndim
 
 
 def _action_ids(mdp: MDP, policy: Any) -> Any:

@@ -313,6 +313,7 @@ class MDP:
 
     def with_rows(self, rows: Rows) -> MDP:
         """The same pairs with other transition rows, and no intervals."""
+        checks.kind("rows", rows, isinstance(rows, Rows), "transition rows, such as another model's `rows`")
         return replace(self, rows=rows, bounds=None)
 
     def row_of(self, state: int, action: int) -> int:
@@ -361,7 +362,10 @@ class MDP:
         """`(R,)` numbers from a scalar, `(R,)`, `(S, A)` or `{(s, a): number}`, by label if any; used for radii."""
         if isinstance(value, Mapping):
             out = np.full(self.n_rows, np.nan)
-            for (state, action), number in value.items():
+            for pair, number in value.items():
+                if not isinstance(pair, tuple) or len(pair) != 2:
+                    raise ValueError(f"{name} names {checks.shown(pair)}, expected pairs (state, action) as its keys.")
+                state, action = pair
                 s = state if self.labels.states is None else int(self.labels.state_ids(name, [state])[0])
                 a = action if self.labels.actions is None else int(self.labels.action_ids(name, [action])[0])
                 out[self.row_of(s, a)] = checks.finite_number(f"{name}[{state}, {action}]", number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -106,6 +106,7 @@ def from_sparse(
         if names is None or missing:
             raise ValueError(f"reward has no matrix for {missing or 'a list of'} actions, expected the same keys.")
         reward = [reward[name] for name in names]
+    checks.kind("transition", transition, isinstance(transition, Iterable), "a list or {action: matrix} of matrices")
     matrices = list(transition.values() if isinstance(transition, Mapping) else transition)
     listed = _listed(matrices, reward)
     labels = Labels(None if states is None else tuple(states), names)

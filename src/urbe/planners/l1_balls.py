@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from urbe import checks
 from urbe.ambiguity.l1 import L1Ball
 from urbe.mdp.model import MDP
 from urbe.planners.base import PlannedSolution, PlanningTask, in_every_state
@@ -37,6 +38,9 @@ class BCI:
     """
 
     optimised: bool = False
+
+    def __post_init__(self) -> None:
+        checks.flag("optimised", self.optimised)
 
     def answer(self, task: PlanningTask) -> PlannedSolution:
         centre, radius = self._balls(task)

@@ -66,6 +66,7 @@ class Percentile:
     improvements: int = 50
 
     def __post_init__(self) -> None:
+        checks.sequence("levels", self.levels, "a tuple of levels in (0, 1], such as (0.05, 0.5)")
         for k, level in enumerate(self.levels):
             checks.number(f"levels[{k}]", checks.positive(f"levels[{k}]", level), 0.0, 1.0)
         checks.whole_number("improvements", self.improvements, 0)

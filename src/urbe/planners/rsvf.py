@@ -53,6 +53,8 @@ class RSVF:
     rounds: int = 200
 
     def __post_init__(self) -> None:
+        fits = callable(getattr(self.rule, "program", None))
+        checks.kind("rule", self.rule, fits, "a rule for safe balls, such as Hyperplane()")
         if not checks.number("tolerance", self.tolerance, 0.0, 1.0) > 0.0:
             raise ValueError("tolerance is 0, expected a positive number: rounds end by it.")
         checks.whole_number("rounds", self.rounds, 1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from urbe import checks
 from urbe.ambiguity.scenarios import ValueAtRisk
 from urbe.planners.base import PlannedSolution, PlanningTask, in_every_state
 from urbe.planners.draws import drawn_rows, number_of_draws, quantile_rank, uncertain_rows
@@ -34,6 +35,9 @@ class VaRBellman:
     """
 
     union: bool = True
+
+    def __post_init__(self) -> None:
+        checks.flag("union", self.union)
 
     def answer(self, task: PlanningTask) -> PlannedSolution:
         n_rows = uncertain_rows(task.posterior) if self.union else 1

@@ -70,6 +70,7 @@ def save_agent(path: str | os.PathLike[str], agent: Resumable) -> None:
     >>> again.step
     1
     """
+    _check_agent(agent)
     arrays: dict[str, np.ndarray] = {}
     state = _pack("state", agent.state(), arrays)
     save_tensors(path, arrays, {"agent": VERSION, "parts": _all_parts(agent), "state": state})
@@ -81,12 +82,18 @@ def load_agent(path: str | os.PathLike[str], agent: Resumable) -> None:
     Raises:
       AgentFileError: the file is damaged, or of another agent; `agent` is unchanged.
     """
+    _check_agent(agent)
     arrays, about = _read(path)
     saved = {name: upgrade.MOVED.get(part, part) for name, part in about["parts"].items()}
     here = _without_additions(_all_parts(agent), saved)
     if saved != here:
         raise AgentFileError(path, _difference(saved, here))
     agent.load(_unpack(about["state"], arrays))
+
+
+def _check_agent(agent: object) -> None:
+    fits = all(hasattr(agent, name) for name in ("parts", "state", "load"))
+    checks.kind("agent", agent, fits, "an agent or run that can be saved, such as Single(...)")
 
 
 def _all_parts(agent: Resumable) -> dict[str, str]:

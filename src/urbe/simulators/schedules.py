@@ -95,8 +95,7 @@ class StepChange(OfEpisode):
     repeat: bool = False
 
     def __post_init__(self) -> None:
-        if not self.phases:
-            raise ValueError("phases is empty, expected at least one (episodes, params).")
+        checks.sequence("phases", self.phases, "at least one (episodes, params)")
         names = self.phases[0][1]._fields
         for k, (episodes, params) in enumerate(self.phases):
             checks.whole_number(f"phases[{k}][0]", episodes, 1)
@@ -317,6 +316,7 @@ def _within(base: Params, bounds: Bounds) -> None:
 
 
 def _known(base: Params, names: Collection[str]) -> None:
+    checks.kind("bounds or distributions", names, isinstance(names, Collection), "a mapping from names of parameters")
     if not names:
         raise ValueError(f"No parameter changes, expected some of {', '.join(base._fields)}; or use Constant.")
     unknown = [name for name in names if name not in base._fields]

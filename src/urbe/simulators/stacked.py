@@ -91,9 +91,10 @@ class Stacked:
     survives: bool = True
 
     def __post_init__(self) -> None:
+        fits = hasattr(self.simulator, "outcomes")
+        checks.kind("simulator", self.simulator, fits, "a simulator such as CartPole()")
         checks.whole_number("length", self.length, 1)
-        if not isinstance(self.survives, bool):
-            raise ValueError(f"survives is {self.survives!r}, expected True or False.")
+        checks.flag("survives", self.survives)
 
     @property
     def n_actions(self) -> int:

@@ -51,6 +51,8 @@ class UncertaintySet:
     nominal: int | None
 
     def __post_init__(self) -> None:
+        fits = hasattr(self.params, "_asdict")
+        checks.kind("params", self.params, fits, "parameters of a simulator with one number per member; see grid")
         shapes = {np.shape(leaf) for leaf in self.params}
         if len(shapes) != 1 or len(next(iter(shapes))) != 1 or not np.size(self.params[0]):
             text = ", ".join(f"{name} {np.shape(leaf)}" for name, leaf in self.params._asdict().items())
@@ -210,6 +212,7 @@ def _draws(name: str, law: Distribution, seed: int, count: int) -> Float[np.ndar
 
 def _build(simulator: Simulator, points: list[dict[str, float]], include_nominal: bool) -> UncertaintySet:
     """Makes a set from differences to the nominal parameters, checked by the simulator."""
+    checks.kind("simulator", simulator, hasattr(simulator, "nominal"), "a simulator such as CartPole()")
     nominal = jax.device_get(simulator.nominal())
     nominal_params = param_dict(nominal)
     members, place = ([nominal_params], 0) if include_nominal else ([], None)

@@ -166,7 +166,8 @@ def sensitivity(
         raise TypeError(f"make_set is {checks.shown(make_set)}, expected a function of the radius such as urbe.L1Ball.")
     radius = checks.float_array("radii", radii, ndim=1)
     if not len(radius) or (np.diff(radius) <= 0.0).any():
-        raise ValueError(f"radii is {checks.listing(radius.tolist())}, expected at least one, and increasing numbers.")
+        found = checks.listing(radius.tolist()) or "empty"
+        raise ValueError(f"radii is {found}, expected at least one, and increasing numbers.")
     first = start_weights(mdp) if start is None else first_states(mdp, "start", start)
     scale = max(1.0, float(np.abs(mdp.rows.reward).max(initial=0.0)))
     method = PartialPolicyIteration(tolerance=TOLERANCE * scale)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from urbe import extras
+from urbe import checks, extras
 from urbe.ambiguity.operator import Memory, Operator, PolicyRows
 from urbe.mdp.model import MDP
 from urbe.tables import TableResult
@@ -74,7 +74,9 @@ class Solution(TableResult):
     def kernel_at(self, step: int) -> MDP:
         """Nature's answer at one step of a finite horizon."""
         if self.value.ndim == 1:
-            raise ValueError("This solution has no finite horizon; use `kernel`.")
+            raise ValueError("This solution has no horizon; nature's answer is `kernel`.")
+        if checks.whole_number("step", step, 0) >= len(self.policies):
+            raise ValueError(f"step is {step}, expected a step before the horizon of {len(self.policies)}.")
         return self._kernel(self.at[step], self.policies[step])
 
     def _kernel(self, v: FloatArray, policy: PolicyRows) -> MDP:

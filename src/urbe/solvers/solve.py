@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from urbe import checks
 from urbe.ambiguity.exact import Exact
 from urbe.ambiguity.operator import AmbiguitySet, Iterated, Operator, PolicyRows
-from urbe.mdp.evaluate import chosen_rows, policy_rows
+from urbe.mdp.evaluate import chosen_rows, policy_dimensions, policy_rows
 from urbe.mdp.model import MDP
 from urbe.solvers.backward_induction import backward_induction
 from urbe.solvers.bounds import BoundRule, contraction, require_finite_values, spread_of
@@ -57,6 +57,11 @@ def solve(
     True
     """
     check_problem(mdp, nature, method, progress)
+    checks.flag("throw", throw)
+    if start is not None and isinstance(method, BackwardInduction):
+        raise ValueError(
+            "start is given, but over a finite horizon the values after the last step are 0: leave it out."
+        )
     operator = (Exact() if nature is None else nature).operator(mdp)
     with Workers(threads) as workers:
         if isinstance(method, BackwardInduction):
@@ -90,6 +95,7 @@ def evaluate_policy(
     True
     """
     check_problem(mdp, nature, method)
+    checks.flag("throw", throw)
     if isinstance(method, BackwardInduction):
         raise TypeError(f"method is {method}, expected one without a horizon, such as PartialPolicyIteration().")
     operator = (Exact() if nature is None else nature).operator(mdp)
@@ -98,8 +104,8 @@ def evaluate_policy(
 
 
 def given_policy(mdp: MDP, policy: ArrayLike) -> PolicyRows:
-    """Converts `(S,)` action ids or `(S, A)` probabilities to the form that operators take."""
-    if np.ndim(policy) == 1:
+    """Converts `(S,)` actions, `{state: action}` or `(S, A)` probabilities to the form that operators take."""
+    if policy_dimensions(mdp, policy) == 1:
         return PolicyRows(chosen_rows(mdp, policy))
     return PolicyRows.of_weights(policy_rows(mdp, policy))
 

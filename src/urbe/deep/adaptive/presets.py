@@ -8,9 +8,9 @@ adaptive_dqn          | states under each member     | nature over the belief, o
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
+from urbe import checks
 from urbe.belief.state import Watch
 from urbe.belief.switching import Switching
 from urbe.deep.adaptive.agent import AdaptiveAgent
@@ -142,7 +142,15 @@ def _agent(
     simulator, members = simulated(env, uncertainty_set)
     model = BeliefModel.of(simulator, members, switching, floor=floor, flip=flip)
     watched = watch if watch is not None else Watch() if model.shared else PREDICTING
-    return AdaptiveAgent(name, model, members, replace(settings, **changes), rule, watched, seed)
+    return AdaptiveAgent(
+        name,
+        model,
+        members,
+        checks.changed(settings, "settings", "AdaptiveSettings(...)", changes),
+        rule,
+        watched,
+        seed,
+    )
 
 
 def simulated(env: Simulator | Env, members: UncertaintySet | EnvMembers) -> tuple[Simulator, UncertaintySet]:

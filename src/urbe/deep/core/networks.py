@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -70,6 +70,8 @@ class Network:
 
     def __post_init__(self) -> None:
         for name in ("hidden", "scale"):  # settings are hashed, but lists cannot be
+            fits = isinstance(getattr(self, name), Iterable)
+            checks.kind(name, getattr(self, name), fits, "a tuple of numbers, such as (64, 64) or (1.0,)")
             object.__setattr__(self, name, tuple(getattr(self, name)))
         if not self.hidden:
             raise ValueError("hidden is empty, expected at least one layer: its units are the features.")

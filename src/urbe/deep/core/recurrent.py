@@ -56,8 +56,7 @@ class Memory:
         checks.whole_number("units", self.units, 1)
         checks.whole_number("length", self.length, 1)
         checks.whole_number("burn_in", self.burn_in, 0)
-        if not isinstance(self.survives, bool):
-            raise ValueError(f"survives is {self.survives!r}, expected True or False.")
+        checks.flag("survives", self.survives)
 
     @property
     def window(self) -> int:

@@ -76,8 +76,7 @@ class Decay:
     def __post_init__(self) -> None:
         checks.number("last", self.last, 0.0, 1.0)
         checks.whole_number("steps", self.steps, 1)
-        if not isinstance(self.cosine, bool):
-            raise ValueError(f"cosine is {self.cosine!r}, expected True or False.")
+        checks.flag("cosine", self.cosine)
 
 
 def epsilon_at(epsilon: Epsilon, step: Int[Array, ""]) -> Float[Array, ""]:

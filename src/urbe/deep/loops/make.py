@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from urbe import checks
 from urbe.deep.core.settings import Settings
 from urbe.deep.loops.compiled_trainer import CompiledTrainer
 from urbe.deep.loops.host.trainer import HostTrainer
@@ -46,6 +47,7 @@ def make_trainer(
             )
         members = None if uncertain is None else fitting_members(env, uncertain)
         return HostTrainer(settings, env, members, seed, record_every)
+    checks.kind("env", env, True, "a simulator such as CartPole(), or a Gymnasium environment")
     if not hasattr(env, "outcomes"):
         raise ValueError(
             f"env is {env!r}, expected a simulator of urbe.simulators or a Gymnasium environment: "

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from urbe import checks
 from urbe.mdp.formats import bmdp, craam_csv, drn, npz, prism, prism_language, umb
 from urbe.mdp.formats.label_file import with_label_file, write_label_file
-from urbe.mdp.model import MDP
+from urbe.mdp.model import MDP, check_model
 
 
 class Format(NamedTuple):
@@ -135,6 +135,7 @@ def write_mdp(mdp: MDP, path: str | os.PathLike[str], *, format: str | None = No
       path: the file; of a PRISM model, the `.tra` file, the others are written beside it.
       format: one of `FORMATS`, by default that of the suffix.
     """
+    check_model("mdp", mdp)
     name = _format(path, format)
     FORMATS[name].write(mdp, path)
     if name in LABELLED_BESIDE:
@@ -142,6 +143,7 @@ def write_mdp(mdp: MDP, path: str | os.PathLike[str], *, format: str | None = No
 
 
 def _format(path: str | os.PathLike[str], format: str | None) -> str:
+    checks.file_path("path", path)
     if format is not None:
         return checks.one_of("format", format, tuple(FORMATS))
     suffix = Path(path).suffix.lower()
