@@ -175,7 +175,7 @@ class Session:
         if self.log:
             tensors |= {f"log/{name}": np.stack([each[name] for each, _ in self.log]) for name in self.log[0][0]}
             tensors["log/memory"] = np.stack([np.asarray(memory) for _, memory in self.log])
-        save_tensors(path, tensors, self._about())
+        save_tensors(path, {name: np.asarray(array) for name, array in tensors.items()}, self._about())
 
     def load(self, path: str | os.PathLike[str]) -> Session:
         """Goes on from what `save` wrote. The environment is not in the file: bring it to where it was, or reset it.
@@ -183,11 +183,12 @@ class Session:
         Raises:
           CheckpointError: the file is damaged, or of a deployment of another agent.
         """
-        tensors, about = load_tensors(path)
+        kept, about = load_tensors(path)
         if about != self._about():
             raise CheckpointError(
                 path, "is not of a deployment of this agent: weights, members or assumptions differ, or a sensor."
             )
+        tensors = {name: np.array(array) for name, array in kept.items()}
         self._vector, self._report = tensors["memory"], None
         self._decided, self._acted = (
             (tensors[f"{name}/row"], int(tensors[f"{name}/action"])) if f"{name}/row" in tensors else None
