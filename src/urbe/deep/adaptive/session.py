@@ -63,7 +63,7 @@ class Session:
         memory = jax.jit(_start, static_argnums=2)(policy, seed, members is not None)
         self._packing = Packing.of(memory)
         self._run = _programs(tree, self._packing)
-        self._vector = self._packing.pack(memory)
+        self._vector: Any = self._packing.pack(memory)
         self.log: list[tuple[dict[str, Any], Any]] = []
         self._decided: tuple[np.ndarray, int] | None = None
         self._acted: tuple[np.ndarray, int] | None = None
@@ -166,12 +166,12 @@ class Session:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves belief and log, also in the middle of an episode; `agent.deploy(...).load(path)` goes on from there."""
-        tensors = {"memory": np.asarray(self._vector)}
+        tensors: dict[str, Any] = {"memory": self._vector}
         for name, pair in (("decided", self._decided), ("acted", self._acted)):
             if pair is not None:
-                tensors |= {f"{name}/row": pair[0], f"{name}/action": np.int64(pair[1])}
+                tensors |= {f"{name}/row": pair[0], f"{name}/action": pair[1]}
         if self._predicted is not None:
-            tensors |= {f"predicted/{name}": np.asarray(part) for name, part in self._predicted._asdict().items()}
+            tensors |= {f"predicted/{name}": part for name, part in self._predicted._asdict().items()}
         if self.log:
             tensors |= {f"log/{name}": np.stack([each[name] for each, _ in self.log]) for name in self.log[0][0]}
             tensors["log/memory"] = np.stack([np.asarray(memory) for _, memory in self.log])
