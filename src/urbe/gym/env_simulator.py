@@ -80,7 +80,7 @@ class EnvSimulator:
         own = self.adapter.get_params(model)
         if self.adapter.get_params(self._model) != own:
             raise ValueError(f"{model} draws parameters when it is reset, expected them to stay as they are set.")
-        self._params: Any = namedtuple(f"{type(innermost(model)).__name__}Params", own)
+        self._params = _params_type(f"{type(innermost(model)).__name__}Params", own)
         self._nominal = self._params(**{name: np.float32(value) for name, value in own.items()})
         self._layout = _Layout.of(self.adapter.get_state(self._model), type(innermost(model)).__name__)
         self._refuse_random_steps()
@@ -141,7 +141,7 @@ class EnvSimulator:
         )
 
     @staticmethod
-    def _ask(function: Any, shapes: tuple[jax.ShapeDtypeStruct, ...], *args: Any) -> Any:
+    def _ask(function: Any, shapes: Any, *args: Any) -> Any:
         return jax.pure_callback(function, shapes, *args, vmap_method="broadcast_all")
 
     @staticmethod
@@ -212,6 +212,10 @@ class EnvSimulator:
                 )
             if ended:
                 env.reset()
+
+
+def _params_type(name: str, fields: Mapping[str, float]) -> Any:
+    return namedtuple(name, fields)
 
 
 def _time_limit(env: Env) -> int:

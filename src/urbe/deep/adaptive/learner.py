@@ -97,7 +97,8 @@ def one_round(settings: AdaptiveSettings, model: BeliefModel, run: AdaptiveRun) 
 def learned_values(settings: AdaptiveSettings, seen: Experience) -> Float[Array, "T L"]:
     """What the values of actions are drawn to: traced returns, and less where the action is inferior."""
     traced = traced_returns(settings.trace, seen.target, seen.ratio, seen.bootstrap, seen.greedy)
-    return traced - jnp.float32(settings.gap) * seen.shortfall
+    wanted: Array = traced - jnp.float32(settings.gap) * seen.shortfall
+    return wanted
 
 
 def traced_returns(

@@ -155,14 +155,13 @@ def _agent(
 
 def simulated(env: Simulator | Env, members: UncertaintySet | EnvMembers) -> tuple[Simulator, UncertaintySet]:
     """What lives are simulated in, and its parameters."""
-    of_env = isinstance(members, EnvMembers)
-    if isinstance(env, SINGLE) and of_env:
+    if isinstance(env, SINGLE) and isinstance(members, EnvMembers):
         simulator = EnvSimulator(env, members.adapter)
         told = members.describe()
         return simulator, UncertaintySet.from_description(
             simulator, {key: told[key] for key in ("parameters", "nominal")}
         )
-    if isinstance(env, Simulator) and not isinstance(env, SINGLE) and not of_env:
+    if isinstance(env, Simulator) and isinstance(members, UncertaintySet):
         return env, members
     raise ValueError(
         f"env is {env!r:.100} and uncertainty_set of type {type(members).__name__}, expected a simulator of "

@@ -63,7 +63,7 @@ class Session:
         memory = jax.jit(_start, static_argnums=2)(policy, seed, members is not None)
         self._packing = Packing.of(memory)
         self._run = _programs(tree, self._packing)
-        self._vector = self._packing.pack(memory)
+        self._vector: Any = self._packing.pack(memory)
         self.log: list[tuple[dict[str, Any], Any]] = []
         self._decided: tuple[np.ndarray, int] | None = None
         self._acted: tuple[np.ndarray, int] | None = None
@@ -166,16 +166,16 @@ class Session:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves belief and log, also in the middle of an episode; `agent.deploy(...).load(path)` goes on from there."""
-        tensors = {"memory": np.asarray(self._vector)}
+        tensors: dict[str, Any] = {"memory": self._vector}
         for name, pair in (("decided", self._decided), ("acted", self._acted)):
             if pair is not None:
-                tensors |= {f"{name}/row": pair[0], f"{name}/action": np.int64(pair[1])}
+                tensors |= {f"{name}/row": pair[0], f"{name}/action": pair[1]}
         if self._predicted is not None:
-            tensors |= {f"predicted/{name}": np.asarray(part) for name, part in self._predicted._asdict().items()}
+            tensors |= {f"predicted/{name}": part for name, part in self._predicted._asdict().items()}
         if self.log:
             tensors |= {f"log/{name}": np.stack([each[name] for each, _ in self.log]) for name in self.log[0][0]}
             tensors["log/memory"] = np.stack([np.asarray(memory) for _, memory in self.log])
-        save_tensors(path, tensors, self._about())
+        save_tensors(path, {name: np.asarray(array) for name, array in tensors.items()}, self._about())
 
     def load(self, path: str | os.PathLike[str]) -> Session:
         """Goes on from what `save` wrote. The environment is not in the file: bring it to where it was, or reset it.
@@ -183,11 +183,12 @@ class Session:
         Raises:
           CheckpointError: the file is damaged, or of a deployment of another agent.
         """
-        tensors, about = load_tensors(path)
+        kept, about = load_tensors(path)
         if about != self._about():
             raise CheckpointError(
                 path, "is not of a deployment of this agent: weights, members or assumptions differ, or a sensor."
             )
+        tensors = {name: np.array(array) for name, array in kept.items()}
         self._vector, self._report = tensors["memory"], None
         self._decided, self._acted = (
             (tensors[f"{name}/row"], int(tensors[f"{name}/action"])) if f"{name}/row" in tensors else None
