@@ -33,6 +33,7 @@ from urbe.deep.callbacks import Callback as Callback
 from urbe.deep.callbacks import Decision as Decision
 from urbe.deep.core.dueling import DuelingNetwork as DuelingNetwork
 from urbe.deep.core.finite import NotFinite as NotFinite
+from urbe.deep.core.kalman import KalmanLastLayer as KalmanLastLayer
 from urbe.deep.core.last_layer import LastLayer as LastLayer
 from urbe.deep.core.last_layer import calibrated as calibrated
 from urbe.deep.core.natures import Average as Average
@@ -45,6 +46,7 @@ from urbe.deep.core.variances import NoVariance as NoVariance
 from urbe.deep.evaluate import Evaluate as Evaluate
 from urbe.deep.load import load as load
 from urbe.deep.policy import Policy as Policy
+from urbe.deep.presets import deep_rok as deep_rok
 from urbe.deep.presets import dqn as dqn
 from urbe.deep.presets import dqn_ube as dqn_ube
 from urbe.deep.presets import dqn_urbe as dqn_urbe

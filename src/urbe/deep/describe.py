@@ -22,7 +22,18 @@ from urbe.deep.actor_critic.settings import ActorCriticSettings
 from urbe.deep.adaptive import natures as belief_natures
 from urbe.deep.adaptive import rules
 from urbe.deep.adaptive.settings import AdaptiveSettings
-from urbe.deep.core import dueling, last_layer, minimum, natures, networks, optimisers, recurrent, settings, variances
+from urbe.deep.core import (
+    dueling,
+    kalman,
+    last_layer,
+    minimum,
+    natures,
+    networks,
+    optimisers,
+    recurrent,
+    settings,
+    variances,
+)
 from urbe.deep.loops import ewok, iwocs
 from urbe.deep.loops import recurrent as recurrent_loop
 from urbe.deep.settings import named_part, part_name
@@ -41,6 +52,7 @@ _CLASSES = (
     settings.Epsilon,
     settings.CopyEvery,
     optimisers.Adam,
+    kalman.KalmanLastLayer,
     settings.Decay,
     settings.Settings,
     belief_natures.BeliefMean,

@@ -3,6 +3,7 @@
           | no variance       | last layer
 observed  | dqn               | dqn_ube
 worst     | robust_dqn        | dqn_urbe
+          | deep_rok          |
 average   | soft_robust_dqn   |
 """
 
@@ -13,6 +14,7 @@ from typing import Any
 
 from urbe import checks
 from urbe.deep.agent import Agent
+from urbe.deep.core.kalman import KalmanLastLayer
 from urbe.deep.core.last_layer import LastLayer
 from urbe.deep.core.natures import Average, MemberNature, Soft, Worst
 from urbe.deep.core.settings import Settings
@@ -71,6 +73,30 @@ def robust_dqn(
     return _agent(
         "robust-dqn", env, uncertainty_set, Worst(), NoVariance(), seed, settings, schedule, log_every, changes
     )
+
+
+def deep_rok(
+    env: Environment,
+    uncertainty_set: Uncertain,
+    *,
+    seed: int,
+    settings: Settings = DEFAULT,
+    schedule: Schedule | None = None,
+    log_every: int = LOG_EVERY,
+    **changes: Any,
+) -> Agent:
+    """Deep robust Kalman filter [Shashua2017]: robust targets, and a last layer that filters them.
+
+    All arguments as for `robust_dqn`; `optimiser=KalmanLastLayer(...)` has the filter's own.
+
+    >>> from urbe.simulators import CartPole, UncertaintySet
+    >>> poles = UncertaintySet.grid(CartPole(), half_length=(0.25, 1.0))
+    >>> deep_rok(CartPole(), poles, seed=0, capacity=500, warm_up=100, batch=16).learn(200).step
+    200
+    """
+    require_set(env, uncertainty_set)
+    changes = {"optimiser": KalmanLastLayer(), **changes}
+    return _agent("deep-rok", env, uncertainty_set, Worst(), NoVariance(), seed, settings, schedule, log_every, changes)
 
 
 def soft_robust_dqn(

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from urbe.deep.core.kalman import SeesErrors
 from urbe.deep.core.optimisers import optimise
 from urbe.deep.core.replay import Replay
 from urbe.deep.core.settings import Settings
@@ -66,7 +67,12 @@ def q_step(
     (loss, td), gradient = jax.value_and_grad(
         lambda layers: q_loss(settings, layers, obs, action, wanted), has_aux=True
     )(q)
-    q, optimiser = optimise(settings.optimiser, rate, q, optimiser, gradient, settings.clip_norm)
+    if isinstance(settings.optimiser, SeesErrors):
+        q, optimiser = settings.optimiser.step(
+            settings.network, q, optimiser, obs, action, td, gradient, rate, settings.clip_norm
+        )
+    else:
+        q, optimiser = optimise(settings.optimiser, rate, q, optimiser, gradient, settings.clip_norm)
     head = settings.variance.track(head, action, td)
     return QStep(q, optimiser, head, replay, loss, jnp.abs(td).mean(), decided_by(weights, values))
 

@@ -1,0 +1,153 @@
+"""Deep robust Kalman filter [Shashua2017] on the last layer: its weights are a random walk that targets observe.
+
+    theta_t = theta_{t-1} + noise of variance P_v,        y = Q(s, a; theta) + noise of variance P_n
+
+With phi the features of s and a one for the bias, and y nature's mixture of the members' targets,
+
+    P   <- P + P_v
+    K    = P phi / (phi' P phi + P_n)
+    theta_a <- theta_a + K (y - Q(s, a)),        P <- (I - K phi') P (I - K phi')' + K P_n K'
+
+for the action a that was taken; each action has weights and a P of its own. The layers before it follow gradients. The
+filter takes a whole mini-batch at once, which is the same as one transition after the other. With P_v = 0 and fixed
+features it is the ridge regression of all targets seen.
+
+Departures: the original filters all weights, which takes the square of their number. P_v = drift (prior I - P), where
+the original takes a share of P: that would grow without bound in directions that no feature has. Replayed transitions
+count each time they are drawn; `observation_noise` is to be chosen with that in mind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Float64, Int
+
+from urbe import checks
+from urbe.deep.core.networks import Layer, QNetwork
+from urbe.deep.core.optimisers import Adam, Optimiser, optimise
+
+
+@runtime_checkable
+class SeesErrors(Protocol):
+    """An optimiser of Q-networks that is shown the transitions and their TD errors besides the gradient."""
+
+    def step(
+        self,
+        network: QNetwork,
+        weights: Any,
+        state: Any,
+        obs: Float[Array, "B D"],
+        action: Int[Array, " B"],
+        td: Float[Array, " B"],
+        gradient: Any,
+        rate: Float[Array, ""],
+        clip_norm: float | None,
+    ) -> tuple[Any, Any]:
+        """Weights and state after one mini-batch."""
+
+
+class Filter(NamedTuple):
+    """What the optimiser of the other layers remembers, and P of the last layer's weights of each action."""
+
+    rest: Any
+    covariance: Float64[Array, "A G G"]
+
+
+@dataclass(frozen=True)
+class KalmanLastLayer:
+    """An optimiser whose last layer follows the Kalman filter, and the layers before it another one.
+
+    For the Q-networks of DQN and its robust kin alone: it needs TD errors, and a network whose last layer is linear.
+
+    Args:
+      observation_noise: P_n, variance of a target around the Q-value.
+      drift: share of what was learned about P that is forgotten in each step; 0 never forgets.
+      prior: P before any data is prior I.
+      rest: of the layers before the last; the learning rate of the settings is theirs.
+    """
+
+    observation_noise: float = 100.0
+    drift: float = 1e-4
+    prior: float = 0.1
+    rest: Optimiser = field(default_factory=Adam)
+
+    def __post_init__(self) -> None:
+        checks.positive("observation_noise", self.observation_noise)
+        checks.number("drift", self.drift, 0.0, 1.0)
+        checks.positive("prior", self.prior)
+        if isinstance(self.rest, type) or not isinstance(self.rest, Optimiser):
+            raise ValueError(f"rest is {self.rest!r}, expected an Adam(...).")
+
+    def init(self, weights: Any) -> Filter:
+        """P = prior I for every action."""
+        if type(weights) is not tuple or not all(isinstance(layer, Layer) for layer in weights):  # a NamedTuple is none
+            raise ValueError(
+                f"optimiser is KalmanLastLayer(...), and the weights are of {type(weights).__name__}, expected those "
+                "of Network(...), whose last layer is linear in its features."
+            )
+        n_features, n_actions = weights[-1].weight.shape
+        eye = jnp.eye(n_features + 1, dtype=jnp.float64)
+        return Filter(self.rest.init(weights), jnp.broadcast_to(self.prior * eye, (n_actions, *eye.shape)))
+
+    def update(
+        self,
+        gradient: Any,  # noqa: ARG002
+        state: Filter,  # noqa: ARG002
+        weights: Any,  # noqa: ARG002
+        rate: Float[Array, ""],  # noqa: ARG002
+    ) -> tuple[Any, Filter]:
+        """Refused: a gradient alone does not say what was observed."""
+        raise ValueError(
+            "optimiser is KalmanLastLayer(...), which follows TD errors and not gradients alone; expected an Adam(...) "
+            "here. It is for dqn, robust_dqn and soft_robust_dqn with a plain Network."
+        )
+
+    def step(
+        self,
+        network: QNetwork,
+        weights: Any,
+        state: Filter,
+        obs: Float[Array, "B D"],
+        action: Int[Array, " B"],
+        td: Float[Array, " B"],
+        gradient: Any,
+        rate: Float[Array, ""],
+        clip_norm: float | None,
+    ) -> tuple[Any, Filter]:
+        """The filter for the last layer; the other layers as `rest` does, without the last one's gradient."""
+        phi = network.features(weights, obs).astype(jnp.float64)
+        taken = jax.nn.one_hot(action, state.covariance.shape[0], dtype=jnp.float64)
+        changes, covariance = self.filtered(state.covariance, phi, taken, td.astype(jnp.float64))
+        weight, bias = weights[-1]
+        still = (*gradient[:-1], jax.tree.map(jnp.zeros_like, gradient[-1]))
+        followed, rest = optimise(self.rest, rate, weights, state.rest, still, clip_norm)
+        moved = Layer(weight + changes[:, :-1].T.astype(weight.dtype), bias + changes[:, -1].astype(bias.dtype))
+        return (*followed[:-1], moved), Filter(rest, covariance)
+
+    def filtered(
+        self,
+        covariance: Float64[Array, "A G G"],
+        phi: Float64[Array, "B F"],
+        taken: Float64[Array, "B A"],
+        td: Float64[Array, " B"],
+    ) -> tuple[Float64[Array, "A G"], Float64[Array, "A G G"]]:
+        """What is added to the weights of each action, and P after the mini-batch."""
+        eye, noise = jnp.eye(covariance.shape[-1], dtype=jnp.float64), self.observation_noise
+        x = jnp.concatenate([phi, jnp.ones((len(phi), 1), jnp.float64)], axis=1)
+
+        def one(p: Array, counts: Array) -> tuple[Array, Array]:
+            p = p + self.drift * (self.prior * eye - p)
+            seen = x * counts[:, None]  # rows of other actions are zero and change nothing
+            along = p @ seen.T
+            spread = seen @ along + noise * jnp.eye(len(x), dtype=jnp.float64)
+            gain = jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(spread), True), along.T).T
+            left = eye - gain @ seen
+            p = left @ p @ left.T + noise * gain @ gain.T
+            return gain @ (td * counts), 0.5 * (p + p.T)
+
+        changes, after = jax.vmap(one, in_axes=(0, 1))(covariance, taken)
+        return changes, after
