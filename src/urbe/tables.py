@@ -8,6 +8,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -35,6 +36,28 @@ class TableResult(Protocol):
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes `table()` as CSV or Parquet, by the suffix, whole or not at all."""
         write_table(path, self.table())
+
+
+def aligned(rows: Sequence[Sequence[str]], least: Sequence[int] = ()) -> list[str]:
+    """Lines of texts in columns, each to the right and at least so wide.
+
+    >>> aligned([("agent", "mean"), ("dqn", "0.3333")], least=[6])
+    [' agent    mean', '   dqn  0.3333']
+    """
+    widths = zip_longest((max(map(len, column)) for column in zip(*rows, strict=True)), least, fillvalue=0)
+    wide = [max(pair) for pair in widths]
+    return ["  ".join(text.rjust(width) for text, width in zip(row, wide, strict=True)) for row in rows]
+
+
+def text_table(columns: Mapping[str, np.ndarray], titles: Mapping[str, str] | None = None) -> list[str]:
+    """Lines of a table, the first with the names of its columns or their titles.
+
+    >>> text_table({"agent": np.array(["dqn"]), "mean": np.array([1 / 3])})
+    ['agent    mean', '  dqn  0.3333']
+    """
+    names = [(titles or {}).get(name, name.replace("_", " ")) for name in columns]
+    texts = ([f"{x:.4g}" if c.dtype.kind == "f" else str(x) for x in c] for c in columns.values())
+    return aligned([names, *zip(*texts, strict=True)])
 
 
 def write_table(path: str | os.PathLike[str], columns: Mapping[str, np.ndarray], *, format: str | None = None) -> None:

@@ -1,6 +1,7 @@
 """Properties of every method besides the value: stopping, messages, unmodified inputs."""
 
 import copy
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -227,3 +228,9 @@ def test_wrong_parameters_are_named():
 def test_a_discount_too_near_one_is_refused():
     with pytest.raises(ValueError, match="too near 1 for certified bounds"):
         solve(RIVER.with_discount(float(np.nextafter(1.0, 0.0))))
+
+
+@pytest.mark.parametrize("method", [PartialPolicyIteration, ModifiedPolicyIteration, ValueIteration, BackwardInduction])
+def test_every_argument_of_a_method_is_explained(method):
+    for each in fields(method):
+        assert f"  {each.name}: " in method.__doc__

@@ -74,7 +74,7 @@ class ReturnBeliefs:
         scores = self._choice(RewardPosterior(*self.belief[:, who, rows]), listed, uniform)
         at = np.nonzero(listed)
         self._score[replicate[at[0]], 0, rows[at]] = scores[at]
-        actions: IntArray = self._model.action[self._choose(replicate, state, self._score, self._score, 0)]
+        actions: IntArray = self._model.action[self._choose(replicate, state, self._score, None, 0)]
         return actions
 
     def observe(self, steps: Steps, step: int) -> None:  # noqa: ARG002

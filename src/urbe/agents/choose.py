@@ -62,11 +62,11 @@ class Chooser:
         replicate: IntArray,
         state: IntArray,
         q: FloatArray,
-        u: FloatArray,
+        u: FloatArray | None,
         step: int,
         share: FloatArray | None = None,
     ) -> IntArray:
-        """`(K,)` rows; `q` and `u` are `(B, H, R)`, the last layer serving all later steps.
+        """`(K,)` rows; `q` and `u`, None without noise, are `(B, H, R)`, the last layer serving all later steps.
 
         `share`, of the same shape, are the probabilities of a plan that randomises.
         """
@@ -74,8 +74,8 @@ class Chooser:
         rows = np.empty(len(replicate), dtype=np.int64)
         h = min(step, q.shape[1] - 1)
         _choose(
-            replicate, state, h, self._row_start, q, u, self._kind, self._zeta, normal.values, normal.at,
-            uniform.values, uniform.at, share, rows,
+            replicate, state, h, self._row_start, q, q if u is None else u, self._kind, self._zeta, normal.values,
+            normal.at, uniform.values, uniform.at, share, rows,
         )  # fmt: skip
         return rows
 

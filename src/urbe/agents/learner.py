@@ -31,7 +31,8 @@ class Strategy(Protocol):
     """When to plan, and how.
 
     Attributes:
-      q, u: `(B, H, R)` values of the last plan and their variances; a single layer serves all steps.
+      q, u: `(B, H, R)` values of the last plan and their variances, None where there is no noise; a single layer serves
+        all steps.
     """
 
     @property
@@ -39,7 +40,7 @@ class Strategy(Protocol):
         """Values."""
 
     @property
-    def u(self) -> FloatArray:
+    def u(self) -> FloatArray | None:
         """Their variances."""
 
     @property

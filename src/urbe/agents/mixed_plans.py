@@ -56,11 +56,6 @@ class EpisodePlan:
         return self._plan.q
 
     @property
-    def u(self) -> FloatArray:
-        """Not read, as there is no noise."""
-        return self._plan.u
-
-    @property
     def v(self) -> FloatArray:
         return self._plan.v
 
@@ -123,11 +118,6 @@ class AveragePlan:
         self.q = np.zeros((replicates, 1, model.n_rows))
         self.v = np.zeros((replicates, 1, model.n_states))
         self.gain = np.zeros(replicates)
-
-    @property
-    def u(self) -> FloatArray:
-        """Not read, as there is no noise."""
-        return self.q
 
     def layer(self, step: IntArray) -> IntArray:
         return np.full_like(step, -1)

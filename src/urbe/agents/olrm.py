@@ -88,6 +88,8 @@ class MixedPlans:
       level: `(B, R)` the current ball of each pair; 0 is none.
     """
 
+    u = share = None  # the greedy policy, without noise
+
     def __init__(self, kind: OLRM, task: Task, streams: Streams) -> None:
         model, n, horizon = task.prior.model, len(streams.replicates), task.horizon
         if task.prior.rewards is not None:
@@ -122,16 +124,6 @@ class MixedPlans:
     @property
     def q(self) -> FloatArray:
         return self._plan.q
-
-    @property
-    def u(self) -> FloatArray:
-        """Not read, as there is no noise."""
-        return self._plan.u
-
-    @property
-    def share(self) -> FloatArray | None:
-        """The greedy policy is never random."""
-        return None
 
     def due(self, known: Knowledge, replicate: IntArray, step: int) -> BoolArray:  # noqa: ARG002
         return self.epochs.over[replicate]

@@ -179,7 +179,7 @@ class QLearner:
 
     def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:  # noqa: ARG002
         """The values serve all steps."""
-        rows = self._choose(replicate, state, self.q, self.q, 0)
+        rows = self._choose(replicate, state, self.q, None, 0)
         draws = self._uniform.need(2)
         start, decay = self._model.row_start, self._exploration
         _explore(replicate, state, start, self.tried, decay, draws.values, draws.at, rows)

@@ -92,7 +92,7 @@ class RandomValues:
                 replicate, rows.entry_start, rows.successor, model.row_start, model.discount, self._noise**2,
                 self._precision, self.n, self.reward, self.led, draws.values, draws.at, self.q,
             )  # fmt: skip
-        actions: IntArray = self._model.action[self._choose(replicate, state, self.q, self.q, step)]
+        actions: IntArray = self._model.action[self._choose(replicate, state, self.q, None, step)]
         return actions
 
     def observe(self, steps: Steps, step: int) -> None:

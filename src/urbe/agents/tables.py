@@ -82,7 +82,7 @@ class TableAgent:
 
     def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:
         q, share = self._tables[self._table_of(self._episode)]
-        return self._model.action[self._choose(replicate, state, q, q, step, share)]
+        return self._model.action[self._choose(replicate, state, q, None, step, share)]
 
     def observe(self, steps: Steps, step: int) -> None:
         """There is nothing to learn."""

@@ -97,6 +97,8 @@ class OptimisticPlans:
       gain: `(B,)` optimistic reward per step, of the average criterion.
     """
 
+    u = share = None  # the greedy policy, without noise
+
     def __init__(self, kind: UCRL2, task: Task, streams: Streams) -> None:
         self._model, n = task.prior.mean(), len(streams.replicates)  # uncertain rewards are of pairs there
         self._scale = checks.per_replicate("scale", kind.scale, n, 0.0, np.inf)[:, None]
@@ -120,16 +122,6 @@ class OptimisticPlans:
     @property
     def q(self) -> FloatArray:
         return self._q if self._plan is None else self._plan.q
-
-    @property
-    def u(self) -> FloatArray:
-        """Not read, as there is no noise."""
-        return self.q
-
-    @property
-    def share(self) -> FloatArray | None:
-        """The greedy policy is never random."""
-        return None
 
     def due(self, known: Knowledge, replicate: IntArray, step: int) -> BoolArray:  # noqa: ARG002
         return self.epochs.over[replicate]

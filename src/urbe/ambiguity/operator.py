@@ -305,6 +305,23 @@ def greedy(mdp: MDP, q: FloatArray) -> tuple[FloatArray, PolicyRows]:
     return value, PolicyRows(rows[rows >= 0] if mdp.terminal.any() else rows)
 
 
+def followed(mdp: MDP, policy: PolicyRows) -> Callable[[FloatArray], FloatArray]:
+    """From values of the rows a policy takes to `(S,)` their mean in each state, zero where terminal."""
+    states = mdp.row_state[policy.rows]
+    first = np.flatnonzero(np.append(True, np.diff(states) != 0)) if len(states) else policy.rows
+
+    def average(q: FloatArray) -> FloatArray:
+        if policy.probability is not None and len(q):
+            q = np.add.reduceat(policy.probability * q, first)
+        if len(first) == mdp.n_states:
+            return q
+        out = np.zeros(mdp.n_states)
+        out[states[first]] = q
+        return out
+
+    return average
+
+
 def linear_system(n_states: int, states: IntArray, policy: PolicyRows, answer: Rows) -> LinearSystem:
     """Builds the system of a policy whose rows belong to `states`, against nature's `answer` on them."""
     from scipy.sparse import csr_array

@@ -24,6 +24,7 @@ from urbe.ambiguity.operator import (
     PolicyRows,
     StepEvidence,
     StepMoments,
+    followed,
     greedy,
     linear_system,
     midrange,
@@ -150,7 +151,7 @@ class RectangularPolicy:
         self._policy = policy
         self._nature = nature.take(policy.rows)
         self._states = mdp.row_state[policy.rows]
-        self._first = np.flatnonzero(np.append(True, np.diff(self._states) != 0)) if len(policy.rows) else policy.rows
+        self._average = followed(mdp, policy)
 
     @property
     def entries(self) -> int:
@@ -159,14 +160,7 @@ class RectangularPolicy:
     def apply(self, v: FloatArray, memory: Memory = None, workers: Workers = SERIAL) -> tuple[FloatArray, Memory]:
         memory = self._nature.fresh() if memory is None else memory
         middle = midrange(v)
-        q = self._nature.values(v - middle, middle, workers, memory=memory)
-        if self._policy.probability is not None:
-            q = np.add.reduceat(self._policy.probability * q, self._first) if len(q) else q
-        if len(self._first) == self._n_states:
-            return q, memory
-        out = np.zeros(self._n_states)
-        out[self._states[self._first]] = q
-        return out, memory
+        return self._average(self._nature.values(v - middle, middle, workers, memory=memory)), memory
 
     def kernel(self, v: FloatArray, memory: Memory = None) -> Rows:
         return self._nature.worst_case(v - midrange(v), memory).rows

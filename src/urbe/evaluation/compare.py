@@ -24,14 +24,14 @@ import numpy as np
 
 from urbe import checks, extras
 from urbe.evaluation.policies import Acting
-from urbe.evaluation.seeds import SeedEvaluation, same_points, seeds_of, text_table
+from urbe.evaluation.seeds import SeedEvaluation, same_points, seeds_of
 from urbe.evaluation.table import Evaluation
 from urbe.rng import stream
 from urbe.statistics.aggregates import iqm
 from urbe.statistics.bootstrap import RESAMPLES
 from urbe.statistics.comparisons import Comparison, paired_comparisons
 from urbe.statistics.estimates import Band, ConfidenceInterval, cvar, mean_interval
-from urbe.tables import TableResult
+from urbe.tables import TableResult, text_table
 from urbe.types import FloatArray
 
 AGGREGATES = ("iqm", "mean", "worst case", "cvar")

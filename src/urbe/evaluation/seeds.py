@@ -18,7 +18,7 @@ from urbe import checks, extras
 from urbe.evaluation.policies import WAYS, Acting
 from urbe.evaluation.table import Evaluation
 from urbe.statistics.estimates import mean_band
-from urbe.tables import TableResult
+from urbe.tables import TableResult, text_table
 from urbe.types import FloatArray
 
 NUMBERS = ("seeds", "mean", "low", "high", "worst_seed", "best_seed", "cvar")
@@ -141,21 +141,3 @@ def seeds_of(evaluations: SeedEvaluation | Evaluation | Sequence[Evaluation]) ->
     for k, each in enumerate(found):
         checks.kind(f"evaluations[{k}]", each, isinstance(each, Evaluation), "what urbe.evaluate returns")
     return SeedEvaluation(tuple(found), tuple(range(len(found))))
-
-
-def text_table(columns: dict[str, np.ndarray], titles: dict[str, str] | None = None) -> list[str]:
-    """Lines of a table with columns to the right, the first with their names.
-
-    >>> text_table({"agent": np.array(["dqn"]), "mean": np.array([1 / 3])})
-    ['agent    mean', '  dqn  0.3333']
-    """
-    texts = {
-        name: [f"{each:.4g}" if column.dtype.kind == "f" else str(each) for each in column]
-        for name, column in columns.items()
-    }
-    shown = {name: (titles or {}).get(name, name.replace("_", " ")) for name in texts}
-    width = {name: max(len(shown[name]), *map(len, column)) for name, column in texts.items()}
-    count = len(next(iter(texts.values())))
-    return ["  ".join(shown[name].rjust(width[name]) for name in texts)] + [
-        "  ".join(texts[name][i].rjust(width[name]) for name in texts) for i in range(count)
-    ]

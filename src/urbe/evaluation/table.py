@@ -13,7 +13,7 @@ from urbe.evaluation.grids import Point
 from urbe.evaluation.policies import WAYS, Acting
 from urbe.statistics.estimates import cvar as mean_of_lowest
 from urbe.statistics.estimates import mean_band
-from urbe.tables import TableResult
+from urbe.tables import TableResult, aligned
 from urbe.types import FloatArray
 
 SHOWN = 60
@@ -131,10 +131,8 @@ class Evaluation(TableResult):
         texts = {name: _texts(name, rows[name]) for name in (*self.varied, "acting", *NUMBERS)}
         titles = {name: name.replace("mean_length", "length").replace("terminated", "ended") for name in texts}
         titles["cvar"] = f"cvar {self.cvar:g}"
-        width = {name: max(len(titles[name]), *map(len, column)) for name, column in texts.items()}
-        lines = ["  ".join(titles[name].rjust(width[name]) for name in texts)]
         n = len(rows["mean"])
-        lines += ["  ".join(texts[name][i].rjust(width[name]) for name in texts) for i in range(min(n, SHOWN))]
+        lines = aligned([list(titles.values()), *zip(*texts.values(), strict=True)])[: SHOWN + 1]
         if n > SHOWN:
             lines.append(f"... {n - SHOWN} more rows")
         fixed = ", ".join(f"{name} {value:g}" for name, value in self.points[0].items() if name not in self.varied)

@@ -16,7 +16,7 @@ from urbe.planners.guarantee import Guarantee
 from urbe.planners.held_out import HeldOut
 from urbe.posteriors.dirichlet import Posterior
 from urbe.solvers.solution import Solution
-from urbe.tables import TableResult
+from urbe.tables import TableResult, aligned
 from urbe.types import FloatArray, IntArray
 
 SHOWN_STATES = 12
@@ -162,11 +162,10 @@ class SafePlan(TableResult):
         labels, shown = self.model.labels, min(len(self.guaranteed), SHOWN_STATES)
         states = labels.state_texts(range(shown))
         mine, other = (labels.action_texts(p[:shown]) for p in (self.policy, self.nominal_policy))
-        wide, long = max(7, *map(len, states)), max(8, *map(len, mine))
+        values = [f"{value:.5g}" for value in self.guaranteed[:shown]]
+        rows = [("state", "action", "mean-model action", "guaranteed"), *zip(states, mine, other, values, strict=True)]
         lines = ["Guaranteed in every state at once, so in each less than from that state alone:"]
-        lines += [f"{'state':>{wide}}  {'action':>{long}}  {'mean-model action':>18}  {'guaranteed':>14}"]
-        for s in range(shown):
-            lines.append(f"{states[s]:>{wide}}  {mine[s]:>{long}}  {other[s]:>18}  {self.guaranteed[s]:>14.5g}")
+        lines += aligned(rows, least=(7, 8, 18, 14))
         if shown < len(self.guaranteed):
             lines.append(f"    ... {len(self.guaranteed) - shown} more states")
         return lines

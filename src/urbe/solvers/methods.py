@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from urbe import checks
 from urbe.ambiguity.operator import check_set
@@ -56,7 +56,7 @@ class PartialPolicyIteration:
     max_steps: int = 10_000
     shrink: float = 0.005
     linear: Literal["auto", "always", "never"] = "auto"
-    rule: Literal["span"] = "span"
+    rule: ClassVar[Literal["span"]] = "span"
 
     def __post_init__(self) -> None:
         _check(self)
@@ -83,7 +83,7 @@ class ModifiedPolicyIteration:
     sweeps: int = 50
     max_steps: int = 1_000_000
     rule: Literal["span", "residual"] = "span"
-    shrink: float = 0.0
+    shrink: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
         _check(self)
@@ -107,7 +107,7 @@ class ValueIteration:
     tolerance: float = 1e-6
     max_steps: int = 10_000_000
     rule: Literal["span", "residual"] = "span"
-    shrink: float = 1.0
+    shrink: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
         _check(self)

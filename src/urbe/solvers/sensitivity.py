@@ -28,7 +28,7 @@ from urbe.progress import progress as shown_progress
 from urbe.solvers.methods import PartialPolicyIteration
 from urbe.solvers.solution import Solution
 from urbe.solvers.solve import evaluate_policy, solve
-from urbe.tables import TableResult
+from urbe.tables import TableResult, aligned
 from urbe.types import FloatArray, IntArray
 
 TOLERANCE = 1e-8
@@ -112,17 +112,13 @@ class Sensitivity(TableResult):
 
     def __str__(self) -> str:
         head = ("radius", "worst case:", "robust", "nominal", "model right:", "robust", "nominal", "states changed")
-        wide = [max(len(name), 10) for name in head]
-        lines = [
-            f"{self.set_name} around the model; values from {start_text(self.model, self.start)}",
-            "  ".join(name.rjust(width) for name, width in zip(head, wide, strict=True)),
-        ]
+        rows = [head]
         for k, radius in enumerate(self.radius):
             numbers = (self.robust_worst, self.nominal_worst, self.robust_nominal, self.nominal_nominal)
             a, b, c, d = (f"{column[k]:.6g}" for column in numbers)
-            cells = (f"{radius:g}", "", a, b, "", c, d, str(self.changed[k]))
-            lines.append("  ".join(cell.rjust(width) for cell, width in zip(cells, wide, strict=True)))
-        return "\n".join((*lines, *self._sentences()))
+            rows.append((f"{radius:g}", "", a, b, "", c, d, str(self.changed[k])))
+        title = f"{self.set_name} around the model; values from {start_text(self.model, self.start)}"
+        return "\n".join((title, *aligned(rows, least=[10] * len(head)), *self._sentences()))
 
     def _sentences(self) -> list[str]:
         labels, changes = self.model.labels, self.changes()

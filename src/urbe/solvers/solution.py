@@ -11,7 +11,7 @@ import numpy as np
 from urbe import checks, extras
 from urbe.ambiguity.operator import Memory, Operator, PolicyRows
 from urbe.mdp.model import MDP
-from urbe.tables import TableResult
+from urbe.tables import TableResult, aligned
 from urbe.types import FloatArray, IntArray
 
 
@@ -127,11 +127,11 @@ class Solution(TableResult):
         first = np.atleast_2d(self.value)[0]
         lower, upper = np.atleast_2d(self.lower)[0], np.atleast_2d(self.upper)[0]
         labels, shown = self.operator.mdp.labels, min(len(first), 12)
-        wide = max(7, *(len(labels.state(s)) for s in range(shown)))
-        lines = [self.status, f"{'state':>{wide}}  {'action':>12}  {'value':>14}  {'at least':>14}  {'at most':>14}"]
+        rows = [("state", "action", "value", "at least", "at most")]
         for s in range(shown):
-            name, action = labels.state(s), self.action_text(s)
-            lines.append(f"{name:>{wide}}  {action:>12}  {first[s]:>14.8g}  {lower[s]:>14.8g}  {upper[s]:>14.8g}")
+            a, b, c = (f"{x[s]:.8g}" for x in (first, lower, upper))
+            rows.append((labels.state(s), self.action_text(s), a, b, c))
+        lines = [self.status, *aligned(rows, least=(7, 12, 14, 14, 14))]
         if shown < len(first):
             lines.append(f"    ... {len(first) - shown} more states")
         return "\n".join(lines)

@@ -32,6 +32,7 @@ from urbe.ambiguity.operator import (
     PolicyRows,
     StepEvidence,
     StepMoments,
+    followed,
     greedy,
     linear_system,
     midrange,
@@ -246,7 +247,7 @@ class FactorPolicy:
         self._mdp, self._nature, self._policy = operator.mdp, operator.nature, policy
         self._mixing = operator.mixing.take(policy.rows)
         self._states = operator.mdp.row_state[policy.rows]
-        self._first = np.flatnonzero(np.append(True, np.diff(self._states) != 0)) if len(policy.rows) else policy.rows
+        self._average = followed(operator.mdp, policy)
 
     @property
     def entries(self) -> int:
@@ -256,14 +257,7 @@ class FactorPolicy:
         memory = self._nature.fresh() if memory is None else memory
         middle = midrange(v)
         f = self._nature.values(v - middle, 0.0, workers, memory=memory)
-        q = self._mixing.values(f, middle, workers)
-        if self._policy.probability is not None:
-            q = np.add.reduceat(self._policy.probability * q, self._first) if len(q) else q
-        if len(self._first) == self._mdp.n_states:
-            return q, memory
-        out = np.zeros(self._mdp.n_states)
-        out[self._states[self._first]] = q
-        return out, memory
+        return self._average(self._mixing.values(f, middle, workers)), memory
 
     def kernel(self, v: FloatArray, memory: Memory = None) -> Rows:
         return listed_rows(self._mixing.rows, self._answer(v, memory))

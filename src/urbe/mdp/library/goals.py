@@ -1,4 +1,4 @@
-"""Models with terminal states: a gambler, a hard chain for value iteration, a grid with a goal, the seven states."""
+"""Models that end: gambles, a game of many stakes, a chain that fools value iteration, a grid with a goal."""
 
 from __future__ import annotations
 
@@ -14,6 +14,12 @@ Reading = Literal["direct", "chain"]
 SAFE, PRIZE = 0.14, 1.0
 ENDS = {1: SAFE, 3: PRIZE, 6: 0.0}
 """Terminal states, and the rewards of reaching them."""
+
+BETS = ((100_000.0, -100_000.0), (5_000.0, -500.0), (2_000.0, 0.0))
+"""What each action pays on success and on failure."""
+
+BET_CHANCES, BET_SHARES = (0.1, 0.7, 0.8, 0.3, 0.5), (0.47, 0.22, 0.10, 0.09, 0.12)
+"""Five chances of success and their weights; 0.8 is the nominal one."""
 
 
 def gambler(goal: int = 100, heads: float = 0.4, *, discount: float = 1.0) -> MDP:
@@ -195,3 +201,26 @@ def seven_states(success: float, reading: Reading = "direct", *, discount: float
     initial = np.zeros(7)
     initial[0] = 1.0
     return from_dense(transition, reward, discount=discount, terminal=list(ENDS), available=available, initial=initial)
+
+
+def bets(success: float) -> MDP:
+    """The single-step domain of [Derman2018]: three bets on one event; states 1 and 2 are success and failure.
+
+    At chance 0.8 the first bet is best, in the mean over `BET_CHANCES` with weights `BET_SHARES`, 0.368, the second,
+    and in the worst case, 0.1, the third.
+
+    Args:
+      success: probability of success, in [0, 1].
+
+    >>> import urbe
+    >>> [int(urbe.solve(bets(p)).policy[0]) for p in (0.8, 0.368, 0.1)]
+    [0, 1, 2]
+    """
+    p = checks.number("success", success, 0.0, 1.0)
+    transition, reward = np.zeros((3, 3, 3)), np.zeros((3, 3, 3))
+    transition[0, :, 1], transition[0, :, 2] = p, 1.0 - p
+    reward[0, :, 1:] = BETS
+    return from_dense(
+        transition, reward, discount=1.0, terminal=[1, 2], initial=[1.0, 0.0, 0.0], keep_zeros=True,
+        available=np.array([[True] * 3, [False] * 3, [False] * 3]),
+    )  # fmt: skip
