@@ -32,37 +32,21 @@ print(Room().get_params())
 # %% [markdown]
 # ## 1. Say how wrong the simulator may be
 #
-# `Room` has `get_state`, `set_state`, `get_params` and `set_params`. An adapter hands them on; it is all that urbe
+# `Room` has `get_state`, `set_state`, `get_params` and `set_params`. They are recognised, and are all that urbe
 # needs to ask what the same action would lead to in another room. The engineer says: the leak is between 0.08 and 0.16,
 # the heater gives 4.8 to 7 degrees an hour. The corners of that box and the simulator as it is are the *members*.
 
 
 # %%
-class RoomAdapter:
-    """How copies of a room are read, moved and changed."""
-
-    def get_state(self, env):
-        return env.unwrapped.get_state()
-
-    def set_state(self, env, state):
-        env.unwrapped.set_state(state)
-
-    def get_params(self, env):
-        return env.unwrapped.get_params()
-
-    def set_params(self, env, params):
-        env.unwrapped.set_params(params)
-
-
 def rooms():
     """The uncertainty set: five rooms."""
-    return EnvMembers.grid(Room(), adapter=RoomAdapter(), leak=(0.08, 0.16), power=(4.8, 7.0))
+    return EnvMembers.grid(Room(), leak=(0.08, 0.16), power=(4.8, 7.0))
 
 
 # %% [markdown]
 # ## 2. Check it before you train
 #
-# First: do the copies do what the environment does, to the last bit? An adapter that forgets a variable is found here.
+# First: do the copies do what the environment does, to the last bit? A `get_state` that forgets a variable is found here.
 
 # %%
 apart = check_members(Room(), rooms(), np.random.default_rng(0))

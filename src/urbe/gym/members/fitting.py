@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from urbe import checks
 from urbe.gym.adapters import adapter_of, no_members, transforming
 from urbe.gym.kinds import AnyEnv, innermost
 from urbe.gym.members.base import Members, SimulatorMembers
@@ -17,6 +18,8 @@ def fitting_members(env: AnyEnv, uncertain: UncertaintySet | Members) -> Members
       ValueError: a set is given with another environment, or with one whose wrappers the simulator does not know of.
     """
     if not isinstance(uncertain, UncertaintySet):
+        checks.kind("uncertainty_set", uncertain, hasattr(uncertain, "successors"), "members of the environment, such as "
+                    "EnvMembers.grid(env, name=values)")  # fmt: skip
         return uncertain
     behind = host_env(env).behind() or []
     inner = [innermost(each) for each in behind]

@@ -122,12 +122,14 @@ def write_mdp(mdp: MDP, path: str | os.PathLike[str], *, format: str | None = No
     """Writes a model to a file, whole or not at all.
 
     Numbers are written so that they read back exactly; `read_mdp` says what each format cannot hold. CSV files have
-    labels in place of ids where the model has labels; read back, states are then in the order of their labels.
-    Labels that are numbers need `read_mdp(path, labels=True)`. A CSV file mentions terminal states that no transition leads to as successors of probability zero. A PRISM file
-    refuses a first state that is not uniform over some states, and PRISM itself refuses intervals that start at 0. A
-    DRN file refuses such a first state too, and rewards that depend on the successor. A bmdp-tool file refuses rewards
-    other than 1 for entering a terminal state. State labels (`MDP.propositions`) are kept by all formats; beside CSV
-    and bmdp-tool files they are in a file of their own, `model.csv.lab`.
+    labels in place of ids where the model has labels; read back, states are then in the order of their labels, and
+    labels that are numbers need `read_mdp(path, labels=True)`. A CSV file mentions terminal states that no transition
+    leads to as successors of probability zero. A PRISM file refuses a first state that is not uniform over some states,
+    and PRISM itself refuses intervals that start at 0. A DRN file refuses such a first state too, and rewards that
+    depend on the successor. A bmdp-tool file refuses rewards other than 1 for entering a terminal state. Propositions
+    (`MDP.propositions`) are kept by all formats; beside CSV and bmdp-tool files they are in a file of their own,
+    `model.csv.lab`. Names of states and actions (`MDP.labels`) are kept by NPZ and CSV files, those of actions also by
+    DRN (blanks become `_`) and UMB files, and not by PRISM and bmdp-tool files.
 
     Args:
       mdp: the model.
