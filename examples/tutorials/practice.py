@@ -46,7 +46,7 @@ def rooms():
 # %% [markdown]
 # ## 2. Check it before you train
 #
-# First: do the copies do what the environment does, to the last bit? A `get_state` that forgets a variable is found here.
+# First: do the copies do what the environment does, to the last bit? A forgotten variable is found here.
 
 # %%
 apart = check_members(Room(), rooms(), np.random.default_rng(0))

@@ -18,8 +18,8 @@ def fitting_members(env: AnyEnv, uncertain: UncertaintySet | Members) -> Members
       ValueError: a set is given with another environment, or with one whose wrappers the simulator does not know of.
     """
     if not isinstance(uncertain, UncertaintySet):
-        checks.kind("uncertainty_set", uncertain, hasattr(uncertain, "successors"), "members of the environment, such as "
-                    "EnvMembers.grid(env, name=values)")  # fmt: skip
+        example = "members of the environment, such as EnvMembers.grid(env, name=values)"
+        checks.kind("uncertainty_set", uncertain, hasattr(uncertain, "successors"), example)
         return uncertain
     behind = host_env(env).behind() or []
     inner = [innermost(each) for each in behind]
