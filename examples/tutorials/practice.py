@@ -32,38 +32,21 @@ print(Room().get_params())
 # %% [markdown]
 # ## 1. Say how wrong the simulator may be
 #
-# With an adapter, urbe can compute the result of the same action in rooms with other parameters. (`Room` itself has
-# `get_state`, `set_state`, `get_params` and `set_params`, so urbe would find them without an adapter; it is written out
-# here because most environments need one.) The engineer says that the leak is between 0.08 and 0.16, and that the
-# heater gives 4.8 to 7 degrees per hour. The corners of this box and the nominal simulator are the *members*.
+# `Room` has `get_state`, `set_state`, `get_params` and `set_params`, which urbe recognises; they suffice to compute the
+# result of the same action in rooms with other parameters. The engineer says that the leak is between 0.08 and 0.16, and
+# that the heater gives 4.8 to 7 degrees per hour. The corners of this box and the nominal simulator are the *members*.
 
 
 # %%
-class RoomAdapter:
-    """Reads and sets states and parameters of copies of a room."""
-
-    def get_state(self, env):
-        return env.unwrapped.get_state()
-
-    def set_state(self, env, state):
-        env.unwrapped.set_state(state)
-
-    def get_params(self, env):
-        return env.unwrapped.get_params()
-
-    def set_params(self, env, params):
-        env.unwrapped.set_params(params)
-
-
 def rooms():
     """The uncertainty set: five rooms."""
-    return EnvMembers.grid(Room(), adapter=RoomAdapter(), leak=(0.08, 0.16), power=(4.8, 7.0))
+    return EnvMembers.grid(Room(), leak=(0.08, 0.16), power=(4.8, 7.0))
 
 
 # %% [markdown]
 # ## 2. Check it before you train
 #
-# First: do the copies behave exactly like the environment? This finds an adapter that forgets a variable.
+# First: do the copies behave exactly like the environment? This finds a variable that was forgotten.
 
 # %%
 apart = check_members(Room(), rooms(), np.random.default_rng(0))

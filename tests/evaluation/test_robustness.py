@@ -291,3 +291,23 @@ def test_refusals_say_what_was_expected(changes, message):
     given = {"policy": linear(LEANING), "grid": [{}], "env": POLE, "episodes": 2} | changes
     with pytest.raises(ValueError, match=message):
         evaluate(given.pop("policy"), given.pop("grid"), **given)
+
+
+def test_an_episode_without_end_is_no_wait_without_end(monkeypatch):
+    class Endless(gymnasium.Env):
+        observation_space, action_space = gymnasium.spaces.Box(0, 1, (1,)), gymnasium.spaces.Discrete(2)
+
+        def reset(self, **_):
+            return np.zeros(1, np.float32), {}
+
+        def step(self, _):
+            return np.zeros(1, np.float32), 0.0, False, False, {}
+
+    def play(**limit):
+        still = SimpleNamespace(predict=lambda obs: np.zeros(np.shape(obs)[:-1], int))
+        return evaluate(still, [{}], env=lambda _: Endless(), episodes=2, **limit)
+
+    monkeypatch.setattr("urbe.evaluation.host.ENDLESS", 50)
+    with pytest.raises(ValueError, match=r"has lasted 50 steps and has not ended.* time_limit="):
+        play()
+    assert play(time_limit=60).greedy.lengths.tolist() == [[60, 60]]

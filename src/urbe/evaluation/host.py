@@ -23,6 +23,10 @@ OnStep = Callable[[Any, StepResult, BoolArray], None]
 """Receives the actions, their results, and a mask of the episodes that took part."""
 
 
+ENDLESS = 200_000
+"""Steps after which an episode without a time limit is held to be without end."""
+
+
 class Player(NamedTuple):
     """A policy, ready to choose actions.
 
@@ -84,6 +88,11 @@ def play(
         outcome.trouble[lanes] = _trouble(seen, moved.rewards, lanes)
         alive = alive & ~moved.terminated & ~moved.truncated & (outcome.trouble == FINE)
         step += 1
+        if limit is None and step == ENDLESS and alive.any():
+            raise ValueError(
+                f"An episode has lasted {ENDLESS} steps and has not ended. Say after how many steps it is over, with "
+                "time_limit=, or wrap the environment: gymnasium.wrappers.TimeLimit(env, 1000)."
+            )
     return outcome
 
 

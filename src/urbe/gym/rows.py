@@ -140,7 +140,13 @@ class _Single:
         self.n_actions, self.start = _actions(env.action_space, env)
 
     def reset(self, seeds: list[int]) -> Float[np.ndarray, "1 D"]:
-        return self.observations.row(self._one.reset(seed=seeds[0])[0])[None]
+        row = self.observations.row(self._one.reset(seed=seeds[0])[0])
+        if len(row) != self.observations.size:
+            raise ValueError(
+                f"{self._one} gave an observation of {len(row)} numbers, but its observation_space, "
+                f"{self.observations.space}, has {self.observations.size}. Correct the one or the other."
+            )
+        return row[None]
 
     def step(self, actions: list[int], waiting: list[bool]) -> list[Happened | Began]:  # noqa: ARG002
         obs, reward, terminated, truncated, _ = self._one.step(np.int64(actions[0] + self.start))
@@ -164,7 +170,13 @@ class _Vector:
         self.mode: AutoresetMode | None = autoreset_mode(env)
 
     def reset(self, seeds: list[int]) -> Float[np.ndarray, "n D"]:
-        return self._rows(self._vector.reset(seed=seeds)[0])  # type: ignore[arg-type]
+        try:
+            return self._rows(self._vector.reset(seed=seeds)[0])  # type: ignore[arg-type]
+        except gymnasium.error.Error as error:
+            raise ValueError(
+                f"{self._vector} does not take one seed for each of its environments ({error}). Make it with "
+                'gymnasium.make_vec(..., vectorization_mode="sync").'
+            ) from None
 
     def step(self, actions: list[int], waiting: list[bool]) -> list[Happened | Began]:
         obs, rewards, terminated, truncated, infos = self._vector.step(np.array(actions, np.int64) + self.start)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fixtures.host_envs import Clock, Remembering
-from urbe.deep.presets import robust_dqn
+from urbe.deep.presets import dqn, robust_dqn
 from urbe.deep.settings import CopyEvery, Epsilon, Network, Settings
 from urbe.gym import ChangingParams, SimulatorEnv
 from urbe.gym.adapters import CartPoleAdapter, adapter_of
@@ -305,3 +305,28 @@ def test_a_robust_agent_learns_to_balance_mujocos_pendulum():
     agent.learn(12_000)
     after = [returns(**world) for world in worlds]
     assert all(later > 5 * earlier for later, earlier in zip(after, before, strict=True))
+
+
+def test_wrong_members_are_refused_in_words():
+    env = gymnasium.make("CartPole-v1")
+    settings = Settings(network=Network(hidden=(4,)), batch=4, capacity=64, warm_up=8)
+    with pytest.raises(TypeError, match=r"uncertainty_set is a list, expected members .* EnvMembers\.grid"):
+        robust_dqn(env, [gymnasium.make("CartPole-v1", sutton_barto_reward=True)], seed=0, settings=settings)
+    others = EnvMembers.grid(gymnasium.make("Acrobot-v1"), LINK_MASS_2=(0.5,))
+    with pytest.raises(ValueError, match="members are copies of AcrobotEnv, but the environment is CartPoleEnv"):
+        robust_dqn(env, others, seed=0, settings=settings)
+
+
+def test_an_adapter_may_be_given_as_a_class_and_members_are_shown():
+    members = EnvMembers.grid(gymnasium.make("CartPole-v1"), adapter=CartPoleAdapter, length=(0.25,))
+    assert isinstance(members.adapter, CartPoleAdapter)
+    assert repr(members).endswith("CartPole-v1>>>>>: length=0.5, length=0.25)")
+
+
+def test_observations_that_do_not_fit_their_space_are_named():
+    env = gymnasium.make("CartPole-v1", disable_env_checker=True)
+    env.observation_space = gymnasium.spaces.Box(0, 255, (8, 8, 3), np.uint8)
+    with pytest.raises(ValueError, match=r"gave an observation of 4 numbers, but its observation_space, .* has 192"):
+        robust_dqn(env, EnvMembers.grid(env, length=(0.25,)), seed=0)
+    with pytest.raises(ValueError, match=r'does not take one seed for each .* vectorization_mode="sync"'):
+        dqn(gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="vector_entry_point"), seed=0)

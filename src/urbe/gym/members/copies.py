@@ -95,6 +95,12 @@ class EnvMembers:
                     "every two to differ; leave one out."
                 )
 
+    def __repr__(self) -> str:
+        params = self._params()
+        varying = [name for name in params[0] if len({point[name] for point in params}) > 1]
+        shown = [" ".join(f"{name}={point[name]:g}" for name in varying) for point in params]
+        return f"EnvMembers({len(self.copies)} copies of {self.copies[0]}: {checks.listing(shown)})"
+
     @staticmethod
     def of(env: AnyEnv, params: Sequence[Mapping[str, float]], **named: Any) -> EnvMembers:
         """The same as `EnvMembers(env, params, ...)`."""
@@ -223,6 +229,8 @@ def model_behind(env: AnyEnv, adapter: Adapter | None) -> tuple[Env, Adapter]:
             "one: copies must be set to their state at every step. Or give FunctionMembers."
         )
     model = behind[0]
+    if isinstance(adapter, type):
+        adapter = adapter()
     if adapter is not None:
         return model, adapter
     if (known := adapter_of(model)) is None:

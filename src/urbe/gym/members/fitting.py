@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from urbe import checks
 from urbe.gym.adapters import adapter_of, no_members, transforming
 from urbe.gym.kinds import AnyEnv, innermost
 from urbe.gym.members.base import Members, SimulatorMembers
@@ -17,6 +18,8 @@ def fitting_members(env: AnyEnv, uncertain: UncertaintySet | Members) -> Members
       ValueError: a set is given for another environment, or for one with wrappers that the simulator lacks.
     """
     if not isinstance(uncertain, UncertaintySet):
+        example = "members of the environment, such as EnvMembers.grid(env, name=values)"
+        checks.kind("uncertainty_set", uncertain, hasattr(uncertain, "successors"), example)
         return uncertain
     behind = host_env(env).behind() or []
     inner = [innermost(each) for each in behind]

@@ -21,7 +21,7 @@ from jaxtyping import Float
 from urbe import checks
 from urbe.gym.adapters import keeps_state, wrappers
 from urbe.gym.changing_params import ChangingParams
-from urbe.gym.kinds import Env
+from urbe.gym.kinds import Env, innermost
 from urbe.gym.members.base import Members
 from urbe.gym.members.copies import EnvMembers
 from urbe.gym.members.differences import differing_attributes, first_difference
@@ -69,6 +69,12 @@ def check_nominal(env: Env, members: Members, rng: np.random.Generator, *, steps
     """
     checks.whole_number("steps", steps, 1)
     if isinstance(members, EnvMembers):
+        mine, theirs = (type(innermost(each)).__name__ for each in (env, members.copies[0]))
+        if mine != theirs:
+            raise ValueError(
+                f"The members are copies of {theirs}, but the environment is {mine}. Make them from the environment "
+                "that you train on: EnvMembers.grid(env, ...)."
+            )
         if not members.shared_noise:
             return 0
         with _Alongside(env, members, rng) as twin:

@@ -122,13 +122,14 @@ def write_mdp(mdp: MDP, path: str | os.PathLike[str], *, format: str | None = No
     """Writes a model to a file, atomically.
 
     Numbers are written so that they read back exactly; `read_mdp` says what each format cannot hold. CSV files have
-    labels in place of ids where the model has labels; read back, states are then in the order of their labels.
-    Labels that are numbers need `read_mdp(path, labels=True)`. A CSV file mentions terminal states that no transition
+    labels in place of ids where the model has labels; read back, states are then in the order of their labels, and
+    labels that are numbers need `read_mdp(path, labels=True)`. A CSV file mentions terminal states that no transition
     leads to as successors of probability zero. A PRISM file cannot hold an initial distribution that is not uniform
     over some states, and PRISM itself rejects intervals that start at 0. A DRN file cannot hold such a distribution
     either, nor rewards that depend on the successor. A bmdp-tool file cannot hold rewards other than 1 for entering a
-    terminal state. State labels (`MDP.propositions`) are kept by all formats; beside CSV and bmdp-tool files they are
-    in a file of their own, `model.csv.lab`.
+    terminal state. Propositions (`MDP.propositions`) are kept by all formats; beside CSV and bmdp-tool files they are
+    in a file of their own, `model.csv.lab`. Labels of states and actions (`MDP.labels`) are kept by NPZ and CSV files,
+    those of actions also by DRN (blanks become `_`) and UMB files, but not by PRISM and bmdp-tool files.
 
     Args:
       mdp: the model.
