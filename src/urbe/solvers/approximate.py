@@ -1,10 +1,10 @@
-"""Robust approximate dynamic programming: values that are linear in features, for states too many to learn one by one.
+"""Robust approximate dynamic programming: values that are linear in features, for large state spaces.
 
     Phi w  =  Pi_d T_pi (Phi w),      Pi_d the projection on the features, weighted by the states d that are visited
 
-is iterated, each time by one weighted least-squares fit [TamarMannorXu2014]. When to stop is the decision for which
-this is known to converge: with V = max(payoff, Phi w), T of going on is then iterated instead. The projection may undo
-what T contracts; it does not while nature, and the policy, stay near what is explored,
+is iterated, each time by one weighted least-squares fit [TamarMannorXu2014]. Convergence is known for optimal stopping:
+with V = max(payoff, Phi w), T of continuing is then iterated instead. In general the projection may undo the
+contraction of T; it does not while nature and the policy stay near the exploration,
 
     gamma p(s'|s, pi(s)) <= beta phat(s'|s, explore(s))   for every p of the set,      beta < sqrt(gamma),
 
@@ -30,24 +30,24 @@ from urbe.solvers.solve import given_policy
 from urbe.types import BoolArray, FloatArray, IntArray
 
 GROWTH, LOOK_BACK = 100.0, 10
-"""Changes that are this many times the first one, and still growing after so many steps, diverge."""
+"""Changes diverge if they exceed this multiple of the first one and still grow after this many steps."""
 
 
 class Diverged(ArithmeticError):
-    """The projected iteration has no limit that it could reach; the message says what was checked and what to do."""
+    """The projected iteration does not converge; the message says what was checked and what to do."""
 
 
 @dataclass(frozen=True, eq=False)
 class ApproximateSolution:
-    """What `approximate_values` found.
+    """The result of `approximate_values`.
 
     Attributes:
       weights: `(k,)` w.
       value: `(S,)` Phi w, or the payoff where stopping is better; zero where terminal.
-      policy: `(S,)` the given one, or whether to stop; `urbe.evaluate_policy` certifies what it is worth.
+      policy: `(S,)` the given one, or whether to stop; `urbe.evaluate_policy` certifies its value.
       modulus: beta / sqrt(gamma) as in the module: below 1 the limit exists and is unique, and its error in ||.||_d is
-        at most `amplification` times that of the best fit. At 1 or more nothing is promised.
-      steps: fits that were made.
+        at most `amplification` times that of the best fit. At 1 or more there is no guarantee.
+      steps: number of fits.
       changes: `(steps,)` ||Phi (w_new - w_old)||_d of each.
     """
 
@@ -81,17 +81,17 @@ def approximate_values(
     Args:
       mdp: the model; visits start from its `initial`, or anywhere without one.
       features: `(S, k)` of each state.
-      nature: what nature may do, e.g. `L1Ball(0.1)`; None takes the model as it is.
+      nature: the ambiguity set, such as `L1Ball(0.1)`; None takes the model itself.
       policy: to evaluate, `(S,)` actions or `(S, A)` probabilities. None for optimal stopping: every state then has at
         most one action that goes on, and the others lead to terminal states only.
       explore: the policy whose visits weight the fit; by default the one that is evaluated, or going on.
       samples: number of visits drawn for the fit; None weights all states by their expected visits.
-      seed: of the draws.
-      tolerance: of the last change, relative to the values.
-      max_steps: fits after which the search is given up.
+      seed: seed of the draws.
+      tolerance: tolerance of the last change, relative to the values.
+      max_steps: largest number of fits.
 
     Raises:
-      Diverged: when changes grow, or do not end.
+      Diverged: changes grow, or do not vanish.
 
     >>> import numpy as np, urbe
     >>> put = urbe.library.american_put(20, discount=0.999)

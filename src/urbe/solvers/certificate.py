@@ -1,4 +1,4 @@
-"""Re-checks a solution's bounds by separate code: no sweep, no bound and no system of the solvers is used again.
+"""Check a solution's bounds by separate code, which shares no sweep, bound or linear system with the solvers.
 
 With nature's kernel q, checked to lie in the set, and the policy pi of the solution,
 
@@ -30,12 +30,12 @@ from urbe.solvers.solve import given_policy
 from urbe.types import FloatArray
 
 TOLERANCE = 1e-12
-"""What a claim may be short of, relative to max |r| + gamma max |v|, for each step of the horizon."""
+"""Tolerance of a claim, relative to max |r| + gamma max |v|, for each step of the horizon."""
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """What has been proven about a solution, independently of how it was found.
+    """A proof about a solution, independent of its computation.
 
     Attributes:
       lower, upper: shaped like the solution's: proven, lower <= V_pi <= V* <= upper (lower <= V_pi <= upper for a
@@ -66,7 +66,7 @@ class Certificate:
 
 
 def certify(solution: Solution, mdp: MDP | None = None, nature: AmbiguitySet | None = None) -> Certificate:
-    """Proves a solution's bounds anew, from its arrays `lower`, `upper`, `policy` and nature's kernel.
+    """Proves a solution's bounds again, from its arrays `lower`, `upper`, `policy` and nature's kernel.
 
     Args:
       solution: from `solve` or `evaluate_policy`.

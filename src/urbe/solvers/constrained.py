@@ -3,9 +3,9 @@
     max_x sum x(s, a) r(s, a)   subject to   sum x(s, a) c(s, a) <= limit,
                                              sum_a x(s', a) - gamma sum x(s, a) p(s'|s, a) = mu(s')
 
-over occupancies x >= 0, with mu the law of the first state [Altman1999]. The best policy, x(s, a) / sum_a x(s, a),
-may have to randomise in one state; the price of the limit is its multiplier lambda: the policy is optimal for
-r - lambda c.
+over occupancies x >= 0, with mu the distribution of the first state [Altman1999]. The best policy,
+x(s, a) / sum_a x(s, a), may have to randomise in one state. The limit has a multiplier lambda: the policy is optimal
+for r - lambda c.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from urbe.types import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedSolution:
-    """What `solve_constrained` found.
+    """The result of `solve_constrained`.
 
     Attributes:
       policy: `(S, A)` probabilities; where a state is never reached, those of the best policy for r - lambda c.
-      value, cost: expected discounted reward and cost from the start, of `policy`, by a linear solve of its own.
-      multiplier: lambda >= 0, what a unit more of the limit is worth; 0 where the limit does not bind.
+      value, cost: expected discounted reward and cost of `policy` from the start, by a separate linear solve.
+      multiplier: lambda >= 0, the value of one more unit of the limit; 0 if the limit does not bind.
     """
 
     policy: FloatArray
@@ -41,12 +41,12 @@ class ConstrainedSolution:
 
 
 def solve_constrained(mdp: MDP, cost: ArrayLike, limit: float) -> ConstrainedSolution:
-    """The best policy whose expected discounted cost from the start is at most `limit`.
+    """Computes the best policy whose expected discounted cost from the start is at most `limit`.
 
     Args:
-      mdp: the model, with a discount below 1 or a sure end; starts from its `initial`, or anywhere without one.
+      mdp: the model, with a discount below 1 or sure termination; starts from its `initial`, or uniformly without one.
       cost: c(s, a): a number, `(R,)`, `(S, A)` or `{(s, a): number}`.
-      limit: of the cost.
+      limit: the limit of the cost.
 
     Raises:
       ValueError: no policy stays within the limit; the message says what the least cost is.

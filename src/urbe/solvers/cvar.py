@@ -3,15 +3,15 @@
     CVaR_level(Z) = max_tau  tau - E[max(tau - Z, 0)] / level  =  the mean of the lowest `level` of the outcomes of Z
 
 For a fixed tau the policy that minimises E[max(tau - Z, 0)] is found by dynamic programming on (state, x), where
-x = tau - the reward so far is what is still missing [Bauerle2011]:
+x = tau - the reward so far is the missing reward [Bauerle2011]:
 
     f_H(s, x) = max(x, 0),        f_t(s, x) = min_a sum_s' p(s') f_{t+1}(s', x - r(s, a, s'))
 
-One pass answers for all tau. Where rewards are multiples of a unit so are x and the outcomes of Z, one of which is the
-best tau: the answer is exact up to rounding, for policies that may remember the reward so far.
+One pass covers all tau. If rewards are multiples of a unit, so are x and the outcomes of Z, one of which is the best
+tau: the answer is exact up to rounding, for policies that may depend on the reward so far.
 
-Another way has a state (s, y), where y is the share of the worst outcomes that is left. It evaluates a given policy
-exactly, but does not optimise: its policies may have a lower CVaR than it says [Hau2023]. It is not used here.
+An alternative has states (s, y), where y is the remaining share of the worst outcomes. It evaluates a given policy
+exactly, but does not optimise: its policies may have a lower CVaR than claimed [Hau2023]. It is not used here.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from urbe.mdp.model import MDP, check_model
 from urbe.types import FloatArray, IntArray
 
 WHOLE = 1e-9
-"""How far from a multiple of the unit a reward may be."""
+"""Tolerance for rewards to be multiples of the unit."""
 
 
 @dataclass(frozen=True, eq=False)
 class ReturnCVaR:
-    """What `cvar_of_return` found.
+    """The result of `cvar_of_return`.
 
     Attributes:
       value: `(S,)` the CVaR of the total reward from each state.
@@ -53,14 +53,14 @@ class ReturnCVaR:
     actions: tuple[IntArray, ...]
 
     def action(self, step: int, state: int, missing: float) -> int:
-        """What to do at a step, in a state, with so much missing: the start's threshold minus the reward so far."""
+        """The action at a step and in a state, with `missing` the start's threshold minus the reward so far."""
         table = self.actions[step]
         at = round(missing / self.unit) - int(self.lowest[step])
         return int(table[state, min(max(at, 0), table.shape[1] - 1)])
 
 
 def cvar_of_return(mdp: MDP, level: float, horizon: int, *, unit: float, policy: ArrayLike | None = None) -> ReturnCVaR:
-    """The best CVaR of the total reward over `horizon` steps, or that of a given policy.
+    """Computes the best CVaR of the total reward over `horizon` steps, or that of a given policy.
 
     A step costs as many operations as there are successors times values of x, which are up to H times the range of
     rewards in units.

@@ -1,13 +1,13 @@
-"""The CVaR of the return at every level, by a decomposition over (state, share of the worst outcomes that is left).
+"""The CVaR of the return at every level, by a decomposition over (state, remaining share of the worst outcomes).
 
     y V(s, y) = min { sum_j p_j G_j(t_j) : 0 <= t_j <= 1, sum_j p_j t_j = y },    G_j(t) = t (r_j + gamma V(s'_j, t))
 
-Nature keeps the share y of the outcomes, and hands t_j on to each successor [Chow2015]. y V(s, y) is convex in y, so
-that between the levels of a grid it is taken as linear and nature fills the flattest pieces first: one sort answers for
-all levels. For a given policy this is its CVaR, up to the grid, which errs upwards.
+Nature keeps the share y of the outcomes, and passes t_j to each successor [Chow2015]. y V(s, y) is convex in y, so it
+is interpolated linearly between the levels of a grid, and nature fills the flattest pieces first: one sort serves all
+levels. For a given policy this is its CVaR, up to the grid, which biases it upwards.
 
-Choosing max_a at every (s, y) is not the best CVaR: a policy that watched nature's t_j could reach it, but nobody can.
-What it claims is an upper bound, which can be too high by any amount and is not approached by finer grids [Hau2023].
+Choosing max_a at every (s, y) does not give the best CVaR, since policies cannot observe nature's t_j. Its value is an
+upper bound, which can be too high by any amount and does not converge with finer grids [Hau2023].
 Use `urbe.cvar_of_return`, which searches the value at risk with the reward so far in the state, and is exact.
 """
 
@@ -29,14 +29,14 @@ MOST_SWEEPS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class CVaRByLevel:
-    """What `cvar_by_level` found.
+    """The result of `cvar_by_level`.
 
     Attributes:
       levels: `(N,)` in (0, 1], increasing.
       value: `(S, N)` the CVaR of the return at each level: of the given policy, or an upper bound for all policies.
-      actions: `(S, N)` what the decomposition would do, -1 where terminal; None where a policy was given. It does not
-        attain `value` in general.
-      exact: whether `value` is, up to the grid, the CVaR of a policy: only where one was given.
+      actions: `(S, N)` actions of the decomposition, -1 where terminal; None for a given policy. They do not attain
+        `value` in general.
+      exact: whether `value` is, up to the grid, the CVaR of a policy: only for a given one.
     """
 
     levels: FloatArray
@@ -61,14 +61,14 @@ def cvar_by_level(
     levels: ArrayLike | None = None,
     tolerance: float = 1e-8,
 ) -> CVaRByLevel:
-    """The CVaR of the discounted return of a policy, at every level at once; or an upper bound for all policies.
+    """Computes the CVaR of a policy's discounted return at every level, or an upper bound for all policies.
 
     Args:
       mdp: the model; rewards may be any numbers, and depend on the successor.
       policy: `(S,)` action ids or `(S, A)` probabilities. None bounds the best CVaR from above, see the module.
-      horizon: number of decisions; None for ever, which needs a discount below 1.
+      horizon: number of decisions; None for an infinite horizon, which needs a discount below 1.
       levels: grid in (0, 1], with 1; by default 33 levels, denser near 0.
-      tolerance: of the last change, for an endless horizon.
+      tolerance: tolerance of the last change, for an infinite horizon.
 
     >>> import numpy as np, urbe
     >>> draw = np.array([[[0.0, 0.1, 0.2, 0.3, 0.4]]] + [np.eye(5)[[s]] for s in range(1, 5)])

@@ -1,9 +1,9 @@
-"""Total reward without discounting: how long the process can last.
+"""Bound the expected time to the end, for total reward without discounting.
 
     w(s) >= 1 + max_a max_{q in U(s, a)} q . w        over the states that are not terminal
 
 bounds the expected time to the end under every policy and every choice of nature. It takes the place of 1 / (1 - gamma)
-in certified bounds. Where no finite w exists some policy and model never end, and the problem is refused.
+in certified bounds. If no finite w exists, some policy and model never end, and the problem is rejected.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Robust evaluation of a policy, to a given spread: by sweeps, or by Newton steps where chains mix slowly.
+"""Evaluate a policy robustly to a given spread: by sweeps, or by Newton steps if chains mix slowly.
 
 A Newton step holds nature's answer fixed and solves the linear system of policy and nature together. For a fixed policy
 this is policy iteration of nature, which converges monotonically from above; no cycling can occur.
@@ -21,27 +21,27 @@ SWEEP_WORK = 6.0
 """Work of a policy sweep per entry, in the units of `Plan.work`."""
 TRIAL_SWEEPS = 4
 LEAST_SWEEPS = 25.0
-"""Sweeps made, and sweeps still expected, before anything else is considered: planning costs some too."""
+"""Sweeps made, and sweeps still expected, before Newton steps are considered, since planning them has a cost."""
 MOST_SWEEPS = 1_000_000
 MOST_AT_ONCE = 10_000
-"""Sweeps of one adaptive evaluation, after which another improvement is due in any case."""
+"""Largest number of sweeps of one adaptive evaluation, before the next improvement."""
 MOST_NEWTON_STEPS = 50
 MOST_SMOOTHING = 64
 LITTLE_GAIN = 0.8
 LONGEST_PAUSE = 256
-"""Improvements between two attempts at Newton steps where they have not paid."""
+"""Improvements between two attempts at Newton steps after a failed one."""
 NEWTON_SHRINK = 0.2
-"""Share of the improvement's spread at which Newton steps may end: they are expensive, better policies gain more."""
+"""Share of the improvement's spread at which Newton steps may end, since improving the policy gains more."""
 IDLE_SWEEPS = 16
 """Stop after this many sweeps in a row without a smaller spread, once the spread is down to rounding."""
 NOISE = 1e-11
 """Spread, relative to the values, below which a Newton step that gains nothing is the last."""
 FADING = 2.0**-1010
-"""Spread that rounding accounts for whatever the values: next to the smallest number digits get lost."""
+"""Absolute spread from rounding next to the smallest number, where digits are lost."""
 
 
 class Evaluated(NamedTuple):
-    """Where an evaluation ended: values, the spread of the last change, policy sweeps used, what they learned."""
+    """The result of an evaluation: values, the spread of the last change, policy sweeps, and the memory."""
 
     value: FloatArray
     spread: float
@@ -50,7 +50,7 @@ class Evaluated(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What an evaluation needs to know of the model."""
+    """The data of the model for an evaluation."""
 
     discount: float
     terminal: BoolArray
@@ -58,14 +58,14 @@ class Setting(NamedTuple):
 
 
 class PolicyEvaluation(Protocol):
-    """A way to move `v` towards the fixed point of T_pi."""
+    """A method that moves `v` towards the fixed point of T_pi."""
 
     def __call__(self, operator: PolicyOperator, start: Evaluated, target: float, setting: Setting) -> Evaluated:
         """From `start`, whose spread is known, until it is at most `target`."""
 
 
 def fixed_sweeps(sweeps: int) -> PolicyEvaluation:
-    """`sweeps` applications of T_pi, whatever they reach (modified policy iteration)."""
+    """A fixed number of applications of T_pi (modified policy iteration)."""
 
     def evaluate(operator: PolicyOperator, start: Evaluated, target: float, setting: Setting) -> Evaluated:
         at, best, idle = start._replace(sweeps=0), start.spread, 0
@@ -80,10 +80,10 @@ def fixed_sweeps(sweeps: int) -> PolicyEvaluation:
 
 
 def adaptive() -> PolicyEvaluation:
-    """Sweeps while they pay; Newton steps once solving systems is cheaper than the sweeps still expected.
+    """Sweeps first, then Newton steps when solving linear systems is cheaper than the remaining sweeps.
 
-    Whether a chain mixes slowly shows only after a while, and is much the same for the next policy: once Newton steps
-    have paid, the following evaluations begin with them. As long as each improvement halves the spread, a single step
+    Slow mixing shows only after some sweeps, and is similar for the next policy: after successful Newton steps, the
+    following evaluations begin with them. As long as each improvement halves the spread, a single step
     is enough: policy and nature then move together, which alone could cycle; when it does not, the policy is evaluated
     in full. Before a distant reward has propagated all policies are poor, and even full evaluations gain little from
     one improvement to the next: Newton steps are then suspended, with exponential back-off.

@@ -1,4 +1,4 @@
-"""The one loop of every infinite-horizon method: improve, bound, stop or evaluate."""
+"""The common loop of all infinite-horizon methods: improve, bound, stop or evaluate."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PATIENCE = 12
 
 
 class IterationOutcome(NamedTuple):
-    """Where the loop ended.
+    """The result of the loop.
 
     Attributes:
       v: `(S,)` the values the last improvement was made at.

@@ -1,13 +1,13 @@
-"""Linear systems of a frozen policy and nature: (I - gamma P) v = r.
+"""Solve linear systems of a fixed policy and nature: (I - gamma P) v = r.
 
-I - gamma P is a nonsingular M-matrix (diagonally dominant for gamma < 1), so elimination needs no pivoting. Four
-ways, by the form of P and the work they are expected to take:
+I - gamma P is a nonsingular M-matrix (diagonally dominant for gamma < 1), so elimination needs no pivoting. There are
+four methods, chosen by the form of P and the expected work:
 
     thin      P = L R with few columns of L: v = r + gamma L x, where (I - gamma R L) x = R r is a small system
     dense     n^3 / 3
     banded    n b^2, after ordering the states by reverse Cuthill-McKee; a few columns that many states lead to (the
               receiver of any-successor sets) are taken out first and put back by the Woodbury identity
-    Krylov    for what is left: BiCGSTAB, given up when it stalls
+    Krylov    for all others: BiCGSTAB, given up if it stalls
 """
 
 from __future__ import annotations

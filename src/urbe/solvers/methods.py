@@ -1,4 +1,4 @@
-"""The methods `solve` knows: frozen descriptions, each a way to evaluate policies between two improvements.
+"""The methods of `solve`: frozen descriptions that differ in how policies are evaluated between improvements.
 
 `check_problem` checks the arguments of `solve` and its relatives.
 """
@@ -15,7 +15,7 @@ from urbe.solvers.evaluation import MOST_SWEEPS, PolicyEvaluation, adaptive, fix
 
 
 class Method(Protocol):
-    """How to reach a tolerance: one loop of improvements (`urbe.solvers.iterate`), differing in these."""
+    """The parameters of the common loop of improvements (`urbe.solvers.iterate`)."""
 
     @property
     def tolerance(self) -> float:
@@ -23,26 +23,26 @@ class Method(Protocol):
 
     @property
     def max_steps(self) -> int:
-        """Improvements after which the search is given up."""
+        """Largest number of improvements."""
 
     @property
     def rule(self) -> Literal["span", "residual"]:
-        """Which bounds stop it."""
+        """The bounds that stop it."""
 
     @property
     def shrink(self) -> float:
-        """An evaluation ends when the spread is this share of the improvement's."""
+        """An evaluation ends when its spread is this share of the improvement's spread."""
 
     def evaluation(self) -> PolicyEvaluation:
-        """How policies are evaluated."""
+        """The evaluation of policies."""
 
 
 @dataclass(frozen=True)
 class PartialPolicyIteration:
     """Policy iteration with robust evaluations to a shrinking tolerance [HoPetrikWiesemann2021]; the default.
 
-    Each policy is evaluated against nature by sweeps, or by Newton steps on nature's answer when the chain mixes so
-    slowly that solving linear systems is cheaper. Policy outside, nature inside: it cannot cycle.
+    Each policy is evaluated against nature by sweeps, or by Newton steps on nature's answer if the chain mixes so
+    slowly that solving linear systems is cheaper. It cannot cycle, since nature is solved within each policy.
 
     Args:
       tolerance: wanted gap between the certified bounds.

@@ -1,13 +1,13 @@
-"""sensitivity: what robustness costs and buys as the model is trusted less and less.
+"""sensitivity: the price and the gain of robustness as the uncertainty set grows.
 
 Let pi_N be optimal for the model P, and pi_r against the worst model of a set U_r of radius r around it:
 
     price(r)      J(pi_N; P) - J(pi_r; P)                                 >= 0    if the model is right
     insurance(r)  min_{Q in U_r} J(pi_r; Q) - min_{Q in U_r} J(pi_N; Q)   >= 0    in the worst case
 
-J is the expected discounted reward from the start. All numbers are certified lower bounds, `gap` says how far they may
-be off. Several policies are often optimal against nature; pi_r is the one that keeps the action of pi_N wherever that
-is still optimal, so that it changes only where it must.
+J is the expected discounted reward from the start. All numbers are certified lower bounds, with an error of at most
+`gap`. Several policies are often optimal against nature; pi_r keeps the action of pi_N wherever that is still optimal,
+so that it changes only where it must.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Sensitivity:
 
     Attributes:
       model: the model.
-      set_name: how the set is called.
+      set_name: name of the set.
       start: `(S,)` distribution of the first state.
       radius: `(n,)` increasing.
       robust_worst, nominal_worst: `(n,)` worst-case value from the start of the robust policy, and of the nominal one.
@@ -107,13 +107,13 @@ class Sensitivity:
         return extras.data_frame(self.table())
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes `table()` as CSV or Parquet, by the suffix, whole or not at all."""
+        """Writes `table()` atomically as CSV or Parquet, according to the suffix."""
         from urbe.mdp.formats.tables import write_table
 
         write_table(path, self.table())
 
     def plot(self) -> Any:
-        """Values and policies over the radius. A figure; needs `pip install urbe[plots]`."""
+        """Draws values and policies over the radius. Needs `pip install urbe[plots]`."""
         return extras.drawings().draw_sensitivity(self)
 
     def __repr__(self) -> str:
@@ -153,16 +153,16 @@ def sensitivity(
     threads: int = 1,
     progress: bool = False,
 ) -> Sensitivity:
-    """What the nominal policy loses as nature gets stronger, what the robust one keeps, and where the policy changes.
+    """Computes values of the nominal and the robust policy over growing radii, and where the policy changes.
 
     Args:
       mdp: the model.
-      make_set: from a radius to a set, such as `urbe.L1Ball`; policies against it must not be randomised.
+      make_set: a function from a radius to a set, such as `urbe.L1Ball`; optimal policies must be deterministic.
       radii: `(n,)` increasing, at least one.
       start: a state by label or id, `{state: probability}`, or `(S,)` probabilities; by default the model's own first
         states, or else all that are not terminal, with equal weight.
       threads: as for `solve`.
-      progress: show how far it has come, on standard error.
+      progress: show progress on standard error.
 
     >>> import urbe
     >>> found = sensitivity(urbe.library.riverswim(6, discount=0.95), urbe.L1Ball, [0.0, 0.5, 1.0])
@@ -224,11 +224,11 @@ def least_changed(
     method: PartialPolicyIteration | None = None,
     tie: float = TIE,
 ) -> tuple[IntArray | FloatArray, Solution]:
-    """A policy optimal against nature that differs from `reference` only where it must, and its worst-case value.
+    """Finds a policy optimal against nature that differs from `reference` only where it must, and its worst-case value.
 
     Args:
       mdp: the model.
-      nature: what nature may do.
+      nature: the ambiguity set.
       best: the robust solution.
       reference: `(S,)` actions to keep where they are within `tie` of the best.
       method: how to evaluate; by default to `TOLERANCE`.

@@ -1,4 +1,4 @@
-"""What `solve` returns, and the error it raises when it cannot."""
+"""The result of `solve`, and its error without convergence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from urbe.types import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Solution:
-    """A robust policy, its value, and what is certain about both.
+    """A robust policy and its value, with certified bounds.
 
     With a finite horizon H every array has a leading axis of steps: `value`, `lower`, `upper` have H + 1 of them
     (the last is the end), `policy` and `q` have H.
@@ -33,9 +33,9 @@ class Solution:
       steps: improvements (sweeps over all rows).
       sweeps: policy sweeps between them.
       operator: T of the model and the set.
-      policies: `policy` as `operator` takes it: one, or one for each step of a horizon.
-      at: `(S,)` or `(H, S)` the values the last improvement, or that of each step, was made at.
-      memory: what the last sweep learned.
+      policies: `policy` in the form of `operator`: one, or one for each step of a horizon.
+      at: `(S,)` or `(H, S)` the values before the last improvement, or before that of each step.
+      memory: memory of the last sweep.
       optimal: whether `policy` was chosen by the solver; a given one is evaluated, and V* reads V_pi.
     """
 
@@ -119,13 +119,13 @@ class Solution:
         return extras.data_frame(self.table())
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes `table()` as CSV or Parquet, by the suffix, whole or not at all."""
+        """Writes `table()` atomically as CSV or Parquet, according to the suffix."""
         from urbe.mdp.formats.tables import write_table
 
         write_table(path, self.table())
 
     def plot(self) -> Any:
-        """The value of each state, its bounds and its action. A figure; needs `pip install urbe[plots]`."""
+        """Draws the value of each state, its bounds and its action. Needs `pip install urbe[plots]`."""
         return extras.drawings().draw_solution(self)
 
     def __repr__(self) -> str:
@@ -145,7 +145,7 @@ class Solution:
         return "\n".join(lines)
 
     def action_text(self, state: int) -> str:
-        """What to do in a state (at the first step): an action, a mixture `0:.44 1:.56`, or `end`."""
+        """The action of a state (at the first step): a name, a mixture `0:.44 1:.56`, or `end`."""
         policy = self.policy[0] if self.value.ndim > 1 else self.policy
         if self.operator.mdp.terminal[state]:
             return "end"
@@ -159,7 +159,7 @@ class Solution:
 
 
 class NotConverged(RuntimeError):
-    """The tolerance was not reached; `solution` holds the best there is, with honest bounds."""
+    """The tolerance was not reached; `solution` holds the best result, with valid bounds."""
 
     def __init__(self, solution: Solution) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""solve: from a model and a set to a policy, its certified worst-case value and nature's answer."""
+"""solve: compute a robust policy, its certified worst-case value and nature's answer."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def solve(
     progress: Progress | None = None,
     throw: bool = True,
 ) -> Solution:
-    """The optimal robust value V*(s) = max_pi min_{P in U} E[sum_t gamma^t r_t], a policy that attains it, and bounds.
+    """Computes the optimal robust value V*(s) = max_pi min_{P in U} E[sum_t gamma^t r_t], a policy, and bounds.
 
     Args:
       mdp: the model.
-      nature: what nature may do, e.g. `L1Ball(0.5)`; None solves the model as it is.
+      nature: the ambiguity set, such as `L1Ball(0.5)`; None solves the nominal model.
       method: `PartialPolicyIteration()` by default; also `ModifiedPolicyIteration`, `ValueIteration`, and
         `BackwardInduction(horizon)` for a finite horizon.
-      start: `(S,)` values to start from, such as those of a similar problem.
+      start: `(S,)` initial values, such as those of a similar problem.
       threads: used on large models; the result is the same, bit for bit.
       progress: called as `progress(step, gap)` after each sweep over all rows.
       throw: whether to raise `NotConverged` when the tolerance is not reached; if not, see `Solution.status`.
@@ -73,12 +73,12 @@ def evaluate_policy(
     threads: int = 1,
     throw: bool = True,
 ) -> Solution:
-    """The worst-case value of a given policy, with bounds and nature's answer.
+    """Computes the worst-case value of a given policy, with bounds and nature's answer.
 
     Args:
       mdp: the model.
       policy: `(S,)` action ids (anything where terminal), or `(S, A)` probabilities.
-      nature: what nature may do; None evaluates under the model as it is.
+      nature: the ambiguity set; None evaluates under the nominal model.
       method: as for `solve`.
       threads: as for `solve`.
       throw: as for `solve`.
@@ -98,7 +98,7 @@ def evaluate_policy(
 
 
 def given_policy(mdp: MDP, policy: ArrayLike) -> PolicyRows:
-    """A policy as operators take it, from `(S,)` action ids or `(S, A)` probabilities."""
+    """Converts `(S,)` action ids or `(S, A)` probabilities to a policy of operators."""
     if np.ndim(policy) == 1:
         return PolicyRows(chosen_rows(mdp, policy))
     return PolicyRows.of_weights(policy_rows(mdp, policy))
@@ -167,7 +167,7 @@ def _start(start: ArrayLike, mdp: MDP) -> FloatArray:
 
 
 def _reward_alone(mdp: MDP) -> FloatArray:
-    """`(S,)` T 0 for the model as it is: the best expected reward of one step."""
+    """`(S,)` T 0 for the nominal model: the best expected reward of one step."""
     v = np.zeros(mdp.n_states)
     live = np.flatnonzero(~mdp.terminal)
     if len(live):
@@ -176,7 +176,7 @@ def _reward_alone(mdp: MDP) -> FloatArray:
 
 
 def _warm_start(operator: Iterated, nominal: Iterated, evaluation: PolicyEvaluation, setting: Setting) -> FloatArray:
-    """`(S,)` the robust value, roughly, of a policy that is nearly optimal for the nominal model.
+    """`(S,)` the approximate robust value of a policy that is nearly optimal for the nominal model.
 
     The first robust sweep over all rows is expensive: no row has a warm start. A nominal sweep is cheap, and its
     policies are close enough to begin with.

@@ -1,9 +1,9 @@
-"""Contracts that extensions can be held to.
+"""Contracts for extensions.
 
-`check_ambiguity_set` asks of a set all that solvers and certificates rely on, `check_agent` of an agent all that runs
-and saved files do, `check_simulator` of a simulator all that deep agents and environments do, `check_nature`,
-`check_variance`, `check_network` and `check_optimiser` of a part of a deep agent all that its learner does. They raise
-AssertionError with the law that is broken, the model and the numbers; they say nothing when all laws hold.
+`check_ambiguity_set` tests everything that solvers and certificates require of a set; `check_agent` what runs and saved
+files require of an agent; `check_simulator` what deep agents and environments require of a simulator; `check_nature`,
+`check_variance`, `check_network` and `check_optimiser` what a learner requires of a part of a deep agent. They raise
+AssertionError with the broken law, the model and the numbers, and return silently if all laws hold.
 """
 
 from urbe.lazy import public_names

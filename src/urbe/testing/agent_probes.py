@@ -1,4 +1,4 @@
-"""Small tasks for agents, one skill each; `urbe.testing.check_agent` asks for all of them."""
+"""Small tasks for agents, one skill each; `urbe.testing.check_agent` uses all of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urbe.types import FloatArray
 
 
 class Probe(NamedTuple):
-    """A model and after how many steps its episodes are cut off."""
+    """A model and the time limit of its episodes."""
 
     model: MDP
     horizon: int
@@ -63,7 +63,7 @@ def bandit() -> Probe:
 
 
 def delayed_reward() -> Probe:
-    """A little now, or more at the end of a way."""
+    """A small reward now, or a larger one after several steps."""
     ways = [(0, 0, 1, 1.0, 0.2), (1, 0, 3, 1.0, 0.0), (3, 0, 5, 1.0, 0.0)]
     return Probe(_model([*ways, (0, 1, 2, 1.0, 0.0), (2, 0, 4, 1.0, 0.0), (4, 0, 5, 1.0, 1.0)], terminal=[5]), 3)
 
@@ -81,7 +81,7 @@ def stochastic_successor() -> Probe:
 
 
 def end_or_cut() -> Probe:
-    """To end at once for 1, or to stay for 0.4 a step until the episode is cut off."""
+    """Terminate at once for 1, or stay for 0.4 per step until truncation."""
     return Probe(_model([(0, 0, 1, 1.0, 1.0), (0, 1, 0, 1.0, 0.4)], terminal=[1], discount=0.9), 8)
 
 

@@ -1,7 +1,7 @@
 """The contract of agents: what runs and saved files rely on, and learning; one function for each law.
 
-An agent is watched while it runs: what it is given must stay as it was, what it answers must be an action. Runs are
-then compared by what was done in them, action by action.
+An agent is watched while it runs: its inputs must not change, and its answers must be actions. Runs are then compared
+action by action.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ def check_agent(
     replicates: int = 8,
     share: float = 0.5,
 ) -> None:
-    """Holds an agent to the contract of `urbe.agents.base`, and to learning, on small tasks of one skill each.
+    """Tests that an agent fulfils the contract of `urbe.agents.base`, and learns small tasks of one skill each.
 
     Args:
       kind: the agent's parameters.
-      tasks: what to try it on, by name; by default `urbe.testing.probes()`: one state, a bandit, delayed reward, a
-        discount that matters, stochastic successors, ends and cuts, states with different actions.
-      learns: the names of the tasks on which it must do better than chance; None: all of them.
+      tasks: tasks by name; by default `urbe.testing.probes()`: one state, a bandit, delayed reward, a discount that
+        matters, stochastic successors, termination and truncation, states with different actions.
+      learns: the names of the tasks on which it must beat random actions; None: all of them.
       random: whether another seed must lead to other actions on some task.
-      seed: of the worlds and of the agent.
-      episodes, replicates: how long and how often it may learn.
+      seed: seed of the environments and of the agent.
+      episodes, replicates: number of episodes and of replicates.
       share: how much better than chance: this share of the way from random actions to the best, in the mean over
         replicates and over the last third of the episodes.
 
