@@ -1,4 +1,4 @@
-"""Writing files so that a reader, or a crash, never meets half of one.
+"""Write files atomically: neither a reader nor a crash finds a partial file.
 
 Each file is written beside its final name, flushed to the disk, then renamed over it; renaming is atomic.
 """
@@ -17,10 +17,10 @@ Writer = Callable[[BinaryIO], None]
 
 
 def replace_files(writers: Mapping[str | os.PathLike[str], Writer]) -> None:
-    """Writes several files: all are complete on the disk before the first takes its name.
+    """Writes several files: all are complete on disk before the first is renamed to its final name.
 
-    When a writer fails, no file has changed and nothing is left behind. Names change in the order of `writers`;
-    each change is atomic, the sequence is not.
+    If a writer fails, no file has changed and nothing is left behind. Files are renamed in the order of `writers`; each
+    renaming is atomic, the sequence is not.
 
     Args:
       writers: final path of each file, and the function that writes its bytes to an open file.
@@ -48,7 +48,7 @@ def replace_files(writers: Mapping[str | os.PathLike[str], Writer]) -> None:
 
 
 def write_new(path: str | os.PathLike[str], writer: Writer) -> None:
-    """Writes a file that is not there yet, and returns when it is on the disk; a half one stays when that fails."""
+    """Writes a new file, and returns when it is on disk; a partial file remains if that fails."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     with os.fdopen(descriptor, "wb") as file:
         writer(file)
@@ -57,7 +57,7 @@ def write_new(path: str | os.PathLike[str], writer: Writer) -> None:
 
 
 def text_writer(parts: Iterable[str]) -> Writer:
-    """A writer of UTF-8 text given in parts, made as they are written."""
+    """Makes a writer of UTF-8 text given in parts, which are generated as they are written."""
 
     def write(file: BinaryIO) -> None:
         for part in parts:
@@ -67,7 +67,7 @@ def text_writer(parts: Iterable[str]) -> Writer:
 
 
 def sync_folder(folder: str | os.PathLike[str]) -> None:
-    """Returns when the names in a folder, as they are now, are on the disk."""
+    """Returns when the current names in a folder are on disk."""
     if os.name != "posix":  # elsewhere a folder cannot be opened, and renaming is durable enough
         return
     descriptor = os.open(folder, os.O_RDONLY)

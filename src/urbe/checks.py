@@ -1,8 +1,8 @@
-"""Validation at the public boundary: every message about a number or an array is worded here.
+"""Validate arguments at the public boundary, with uniform messages about numbers and arrays.
 
-A message says which argument, which index, what was found, what was expected and what to do. Numbers are real numbers
-of Python or NumPy, 0-d arrays, fractions and decimals. Text, truth values, complex numbers and NaN are refused, alone
-and in arrays, even where NumPy could convert them: they are more often a mistake than a wish.
+A message names the argument and the index, what was found, what was expected and what to do. Numbers are real numbers
+of Python or NumPy, 0-d arrays, fractions and decimals. Text, truth values, complex numbers and NaN are rejected, alone
+and in arrays, even if NumPy could convert them: they are usually mistakes.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,7 +42,7 @@ def kind(name: str, value: object, fits: bool, expected: str) -> None:
 
 
 def shown(value: object, most: int = 60) -> str:
-    """`value` as it is printed; its type where that is long."""
+    """`value` as it is printed, or its type if that is long."""
     text = repr(value)
     kind_name = type(value).__name__
     return (
@@ -61,7 +61,7 @@ def generator(name: str, value: object) -> np.random.Generator:
 
 
 def numbers(name: str, value: object) -> None:
-    """Raises unless `value` is a number, an array of numbers, or a mapping to numbers; their range is not looked at."""
+    """Raises unless `value` is a number, an array of numbers, or a mapping to numbers; the range is not checked."""
     kind(name, value, True, "a number or an array of numbers")
     if isinstance(value, Mapping):
         for key, one in value.items():
@@ -81,7 +81,7 @@ def float_array(name: str, value: ArrayLike, ndim: int | None = None, *, all_fin
 
 
 def _real_array(name: str, value: ArrayLike) -> FloatArray:
-    """`value` as contiguous float64; NaN may be among it."""
+    """`value` as contiguous float64, possibly with NaN."""
     try:
         array = np.asarray(value)
     except (TypeError, ValueError) as error:
@@ -99,7 +99,7 @@ _NOT_NUMBERS = {"b": "truth values", "c": "complex numbers", "U": "text", "S": "
 
 
 def _cure(array: np.ndarray) -> str:
-    """What to do about an array that is not of numbers."""
+    """Advice for an array that does not hold numbers."""
     if array.dtype.kind in "bUS":
         return " Convert it on purpose, with float(...) or .astype(float)."
     return " Take its real part." if array.dtype.kind == "c" else ""
@@ -169,7 +169,7 @@ def _scalar(name: str, value: object) -> float:
 
 
 def _plain(value: object) -> object:
-    """The number in a NumPy scalar or a 0-d array; anything else as it is."""
+    """The number in a NumPy scalar or a 0-d array; anything else unchanged."""
     return np.asarray(value).item() if hasattr(value, "dtype") and np.ndim(value) == 0 else value  # type: ignore[arg-type]
 
 
@@ -190,7 +190,7 @@ def positive(name: str, value: object) -> float:
 
 
 def whole_number(name: str, value: object, low: int) -> int:
-    """An integer of at least `low`; booleans and fractions are refused."""
+    """An integer of at least `low`; booleans and fractions are rejected."""
     x = _plain(value)
     if isinstance(x, bool) or not isinstance(x, int) or x < low:
         raise ValueError(f"{name} is {shown(value)}, expected a whole number of at least {low}.")
@@ -219,14 +219,14 @@ def discount(value: object) -> float:
 
 
 def one_of(name: str, value: object, choices: Sequence[str]) -> str:
-    """`value` when it is one of `choices`."""
+    """Returns `value` if it is one of `choices`, else raises."""
     if value not in choices:
         raise ValueError(f"{name} is {value!r}, expected one of {', '.join(map(repr, choices))}.")
     return str(value)
 
 
 def known_names(given: Iterable[str], known: Sequence[str], of: str) -> None:
-    """Raises when a parameter is named that `of` does not have."""
+    """Raises if a name is not a parameter of `of`."""
     unknown = [repr(name) for name in given if name not in known]
     if unknown:
         raise ValueError(

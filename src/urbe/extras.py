@@ -1,7 +1,7 @@
-"""Optional dependencies: which extra brings a package, and a message that says how to get it.
+"""Optional dependencies: the extra of each package, and a message on how to install it.
 
-Results know neither pandas nor drawing: they ask here for a data frame, and for the module of `urbe.report` that draws
-them, by its name. This is the one way up the layers, and it ends in a message where a package is missing.
+Results depend on neither pandas nor matplotlib: they get data frames, and by its name the module of `urbe.report` that
+draws them, from here. This is the only upward dependency between layers; a missing package raises an error.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ EXTRAS = {
 
 
 def need(purpose: str, *packages: str) -> None:
-    """Raises when a package is missing, naming the extra that brings it.
+    """Raises if a package is missing, and names the extra that provides it.
 
     Args:
-      purpose: what needs the packages, as the subject of a sentence in the plural.
+      purpose: the purpose of the packages, as a plural subject of a sentence.
       packages: names to import.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Public names, imported when first asked for: `import urbe` is quick, and nobody waits for what they do not use.
+"""Public names that are imported on first use, so that `import urbe` is fast.
 
 A package lists its names once, in a stub `__init__.pyi` of lines `from module import name as name`: type checkers and
 editors read them there, and so does Python.
@@ -16,7 +16,7 @@ from typing import Any
 
 
 def listed_names(package: str) -> dict[str, tuple[str, str]]:
-    """From each public name to its module and its name there; a package among the names is its own module."""
+    """Maps each public name to its module and its name there; a package among the names is its own module."""
     stub = Path(str(sys.modules[package].__file__)).with_suffix(".pyi")
     lines = [node for node in ast.parse(stub.read_text()).body if isinstance(node, ast.ImportFrom)]
     return {alias.asname or alias.name: (str(line.module), alias.name) for line in lines for alias in line.names}
@@ -39,6 +39,6 @@ def public_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
 
 
 def _is_module(module: str, name: str) -> bool:
-    """Whether a name is a module of its own rather than something in one."""
+    """Whether a name is a module rather than an attribute of one."""
     folder = Path(str(getattr(find_spec(module), "origin", ""))).parent
     return (folder / name / "__init__.py").is_file()

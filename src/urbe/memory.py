@@ -1,7 +1,7 @@
-"""Memory that this process may still take, and refusals before more than that is asked for.
+"""Measure the available memory, and raise before an allocation would exceed it.
 
-A process that asks for too much is killed by the kernel without a word. Where arrays grow with what a person chose
-(draws, capacities, dense models), their size is forecast first; see `require` for those who allocate.
+The operating system kills a process that takes too much memory, without a message. If arrays grow with user options
+(draws, capacities, dense models), their size is estimated first by `require`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 UNNOTICED = 100_000_000
-"""Bytes below which nothing is asked: looking up what is available would cost more than it saves."""
+"""Smaller allocations are not checked: the check would cost more than it saves."""
 
 
 class NotEnoughMemory(MemoryError):
-    """What was asked for does not fit into memory; says how much it is, what for, and what to change.
+    """An allocation does not fit into memory; the message says how much is needed, for what, and what to change.
 
     Args:
-      needed: how much is needed, what for, and how much is available.
+      needed: how much is needed, for what, and how much is available.
       advice: what to change.
     """
 
@@ -33,7 +33,7 @@ class NotEnoughMemory(MemoryError):
 
 @contextmanager
 def advising(advice: str) -> Iterator[None]:
-    """Replaces the advice of refusals in its block, for an interface whose options have other names.
+    """Replaces the advice of errors in its block, for an interface with other names of options.
 
     Args:
       advice: what to change, as a sentence.
@@ -45,10 +45,10 @@ def advising(advice: str) -> Iterator[None]:
 
 
 def require(parts: Mapping[str, float], advice: str) -> None:
-    """Raises before something is allocated that does not fit.
+    """Raises before an allocation that does not fit.
 
     Args:
-      parts: bytes at the peak, by what they are for.
+      parts: peak bytes by purpose.
       advice: what to change, as a sentence.
 
     Raises:
@@ -69,7 +69,7 @@ def require(parts: Mapping[str, float], advice: str) -> None:
 
 
 def available(root: Path = Path("/")) -> int | None:
-    """Bytes that this process may take without swapping, the limits of its control groups included; None if unknown.
+    """Bytes that this process may take without swapping, within the limits of its control groups; None if unknown.
 
     Args:
       root: where `proc` and `sys` are.
@@ -98,7 +98,7 @@ def _of_machine(root: Path) -> Iterator[int]:
 
 
 def _of_groups(root: Path) -> Iterator[int]:
-    """What each control group above this process leaves, versions 2 and 1."""
+    """The remaining memory of each control group of this process, versions 2 and 1."""
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
@@ -132,6 +132,6 @@ def _left(base: Path, path: str, limit: str, usage: str, reclaimable: str) -> It
 
 
 def _reclaimable(path: Path, name: str) -> int:
-    """Pages of files that the kernel gives up when memory is short."""
+    """Pages of files that the kernel releases if memory is short."""
     found = dict(line.split() for line in path.read_text().splitlines())
     return int(found.get(name, 0))

@@ -1,4 +1,4 @@
-"""`--set field=value`: fields of nested frozen dataclasses by name, values by the fields' types."""
+"""Read `--set field=value`: fields of nested frozen dataclasses by name, with values by the fields' types."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _or_none(read: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 Reader = tuple[Callable[[str], Any], str]
-"""How the text of a value is read, and what is expected."""
+"""The reader of a value's text, and a description of the expected text."""
 
 READERS: dict[Any, Reader] = {
     bool: (_truth, "true or false"),
@@ -41,7 +41,7 @@ READERS: dict[Any, Reader] = {
 
 
 def _reader(kind: Any) -> Reader | None:
-    """That of a type, or None where a field of it has no text."""
+    """The reader of a type, or None if its values cannot be given as text."""
     if get_origin(kind) is Literal:
         choices = {choice: choice for choice in get_args(kind)}
         return choices.__getitem__, " or ".join(choices)
@@ -83,14 +83,14 @@ def override(config: T, assignments: Sequence[str]) -> T:
 
 
 def show(value: Any) -> str:
-    """A value as it is written after the equals sign."""
+    """A value as written after the equals sign."""
     if isinstance(value, tuple):
         return ",".join(map(show, value))
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def _parts(config: Any) -> dict[str, Any]:
-    """The fields whose type is a protocol, with it: what fits may come from any module."""
+    """The fields whose type is a protocol, with the protocol; their values may come from any module."""
     hints = get_type_hints(type(config))
     return {each.name: hints[each.name] for each in fields(config) if getattr(hints[each.name], "_is_protocol", False)}
 
@@ -119,7 +119,7 @@ class _Field(NamedTuple):
 
 
 def _fields(config: Any) -> Iterator[tuple[str, _Field]]:
-    """`network.hidden` and so on: every field that has a text."""
+    """Every field that can be given as text, such as `network.hidden`."""
     hints = get_type_hints(type(config))
     for field in fields(config):
         value = getattr(config, field.name)

@@ -1,7 +1,7 @@
-"""How far something long has come: a bar on a terminal, elsewhere a line now and then; always on standard error.
+"""Show the progress of long computations on standard error: a bar on a terminal, otherwise an occasional line.
 
 Without a terminal (a log file, a job on a cluster) a line is written at the start, about every 30 seconds and at the
-end, so that whoever looks at the log knows what is done, how fast it goes and what is left.
+end, with the amount done, the pace and the remaining time.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from itertools import pairwise
 from typing import Protocol
 
 EVERY = 30.0
-"""Seconds between two lines, at least."""
+"""Least number of seconds between two lines."""
 
 
 class Show(Protocol):
-    """Shows how far it has come."""
+    """Shows progress."""
 
     def __call__(self, done: float, note: str = "", *, total: float | None = None, left: float | None = None) -> None:
-        """Shows.
+        """Shows the progress.
 
         Args:
-          done: so much, counted from 0 whatever was done before.
-          note: a few words on what has been found.
-          total: of so much, where that has changed.
-          left: seconds that remain, where they are known better than by the pace so far.
+          done: the amount done, counted from 0.
+          note: a few words on the results so far.
+          total: the total, if it has changed.
+          left: remaining seconds, if a better estimate than by the pace is known.
         """
 
 
 @contextmanager
 def progress(name: str, total: float | None, *, start: float = 0, unit: str = "", shown: bool = True) -> Iterator[Show]:
-    """Gives a function that shows how far something has come.
+    """Yields a function that shows progress.
 
     Args:
       name: of what is done.
@@ -78,7 +78,7 @@ def _bar(name: str, total: float | None, start: float) -> Iterator[Show]:
 
 @contextmanager
 def gap_progress(show: bool, tolerance: float) -> Iterator[Callable[[int, float], None] | None]:
-    """A bar that fills as the logarithm of the certified gap falls to the tolerance; nothing when not on a terminal."""
+    """A bar that fills as the logarithm of the certified gap falls to the tolerance; nothing without a terminal."""
     if not show or not sys.stderr.isatty():
         yield None
         return
@@ -95,7 +95,7 @@ def gap_progress(show: bool, tolerance: float) -> Iterator[Callable[[int, float]
 
 
 class Lines:
-    """Lines of text: at the start, when the last one is old, and at the end.
+    """Writes lines of text: at the start, at intervals, and at the end.
 
     Args:
       name: of what is done.
@@ -151,7 +151,7 @@ class Lines:
 
 
 def duration(seconds: float) -> str:
-    """A time in the two largest units.
+    """Formats a time in its two largest units.
 
     >>> duration(4.2), duration(75), duration(3 * 3600 + 240), duration(50 * 3600)
     ('4 s', '1 min 15 s', '3 h 4 min', '2 d 2 h')

@@ -1,7 +1,7 @@
-"""Random numbers: one root seed, and streams that follow from it by name.
+"""Random streams derived from one root seed by name.
 
-A stream depends on its names alone, never on what else was drawn or in which order: adding an agent, a cell or a
-replicate changes no other.
+A stream depends only on its names, never on other draws or their order: adding an agent, a cell or a replicate changes
+no other.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
 
 
 def streams(seed: int, name: str, replicates: IntArray) -> list[np.random.Generator]:
-    """One stream per replicate; replicate k draws the same whoever runs beside it."""
+    """One stream per replicate; the draws of replicate k do not depend on the others."""
     return [stream(seed, name, int(k)) for k in replicates]
 
 
@@ -53,14 +53,14 @@ def _name_text(name: str | int) -> str:
 class Draws:
     """Numbers drawn ahead for many replicates at once, each from its own generator.
 
-    `values[b, at[b]:]` are the numbers replicate b has not used yet; compiled loops read them and advance `at`. What a
-    replicate reads is its generator's sequence, however many numbers are asked for at once and whoever runs beside it,
-    provided that nobody else draws from that generator.
+    `values[b, at[b]:]` are the unused numbers of replicate b; compiled loops read them and advance `at`. A replicate
+    reads the sequence of its generator, regardless of block sizes and of other replicates, provided that nothing else
+    draws from that generator.
 
     Args:
-      generators: one per replicate, used by nobody else.
+      generators: one per replicate, not used elsewhere.
       kind: "uniform" on [0, 1) or "normal".
-      ahead: how many to keep for each replicate.
+      ahead: how many numbers to keep for each replicate.
     """
 
     def __init__(self, generators: list[np.random.Generator], kind: str, ahead: int = 512) -> None:
@@ -71,7 +71,7 @@ class Draws:
         self._room = 0  # numbers every replicate has left, whatever was used of those asked for
 
     def need(self, most: int) -> Draws:
-        """Makes sure that every replicate has `most` numbers left, and that at most so many will be used."""
+        """Ensures that every replicate has `most` numbers left; at most this many may then be used."""
         if self._room < most:
             self._refill(most)
         self._room -= most
@@ -94,22 +94,22 @@ class Draws:
         self._room = int(ahead - self.at.max(initial=0))
 
     def state(self) -> dict[str, Any]:
-        """Everything needed to go on bit for bit, as arrays: what is left, and where the generators stand."""
+        """Everything needed to resume bit for bit, as arrays: unused numbers, and states of the generators."""
         return {"values": self.values.copy(), "at": self.at.copy(), "generators": positions(self._generators)}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Takes up what `state` gave; the generators are set to where they stood then."""
+        """Restores the result of `state`, including the states of the generators."""
         go_to(self._generators, state["generators"])
         self.values, self.at, self._room = np.array(state["values"]), np.array(state["at"]), 0
 
 
 def positions(generators: list[np.random.Generator]) -> np.ndarray:
-    """Where generators stand, as an array of texts."""
+    """The states of generators, as an array of strings."""
     return np.array([json.dumps(g.bit_generator.state) for g in generators], dtype=np.str_)
 
 
 def go_to(generators: list[np.random.Generator], there: np.ndarray) -> None:
-    """Sets generators to where `positions` found them."""
+    """Restores the states of generators from the result of `positions`."""
     if len(there) != len(generators):
         raise ValueError(f"state is of {len(there)} replicates, expected {len(generators)}, as started.")
     for generator, text in zip(generators, there, strict=True):

@@ -1,4 +1,4 @@
-"""Array aliases shared by every package; shapes stand in docstrings."""
+"""Array aliases shared by every package; docstrings state the shapes."""
 
 from typing import Any, Literal
 

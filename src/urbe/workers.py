@@ -1,6 +1,6 @@
-"""Threads for sweeps: rows are cut into blocks, one per thread; kernels release the interpreter lock.
+"""Threads for sweeps: rows are divided into blocks, one per thread; kernels release the interpreter lock.
 
-Every row is computed on its own, so the result does not depend on the number of threads, bit for bit.
+Rows are computed independently, so the result does not depend on the number of threads, bit for bit.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from urbe import checks
 from urbe.types import IntArray
 
 SMALLEST_BLOCK = 200_000
-"""Entries below which a second thread costs more than it saves."""
+"""With fewer entries, a second thread costs more than it saves."""
 
 
 class Workers:
     """A pool of threads that runs `task(first_row, last_row)` over blocks of rows of similar size.
 
     Args:
-      threads: how many; one runs everything in the calling thread.
+      threads: number of threads; one runs everything in the calling thread.
     """
 
     def __init__(self, threads: int = 1) -> None:
@@ -36,7 +36,7 @@ class Workers:
         if self._pool is None or n_entries < 2 * SMALLEST_BLOCK:
             task(0, n_rows)
             return
-        # one block a thread, the first in this one: handing over the interpreter costs more than uneven blocks do
+        # one block per thread, the first in this one: switching threads costs more than uneven blocks
         cuts = np.linspace(0, n_entries, self.threads + 1)[1:-1]
         edges = [0, *np.searchsorted(entry_start, cuts).tolist(), n_rows]
         first, *others = list(pairwise(edges))
