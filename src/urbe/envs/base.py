@@ -1,4 +1,4 @@
-"""What a tabular agent acts in: replicates of an environment with numbered states and actions, side by side."""
+"""The protocol of environments for tabular agents: parallel replicates with numbered states and actions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Arrivals(NamedTuple):
 
 
 class Env(Protocol):
-    """B replicates of an environment. Time limits are kept by whoever runs it."""
+    """B replicates of an environment. The interaction loop handles time limits."""
 
     def begin(self, episode: int) -> IntArray:
         """`(B,)` first states of an episode."""
@@ -28,10 +28,10 @@ class Env(Protocol):
         """Acts for the replicates `replicate`."""
 
     def state(self) -> dict[str, Any]:
-        """Everything needed to go on later."""
+        """Everything needed to resume."""
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what `state` gave."""
+        """Restores the result of `state`."""
 
 
 class EnvConfig(Protocol):

@@ -1,4 +1,4 @@
-"""A finite MDP to act in, whose dynamics may change between episodes.
+"""An environment from finite MDPs, whose dynamics may change between episodes.
 
 phases   model 1 for n_1 episodes, model 2 for the next n_2, ...; the last one stays
 """
@@ -22,7 +22,7 @@ from urbe.types import FloatArray, IntArray
 
 
 class Phase(NamedTuple):
-    """A model and for how many episodes it holds."""
+    """A model and its number of episodes."""
 
     model: MDP
     episodes: int

@@ -1,8 +1,8 @@
-"""A world that is benign at first and turns adversarial: what agents that trust their averages do not survive.
+"""An environment that is benign at first and then turns adversarial, where agents that trust averages fail.
 
-For a number of episodes a model holds. From then on nature plays the worst kernel of a set in some pairs, at every step
-anew, the one that is worst for the minimax values; in all other pairs the model holds on. An agent that knew which
-pairs those are, and the model elsewhere, could be sure of the minimax value throughout.
+For a number of episodes the dynamics are those of a model. From then on nature chooses, at every step and in some
+pairs, the kernel of a set that is worst for the minimax values; all other pairs keep the model. An agent that knew
+these pairs, and the model elsewhere, could guarantee the minimax value throughout.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class TurningEnv:
     """A model whose pairs may turn adversarial after a benign phase.
 
     Args:
-      model: the benign one, with an initial distribution.
-      set: what nature may do in an adversarial pair; a set that chooses each row on its own.
-      adversarial: which pairs turn: `(R,)`, `(S, A)` or by pair, true or 1 for those that do.
+      model: the benign model, with an initial distribution.
+      set: nature's choices in an adversarial pair; a set that is rectangular in (s, a).
+      adversarial: the pairs that turn: `(R,)`, `(S, A)` or by pair, true or 1 for those that do.
       horizon: H, steps of an episode.
       benign: episodes before the turn; 0 turns at once.
 
@@ -53,7 +53,7 @@ class TurningEnv:
     def __post_init__(self) -> None:
         checks.whole_number("horizon", self.horizon, 1)
         checks.whole_number("benign", self.benign, 0)
-        _ = self._inner  # refused when it is made rather than in a run
+        _ = self._inner  # raises at construction rather than in a run
 
     @cached_property
     def turns(self) -> BoolArray:
@@ -68,7 +68,7 @@ class TurningEnv:
 
     @cached_property
     def minimax(self) -> Solution:
-        """The best an agent can be sure of: values and policies by step of the model with adversarial pairs."""
+        """The minimax solution: values and policies by step of the model with adversarial pairs."""
         nature = PerRow((Exact(), self.set), self.turns.astype(np.float64))
         return solve(self.model, nature, BackwardInduction(self.horizon))
 
@@ -88,9 +88,9 @@ class TurningEnv:
         return self._inner.feasible
 
     def regret(self, reward: FloatArray) -> FloatArray:
-        """`(B, episodes)` by how much rewards of episodes, `(B, episodes)`, fall short of the minimax value, added up.
+        """`(B, episodes)` cumulated shortfall of episode rewards, `(B, episodes)`, against the minimax value.
 
-        It is negative while an agent earns more than it could be sure of.
+        It is negative while an agent earns more than the minimax value.
         """
         total: FloatArray = np.cumsum(self.minimax_at_start - np.asarray(reward, dtype=np.float64), axis=-1)
         return total

@@ -1,10 +1,10 @@
-"""The value of one policy under many models that differ in their probabilities and rewards alone.
+"""Compute the value of one policy under many models that differ only in their probabilities and rewards.
 
     v_m = r_m + gamma P_m v_m        for every model m at once
 
 Small models are solved as a stack of dense systems. Larger ones are swept together until the bounds of [MacQueen1966]
-meet, which takes few sweeps where chains mix fast; where they do not, elimination fills little, and each model left is
-solved by sparse LU. Without discounting that is done from the start.
+meet, which takes few sweeps if chains mix fast; otherwise elimination has little fill-in, and each remaining model is
+solved by sparse LU. Without discounting, LU is used from the start.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _sweeps(
 
 @njit(cache=True, nogil=True)
 def _sweep(start, successor, p, r, discount, v, new, lo, hi):
-    """new = r + discount P v for every model, and the least and largest change; models side by side in memory."""
+    """new = r + discount P v for every model, and the least and largest change; models are contiguous in memory."""
     n_models = v.shape[1]
     total = np.empty(n_models)
     for i in range(len(start) - 1):

@@ -107,10 +107,10 @@ OTHERS: tuple[PlanningMethod, ...] = (VaRBellman(), VaRBellman(union=False), RSV
 
 
 def _answer(method: PlanningMethod, task: PlanningTask) -> PlannedSolution | None:
-    """What a method answers to this very task, draws included; None where it does not settle."""
+    """The answer of a method to the same task, including draws; None if it does not converge."""
     try:
         return method.answer(task._replace(rng=deepcopy(task.rng)))
-    except RuntimeError:  # RSVF alone may not; there are candidates without it
+    except RuntimeError:  # only RSVF may fail; there are other candidates
         return None
 
 

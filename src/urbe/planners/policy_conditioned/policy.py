@@ -1,7 +1,7 @@
-"""A policy that keeps its belief: what it does depends on the step, the state and how likely its past was.
+"""A policy over beliefs: its actions depend on the step, the state and the likelihood of its past.
 
-Against dynamics that depend on the history no policy of states alone is best. This one needs its own actions and states
-only, since b is a function of the probabilities with which the reference would have acted as it did.
+Against dynamics that depend on the history, policies of states alone are not optimal. This one needs only its own
+actions and states, since b is a function of the probabilities of these actions under the reference.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urbe.planners.policy_conditioned.constraints import initial_weights
 from urbe.types import FloatArray, IntArray
 
 KEPT = 1e-15
-"""Mass below which a belief in a state counts as never reached."""
+"""A belief in a state with less mass counts as never reached."""
 
 
 @dataclass(eq=False, repr=False)
@@ -27,12 +27,12 @@ class BeliefPolicy:
     Args:
       mdp: the pairs.
       reference: `(R,)` probabilities of the rows under the reference policy.
-      beliefs: of each step.
+      beliefs: beliefs of each step.
       row: `(T, S, G)` the row taken at each belief.
 
     Attributes:
       step: steps since the last `reset`.
-      odds: b / (1 - b) of the belief at present.
+      odds: b / (1 - b) of the current belief.
     """
 
     mdp: MDP
@@ -49,7 +49,7 @@ class BeliefPolicy:
 
     @property
     def belief(self) -> float:
-        """b, how likely the present past is the policy's own rather than the reference's: 1/2 at first."""
+        """b, the probability that the past is the policy's own rather than the reference's; initially 1/2."""
         return 1.0 - 1.0 / (1.0 + self.odds)
 
     def reset(self) -> None:
@@ -57,7 +57,7 @@ class BeliefPolicy:
         self.step, self.odds = 0, 1.0
 
     def act(self, state: int) -> int:
-        """The action in a state, with the present belief; see `observe`."""
+        """The action in a state, with the current belief; see `observe`."""
         if self.step >= self.horizon:
             raise ValueError(f"All {self.horizon} steps of the horizon are taken; begin again with reset().")
         checks.int_array("state", [state], 0, self.mdp.n_states, "state")
@@ -66,7 +66,7 @@ class BeliefPolicy:
         return int(self.mdp.action[self.rows_at(self.step, np.array([self.odds]))[state, 0]])
 
     def observe(self, state: int, action: int) -> None:
-        """Takes in that an action was taken in a state: the belief moves, and the next step begins."""
+        """Records that an action was taken in a state: updates the belief and begins the next step."""
         row = self.mdp.row_of(state, action)
         own = action == self.act(state)
         p = float(self.reference[row])

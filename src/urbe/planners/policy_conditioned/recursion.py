@@ -1,4 +1,4 @@
-"""The inner problem for given multipliers: nature's dynamics and the policy's answer, by dynamic programming.
+"""Solve the inner problem for given multipliers, nature's dynamics and the policy's answer, by dynamic programming.
 
 With b the belief in a state, b' = b / Z the belief once the policy's own action is taken, 0 after any other, and
 
@@ -9,7 +9,7 @@ With b the belief in a state, b' = b / Z the belief once the policy's own action
 2 V_0(start, 1/2) is the least of E_{tau, pi}[return] + omega . E_{tau, reference}[features], softened by the causal
 entropy of tau; with an infinite sharpness it is the least itself. Values between beliefs are interpolated linearly.
 
-A pass forward carries mass by the same weights, so that what it finds is the derivative of the pass backward, exactly.
+A forward pass propagates mass with the same weights, so that its result is the exact derivative of the backward pass.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from urbe.planners.policy_conditioned.beliefs import Beliefs
 from urbe.types import FloatArray, IntArray
 
 BY_RETURN, BY_TOTAL, AS_GIVEN = 0, 1, 2
-"""How actions are chosen: by the return under nature's dynamics, by V itself, or they are given."""
+"""The choice of actions: by the return under nature's dynamics, by V itself, or given."""
 
 
 class InnerProblem(NamedTuple):
-    """What the passes read.
+    """The data of the passes.
 
     Attributes:
       row_start, row_state, entry_start, successor: of the model.
@@ -73,7 +73,7 @@ def inner_problem(mdp: MDP, reference: FloatArray) -> InnerProblem:
 def backward(
     problem: InnerProblem, beliefs: Beliefs, bonus: FloatArray, sharpness: float, rule: int, row: IntArray
 ) -> BackwardPass:
-    """Values from the last step to the first.
+    """Computes values from the last step to the first.
 
     Args:
       problem: the model.
@@ -93,7 +93,7 @@ def backward(
 def forward(
     problem: InnerProblem, beliefs: Beliefs, bonus: FloatArray, sharpness: float, initial: FloatArray, at: BackwardPass
 ) -> FloatArray:
-    """`(E,)` how often the reference policy takes each entry, under nature's dynamics.
+    """`(E,)` the expected number of times the reference policy takes each entry, under nature's dynamics.
 
     Args:
       problem, beliefs, bonus, sharpness: as of the pass backward.

@@ -1,23 +1,23 @@
-"""Policy-conditioned robust planning: nature must agree with what a reference policy was seen to do [Tirinzoni2018].
+"""Policy-conditioned robust planning: nature must agree with data of a reference policy [Tirinzoni2018].
 
     max_pi  min_tau  E_{tau, pi}[return]     over all tau, history-dependent ones too, that satisfy the constraints
 
-Rectangular sets doubt every pair on its own. Here one vector of multipliers couples all states, so that data on some
-states say something about others. With multipliers omega,
+Rectangular sets treat every pair separately. Here one vector of multipliers couples all states, so that data on some
+states are evidence about others. With multipliers omega,
 
     max_omega  max_pi  softmin_tau ( E_{tau, pi}[return] + E_{tau, reference}[omega . phi] )  -  omega . moments
                - slack . |omega| - penalty / 2 |omega|^2
 
 The inner problem is a dynamic program over beliefs (`recursion`). Its derivative is the difference between nature's
-moments and the given ones; multipliers are moved by limited-memory quasi-Newton ascent, and by subgradient steps where
-the maximum has a kink.
+moments and the given ones; multipliers are improved by limited-memory quasi-Newton ascent, and by subgradient steps
+where the maximum has a kink.
 
-Softening: nature pays for dynamics far from uniform, 1 / sharpness times their causal entropy. A low sharpness makes
-nature nearly uniform where it is not bound, which is not the worst case; what it makes of the features in one state it
-then makes of them in all. Whatever the sharpness, `lower` is a bound for nature without softening.
+Softening: nature pays 1 / sharpness times the causal entropy for dynamics far from uniform. A low sharpness makes
+nature nearly uniform where it is not constrained, which is not the worst case. For any sharpness, `lower` is a bound
+for nature without softening.
 
-For one policy the dual is concave in omega; the best over policies that do not randomise is not, and may have several
-summits. The ascent therefore begins anew from several multipliers, and with softer natures first.
+For one policy the dual is concave in omega; its maximum over deterministic policies is not, and may have several local
+maxima. The ascent therefore starts from several multipliers, and with softer natures first.
 """
 
 from __future__ import annotations
@@ -52,28 +52,28 @@ Progress = Callable[[int, float], None]
 """Called with the number of inner problems solved and the largest violation of a moment."""
 
 MOST_BELIEFS = 5000
-"""Beliefs of a step up to which the lower bound is computed."""
+"""The lower bound is computed up to this many beliefs per step."""
 
 ROUNDS, STEPS = 5, 300
-"""Quasi-Newton ascents one after another, and subgradient steps after them."""
+"""Number of consecutive quasi-Newton ascents, and of subgradient steps after them."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PolicyConditionedSolution:
-    """A policy that keeps a belief, and what it is worth against the dynamics that satisfy the constraints.
+    """A policy over beliefs, and its value against the dynamics that satisfy the constraints.
 
     Attributes:
       policy: `reset`, `act`, `observe`, and its exact `value` in a model.
-      value: its expected return under nature's dynamics at the end; no bound.
-      lower: no dynamics that satisfy the constraints give it less, however they depend on the past; -inf where the
-        policy reaches too many beliefs to tell.
-      dual: the softened objective, which was maximised.
+      value: its expected return under nature's final dynamics; not a bound.
+      lower: lower bound on its return under all dynamics that satisfy the constraints, including history-dependent
+        ones; -inf if the policy reaches too many beliefs.
+      dual: the softened objective that was maximised.
       multipliers: `(d,)` omega.
       moments: `(d,)` expected sums of features under nature's dynamics and the reference policy.
-      violation: by how much a moment is off at most, beyond its slack and penalty.
+      violation: the largest violation of a moment, beyond its slack and penalty.
       converged: whether the violation is below the tolerance.
-      solves: inner problems solved.
-      status: what was reached, in words.
+      solves: number of inner problems solved.
+      status: the result in words.
     """
 
     policy: BeliefPolicy
@@ -104,19 +104,19 @@ def solve_policy_conditioned(
     most_solves: int = 2000,
     progress: Progress | None = None,
 ) -> PolicyConditionedSolution:
-    """The best policy against all dynamics that satisfy moment constraints, and a bound on its return.
+    """Computes the best policy against all dynamics that satisfy moment constraints, and a bound on its return.
 
     Args:
       mdp: pairs, successors that nature may use, rewards, discount and first states. Its probabilities are not read.
-      constraints: what binds nature.
-      sharpness: of nature's choice per unit of return, above 0; the larger, the nearer to the worst case.
-      select: "total" takes the action that is best once nature has answered, "return", as published, the best answer
-        to nature's present dynamics.
-      beliefs: at most so many are kept in each step. Where no more can be reached, nothing is approximated.
-      starts: ascents, the best of which counts: from 0, from the multipliers of softer natures, and from random ones.
-      seed: of random multipliers.
-      tolerance: of moments, as a share of 1 + |moment|.
-      most_solves: inner problems solved at most, in each ascent.
+      constraints: the constraints on nature.
+      sharpness: sharpness of nature's choice per unit of return, above 0; larger is closer to the worst case.
+      select: "total" takes the action that is best after nature's answer; "return", as published, the best answer to
+        nature's current dynamics.
+      beliefs: largest number of beliefs per step. If fewer can be reached, there is no approximation.
+      starts: number of ascents, the best of which counts: from 0, from multipliers of softer natures, and random ones.
+      seed: seed of random multipliers.
+      tolerance: tolerance of moments, as a share of 1 + |moment|.
+      most_solves: largest number of inner problems in each ascent.
       progress: called after each inner problem.
 
     Raises:
@@ -161,7 +161,7 @@ class _Point:
 
 
 class _Ascent:
-    """Multipliers on their way up."""
+    """The ascent of the multipliers."""
 
     def __init__(
         self, mdp: MDP, constraints: MomentConstraints, rule: int, most: int, progress: Progress | None
@@ -205,7 +205,7 @@ class _Ascent:
         return self._solution(best)
 
     def _climb(self, omega: FloatArray, sharpness: float, most: int) -> _Point:
-        """Moves multipliers until the moments fit, or nothing helps; the best point on the way."""
+        """Improves multipliers until the moments fit or there is no progress; returns the best point."""
         d, budget = len(self._wanted), self.solves + most
         best = self._solve(omega, sharpness)
 
@@ -233,7 +233,7 @@ class _Ascent:
         return self._subgradient(best, sharpness, budget)
 
     def _subgradient(self, best: _Point, sharpness: float, budget: int) -> _Point:
-        """Steps that shrink, each coordinate by its own past slopes, for where the dual has a kink."""
+        """Takes subgradient steps with decreasing sizes, scaled by past slopes, for kinks of the dual."""
         point, past = best, np.zeros(len(self._wanted))
         length = 0.1 * max(1.0, float(np.abs(best.omega).max(initial=0.0)))
         budget = min(budget, self.solves + STEPS)
@@ -247,7 +247,7 @@ class _Ascent:
         return best
 
     def _solution(self, best: _Point) -> PolicyConditionedSolution:
-        """What a point says."""
+        """Makes the solution of a point."""
         most = float(self._violation(best.omega, best.moments).max(initial=0.0))
         policy = BeliefPolicy(self._mdp, self._problem.reference, self._beliefs, best.at.row)
         words = "all moments fit" if best.fits else f"a moment is still off by {most:.3g}"
@@ -287,7 +287,7 @@ class _Ascent:
         return float(omega @ self._wanted + self._slack @ np.abs(omega) + 0.5 * self._penalty * omega @ omega)
 
     def _violation(self, omega: FloatArray, moments: FloatArray) -> FloatArray:
-        """`(d,)` what is left of the slope of the dual."""
+        """`(d,)` the remaining slope of the dual."""
         slope = moments - self._wanted - self._penalty * omega
         free: FloatArray = np.maximum(np.abs(slope) - self._slack, 0.0)
         return np.where(omega == 0.0, free, np.abs(slope - np.sign(omega) * self._slack))

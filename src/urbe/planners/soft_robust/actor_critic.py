@@ -8,10 +8,10 @@ share,
     critic           v     += alpha_t delta f(s)
     actor            theta += beta_t  delta grad log pi(a | s)
 
-and beta_t / alpha_t -> 0, so that the critic follows the actor. With the model drawn anew in every step s' has the law
-of the mean model, and the policy climbs its average reward or discounted value. With the model drawn once for an
-episode states do not tell which one holds; where they recur the critic averages over what was met, and what is climbed
-is near the mean over models, not exactly it. `mixture` has both values exactly.
+and beta_t / alpha_t -> 0, so that the critic tracks the actor. If the model is drawn in every step, s' has the
+distribution of the mean model, and the policy ascends its average reward or discounted value. If the model is drawn
+once per episode, states do not reveal it; where they recur, the critic averages over models, so the objective is close
+to the mean over models, but not equal. `mixture` computes both values exactly.
 
 Rewards are divided by the largest |reward| while learning, so that rates mean the same for all of them.
 """
@@ -41,9 +41,9 @@ class ActorCriticRates:
     """alpha_t = critic / (1 + t / delay)^critic_power,  beta_t = actor / (1 + t / delay)^actor_power.
 
     Args:
-      critic, actor: at first, above 0.
+      critic, actor: initial rates, above 0.
       critic_power, actor_power: in (1/2, 1], that of the actor larger: its steps must become small beside the critic's.
-      delay: steps before rates fall.
+      delay: steps before rates decay noticeably.
       gain: the rate of the average reward, as a share of the critic's.
     """
 
@@ -69,18 +69,18 @@ class ActorCriticRates:
 class SoftRobustActorCritic:
     """Learns a policy for models that are drawn by their shares.
 
-    It is saved and taken up again, bit for bit, by `urbe.save_agent` and `urbe.load_agent`.
+    `urbe.save_agent` and `urbe.load_agent` save and resume it, bit for bit.
 
     Args:
       models: with the same states and actions; discount and first states are those of the first.
       shares: `(K,)` weight of each model, summing to one.
-      criterion: "average" reward for ever, in which a terminal state is a restart, or "discounted".
-      draw: whether the model is drawn anew in every "step", or once for an "episode".
-      horizon: steps after which an episode is cut off and begins again; None for never, which needs draw="step".
+      criterion: "average" reward over an infinite horizon, in which a terminal state is a restart, or "discounted".
+      draw: whether the model is drawn in every "step", or once per "episode".
+      horizon: steps after which an episode is truncated and restarts; None for never, which needs draw="step".
       state_features: `(S, m)` f of the critic; one for each state by default.
       pair_features: `(R, n)` psi of the actor for the rows of the models; one for each pair by default.
       rates: step sizes.
-      seed: of everything random.
+      seed: seed of all random numbers.
 
     Attributes:
       gain: J, the average reward, or 0.
@@ -130,7 +130,7 @@ class SoftRobustActorCritic:
         }  # fmt: skip
 
     def learn(self, steps: int) -> SoftRobustActorCritic:
-        """Takes so many more steps."""
+        """Takes `steps` more steps."""
         left, r = checks.whole_number("steps", steps, 0), self._rates
         rates = np.array([r.critic, r.critic_power, r.actor, r.actor_power, r.delay, r.gain])
         discount = 1.0 if self._average else float(self._model.discount)
@@ -150,7 +150,7 @@ class SoftRobustActorCritic:
 
     @property
     def gain(self) -> float:
-        """J: the average reward as it was followed; 0 for discounted rewards."""
+        """J, the running average reward; 0 for discounted rewards."""
         return float(self._numbers[1] * self._world.scale)
 
     @property
@@ -171,12 +171,12 @@ class SoftRobustActorCritic:
         return np.where(self._model.terminal, 0.0, v)
 
     def state(self) -> dict[str, Any]:
-        """Everything needed to go on."""
+        """Everything needed to resume."""
         arrays = {"v": self._v, "theta": self._theta, "now": self._now, "numbers": self._numbers}
         return {name: x.copy() for name, x in arrays.items()} | {"generator": rng.positions([self._generator])}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what `state` gave."""
+        """Restores the result of `state`."""
         rng.go_to([self._generator], np.asarray(state["generator"]))
         self._v, self._theta = np.array(state["v"]), np.array(state["theta"])
         self._now, self._numbers = np.array(state["now"]), np.array(state["numbers"])

@@ -1,10 +1,10 @@
-"""The exact side of soft robustness: the mean model, and what a policy is worth under each way of drawing models.
+"""Exact soft robustness: the mean model, and values of a policy under both ways of drawing models.
 
-    drawn anew in every step      J = value in pbar = sum_k shares_k p_k
-    drawn once for an episode     J = sum_k shares_k J_k
+    drawn in every step       J = value in pbar = sum_k shares_k p_k
+    drawn once per episode    J = sum_k shares_k J_k
 
 The first is an ordinary model, whose Bellman equation the soft-robust value satisfies [Derman2018]. The second is not:
-where states recur, what happened says which model holds, and the two values differ.
+if states recur, the past is evidence about the model, and the two values differ.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from urbe.types import FloatArray
 
 
 def soft_robust_model(models: Sequence[MDP], shares: ArrayLike) -> MDP:
-    """The model with the mean rows and mean rewards r(s, a): what models that are drawn anew in every step amount to.
+    """The model with mean rows and mean rewards r(s, a), equivalent to models that are drawn in every step.
 
     `urbe.solve(soft_robust_model(models, shares))` is the soft-robust optimum.
 
@@ -70,7 +70,7 @@ def soft_robust_value(
 
 
 def average_reward(mdp: MDP, policy: ArrayLike) -> float:
-    """The reward per step of a policy for ever, exactly; a terminal state is a restart that takes no time.
+    """Computes the exact long-run reward per step of a policy; a terminal state is a restart that takes no time.
 
     Args:
       mdp: with one recurrent class under the policy; an initial distribution where there are terminal states.
