@@ -1,4 +1,4 @@
-"""Environments a tabular agent can be run on."""
+"""Environments for tabular agents."""
 
 from urbe.envs.base import Arrival as Arrival
 from urbe.envs.base import Env as Env

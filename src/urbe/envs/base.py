@@ -1,4 +1,4 @@
-"""What a tabular agent acts in: replicates of an environment with numbered states and actions, side by side."""
+"""The interface of tabular environments: parallel replicates with numbered states and actions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urbe.types import BoolArray, FloatArray, IntArray
 
 
 class Arrival(NamedTuple):
-    """What an action led to, for the replicates that acted; all `(K,)`."""
+    """The results of actions, for the replicates that acted; all `(K,)`."""
 
     next_state: IntArray
     reward: FloatArray
@@ -19,23 +19,23 @@ class Arrival(NamedTuple):
 
 
 class Env(Protocol):
-    """B replicates of an environment. Time limits are kept by whoever runs it."""
+    """B replicates of an environment. The caller enforces time limits."""
 
     def begin(self, episode: int) -> IntArray:
-        """`(B,)` first states of an episode."""
+        """Returns `(B,)` first states of an episode."""
 
     def step(self, replicate: IntArray, state: IntArray, action: IntArray) -> Arrival:
         """Acts for the replicates `replicate`."""
 
     def state(self) -> dict[str, Any]:
-        """Everything needed to go on later."""
+        """Returns the state needed to resume."""
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what `state` gave."""
+        """Restores the result of `state`."""
 
 
 class EnvConfig(Protocol):
     """A description of an environment."""
 
     def start(self, generators: list[np.random.Generator]) -> Env:
-        """One replicate per generator."""
+        """Starts one replicate per generator."""

@@ -1,8 +1,8 @@
-"""A world that is benign at first and turns adversarial: what agents that trust their averages do not survive.
+"""An environment that is benign at first and then turns adversarial, which misleads agents that rely on averages.
 
-For a number of episodes a model holds. From then on nature plays the worst kernel of a set in some pairs, at every step
-anew, the one that is worst for the minimax values; in all other pairs the model holds on. An agent that knew which
-pairs those are, and the model elsewhere, could be sure of the minimax value throughout.
+For a number of episodes the dynamics are those of a model. Afterwards, in some pairs and at every step, nature plays
+the kernel of a set that is worst for the minimax values; all other pairs keep the model. An agent that knows the
+adversarial pairs, and the model elsewhere, can guarantee the minimax value throughout.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class TurningEnv:
     """A model whose pairs may turn adversarial after a benign phase.
 
     Args:
-      model: the benign one, with an initial distribution.
-      set: what nature may do in an adversarial pair; a set that chooses each row on its own.
-      adversarial: which pairs turn: `(R,)`, `(S, A)` or by pair, true or 1 for those that do.
+      model: the benign model, with an initial distribution.
+      set: the kernels of adversarial pairs; a set that chooses each row independently.
+      adversarial: which pairs turn: `(R,)`, `(S, A)` or by pair, true or 1 for adversarial pairs.
       horizon: H, steps of an episode.
       benign: episodes before the turn; 0 turns at once.
 
@@ -53,7 +53,7 @@ class TurningEnv:
     def __post_init__(self) -> None:
         checks.whole_number("horizon", self.horizon, 1)
         checks.whole_number("benign", self.benign, 0)
-        _ = self._inner  # refused when it is made rather than in a run
+        _ = self._inner  # fail early rather than during a run
 
     @cached_property
     def turns(self) -> BoolArray:
@@ -68,7 +68,7 @@ class TurningEnv:
 
     @cached_property
     def minimax(self) -> Solution:
-        """The best an agent can be sure of: values and policies by step of the model with adversarial pairs."""
+        """The best guarantee of an agent: values and policies by step of the model with adversarial pairs."""
         nature = PerRow((Exact(), self.set), self.turns.astype(np.float64))
         return solve(self.model, nature, BackwardInduction(self.horizon))
 
@@ -88,9 +88,9 @@ class TurningEnv:
         return self._inner.feasible
 
     def regret(self, reward: FloatArray) -> FloatArray:
-        """`(B, episodes)` by how much rewards of episodes, `(B, episodes)`, fall short of the minimax value, added up.
+        """`(B, episodes)` cumulative regret of the rewards of episodes, `(B, episodes)`, against the minimax value.
 
-        It is negative while an agent earns more than it could be sure of.
+        It is negative while an agent earns more than the guarantee.
         """
         total: FloatArray = np.cumsum(self.minimax_at_start - np.asarray(reward, dtype=np.float64), axis=-1)
         return total
@@ -100,7 +100,7 @@ class TurningEnv:
 
     @cached_property
     def _inner(self) -> FiniteEnv:
-        """The benign model, then nature's answers of each step."""
+        """The benign model, then nature's answer at each step."""
         kernels = [self.minimax.kernel_at(step) for step in range(self.horizon)]
         return FiniteEnv(tuple(Phase(model, 1) for model in (self.model, *kernels)))
 
@@ -110,7 +110,7 @@ class TurningEnv:
 
 
 class TurningReplicates(FiniteReplicates):
-    """Replicates of a `TurningEnv`; every step of an episode has a kernel of its own after the turn."""
+    """Replicates of a `TurningEnv`; after the turn, every step of an episode has its own kernel."""
 
     def __init__(self, world: TurningEnv, inner: FiniteEnv, generators: list[np.random.Generator]) -> None:
         super().__init__(inner, generators)
@@ -123,8 +123,8 @@ class TurningReplicates(FiniteReplicates):
     def step(self, replicate: IntArray, state: IntArray, action: IntArray) -> Arrival:
         if self._step == self._horizon:
             raise ValueError(
-                f"Episodes of this world have {self._horizon} steps, and another was taken; run it with a task of the "
-                "same horizon."
+                f"Episodes of this environment have {self._horizon} steps, but another step was taken; run it with a "
+                "task of the same horizon."
             )
         self._phase = 1 + self._step if self._turned else 0
         self._step += 1

@@ -1,10 +1,10 @@
-"""The value of one policy under many models that differ in their probabilities and rewards alone.
+"""Compute the value of one policy under many models that differ only in their probabilities and rewards.
 
     v_m = r_m + gamma P_m v_m        for every model m at once
 
 Small models are solved as a stack of dense systems. Larger ones are swept together until the bounds of [MacQueen1966]
-meet, which takes few sweeps where chains mix fast; where they do not, elimination fills little, and each model left is
-solved by sparse LU. Without discounting that is done from the start.
+meet, which takes few sweeps if chains mix fast; otherwise elimination has little fill-in, and each remaining model is
+solved by sparse LU. Without discounting, sparse LU is used from the start.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def values_under_models(
       mdp: the pairs, successors, discount, and rewards if they are the same in every model.
       policy: `(S,)` action ids, -1 at terminal states.
       probability: `(M, E)` of the entries of `mdp.rows`.
-      reward: `(M, R)` of the rows, where they differ.
+      reward: `(M, R)` of the rows, if they differ.
 
     >>> import numpy as np, urbe
     >>> mdp = urbe.MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[1.0], [0.0]], discount=0.5)
@@ -115,7 +115,7 @@ def _sweeps(
 
 @njit(cache=True, nogil=True)
 def _sweep(start, successor, p, r, discount, v, new, lo, hi):
-    """new = r + discount P v for every model, and the least and largest change; models side by side in memory."""
+    """new = r + discount P v for every model, and the least and largest change; models are contiguous in memory."""
     n_models = v.shape[1]
     total = np.empty(n_models)
     for i in range(len(start) - 1):

@@ -40,7 +40,7 @@ FEWEST, MOST = 1000, 10_000
 """Draws to choose with, by default: fewest, and most where models are small."""
 
 NUMBERS = 1_000_000
-"""Numbers of a drawn model times draws up to which there are more than the fewest."""
+"""The default number of draws is larger for small models: numbers of a drawn model times draws are at most this."""
 
 NEAR = 0.05
 """Share of the draws that count as near the quantile."""
@@ -106,10 +106,10 @@ OTHERS: tuple[PlanningMethod, ...] = (VaRBellman(), VaRBellman(union=False), RSV
 
 
 def _answer(method: PlanningMethod, task: PlanningTask) -> PlannedSolution | None:
-    """What a method answers to this very task, draws included; None where it does not settle."""
+    """Returns the answer of a method to this task, with the same draws; None if it does not converge."""
     try:
         return method.answer(task._replace(rng=deepcopy(task.rng)))
-    except RuntimeError:  # RSVF alone may not; there are candidates without it
+    except RuntimeError:  # only RSVF may fail; there are candidates without it
         return None
 
 

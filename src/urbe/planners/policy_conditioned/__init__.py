@@ -1,4 +1,4 @@
-"""Policy-conditioned (marginal-moment) uncertainty: nature is bound by what a known policy was seen to do."""
+"""Policy-conditioned (marginal-moment) uncertainty: observations of a known policy constrain nature."""
 
 from urbe.planners.policy_conditioned.constraints import MomentConstraints as MomentConstraints
 from urbe.planners.policy_conditioned.policy import BeliefPolicy as BeliefPolicy

@@ -1,9 +1,9 @@
-"""The beliefs at which the problem is solved: how far what happened is the policy's rather than the reference's.
+"""The beliefs at which the problem is solved: the probability that the policy, not the reference, produced the past.
 
-    odds_0 = 1,     odds_{t+1} = odds_t / reference(a | s)   where the policy's action was taken, 0 otherwise
+    odds_0 = 1,     odds_{t+1} = odds_t / reference(a | s)   if the policy's action was taken, 0 otherwise
 
-and b = odds / (1 + odds). A reference with few different probabilities reaches few odds; then they are listed and
-nothing is approximated. Otherwise beliefs are spread evenly over what can be reached, and values are interpolated.
+and b = odds / (1 + odds). If the reference has few different probabilities, few odds are reachable; then all are listed
+and nothing is approximated. Otherwise beliefs are spaced evenly over the reachable range, and values are interpolated.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from urbe.types import FloatArray, IntArray
 
 SAME = 1e-9
-"""Odds that differ by this share are the same."""
+"""Odds with a smaller relative difference count as equal."""
 
 
 class Beliefs(NamedTuple):
@@ -23,8 +23,8 @@ class Beliefs(NamedTuple):
 
     Attributes:
       odds: `(T + 1, G)` increasing within a step, padded with the last.
-      counts: `(T + 1,)` how many there are.
-      exact: whether all beliefs that can be reached are listed.
+      counts: `(T + 1,)` number of beliefs.
+      exact: whether all reachable beliefs are listed.
     """
 
     odds: FloatArray
@@ -44,12 +44,12 @@ class Beliefs(NamedTuple):
 
 
 def reachable(reference: FloatArray, horizon: int, most: int) -> Beliefs:
-    """The beliefs any policy may reach, at most `most` in each step.
+    """Computes the beliefs that any policy may reach, at most `most` in each step.
 
     Args:
       reference: `(R,)` probabilities of the rows.
       horizon: T.
-      most: beliefs of a step; with more than that, evenly spread ones stand for them.
+      most: maximum number of beliefs of a step; if there are more, evenly spaced ones replace them.
     """
     factors = 1.0 / _distinct(reference[reference > 0.0])
     never = bool((reference <= 0.0).any())
@@ -66,7 +66,7 @@ def reachable(reference: FloatArray, horizon: int, most: int) -> Beliefs:
 
 
 def listed(layers: list[FloatArray], exact: bool) -> Beliefs:
-    """The odds of each step as one array, with belief 0 before them."""
+    """Stacks the odds of each step in one array, after belief 0."""
     count = np.array([len(layer) + 1 for layer in layers])
     odds = np.zeros((len(layers), int(count.max())))
     for layer, row in zip(layers, odds, strict=True):
@@ -76,7 +76,7 @@ def listed(layers: list[FloatArray], exact: bool) -> Beliefs:
 
 
 def _distinct(values: FloatArray) -> FloatArray:
-    """Increasing values that differ by more than rounding."""
+    """Returns increasing values that differ by more than rounding."""
     ordered = np.unique(values)
     new = np.ones(len(ordered), dtype=bool)
     with np.errstate(invalid="ignore"):
@@ -86,14 +86,14 @@ def _distinct(values: FloatArray) -> FloatArray:
 
 
 def distinct_indices(values: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Distinct values, increasing, and which of them each is."""
+    """Returns distinct values, increasing, and the index of each value among them."""
     found = _distinct(values)
     at: IntArray = np.searchsorted(found, values * (1.0 - SAME))
     return found, np.minimum(at, len(found) - 1)
 
 
 def _spread(low: float, high: float, most: int) -> FloatArray:
-    """Odds of beliefs from one end to the other, evenly spaced."""
+    """Returns the odds of evenly spaced beliefs between two odds."""
     rest = np.linspace(1.0 / (1.0 + low), 1.0 / (1.0 + high), most)
     with np.errstate(divide="ignore"):
         odds = np.where(rest > 0.0, 1.0 / rest - 1.0, np.inf)

@@ -1,4 +1,4 @@
-"""What nature is bound by: expected sums of features under a reference policy, over a horizon [Tirinzoni2018].
+"""The constraints of nature: expected sums of features under a reference policy, over a horizon [Tirinzoni2018].
 
     | E_{tau, reference}[ sum_{t < T} phi_j(s_t, a_t, s_{t+1}) ] - moments_j |  <=  slack_j,      j = 1 .. d
 
@@ -27,10 +27,10 @@ class MomentConstraints:
     Args:
       features: phi, `(E, d)` for the entries of the model's rows, `(S, A, d)` or `(S, A, S, d)`; d may be 0.
       moments: `(d,)` expected sums over the horizon.
-      reference: `(S, A)` probabilities of the policy the moments are of.
+      reference: `(S, A)` probabilities of the policy of the moments.
       horizon: T, number of steps.
-      slack: by how much each sum may be off: a number or `(d,)`, at least 0.
-      penalty: of squared differences, `penalty > 0` lets sums be off by `penalty` times their multiplier.
+      slack: allowed difference of each sum: a number or `(d,)`, at least 0.
+      penalty: `penalty > 0` allows each sum to differ by `penalty` times its multiplier, at a quadratic cost.
 
     >>> import numpy as np, urbe
     >>> river = urbe.library.riverswim(3, discount=1.0)
@@ -60,7 +60,7 @@ class MomentConstraints:
 
     @staticmethod
     def of(mdp: MDP, features: Any, reference: ArrayLike, horizon: int, **options: Any) -> MomentConstraints:
-        """The constraints whose moments are those of the reference policy in `mdp` itself, exactly.
+        """Makes constraints with the exact moments of the reference policy in `mdp`.
 
         Args:
           mdp: the model, with an initial distribution.
@@ -89,19 +89,19 @@ class MomentConstraints:
         confidence: float | None = None,
         penalty: float = 0.0,
     ) -> MomentConstraints:
-        """The constraints that logged trajectories of a policy give: the mean over trajectories of their sums.
+        """Estimates constraints from logged trajectories of a policy: moments are means over trajectories.
 
         Args:
-          log: with the column `episode`; `terminated` where trajectories may end early.
-          mdp: its pairs and feasible successors; probabilities are not read.
-          features, horizon, penalty: see the class. Steps of a trajectory beyond the horizon are not read.
-          reference: the policy that acted; by default each state's frequencies of actions, uniform where never seen.
+          log: with the column `episode`, and `terminated` if trajectories may end early.
+          mdp: its pairs and feasible successors; probabilities are not used.
+          features, horizon, penalty: see the class. Steps of a trajectory beyond the horizon are ignored.
+          reference: the acting policy; by default each state's frequencies of actions, uniform if never visited.
           confidence: gives each of d moments the slack z deviation / sqrt(N) + log(1 / q) range / N, where q is half of
-            (1 - confidence) / d, z the normal quantile, and range that of the feature: the second term is for what N
-            trajectories hardly ever show, such as features that were never seen. None gives no slack.
+            (1 - confidence) / d, z the normal quantile, and range that of the feature: the second term covers events
+            that are rare among N trajectories, such as features that were never observed. None gives no slack.
 
         Raises:
-          ValueError: a trajectory stops before the horizon and did not terminate, or leaves the listed successors.
+          ValueError: a trajectory ends before the horizon without terminating, or leaves the listed successors.
         """
         check_model("mdp", mdp)
         check_transitions("log", log)
@@ -123,7 +123,7 @@ class MomentConstraints:
             from scipy.stats import norm
 
             if n < 2:
-                raise ValueError("log has one trajectory, expected at least two: one has no standard error.")
+                raise ValueError("log has one trajectory, expected at least two for a standard error.")
             each = (1.0 - checks.confidence(confidence)) / (2.0 * phi.shape[1])
             rare = np.maximum(phi.max(axis=0), 0.0) - np.minimum(phi.min(axis=0), 0.0)
             slack = norm.isf(each) * sums.std(axis=0, ddof=1) / np.sqrt(n) - np.log(each) * rare / n
@@ -135,7 +135,7 @@ class MomentConstraints:
 
 
 def initial_weights(mdp: MDP) -> FloatArray:
-    """`(S,)` where trajectories start; raises where the model does not say."""
+    """Returns the `(S,)` initial distribution; raises if the model has none."""
     if mdp.initial is None:
         raise ValueError("The model has no initial distribution, so no trajectory can start; build it with initial=.")
     return mdp.initial
@@ -181,7 +181,7 @@ def _located(mdp: MDP, log: Transitions) -> IntArray:
 
 
 def _places(episode: IntArray, step: IntArray | None) -> tuple[IntArray, IntArray]:
-    """`(N,)` the trajectory of each row, from 0, and its place in it."""
+    """`(N,)` the trajectory of each row, from 0, and the row's position in it."""
     number = np.unique(episode, return_inverse=True)[1]
     when = np.arange(len(episode)) if step is None else step
     order = np.lexsort((when, number))
@@ -192,7 +192,7 @@ def _places(episode: IntArray, step: IntArray | None) -> tuple[IntArray, IntArra
 
 
 def _check_lengths(log: Transitions, number: IntArray, step: IntArray, horizon: int) -> None:
-    """Raises where a trajectory is cut off before the horizon."""
+    """Raises if a trajectory is truncated before the horizon."""
     last = np.zeros(int(number.max()) + 1, dtype=np.int64)
     np.maximum.at(last, number, step)
     ended = np.zeros(len(last), dtype=bool)
@@ -211,7 +211,7 @@ def _check_lengths(log: Transitions, number: IntArray, step: IntArray, horizon: 
 
 
 def _frequencies(mdp: MDP, log: Transitions) -> FloatArray:
-    """`(S, A)` how often each action was taken in each state; uniform over its actions where never."""
+    """`(S, A)` frequencies of actions in each state; uniform over available actions if never visited."""
     there = mdp.by_action(np.ones(mdp.n_rows), fill=0.0)
     seen = np.zeros_like(there)
     np.add.at(seen, (log.state, log.action), 1.0)

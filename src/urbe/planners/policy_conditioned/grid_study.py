@@ -1,13 +1,13 @@
-"""The study of [Tirinzoni2018] on a grid: moments that states share, beside a set for each pair of its own.
+"""The grid study of [Tirinzoni2018]: moments that states share, compared with a separate set for each pair.
 
-An N x N grid from corner to corner, 2N steps, each paying minus the distance of the next cell to the goal; a move slips
-to one of the other neighbours with probability 0.3. The uniform policy is seen for 50 trajectories. Two planners plan
-from the same log:
+An N x N grid from corner to corner, 2N steps with minus the distance of the next cell to the goal as reward; a move
+slips to one of the other neighbours with probability 0.3. The log has 50 trajectories of the uniform policy. Two
+planners use the same log:
 
-    policy-conditioned   features: for each action, which way a step went, wherever it was made
-    rectangular          an L1 ball around the posterior mean of each pair, credible on its own
+    policy-conditioned   features: for each action, the direction of a step, in any state
+    rectangular          an L1 ball around the posterior mean of each pair, with separate credibility
 
-Their policies' true returns, and the returns that nature leaves them, are compared with the best that is possible.
+Their policies' true returns, and their worst-case returns, are compared with the optimum.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class GridStudy:
       size: N.
       optimal: the best return in the true grid.
       conditioned, rectangular: the true returns of the two planners' policies.
-      conditioned_expected, rectangular_expected: the returns that nature leaves them, each its own.
-      solution: of the policy-conditioned planner.
+      conditioned_expected, rectangular_expected: their returns against nature, each in its own set.
+      solution: solution of the policy-conditioned planner.
     """
 
     size: int
@@ -58,9 +58,9 @@ class GridStudy:
 
 
 def distance_grid(size: int, slip: float = 0.3) -> MDP:
-    """The grid: state s is the cell (s // N, s % N); actions 0, 1, 2, 3 go up, right, down, left.
+    """Builds the grid: state s is the cell (s // N, s % N); actions 0, 1, 2, 3 go up, right, down, left.
 
-    Every row lists the neighbours of its cell, and the cell itself where there is a border, at any probability.
+    Every row lists the neighbours of its cell, and the cell itself at a border, even with probability zero.
 
     Args:
       size: N, at least 2.
@@ -92,7 +92,7 @@ def distance_grid(size: int, slip: float = 0.3) -> MDP:
 
 
 def direction_features(mdp: MDP, size: int) -> FloatArray:
-    """`(E, 20)` for each action, which of the four ways a step went, or that it stayed."""
+    """`(E, 20)` indicators for each action: one of the four directions of the step, or staying."""
     rows = mdp.rows
     state, action = mdp.row_state[rows.entry_row], mdp.action[rows.entry_row]
     change = np.stack([rows.successor // size - state // size, rows.successor % size - state % size], axis=1)
@@ -104,7 +104,7 @@ def direction_features(mdp: MDP, size: int) -> FloatArray:
 
 
 def uniform_log(mdp: MDP, horizon: int, trajectories: int, rng: np.random.Generator) -> Transitions:
-    """Trajectories of the uniform policy, side by side."""
+    """Simulates trajectories of the uniform policy in parallel."""
     rows = mdp.rows
     total = np.cumsum(rows.probability)
     state = rng.choice(mdp.n_states, size=trajectories, p=mdp.initial)
@@ -141,11 +141,11 @@ def grid_study(
 
     Args:
       size: N.
-      seed: of the log.
-      trajectories: of the uniform policy, 2N steps each.
-      slip: of the true grid.
-      sharpness, select: of the policy-conditioned planner.
-      confidence: of the slack of moments, and of the credible ball of each pair.
+      seed: seed of the log.
+      trajectories: number of trajectories of the uniform policy, 2N steps each.
+      slip: slip probability of the true grid.
+      sharpness, select: parameters of the policy-conditioned planner.
+      confidence: confidence of the slack of moments, and of the credible ball of each pair.
     """
     grid, horizon = distance_grid(size, slip), 2 * size
     even = np.full((grid.n_states, 4), 0.25)
@@ -170,7 +170,7 @@ def grid_study(
 
 
 def _return_of(mdp: MDP, policy: IntArray) -> float:
-    """The expected return of a `(T, S)` policy of steps and states."""
+    """Computes the expected return of a `(T, S)` policy of steps and states."""
     assert mdp.initial is not None
     mass, total, reward = mdp.initial, 0.0, mdp.rows.expected_reward()
     for actions in policy:

@@ -1,7 +1,7 @@
-"""A policy that keeps its belief: what it does depends on the step, the state and how likely its past was.
+"""A policy with a belief: its action depends on the step, the state and the belief.
 
-Against dynamics that depend on the history no policy of states alone is best. This one needs its own actions and states
-only, since b is a function of the probabilities with which the reference would have acted as it did.
+Against history-dependent dynamics, policies that depend only on the state are not optimal in general. This policy needs
+only its own states and actions, since b is a function of the reference's probabilities of its past actions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urbe.planners.policy_conditioned.constraints import initial_weights
 from urbe.types import FloatArray, IntArray
 
 KEPT = 1e-15
-"""Mass below which a belief in a state counts as never reached."""
+"""Beliefs with less mass in a state count as never reached."""
 
 
 @dataclass(eq=False, repr=False)
@@ -27,12 +27,12 @@ class BeliefPolicy:
     Args:
       mdp: the pairs.
       reference: `(R,)` probabilities of the rows under the reference policy.
-      beliefs: of each step.
+      beliefs: beliefs of each step.
       row: `(T, S, G)` the row taken at each belief.
 
     Attributes:
       step: steps since the last `reset`.
-      odds: b / (1 - b) of the belief at present.
+      odds: b / (1 - b) of the current belief.
     """
 
     mdp: MDP
@@ -49,7 +49,7 @@ class BeliefPolicy:
 
     @property
     def belief(self) -> float:
-        """b, how likely the present past is the policy's own rather than the reference's: 1/2 at first."""
+        """b, the probability that the policy, not the reference, produced the past; initially 1/2."""
         return 1.0 - 1.0 / (1.0 + self.odds)
 
     def reset(self) -> None:
@@ -57,16 +57,16 @@ class BeliefPolicy:
         self.step, self.odds = 0, 1.0
 
     def act(self, state: int) -> int:
-        """The action in a state, with the present belief; see `observe`."""
+        """Returns the action in a state with the current belief; see `observe`."""
         if self.step >= self.horizon:
-            raise ValueError(f"All {self.horizon} steps of the horizon are taken; begin again with reset().")
+            raise ValueError(f"All {self.horizon} steps of the horizon are taken; restart with reset().")
         checks.int_array("state", [state], 0, self.mdp.n_states, "state")
         if self.mdp.terminal[state]:
-            raise ValueError(f"state {self.mdp.labels.state(state)} is terminal: there is nothing to do in it.")
+            raise ValueError(f"state {self.mdp.labels.state(state)} is terminal and has no actions.")
         return int(self.mdp.action[self.rows_at(self.step, np.array([self.odds]))[state, 0]])
 
     def observe(self, state: int, action: int) -> None:
-        """Takes in that an action was taken in a state: the belief moves, and the next step begins."""
+        """Updates the belief by an action taken in a state, and begins the next step."""
         row = self.mdp.row_of(state, action)
         own = action == self.act(state)
         p = float(self.reference[row])
@@ -74,7 +74,7 @@ class BeliefPolicy:
         self.step += 1
 
     def value(self, mdp: MDP) -> float:
-        """The expected return over the horizon in a model with the same pairs, exactly.
+        """Computes the expected return over the horizon in a model with the same pairs, exactly.
 
         Args:
           mdp: the dynamics, rewards, discount and first states; its rows may list other successors.
@@ -103,7 +103,7 @@ class BeliefPolicy:
         return total
 
     def reached(self, most: int) -> list[FloatArray] | None:
-        """The odds that this policy reaches in each of T + 1 steps, whatever the dynamics; None if more than `most`."""
+        """Returns the reachable odds in each of T + 1 steps, under any dynamics; None if more than `most`."""
         mdp, odds = self.mdp, np.array([1.0])
         layers, possible = [odds], (initial_weights(mdp) > 0.0)[:, None]
         for t in range(self.horizon):
@@ -120,7 +120,7 @@ class BeliefPolicy:
         return layers
 
     def rows_at(self, step: int, odds: FloatArray) -> IntArray:
-        """`(S, K)` the row taken in each state at given odds: that of the nearest belief above 0; -1 where terminal."""
+        """`(S, K)` the row taken in each state at given odds, that of the nearest belief above 0; -1 where terminal."""
         rest, wanted = 1.0 / (1.0 + self.beliefs.odds[step, 1 : self.beliefs.counts[step]]), 1.0 / (1.0 + odds)
         between = 0.5 * (rest[1:] + rest[:-1])
         out: IntArray = self.row[step][:, 1 + np.searchsorted(-between, -wanted, side="right")]

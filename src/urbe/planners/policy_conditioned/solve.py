@@ -1,23 +1,23 @@
-"""Policy-conditioned robust planning: nature must agree with what a reference policy was seen to do [Tirinzoni2018].
+"""Policy-conditioned robust planning: nature must agree with observations of a reference policy [Tirinzoni2018].
 
-    max_pi  min_tau  E_{tau, pi}[return]     over all tau, history-dependent ones too, that satisfy the constraints
+    max_pi  min_tau  E_{tau, pi}[return]     over all tau, also history-dependent, that satisfy the constraints
 
-Rectangular sets doubt every pair on its own. Here one vector of multipliers couples all states, so that data on some
-states say something about others. With multipliers omega,
+Rectangular sets treat every pair separately. Here one vector of multipliers couples all states, so that data on some
+states carry information on others. With multipliers omega,
 
     max_omega  max_pi  softmin_tau ( E_{tau, pi}[return] + E_{tau, reference}[omega . phi] )  -  omega . moments
                - slack . |omega| - penalty / 2 |omega|^2
 
-The inner problem is a dynamic program over beliefs (`recursion`). Its derivative is the difference between nature's
-moments and the given ones; multipliers are moved by limited-memory quasi-Newton ascent, and by subgradient steps where
-the maximum has a kink.
+The inner problem is a dynamic program over beliefs (`recursion`). The derivative of the dual is the difference between
+nature's moments and the given ones; multipliers are optimised by limited-memory quasi-Newton ascent, and by subgradient
+steps if the maximum has a kink.
 
-Softening: nature pays for dynamics far from uniform, 1 / sharpness times their causal entropy. A low sharpness makes
-nature nearly uniform where it is not bound, which is not the worst case; what it makes of the features in one state it
-then makes of them in all. Whatever the sharpness, `lower` is a bound for nature without softening.
+Softening: dynamics far from uniform have a cost, 1 / sharpness times their causal entropy. With a low sharpness, nature
+is nearly uniform where it is unconstrained, which is not the worst case; its answer to the features is then the same in
+all states. For every sharpness, `lower` is a bound for nature without softening.
 
-For one policy the dual is concave in omega; the best over policies that do not randomise is not, and may have several
-summits. The ascent therefore begins anew from several multipliers, and with softer natures first.
+For a fixed policy the dual is concave in omega; its maximum over deterministic policies is not, and may have several
+local maxima. The ascent therefore restarts from several multipliers, first with softer natures.
 """
 
 from __future__ import annotations
@@ -52,28 +52,28 @@ Progress = Callable[[int, float], None]
 """Called with the number of inner problems solved and the largest violation of a moment."""
 
 MOST_BELIEFS = 5000
-"""Beliefs of a step up to which the lower bound is computed."""
+"""The lower bound is computed up to this many beliefs per step."""
 
 ROUNDS, STEPS = 5, 300
-"""Quasi-Newton ascents one after another, and subgradient steps after them."""
+"""Number of consecutive quasi-Newton ascents, and of subgradient steps after them."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PolicyConditionedSolution:
-    """A policy that keeps a belief, and what it is worth against the dynamics that satisfy the constraints.
+    """A policy with a belief, and its value against the dynamics that satisfy the constraints.
 
     Attributes:
       policy: `reset`, `act`, `observe`, and its exact `value` in a model.
-      value: its expected return under nature's dynamics at the end; no bound.
-      lower: no dynamics that satisfy the constraints give it less, however they depend on the past; -inf where the
-        policy reaches too many beliefs to tell.
-      dual: the softened objective, which was maximised.
+      value: its expected return under nature's final dynamics; not a bound.
+      lower: lower bound on its return under all dynamics, also history-dependent, that satisfy the constraints; -inf if
+        the policy reaches too many beliefs to compute it.
+      dual: the maximised, softened objective.
       multipliers: `(d,)` omega.
       moments: `(d,)` expected sums of features under nature's dynamics and the reference policy.
-      violation: by how much a moment is off at most, beyond its slack and penalty.
+      violation: largest violation of a moment, beyond its slack and penalty.
       converged: whether the violation is below the tolerance.
-      solves: inner problems solved.
-      status: what was reached, in words.
+      solves: number of inner problems solved.
+      status: one sentence.
     """
 
     policy: BeliefPolicy
@@ -104,19 +104,19 @@ def solve_policy_conditioned(
     most_solves: int = 2000,
     progress: Progress | None = None,
 ) -> PolicyConditionedSolution:
-    """The best policy against all dynamics that satisfy moment constraints, and a bound on its return.
+    """Computes the best policy against all dynamics that satisfy moment constraints, and a bound on its return.
 
     Args:
-      mdp: pairs, successors that nature may use, rewards, discount and first states. Its probabilities are not read.
-      constraints: what binds nature.
-      sharpness: of nature's choice per unit of return, above 0; the larger, the nearer to the worst case.
-      select: "total" takes the action that is best once nature has answered, "return", as published, the best answer
-        to nature's present dynamics.
-      beliefs: at most so many are kept in each step. Where no more can be reached, nothing is approximated.
-      starts: ascents, the best of which counts: from 0, from the multipliers of softer natures, and from random ones.
-      seed: of random multipliers.
-      tolerance: of moments, as a share of 1 + |moment|.
-      most_solves: inner problems solved at most, in each ascent.
+      mdp: pairs, feasible successors, rewards, discount and first states. Its probabilities are not used.
+      constraints: the constraints of nature.
+      sharpness: sharpness of nature's choice per unit of return, above 0; the larger, the closer to the worst case.
+      select: "total" takes the action that is best after nature's answer, "return", as published, the best response to
+        nature's current dynamics.
+      beliefs: maximum number of beliefs in each step. If no more are reachable, nothing is approximated.
+      starts: number of ascents, of which the best counts: from 0, from the multipliers of softer natures, and random.
+      seed: seed of random multipliers.
+      tolerance: tolerance of moments, as a share of 1 + |moment|.
+      most_solves: maximum number of inner problems in each ascent.
       progress: called after each inner problem.
 
     Raises:
@@ -161,7 +161,7 @@ class _Point:
 
 
 class _Ascent:
-    """Multipliers on their way up."""
+    """Ascent of the dual over multipliers."""
 
     def __init__(
         self, mdp: MDP, constraints: MomentConstraints, rule: int, most: int, progress: Progress | None
@@ -190,7 +190,7 @@ class _Ascent:
     def solution(
         self, sharpness: float, tolerance: float, most: int, starts: int, rng: np.random.Generator
     ) -> PolicyConditionedSolution:
-        """The best of several ascents."""
+        """Runs several ascents and returns the best."""
         self._tolerance = tolerance * (1.0 + np.abs(self._wanted))
         nothing = np.zeros(len(self._wanted))
         scale = np.ptp(self._problem.reward) / np.maximum(np.abs(self._phi).max(axis=0, initial=0.0), 1e-12)
@@ -205,7 +205,7 @@ class _Ascent:
         return self._solution(best)
 
     def _climb(self, omega: FloatArray, sharpness: float, most: int) -> _Point:
-        """Moves multipliers until the moments fit, or nothing helps; the best point on the way."""
+        """Ascends until the moments fit or there is no progress; returns the best point."""
         d, budget = len(self._wanted), self.solves + most
         best = self._solve(omega, sharpness)
 
@@ -215,7 +215,7 @@ class _Ascent:
             point = self._solve(both[:d] - both[d:], sharpness)
             best = max(best, point, key=lambda point: point.dual)
             slope = point.moments - self._wanted - self._penalty * point.omega
-            # slack is paid for both parts, so that one of them is zero at the end
+            # both parts pay the slack, so that one of them is zero at the maximum
             paid = float(self._slack @ (both[:d] + both[d:] - np.abs(point.omega)))
             return paid - point.dual, np.concatenate([self._slack - slope, self._slack + slope])
 
@@ -233,7 +233,7 @@ class _Ascent:
         return self._subgradient(best, sharpness, budget)
 
     def _subgradient(self, best: _Point, sharpness: float, budget: int) -> _Point:
-        """Steps that shrink, each coordinate by its own past slopes, for where the dual has a kink."""
+        """Takes subgradient steps that shrink by each coordinate's past slopes, in case the dual has a kink."""
         point, past = best, np.zeros(len(self._wanted))
         length = 0.1 * max(1.0, float(np.abs(best.omega).max(initial=0.0)))
         budget = min(budget, self.solves + STEPS)
@@ -247,10 +247,10 @@ class _Ascent:
         return best
 
     def _solution(self, best: _Point) -> PolicyConditionedSolution:
-        """What a point says."""
+        """Makes the solution of a point."""
         most = float(self._violation(best.omega, best.moments).max(initial=0.0))
         policy = BeliefPolicy(self._mdp, self._problem.reference, self._beliefs, best.at.row)
-        words = "all moments fit" if best.fits else f"a moment is still off by {most:.3g}"
+        words = "all moments fit" if best.fits else f"a moment still differs by {most:.3g}"
         return PolicyConditionedSolution(
             policy=policy,
             value=float(self._initial @ best.at.gain[0, :, 1]),
@@ -265,7 +265,7 @@ class _Ascent:
         )
 
     def _solve(self, omega: FloatArray, sharpness: float) -> _Point:
-        """The dual and nature's moments."""
+        """Computes the dual and nature's moments."""
         bonus = self._phi @ omega
         at = backward(self._problem, self._beliefs, bonus, sharpness, self._rule, np.zeros(self._shape, dtype=np.int64))
         moments = forward(self._problem, self._beliefs, bonus, sharpness, self._initial, at) @ self._phi
@@ -276,8 +276,8 @@ class _Ascent:
             j = int(np.argmax(off))
             raise ValueError(
                 f"No dynamics on the successors of the model satisfy the constraints: moments[{j}] is "
-                f"{self._wanted[j]:.6g}, and {moments[j]:.6g} is what nature can do about it. Give slack= or penalty= "
-                "for errors of estimation, or list more successors."
+                f"{self._wanted[j]:.6g}, but nature reaches only {moments[j]:.6g}. Give slack= or penalty= "
+                "for estimation errors, or list more successors."
             )
         if self._progress is not None:
             self._progress(self.solves, float(off.max(initial=0.0)))
@@ -287,13 +287,13 @@ class _Ascent:
         return float(omega @ self._wanted + self._slack @ np.abs(omega) + 0.5 * self._penalty * omega @ omega)
 
     def _violation(self, omega: FloatArray, moments: FloatArray) -> FloatArray:
-        """`(d,)` what is left of the slope of the dual."""
+        """`(d,)` the remaining slope of the dual, beyond the slack."""
         slope = moments - self._wanted - self._penalty * omega
         free: FloatArray = np.maximum(np.abs(slope) - self._slack, 0.0)
         return np.where(omega == 0.0, free, np.abs(slope - np.sign(omega) * self._slack))
 
     def _lower(self, policy: BeliefPolicy, omega: FloatArray) -> float:
-        """The dual of this policy without softening, at the beliefs it reaches: a bound by weak duality."""
+        """Computes the dual of this policy without softening, at the beliefs it reaches: a bound by weak duality."""
         layers = policy.reached(MOST_BELIEFS)
         if layers is None:
             return -np.inf

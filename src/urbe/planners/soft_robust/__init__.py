@@ -1,4 +1,4 @@
-"""Soft-robust planning: good on average over a few weighted models."""
+"""Soft-robust planning: policies that are good on average over a few weighted models."""
 
 from urbe.planners.soft_robust.actor_critic import ActorCriticRates as ActorCriticRates
 from urbe.planners.soft_robust.actor_critic import SoftRobustActorCritic as SoftRobustActorCritic

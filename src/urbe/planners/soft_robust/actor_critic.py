@@ -1,6 +1,6 @@
 """Soft-robust actor-critic [Derman2018]: a policy that is good on average over a few models, learned from draws.
 
-With delta the error of the critic v . f(s), softmax preferences theta . psi(s, a), and s' of a model drawn by its
+With delta the error of the critic v . f(s), softmax preferences theta . psi(s, a), and s' from a model drawn by its
 share,
 
     average reward   delta = r - J + v . f(s') - v . f(s),      J += gain alpha_t (r - J)
@@ -8,12 +8,12 @@ share,
     critic           v     += alpha_t delta f(s)
     actor            theta += beta_t  delta grad log pi(a | s)
 
-and beta_t / alpha_t -> 0, so that the critic follows the actor. With the model drawn anew in every step s' has the law
-of the mean model, and the policy climbs its average reward or discounted value. With the model drawn once for an
-episode states do not tell which one holds; where they recur the critic averages over what was met, and what is climbed
-is near the mean over models, not exactly it. `mixture` has both values exactly.
+and beta_t / alpha_t -> 0, so that the critic follows the actor. If the model is drawn in every step, s' has the
+distribution of the mean model, and the policy ascends its average reward or discounted value. If the model is drawn
+once per episode, states do not identify it; if states recur, the critic averages over the models seen there, and the
+objective is only approximately the mean over models. `mixture` computes both values exactly.
 
-Rewards are divided by the largest |reward| while learning, so that rates mean the same for all of them.
+Rewards are divided by the largest |reward| while learning, so that rates do not depend on their scale.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from urbe.planners.soft_robust.mixture import check_members
 from urbe.types import FloatArray, IntArray
 
 BLOCK = 100_000
-"""Steps whose random numbers are drawn at a time; the numbers do not depend on it."""
+"""Random numbers are drawn for this many steps at a time; the numbers do not depend on it."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class ActorCriticRates:
     """alpha_t = critic / (1 + t / delay)^critic_power,  beta_t = actor / (1 + t / delay)^actor_power.
 
     Args:
-      critic, actor: at first, above 0.
-      critic_power, actor_power: in (1/2, 1], that of the actor larger: its steps must become small beside the critic's.
+      critic, actor: initial rates, above 0.
+      critic_power, actor_power: in (1/2, 1], larger for the actor, whose steps must become relatively small.
       delay: steps before rates fall.
       gain: the rate of the average reward, as a share of the critic's.
     """
@@ -62,25 +62,25 @@ class ActorCriticRates:
         if self.actor_power <= self.critic_power:
             raise ValueError(
                 f"actor_power is {self.actor_power:g}, expected more than critic_power, {self.critic_power:g}: the "
-                "steps of the actor must become small beside those of the critic."
+                "steps of the actor must become small relative to those of the critic."
             )
 
 
 class SoftRobustActorCritic:
     """Learns a policy for models that are drawn by their shares.
 
-    It is saved and taken up again, bit for bit, by `urbe.save_agent` and `urbe.load_agent`.
+    `urbe.save_agent` and `urbe.load_agent` save and resume it, bit for bit.
 
     Args:
       models: with the same states and actions; discount and first states are those of the first.
       shares: `(K,)` weight of each model, summing to one.
-      criterion: "average" reward for ever, in which a terminal state is a restart, or "discounted".
-      draw: whether the model is drawn anew in every "step", or once for an "episode".
-      horizon: steps after which an episode is cut off and begins again; None for never, which needs draw="step".
-      state_features: `(S, m)` f of the critic; one for each state by default.
-      pair_features: `(R, n)` psi of the actor for the rows of the models; one for each pair by default.
+      criterion: "average" reward, in which a terminal state is a restart, or "discounted".
+      draw: whether the model is drawn in every "step", or once per "episode".
+      horizon: steps after which an episode is truncated; None for never, which needs draw="step".
+      state_features: `(S, m)` f of the critic; by default one for each state.
+      pair_features: `(R, n)` psi of the actor for the rows of the models; by default one for each pair.
       rates: step sizes.
-      seed: of everything random.
+      seed: seed of all random numbers.
 
     Attributes:
       gain: J, the average reward, or 0.
@@ -111,7 +111,7 @@ class SoftRobustActorCritic:
         self._horizon = 0 if horizon is None else checks.whole_number("horizon", horizon, 1)
         if not self._per_step and horizon is None and not first.terminal.any():
             raise ValueError(
-                "draw is 'episode', but episodes of these models never end, so the model would be drawn once for all. "
+                "draw is 'episode', but episodes of these models never end, so the model would be drawn only once. "
                 "Give horizon=, or use draw='step'."
             )
         if first.terminal.any() and first.initial is None:
@@ -130,7 +130,7 @@ class SoftRobustActorCritic:
         }  # fmt: skip
 
     def learn(self, steps: int) -> SoftRobustActorCritic:
-        """Takes so many more steps."""
+        """Takes `steps` more steps."""
         left, r = checks.whole_number("steps", steps, 0), self._rates
         rates = np.array([r.critic, r.critic_power, r.actor, r.actor_power, r.delay, r.gain])
         discount = 1.0 if self._average else float(self._model.discount)
@@ -150,7 +150,7 @@ class SoftRobustActorCritic:
 
     @property
     def gain(self) -> float:
-        """J: the average reward as it was followed; 0 for discounted rewards."""
+        """J: the estimated average reward; 0 for discounted rewards."""
         return float(self._numbers[1] * self._world.scale)
 
     @property
@@ -171,12 +171,12 @@ class SoftRobustActorCritic:
         return np.where(self._model.terminal, 0.0, v)
 
     def state(self) -> dict[str, Any]:
-        """Everything needed to go on."""
+        """Returns the state needed to resume."""
         arrays = {"v": self._v, "theta": self._theta, "now": self._now, "numbers": self._numbers}
         return {name: x.copy() for name, x in arrays.items()} | {"generator": rng.positions([self._generator])}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what `state` gave."""
+        """Restores the result of `state`."""
         rng.go_to([self._generator], np.asarray(state["generator"]))
         self._v, self._theta = np.array(state["v"]), np.array(state["theta"])
         self._now, self._numbers = np.array(state["now"]), np.array(state["numbers"])
@@ -192,7 +192,7 @@ class _Features(NamedTuple):
 
 
 class _World(NamedTuple):
-    """The models' rows one after another, member k's from k R on, and what is drawn."""
+    """The models' rows concatenated, those of model k from k R on, and the distributions of draws."""
 
     row_start: IntArray
     entry_start: IntArray
@@ -304,7 +304,7 @@ def _learn(draws, world, f, psi, average, per_step, horizon, discount, rates, v,
         numbers[0] += 1.0
         if ended or (horizon > 0 and now[2] == horizon):
             now[0] = -1
-            if again >= 0 and per_step:  # the state whose value was used is the one that follows
+            if again >= 0 and per_step:  # the next state is the one whose value was used
                 now[0], now[2] = again, 0
         else:
             now[0] = following
