@@ -49,8 +49,8 @@ def number_of_draws(draws: int | None, n_rows: int, delta: float, rank: int = 1)
     if given < needed:
         raise ValueError(
             f"draws is {given}, expected at least {needed}: a failure probability of {delta:.4g} shared by {n_rows} "
-            f"uncertain rows needs a quantile of level {delta / max(n_rows, 1):.2g}, which {given} draws cannot "
-            "estimate. Use more draws, or a lower confidence."
+            f"uncertain rows asks for a quantile of level {delta / max(n_rows, 1):.2g}, beyond what {given} draws can "
+            "tell. Use more draws, or a lower confidence."
         )
     return given
 
@@ -155,7 +155,7 @@ def drawn_rows(posterior: Posterior, rng: np.random.Generator, draws: int) -> Fl
     """`(E, M)` drawn probabilities, one column per draw.
 
     Raises:
-      NotEnoughMemory: the draws, and the copy in a bound set, do not fit into memory.
+      NotEnoughMemory: they, and the copy by which a set is bound to them, do not fit.
     """
     rows = posterior.model.rows
     n_numbers = draws * (rows.n_entries + rows.n_rows)
