@@ -67,5 +67,5 @@ def test_refusals():
     )
     state = env.begin(0)
     env.step(np.arange(1), state, np.zeros(1, dtype=int))
-    with pytest.raises(ValueError, match="Episodes of this world have 1 steps"):
+    with pytest.raises(ValueError, match="Episodes of this environment have 1 steps"):
         env.step(np.arange(1), state, np.zeros(1, dtype=int))

@@ -1,4 +1,4 @@
-"""Environments a tabular agent can be run on."""
+"""Environments for tabular agents."""
 
 from urbe.envs.base import Arrivals as Arrivals
 from urbe.envs.base import Env as Env

@@ -22,7 +22,7 @@ class Env(Protocol):
     """B replicates of an environment. The interaction loop handles time limits."""
 
     def begin(self, episode: int) -> IntArray:
-        """`(B,)` first states of an episode."""
+        """Returns `(B,)` first states of an episode."""
 
     def step(self, replicate: IntArray, state: IntArray, action: IntArray) -> Arrivals:
         """Acts for the replicates `replicate`."""
@@ -38,4 +38,4 @@ class EnvConfig(Protocol):
     """A description of an environment."""
 
     def start(self, generators: list[np.random.Generator]) -> Env:
-        """One replicate per generator."""
+        """Starts one replicate per generator."""

@@ -51,7 +51,7 @@ class FiniteEnv:
             check_model(f"phases[{k}].model", model)
             checks.whole_number(f"phases[{k}].episodes", episodes, 1)
             if not (np.array_equal(model.row_start, first.row_start) and np.array_equal(model.action, first.action)):
-                raise ValueError(f"phases[{k}] has other states or actions than phases[0]; they must be the same.")
+                raise ValueError(f"phases[{k}] has other states or actions than phases[0], expected the same.")
             if model.initial is None:
                 raise ValueError(
                     f"phases[{k}].model has no initial distribution, so no episode can begin; build it with initial=."
@@ -66,14 +66,14 @@ class FiniteEnv:
 
     @staticmethod
     def of(model: MDP) -> FiniteEnv:
-        """A model that never changes."""
+        """Makes the environment of a model that never changes."""
         return FiniteEnv((Phase(model, 1),))
 
     @cached_property
     def feasible(self) -> MDP:
-        """The first model with every successor that is possible in some phase (of probability zero there if new).
+        """The first model with every successor that is possible in some phase (new ones have probability zero).
 
-        Its rewards are those of the first phase in which a successor is possible.
+        Rewards are those of the first phase in which the successor is possible.
         """
         models = [phase.model for phase in self.phases]
         first = models[0]
@@ -97,7 +97,7 @@ class FiniteEnv:
 
 
 class FiniteReplicates:
-    """Replicates of a `FiniteEnv`, one uniform number for each step and for each beginning."""
+    """Replicates of a `FiniteEnv`, which use one uniform number for each step and for each first state."""
 
     def __init__(self, env: FiniteEnv, generators: list[np.random.Generator]) -> None:
         self._env = env
@@ -132,7 +132,7 @@ class FiniteReplicates:
 
 
 class _World(NamedTuple):
-    """A model's arrays, as `_step` reads them, and the distribution function of its first state."""
+    """A model's arrays for `_step`, and the distribution function of its first state."""
 
     initial: FloatArray
     arrays: tuple[IntArray, IntArray, IntArray, IntArray, FloatArray, FloatArray | None, FloatArray]
@@ -146,7 +146,7 @@ def _world(model: MDP) -> _World:
         model.row_start, model.action, rows.entry_start, rows.successor, rows.probability, rows.entry_reward,
         rows.row_reward,
     )  # fmt: skip
-    return _World(below / below[-1], arrays)  # one exactly from the last possible state on: no state after it is drawn
+    return _World(below / below[-1], arrays)  # one from the last possible state on: no later one is drawn
 
 
 @njit(cache=True, nogil=True)
@@ -179,7 +179,7 @@ def _step(
 
 
 def _union(models: list[MDP]) -> MDP:
-    """The first model with the entries of all; rewards of pairs, or of successors where they agree."""
+    """Returns the first model with the entries of all; rewards of pairs, or of successors if they agree."""
     first = models[0]
     keys = [model.rows.entry_row.astype(np.int64) * model.n_states + model.rows.successor for model in models]
     every = np.unique(np.concatenate(keys))

@@ -100,7 +100,7 @@ class TurningEnv:
 
     @cached_property
     def _inner(self) -> FiniteEnv:
-        """The benign model, then nature's answers of each step."""
+        """The benign model, then nature's answer at each step."""
         kernels = [self.minimax.kernel_at(step) for step in range(self.horizon)]
         return FiniteEnv(tuple(Phase(model, 1) for model in (self.model, *kernels)))
 
@@ -110,7 +110,7 @@ class TurningEnv:
 
 
 class TurningReplicates(FiniteReplicates):
-    """Replicates of a `TurningEnv`; every step of an episode has a kernel of its own after the turn."""
+    """Replicates of a `TurningEnv`; after the turn, every step of an episode has its own kernel."""
 
     def __init__(self, world: TurningEnv, inner: FiniteEnv, generators: list[np.random.Generator]) -> None:
         super().__init__(inner, generators)
@@ -123,8 +123,8 @@ class TurningReplicates(FiniteReplicates):
     def step(self, replicate: IntArray, state: IntArray, action: IntArray) -> Arrivals:
         if self._step == self._horizon:
             raise ValueError(
-                f"Episodes of this world have {self._horizon} steps, and another was taken; run it with a task of the "
-                "same horizon."
+                f"Episodes of this environment have {self._horizon} steps, but another step was taken; run it with a "
+                "task of the same horizon."
             )
         self._phase = 1 + self._step if self._turned else 0
         self._step += 1

@@ -36,7 +36,7 @@ def values_under_models(
       mdp: the pairs, successors, discount, and rewards if they are the same in every model.
       policy: `(S,)` action ids, -1 at terminal states.
       probability: `(M, E)` of the entries of `mdp.rows`.
-      reward: `(M, R)` of the rows, where they differ.
+      reward: `(M, R)` of the rows, if they differ.
 
     >>> import numpy as np, urbe
     >>> mdp = urbe.MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[1.0], [0.0]], discount=0.5)

@@ -40,7 +40,7 @@ FEWEST, MOST = 1000, 10_000
 """Draws to choose with, by default: fewest, and most where models are small."""
 
 NUMBERS = 1_000_000
-"""Numbers of a drawn model times draws up to which there are more than the fewest."""
+"""The default number of draws is larger for small models: numbers of a drawn model times draws are at most this."""
 
 NEAR = 0.05
 """Share of the draws that count as near the quantile."""

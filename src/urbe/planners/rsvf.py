@@ -56,7 +56,7 @@ class RSVF:
         fits = callable(getattr(self.rule, "program", None))
         checks.kind("rule", self.rule, fits, "a rule for safe balls, such as Hyperplane()")
         if not checks.number("tolerance", self.tolerance, 0.0, 1.0) > 0.0:
-            raise ValueError("tolerance is 0, expected a positive number: rounds end by it.")
+            raise ValueError("tolerance is 0, expected a positive number, which ensures that the rounds end.")
         checks.whole_number("rounds", self.rounds, 1)
 
     def answer(self, task: PlanningTask) -> PlannedSolution:

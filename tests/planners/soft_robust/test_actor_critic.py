@@ -170,5 +170,5 @@ def test_refusals():
         ActorCriticRates(critic_power=0.6, actor_power=0.6)
     with pytest.raises(ValueError, match="state_features has 2 rows, expected 3"):
         SoftRobustActorCritic(models, shares, state_features=np.eye(2), seed=0)
-    with pytest.raises(ValueError, match="several classes of states that are never left"):
+    with pytest.raises(ValueError, match="several recurrent classes of states"):
         average_reward(urbe.MDP.from_dense(np.eye(2)[:, None], [[0.0], [1.0]], discount=0.9), [0, 0])

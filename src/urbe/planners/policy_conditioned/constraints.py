@@ -101,7 +101,7 @@ class MomentConstraints:
             that N trajectories rarely or never show. None gives no slack.
 
         Raises:
-          ValueError: a trajectory stops before the horizon and did not terminate, or leaves the listed successors.
+          ValueError: a trajectory ends before the horizon without terminating, or leaves the listed successors.
         """
         check_model("mdp", mdp)
         check_transitions("log", log)
@@ -123,7 +123,7 @@ class MomentConstraints:
             from scipy.stats import norm
 
             if n < 2:
-                raise ValueError("log has one trajectory, expected at least two: one has no standard error.")
+                raise ValueError("log has one trajectory, expected at least two for a standard error.")
             each = (1.0 - checks.confidence(confidence)) / (2.0 * phi.shape[1])
             rare = np.maximum(phi.max(axis=0), 0.0) - np.minimum(phi.min(axis=0), 0.0)
             slack = norm.isf(each) * sums.std(axis=0, ddof=1) / np.sqrt(n) - np.log(each) * rare / n

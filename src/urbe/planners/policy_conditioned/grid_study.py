@@ -58,9 +58,9 @@ class GridStudy:
 
 
 def distance_grid(size: int, slip: float = 0.3) -> MDP:
-    """The grid: state s is the cell (s // N, s % N); actions 0, 1, 2, 3 go up, right, down, left.
+    """Builds the grid: state s is the cell (s // N, s % N); actions 0, 1, 2, 3 go up, right, down, left.
 
-    Every row lists the neighbours of its cell, and the cell itself where there is a border, at any probability.
+    Every row lists the neighbours of its cell, and the cell itself at a border, even with probability zero.
 
     Args:
       size: N, at least 2.
@@ -170,7 +170,7 @@ def grid_study(
 
 
 def _return_of(mdp: MDP, policy: IntArray) -> float:
-    """The expected return of a `(T, S)` policy of steps and states."""
+    """Computes the expected return of a `(T, S)` policy of steps and states."""
     assert mdp.initial is not None
     mass, total, reward = mdp.initial, 0.0, mdp.rows.expected_reward()
     for actions in policy:

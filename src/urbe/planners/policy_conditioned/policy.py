@@ -59,10 +59,10 @@ class BeliefPolicy:
     def act(self, state: int) -> int:
         """The action in a state, with the current belief; see `observe`."""
         if self.step >= self.horizon:
-            raise ValueError(f"All {self.horizon} steps of the horizon are taken; begin again with reset().")
+            raise ValueError(f"All {self.horizon} steps of the horizon are taken; restart with reset().")
         checks.int_array("state", [state], 0, self.mdp.n_states, "state")
         if self.mdp.terminal[state]:
-            raise ValueError(f"state {self.mdp.labels.state(state)} is terminal: there is nothing to do in it.")
+            raise ValueError(f"state {self.mdp.labels.state(state)} is terminal and has no actions.")
         return int(self.mdp.action[self.rows_at(self.step, np.array([self.odds]))[state, 0]])
 
     def observe(self, state: int, action: int) -> None:
@@ -74,7 +74,7 @@ class BeliefPolicy:
         self.step += 1
 
     def value(self, mdp: MDP) -> float:
-        """The expected return over the horizon in a model with the same pairs, exactly.
+        """Computes the expected return over the horizon in a model with the same pairs, exactly.
 
         Args:
           mdp: the dynamics, rewards, discount and first states; its rows may list other successors.
@@ -103,7 +103,7 @@ class BeliefPolicy:
         return total
 
     def reached(self, most: int) -> list[FloatArray] | None:
-        """The odds that this policy reaches in each of T + 1 steps, whatever the dynamics; None if more than `most`."""
+        """Returns the reachable odds in each of T + 1 steps, under any dynamics; None if more than `most`."""
         mdp, odds = self.mdp, np.array([1.0])
         layers, possible = [odds], (initial_weights(mdp) > 0.0)[:, None]
         for t in range(self.horizon):
@@ -120,7 +120,7 @@ class BeliefPolicy:
         return layers
 
     def rows_at(self, step: int, odds: FloatArray) -> IntArray:
-        """`(S, K)` the row taken in each state at given odds: that of the nearest belief above 0; -1 where terminal."""
+        """`(S, K)` the row taken in each state at given odds, that of the nearest belief above 0; -1 where terminal."""
         rest, wanted = 1.0 / (1.0 + self.beliefs.odds[step, 1 : self.beliefs.counts[step]]), 1.0 / (1.0 + odds)
         between = 0.5 * (rest[1:] + rest[:-1])
         out: IntArray = self.row[step][:, 1 + np.searchsorted(-between, -wanted, side="right")]

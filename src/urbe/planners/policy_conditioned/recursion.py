@@ -1,13 +1,13 @@
 """Solve the inner problem for given multipliers, nature's dynamics and the policy's answer, by dynamic programming.
 
-With b the belief in a state, b' = b / Z the belief once the policy's own action is taken, 0 after any other, and
+With b the belief in a state, b' = b / Z the belief after the policy's action, 0 after any other, and
 
     Q(s, a, b', s') = b' r(s, a, s') + (1 - b') omega . phi(s, a, s') + V_{t+1}(s', b')
     V_t(s, b)       = sum_a Z_a softmin_{s'} Q(s, a, b'_a, s'),     Z_a = b 1[a = pi(s, b)] + (1 - b) reference(a | s)
     tau(s')         proportional to exp(-sharpness Q)
 
 2 V_0(start, 1/2) is the least of E_{tau, pi}[return] + omega . E_{tau, reference}[features], softened by the causal
-entropy of tau; with an infinite sharpness it is the least itself. Values between beliefs are interpolated linearly.
+entropy of tau; with an infinite sharpness it is the minimum itself. Values between beliefs are interpolated linearly.
 
 A forward pass propagates mass with the same weights, so that its result is the exact derivative of the backward pass.
 """
@@ -31,10 +31,10 @@ class InnerProblem(NamedTuple):
     """The data of the passes.
 
     Attributes:
-      row_start, row_state, entry_start, successor: of the model.
-      reward: `(E,)` of the entries.
+      row_start, row_state, entry_start, successor: arrays of the model.
+      reward: `(E,)` rewards of the entries.
       reference: `(R,)` probabilities of the rows.
-      discount: of rewards.
+      discount: discount of rewards.
     """
 
     row_start: IntArray
@@ -47,7 +47,7 @@ class InnerProblem(NamedTuple):
 
 
 class BackwardPass(NamedTuple):
-    """Answers of `backward`; the policy takes row `row[t, s, g]` at belief g.
+    """The result of `backward`; the policy takes row `row[t, s, g]` at belief g.
 
     Attributes:
       value: `(T + 1, S, G)` V.
@@ -61,7 +61,7 @@ class BackwardPass(NamedTuple):
 
 
 def inner_problem(mdp: MDP, reference: FloatArray) -> InnerProblem:
-    """The arrays of a model, with the probabilities of rows under the reference policy."""
+    """Collects the arrays of a model, with the probabilities of rows under the reference policy."""
     rows = mdp.rows
     reward = rows.row_reward[rows.entry_row] if rows.entry_reward is None else rows.entry_reward
     return InnerProblem(
@@ -79,9 +79,9 @@ def backward(
       problem: the model.
       beliefs: of each step.
       bonus: `(E,)` omega . phi.
-      sharpness: of the softmin, above 0; may be infinite.
-      rule: how actions are chosen.
-      row: `(T, S, G)`, read if they are given, and written otherwise.
+      sharpness: sharpness of the softmin, above 0; may be infinite.
+      rule: the choice of actions.
+      row: `(T, S, G)`, read if actions are given, and written otherwise.
     """
     n_steps, n_states, n_beliefs = row.shape
     value = np.zeros((n_steps + 1, n_states, n_beliefs))
@@ -96,9 +96,9 @@ def forward(
     """`(E,)` the expected number of times the reference policy takes each entry, under nature's dynamics.
 
     Args:
-      problem, beliefs, bonus, sharpness: as of the pass backward.
+      problem, beliefs, bonus, sharpness: as for `backward`.
       initial: `(S,)` distribution of the first state.
-      at: that pass.
+      at: the backward pass.
     """
     taken = np.zeros(len(problem.successor))
     _forward(problem, *beliefs[:2], beliefs.rest, bonus, sharpness, initial, at.row, at.value, taken)
@@ -107,10 +107,10 @@ def forward(
 
 @njit(cache=True, nogil=True)
 def _locate(rest, count, wanted):
-    """Index i and weight w such that the wanted 1 - b is (1 - w) rest[i] + w rest[i + 1], where rest falls with i."""
+    """Returns i and w with wanted = (1 - w) rest[i] + w rest[i + 1], for `rest` = 1 - b, decreasing in i."""
     if wanted >= 1.0:
         return 0, 0.0
-    low, high = 1, count - 1  # belief 0 is never mixed in
+    low, high = 1, count - 1  # belief 0 is never interpolated
     if wanted >= rest[low]:
         return low, 0.0
     if wanted <= rest[high]:
@@ -126,7 +126,7 @@ def _locate(rest, count, wanted):
 
 @njit(cache=True, nogil=True)
 def _nature(first, last, b, c, scale, successor, reward, bonus, ahead, i, w, sharpness, q, tau):
-    """Nature's answer in one row at belief b = 1 - c: softmin of Q; fills tau[: last - first]."""
+    """Returns the softmin of Q in one row at belief b = 1 - c; writes nature's answer to tau[: last - first]."""
     low = np.inf
     for e in range(first, last):
         s = successor[e]
@@ -165,7 +165,7 @@ def _backward(problem, odds, count, rest, bonus, sharpness, rule, row, value, ga
     for t in range(n_steps - 1, -1, -1):
         scale = discount**t
         ahead, later, next_rest, next_count = value[t + 1], gain[t + 1], rest[t + 1], count[t + 1]
-        for k in range(len(reference)):  # what nature makes of actions that are not the policy's
+        for k in range(len(reference)):  # nature's answer to actions other than the policy's
             other[k] = _nature(entry_start[k], entry_start[k + 1], 0.0, 1.0, scale, successor, reward, bonus, ahead, 0,
                                0.0, sharpness, q, tau)  # fmt: skip
         for s in range(n_states):
@@ -216,7 +216,7 @@ def _forward(problem, odds, count, rest, bonus, sharpness, initial, row, value, 
         longest = max(longest, entry_start[k + 1] - entry_start[k])
     q, tau = np.empty(longest), np.empty(longest)
     mass, following = np.zeros((n_states, n_beliefs)), np.zeros((n_states, n_beliefs))
-    other = np.empty(len(reference))  # mass of the reference alone that takes each row
+    other = np.empty(len(reference))  # mass of only the reference on each row
     mass[:, 1] = 2.0 * initial
     for t in range(n_steps):
         scale, ahead, next_rest, next_count = discount**t, value[t + 1], rest[t + 1], count[t + 1]

@@ -1,6 +1,6 @@
 """Policy-conditioned robust planning: nature must agree with data of a reference policy [Tirinzoni2018].
 
-    max_pi  min_tau  E_{tau, pi}[return]     over all tau, history-dependent ones too, that satisfy the constraints
+    max_pi  min_tau  E_{tau, pi}[return]     over all tau, also history-dependent, that satisfy the constraints
 
 Rectangular sets treat every pair separately. Here one vector of multipliers couples all states, so that data on some
 states are evidence about others. With multipliers omega,
@@ -190,7 +190,7 @@ class _Ascent:
     def solution(
         self, sharpness: float, tolerance: float, most: int, starts: int, rng: np.random.Generator
     ) -> PolicyConditionedSolution:
-        """The best of several ascents."""
+        """Runs several ascents and returns the best."""
         self._tolerance = tolerance * (1.0 + np.abs(self._wanted))
         nothing = np.zeros(len(self._wanted))
         scale = np.ptp(self._problem.reward) / np.maximum(np.abs(self._phi).max(axis=0, initial=0.0), 1e-12)
@@ -215,7 +215,7 @@ class _Ascent:
             point = self._solve(both[:d] - both[d:], sharpness)
             best = max(best, point, key=lambda point: point.dual)
             slope = point.moments - self._wanted - self._penalty * point.omega
-            # slack is paid for both parts, so that one of them is zero at the end
+            # both parts pay the slack, so that one of them is zero at the maximum
             paid = float(self._slack @ (both[:d] + both[d:] - np.abs(point.omega)))
             return paid - point.dual, np.concatenate([self._slack - slope, self._slack + slope])
 
@@ -250,7 +250,7 @@ class _Ascent:
         """Makes the solution of a point."""
         most = float(self._violation(best.omega, best.moments).max(initial=0.0))
         policy = BeliefPolicy(self._mdp, self._problem.reference, self._beliefs, best.at.row)
-        words = "all moments fit" if best.fits else f"a moment is still off by {most:.3g}"
+        words = "all moments fit" if best.fits else f"a moment still differs by {most:.3g}"
         return PolicyConditionedSolution(
             policy=policy,
             value=float(self._initial @ best.at.gain[0, :, 1]),
@@ -265,7 +265,7 @@ class _Ascent:
         )
 
     def _solve(self, omega: FloatArray, sharpness: float) -> _Point:
-        """The dual and nature's moments."""
+        """Computes the dual and nature's moments."""
         bonus = self._phi @ omega
         at = backward(self._problem, self._beliefs, bonus, sharpness, self._rule, np.zeros(self._shape, dtype=np.int64))
         moments = forward(self._problem, self._beliefs, bonus, sharpness, self._initial, at) @ self._phi
@@ -276,8 +276,8 @@ class _Ascent:
             j = int(np.argmax(off))
             raise ValueError(
                 f"No dynamics on the successors of the model satisfy the constraints: moments[{j}] is "
-                f"{self._wanted[j]:.6g}, and {moments[j]:.6g} is what nature can do about it. Give slack= or penalty= "
-                "for errors of estimation, or list more successors."
+                f"{self._wanted[j]:.6g}, but nature reaches only {moments[j]:.6g}. Give slack= or penalty= "
+                "for estimation errors, or list more successors."
             )
         if self._progress is not None:
             self._progress(self.solves, float(off.max(initial=0.0)))
@@ -293,7 +293,7 @@ class _Ascent:
         return np.where(omega == 0.0, free, np.abs(slope - np.sign(omega) * self._slack))
 
     def _lower(self, policy: BeliefPolicy, omega: FloatArray) -> float:
-        """The dual of this policy without softening, at the beliefs it reaches: a bound by weak duality."""
+        """Computes the dual of this policy without softening, at the beliefs it reaches: a bound by weak duality."""
         layers = policy.reached(MOST_BELIEFS)
         if layers is None:
             return -np.inf

@@ -1,6 +1,6 @@
 """Soft-robust actor-critic [Derman2018]: a policy that is good on average over a few models, learned from draws.
 
-With delta the error of the critic v . f(s), softmax preferences theta . psi(s, a), and s' of a model drawn by its
+With delta the error of the critic v . f(s), softmax preferences theta . psi(s, a), and s' from a model drawn by its
 share,
 
     average reward   delta = r - J + v . f(s') - v . f(s),      J += gain alpha_t (r - J)
@@ -13,7 +13,7 @@ distribution of the mean model, and the policy ascends its average reward or dis
 once per episode, states do not reveal it; where they recur, the critic averages over models, so the objective is close
 to the mean over models, but not equal. `mixture` computes both values exactly.
 
-Rewards are divided by the largest |reward| while learning, so that rates mean the same for all of them.
+Rewards are divided by the largest |reward| while learning, so that rates do not depend on their scale.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from urbe.planners.soft_robust.mixture import check_members
 from urbe.types import FloatArray, IntArray
 
 BLOCK = 100_000
-"""Steps whose random numbers are drawn at a time; the numbers do not depend on it."""
+"""Random numbers are drawn for this many steps at a time; the numbers do not depend on it."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class ActorCriticRates:
         if self.actor_power <= self.critic_power:
             raise ValueError(
                 f"actor_power is {self.actor_power:g}, expected more than critic_power, {self.critic_power:g}: the "
-                "steps of the actor must become small beside those of the critic."
+                "steps of the actor must become small relative to those of the critic."
             )
 
 
@@ -111,7 +111,7 @@ class SoftRobustActorCritic:
         self._horizon = 0 if horizon is None else checks.whole_number("horizon", horizon, 1)
         if not self._per_step and horizon is None and not first.terminal.any():
             raise ValueError(
-                "draw is 'episode', but episodes of these models never end, so the model would be drawn once for all. "
+                "draw is 'episode', but episodes of these models never end, so the model would be drawn only once. "
                 "Give horizon=, or use draw='step'."
             )
         if first.terminal.any() and first.initial is None:
@@ -192,7 +192,7 @@ class _Features(NamedTuple):
 
 
 class _World(NamedTuple):
-    """The models' rows one after another, member k's from k R on, and what is drawn."""
+    """The models' rows concatenated, those of model k from k R on, and the distributions of draws."""
 
     row_start: IntArray
     entry_start: IntArray
@@ -304,7 +304,7 @@ def _learn(draws, world, f, psi, average, per_step, horizon, discount, rates, v,
         numbers[0] += 1.0
         if ended or (horizon > 0 and now[2] == horizon):
             now[0] = -1
-            if again >= 0 and per_step:  # the state whose value was used is the one that follows
+            if again >= 0 and per_step:  # the next state is the one whose value was used
                 now[0], now[2] = again, 0
         else:
             now[0] = following

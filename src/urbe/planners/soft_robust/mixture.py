@@ -54,12 +54,12 @@ def soft_robust_value(
     *,
     draw: Literal["step", "episode"] = "step",
 ) -> float:
-    """The discounted value of a policy from the start, exactly.
+    """Computes the discounted value of a policy from the start, exactly.
 
     Args:
       models, shares: see `soft_robust_model`.
       policy: `(S,)` actions, -1 at terminal states, or `(S, A)` probabilities.
-      draw: whether the model is drawn anew in every step, or once for an episode.
+      draw: whether the model is drawn in every step, or once per episode.
     """
     weights = check_members(models, shares)
     if checks.one_of("draw", draw, ("step", "episode")) == "step":
@@ -73,7 +73,7 @@ def average_reward(mdp: MDP, policy: ArrayLike) -> float:
     """Computes the exact long-run reward per step of a policy; a terminal state is a restart that takes no time.
 
     Args:
-      mdp: with one recurrent class under the policy; an initial distribution where there are terminal states.
+      mdp: with one recurrent class under the policy; with an initial distribution if there are terminal states.
       policy: `(S,)` actions, -1 at terminal states, or `(S, A)` probabilities.
 
     >>> import urbe
@@ -97,12 +97,12 @@ def average_reward(mdp: MDP, policy: ArrayLike) -> float:
     system = np.vstack([chain.T - np.eye(n), np.ones(n)])
     stationary = np.linalg.lstsq(system, np.append(np.zeros(n), 1.0), rcond=None)[0]
     if np.abs(system @ stationary - np.append(np.zeros(n), 1.0)).max() > 1e-8 or np.linalg.matrix_rank(system) < n:
-        raise ValueError("Under the policy there are several classes of states that are never left: no single gain.")
+        raise ValueError("The policy has several recurrent classes of states, so there is no single average reward.")
     return float(stationary @ reward[live])
 
 
 def check_members(models: Sequence[MDP], shares: ArrayLike) -> FloatArray:
-    """`(K,)` the weights; raises unless the models have the same pairs."""
+    """Returns the weights `(K,)`; raises unless the models have the same pairs."""
     if not len(models):
         raise ValueError("models is empty, expected at least one.")
     for k, model in enumerate(models):
