@@ -54,7 +54,7 @@ def deep_agents() -> list[Line]:
             "deep: dqn's gradient arithmetic / sgemm rate",
             gflops / sgemm,
             ">= 0.65",
-            f"{gflops:.1f} of {sgemm:.1f} GFLOP/s; forward and backward of the batch alone are counted",
+            f"{gflops:.1f} of {sgemm:.1f} GFLOP/s; only forward and backward of the batch are counted",
         ),
         Line("deep: dqn-urbe / Stable-Baselines3 DQN", urbe15 / peer, ">= 3.5", told["dqn-urbe, 15 members"]),
         Line("deep: dqn-urbe with 15 members / dqn", urbe15 / rate["dqn"], ">= 0.85"),

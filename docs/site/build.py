@@ -1,7 +1,7 @@
-"""Builds the site: `python docs/site/build.py [--output build/site]`. It opens from disk and asks for no network.
+"""Builds the site: `python docs/site/build.py [--output build/site]`. It opens from disk and needs no network.
 
-The sources are laid out in a folder of their own: the Markdown pages of docs/ as they are, the reference from the
-docstrings, and files outside docs/ that pages link to. Sphinx makes HTML of them; a warning is an error.
+The sources are copied to a separate folder: the Markdown pages of docs/, the reference from the docstrings, and files
+outside docs/ to which pages link. Sphinx converts them to HTML; a warning is an error.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def lay_out(stage: Path) -> None:
 
 
 def _relinked(stage: Path, page: Path, source: Path) -> Callable[[re.Match[str]], str]:
-    """Where a link of `source` leads when its page is `page`; what is not laid out is copied beside the pages."""
+    """Returns a function that rewrites links of `source` for `page`; files outside the pages are copied."""
 
     def moved(found: re.Match[str]) -> str:
         target = (source.parent / found[2]).resolve()
@@ -78,7 +78,7 @@ def _relinked(stage: Path, page: Path, source: Path) -> Callable[[re.Match[str]]
 
 
 def _cited(text: str, references: str) -> str:
-    """Citations outside of code lead to the page of references."""
+    """Links citations outside of code to the page of references."""
     parts = re.split(r"(^```.*?^```|`[^`\n]*`)", text, flags=re.MULTILINE | re.DOTALL)
     cite = re.compile(r"\[([A-Z][A-Za-z]+\d{4})\](?!\()")
     parts[::2] = [cite.sub(lambda key: f"[\\[{key[1]}\\]]({references}#{key[1].lower()})", part) for part in parts[::2]]

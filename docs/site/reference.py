@@ -16,27 +16,27 @@ from typing import Any, NamedTuple
 from docstrings import prose, to_markdown
 
 PACKAGES = {
-    "urbe.ambiguity": "What nature may do",
+    "urbe.ambiguity": "Ambiguity sets",
     "urbe.mdp": "Models and logs",
-    "urbe.mdp.library": "Models that are there",
-    "urbe.mdp.formats": "Files of models and logs",
-    "urbe.solvers": "Solving and proving",
-    "urbe.posteriors": "What the data say",
-    "urbe.planners": "From data to a policy",
+    "urbe.mdp.library": "Library of models",
+    "urbe.mdp.formats": "File formats of models and logs",
+    "urbe.solvers": "Solvers and certificates",
+    "urbe.posteriors": "Posteriors",
+    "urbe.planners": "Safe policies from data",
     "urbe.variance": "Posterior variance of values",
     "urbe.belief": "Beliefs over a few models",
     "urbe.agents": "Tabular agents",
-    "urbe.envs": "Finite worlds",
+    "urbe.envs": "Finite environments",
     "urbe.simulators": "Simulators with named parameters",
     "urbe.gym": "Gymnasium",
     "urbe.deep": "Deep agents",
-    "urbe.evaluation": "Returns over perturbed dynamics",
+    "urbe.evaluation": "Returns under perturbed dynamics",
     "urbe.statistics": "Statistics over seeds",
-    "urbe.runs": "Files of runs and agents",
-    "urbe.sweep": "Many cells, many processes",
-    "urbe.report": "Pages of results",
-    "urbe.paper": "What reproduces the paper",
-    "urbe.testing": "Contracts of extensions",
+    "urbe.runs": "Runs and agents on disk",
+    "urbe.sweep": "Sweeps on many processes",
+    "urbe.report": "The report",
+    "urbe.paper": "Reproduction of the paper",
+    "urbe.testing": "Contracts for extensions",
 }
 """Each with a page. A name is on the page of the deepest of these packages that defines it."""
 
@@ -72,7 +72,7 @@ class Entry(NamedTuple):
 
 
 def write_reference(folder: Path, bibliography: Path) -> list[str]:
-    """Writes all pages into `folder`; returns their names in order, without suffix."""
+    """Writes all pages into `folder`, and returns their names in order, without suffix."""
     folder.mkdir(parents=True, exist_ok=True)
     keys = set(re.findall(r"^@\w+\{(\w+),", bibliography.read_text(), flags=re.MULTILINE))
 

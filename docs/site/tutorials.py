@@ -1,7 +1,7 @@
 """Pages and notebooks of the tutorials, from their scripts: `python docs/site/tutorials.py [name ...]`.
 
-A script in examples/tutorials is cut at lines `# %%` into cells of code and, at `# %% [markdown]`, of text. The code is
-run in the script's folder; what a cell prints, and the picture it saves, stand beneath it.
+A script in examples/tutorials is divided by lines `# %%` into cells of code and, by `# %% [markdown]`, of text. The
+code is run in the script's folder; the output of a cell and the figure that it saves follow the cell.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class Cell(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What a cell printed, and the names of the pictures it saved."""
+    """The output of a cell, and the names of the figures it saved."""
 
     text: str
     pictures: tuple[str, ...]
 
 
 def cells(script: Path) -> list[Cell]:
-    """The cells of a script, without the comment signs of text."""
+    """Splits a script into cells; comment signs are removed from text."""
     parts = re.split(r"^# %%(.*)\n", script.read_text(), flags=re.MULTILINE)
     found = []
     for kind, body in zip(parts[1::2], parts[2::2], strict=True):
@@ -53,7 +53,7 @@ def cells(script: Path) -> list[Cell]:
 
 
 def run(name: str, folder: Path) -> list[Shown]:
-    """Runs the code of a tutorial in a copy of its files, and returns what each cell showed."""
+    """Runs the code of a tutorial in a copy of its files, and returns the output of each cell."""
     for path in SCRIPTS.iterdir():
         if path.is_file():
             shutil.copy(path, folder)
@@ -93,13 +93,13 @@ def _page_parts(name: str, shown: list[Shown]) -> Iterator[str]:
 
 
 def _caption(code: str) -> str:
-    """A comment on the line that saves a picture says what it shows."""
+    """Returns the caption, which is the comment on the line that saves the figure."""
     found = re.search(r"\.savefig\(.*\)  # (.+)", code)
     return found[1] if found else "The figure that this cell saves"
 
 
 def notebook(name: str, shown: list[Shown], pictures: Path) -> str:
-    """The tutorial as a notebook with its outputs; the figure a cell saves is its last value, so that it is shown."""
+    """The tutorial as a notebook with its outputs; a figure that a cell saves is its last value, to be shown."""
     listed: list[dict[str, Any]] = []
     for at, (cell, result) in enumerate(zip(cells(SCRIPTS / f"{name}.py"), shown, strict=True)):
         base = {"id": f"{name}-{at}", "metadata": {}}
