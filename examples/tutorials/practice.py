@@ -32,9 +32,10 @@ print(Room().get_params())
 # %% [markdown]
 # ## 1. Say how wrong the simulator may be
 #
-# `Room` has `get_state`, `set_state`, `get_params` and `set_params`, which urbe recognises; they suffice to compute the
-# result of the same action in rooms with other parameters. The engineer says that the leak is between 0.08 and 0.16, and
-# that the heater gives 4.8 to 7 degrees per hour. The corners of this box and the nominal simulator are the *members*.
+# `Room` has `get_state`, `set_state`, `get_params` and `set_params`, which urbe recognises; they suffice to compute
+# the result of the same action in rooms with other parameters. The engineer says that the leak is between 0.08 and
+# 0.16, and that the heater gives 4.8 to 7 degrees per hour. The corners of this box and the nominal simulator are the
+# *members*.
 
 
 # %%

@@ -104,7 +104,7 @@ def policy_rows(mdp: MDP, policy: ArrayLike) -> FloatArray:
     return _randomised(mdp, checks.float_array("policy", policy, ndim=2))
 
 
-def policy_dimensions(mdp: MDP, policy: ArrayLike) -> int:
+def policy_dimensions(mdp: MDP, policy: ArrayLike | Mapping[Any, Any]) -> int:
     """Returns 1 for actions, also by label or `{state: action}`, and 2 for probabilities; raises for anything else."""
     if isinstance(policy, Mapping):
         return 1
