@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from urbe.cli import main
-from urbe.cli.run_groups import Run, environment_id, grouped
+from urbe.cli.run_groups import SavedRun, environment_id, grouped
 from urbe.deep.presets import dqn, dqn_ube
 from urbe.deep.settings import Network
 from urbe.simulators import CartPole
@@ -108,7 +108,7 @@ def test_what_cannot_be_compared_is_said(command, words, message):
 
 def test_groups_are_named_by_what_tells_them_apart():
     def run(path, seed, **settings):
-        return Run(path, "dqn", None, seed, None, {"agent": "dqn", "settings": settings})
+        return SavedRun(path, "dqn", None, seed, None, {"agent": "dqn", "settings": settings})
 
     runs = [run(f"r/b{b}s{s}", s, beta=b, rate=1) for b in (1, 2) for s in (0, 1)]
     assert {name: [each.path for each in members] for name, members in grouped(runs).items()} == {
