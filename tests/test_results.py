@@ -54,7 +54,7 @@ def test_the_readme_counts_the_claims_as_they_were_found():
     assert len(verdicts) > 15
     tally = (
         f"Of its {len(verdicts)} claims, {count['holds', '']} holds, {count['holds', ' under']} hold under some "
-        f"readings, {count['does not hold', '']} do not hold and {count['undecided', '']} are undecided"
+        f"assumptions, {count['does not hold', '']} do not hold and {count['undecided', '']} are undecided"
     )
     assert tally in " ".join((ROOT / "README.md").read_text().split())
 

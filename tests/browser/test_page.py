@@ -120,7 +120,7 @@ def test_the_front_page_is_short_and_says_what_was_found(opened):
     text = page.locator("body").inner_text()
     order = [
         "Of the 4 claims of the paper, 1 holds, 1 holds under some assumptions, 1 is undecided and 1 could not be",
-        "URBE learns to be far better than all others.", "Words used here", "The paper's claims", "Chapters",
+        "URBE learns to be far better than all others.", "Glossary", "The paper's claims", "Chapters",
         "How this was computed",
     ]  # fmt: skip
     places = [text.index(each) for each in order]

@@ -93,7 +93,7 @@ def test_evaluate_gives_one_table_for_all_seeds(command, tmp_path):
         (("plain0", "mine:nothing"), "mine:nothing cannot be made (TypeError: 'int' object is not callable), expected"),
         (("plain0", "mine:absent"), "mine:absent cannot be made (AttributeError"),
         (("plain0", "nowhere:policy"), "nowhere:policy cannot be made (ModuleNotFoundError"),
-        (("mine:policy",), "mine:policy does not say what to play it on; give --env ID, or a run beside it."),
+        (("mine:policy",), "mine:policy has no environment to be evaluated on; give --env ID, or a run beside it."),
         (("plain0", "--figure", "f.gif"), "--figure f.gif ends in '.gif'"),
         (("plain0", "--csv", "t.xlsx"), "t.xlsx"),
         (("plain0", "--noisy"), "acting"),

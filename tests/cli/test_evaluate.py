@@ -102,7 +102,7 @@ def test_an_agent_that_does_not_know_its_environment_needs_one(agents, capsys, m
     monkeypatch.setattr(import_module("urbe.deep.load"), "load", lambda _: alone)
     code, _, err = run(capsys, folder / "one")
     assert code == 2
-    assert "does not hold what its agent was trained on; give --env ID" in err
+    assert "does not store the environment of its agent; give --env ID" in err
     code, out, _ = run(capsys, folder / "one", "--env", "CartPole-v1", "--episodes", 2, "--greedy")
     assert code == 0
     assert "2 episodes each" in out

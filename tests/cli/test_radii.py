@@ -55,9 +55,12 @@ def test_a_single_radius_is_drawn_too_and_policies_have_labels(model, capsys, tm
     [
         (("--radius", "0:1:5"), "--radius with several values needs --set, one of l1,"),
         (("--set", "interval", "--radius", "0:1:5"), "--radius with several values needs --set, one of l1,"),
-        (("--set", "l1", "--radius", "0:1:5", "--rectangular", "s"), "--rectangular s do not go together"),
-        (("--set", "l1", "--radius", "0:1:5", "--optimistic"), "--optimistic do not go together"),
-        (("--set", "l1", "--radius", "0:1:5", "--output", "p.csv"), "--output do not go together; give one radius."),
+        (("--set", "l1", "--radius", "0:1:5", "--rectangular", "s"), "cannot be combined with --rectangular s"),
+        (("--set", "l1", "--radius", "0:1:5", "--optimistic"), "cannot be combined with --optimistic"),
+        (
+            ("--set", "l1", "--radius", "0:1:5", "--output", "p.csv"),
+            "cannot be combined with --output; give one radius.",
+        ),
         (("--set", "l1", "--radius", "0:3:4"), "expected a number in [0, 2]"),
         (("--set", "l1", "--radius", "0:1:5", "--figure", "x.gif"), "--figure x.gif ends in '.gif', expected one of"),
     ],

@@ -55,7 +55,7 @@ def test_the_command_trains_what_the_functions_train_and_goes_on(capsys, tmp_pat
 
     code, out, _ = run(capsys, *command, "--steps", 200)
     assert code == 0
-    assert "going on from step 150." in out
+    assert "resuming from step 150." in out
     _, out, _ = run(capsys, *command, "--steps", 200)
     assert "is at step 200 already" in out
     assert run(capsys, *command, "--steps", 200, "--quiet")[1:] == ("", "")
@@ -95,14 +95,14 @@ def test_evaluation_keeps_the_best_and_stops_and_says_so(capsys, tmp_path):
     assert "evaluation " in err
     why = read_finished(tmp_path / "run")["stopped"]
     assert why.startswith("The worst return of evaluation was ")
-    assert f"Stopped: {why} Another --stop-at or --patience goes on." in out
+    assert f"Stopped: {why} To continue, raise --stop-at or --patience." in out
     assert f"In {tmp_path}/run: log.csv, episodes.csv, evaluation.csv, checkpoints, best.safetensors." in out
     assert f"Next: urbe evaluate {tmp_path}/run/best.safetensors --over" in out
     assert load(tmp_path / "run" / "best.safetensors").step == 40
 
     code, out, err = run(capsys, *command, *stop, "--steps", 150)
     assert (code, err) == (0, "")
-    assert f"{tmp_path}/run: at step 40, where an evaluation stopped it." in out
+    assert f"{tmp_path}/run: an evaluation stopped this run at step 40." in out
     assert f"Stopped: {why}" in out
     assert saved_steps(tmp_path / "run")[-1] == 40
 
@@ -133,9 +133,9 @@ def test_a_gymnasium_environment_is_evaluated_on_one_of_its_own(capsys, tmp_path
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--stop-at", "3"), "--stop-at is about evaluations, of which there are none; add --evaluate-every N."),
-        (("--keep-best", "worst"), "--keep-best is about evaluations"),
-        (("--evaluate-over", "half_length=1"), "--evaluate-over is about evaluations"),
+        (("--stop-at", "3"), "--stop-at has no effect without evaluations; add --evaluate-every N."),
+        (("--keep-best", "worst"), "--keep-best has no effect"),
+        (("--evaluate-over", "half_length=1"), "--evaluate-over has no effect"),
         (("--evaluate-every", "5", "--evaluate-over", "half_length"), "--evaluate-over half_length cannot be read"),
         (("--evaluate-every", "0"), "every is 0"),
         (("--evaluate-every", "5", "--patience", "0"), "patience is 0"),
@@ -158,7 +158,8 @@ def test_numbers_that_are_none_end_it_with_a_word(capsys, tmp_path, monkeypatch)
     code, _, err = run(capsys, "cartpole", "--agent", "dqn", "--seed", 0, "--out", tmp_path / "run")
     assert code == 1
     assert err == (
-        f"urbe: The reward at step 7 is not finite, expected numbers. See {tmp_path}/run/log.csv for what led there.\n"
+        "urbe: The reward at step 7 is not finite, expected numbers. "
+        f"See {tmp_path}/run/log.csv for the steps before.\n"
     )
 
 
@@ -171,8 +172,8 @@ def test_ctrl_c_says_from_where_it_will_go_on(capsys, tmp_path, monkeypatch):
     with RunDirectory(tmp_path / "run", {}) as folder:
         folder.save(1200, {})
     code, out, err = run(capsys, "cartpole", "--agent", "dqn", "--seed", 0, "--out", tmp_path / "run")
-    assert (code, err) == (130, "urbe: interrupted; the same command goes on from step 1200.\n")
-    assert out == f"{tmp_path}/run: going on from step 1200.\n"
+    assert (code, err) == (130, "urbe: interrupted; the same command resumes from step 1200.\n")
+    assert out == f"{tmp_path}/run: resuming from step 1200.\n"
 
 
 # what the words mean

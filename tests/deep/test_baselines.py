@@ -319,7 +319,7 @@ def test_what_does_not_fit_is_refused():
 def test_a_recurrent_agent_says_how_to_act_with_its_memory():
     agent = MAKERS["recurrent"](0)
     for ask in (lambda: agent.policy, lambda: agent.predict([0.0] * 4)):
-        with pytest.raises(ValueError, match=r"acts by what it remembers.*deploy_lives\(agent.memory_policy"):
+        with pytest.raises(ValueError, match=r"acts on a memory.*deploy_lives\(agent.memory_policy"):
             ask()
 
 

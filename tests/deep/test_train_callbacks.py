@@ -269,7 +269,9 @@ def test_loading_a_run_says_which_log_is_damaged_and_touches_nothing(fresh, tmp_
     damaged = file.read_bytes().replace(b"50,", b"51,", 1)
     file.write_bytes(damaged)
     for path in (tmp_path / "run", one):
-        with pytest.warns(LogDamaged, match=r"log\.csv: is damaged.*The agent is whole, but its history is left out"):
+        with pytest.warns(
+            LogDamaged, match=r"log\.csv: is damaged.*The agent is complete, but its history is left out"
+        ):
             again = load(path)
         assert (again.step, len(again.history.log["step"])) == (60, 0)
     assert file.read_bytes() == damaged

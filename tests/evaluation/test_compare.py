@@ -76,7 +76,7 @@ def test_one_seed_has_no_interval_and_no_test():
     found = urbe.compare({"a": evaluation([1.0, 3.0]), "b": [evaluation([2.0, 2.0])]})
     assert found.aggregates("a")["worst case"].estimate == 1.0
     assert np.isnan(found.aggregates("a")["mean"].low)
-    assert "Without the same seeds, at least two, for at least two agents there are no tests" in str(found)
+    assert "Differences are tested only between agents that share at least two seeds." in str(found)
     with pytest.raises(ValueError, match=r"The agents have the seeds a: 0; b: 0; expected the same, at least two"):
         found.differences()
 
@@ -135,7 +135,7 @@ def test_pictures_are_drawn_with_and_without_a_parameter_to_draw_over():
 @pytest.mark.parametrize(
     ("agents", "message"),
     [
-        ({}, "agents is empty or no mapping"),
+        ({}, "agents is empty or not a mapping"),
         ({"a": evaluation([1.0]), "b": evaluation([1.0, 2.0])}, "'b' was evaluated over other parameters"),
         ({"a": evaluation([1.0]), "b": evaluation([1.0], name="mass_")}, "'b' was evaluated over other parameters"),
         ({"a": [evaluation([1.0]), evaluation([1.0, 2.0])]}, r"evaluations\[1\] is over other parameters"),

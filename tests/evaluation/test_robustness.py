@@ -280,7 +280,7 @@ def test_numbers_that_are_not_finite_are_named(kind, what):
         ({"acting": "noisy"}, "acting asks for 'noisy', but the policy has no uncertainty head"),
         ({"acting": ("greedy", "random")}, r"acting\[1\] is 'random', expected one of 'greedy', 'noisy'"),
         ({"acting": ()}, "acting is empty"),
-        ({"env": None}, "env is missing: the policy does not say what it was trained on"),
+        ({"env": None}, "env is missing: the policy has no training environment"),
         ({"env": MarsRover()}, "The policy takes observations of 4 numbers, but MarsRover gives 2"),
         ({"policy": linear(np.zeros((4, 3)))}, "The policy chooses among 3 actions, but CartPole has 2"),
         ({"policy": 3}, "policy is of type int, expected an agent, or an object with predict"),

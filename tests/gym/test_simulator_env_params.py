@@ -203,7 +203,10 @@ def test_states_with_parts():
 @pytest.mark.parametrize(
     ("named", "message"),
     [
-        ({"chance": 1.5}, r"The chances .* are no distribution. The parameters were chance=1.5, scale=1;"),
+        (
+            {"chance": 1.5},
+            r"The outcome probabilities .* are not a distribution. The parameters were chance=1.5, scale=1;",
+        ),
         ({"chance": 0.0, "scale": 0.0}, r"Action 0 led to an observation \[nan.*expected finite ones.*scale=0"),
     ],
 )

@@ -120,7 +120,7 @@ def test_actions_count_from_the_start():
         (SPACES[0], np.zeros((2, 2, 3)), r"observation has shape \(2, 2, 3\)"),
         (SPACES[0], [0.0, np.nan, 0.0], r"observation\[1\] is nan, expected a finite number"),
         (SPACES[0], ["a", "b", "c"], "observation has type <U1, expected numbers"),
-        (SPACES[0], [[0.0], [1.0, 2.0]], "observation is no array"),
+        (SPACES[0], [[0.0], [1.0, 2.0]], "observation is not an array"),
         (CAMERA, np.full((2, 3, 3), 0.5), r"observation\[0, 0, 0\] is 0.5, expected a whole number, as Box"),
         (kinds.Discrete(3, start=5), 8, r"observation is 8, expected one of Discrete\(3, start=5\)"),
         (kinds.Discrete(3, start=5), [5, 4], r"observation\[1\] is 4, expected one of"),

@@ -181,7 +181,7 @@ def test_cuts_of_the_environment_are_not_passed_over():
     kind = QLearning()
     fits = run(kind, env, gym_task(env, discount=0.9, horizon=7), episodes=2, seed=0)
     assert fits.steps.tolist() == [[7, 7]]
-    with pytest.raises(ValueError, match=r"cut its episode off after 7 steps, .* horizon of at most that"):
+    with pytest.raises(ValueError, match=r"truncated its episode after 7 steps, .* horizon of at most that"):
         run(kind, env, gym_task(env, discount=0.9, horizon=8), episodes=2, seed=0)
 
 

@@ -81,7 +81,11 @@ def test_settings_reach_the_agent():
 @pytest.mark.parametrize(
     ("chapter", "choice", "message"),
     [
-        ("mars_rover", {"agents": ("nobody",)}, "nobody is no agent of this chapter, expected one of dqn, robust-dqn"),
+        (
+            "mars_rover",
+            {"agents": ("nobody",)},
+            "nobody is not an agent of this chapter, expected one of dqn, robust-dqn",
+        ),
         ("seven_states", {"agents": ("dqn",)}, "expected one of calibrated URBE, URBE"),
         ("mars_rover", {"agents": ("no_such_module:x",)}, "no_such_module:x cannot be loaded"),
         ("mars_rover", {"settings": ("colour=red",)}, "colour=red names no field"),

@@ -64,6 +64,18 @@ def test_known_names_keep_their_look_and_others_take_what_is_left():
     assert looks(["robust", "mine", "URBE", "yours", "theirs"]) == found
 
 
+def test_dots_of_unknown_names_differ_from_those_of_known_ones():
+    found = looks(["nominal", "a", "b", "c"])
+    assert found["b"].colour == found["nominal"].colour
+    assert len({(look.colour, look.marker) for look in found.values()}) == 4
+
+
+def test_agents_of_a_chart_on_adaptation_differ():
+    found = looks(["oracle", "nominal", "robust", *style.ADAPTIVE])
+    assert len({look[:2] for look in found.values()}) == len(found)
+    assert len({(look.colour, look.marker) for look in found.values()}) == len(found)
+
+
 def test_too_many_names_are_refused():
     n = 3 * len(SERIES)
     assert len({look[:2] for look in looks([f"agent {i}" for i in range(n)]).values()}) == n

@@ -191,7 +191,7 @@ def test_other_states_are_refused(state, message, tmp_path):
 
 
 OTHERS = [
-    (Single(URBE(0.4), TASK, seed=0), "agent.radius is 0.3 in the file, expected 0.4 as in the agent given"),
+    (Single(URBE(0.4), TASK, seed=0), "agent.radius is 0.3 in the file, expected 0.4 as in the given agent"),
     (Single(QLearning(), TASK, seed=0), "agent is urbe.agents.urbe.URBE in the file, expected urbe.agents.q_learning."),
     (Single(URBE(0.3), TASK, seed=1), "seed is 0 in the file, expected 1"),
     (Single(URBE(0.3), TASK._replace(horizon=11), seed=0), "task.horizon is 10 in the file, expected 11"),
@@ -213,7 +213,7 @@ def test_files_of_others_are_refused(other, message, tmp_path):
     with pytest.raises(AgentFileError, match=re.escape(message)) as failure:
         load_agent(tmp_path / "agent.safetensors", other)
     assert str(failure.value).startswith(str(tmp_path / "agent.safetensors"))
-    assert "Start the agent as it was started when saved." in str(failure.value)
+    assert "Start the agent in the same way as the saved one." in str(failure.value)
     assert same(before, other.state())
 
 
@@ -221,7 +221,7 @@ def test_files_of_another_version_or_of_something_else_are_refused(tmp_path):
     file, agent = tmp_path / "tiny", Tiny()
     for about, message in [
         ({"agent": 2, "parts": {}, "state": {}}, "is of the agents' version 2, expected 1"),
-        ({"step": 3}, "is of the agents' version 'none', expected 1: it holds something else, or is newer"),
+        ({"step": 3}, "is of the agents' version 'none', expected 1: it is not an agent, or was saved by a newer urbe"),
     ]:
         save_tensors(file, {}, about)
         with pytest.raises(AgentFileError, match=message):

@@ -267,7 +267,7 @@ def test_a_damaged_checkpoint_is_not_passed_over_in_silence(tmp_path):
     data = file.read_bytes()
     file.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     with RunDirectory(tmp_path, CONFIG) as run:
-        message = f"is damaged: its arrays have the SHA-256 .* Delete {file} to go on from step 1."
+        message = f"is damaged: its arrays have the SHA-256 .* Delete {file} to resume from step 1."
         with pytest.raises(CheckpointError, match=message):
             run.latest()
     file.write_text("{")

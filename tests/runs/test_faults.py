@@ -166,7 +166,7 @@ def test_saving_over_a_checkpoint(how, memory):
             assert error.errno == errno.ENOSPC
             assert str(folder) in str(error)
             assert "No space left on device. Saving failed" in str(error)
-            assert "Make room or repair the disk, then resume" in str(error)
+            assert "Free space or repair the disk, then resume" in str(error)
             assert leftovers(folder) == []
         save(folder, 3)
         assert loaded(folder) == 3

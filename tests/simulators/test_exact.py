@@ -207,5 +207,5 @@ def test_refusals():
         performance(ROVER, P(), np.full(101, 7), discount=0.9)
     with pytest.raises(ValueError, match=re.escape("start sums to 101, expected 1")):
         performance(ROVER, P(), TRAVEL, discount=0.9, start=np.ones(101))
-    with pytest.raises(ValueError, match="Both policies pay for 200 steps, so no step reward makes their totals meet"):
+    with pytest.raises(ValueError, match="Both policies pay for 200 steps, so no step reward makes their totals equal"):
         calibrated(ROVER, (WAIT, WAIT), failure=0.2)

@@ -139,7 +139,7 @@ def test_outcomes_that_lead_to_the_same_state_are_one_entry():
             "The outcomes of state 0, action 0 have the probabilities [0.25, 0.25] under member 0, expected a dist",
         ),
         ("outside", "outcomes.state["),
-        ("mixed", "State 1 is an end elsewhere, but is entered from state 2 by action 0 without `terminated`"),
+        ("mixed", "State 1 is terminal elsewhere, but is entered from state 2 by action 0 without `terminated`"),
         ("shape", "available() has type bool and shape (4, 2), expected booleans of shape (4, 1)"),
     ],
 )

@@ -165,7 +165,7 @@ def test_the_report_holds_the_largest_differences():
     other = check_uncertainty_set(ROVER, UncertaintySet.grid(ROVER, failure=(0.5,), include_nominal=False), KEY)
     assert other.nominal is None
     assert str(other).endswith(
-        "The nominal parameters are no member: the worst case may be better than the nominal one."
+        "The nominal parameters are not a member: the worst case may be better than the nominal one."
     )
 
 

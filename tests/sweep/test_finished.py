@@ -61,7 +61,7 @@ def test_rows_of_other_columns_are_missing_rather_than_guessed(planned):
 
 def test_an_experiment_that_was_not_run_is_named(planned):
     assert load_finished(planned, "g", Row).cells == ()
-    with pytest.raises(KeyError, match=r"h is no experiment of .*, expected one of f, g"):
+    with pytest.raises(KeyError, match=r"h is not an experiment of .*, expected one of f, g"):
         load_finished(planned, "h", Row)
 
 
@@ -91,5 +91,7 @@ def test_cells_of_an_older_version_are_refused_with_what_to_do(planned):
     directory = read_plan(planned).cells["f"][1]
     (planned / "cells" / "f" / directory).mkdir()
     (planned / "cells" / "f" / directory / "rows.npz").touch()
-    with pytest.raises(ValueError, match=r"sum-1-.* is of urbe 0.1.0, expected rows.safetensors; run it again"):
+    with pytest.raises(
+        ValueError, match=r"sum-1-.* was written by urbe 0.1.0, expected rows.safetensors; run it again"
+    ):
         load_finished(planned, "f", Row)

@@ -1,4 +1,4 @@
-"""Agents that learn while they act: a belief about the model and a plan made from it, or values alone."""
+"""Agents that learn while they act, by a belief about the model and plans from it, or by values only."""
 
 from urbe.agents.base import Agent as Agent
 from urbe.agents.base import AgentConfig as AgentConfig

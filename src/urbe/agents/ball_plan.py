@@ -1,7 +1,7 @@
 """The plans of `urbe.agents.set_plan` for KL and chi-square balls, many replicates in one compiled loop.
 
-Each replicate has radii of its own and is planned for from the start and on its own: its plan is the same, bit for bit,
-whoever else is planned for in the same call. It is that of the general plan but for rounding.
+Each replicate has radii of its own and is planned for separately: its plan does not depend, bit for bit, on the other
+replicates in the call. It equals the general plan up to rounding.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What an agent is: replicates side by side, each acting on what it alone has seen.
+"""The protocol of agents: parallel replicates, each of which acts on its own observations.
 
 Experiments need many runs of the same agent. All agents therefore keep B replicates at once, in arrays with a leading
-axis, and every call says which of them it is about: the cost of Python is shared, and a replicate's run does not depend
-on who runs beside it. Numbers among an agent's parameters may be given one per replicate. For a single run with plain
-numbers see `Single`.
+axis, and every call names the replicates it concerns: they share the cost of Python, and the run of a replicate does
+not depend on the others. Numbers among an agent's parameters may be given one per replicate. For a single run with
+plain numbers see `Single`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from urbe.types import BoolArray, FloatArray, IntArray
 
 
 class Task(NamedTuple):
-    """What an agent knows beforehand.
+    """The prior knowledge of an agent.
 
     Attributes:
       prior: pairs, feasible successors, rewards (known, or their prior), discount.
-      horizon: steps after which an episode is cut off.
+      horizon: steps after which an episode is truncated.
     """
 
     prior: Posterior
@@ -44,9 +44,9 @@ class Steps(NamedTuple):
     """One step of the replicates that took one; all `(K,)`.
 
     Attributes:
-      replicate: who.
-      state, action, reward, next_state: what happened.
-      terminated: whether the process ended there; truncated: whether it was cut off.
+      replicate: numbers of the replicates.
+      state, action, reward, next_state: the transition.
+      terminated: whether the process ended there; truncated: whether the episode was truncated.
     """
 
     replicate: IntArray
@@ -70,26 +70,26 @@ class Streams(NamedTuple):
 
 
 class Agent(Protocol):
-    """B learners side by side."""
+    """B learners in parallel."""
 
     def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:
         """`(K,)` actions of the replicates `replicate`, now in `state`; `step` counts from 0 in each episode."""
 
     def observe(self, steps: Steps, step: int) -> None:
-        """What came of the actions."""
+        """Learns from the outcomes of the actions."""
 
     def end_episode(self) -> None:
-        """The episode is over for every replicate."""
+        """Ends the episode of every replicate."""
 
     def state(self) -> dict[str, Any]:
-        """Everything, as nested dicts of arrays and plain values: `load` goes on bit for bit."""
+        """The complete state, as nested dicts of arrays and plain values, from which `load` resumes bit for bit."""
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Takes up what `state` gave, in an agent started alike."""
+        """Restores the result of `state`, in an agent that was started in the same way."""
 
 
 class AgentConfig(Protocol):
-    """A description of an agent: its parameters."""
+    """The parameters of an agent."""
 
     def start(self, task: Task, streams: Streams) -> Agent:
         """Fresh learners, one for each replicate of `streams`."""

@@ -26,11 +26,10 @@ class BayesianQ:
     """The agent's parameters [Dearden1998]; numbers may be given one per replicate.
 
     Args:
-      mean, weight, shape, rate: the belief about each pair's return before any step, as in `NormalGamma`: what is
-        expected, how many returns that is worth, and `rate / (shape - 1)` the expected variance of one. `shape` is
-        above 1.
-      update: how a step changes it, `Moments()` or `Mixture()`.
-      choice: how actions are chosen, `QSampling()` or `ValueOfInformation()`.
+      mean, weight, shape, rate: the prior belief about each pair's return, as in `NormalGamma`: its mean, its weight in
+        returns, and `rate / (shape - 1)` the expected variance of one return. `shape` is above 1.
+      update: the update by a step, `Moments()` or `Mixture()`.
+      choice: the choice of actions, `QSampling()` or `ValueOfInformation()`.
     """
 
     mean: ArrayLike = 0.0

@@ -1,13 +1,13 @@
 """Bayesian Q-learning [Dearden1998]: how beliefs about returns are updated, and how actions are chosen by them.
 
-The return of a pair is Normal(mu, 1 / tau), with a normal-gamma belief about mu and tau. Of the belief follow
+The return of a pair is Normal(mu, 1 / tau), with a normal-gamma belief about mu and tau, which implies
 
     mu   Student-t, 2 shape degrees of freedom, centre mean, scale sqrt(rate / (weight shape))
     R    the return itself: the same with scale sqrt((weight + 1) rate / (weight shape)),
          E R = mean,   Var R = (weight + 1) / weight * rate / (shape - 1)
 
-A step gives no return but a reward r and a belief about the return R' from the next state on: r + gamma R' is what the
-belief has to be updated with, and R' is not known.
+A step does not give a return, but a reward r and a belief about the return R' from the next state on: the belief must
+be updated by r + gamma R' with unknown R'.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from urbe.posteriors.rewards import RewardPosterior
 from urbe.types import BoolArray, FloatArray
 
 LEAST_SHAPE = 1.001
-"""Where a projection would end at 1 or below, the return would have no variance."""
+"""The least shape after a projection; at 1 or below, the return would have no variance."""
 
 
 class Update(Protocol):
-    """A value that says how a belief takes in a step."""
+    """A rule that updates a belief by a step."""
 
     def __call__(
         self, pair: RewardPosterior, reward: FloatArray, gamma: FloatArray, ahead: RewardPosterior
@@ -36,7 +36,7 @@ class Update(Protocol):
 
 
 class ActionChoice(Protocol):
-    """A value that says which action looks best."""
+    """A rule that scores actions."""
 
     def __call__(self, belief: RewardPosterior, listed: BoolArray, uniform: FloatArray) -> FloatArray:
         """`(K, A)` scores of the actions `listed`, from their beliefs and from uniform numbers, all `(K, A)`."""
@@ -106,7 +106,7 @@ def shape_of(gap: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class QSampling:
-    """An action is taken as often as it is believed to be the best: mu of each is drawn, the largest wins."""
+    """Takes an action with the probability that it is the best: draws mu of each, and takes the largest."""
 
     def __call__(self, belief: RewardPosterior, listed: BoolArray, uniform: FloatArray) -> FloatArray:  # noqa: ARG002
         drawn: FloatArray = belief.mean + _scale(belief) * special.stdtrit(2.0 * belief.shape, uniform)
@@ -115,10 +115,10 @@ class QSampling:
 
 @dataclass(frozen=True)
 class ValueOfInformation:
-    """The action of the largest E mu + VPI, the myopic value of perfect information.
+    """Takes the action with the largest E mu + VPI, the myopic value of perfect information.
 
-    VPI(a) is what it would be worth to learn mu_a: for the best action E (mean_2 - mu_1)_+, as it might turn out
-    worse than the second best; for any other E (mu_a - mean_1)_+.
+    VPI(a) is the value of learning mu_a: for the best action E (mean_2 - mu_1)_+, since it may be worse than the second
+    best; for any other E (mu_a - mean_1)_+.
     """
 
     def __call__(self, belief: RewardPosterior, listed: BoolArray, uniform: FloatArray) -> FloatArray:  # noqa: ARG002

@@ -1,16 +1,16 @@
-"""URBE over finitely many models: an exact belief about which one is true, robust plans over the models it admits.
+"""URBE over finitely many models: an exact belief about the true one, and robust plans over credible models.
 
 The true model is one of K and may jump from one to another (`urbe.belief.Switching`). Before each episode the agent
-plans with the belief b of that moment: for h = H - 1, ..., 0, with V = W = 0 after the last step,
+plans with the current belief b: for h = H - 1, ..., 0, with V = W = 0 after the last step,
 
-    y_k      = r + gamma sum_s' p_k(s' | s, a) V_{h+1}(s')         what the pair is worth under each model
+    y_k      = r + gamma sum_s' p_k(s' | s, a) V_{h+1}(s')         value of the pair under each model
     Q_h      = sum_k omega_k y_k                                    omega: lower tail of y over the credible models
     u_h      = scale^2 Var_b[y] + gamma^2 sum_k omega_k sum_s' p_k(s' | s, a) W_{h+1}(s')
     V_h(s)   = max_a Q_h(s, a),       W_h(s) = u_h(s, a) of the best action
 
 and each step takes argmax_a Q_h(s, a) + zeta sqrt(u_h(s, a)). The variance between models takes the place of the
-posterior variance of a Dirichlet belief in [Derman2019]: it vanishes where all credible models agree, and exploration
-with it. The plan does not foresee what acting will teach; `urbe.planners.solve_belief` does, for small problems.
+posterior variance of a Dirichlet belief in [Derman2019]: where all credible models agree it vanishes, and so does
+exploration. The plan ignores the value of information; `urbe.planners.solve_belief` includes it, for small problems.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ class BeliefURBE:
 
     Args:
       models: K models with the task's states and actions, of which only transitions are read.
-      switching: how the true model may change, and how likely each is at first.
+      switching: changes of the true model, and the prior.
       alpha: plans ignore the least likely models that hold a belief of at most `alpha` together, in [0, 1).
       level: caution over the credible models: 0 plans for the worst of them, 1 for their mean, a number in between for
         the mean of the lowest `level` of the belief.
-      scale: how many standard deviations between models the noise has.
+      scale: size of the noise, in standard deviations between models.
       noise: when zeta is drawn.
       centre: `Centre.SAMPLE` plans for one model drawn from the belief before each episode (Thompson sampling); then
         `alpha`, `level` and `scale` have no effect.
-      watch: when to admit that no model explains what happens, and to widen the belief.
+      watch: decides when no model explains the observations, and widens the belief.
 
     >>> import urbe
     >>> from urbe.agents import Task, run
@@ -124,7 +124,7 @@ class BeliefAgent:
 
     @property
     def probability(self) -> FloatArray:
-        """`(B, K)` the belief that decisions are based on."""
+        """`(B, K)` the belief for decisions."""
         return np.asarray(used(self._config.switching, self._config.watch, self.belief))
 
     def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:

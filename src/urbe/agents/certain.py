@@ -1,4 +1,4 @@
-"""Agents that follow their plan as it is, without exploring: certainty-equivalent, and robust around the mean."""
+"""Agents that follow their plan without exploring: certainty-equivalent, and robust around the mean."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Robust:
 
 @dataclass(frozen=True)
 class CertaintyEquivalent:
-    """Takes the best action of the posterior mean, as if that were the truth.
+    """Takes the best action of the posterior mean, as if it were the true model.
 
     Args:
       belief, replan, per_step: as for `URBE`.

@@ -1,9 +1,9 @@
-"""Choosing actions from the values of a plan, with noise and random ties; compiled.
+"""Choose actions from the values of a plan, with noise and random ties; compiled.
 
     action = argmax_a  Q_h(s, a) + zeta_a sqrt(u_h(s, a)),    zeta ~ Normal(0, 1)
 
-A plan may have to randomise, as where the actions of a state share nature's budget. All actions of its mixture are then
-worth the same: when one of them comes out best, the action is drawn from the mixture.
+A plan may have to randomise, for example if the actions of a state share nature's budget. All actions of its mixture
+then have the same value: if one of them is the best, the action is drawn from the mixture.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Chooser:
         self._zeta = np.zeros((len(streams.replicates), model.n_rows))
 
     def begin_episode(self, replicate: IntArray) -> None:
-        """Draws what the noise of a whole episode needs."""
+        """Draws the noise of an episode."""
         if self._noise is Noise.EPISODE:
             normal, n_rows = self._normal.need(self._zeta.shape[1]), self._zeta.shape[1]
             ahead = normal.at[replicate][:, None] + np.arange(n_rows)
@@ -78,11 +78,11 @@ class Chooser:
         return rows
 
     def state(self) -> dict[str, Any]:
-        """What is drawn and not used."""
+        """The random numbers that were drawn and not used yet."""
         return {"normal": self._normal.state(), "uniform": self._uniform.state(), "zeta": self._zeta.copy()}
 
     def load(self, state: Any) -> None:
-        """Goes on from what `state` gave."""
+        """Restores the result of `state`."""
         self._normal.load(state["normal"])
         self._uniform.load(state["uniform"])
         self._zeta = np.array(state["zeta"])

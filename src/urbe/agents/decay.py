@@ -1,4 +1,4 @@
-"""Step sizes and exploration rates that fall with experience."""
+"""Step sizes and exploration rates that decay with experience."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from urbe.types import FloatArray
 
 @dataclass(frozen=True)
 class Decay:
-    """After n times: max(floor, first (1 + n / delay)^-power). Numbers may be given one per replicate.
+    """The rate after n times: max(floor, first (1 + n / delay)^-power). Numbers may be given one per replicate.
 
     Args:
-      first: the rate before anything was seen, in [0, 1].
-      power: how fast it falls, at least 0; in (1/2, 1] steps of this size let averages converge.
-      delay: how many times it takes until it falls, positive.
+      first: the initial rate, in [0, 1].
+      power: speed of the decay, at least 0; averages with such step sizes converge for (1/2, 1].
+      delay: number of times before it decays noticeably, positive.
       floor: the least rate, in [0, 1].
 
     >>> Decay(1.0, power=1.0).after(3)
@@ -32,7 +32,7 @@ class Decay:
     floor: ArrayLike = 0.0
 
     def after(self, times: float) -> float:
-        """The rate after so many times (of the first replicate)."""
+        """The rate after this number of times (of the first replicate)."""
         return float(rate_after(times, self.for_replicates("rate", max(np.size(x) for x in vars(self).values()))[0]))
 
     def for_replicates(self, name: str, replicates: int) -> FloatArray:
@@ -46,7 +46,7 @@ class Decay:
 
 
 def as_decay(rate: ArrayLike | Decay) -> Decay:
-    """A plain number, or one per replicate, is a rate that does not fall."""
+    """Converts a plain number, or one per replicate, to a constant rate."""
     return rate if isinstance(rate, Decay) else Decay(rate)
 
 

@@ -1,4 +1,4 @@
-"""Epochs that end when a pair's visits have doubled, and the counts and frequencies agents of that kind plan with."""
+"""Epochs that end when a pair's visits have doubled, with the counts and frequencies for plans."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Epochs:
         self.visits, self._since = np.zeros((n, rows.n_rows)), np.zeros((n, rows.n_rows))
 
     def begin(self, which: IntArray, belief: OnlinePosterior) -> None:
-        """A new epoch for the replicates `which`."""
+        """Begins a new epoch for the replicates `which`."""
         _frequencies(
             which, self._entry_start, belief.prior.concentration, belief.alpha, self.alpha, self.total, self.visits
         )
@@ -50,16 +50,16 @@ class Epochs:
         self.over[which] = False
 
     def visit(self, replicate: IntArray, row: IntArray) -> None:
-        """Takes in one step."""
+        """Counts one step."""
         self._since[replicate, row] += 1.0
         self.over[replicate] |= self._since[replicate, row] >= np.maximum(self.visits[replicate, row], 1.0)
 
     def state(self) -> dict[str, Any]:
-        """Everything needed to go on."""
+        """Everything needed to resume."""
         return {name.lstrip("_"): getattr(self, name).copy() for name in _KEPT}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what `state` gave."""
+        """Restores the result of `state`."""
         for name in _KEPT:
             getattr(self, name)[:] = state[name.lstrip("_")]
 

@@ -7,9 +7,9 @@ that. A STEP below one makes every chain aperiodic, which balls around listed su
 near zero by taking off their minimum. A terminal state is a restart that takes no time: its value is that of the first
 state, averaged over the initial distribution.
 
-Of rows that are doubted the worst case is taken in the place of the best. Nature may then keep the process where it is,
-and states differ in their gains; a discount just below one, under which the process falls back into the state of least
-value now and then, gives every model one gain.
+Doubted rows take the worst case in place of the best. Nature may then keep the process in a state, and states differ in
+their gains; a discount just below one, under which the process occasionally falls back into the state of least value,
+gives every model one gain.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def extended_value_iteration(
       reward: `(B, R)` with any bonus; rewards of successors are the model's own.
       radius: `(B, R)` psi.
       tolerance: `(B,)`.
-      u: `(B, S)` values to start from, left as they were found last.
+      u: `(B, S)` initial values, overwritten with the final ones.
       q: `(B, R)` T u of each pair.
       gain: `(B,)` max (T u - u).
-      doubted: `(B, R)` rows of which the worst case is taken; None for none.
+      doubted: `(B, R)` rows with the worst case; None for none.
       discount: one or just below.
 
     Raises:
@@ -81,8 +81,8 @@ def best_gain(
       centre: the model around which nature chooses; its discount is not read.
       nature: what it may choose, such as `Optimistic(KLBall(0.1))`.
       tolerance: of the spread of T u - u.
-      u: `(S,)` values to start from, left as they were found last.
-      replicate: named where the spread does not shrink.
+      u: `(S,)` initial values, overwritten with the final ones.
+      replicate: its number, for the error if the spread does not shrink.
       discount: one or just below.
     """
     model, memory = replace(centre, discount=discount), None

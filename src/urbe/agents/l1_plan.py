@@ -7,10 +7,10 @@ For h = H - 1, ..., 0, with p = alpha / N, and V = W = 0 after the last step and
     u_h    = nu + gamma^2 sum_j x*_j W_{h+1}(s'_j),       x* the minimiser
     V_h(s) = max_a Q_h(s, a),       W_h(s) = u_h(s, a*),  a* the first maximiser
 
-One kernel serves every agent that plans ahead: psi = 0 is ordinary dynamic programming, a drawn kernel in the place of
-alpha is posterior sampling, a bonus or the best case in the place of the worst is optimism. Only what can have changed
-is computed again: rows whose posterior moved, and rows with a successor whose V or W did. The result is that of a full
-plan, bit for bit, and does not depend on which replicates are planned for in the same call.
+One kernel serves all planning agents: psi = 0 is ordinary dynamic programming, a drawn kernel in place of alpha is
+posterior sampling, a bonus or the best case in place of the worst is optimism. Only rows that may have changed are
+computed again: those whose posterior changed, and those with a successor whose V or W changed. The result equals a full
+plan, bit for bit, and does not depend on the other replicates in the call.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from urbe.mdp.model import MDP
 from urbe.types import BoolArray, FloatArray, IntArray
 
 MANY = 0.25
-"""Share of changed states from which on all rows are computed again."""
+"""If at least this share of states changed, all rows are computed again."""
 
 
 class Again(NamedTuple):
-    """What decides which rows are computed again.
+    """The data that decide which rows are computed again.
 
     Attributes:
       made: `(B,)` replicates that have a plan.
@@ -126,11 +126,11 @@ class L1Plan:
         self.made[which] = True
 
     def state(self) -> dict[str, Any]:
-        """Everything that the next plan builds on."""
+        """Everything that the next plan needs."""
         return {name: getattr(self, name).copy() for name in ("q", "u", "v", "w", "made")}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what `state` gave."""
+        """Restores the result of `state`."""
         for name in ("q", "u", "v", "w", "made"):
             setattr(self, name, np.array(state[name]))
 

@@ -5,9 +5,9 @@
     carried = x* . w                           x* the minimiser
 
 with low the lowest z and tau the lowest one with at most psi / 2 of mass above it, both among successors with p_j > 0:
-what was listed but has no chance does not receive any. What decides where tau lies is
-summed in one fixed order, so that it is the same from whichever guess it was found: plans then agree to the last bit
-however they were come by. Among equal z, mass is taken from the first successors and sent to the first.
+listed successors of probability 0 receive no mass. The sums that determine tau have a fixed order, so that tau does not
+depend on the initial guess, and plans agree to the last bit. Among equal z, mass is taken from the first successors and
+sent to the first.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The model-based agent: a belief about the model, a strategy that plans from it, noise on the plan's values.
 
-Agents of this kind differ in their strategy alone. The rest, finding what was seen in the model, planning when the
-strategy asks for it, choosing and saving, is here.
+Agents of this kind differ only in their strategy. This module does the rest: it locates transitions in the model, plans
+when the strategy asks for it, chooses actions, and saves.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from urbe.types import BoolArray, FloatArray, IntArray
 
 
 class Knowledge(NamedTuple):
-    """What the replicates have learnt."""
+    """The beliefs of the replicates."""
 
     transitions: OnlinePosterior
     rewards: RewardBelief
@@ -52,13 +52,13 @@ class Strategy(Protocol):
         """Plans anew for the replicates `which`."""
 
     def observe(self, visit: Visit) -> None:
-        """Takes in a step, after the beliefs did."""
+        """Observes a step, after the beliefs are updated."""
 
     def state(self) -> dict[str, Any]:
-        """Everything needed to go on."""
+        """Everything needed to resume."""
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what `state` gave."""
+        """Restores the result of `state`."""
 
 
 class ModelBasedAgent:

@@ -1,4 +1,4 @@
-"""Where a transition stands in a model: the row of its pair and the entry of its successor; compiled."""
+"""Locate a transition in a model: the row of its pair and the entry of its successor; compiled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urbe.types import IntArray
 
 
 class Locator:
-    """Finds rows and entries; what the model does not list is an error that says so.
+    """Finds rows and entries; raises for transitions that the model does not list.
 
     Args:
       model: pairs and feasible successors.

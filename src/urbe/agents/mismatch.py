@@ -1,4 +1,4 @@
-"""Learning on policy under model mismatch: SARSA and TD with a nature that may shift every row by x in X.
+"""Learn on policy under model mismatch: SARSA and TD with a nature that may shift every row by x in X.
 
     SARSA    Q(s, a) += eta [ r + gamma (V(s') + sigma(V)) - Q(s, a) ],    V(s) = sum_a explore(a|s) Q(s, a)
     TD       V(s)    += eta [ r + gamma (V(s') + sigma(V)) - V(s) ],       sigma(V) = min_{x in X} x . V
@@ -109,11 +109,11 @@ def _radius(agent: MismatchSARSA | MismatchTD, task: Task, streams: Streams) -> 
 
 
 class TDLearner:
-    """An `Agent` that follows its policy and learns what it is worth.
+    """An `Agent` that follows its policy and learns its value.
 
     Attributes:
       v: `(B, S)` values of states.
-      seen: `(B, S)` how often each was learnt about.
+      seen: `(B, S)` number of updates of each.
     """
 
     def __init__(self, task: Task, streams: Streams, settings: MismatchTD, size: FloatArray) -> None:

@@ -1,10 +1,10 @@
-"""Plans that are optimistic in some rows and robust in others, over an episode or for ever.
+"""Plans that are optimistic in some rows and robust in others, over an episode or an infinite horizon.
 
     episode   V_h = max_a Q_h,  Q_h = worst case in the row's set, or p . z + bonus, at most a cap
     average   g + u = max_a Q,  Q = worst case in the row's set, or the best case in an L1 ball
 
-For ever, a bonus in proportion to the span of u is what the best case in an L1 ball adds at most: a ball of radius 2 x
-adds up to x span(u). Unlike a bonus it leaves the operator monotone, so that its iteration settles.
+For the infinite horizon, the best case in an L1 ball replaces a bonus in proportion to the span of u: a ball of radius
+2 x adds at most x span(u). Unlike a bonus it keeps the operator monotone, so that its iteration converges.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from urbe.mdp.model import MDP
 from urbe.types import FloatArray, IntArray
 
 FALL = 1e-3
-"""Probability per step of falling back into the state of least value, by which every model has one gain."""
+"""Probability per step of falling back into the state of least value, so that every model has one gain."""
 
 
 class EpisodePlan:

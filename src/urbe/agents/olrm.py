@@ -1,6 +1,6 @@
-"""OLRM [Lim2013]: optimistic where transitions look stochastic, robust where they proved adversarial.
+"""OLRM [Lim2013]: optimistic where transitions seem stochastic, robust where they proved adversarial.
 
-Every pair is taken for stochastic until it disappoints. Plans, for H steps, k the number of the epoch, N the visits:
+Every pair counts as stochastic until it disappoints. Plans, for H steps, k the number of the epoch, N the visits:
 
     Q_h = min_{||x - p||_1 <= radius} x . z                                           a pair that is flagged
     Q_h = p . z + bonus_scale H span sqrt(2 / N log(2 S A H k^2 / delta)), at most    any other
@@ -10,17 +10,17 @@ with p the frequencies at the beginning of the epoch. After m visits of a pair t
 
     D = sum [ planned z - z that came ],   planned z as in Q_h without the bonus,
 
-are compared with 5 check_scale H span sqrt(m S log(4 S A H m / delta)). More than that, and the pair is flagged: nature
-is at work there. Benign adversaries are never flagged, and a flag is never removed: when a pair recovers, the agent
-does not learn of it. In theory both scales are 1; with them the check takes tens of thousands of visits.
+are compared with 5 check_scale H span sqrt(m S log(4 S A H m / delta)). If they exceed it, the pair is flagged as
+adversarial. Benign adversaries are never flagged, and a flag is never removed, even if a pair recovers. In theory both
+scales are 1; the check then takes tens of thousands of visits.
 
 For average reward (`Criterion.AVERAGE`, our reading of OLRM2) the same two cases are iterated to a gain g and a bias u.
 The span of u takes the place of H span, in the bonus and in the check, and log terms lose their H; disappointments are
 counted as shares of the span of their epoch, since it changes from one to the next.
 
-Departure: several nested balls may be given; a pair that disappoints a ball's worst case moves on to the next. Rewards
-need not lie in [0, 1]: `span` is the distance between the least and the largest one, zero included. Constants are
-those of our reading of the paper, which leaves them open.
+Departure: several nested balls may be given; a pair that disappoints a ball's worst case moves to the next. Rewards
+need not lie in [0, 1]: `span` is the distance between the least and the largest one, including zero. The constants,
+which the paper leaves open, are our assumptions.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class MixedPlans:
 
     Attributes:
       epochs: of the replicates.
-      level: `(B, R)` which ball a pair has come to; 0 is none.
+      level: `(B, R)` the current ball of each pair; 0 is none.
     """
 
     def __init__(self, kind: OLRM, task: Task, streams: Streams) -> None:
@@ -147,7 +147,7 @@ class MixedPlans:
         self._plan.update(which, epochs, known.rewards.mean, self.level, radius, bonus)
 
     def observe(self, visit: Visit) -> None:
-        """The values compared with are those the action was chosen by."""
+        """Compares outcomes with the values by which the action was chosen."""
         b, row, model = visit.replicate, visit.row, self._plan.model
         self.epochs.visit(b, row)
         level = self.level[b, row]
@@ -167,7 +167,7 @@ class MixedPlans:
             self.epochs.over[b] = True
 
     def _shortfall(self, visit: Visit) -> FloatArray:
-        """`(K,)` by how much the steps fell short of the values planned for them."""
+        """`(K,)` the shortfall of the steps against their planned values."""
         model = self._plan.model
         if self._sets is None:
             radius = self._radii[self.level[visit.replicate, visit.row]]

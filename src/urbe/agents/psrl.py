@@ -1,6 +1,6 @@
 """Posterior sampling [Osband2013]: each episode follows the best policy of a model drawn from the posterior.
 
-With an ambiguity set, the best one against the worst case around the drawn model: robust posterior sampling.
+With an ambiguity set, the policy is optimal against the worst case around the drawn model: robust posterior sampling.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from urbe.posteriors.beliefs import PosteriorConfig, Stationary
 
 @dataclass(frozen=True)
 class PSRL:
-    """Draws transitions and uncertain rewards before each episode; there is nothing to tune.
+    """Draws transitions and uncertain rewards before each episode, without tuning parameters.
 
     Args:
       belief: how the posterior follows the data.
       per_step: whether every step of an episode has transition counts of its own.
-      set: what nature may do around the drawn model; None trusts it.
+      set: ambiguity set around the drawn model; None trusts the model.
     """
 
     belief: PosteriorConfig = field(default_factory=Stationary)

@@ -1,11 +1,10 @@
-"""Q-learning, plain and with a nature that may interfere, for many replicates at once; no model is kept.
+"""Q-learning, plain and robust against a nature, for many replicates at once and without a model.
 
 After a step from s by a to s' with reward r:
 
     Q(s, a) += eta [ r + gamma (V(s') + penalty(V)) - Q(s, a) ],    V(s) = max_a Q(s, a)
 
-V(s') is 0 when the process ended there; when it was merely cut off, V(s') counts like any other. The penalties, with
-`size` R or rho:
+V(s') is 0 at terminal states, but not after truncation. The penalties, with `size` R or rho:
 
     NONE            0                              Q-learning
     CONTAMINATION   R (min_x V(x) - V(s'))         nature moves with probability R
@@ -13,7 +12,7 @@ V(s') is 0 when the process ended there; when it was merely cut off, V(s') count
     L2              -rho || V - mean V ||_2        ... || x ||_2 <= rho,
     LINF            -rho || V - median V ||_1      ... max |x| <= rho: in each case -rho min_c || V - c || dually
 
-A step costs O(actions), and O(states) where nature looks at all values.
+A step costs O(actions), and O(states) if nature depends on all values.
 """
 
 from __future__ import annotations
@@ -51,9 +50,9 @@ class QLearning:
     """Q(s, a) += eta [ r + gamma V(s') - Q(s, a) ]  [WatkinsDayan1992]; numbers may be given one per replicate.
 
     Args:
-      rate: eta, in [0, 1]; a `Decay` falls with the number of times the pair was tried.
-      exploration: probability of an action at random; a `Decay` falls with the number of visits to the state.
-      initial: Q before any step; above all values it makes the agent try everything.
+      rate: eta, in [0, 1]; a `Decay` depends on the number of times the pair was tried.
+      exploration: probability of a random action; a `Decay` depends on the number of visits to the state.
+      initial: initial Q; above all values it makes the agent try everything.
 
     >>> import urbe
     >>> from urbe.agents import Single, Task
@@ -77,7 +76,7 @@ class QLearning:
 class ContaminationQ:
     """Q(s, a) += eta [ r + gamma ((1 - R) V(s') + R min_x V(x)) - Q(s, a) ]  [WangZou2021].
 
-    With probability R the next state is nature's to choose, among all states. With rewards r(s, a) and a discount below
+    With probability R nature chooses the next state, among all states. With rewards r(s, a) and a discount below
     1 it converges to the robust values of `Contamination(R, support="all")`, as fast as Q-learning to the plain ones.
 
     Args:
@@ -112,10 +111,10 @@ class Shape(Enum):
 class MismatchQ:
     """Q(s, a) += eta [ r + gamma (V(s') + min_{x in X} x . V) - Q(s, a) ]  [RoyXuPokutta2017].
 
-    The steps come from a row p, but what counts is the worst of p + X. Where p is unknown, so is the simplex around it:
-    p + x may have entries below 0, so that this is the fixed point of a slightly larger set, and the values are at most
-    the robust ones. It is sure to converge when discount (1 + radius L) < 1, with L = 1, sqrt(S), S for L1, ellipsoid
-    and box, and also where p + X stays within the simplex.
+    The steps come from a row p, and the values are for the worst of p + X. Since p is unknown, p + x may have entries
+    below 0: this is the fixed point of a slightly larger set, and the values are at most the robust ones. It converges
+    if discount (1 + radius L) < 1, with L = 1, sqrt(S), S for L1, ellipsoid and box, and also if p + X stays within the
+    simplex.
 
     Args:
       radius: of X, at least 0; 0 is Q-learning.
@@ -135,7 +134,7 @@ class MismatchQ:
 
 
 class QLearner:
-    """An `Agent` that learns as in the module and explores by chance.
+    """An `Agent` that learns as in the module and explores by random actions.
 
     Args:
       task: pairs and discount; its prior is not read.
@@ -145,12 +144,12 @@ class QLearner:
       rate: eta, by the number of times the pair was tried before.
       exploration: probability of an action at random, by the number of times the state was seen before.
       initial: Q before any step.
-      on_policy: whether a state is worth the mean over what is done there, exploration included, rather than the best.
+      on_policy: whether the value of a state is the mean over its actions, including exploration, rather than the best.
 
     Attributes:
       q: `(B, 1, R)` values of pairs.
       v: `(B, S)` values of states.
-      tried: `(B, R)` how often each pair was.
+      tried: `(B, R)` how often each pair was tried.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Reward-constrained policy optimisation: an actor, a critic and a price, on three time scales.
+"""Reward-constrained policy optimisation: an actor, a critic and a Lagrange multiplier, on three time scales.
 
     critic    V(s) += eta_c delta,     delta = r - lambda c(s, a) + gamma V(s') - V(s)
     actor     theta(s, a') += eta_a delta (1[a' = a] - pi(a'|s)),       pi = softmax(theta)

@@ -6,8 +6,8 @@ targets b = r + gamma max_a' Q_{h+1}(s', a'), with noise sigma and a Normal(0, 1
     Q_h(s, a) ~ Normal( sum b / (n + lam sigma^2),  1 / (n / sigma^2 + lam) ),    n targets seen at (h, s, a)
 
 and the episode follows argmax_a Q_h(s, a). The n targets enter through their sums: rewards, and how often each
-successor came. Values after the last step of the task are 0: the cut is part of the problem, as in every plan for a
-finite horizon.
+successor came. Values after the last step of the task are 0: the horizon is part of the problem, as in every
+finite-horizon plan.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class RLSVI:
     Args:
       noise: sigma, the standard deviation of one target; 0 leaves noise only where nothing was seen.
       precision: lam, of the prior of each value; its standard deviation should not be below that of the values.
-      forget: what is left of old data after each episode, in [0, 1]; 1 forgets nothing.
-      per_step: whether each step of an episode learns from what was seen at that step alone; where dynamics do not
-        depend on time, pooling learns faster.
+      forget: the factor of old data after each episode, in [0, 1]; 1 forgets nothing.
+      per_step: whether each step of an episode learns only from data at that step; if dynamics do not depend on time,
+        pooling learns faster.
 
     >>> import urbe
     >>> from urbe.agents import Task, run

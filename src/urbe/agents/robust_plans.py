@@ -45,7 +45,7 @@ class Replan(Enum):
 
 
 class Centre(Enum):
-    """What sets are put around: the posterior mean, or a model drawn from the posterior for every plan."""
+    """The centre of sets: the posterior mean, or a model drawn from the posterior for every plan."""
 
     MEAN = "mean"
     SAMPLE = "sample"
@@ -55,11 +55,11 @@ class RobustPlans:
     """The `Strategy` of URBE: plans against the worst case of a set around a centre.
 
     Args:
-      task: what is known beforehand.
-      streams: of the agent; drawn from only when `centre` says so.
-      nature: what nature may do; `(B,)` radii of L1 balls, or a set for each replicate.
-      scale: `(B,)` of the local uncertainty.
-      form, replan, centre: see there.
+      task: the prior knowledge.
+      streams: random streams of the agent, used only for a random `centre`.
+      nature: the ambiguity sets; `(B,)` radii of L1 balls, or a set for each replicate.
+      scale: `(B,)` scale of the local uncertainty.
+      form, replan, centre: see their classes.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class RobustPlans:
         return self._plan.share
 
     def due(self, known: Knowledge, replicate: IntArray, step: int) -> BoolArray:
-        """A plan whose posterior has not moved is still good, unless it is drawn."""
+        """A plan remains valid while the posterior does not change, unless its centre is random."""
         if step > 0 and self._replan is Replan.EPISODE:
             return np.zeros(len(replicate), dtype=np.bool_)
         if self._drawn:
@@ -126,7 +126,7 @@ class RobustPlans:
         self._plan.update(which, alpha, belief.total, mean, lambda b: self._sets[b], local=local)
 
     def observe(self, visit: Visit) -> None:
-        """The beliefs know all."""
+        """Does nothing: the beliefs hold all data."""
 
     def state(self) -> dict[str, Any]:
         if not self._drawn:

@@ -1,7 +1,7 @@
-"""The one interaction loop: agents, environments, time limits, records.
+"""The interaction loop of agents and environments, with time limits and records.
 
-Agent and environment draw from streams of their own, so that two agents run on the same seed meet the same environment
-and can be compared seed by seed.
+Agent and environment have separate random streams, so that two agents with the same seed have the same environment and
+can be compared seed by seed.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Progress = Callable[[int, int], None]
 
 
 class RunRecord(NamedTuple):
-    """What happened.
+    """The record of a run.
 
     Attributes:
       reward: `(B, episodes)` total reward of each episode.
       steps: `(B, episodes)` its number of steps.
-      regret: `(B, episodes)` what its actions forwent, `gaps` added up; zero when none were given.
+      regret: `(B, episodes)` the sum of the `gaps` of its actions; zero without gaps.
     """
 
     reward: FloatArray
@@ -48,13 +48,13 @@ def run(
     """Runs replicates of an agent for a number of episodes.
 
     Args:
-      agent: what learns.
-      env: what it acts in.
-      task: what it knows beforehand.
-      episodes: how many.
-      seed: of everything random; replicate k does the same whatever the number of replicates.
-      replicates: how many independent learners, each in an environment of its own; or their numbers, `(B,)`.
-      gaps: `(H, S, A)` what each action forgoes (`urbe.evaluation.optimality_gaps`); their sums are the regret.
+      agent: parameters of the agent.
+      env: the environment.
+      task: the agent's prior knowledge.
+      episodes: number of episodes.
+      seed: seed of all random numbers; the run of replicate k does not depend on the number of replicates.
+      replicates: number of independent learners, each in an environment of its own; or their numbers, `(B,)`.
+      gaps: `(H, S, A)` the loss of each action (`urbe.evaluation.optimality_gaps`); the regret is their sum.
       progress: called as `progress(done, episodes)`.
 
     Returns:
@@ -71,17 +71,17 @@ def run(
 
 
 class Run:
-    """A run that can be stopped, saved and taken up again between episodes.
+    """A run that can be stopped, saved and resumed between episodes.
 
     Args:
       agent, env, task, episodes, seed, gaps: as for `run`.
-      replicates: `(B,)` their numbers, which name their random streams.
+      replicates: `(B,)` numbers of the replicates, which determine their random streams.
 
     Attributes:
       at: episodes done.
-      record: what happened in them.
+      record: the record of these episodes.
       agent: the learners.
-      parts: what makes two runs alike; a saved run can be taken up only by its like.
+      parts: parameters that must agree for a saved run to be resumed.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class Run:
         self.at += 1
 
     def state(self) -> dict[str, Any]:
-        """Everything, as nested dicts of arrays and plain values."""
+        """The complete state, as nested dicts of arrays and plain values."""
         return {
             "at": self.at,
             "reward": self.record.reward.copy(),
@@ -155,7 +155,7 @@ class Run:
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what `state` gave, bit for bit."""
+        """Restores the result of `state`, bit for bit."""
         self.at = int(state["at"])
         self.record = RunRecord(*(np.array(state[name]) for name in RunRecord._fields))
         self.agent.load(state["agent"])

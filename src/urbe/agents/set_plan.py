@@ -6,9 +6,8 @@ For h = H - 1, ..., 0, with T the set's Bellman operator around p = alpha / N, a
     u_h       = nu + gamma^2 sum_j q*_j W_{h+1}(s'_j),     q* nature's answer
     V_h(s)    = (T V_{h+1})(s),        W_h(s) = sum_a pi_h(a|s) u_h(s, a)
 
-This is the general form of `urbe.agents.l1_plan`, which does the same for L1 balls in one compiled loop and knows what
-need not be computed again. What compiled plans of many replicates read and write is listed at the end, as tuples of
-arrays that travel together.
+This is the general form of `urbe.agents.l1_plan`, which does the same for L1 balls in one compiled loop and skips rows
+that have not changed. The arrays of compiled plans are grouped in tuples at the end of this module.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ class SetPlan:
           which: `(K,)` replicates.
           alpha, total: `(B, L, E)` and `(B, L, R)`; L is 1, or H when each step has its own.
           reward: `(B, R)` expected rewards; not read where the model's rewards depend on the successor.
-          set_of: from a replicate to what nature may do around its centre.
+          set_of: a function from a replicate to the set around its centre.
           local: the local uncertainty; None leaves u at zero.
           bonus: `(B, R)` added to Q; the policy is then the greedy one.
           cap: `(H,)` the most Q can be.
@@ -109,11 +108,11 @@ class SetPlan:
                 self.w[b, h] = policy.average(self.model, self.u[b, h])
 
     def state(self) -> dict[str, Any]:
-        """Everything that the next step reads."""
+        """Everything that the next step needs."""
         return {name: getattr(self, name).copy() for name in KEPT}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what `state` gave."""
+        """Restores the result of `state`."""
         for name in KEPT:
             setattr(self, name, np.array(state[name]))
 
@@ -144,7 +143,7 @@ def _nu(
 
 
 class PlanModel(NamedTuple):
-    """The rows of a model, as in `MDP` and `Rows`, but for the rewards of entries."""
+    """The rows of a model, as in `MDP` and `Rows`, without the rewards of entries."""
 
     entry_start: IntArray
     successor: IntArray
@@ -155,7 +154,7 @@ class PlanModel(NamedTuple):
 
 
 class PlanData(NamedTuple):
-    """What is known of the model.
+    """The posterior of the model.
 
     Attributes:
       alpha: `(B, L, E)` concentrations; L is 1, or H when each step has its own.
@@ -180,7 +179,7 @@ class PlanValues(NamedTuple):
 
 
 def plan_model(model: MDP) -> PlanModel:
-    """What compiled plans read of a model."""
+    """The arrays of a model for compiled plans."""
     rows = model.rows
     return PlanModel(
         rows.entry_start, rows.successor, model.row_start, model.row_state, float(model.discount), rows.longest
@@ -188,7 +187,7 @@ def plan_model(model: MDP) -> PlanModel:
 
 
 def local_arrays(local: LocalUncertainty | None, replicates: int) -> tuple[int, FloatArray, FloatArray]:
-    """Form, scale and variance of rewards as compiled plans take them: -1 and empty arrays for what is not there."""
+    """Form, scale and variance of rewards for compiled plans: -1 and empty arrays if missing."""
     if local is None:
         return -1, np.zeros(replicates), NOTHING
     return local.form, local.scale, NOTHING if local.reward is None else local.reward

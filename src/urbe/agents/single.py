@@ -12,12 +12,12 @@ from urbe.agents.base import AgentConfig, Steps, Streams, Task, check_task
 
 
 class Single:
-    """A single run of any agent; replicate 0 of the same seed acts alike in `run`.
+    """A single run of any agent; replicate 0 of `run` with the same seed acts in the same way.
 
     Args:
       kind: the agent's parameters.
-      task: what it knows beforehand.
-      seed: of its random numbers.
+      task: its prior knowledge.
+      seed: seed of its random numbers.
 
     Attributes:
       agent: the agent itself, of one replicate.
@@ -42,7 +42,7 @@ class Single:
 
     @property
     def parts(self) -> dict[str, object]:
-        """What makes two single runs alike; a saved one can be taken up only by its like."""
+        """The parameters that must agree for a saved run to be resumed."""
         return {"agent": self.kind, "task": self.task, "seed": self.seed}
 
     def act(self, state: int) -> int:
@@ -66,7 +66,7 @@ class Single:
         terminated: bool = False,
         truncated: bool = False,
     ) -> None:
-        """What came of `action`: whether the process ended there (terminated) or was only cut off (truncated)."""
+        """Learns from the outcome of `action`: the process ended there (terminated) or was truncated."""
         self._check(state)
         checks.int_array("next_state", [next_state], 0, self.task.prior.model.n_states, "state")
         checks.float_array("reward", reward, ndim=0)
@@ -84,16 +84,16 @@ class Single:
         self._over = bool(terminated or truncated)
 
     def end_episode(self) -> None:
-        """The episode is over; the next `act` begins another."""
+        """Ends the episode; the next `act` begins another."""
         self.agent.end_episode()
         self.step, self._over = 0, False
 
     def state(self) -> dict[str, Any]:
-        """Everything, as nested dicts of arrays and plain values; see `urbe.save_agent`."""
+        """The complete state, as nested dicts of arrays and plain values; see `urbe.save_agent`."""
         return {"step": self.step, "over": self._over, "agent": self.agent.state()}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what `state` gave, bit for bit."""
+        """Restores the result of `state`, bit for bit."""
         self.step, self._over = int(state["step"]), bool(state["over"])
         self.agent.load(state["agent"])
 

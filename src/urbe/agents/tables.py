@@ -1,7 +1,7 @@
-"""Agents that know what to do beforehand and learn nothing: tables of values, followed greedily.
+"""Agents that do not learn: they act greedily on fixed tables of values.
 
 Minimax    the robust policy of a fixed set around a fixed model
-Oracle     the best policy of the model that holds at present: what no learner can beat
+Oracle     the best policy of the current model, which no learner can beat
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from urbe.types import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Minimax:
-    """Dynamic programming against nature, once: the robust baseline of [Derman2019].
+    """Robust dynamic programming, once: the robust baseline of [Derman2019].
 
     Args:
       model: the nominal model, with the task's states and actions.
-      nature: what nature may do; None is dynamic programming on the model as it is.
+      nature: the ambiguity set; None is dynamic programming on the model itself.
     """
 
     model: MDP
@@ -40,10 +40,10 @@ class Minimax:
 
 @dataclass(frozen=True, eq=False)
 class Oracle:
-    """Knows the model of every phase and when phases change; a yardstick.
+    """Knows the model of every phase and when phases change; an upper benchmark.
 
     Args:
-      env: what it will act in, from episode 0 on.
+      env: its environment, from episode 0 on.
     """
 
     env: FiniteEnv
@@ -61,11 +61,11 @@ class QTable(NamedTuple):
 
 
 class TableAgent:
-    """Greedy in one of several tables; an `Agent`.
+    """An `Agent` that is greedy in one of several tables.
 
     Args:
-      task: for its states and actions.
-      streams: for ties.
+      task: the states and actions.
+      streams: random streams for ties.
       tables: `(H, R)` values each, and the probabilities of rows.
       table_of: the table of an episode.
     """

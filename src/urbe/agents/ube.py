@@ -21,7 +21,7 @@ class UBE:
 
     Args:
       scale, form, belief, noise, replan, per_step: as for `URBE`.
-      set: what nature may do; None trusts the mean, and with a set this is `URBE`.
+      set: the ambiguity set; None trusts the mean, and with a set this is `URBE`.
     """
 
     scale: ArrayLike = 1.0

@@ -11,7 +11,7 @@ iteration to 1 / sqrt(t), or the reward of an episode, by backward induction.
 Other sets may take the place of the L1 balls: the regions of KL-UCRL [Filippi2010], {p : KL(frequencies, p) <= c / N},
 are `set=lambda seen: LikelihoodRegion(c / np.maximum(seen.visits, 1.0))`.
 
-Departure: mass may go to listed successors alone, and mean rewards are those of the posterior. In theory, scale = 1.
+Departure: mass may go only to listed successors, and mean rewards are those of the posterior. In theory, scale = 1.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from urbe.types import BoolArray, FloatArray, IntArray
 
 
 class Criterion(Enum):
-    """What is maximised: reward per step for ever (episodes restart it), or the reward of an episode."""
+    """The objective: average reward over an infinite horizon (episodes restart it), or the reward of an episode."""
 
     AVERAGE = "average"
     EPISODE = "episode"
 
 
 class PairVisits(NamedTuple):
-    """What the size of a confidence set may depend on.
+    """The data for the size of a confidence set.
 
     Attributes:
       visits: `(R,)` of each pair before the epoch.
@@ -74,8 +74,8 @@ class UCRL2:
       criterion: what is maximised.
       delta: failure probability, in (0, 1).
       span: largest minus least reward; not read where rewards are known.
-      set: in the place of the L1 balls, what is plausible around the frequencies: a function of `PairVisits`, or one
-        set for all times. `scale` is then that of rewards alone.
+      set: replaces the L1 balls around the frequencies: a function of `PairVisits`, or one set for all times. `scale`
+        then applies only to rewards.
     """
 
     scale: ArrayLike = 1.0

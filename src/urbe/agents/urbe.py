@@ -1,4 +1,4 @@
-"""The uncertainty robust Bellman equation as an agent: robust plans, and noise of the posterior's size.
+"""The uncertainty robust Bellman equation as an agent: robust plans, with noise in proportion to the uncertainty.
 
 Before each episode the robust Q of an ambiguity set around the posterior mean and its variance u are planned
 (`urbe.agents.set_plan`; L1 balls, the paper's, by `urbe.agents.l1_plan`, KL and chi-square balls by
@@ -46,9 +46,9 @@ class URBE:
       noise: when zeta is drawn.
       replan: when plans are made.
       per_step: whether every step of an episode has transition counts of its own.
-      centre: what sets are put around.
-      set: what nature may do around the centre, in the place of L1 balls: a set such as `KLBall(0.05)`, or a function
-        from `radius` to one, such as `KLBall`.
+      centre: the centre of sets.
+      set: the ambiguity set around the centre, in place of L1 balls: a set such as `KLBall(0.05)`, or a function from
+        `radius` to one, such as `KLBall`.
 
     >>> import urbe
     >>> from urbe.agents import Task, run

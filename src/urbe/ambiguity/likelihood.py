@@ -1,4 +1,4 @@
-"""Likelihood regions: the kernels under which a model's own rows are likely (reverse KL, Burg entropy).
+"""Likelihood regions: kernels under which a model's own rows have a high likelihood (reverse KL, Burg entropy).
 
     minimise  q . z   subject to  sum_j p_j log(p_j / q_j) <= radius,  q in the simplex
 

@@ -1,7 +1,7 @@
-"""Beliefs over the members of a finite set, for worlds whose parameters jump among them.
+"""Beliefs over the members of a finite set, for environments whose parameters jump among them.
 
-The filter and all that follows from it are written once, for NumPy and for JAX arrays: tabular agents filter with the
-same lines that compiled loops do.
+The filter and everything based on it are written once, for NumPy and for JAX arrays: tabular agents and compiled loops
+share the same code.
 """
 
 from urbe.lazy import public_names

@@ -1,4 +1,4 @@
-"""A belief over members that follows a stream of observations, for whoever owns the loop."""
+"""A belief over members that is updated by a stream of observations, for use in your own loop."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from urbe.types import BoolArray, FloatArray
 
 
 class Belief:
-    """Which member of a finite set the world is, as far as the observations tell.
+    """The belief about which member of a finite set is the true one.
 
     Args:
       n_members: K, at least 1.
-      switching: how the true member may change.
-      watch: when to admit that no member explains what happens.
+      switching: changes of the true member.
+      watch: decides when no member explains the observations.
 
     >>> belief = Belief(2, Switching(hazard=0.05, per="episode"))
     >>> for outcome in (0, 0, 1):
@@ -47,7 +47,7 @@ class Belief:
 
     @property
     def probability(self) -> FloatArray:
-        """`(K,)` what to base decisions on: the filter's probabilities, widened towards the prior by `outside`."""
+        """`(K,)` the belief for decisions: the filter's probabilities, widened towards the prior by `outside`."""
         return np.asarray(used(self.switching, self.watch, self.state))
 
     @property
@@ -57,12 +57,12 @@ class Belief:
 
     @property
     def surprise(self) -> float:
-        """Nats per observation, on average over the last ones, that the members do not explain; about 0 if they do."""
+        """Unexplained nats per observation, averaged over recent ones; about 0 if the members explain them."""
         return float(self.state.surprise)
 
     @property
     def outside(self) -> float:
-        """In [0, 1]: how far decisions are based on the prior, because no member explains what happens."""
+        """In [0, 1]: the weight of the prior in decisions, because no member explains the observations."""
         return float(np.clip((self.surprise - self.watch.limit) / self.watch.limit, 0.0, 1.0))
 
     def credible(self, alpha: float) -> BoolArray:
@@ -72,16 +72,16 @@ class Belief:
         return np.asarray(credible_set(self.probability, alpha))
 
     def new_episode(self) -> None:
-        """An episode has ended; the next one may be of another member."""
+        """Begins a new episode, which may have another member."""
         self.state = new_episode(self.switching, self.state)
 
     def observe(self, evidence: Evidence) -> None:
-        """Takes in any evidence."""
+        """Updates the belief by any evidence."""
         self.state, surprise = observe(self.switching, self.watch, self.state, evidence)
         self.last_surprise = float(surprise)
 
     def observe_outcome(self, probability: Any, outcome: int) -> None:
-        """Takes in one of J outcomes.
+        """Updates the belief by one of J outcomes.
 
         Args:
           probability: `(K, J)` of each outcome under each member.
@@ -109,14 +109,14 @@ class Belief:
         floor: Any = 1e-6,
         flip: float = 0.05,
     ) -> None:
-        """Takes in what followed, where members predict it without probabilities.
+        """Updates the belief by an observation that members predict without probabilities.
 
         Args:
-          predicted: `(K, D)` what each member predicts.
-          observed: `(D,)` what happened.
+          predicted: `(K, D)` prediction of each member.
+          observed: `(D,)` the observation.
           ended_predicted, ended: `(K,)` whether each member says that the episode ended, and whether it did.
-          parameters: how many parameters vary from member to member.
-          floor: `(D,)` or a number above 0: errors of this size say nothing.
+          parameters: number of parameters that vary between members.
+          floor: `(D,)` or a number above 0: errors of this size are no evidence.
           flip: the probability that a member is wrong about the end of an episode.
         """
         each = checks.float_array("predicted", predicted, 2)
@@ -149,11 +149,11 @@ class Belief:
         self.last_surprise = float(surprise)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Everything needed to go on, by name."""
+        """Everything needed to resume, by name."""
         return {name: np.asarray(array) for name, array in self.state._asdict().items()}
 
     def load_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Goes on from what `arrays` gave."""
+        """Restores the result of `arrays`."""
         if set(arrays) != set(BeliefState._fields) or arrays["log_b"].shape != self.state.log_b.shape:
             raise ValueError(
                 f"arrays has {checks.listing(sorted(arrays))}, expected {checks.listing(list(BeliefState._fields))} of "

@@ -1,9 +1,9 @@
-"""Sets and weights that a belief over members gives to a cautious decision.
+"""Credible sets and tail weights of a belief over members, for cautious decisions.
 
     C_alpha             the fewest members, by decreasing belief, that hold a mass of at least 1 - alpha
     tail_weights        w with  w . y = CVaR_level(y) = max_c c - sum_k b_k (c - y_k)^+ / level
 
-A level of 1 weighs members by the belief; as it falls, the lowest values count more, down to the worst of the support.
+A level of 1 weights members by the belief; as it falls, the lowest values count more, down to the worst of the support.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from urbe.belief.arrays import namespace
 
 ROUNDING = 16
-"""Sums of beliefs are compared up to so many units of their precision."""
+"""Sums of beliefs are compared up to this many units of their precision."""
 
 
 def credible_set(belief: Any, alpha: float) -> Any:
@@ -38,12 +38,12 @@ def credible_set(belief: Any, alpha: float) -> Any:
 
 
 def tail_weights(belief: Any, values: Any, level: float) -> Any:
-    """`(..., K)` weights of the mean of the lowest `level` of the values, members being as likely as believed.
+    """`(..., K)` weights of the mean of the lowest `level` of the values under the belief.
 
     Args:
       belief: `(..., K)` probabilities.
-      values: `(..., K)` what a decision is worth under each member.
-      level: in [0, 1]. 1 is the mean, 0 the lowest value of the members that are possible at all.
+      values: `(..., K)` value of a decision under each member.
+      level: in [0, 1]. 1 is the mean, 0 the lowest value of members with a positive belief.
 
     >>> import numpy as np
     >>> tail_weights(np.array([0.5, 0.3, 0.2]), np.array([3.0, 1.0, 2.0]), level=0.4)

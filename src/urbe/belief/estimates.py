@@ -1,18 +1,19 @@
-"""Where a member would be, when what is observed is noisy: a Kalman filter for each member, side by side.
+"""Estimate the state under each member from noisy observations: parallel Kalman filters, one per member.
 
     observed     y = x + e,             e normal, with the deviation of the sensor
     member k     x' = f_k(x) + w,       w normal, of small variance q
 
-Each member keeps its own estimate of the state, a mean m_k and a covariance P_k, and explains the next observation by
-where it would have led from there [Kalman1960]:
+Each member has its own estimate of the state, a mean m_k and a covariance P_k, and predicts the next observation from
+it [Kalman1960]:
 
     predict      m <- f_k(m),   P <- F P F' + q              F: the Jacobian of f_k at m
     compare      v = y - m,     S = P + R,      log L_k = -1/2 (v' S^-1 v + log det 2 pi S)
     correct      m <- m + P S^-1 v,             P <- P - P S^-1 P
 
-so that noise in the last observation is not taken for a wrong prediction of the next one. Where members are linear, the
-noise normal and the true member stays, L_k is exact; elsewhere it is the extended Kalman filter. If the true member may
-jump before a step, estimates are mixed by where they may come from and each mixture becomes one normal [Blom1988].
+so that noise in the last observation does not count as a wrong prediction of the next one. If members are linear, the
+noise normal and the true member constant, L_k is exact; otherwise it is the extended Kalman filter. If the true member
+may jump before a step, estimates are mixed over possible previous members, and each mixture becomes one normal
+[Blom1988].
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from urbe.belief.switching import Switching, of_members
 
 @dataclass(frozen=True)
 class Sensor:
-    """How noisy observations are.
+    """The noise of observations.
 
     Args:
       deviation: standard deviation of the noise in every entry of an observation, above 0; or one for each entry.

@@ -1,10 +1,10 @@
-"""How likely members make what was observed: from their probabilities, or from how far their predictions are off.
+"""The likelihood of an observation under each member, from known probabilities or from prediction errors.
 
     known outcomes   log L_k = log P_k(outcome)
     residuals        log L_k = -1/2 sum_d (f_kd - o_d)^2 / (tolerance_d^2 + noise_d)
 
-f_k is what member k predicts and o what was observed. The tolerance is half the distance between the predictions of
-neighbouring members, so that a true parameter between two of them is explained by both and condemned by none:
+f_k is the prediction of member k and o the observation. The tolerance is half the distance between the predictions of
+neighbouring members, so that both explain a true parameter between them:
 
     tolerance_d = floor + 1/2 (max_k f_kd - min_k f_kd) / (members along each varying parameter - 1)
 
@@ -19,12 +19,12 @@ from urbe.belief.arrays import logarithm, namespace
 
 
 class Evidence(NamedTuple):
-    """What an observation says about K members.
+    """The evidence of an observation about K members.
 
     Attributes:
-      log_likelihood: `(..., K)` log L_k, up to a constant that is the same for all.
-      surprise: `(..., K)` how much less likely than member k expects it was: E_k[log L_k] - log L_k, in nats. Its mean
-        is 0 for the true member, and positive for one that does not explain what happens.
+      log_likelihood: `(..., K)` log L_k, up to a constant common to all.
+      surprise: `(..., K)` E_k[log L_k] - log L_k, in nats. Its mean is 0 for the true member, and positive for a member
+        that does not explain the observations.
     """
 
     log_likelihood: Any
@@ -71,7 +71,7 @@ def residuals(predicted: Any, observed: Any, tolerated: Any, noise: Any) -> Evid
     square = (predicted - observed[..., None, :]) ** 2
     allowed = (tolerated**2)[..., None, :]
     log_likelihood = -0.5 * xp.sum(square / (allowed + noise[..., None, :]), axis=-1)
-    # learned noise grows until it explains anything: surprise is measured against the tolerance alone
+    # learned noise grows until it explains anything, so surprise uses only the tolerance
     return Evidence(log_likelihood, 0.5 * xp.sum(square / allowed - 1.0, axis=-1))
 
 

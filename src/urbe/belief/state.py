@@ -1,4 +1,4 @@
-"""What a belief remembers between observations, and how it goes on: pure functions, for NumPy and JAX alike."""
+"""The state of a belief and its updates: pure functions, for NumPy and JAX."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from urbe.belief.switching import Switching, of_members
 
 
 class BeliefState(NamedTuple):
-    """A belief in the course of time; arrays may have leading axes, one belief each.
+    """The state of a belief; arrays may have leading axes, for several beliefs.
 
     Attributes:
       log_b: `(..., H, K)` logarithms of the filter's probabilities.
-      noise: `(..., D)` running mean square of what no member predicts; D is 0 where likelihoods are known.
+      noise: `(..., D)` running mean square of unpredicted residuals; D is 0 if likelihoods are known.
       count: `(...)` observations so far.
-      surprise: `(...)` running mean of what falls short of what the belief expects, in nats.
+      surprise: `(...)` running mean of the surprise, in nats.
     """
 
     log_b: Any
@@ -31,11 +31,11 @@ class BeliefState(NamedTuple):
 
 @dataclass(frozen=True)
 class Watch:
-    """When a belief admits that no member explains what happens.
+    """The rule that widens a belief if no member explains the observations.
 
         used = (1 - u) b + u prior,   u = (surprise - limit) / limit, within [0, 1]
 
-    The filter itself goes on undisturbed; what is widened is the belief that decisions are based on.
+    The filter itself does not change; only the belief for decisions is widened.
 
     Args:
       limit: nats of mean surprise above which the belief is widened; twice that, and decisions are based on the prior.
@@ -51,7 +51,7 @@ class Watch:
 
 
 def begin(switching: Switching, n_members: int, n_entries: int = 0) -> BeliefState:
-    """Before anything has been seen, as NumPy arrays.
+    """The state before the first observation, as NumPy arrays.
 
     Args:
       switching: what is assumed.
@@ -62,30 +62,30 @@ def begin(switching: Switching, n_members: int, n_entries: int = 0) -> BeliefSta
 
 
 def new_episode(switching: Switching, state: BeliefState) -> BeliefState:
-    """After an episode has ended: the member may have changed."""
+    """The state after the end of an episode, when the member may change."""
     return state._replace(log_b=switching.jump(state.log_b)) if switching.per == "episode" else state
 
 
 def observe(
     switching: Switching, watch: Watch, state: BeliefState, evidence: Evidence, square: Any = None
 ) -> tuple[BeliefState, Any]:
-    """Takes in one observation.
+    """Updates the state by one observation.
 
     Args:
       switching: what is assumed.
-      watch: over how many observations to average.
+      watch: the number of observations to average over.
       state: the belief before the step.
-      evidence: what the step said.
+      evidence: the evidence of the step.
       square: `(..., K, D)` squared residuals of the members' predictions, to learn the noise from.
 
     Returns:
-      the belief after it, and the surprise of this step: nats short of what was expected.
+      the belief after the step, and its surprise in nats.
     """
     xp = namespace(state.log_b)
     before = switching.jump(state.log_b) if switching.per == "step" else state.log_b
     log_b, log_evidence = switching.update(before, evidence.log_likelihood)
     b = of_members(log_b)
-    # what every member rules out is as surprising as can be said, and stays a number
+    # an observation that every member rules out has the largest finite surprise
     finite = xp.where(xp.isfinite(evidence.surprise), evidence.surprise, 100.0)
     surprise = xp.where(log_evidence > -xp.inf, xp.sum(b * finite, axis=-1), 100.0)
     count = state.count + 1
@@ -98,7 +98,7 @@ def observe(
 
 
 def used(switching: Switching, watch: Watch, state: BeliefState) -> Any:
-    """`(..., K)` the belief that decisions are based on: the filter's, widened where nothing explains what happens."""
+    """`(..., K)` the belief for decisions: the filter's, widened if no member explains the observations."""
     xp = namespace(state.log_b)
     b = of_members(state.log_b)
     prior = xp.exp(xp.asarray(switching.log_prior(b.shape[-1]), dtype=b.dtype))

@@ -5,8 +5,8 @@ rho. With L_k the probability of what was observed under member k,
 
     b_k <- [ (1 - h) b_k + h rho_k ] L_k / sum of the same over all members
 
-which is Bayes' rule. A hazard that is not known either gets a prior over a few candidates h_1 .. h_H, and the belief is
-over pairs of hazard and member:
+which is Bayes' rule. An unknown hazard has a prior over a few candidates h_1 .. h_H, and the belief is over pairs of
+hazard and member:
 
     b_ik <- [ (1 - h_i) b_ik + h_i rho_k sum_k' b_ik' ] L_k / sum
 
@@ -28,13 +28,13 @@ from urbe.types import FloatArray
 
 @dataclass(frozen=True)
 class Switching:
-    """What is assumed of how the true member changes.
+    """The assumed changes of the true member.
 
     Args:
-      hazard: the probability of a jump, in [0, 1]; several candidates if it is unknown, each as likely at first. 0 is a
-        member that never changes, 1 one that is drawn anew each time.
-      per: what a jump may precede: each "step", or each "episode" after the first.
-      prior: `(K,)` how likely each member is at first and after a jump; None for all alike.
+      hazard: the probability of a jump, in [0, 1]; several candidates, initially equally likely, if it is unknown. With
+        0 the member never changes, with 1 it is drawn each time.
+      per: whether a jump may precede each "step", or each "episode" after the first.
+      prior: `(K,)` probability of each member initially and after a jump; None means equal ones.
       temper: the power of every likelihood, above 0. Below 1 the belief learns more slowly, for errors that are
         correlated from step to step.
 

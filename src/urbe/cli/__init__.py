@@ -1,3 +1,3 @@
-"""The command line, `urbe COMMAND`: a module for each command."""
+"""The command line, `urbe COMMAND`, with one module per command."""
 
 from urbe.cli.main import main as main

@@ -1,4 +1,4 @@
-"""`urbe compare`: agents side by side over perturbed dynamics, with what other seeds could have given."""
+"""`urbe compare`: compare agents over perturbed dynamics, with intervals over training seeds."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from urbe.mdp.formats import write_table
 from urbe.mdp.formats.tables import format_of
 
 HELP = """\
-Every RUN is evaluated as by urbe evaluate, greedily unless --noisy. Runs that differ in their seed alone are one agent.
+Every RUN is evaluated as by urbe evaluate, greedily unless --noisy. Runs that differ only in their seed are one agent.
 For each agent, over all seeds and all parameters of --over:
-  iqm          mean of the middle half of the returns: little moved by single runs that failed
+  iqm          mean of the middle half of the returns, robust to single failed runs
   mean         mean return
   worst case   return under the worst parameters, mean over seeds
   cvar         mean return under the worst quarter of the parameters (--share), mean over seeds
-each with an interval over seeds (--confidence). Where agents have the same seeds, two or more, differences of worst
+each with an interval over seeds (--confidence). If agents share at least two seeds, differences of worst
 cases are tested seed by seed, with p-values adjusted for their number (Holm). With one seed there are no intervals.
 
 The figure has returns over the parameter, if one varies; performance profiles (the share of returns above each
 threshold, with a band that holds for the whole curve); and the four numbers with their intervals.
 
-A policy of your own, anything with predict(observation), is compared as module:policy.
+To compare a policy of your own, anything with predict(observation), give module:policy.
 
 examples:
   urbe compare runs/urbe0 runs/urbe1 runs/urbe2 runs/dqn0 runs/dqn1 runs/dqn2 --over half_length=0.1:5:11
@@ -38,7 +38,7 @@ def add_parser(commands: Any) -> None:
     """Adds the command and its options."""
     parser = commands.add_parser(
         "compare",
-        help="put agents side by side, over seeds",
+        help="compare agents over seeds",
         description="Evaluates trained agents over perturbed dynamics and compares them: interquartile mean, mean, "
         "worst case and CVaR with intervals over seeds, and performance profiles.",
         epilog=HELP,
@@ -53,10 +53,12 @@ def add_parser(commands: Any) -> None:
         default="greedy",
         help="act noisily, not greedily",
     )
-    group = parser.add_argument_group("what is reported")
-    group.add_argument("--confidence", type=float, default=0.95, metavar="C", help="of intervals (0.95)")
+    group = parser.add_argument_group("report")
     group.add_argument(
-        "--share", type=float, default=0.25, metavar="S", help="of the worst parameters, for CVaR (0.25)"
+        "--confidence", type=float, default=0.95, metavar="C", help="confidence level of the intervals (0.95)"
+    )
+    group.add_argument(
+        "--share", type=float, default=0.25, metavar="S", help="share of the worst parameters for CVaR (0.25)"
     )
     group.add_argument("--csv", metavar="FILE", help="write the numbers (.csv or .parquet)")
     group.add_argument("--figure", metavar="FILE", help="draw returns, profiles and numbers (.png, .svg, .pdf)")

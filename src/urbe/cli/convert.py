@@ -1,4 +1,4 @@
-"""`urbe convert`: a model from one file format to another."""
+"""`urbe convert`: convert a model from one file format to another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`urbe evaluate`: returns of trained agents under dynamics that differ from those of training."""
+"""`urbe evaluate`: evaluate trained agents under dynamics that differ from those of training."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from urbe.mdp.formats import write_table
 from urbe.mdp.formats.tables import format_of
 
 HELP = """\
---over gives the dynamics to try; parameters that are not named are nominal. Give it once per parameter, several mean
-every combination:
+--over gives the dynamics to test; parameters that are not named are nominal. Give it once per parameter; several
+parameters mean every combination:
   half_length=0.1:5:11       eleven values from 0.1 to 5, both included
   half_length=0.5,1,2        these values
-Without --over the nominal dynamics are tried.
+Without --over, the nominal dynamics are tested.
 
-Agents act greedily, and those with an uncertainty head also by its noise, as in training but without random actions;
-the two are different policies and are reported separately. --greedy or --noisy plays one of them alone.
+Agents act greedily, and those with an uncertainty head also noisily: with its noise as in training, but without random
+actions. These are different policies and are reported separately. --greedy or --noisy plays only one of them.
 
 Episodes begin the same way for all parameters and all agents with the same --seed. The table has for each parameter
   mean, low, high    of the returns, and Student's interval for it
   worst, cvar        the lowest return, and the mean of the lowest tenth (--cvar)
   median, std, length, ended    and the share of episodes that ended before time ran out
 
-Runs that differ in their seed alone are one agent: the table has mean and Student's interval over seeds, and the figure
+Runs that differ only in their seed are one agent: the table has mean and Student's interval over seeds, and the figure
 draws them; --each also prints the table of every run.
 
-An agent that was trained on a Gymnasium environment is tried on one of the same id, or on that of --env. --over's
-parameters are set on it where urbe knows how (see urbe train --help), else they are arguments of gymnasium.make:
+An agent trained on a Gymnasium environment is tested on one with the same id, or on that of --env. Parameters of --over
+are set on it where urbe knows how (see urbe train --help), else they are arguments of gymnasium.make:
   --env urbe/CartPole-v0 --over half_length=0.5,1    is    gymnasium.make("urbe/CartPole-v0", half_length=0.5), ...
 
-A policy of your own, anything with predict(observation), is tried beside them as module:policy.
+To test a policy of your own beside them, anything with predict(observation), give module:policy.
 
 examples:
   urbe evaluate runs/urbe0 --over half_length=0.1:5:11
@@ -52,14 +52,14 @@ examples:
 
 
 SAME = 1e-3
-"""Means over parameters that differ by less than this part are said to be the same."""
+"""Means over parameters whose relative difference is smaller are reported as equal."""
 
 
 def add_parser(commands: Any) -> None:
     """Adds the command and its options."""
     parser = commands.add_parser(
         "evaluate",
-        help="try trained agents on perturbed dynamics",
+        help="test trained agents under perturbed dynamics",
         description="Plays test episodes of trained agents under many parameters, and reports mean, interval, worst "
         "case and CVaR for each.",
         epilog=HELP,
@@ -67,11 +67,15 @@ def add_parser(commands: Any) -> None:
     )
     add_played(parser)
     ways = parser.add_mutually_exclusive_group()
-    ways.add_argument("--greedy", action="store_const", dest="acting", const="greedy", help="act greedily alone")
-    ways.add_argument("--noisy", action="store_const", dest="acting", const="noisy", help="act noisily alone")
-    group = parser.add_argument_group("what is reported")
-    group.add_argument("--confidence", type=float, default=0.95, metavar="C", help="of intervals (0.95)")
-    group.add_argument("--cvar", type=float, default=0.1, metavar="S", help="share of the lowest returns (0.1)")
+    ways.add_argument("--greedy", action="store_const", dest="acting", const="greedy", help="only act greedily")
+    ways.add_argument("--noisy", action="store_const", dest="acting", const="noisy", help="only act noisily")
+    group = parser.add_argument_group("report")
+    group.add_argument(
+        "--confidence", type=float, default=0.95, metavar="C", help="confidence level of the intervals (0.95)"
+    )
+    group.add_argument(
+        "--cvar", type=float, default=0.1, metavar="S", help="share of the lowest returns for CVaR (0.1)"
+    )
     group.add_argument("--each", action="store_true", help="also print the table of each run of a group")
     group.add_argument("--csv", metavar="FILE", help="write the table (.csv or .parquet)")
     group.add_argument("--episodes-csv", metavar="FILE", help="write every episode (.csv or .parquet)")
@@ -81,19 +85,19 @@ def add_parser(commands: Any) -> None:
 
 
 def add_played(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that say what is played."""
+    """Adds the options that choose agents, parameters and episodes."""
     parser.add_argument(
         "run_paths", nargs="+", metavar="RUN", help="folders of runs, saved agents, or module:policy of your own"
     )
     parser.add_argument(
-        "--over", nargs="+", default=[], action="extend", metavar="P=V", help="parameters to try; see below"
+        "--over", nargs="+", default=[], action="extend", metavar="P=V", help="parameters to test; see below"
     )
-    parser.add_argument("--episodes", type=int, default=200, metavar="E", help="for each parameter (200)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the episodes (0)")
-    parser.add_argument("--env", metavar="ID", help="a Gymnasium environment instead of what it was trained on")
+    parser.add_argument("--episodes", type=int, default=200, metavar="E", help="episodes for each parameter (200)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the episodes (0)")
+    parser.add_argument("--env", metavar="ID", help="a Gymnasium environment instead of the one of training")
     parser.add_argument(
         "--import", dest="modules", nargs="+", default=[], action="extend", metavar="M",
-        help="modules of your own that an agent has parts of (--set variance=M:Class)",
+        help="modules of your own that define parts of an agent (--set variance=M:Class)",
     )  # fmt: skip
     parser.add_argument("--adapter", metavar="M:CLASS", help="sets the parameters of a Gymnasium environment")
 
@@ -130,7 +134,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def play(run: Run, grid: Any, options: argparse.Namespace, *, table: bool) -> Any:
-    """Evaluates one run, and prints what it is and, if asked, its table."""
+    """Evaluates one run, and prints its description and, if asked, its table."""
     from urbe.evaluation.robustness import evaluate
 
     began = time.perf_counter()
@@ -154,14 +158,14 @@ def play(run: Run, grid: Any, options: argparse.Namespace, *, table: bool) -> An
 
 
 def seeds(runs: Sequence[Run], found: Mapping[str, Any]) -> Any:
-    """What was found for the runs of one group."""
+    """Collects the evaluations of the runs of one group."""
     from urbe.evaluation.seeds import SeedEvaluation
 
     return SeedEvaluation(tuple(found[run.path] for run in runs), tuple(run.seed or 0 for run in runs))
 
 
 def _worst(found: Any) -> str:
-    """Where the mean is lowest."""
+    """Describes where the mean is lowest."""
     if len(found.points) < 2:
         return ""
     rows = [found.worst(way) for way in found.played]
@@ -173,21 +177,21 @@ def _worst(found: Any) -> str:
 
 
 def _flat(found: Any) -> str:
-    """What it may mean that all parameters give the same mean, where they do."""
+    """Explains what equal means under all parameters may imply; empty if they differ."""
     means = {way: episodes.returns.mean(axis=1) for way, episodes in found.played.items()}
     same = [way for way, mean in means.items() if np.ptp(mean) <= SAME * np.abs(mean).max()]
     if not same:
         return ""
     mean = f"{means[same[0]][0]:.4g}"
     return (
-        f"Acting {' and '.join(same)}, the mean is {mean} under all parameters. So looks a policy that does not\n"
-        "depend on what it sees: one that has learned nothing yet, or that avoids all risk. Train longer, or\n"
-        "compare it with one of your own, urbe compare RUN module:policy.\n"
+        f"Acting {' and '.join(same)}, the mean is {mean} under all parameters. The policy may ignore its\n"
+        "observations: either it has learned nothing yet, or it avoids all risk. Train longer, or compare it with\n"
+        "a policy of your own: urbe compare RUN module:policy.\n"
     )
 
 
 def _together(tables: dict[str, Any], names: dict[str, str]) -> dict[str, np.ndarray]:
-    """The tables of all runs, one below the other."""
+    """Stacks the tables of all runs."""
     rows = {path: len(table["acting"]) for path, table in tables.items()}
     whole = {
         "run": np.concatenate([np.full(n, path) for path, n in rows.items()]),
@@ -198,7 +202,7 @@ def _together(tables: dict[str, Any], names: dict[str, str]) -> dict[str, np.nda
 
 
 def _can_be_drawn(path: str, grid: Any) -> None:
-    """Raises before anything is played for a figure that could not be drawn."""
+    """Raises if the figure cannot be drawn, before any episode is played."""
     check_figure(path)
     lengths = [len(set(values)) for values in grid.values()] if isinstance(grid, dict) else []
     if len(lengths) != 1 or lengths[0] < 2:
@@ -206,7 +210,7 @@ def _can_be_drawn(path: str, grid: Any) -> None:
 
 
 def _draw(path: str, groups: dict[str, Any]) -> None:
-    """Means over seeds where some agent has several, else each run with its worst episodes."""
+    """Draws means over seeds if some agent has several, else each run with its worst episodes."""
     if all(len(group.seeds) == 1 for group in groups.values()):
         from urbe.report.robustness import draw_robustness
 

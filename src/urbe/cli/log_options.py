@@ -1,4 +1,4 @@
-"""Options for reading a log: names of columns, missing values, labels, lists of states."""
+"""Options for reading a log: column names, missing values, labels, lists of states."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen_log(options: argparse.Namespace) -> Transitions:
-    """The log that the options describe."""
+    """Reads the log that the options describe."""
     return read_log(
         options.log, names=options.columns, missing=options.missing, labels=True if options.labels else None
     )

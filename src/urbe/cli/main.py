@@ -23,9 +23,9 @@ the model that nature would choose against it.
 
 EPILOG = """\
 start here:
-  urbe solve model.csv --discount 0.99                              the nominal model
+  urbe solve model.csv --discount 0.99                              solve the nominal model
   urbe solve model.csv --discount 0.99 --set l1 --radius 0.5        each row may be off by 0.5 in the L1 norm
-  urbe solve model.csv --discount 0.99 --set l1 --radius 0:1:11     what robustness costs and buys, by radius
+  urbe solve model.csv --discount 0.99 --set l1 --radius 0:1:11     the price of robustness, by radius
   urbe plan log.csv --discount 0.95                                 from a log of transitions to a safe policy
   urbe convert model.csv model.npz --discount 0.99                  the same model, faster to read
   urbe train cartpole --agent dqn-urbe --seed 0 --out runs/x        train a deep robust agent, resumable
@@ -55,12 +55,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"urbe: {in_options(str(error))}", file=sys.stderr)
         return NOT_SOLVED
     except KeyboardInterrupt:
-        print("urbe: interrupted. No file is half written.", file=sys.stderr)
+        print("urbe: interrupted. No file is left half-written.", file=sys.stderr)
         return INTERRUPTED
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser of all commands."""
+    """Builds the parser of all commands."""
     parser = argparse.ArgumentParser(
         prog="urbe", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -42,9 +42,9 @@ If the prior is right, the policy is worth at least the guaranteed value with po
 every method: the value is a quantile over fresh draws. The worst case over a method's set is lower, since the set holds
 row by row. For hoeffding the worst case is exceeded in a share --confidence of data sets, whatever the truth.
 
-Without --model, only successors in the log are possible (with --feasible all, every state is), and only the
-state-action pairs that were tried exist (with --untried, every pair does). Rewards count as known if every transition
-always paid the same; otherwise their means are uncertain, too.
+Without --model, only successors in the log are possible (with --feasible all, every state is), and only state-action
+pairs that were tried exist (with --untried, every pair does). Rewards count as known if every transition always paid
+the same reward; otherwise their means are uncertain, too.
 
 examples:
   urbe plan log.csv --discount 0.95
@@ -161,7 +161,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _posterior(log: Transitions, options: argparse.Namespace) -> tuple[Posterior, tuple[str, ...]]:
-    """The posterior after the log, and notes for the user."""
+    """Returns the posterior after the log, and notes for the user."""
     known: dict[str, Any] = {"prior": options.prior, "discount": options.discount}
     if options.model is not None:
         known["model"] = read_mdp(options.model, discount=options.discount)
@@ -186,7 +186,7 @@ def _posterior(log: Transitions, options: argparse.Namespace) -> tuple[Posterior
 
 
 def _advice(method: str) -> str:
-    """What to change if planning needs more memory than is available."""
+    """Says what to change if planning needs more memory than is available."""
     if method in ("percentile", "var", "rsvf"):
         return (
             "Use --method bci or --method hoeffding, which keep no draws; lower --confidence, which needs fewer draws; "
@@ -196,7 +196,7 @@ def _advice(method: str) -> str:
 
 
 def as_json(found: SafePlan, seconds: float) -> dict[str, Any]:
-    """Everything in a plan except the set, as plain lists; statistics without draws are null."""
+    """Converts everything in a plan except the set to plain lists; statistics without draws are null."""
     return {
         "method": str(found.method),
         "confidence": found.confidence,

@@ -8,10 +8,14 @@ from typing import Any
 
 def add_program_options(parser: argparse.ArgumentParser) -> None:
     """Adds them."""
-    parser.add_argument("--constants", metavar="N=3,...", help="what a program in the PRISM language leaves open")
-    parser.add_argument("--reward", metavar="NAME", help="the rewards of such a program, where it has several")
+    parser.add_argument(
+        "--constants",
+        metavar="N=3,...",
+        help="values of the constants that a program in the PRISM language leaves undefined",
+    )
+    parser.add_argument("--reward", metavar="NAME", help="which rewards of such a program to use, if it has several")
 
 
 def program_options(options: argparse.Namespace) -> dict[str, Any]:
-    """As `urbe.read_mdp` takes them."""
+    """Returns the options as arguments of `urbe.read_mdp`."""
     return {"constants": options.constants, "reward": options.reward}

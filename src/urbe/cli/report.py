@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from urbe.paper.chapter import Chapter
 
 HELP = """\
-The report is drawn from the cells that are finished, whatever code computed them, and says what is missing. If DIR has
-a report but no cells, as a copy made with --to does, it is drawn again from the rows of that report.
+The report is drawn from the finished cells, whatever version of the code computed them, and lists missing ones. If DIR
+has a report but no cells, like a copy made with --to, the report is drawn again from its rows.
 
 written into DIR, or into --to FOLDER:
   index.html                            the front page; open it in any browser, without a network
@@ -31,7 +31,7 @@ examples:
   urbe report results --only seven_states
                                         one chapter
   urbe report results --to docs/results --formats svg parquet
-                                        a light copy, to be kept
+                                        a light copy to keep
   urbe report results --watch           while urbe reproduce runs elsewhere: rewrite the report as cells finish, until
                                         the run ends; reload it in the browser
 """

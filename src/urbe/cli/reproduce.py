@@ -77,7 +77,7 @@ def add_parser(commands: Any) -> None:
     )
     scales, launchers = ("quick", "medium", "paper"), ("local", "ray")
     parser.add_argument("--output", default="results", metavar="DIR", help="folder to write into (results)")
-    parser.add_argument("--scale", choices=scales, default="quick", help="how much to run (quick)")
+    parser.add_argument("--scale", choices=scales, default="quick", help="how much to compute (quick)")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="only these chapters; see --list")
     parser.add_argument(
         "--agents", metavar="A,B", help="only these agents of the chapter, or module:attribute of your own"
@@ -87,8 +87,8 @@ def add_parser(commands: Any) -> None:
         "--set", nargs="+", action="extend", metavar="F=V", help="fields of the cells or of the settings of deep agents"
     )
     parser.add_argument("--list", action="store_true", help="print the chapters with their numbers of cells, and exit")
-    parser.add_argument("--launcher", choices=launchers, default="local", help="where to run (local)")
-    parser.add_argument("--processes", type=int, metavar="N", help="cells to run at once (one per core)")
+    parser.add_argument("--launcher", choices=launchers, default="local", help="where to run the cells (local)")
+    parser.add_argument("--processes", type=int, metavar="N", help="number of cells to run at once (one per core)")
     parser.add_argument(
         "--address", metavar="HOST:PORT", help="address of a Ray cluster; auto finds the one on this machine"
     )
@@ -123,10 +123,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def chosen_chapters(only: Sequence[str] | None) -> list[Chapter]:
-    """The chapters that `--only` names, or all.
+    """Returns the chapters that `--only` names, or all.
 
     Raises:
-      ValueError: a name is not that of a chapter.
+      ValueError: a name is not the name of a chapter.
     """
     from urbe.paper import CHAPTERS
 
@@ -145,7 +145,7 @@ def say_where(page: Path, parquet: bool = True) -> None:
 
 
 def show_status(show: Show, status: dict[str, Any]) -> None:
-    """Shows the status of a sweep: finished cells, running cells, and the time left."""
+    """Shows the status of a sweep: finished cells, running cells, and the remaining time."""
     ended = status["done"] + status["failed"]
     running = [cell["cell"] for cell in status["cells"]]
     more = f" and {len(running) - 2} more" if len(running) > 2 else ""
@@ -162,7 +162,7 @@ def _choice(options: argparse.Namespace, chapters: int) -> Selection:
     if choice.options and chapters != 1:
         raise ValueError(f"{choice.options} applies to one chapter. Name it with --only.")
     if any(map(is_own, agents)) and os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())  # a module beside the user is found, by workers too
+        sys.path.insert(0, os.getcwd())  # modules in the working directory are found, by workers too
     return choice
 
 

@@ -1,4 +1,4 @@
-"""Runs as `urbe evaluate` and `urbe compare` take them: loaded, and grouped where they differ in the seed alone."""
+"""Load the runs of `urbe evaluate` and `urbe compare`, and group those that differ only in their seed."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Run(NamedTuple):
     """An agent to evaluate.
 
     Attributes:
-      path: as given.
-      name: of the agent.
+      path: its path as given.
+      name: name of the agent.
       policy: the agent, or anything with `predict`.
-      seed: of its training; None of a policy that is no run.
+      seed: seed of its training; None for a policy that was not trained by urbe.
       env: a function from parameters to a Gymnasium environment; None for the agent's own simulator.
-      kind: what runs that differ in their seed alone have in common, in plain data; its path where nothing is known.
+      kind: everything but the seed that describes the run, as plain data; its path if nothing is known.
     """
 
     path: str
@@ -36,10 +36,10 @@ class Run(NamedTuple):
 
 
 def load_runs(paths: Sequence[str], env: str | None, adapter: str | None) -> list[Run]:
-    """The runs of these folders and files; `module:attribute` is a policy of the user's.
+    """Loads the runs in these folders and files; `module:attribute` names a policy of the user.
 
     Raises:
-      ValueError: nothing says what to play them on.
+      ValueError: a run has no environment to be evaluated on.
     """
     from urbe.deep.load import load
 
@@ -53,8 +53,8 @@ def load_runs(paths: Sequence[str], env: str | None, adapter: str | None) -> lis
         where = env or environment_id(agent)
         if agent.simulator is None and where is None:
             raise ValueError(
-                f"{path} does not hold what its agent was trained on; give --env ID, a Gymnasium environment to try it "
-                "on."
+                f"{path} does not store the environment of its agent; give --env ID, a Gymnasium environment to "
+                "evaluate it on."
             )
         known = agent.simulator is None or env is not None
         make = worlds.maker(str(where), "--env", given) if known else None
@@ -65,17 +65,17 @@ def load_runs(paths: Sequence[str], env: str | None, adapter: str | None) -> lis
 
 
 def environment_id(agent: Any) -> str | None:
-    """The id of the Gymnasium environment that an agent was trained on, if it was saved with one."""
+    """Returns the id of the Gymnasium environment that an agent was trained on, if it was saved with one."""
     text = getattr(getattr(agent, "trainer", None), "environment", None)
     found = _ID.search(text or "")
     return None if found is None or found[1].endswith(" instance") else found[1]
 
 
 def own_policy(text: str) -> Any:
-    """What `module:attribute` names: a policy with `predict(obs)`, or a class or function that makes one.
+    """Imports `module:attribute`: a policy with `predict(obs)`, or a class or function that makes one.
 
     Raises:
-      ValueError: there is none.
+      ValueError: it cannot be imported, or is not a policy.
     """
     module, _, name = text.partition(":")
     expected = "expected module:attribute of a policy with predict(observation)"
@@ -91,19 +91,19 @@ def own_policy(text: str) -> Any:
 
 
 def grouped(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """Runs that differ in their seed alone, by a name for each group."""
+    """Groups runs that differ only in their seed; each group has a name."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
         mates = groups.setdefault(json.dumps(run.kind, sort_keys=True, default=str), [])
         if run.seed is not None and any(each.seed == run.seed for each in mates):
-            groups[f"{run.path} again"] = [run]  # the same run under two names is not two runs
+            groups[f"{run.path} again"] = [run]  # the same run given twice does not count as two seeds
         else:
             mates.append(run)
     return dict(zip(_names(list(groups.values())), groups.values(), strict=True))
 
 
 def _names(groups: list[list[Run]]) -> list[str]:
-    """The agents' names where all differ; else with the settings that differ, or the folders, or the paths."""
+    """Names each group by its agent; if names repeat, by the settings that differ, or the folders, or the paths."""
     plain = [members[0].name for members in groups]
     leaves = [dict(_leaves("", members[0].kind)) for members in groups]
     detailed = []
@@ -130,7 +130,7 @@ def _is_policy(text: str) -> bool:
 
 
 def _with_env(runs: list[Run], env: str | None, adapter: Any) -> list[Run]:
-    """Policies of the user's are played where the others are."""
+    """Gives policies of the user the environment of the other runs."""
     if all(run.seed is not None for run in runs):
         return runs
     if env is not None:
@@ -138,6 +138,8 @@ def _with_env(runs: list[Run], env: str | None, adapter: Any) -> list[Run]:
     else:
         trained = next((run for run in runs if run.seed is not None), None)
         if trained is None:
-            raise ValueError(f"{runs[0].path} does not say what to play it on; give --env ID, or a run beside it.")
+            raise ValueError(
+                f"{runs[0].path} has no environment to be evaluated on; give --env ID, or a run beside it."
+            )
         where = trained.env or trained.policy.simulator
     return [run if run.seed is not None else run._replace(env=where) for run in runs]

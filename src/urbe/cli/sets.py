@@ -1,4 +1,4 @@
-"""The sets by name: the only place where strings become ambiguity sets."""
+"""Ambiguity sets by name: the only place where strings become sets."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _radii(text: str) -> float | tuple[float, ...]:
-    """A number, `low:high:count` or numbers separated by commas."""
+    """Reads a number, `low:high:count`, or numbers separated by commas."""
     try:
         if ":" in text:
             low, high, count = text.split(":")
@@ -90,13 +90,13 @@ def _radii(text: str) -> float | tuple[float, ...]:
 
 
 def family(options: argparse.Namespace) -> Callable[[float], AmbiguitySet]:
-    """A function from a radius to its set, for a comparison of several radii."""
+    """Returns a function from a radius to its set, for a comparison of several radii."""
     if options.set not in BALLS:
         raise ValueError(f"--radius with several values needs --set, one of {', '.join(BALLS)}.")
     for name, given in (("--budget", options.budget is not None), ("--rectangular s", options.rectangular == "s"),
                         ("--optimistic", options.optimistic)):  # fmt: skip
         if given:
-            raise ValueError(f"--radius with several values and {name} do not go together; give one radius.")
+            raise ValueError(f"--radius with several values cannot be combined with {name}; give one radius.")
     ball = BALLS[options.set]
 
     def make(radius: float) -> AmbiguitySet:
@@ -108,7 +108,7 @@ def family(options: argparse.Namespace) -> Callable[[float], AmbiguitySet]:
 
 
 def chosen_set(options: argparse.Namespace, mdp: MDP) -> AmbiguitySet | None:
-    """The set that the options describe, or None for the nominal model."""
+    """Returns the set that the options describe, or None for the nominal model."""
     if options.set is None:
         for name in ("radius", "budget"):
             if getattr(options, name) is not None:
@@ -121,7 +121,7 @@ def chosen_set(options: argparse.Namespace, mdp: MDP) -> AmbiguitySet | None:
         if options.set not in S_RECTANGULAR:
             raise ValueError(f"--rectangular s supports {', '.join(S_RECTANGULAR)}, not {options.set}.")
         if options.optimistic:
-            raise ValueError("--optimistic and --rectangular s do not go together; use --rectangular sa.")
+            raise ValueError("--optimistic cannot be combined with --rectangular s; use --rectangular sa.")
         nature = SRectangular(nature)
     return Optimistic(nature) if options.optimistic else nature
 

@@ -1,4 +1,4 @@
-"""`urbe solve`: from a model file to a policy with certified bounds."""
+"""`urbe solve`: find the best policy of a model in a file, with certified bounds."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _compare(mdp: MDP, options: argparse.Namespace) -> int:
     """Compares several radii."""
     for name in ("horizon", "output"):
         if getattr(options, name) is not None:
-            raise ValueError(f"--radius with several values and --{name} do not go together; give one radius.")
+            raise ValueError(f"--radius with several values cannot be combined with --{name}; give one radius.")
     found = sensitivity(mdp, sets.family(options), options.radius, threads=options.threads)
     if options.json:
         columns = {name: column.tolist() for name, column in found.table().items()}
@@ -145,7 +145,7 @@ def _compare(mdp: MDP, options: argparse.Namespace) -> int:
 
 
 def as_json(solution: Solution, seconds: float) -> dict[str, Any]:
-    """Everything in a solution except the kernel, as plain lists; missing values are null."""
+    """Converts everything in a solution except the kernel to plain lists; missing values are null."""
     return {
         "status": solution.status,
         "converged": solution.converged,

@@ -1,4 +1,4 @@
-"""`urbe train`: a deep agent learns in a folder that can be taken up again at any time."""
+"""`urbe train`: train a deep agent in a folder; training can be interrupted and resumed at any time."""
 
 from __future__ import annotations
 
@@ -25,45 +25,45 @@ ROBUST, EXPLORING = ("robust-dqn", "soft-robust-dqn", "dqn-urbe", *RANDOMISED, "
 MAY_HAVE_SET = (*ROBUST, "ewok-dqn")
 LAST_EPISODES = 100
 FEW_EPISODES = 40
-"""Episodes below which nothing is said about whether returns rise."""
+"""With fewer episodes, nothing is reported on whether returns rise."""
 BEST = "best.safetensors"
 WRITTEN = ("log.csv", "episodes.csv", "members.csv", "evaluation.csv", "checkpoints", BEST, "tensorboard")
 
 HELP = f"""\
 agents
   dqn              deep Q-learning
-  robust-dqn       targets are the worst over an uncertainty set
-  soft-robust-dqn  targets are the mean over it
+  robust-dqn       targets are the worst case over an uncertainty set
+  soft-robust-dqn  targets are the mean over the set
   dqn-ube          dqn that explores by the variance of its Q-values
   dqn-urbe         robust targets, and exploration by the variance of robust Q-values
-in their place
+baselines
   domain-randomised-dqn  dqn whose parameters are drawn from the set for every episode (hazard)
-  stacked-dqn            likewise, and sees the last steps (length, survives, hazard)
-  recurrent-dqn          likewise, with a memory that is learned (memory.units, memory.length, memory.burn_in, hazard)
+  stacked-dqn            likewise, and observes the last steps (length, survives, hazard)
+  recurrent-dqn          likewise, with a recurrent network (memory.units, memory.length, memory.burn_in, hazard)
   ewok-dqn               dqn in the worst of several draws, of the simulator or of --over (kappa, draws)
   iwocs-dqn              dqn for one member after the other, each the worst so far (round_steps, episodes)
-What is in parentheses is changed by --set, too: --set kappa=0.2 draws=8.
+--set also changes the options in parentheses: --set kappa=0.2 draws=8.
 
 {worlds.HELP}
---set changes any setting; a name that is not one lists them all with their values:
+--set changes any setting; an unknown name prints all settings with their values:
   --set discount=0.99 network.hidden=64,64 epsilon.steps=5000 variance.beta=1.0
   --set copy.episodes=none copy.updates=500 huber=1
-  --set variance=mine:MyVariance        a variance, nature, network or optimiser of your own, from mine.py beside you
+  --set variance=mine:MyVariance        a variance, nature, network or optimiser of your own, from mine.py
 
 --evaluate-every N plays greedy test episodes after every N steps, under the parameters of --evaluate-over (written like
---over, values and ranges; nominal ones without it), and writes mean and worst case over them to evaluation.csv:
+--over, as values or ranges; nominal ones without it), and writes mean and worst case over them to evaluation.csv:
   --evaluate-every 5000 --evaluate-over half_length=0.25,0.5,1
   --evaluate-every 5000 --evaluate-over half_length=0.25:1:4 --keep-best worst --stop-at 475 --patience 5
-DIR/best holds the best agent, by its mean or its worst case (--keep-best); urbe evaluate DIR/best judges it. --stop-at
-and --patience end the run by the same measure; started again it stays ended, until they allow more. Training is the
-same, bit for bit, with and without evaluation. On a Gymnasium environment the parameters are set, where that is known,
-else they are arguments of gymnasium.make.
+DIR/best holds the agent with the best mean or worst case (--keep-best); urbe evaluate DIR/best tests it on fresh
+episodes. --stop-at and --patience end the run by the same measure; a run that has ended continues only if they are
+raised. Training is the same, bit for bit, with and without evaluation. On a Gymnasium environment, parameters are set
+where urbe knows how, else they are arguments of gymnasium.make.
 
 written into DIR: log.csv (a row per --log-every steps), episodes.csv, members.csv (which member decided how many of the
 targets), evaluation.csv, checkpoints, best.safetensors, finished.json.
-Where there is no terminal, a line of progress is written about every 30 seconds. The same command again goes on from
-the newest checkpoint, and ends with the bytes of a run that never stopped; more --steps extend it. Ctrl-C loses what
-follows the last checkpoint. One process at a time works in DIR. XLA runs on one thread unless NPROC and XLA_FLAGS say
+Without a terminal, a line of progress is written about every 30 seconds. The same command resumes from the newest
+checkpoint, with the same result, bit for bit, as an uninterrupted run; more --steps extend it. Ctrl-C loses the steps
+since the last checkpoint. One process at a time works in DIR. XLA runs on one thread unless NPROC and XLA_FLAGS say
 otherwise; compiled programs are kept in ~/.cache/urbe/jax.
 
 examples:
@@ -94,32 +94,40 @@ def add_parser(commands: Any) -> None:
         "env", metavar="ENV", help=f"{', '.join(worlds.SIMULATORS)}, a Gymnasium id, or module:Class of an environment"
     )
     parser.add_argument("--agent", choices=AGENTS, required=True, metavar="AGENT", help="see below")
-    parser.add_argument("--seed", type=int, required=True, metavar="N", help="all random numbers follow from it")
-    parser.add_argument("--out", required=True, metavar="DIR", help="the run's folder: new, or of the same run")
-    parser.add_argument("--steps", type=int, default=100_000, metavar="N", help="of experience in all (100000)")
-    group = parser.add_argument_group("what the agent is")
+    parser.add_argument("--seed", type=int, required=True, metavar="N", help="seed of all random numbers")
+    parser.add_argument(
+        "--out", required=True, metavar="DIR", help="folder of the run: a new one, or that of the run to resume"
+    )
+    parser.add_argument("--steps", type=int, default=100_000, metavar="N", help="environment steps in all (100000)")
+    group = parser.add_argument_group("agent")
     group.add_argument("--paper", action="store_true", help=f"published settings ({', '.join(worlds.PAPER)})")
     group.add_argument("--set", nargs="+", default=[], action="extend", metavar="F=V", help="settings, see below")
     group.add_argument(
         "--over", nargs="+", default=[], action="extend", metavar="P=W", help="uncertainty set; see below"
     )
     group.add_argument("--adapter", metavar="M:CLASS", help="sets state and parameters of a Gymnasium environment")
-    group.add_argument("--members", type=int, default=15, metavar="K", help="draws for laws in --over (15)")
-    group.add_argument("--over-seed", type=int, default=0, metavar="N", help="of those draws (0), for every --seed")
-    group = parser.add_argument_group("evaluation while it learns")
+    group.add_argument(
+        "--members", type=int, default=15, metavar="K", help="number of draws for distributions in --over (15)"
+    )
+    group.add_argument(
+        "--over-seed", type=int, default=0, metavar="N", help="seed of these draws (0), the same for every --seed"
+    )
+    group = parser.add_argument_group("evaluation during training")
     group.add_argument("--evaluate-every", type=int, metavar="N", help="steps between evaluations; see below")
     group.add_argument(
         "--evaluate-over", nargs="+", default=[], action="extend", metavar="P=V", help="parameters to evaluate under"
     )
-    group.add_argument("--evaluate-episodes", type=int, metavar="E", help="for each set of parameters (20)")
-    group.add_argument("--keep-best", choices=("mean", "worst"), help="what the best agent is best in (mean)")
-    group.add_argument("--stop-at", type=float, metavar="R", help="end when an evaluation reaches this return")
-    group.add_argument("--patience", type=int, metavar="K", help="end after K evaluations without a better one")
-    group = parser.add_argument_group("what is written")
-    group.add_argument("--checkpoint-every", type=int, default=10_000, metavar="N", help="steps (10000)")
+    group.add_argument("--evaluate-episodes", type=int, metavar="E", help="episodes for each set of parameters (20)")
+    group.add_argument("--keep-best", choices=("mean", "worst"), help="measure of the best agent (mean)")
+    group.add_argument("--stop-at", type=float, metavar="R", help="stop when an evaluation reaches this return")
+    group.add_argument("--patience", type=int, metavar="K", help="stop after K evaluations without a better one")
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--checkpoint-every", type=int, default=10_000, metavar="N", help="steps between checkpoints (10000)"
+    )
     group.add_argument("--log-every", type=int, default=1_000, metavar="N", help="steps per row of log.csv (1000)")
     group.add_argument("--tensorboard", action="store_true", help="also write DIR/tensorboard")
-    group.add_argument("--quiet", action="store_true", help="no progress, no words")
+    group.add_argument("--quiet", action="store_true", help="print nothing but errors")
     parser.set_defaults(run=run)
 
 
@@ -138,17 +146,17 @@ def run(options: argparse.Namespace) -> int:
     saved = saved_steps(options.out)
     start = saved[-1] if saved else 0
     if saved and _was_stopped(options.out):
-        say(f"{options.out}: at step {start}, where an evaluation stopped it.")
+        say(f"{options.out}: an evaluation stopped this run at step {start}.")
     elif start >= options.steps and saved:
         say(f"{options.out} is at step {start} already; more --steps extend it.")
     elif saved:
-        say(f"{options.out}: going on from step {start}.")
+        say(f"{options.out}: resuming from step {start}.")
     else:
         say(f"{options.out}: {options.agent} on {options.env}, seed {options.seed}, a new run.")
     began = time.perf_counter()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OneMemberDecides)  # it is said below, with what became of policies there
+            warnings.simplefilter("ignore", OneMemberDecides)  # the summary below says so, with the evaluation
             train(
                 agent,
                 options.out,
@@ -159,11 +167,11 @@ def run(options: argparse.Namespace) -> int:
                 tensorboard=options.tensorboard,
             )
     except NotFinite as error:
-        print(f"urbe: {error} See {options.out}/log.csv for what led there.", file=sys.stderr)
+        print(f"urbe: {error} See {options.out}/log.csv for the steps before.", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         newest = max(saved_steps(options.out), default=0)
-        print(f"urbe: interrupted; the same command goes on from step {newest}.", file=sys.stderr)
+        print(f"urbe: interrupted; the same command resumes from step {newest}.", file=sys.stderr)
         return 130
     say(_summary(options, agent, time.perf_counter() - began))
     if not options.quiet and (warning := advice(agent)) is not None:
@@ -172,7 +180,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def evaluation(options: argparse.Namespace) -> list[Any]:
-    """The callbacks that the options ask for: one evaluation, or none."""
+    """Returns the callbacks that the options ask for: one evaluation, or none."""
     from urbe.deep.evaluate import Evaluate
 
     asked = {
@@ -185,7 +193,7 @@ def evaluation(options: argparse.Namespace) -> list[Any]:
     if options.evaluate_every is None:
         given = [name for name, value in asked.items() if value is not None]
         if given:
-            raise ValueError(f"{given[0]} is about evaluations, of which there are none; add --evaluate-every N.")
+            raise ValueError(f"{given[0]} has no effect without evaluations; add --evaluate-every N.")
         return []
     known = {"episodes": options.evaluate_episodes, "by": options.keep_best}
     adapter = worlds.adapter_named(options.adapter)
@@ -202,7 +210,7 @@ def evaluation(options: argparse.Namespace) -> list[Any]:
 
 
 def make_agent(options: argparse.Namespace) -> Any:
-    """The agent the options describe."""
+    """Makes the agent that the options describe."""
     make = _maker(options.agent)
     own, rest = _own_options(make, options.set) if options.agent in BASELINES else ({}, options.set)
     options = argparse.Namespace(**{**vars(options), "set": rest})
@@ -221,7 +229,7 @@ def make_agent(options: argparse.Namespace) -> Any:
 
 
 def _maker(agent: str) -> Callable[..., Any]:
-    """The function that makes agents of that name."""
+    """Returns the function that makes agents of that name."""
     from urbe.deep import baselines, presets
 
     makers: dict[str, Callable[..., Any]] = {
@@ -240,7 +248,7 @@ def _maker(agent: str) -> Callable[..., Any]:
 
 
 def _own_options(make: Callable[..., Any], assignments: list[str]) -> tuple[dict[str, Any], list[str]]:
-    """What `--set` says of the function's own arguments, such as kappa, and what is left for the settings."""
+    """Splits `--set` into arguments of the function, such as kappa, and assignments to settings."""
     hints = get_type_hints(make)
     arguments = [
         (name, hints[name], field(default=argument.default))
@@ -255,7 +263,7 @@ def _own_options(make: Callable[..., Any], assignments: list[str]) -> tuple[dict
 
 
 def _parts_set(options: argparse.Namespace, settings: Any) -> dict[str, Any]:
-    """Nature and variance where `--set` names them, which the agent's own would otherwise replace."""
+    """Returns the nature and variance that `--set` names; the agent's own would replace them otherwise."""
     return {
         name: getattr(settings, name)
         for name in ("nature", "variance")
@@ -264,7 +272,7 @@ def _parts_set(options: argparse.Namespace, settings: Any) -> dict[str, Any]:
 
 
 def parts(options: argparse.Namespace) -> tuple[Any, Any, Any]:
-    """Environment, uncertainty set (None for agents without) and settings."""
+    """Returns environment, uncertainty set (None for agents without one) and settings."""
     from urbe.deep import LastLayer, NoVariance, paper
     from urbe.deep.settings import Settings
 
@@ -288,7 +296,7 @@ def parts(options: argparse.Namespace) -> tuple[Any, Any, Any]:
 
 
 def _flat(returns: np.ndarray) -> str:
-    """What to look at where the later episodes returned no more than the first ones; empty where they did."""
+    """Says what to check if the last episodes returned no more than the first ones; empty if they did."""
     if len(returns) < FEW_EPISODES:
         return ""
     first, last = returns[: len(returns) // 4], returns[-(len(returns) // 4) :]
@@ -297,7 +305,7 @@ def _flat(returns: np.ndarray) -> str:
         return ""
     return (
         f".\nThe last quarter of the episodes returned {last.mean():.4g}, no more than the first, {first.mean():.4g}. "
-        "Nothing was\nlearned that shows: try more --steps, --set epsilon.steps=... (exploration must end before "
+        "The agent\nhas not improved: try more --steps, --set epsilon.steps=... (exploration must end before "
         "--steps do), learning_rate,\ndiscount and copy; log.csv has epsilon and td_error"
     )
 
@@ -321,7 +329,7 @@ def _summary(options: argparse.Namespace, agent: Any, seconds: float) -> str:
     )
     over = f" --over {tried}" if tried else ""
     names = [name for name in WRITTEN if Path(options.out, name).exists()]
-    stopped = "" if agent.stopped is None else f"\nStopped: {agent.stopped} Another --stop-at or --patience goes on."
+    stopped = "" if agent.stopped is None else f"\nStopped: {agent.stopped} To continue, raise --stop-at or --patience."
     judged = f"{options.out}/{BEST}" if BEST in names else options.out
     summary += _flat(returns)
     members = deciding(agent)

@@ -25,11 +25,11 @@ JUDGED_OVER = {"cartpole": "half_length=0.1:5:11", "mars-rover": "failure=0:1:11
 
 
 def world(name: str, paper: bool) -> Any:
-    """The simulator of that name, or the Gymnasium environment.
+    """Makes the simulator of that name, or the Gymnasium environment.
 
     Args:
       name: one of SIMULATORS, an id of Gymnasium's registry, or module:Class.
-      paper: with the published parameters.
+      paper: whether to use the published parameters.
     """
     from urbe import simulators
     from urbe.deep import paper as published
@@ -58,15 +58,15 @@ def world(name: str, paper: bool) -> Any:
 
 
 def uncertainty_set(name: str, env: Any, over: Sequence[str], members: int, seed: int, adapter: Any = None) -> Any:
-    """The set that `--over` describes, or the paper's; of a Gymnasium environment, copies of it.
+    """Makes the set that `--over` describes, or the paper's; for a Gymnasium environment, copies of it.
 
     Args:
-      name: what `env` is called.
-      env: what `world` gave.
+      name: name of `env`.
+      env: the environment, from `world`.
       over: see `HELP`; empty for the default.
       members: number of draws.
-      seed: of the draws.
-      adapter: how state and parameters of a Gymnasium environment are set; None where that is known.
+      seed: seed of the draws.
+      adapter: sets state and parameters of a Gymnasium environment; None if urbe knows how.
     """
     from urbe.gym import EnvMembers
     from urbe.simulators import LogUniform, Normal, UncertaintySet, Uniform
@@ -96,15 +96,15 @@ def uncertainty_set(name: str, env: Any, over: Sequence[str], members: int, seed
 
 
 def _settable(name: str, env: Any, adapter: Any) -> tuple[str, ...]:
-    """The parameters of a Gymnasium environment that can be set."""
+    """Returns the names of the parameters of a Gymnasium environment that can be set."""
     from urbe.gym.adapters import adapter_of
 
     known = adapter_of(env) if adapter is None else adapter
     if known is None:
         raise ValueError(
-            f"A robust agent on {name} needs copies of it with other parameters, and nothing says how to set its state "
-            "and parameters. Give the environment the methods get_state, set_state, get_params and set_params, or "
-            "--adapter package.module:Class that has them; see docs/gymnasium.md."
+            f"A robust agent on {name} needs copies of it with other parameters, and urbe does not know how to set its "
+            "state and parameters. Give the environment the methods get_state, set_state, get_params and set_params, "
+            "or --adapter package.module:Class that has them; see docs/gymnasium.md."
         )
     if not (names := tuple(known.get_params(env))):
         raise ValueError(f"{name} has no parameters: get_params gives none, expected at least one.")
@@ -116,18 +116,18 @@ HELP = """\
   half_length=0.5,1,2                  these values (with several parameters, every combination)
   half_length=0.25:1.25:5              five values from 0.25 to 1.25, endpoints included
   half_length=normal:0.75:0.25:0.1     --members normal draws with mean 0.75 and standard deviation 0.25, truncated
-                                       below at 0.1 (a fourth number: truncated above)
+                                       below at 0.1 (a fourth number truncates above)
   half_length=uniform:0.25:1.25        --members uniform draws
   half_length=loguniform:0.1:5         --members draws, uniform in the logarithm
-On a Gymnasium environment members are copies of it. Gymnasium's CartPole, Acrobot, MountainCar and MuJoCo environments
-are known; so is one with the methods get_state, set_state, get_params and set_params. For others --adapter names a
-class that has these methods, each with the environment as its first argument. Modules in the working directory are
+For a Gymnasium environment, members are copies of it. Gymnasium's CartPole, Acrobot, MountainCar and MuJoCo
+environments work, as does any with the methods get_state, set_state, get_params and set_params. For others, --adapter
+names a class with these methods, each with the environment as its first argument. Modules in the working directory are
 found.
 """
 
 
 def grid_of(over: Sequence[str], option: str = "--over") -> Any:
-    """The parameters to evaluate under: values by name from an option, or the nominal parameters.
+    """Reads the parameters to evaluate under: values by name from an option, or the nominal parameters.
 
     >>> grid_of(["half_length=0:1:3", "masspole=0.1,0.5"])
     {'half_length': (0.0, 0.5, 1.0), 'masspole': (0.1, 0.5)}
@@ -136,13 +136,13 @@ def grid_of(over: Sequence[str], option: str = "--over") -> Any:
 
 
 def find_modules_here() -> None:
-    """Lets modules in the folder the user is in be imported, as `python -m` does."""
+    """Makes modules in the working directory importable, as `python -m` does."""
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
 
 
 def import_modules(names: Sequence[str]) -> None:
-    """Imports modules of the user's, whose parts saved agents may then have.
+    """Imports modules of the user, which define parts of saved agents.
 
     Raises:
       ValueError: one cannot be imported.
@@ -156,7 +156,7 @@ def import_modules(names: Sequence[str]) -> None:
 
 
 def adapter_named(text: str | None) -> Any:
-    """The adapter that `--adapter` names; None without one."""
+    """Returns the adapter that `--adapter` names; None without one."""
     if text is None:
         return None
     from urbe.gym.named import named_adapter
@@ -165,7 +165,7 @@ def adapter_named(text: str | None) -> Any:
 
 
 def maker(name: str, option: str, adapter: Any = None) -> Any:
-    """A function from parameters to the Gymnasium environment of that name, with them set or as arguments."""
+    """Returns a function from parameters to the Gymnasium environment of that name with these parameters."""
     from urbe.gym.named import named_env
 
     def make(params: dict[str, Any]) -> Any:
@@ -191,12 +191,12 @@ def set_up_jax() -> None:
 
 
 def _parameters(texts: Sequence[str], option: str, laws: Mapping[str, Any]) -> dict[str, Any]:
-    """The values or the law of each parameter that an option names.
+    """Reads the values or the distribution of each parameter that an option names.
 
     Args:
       texts: NAME=V1,V2,..., NAME=LOW:HIGH:COUNT or NAME=LAW:NUMBERS.
-      option: that was given them.
-      laws: by name, a function of its numbers and how many it may have.
+      option: name of the option, for messages.
+      laws: distributions by name: a function of the numbers, and how many it takes.
     """
     found: dict[str, Any] = {}
     for text in texts:

@@ -1,5 +1,5 @@
 """Deep agents in JAX (extra `urbe[deep]`): DQN, robust DQN, DQN-UBE, DQN-URBE and soft-robust DQN;
-and what is used in their place: domain randomisation with and without a memory, EWoK and IWOCS."""
+and baselines: domain randomisation with and without a memory, EWoK and IWOCS."""
 
 from urbe.extras import need as _need
 

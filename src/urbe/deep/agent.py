@@ -1,4 +1,4 @@
-"""The agent a user holds: it learns, acts, and can be saved at any time."""
+"""The agent: it learns, acts, and can be saved at any time."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from urbe.runs.tree import flatten, unflatten
 from urbe.simulators import Simulator
 
 VERSION = 3
-"""The version of what `Agent.about` and `Agent.tensors` mean; `urbe.deep.upgrade` reads earlier ones."""
+"""The version of `Agent.about` and `Agent.tensors`; `urbe.deep.upgrade` reads earlier ones."""
 
 
 class Agent:
     """An agent of the DQN family; build one with `dqn`, `robust_dqn`, `dqn_ube`, `dqn_urbe` or `soft_robust_dqn`.
 
     Args:
-      name: what to call it.
-      trainer: the learner and what it acts in.
-      seed: what all its random numbers follow from.
+      name: name of the agent.
+      trainer: the learner and its environment.
+      seed: seed of all random numbers.
       log_every: steps per row of its log.
     """
 
@@ -46,7 +46,7 @@ class Agent:
         self.history = History()
         self.history.begin_members(trainer.deciders)
         self.stopped: str | None = None
-        """Why a callback ended the last call of `learn` or `train` before its time; None if none did."""
+        """Why a callback stopped the last call of `learn` or `train` early; None if none did."""
 
     @property
     def step(self) -> int:
@@ -55,53 +55,53 @@ class Agent:
 
     @property
     def policy(self) -> Policy:
-        """How it acts by what it has learned so far.
+        """The current policy.
 
         Raises:
-          ValueError: it acts by a hidden state; `memory_policy` is its policy.
+          ValueError: the agent acts on a hidden state; use `memory_policy`.
         """
         if acts_by_memory(self.trainer):
             raise ValueError(
-                f"The agent {self.name} acts by what it remembers, not by one observation alone. Play it with "
+                f"The agent {self.name} acts on a memory, not on the observation alone. Play it with "
                 "urbe.evaluation.adaptation.deploy_lives(agent.memory_policy, simulator, params, seed=...)."
             )
         return Policy.of(self.trainer.settings, self.trainer.learner)
 
     @property
     def memory_policy(self) -> MemoryPolicy[Any]:
-        """How it acts greedily with the memory it learned with, for `urbe.evaluation.adaptation`; empty for most."""
+        """The greedy policy with the agent's memory, for `urbe.evaluation.adaptation`; most agents have no memory."""
         return memory_policy(self.trainer)
 
     @property
     def simulator(self) -> Simulator | None:
-        """What it acts in, when that is a simulator of ours."""
+        """Its environment, if that is a simulator of urbe."""
         return self.trainer.simulator if isinstance(self.trainer, CompiledTrainer) else None
 
     def learn(self, steps: int, *, callbacks: Sequence[AnyCallback] = (), progress: bool = False) -> Agent:
-        """Acts and learns for `steps` more steps, or until a callback stops it; then `stopped` says why.
+        """Acts and learns for `steps` more environment steps, or until a callback stops it; then `stopped` says why.
 
-        Where it is cut makes no difference: `learn(2000)` and twice `learn(1000)` end in the same bits. Callbacks watch
-        and change nothing of what is learned. An agent that they have stopped does not go on with the same callbacks.
+        `learn(2000)` and two calls of `learn(1000)` give the same bits. Callbacks do not change learning. An agent that
+        they have stopped does not continue with the same callbacks.
 
         Args:
-          steps: of experience.
-          callbacks: functions that are called with every row of the log (`urbe.deep.history.LOG`, by name), and what
-            measures the agent every so many steps, such as `urbe.deep.Evaluate`; functions receive those rows too.
-          progress: show how far it has come: a bar on a terminal, else a line on standard error now and then.
+          steps: number of environment steps.
+          callbacks: functions that are called with every row of the log (`urbe.deep.history.LOG`, by name), and
+            objects that measure the agent at intervals, such as `urbe.deep.Evaluate`; functions get their rows, too.
+          progress: show progress: a bar on a terminal, otherwise an occasional line on standard error.
 
         Raises:
-          NotFinite: an observation, reward or loss was not a finite number; says which and when.
+          NotFinite: an observation, reward or loss was not finite; the message says which and when.
 
         Warns:
           OneMemberDecides: one member of the uncertainty set decided nearly all targets.
         """
-        from urbe.deep.progress import learning  # only people look at it
+        from urbe.deep.progress import learning  # imports rich, needed only here
         from urbe.deep.who_decides import warn_of_one
 
         end = self.step + checks.whole_number("steps", steps, 0)
         watched = watchers(callbacks, self)
         for each in watched.measuring:
-            each.describe(self)  # what cannot be measured is said at once
+            each.describe(self)  # raises early if it cannot measure the agent
         self.stopped = watched.stop(self)
         with learning(self, end if self.stopped is None else self.step, shown=progress) as show:
             for recorded in learn_and_record(self, end, watched.measuring) if self.stopped is None else ():
@@ -112,20 +112,20 @@ class Agent:
         return self
 
     def predict(self, observation: Any, *, deterministic: bool = True, rng: np.random.Generator | None = None) -> Any:
-        """The action for what the environment gives, as the environment takes it.
+        """Returns the action for an observation, in the environment's own form.
 
         Args:
-          observation: of the environment's observation space, or B of them side by side as a vector of environments
-            gives them; for a simulator `(D,)` or `(B, D)`.
-          deterministic: act greedily; or as in training, perturbed by the uncertainty head and with the random actions
-            of the present step.
-          rng: what the noise and the random actions are drawn from; needed to act as in training.
+          observation: an observation of the environment, or a batch of B as from a vector of environments; for a
+            simulator `(D,)` or `(B, D)`.
+          deterministic: act greedily; otherwise as in training, with the noise of the uncertainty head and with the
+            current rate of random actions.
+          rng: generator of the noise and the random actions; needed to act as in training.
 
         Returns:
           an int, or int64 `(B,)`; with `Discrete(n, start=5)` they count from 5.
 
         Raises:
-          ValueError: the observation is not one of the environment's; or `rng` is missing, or given for nothing.
+          ValueError: the observation is not one of the environment's; or `rng` is missing, or given needlessly.
         """
         if deterministic is (rng is not None):
             problem = (
@@ -145,7 +145,7 @@ class Agent:
         return spaces.actions(numbers, single)
 
     def about(self) -> dict[str, Any]:
-        """What it is, in plain data: what makes two runs the same."""
+        """Describes the agent as plain data that identifies a run."""
         return {
             "version": VERSION,
             "agent": self.name,
@@ -156,38 +156,38 @@ class Agent:
         }
 
     def saved_about(self) -> dict[str, Any]:
-        """What a file says of it: `about`, and what is needed to predict without the environment."""
+        """The description in a file: `about`, and the data needed to predict without the environment."""
         return {**self.about(), "spaces": self.trainer.spaces.describe()}
 
     def tensors(self) -> dict[str, np.ndarray]:
-        """Everything needed to go on bit for bit, by name."""
+        """Everything needed to resume bit for bit, by name."""
         return self.trainer_tensors() | flatten({"history": self.history.state()})
 
     def trainer_tensors(self) -> dict[str, np.ndarray]:
-        """The same without what it has lived through, for those who keep that in logs."""
+        """The same without the history, for runs that keep it in logs."""
         return flatten({"trainer": self.trainer.state()})
 
     def load_tensors(
         self, tensors: Mapping[str, np.ndarray], source: str | os.PathLike[str], history: History | None = None
     ) -> None:
-        """Goes on from what `tensors` gave, or `trainer_tensors` with the history; as it was when they do not fit.
+        """Restores the result of `tensors`, or of `trainer_tensors` with the history; unchanged if they do not fit.
 
         Raises:
-          CheckpointError: they are of another agent.
+          CheckpointError: they belong to another agent.
         """
         mine = {name: array for name, array in tensors.items() if name.startswith("trainer/")}
         past = {name.removeprefix("history/"): array for name, array in tensors.items() if name.startswith("history/")}
         if len(mine) + len(past) != len(tensors):
             strange = next(name for name in tensors if not name.startswith(("trainer/", "history/")))
-            raise CheckpointError(source, f"holds {strange!r}, which is no part of an agent.")
+            raise CheckpointError(source, f"holds {strange!r}, which is not part of an agent.")
         lived = History.of(past, source) if history is None else history
         self.trainer.load(unflatten(mine, {"trainer": self.trainer.state()}, source)["trainer"])
         self.history = lived
         lived.begin_members(self.trainer.deciders)  # earlier runs had no such table
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Saves all of it, replay and random numbers included, into a file; see `urbe.deep.load`.
+        """Saves everything, including replay and random numbers, to a file; see `urbe.deep.load`.
 
-        Whoever reads there meanwhile, or after a crash, finds the old agent or the new one, whole.
+        The file is replaced atomically: readers find the complete old or new agent, also after a crash.
         """
         save_tensors(path, self.tensors(), self.saved_about())

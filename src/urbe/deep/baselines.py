@@ -1,10 +1,10 @@
-"""What practitioners use in place of robust DQN, each by its name: domain randomisation, with and without a memory of
-what happened, EWoK and IWOCS. All learn by DQN; they differ in the dynamics that it meets and in what it sees.
+"""Baselines for robust DQN: domain randomisation, with and without a memory, EWoK and IWOCS. All learn by DQN; they
+differ in the training dynamics and in the observations.
 
-                      | dynamics met in training                      | acts by
+                      | dynamics in training                          | acts on
 domain_randomised_dqn | drawn for every episode                       | the observation
-stacked_dqn           | drawn now and then, or nominal                | the observation and the last steps
-recurrent_dqn         | drawn now and then, or nominal                | the observation and a hidden state
+stacked_dqn           | drawn for some episodes, or nominal           | the observation and the last steps
+recurrent_dqn         | drawn for some episodes, or nominal           | the observation and a hidden state
 ewok_dqn              | the worst of several draws, in every step     | the observation
 iwocs_dqn             | one member, then the worst one, ...           | the observation
 """
@@ -43,7 +43,7 @@ from urbe.simulators import (
 MEMORY = Memory()
 
 Randomisation = UncertaintySet | Mapping[str, Distribution] | Parameters
-"""What parameters are drawn from: the members of a set, all equally likely, or a distribution for each name."""
+"""The source of parameters: the members of a set, all equally likely, or a distribution for each name."""
 
 
 def domain_randomised_dqn(
@@ -56,16 +56,16 @@ def domain_randomised_dqn(
     log_every: int = LOG_EVERY,
     **changes: Any,
 ) -> Agent:
-    """Domain randomisation [Tobin2017]: DQN whose dynamics are drawn anew for every episode.
+    """Makes an agent of domain randomisation [Tobin2017]: DQN whose dynamics are drawn for every episode.
 
-    It learns one policy that is best on average over the draws; it does not observe which one holds.
+    It learns one policy that is best on average over the draws, which it does not observe.
 
     Args:
       env: a simulator of `urbe.simulators`, or a single Gymnasium environment whose parameters an adapter can set.
       parameters: an `UncertaintySet`, or for a Gymnasium environment `EnvMembers` or a list of parameters by name, all
         equally likely; or for either a distribution for each name, `{"half_length": Uniform(0.25, 1.0)}`.
-      seed: what all random numbers follow from.
-      hazard: the probability with which an episode has new parameters; otherwise it keeps those of the one before.
+      seed: seed of all random numbers.
+      hazard: the probability that an episode has new parameters; otherwise it keeps the previous ones.
       settings, log_every, changes: as for `urbe.deep.dqn`.
 
     >>> from urbe.simulators import CartPole, Uniform
@@ -89,19 +89,19 @@ def stacked_dqn(
     log_every: int = LOG_EVERY,
     **changes: Any,
 ) -> Agent:
-    """DQN that sees the last steps besides the present observation, under domain randomisation.
+    """Makes a DQN agent that also observes the last steps, under domain randomisation.
 
     A step is remembered as observation, action, reward, whether the episode ended, and the change of the observation;
-    see `urbe.simulators.stacked`. So it can tell which dynamics hold, if a few steps show it.
+    see `urbe.simulators.stacked`. So it can identify the dynamics, if a few steps suffice.
 
     Args:
       env: as for `domain_randomised_dqn`.
       parameters: likewise; None keeps the nominal ones.
       seed: what all random numbers follow from.
-      length: how many steps are remembered, zeros before there were any.
+      length: number of remembered steps, zeros before the first ones.
       survives: whether they are remembered beyond the end of an episode.
-      hazard: the probability with which an episode has new parameters. With 1 nothing that earlier episodes showed is
-        of any help in training, and the agent learns to ignore it.
+      hazard: the probability that an episode has new parameters. With 1, earlier episodes are of no use in training,
+        and the agent learns to ignore them.
       settings, log_every, changes: as for `urbe.deep.dqn`.
 
     >>> from urbe.simulators import CartPole, UncertaintySet
@@ -127,7 +127,7 @@ def recurrent_dqn(
     log_every: int = LOG_EVERY,
     **changes: Any,
 ) -> Agent:
-    """DQN with a recurrent memory [Hausknecht2015], under domain randomisation: a GRU reads every step.
+    """Makes a DQN agent with a recurrent memory [Hausknecht2015], under domain randomisation: a GRU reads every step.
 
     It is trained through time on replayed windows with burn-in, as R2D2 [Kapturowski2019]; see
     `urbe.deep.core.recurrent`.
@@ -165,16 +165,16 @@ def ewok_dqn(
     log_every: int = LOG_EVERY,
     **changes: Any,
 ) -> Agent:
-    """EWoK [Gadot2024]: DQN in a simulator that draws several successors and mostly keeps one of low value.
+    """Makes an EWoK agent [Gadot2024]: DQN in a simulator that draws several successors and mostly keeps a bad one.
 
     Args:
       env: a simulator of `urbe.simulators`.
       uncertainty_set: successors are drawn from its members, each equally likely. None draws them from the simulator
-        itself, which must then have chance in it: copies of the one possible successor change nothing.
+        itself, which must then be random: with a single possible successor, nothing changes.
       seed: what all random numbers follow from.
       kappa: the temperature, in units of the return; small is robust, infinity is `urbe.deep.dqn`. No value fits all
         problems.
-      draws: successors per step, one of which is kept. The worst case is over so many draws at most.
+      draws: successors per step, one of which is kept. The worst case is over at most this many draws.
       settings, schedule, log_every, changes: as for `urbe.deep.dqn`.
 
     >>> from urbe.simulators import MarsRover
@@ -196,17 +196,17 @@ def iwocs_dqn(
     log_every: int = LOG_EVERY,
     **changes: Any,
 ) -> Agent:
-    """IWOCS [Zouitine2024]: DQN for one member after the other, each the worst for the policy so far.
+    """Makes an IWOCS agent [Zouitine2024]: DQN for one member after the other, each the worst for the current policy.
 
     The policy is greedy in the lowest of the Q-functions of the members that were trained for; see
     `urbe.deep.loops.iwocs` for the algorithm and for what the paper does in another way.
 
     Args:
       env: a simulator of `urbe.simulators`.
-      uncertainty_set: the members; the first to be trained for is the nominal one, if it is a member.
+      uncertainty_set: the members; training starts with the nominal one, if it is a member.
       seed: what all random numbers follow from.
-      round_steps: of experience with a member before the next is looked for. Random actions, learning rate and replay
-        begin anew with each: `epsilon.steps` and `decay.steps` count from there.
+      round_steps: environment steps with a member before the next worst one is chosen. Exploration, learning rate and
+        replay restart with each: `epsilon.steps` and `decay.steps` count from there.
       episodes: test episodes under each member, to find the worst.
       settings, log_every, changes: as for `urbe.deep.dqn`.
 

@@ -1,7 +1,7 @@
-"""The best agent of a run, in a file of its own.
+"""Save the best agent of a run in a separate file.
 
-The run's checkpoint of that step is written first, then the copy. A run that was killed between the two finds, when it
-is resumed, that the agent in its newest checkpoint is the best and the file is not of its step, and writes it then.
+The run's checkpoint of that step is written first, then the copy. If a run is killed between the two, it writes the
+copy when it is resumed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urbe.runs.tensors import SUFFIX, read_header, save_tensors
 
 
 def keep_best(agent: Agent, folder: Path, callback: Callback) -> None:
-    """Saves the agent as the best by what the callback measures, if it keeps any."""
+    """Saves the agent as the best by the callback's measure, if the callback keeps one."""
     if callback.keep is not None:
         metadata = {**agent.saved_about(), "step": agent.step}
         save_tensors(folder / f"{callback.keep}{SUFFIX}", agent.tensors(), metadata)
@@ -25,7 +25,7 @@ def keep_best(agent: Agent, folder: Path, callback: Callback) -> None:
 
 
 def settle_best(agent: Agent, folder: Path, callbacks: Sequence[Callback]) -> None:
-    """Makes the files of the best agents what they were when the agent's checkpoint was written.
+    """Restores the files of the best agents to their state at the agent's checkpoint.
 
     Raises:
       CheckpointError: a file holds another agent than the best one.
@@ -49,7 +49,7 @@ def settle_best(agent: Agent, folder: Path, callbacks: Sequence[Callback]) -> No
 
 
 def _best_file(folder: Path, name: str) -> Path:
-    """Where the best agent is; in a folder if urbe 0.1.0 wrote it."""
+    """The path of the best agent; a folder for urbe 0.1.0."""
     old = folder / name
     return old if upgrade.is_folder_checkpoint(old) else folder / f"{name}{SUFFIX}"
 

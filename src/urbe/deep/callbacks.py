@@ -1,8 +1,8 @@
-"""What may watch an agent learn: plain functions that receive rows, and callbacks that measure.
+"""Callbacks of learning: plain functions that receive rows, and objects that measure the agent.
 
-A callback has no memory. What it measures is a function of the agent; what follows from that (which agent was the best,
-whether to stop) is a function of all rows measured so far. The rows are saved with the agent, so that a run which is
-killed and resumed measures, keeps and stops exactly as one that was never interrupted.
+A callback has no memory. Its measurement is a function of the agent; its decisions (which agent was the best, whether
+to stop) are a function of all rows measured so far. The rows are saved with the agent, so that a run that is killed and
+resumed measures, keeps and stops exactly as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ OnRow = Callable[[Row], None]
 """A plain function that receives every row: those of the log, and those measured by callbacks."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-_TAKEN = ("log", "episodes", "members", "checkpoints", "tensorboard")  # names of other things in a run's folder
+_TAKEN = ("log", "episodes", "members", "checkpoints", "tensorboard")  # names of other files in a run's folder
 
 
 class Decision(NamedTuple):
-    """What follows from the rows a callback has measured.
+    """The decision from the rows that a callback has measured.
 
     Attributes:
-      best: index of the row at which the agent was the best; None before the first row, or if it is all the same.
-      stop: why learning stops here; None when it goes on.
+      best: index of the row of the best agent; None before the first row, or if there is no best one.
+      stop: why learning stops here; None if it continues.
     """
 
     best: int | None = None
@@ -42,7 +42,7 @@ class Decision(NamedTuple):
 
 @runtime_checkable
 class Callback(Protocol):
-    """Measures an agent every so many steps; see `urbe.deep.Evaluate` for the one that is there."""
+    """Measures an agent at fixed intervals, such as `urbe.deep.Evaluate`."""
 
     @property
     def name(self) -> str:
@@ -50,28 +50,28 @@ class Callback(Protocol):
 
     @property
     def every(self) -> int:
-        """Steps between two measurements, which are at its multiples."""
+        """Steps between measurements, which are at its multiples."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the numbers that it measures."""
+        """Names of the measured numbers."""
 
     @property
     def keep(self) -> str | None:
-        """The file in the folder of a run in which `train` keeps the best agent, without `.safetensors`; or None."""
+        """Name, without `.safetensors`, of the file in which `train` keeps the best agent; or None."""
 
     def describe(self, agent: Agent) -> dict[str, Any]:
-        """What it measures, in plain data: a run is resumed only with the same.
+        """Describes the measurement as plain data: a run can be resumed only with the same.
 
         Raises:
           ValueError: it cannot measure this agent.
         """
 
     def measure(self, agent: Agent) -> Mapping[str, float]:
-        """A number for each column. Changes nothing, and depends on nothing but the agent."""
+        """Returns a number for each column. It changes nothing, and depends only on the agent."""
 
     def verdict(self, rows: Mapping[str, np.ndarray]) -> Decision:
-        """What follows from all rows so far: `step` and its columns, `(N,)` each."""
+        """Decides from all rows so far: `step` and its columns, `(N,)` each."""
 
 
 AnyCallback = Callback | OnRow
@@ -84,7 +84,7 @@ class Watchers(NamedTuple):
     measuring: tuple[Callback, ...]
 
     def stop(self, agent: Agent) -> str | None:
-        """Why the agent should not go on, by what has been measured; None when it should."""
+        """Why the measurements stop the agent; None if it continues."""
         found = (each.verdict(agent.history.measured[each.name]).stop for each in self.measuring)
         return next((why for why in found if why is not None), None)
 
@@ -96,7 +96,7 @@ class Watchers(NamedTuple):
 
 
 def watchers(callbacks: Sequence[AnyCallback], agent: Agent) -> Watchers:
-    """The callbacks by kind, checked; their tables are begun in the agent's history.
+    """Checks the callbacks, sorts them by kind, and begins their tables in the agent's history.
 
     Raises:
       ValueError: one of them is not a callback, or two of them share a name or a folder.

@@ -1,9 +1,9 @@
-"""What XLA has compiled, kept on the disk between processes: a second start takes seconds less.
+"""Cache programs compiled by XLA on disk, which saves seconds at the next start.
 
-JAX names each entry after a hash of the program, the versions and the flags, so a stale one is never taken for another.
-It does not write them atomically, though, and never writes over one that is there: an entry that a killed process left
-half-written would be tried, complained about and compiled again forever. So entries are looked at once and deleted when
-they are broken, and the oldest go when there is too much of them.
+JAX names each entry after a hash of the program, the versions and the flags, so a stale entry is never used. But it
+does not write entries atomically, and never overwrites one: a half-written entry of a killed process would cause a
+warning and a compilation every time. So entries are checked once and deleted if they are broken, and the oldest are
+deleted when the cache is too large.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urbe import checks
 
 LARGEST = 500_000_000
 _CHECKED = "checked"
-_RECENT = 10.0  # seconds for which an entry may still be being written when another process looks
+_RECENT = 10.0  # seconds during which another process may still be writing an entry
 
 
 def cache_compilation(folder: str | os.PathLike[str] | None = None, *, largest: int = LARGEST) -> Path:
@@ -26,13 +26,13 @@ def cache_compilation(folder: str | os.PathLike[str] | None = None, *, largest: 
     It changes JAX's settings, so it is never called on import; the command line calls it.
 
     Args:
-      folder: where; None is `urbe/jax` in the user's cache directory (`XDG_CACHE_HOME`, or `~/.cache`).
-      largest: bytes to keep; the oldest entries beyond are deleted.
+      folder: the folder; None is `urbe/jax` in the user's cache directory (`XDG_CACHE_HOME`, or `~/.cache`).
+      largest: bytes to keep; the oldest entries are deleted.
 
     Returns:
       the folder.
     """
-    import jax  # only who calls this needs it
+    import jax  # imported only here, since the module is used without JAX
     from jax.experimental.compilation_cache import compilation_cache
 
     checks.whole_number("largest", largest, 0)
@@ -48,7 +48,7 @@ def cache_compilation(folder: str | os.PathLike[str] | None = None, *, largest: 
 
 def default_folder() -> Path:
     """`urbe/jax` in the user's cache directory."""
-    base = os.environ.get("XDG_CACHE_HOME", "")  # relative ones are to be ignored, says its specification
+    base = os.environ.get("XDG_CACHE_HOME", "")  # its specification says to ignore relative paths
     return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "urbe" / "jax"
 
 
@@ -58,7 +58,7 @@ def _tidy(path: Path, largest: int) -> None:
     stamp.touch()
     sizes = {}
     for entry in path.glob("*-cache"):
-        with suppress(FileNotFoundError):  # another process tidies too
+        with suppress(FileNotFoundError):  # another process may delete it, too
             about = entry.stat()
             if about.st_mtime >= looked and not _is_whole(entry):
                 entry.unlink()
@@ -72,7 +72,7 @@ def _tidy(path: Path, largest: int) -> None:
 
 
 def _is_whole(entry: Path) -> bool:
-    """Whether a compressed entry ends where it should; one that is compressed in another way is given the benefit."""
+    """Whether a compressed entry is complete; entries in other compression formats are not checked."""
     data = entry.read_bytes()
     if data[:1] != b"\x78":  # not zlib: with zstandard installed, JAX takes that
         return len(data) > 0

@@ -1,7 +1,7 @@
-"""Agents in plain data: settings, simulators, sets and schedules as JSON has them, and back.
+"""Describe settings, simulators, sets and schedules as plain JSON data, and build them again.
 
-Only what is listed in `KNOWN` is ever built from a file, and parts of settings that modules of others define, if they
-are imported already; each from its own fields. No name in a file is imported and no code in it runs.
+Only kinds listed in `KNOWN` are built from a file, and parts of settings from other modules that are already imported;
+each from its own fields. No name in a file is imported and no code in it is executed.
 """
 
 from __future__ import annotations
@@ -96,18 +96,18 @@ _FUNCTIONS = (
 )
 _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}  # JSON has no others
 KNOWN: Mapping[str, Any] = MappingProxyType({known.__name__: known for known in (*_CLASSES, *_FUNCTIONS)})
-"""Everything a file may name."""
+"""All kinds that a file may name."""
 
 
 class Unknown(ValueError):
-    """A value has no description: it is of a kind that is not listed in `KNOWN`."""
+    """A value cannot be described: its kind is not listed in `KNOWN`."""
 
 
 def describe(name: str, value: Any) -> Any:
-    """`value` in dicts, lists, numbers, texts and None.
+    """Describes `value` by dicts, lists, numbers, strings and None.
 
     Raises:
-      Unknown: a part of it is of a kind of the user's own.
+      Unknown: a part of it is of the user's own kind.
 
     >>> describe("copy", settings.CopyEvery(episodes=10))
     {'kind': 'CopyEvery', 'episodes': 10, 'updates': None, 'tau': 1.0}
@@ -136,7 +136,7 @@ def describe(name: str, value: Any) -> Any:
 
 
 def describe_or_why(name: str, value: Any) -> Any:
-    """The description, or `{"why": ...}` for what has none: then it must be given again when loading."""
+    """The description, or `{"why": ...}` if there is none: the value must then be given again when loading."""
     try:
         return describe(name, value)
     except Unknown as error:
@@ -144,16 +144,16 @@ def describe_or_why(name: str, value: Any) -> Any:
 
 
 def describe_world(world: Mapping[str, Any]) -> dict[str, Any]:
-    """What a trainer says of the environment it acts in, with its simulator, schedule and training in plain data."""
+    """The description of a trainer's environment, with its simulator, schedule and training as plain data."""
     values = ("simulator", "schedule", "training")
     return {name: describe_or_why(name, part) if name in values else part for name, part in world.items()}
 
 
 def build(name: str, data: Any) -> Any:
-    """The value that `describe` described.
+    """Builds the value from the result of `describe`.
 
     Raises:
-      ValueError: a kind is not known here, or its fields are not as they should be.
+      ValueError: a kind is unknown, or its fields are wrong.
     """
     if isinstance(data, list):
         return tuple(build(f"{name}[{i}]", item) for i, item in enumerate(data))

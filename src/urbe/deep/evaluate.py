@@ -1,9 +1,9 @@
-"""Test episodes while an agent learns: over chosen parameters, greedily, with random numbers of their own.
+"""Evaluate an agent during training: greedy test episodes over chosen parameters, with separate random numbers.
 
     mean(t) = mean over theta of J(theta)      J(theta) = mean return of the test episodes under parameters theta
     worst(t) = min over theta of J(theta)
 
-of the agent after t steps. Nothing is learned meanwhile: training goes on to the same bits with and without it.
+of the agent after t steps. Evaluation does not change training: its bits are the same with and without it.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ if TYPE_CHECKING:
     from urbe.deep.agent import Agent
 
 By = Literal["mean", "worst"]
-"""Over the parameters: the mean return, or that under the worst of them."""
+"""The measure: the mean return over parameters, or the return under the worst ones."""
 
 CRITERIA: tuple[By, ...] = ("mean", "worst")
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluate:
-    """Evaluates the greedy policy every so many steps, keeps the best agent and stops when there is no more to gain.
+    """Evaluates the greedy policy at fixed intervals, keeps the best agent, and can stop training early.
 
-    All evaluations play the same episodes, so that a difference between two of them is one between agents. The best
-    agent is chosen by its luck in them, too: for a number to report, evaluate it again with another seed.
+    All evaluations play the same episodes, so differences between them are differences between agents. The best result
+    is biased upwards by the choice: for a number to report, evaluate the agent again with another seed.
 
     Args:
       every: steps between two evaluations, which are at its multiples.
       over: the parameters, as for `urbe.evaluate`; those that are not named are nominal.
-      env: what to play in; by default the simulator the agent learns in. An agent that learns in a Gymnasium
-        environment needs another one: an environment with `set_params`, a function that makes environments, or a
-        function from parameters to an environment.
-      episodes: for each set of parameters.
-      seed: of the episodes.
-      time_limit: steps after which an episode is cut off; by default the environment's own.
-      by: "mean" or "worst": what the best agent has the highest of, and what stops learning.
+      env: the environment; by default the agent's simulator. An agent that learns in a Gymnasium environment needs
+        another one: an environment with `set_params`, a function that makes environments, or a function from parameters
+        to an environment.
+      episodes: number of episodes for each set of parameters.
+      seed: seed of the episodes.
+      time_limit: steps after which an episode is truncated; by default the environment's own.
+      by: "mean" or "worst": the measure that chooses the best agent and stops learning.
       stop_at: learning stops when an evaluation reaches this return; None never.
-      patience: learning stops when so many evaluations in a row were not better than the best before; None never.
-      keep: the file, within the folder of a run, in which `train` keeps the best agent, without its ending
-        `.safetensors`; None keeps none.
-      name: of the table, and of the file in the folder of a run.
+      patience: learning stops after this many evaluations in a row without improvement; None never.
+      keep: the file in the folder of a run in which `train` keeps the best agent, without its suffix `.safetensors`;
+        None keeps none.
+      name: name of the table, and of the file in the folder of a run.
 
     >>> from urbe.deep.presets import dqn
     >>> from urbe.simulators import CartPole
@@ -94,7 +94,7 @@ class Evaluate:
         return CRITERIA
 
     def describe(self, agent: Agent) -> dict[str, Any]:
-        """What it measures and keeps, in plain data; when to stop may change from call to call."""
+        """Describes the measurement as plain data; the stopping rule may change from call to call."""
         where = agent.simulator if self.env is None else self.env
         if where is None:
             raise ValueError(
@@ -106,7 +106,7 @@ class Evaluate:
                 f"Evaluate.env is {where}, which the agent learns in; expected another one, as test episodes would "
                 "disturb those of training. Give a function that makes environments: env=lambda: gymnasium.make(...)."
             )
-        _ = agent.policy  # one that acts by a hidden state says so
+        _ = agent.policy  # raises for an agent that acts on a hidden state
         points = points_of(self.over, where if isinstance(where, Simulator) else None).points
         return {
             "every": self.every,
@@ -120,7 +120,7 @@ class Evaluate:
         }
 
     def measure(self, agent: Agent) -> dict[str, float]:
-        """Mean and worst case of the agent as it is."""
+        """Mean and worst case of the current agent."""
         found = evaluate(
             agent.policy,
             self.over,
@@ -135,7 +135,7 @@ class Evaluate:
         return {"mean": float(returns.mean()), "worst": float(returns.min())}
 
     def verdict(self, rows: Mapping[str, np.ndarray]) -> Decision:
-        """The first of the best evaluations, and whether to stop."""
+        """The index of the best evaluation (the first one of equals), and whether to stop."""
         values, steps = rows[self.by], rows["step"]
         if not len(values):
             return Decision()

@@ -1,4 +1,4 @@
-"""What an agent has lived through: diagnostics, every episode, which members decided, and what callbacks measured."""
+"""The history of an agent: diagnostics, every episode, deciding members, and measurements of callbacks."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from urbe.deep.loops.trainer import Trainer
 from urbe.runs.errors import CheckpointError
 
 LOG = ("step", "updates", "episodes", "mean_return", "mean_length", *PER_UPDATE, *PER_STEP)
-"""Columns of the log; the means are over the steps, updates or episodes since the row before."""
+"""Columns of the log; means are over the steps, updates or episodes since the previous row."""
 
 EPISODES = ("step", "return", "length")
-"""Columns of the episodes: the step they ended at, their undiscounted return, how many steps they had."""
+"""Columns of the episodes: the step of their end, their undiscounted return and their length."""
 
 
 _COUNTS = ("step", "updates", "episodes", "length")  # columns of whole numbers
 _MEASURED, MEMBERS = "measured", "members"
-_OWN = ("log", "episodes", MEMBERS)  # tables that are no callback's
+_OWN = ("log", "episodes", MEMBERS)  # tables that do not belong to callbacks
 
 Columns = dict[str, list[float]]
 
@@ -47,11 +47,11 @@ class History:
 
     @property
     def members(self) -> dict[str, np.ndarray]:
-        """Which members decided the targets, a row per row of the log; empty where targets have one member alone.
+        """Which members decided the targets, a row per row of the log; empty for a single member.
 
-        Columns: `step`; `targets`, those since the row before on which the members differed; and `member_0`,
-        `member_1`, ..., the share of these that each decided. For a worst-case nature that is how often it was the
-        worst, for others its mean weight. NaN where there were no such targets.
+        Columns: `step`; `targets`, the number of targets since the previous row on which members differed; and
+        `member_0`, `member_1`, ..., the share of these that each decided. For a worst-case nature this is how often it
+        was the worst, for others its mean weight. NaN if there were no such targets.
         """
         return _arrays(self._members)
 
@@ -61,7 +61,7 @@ class History:
         return {name: _arrays(columns) for name, columns in self._measured.items()}
 
     def files(self) -> dict[str, dict[str, np.ndarray]]:
-        """All tables by the names of their files in a run's folder, with whole numbers where they are counts."""
+        """All tables by the names of their files in a run's folder, with counts as whole numbers."""
         members = {MEMBERS: self.members} if self._members else {}
         tables = {"log": self.log, "episodes": self.episodes, **members, **self.measured}
         return {
@@ -70,12 +70,12 @@ class History:
         }
 
     def begin_members(self, count: int) -> None:
-        """Makes the table of the members that decide targets, where there are several and it is not there yet."""
+        """Makes the table of deciding members, if there are several and it does not exist yet."""
         if count > 1 and not self._members:
             self._members = {name: [] for name in ("step", "targets", *(f"member_{k}" for k in range(count)))}
 
     def add(self, trainer: Trainer) -> tuple[dict[str, float], dict[str, np.ndarray], dict[str, float] | None]:
-        """One row more, of what the trainer collected; gives that row, its episodes and the row of the members."""
+        """Adds a row of the trainer's record; returns that row, its episodes and the row of the members."""
         record, learner = trainer.collect(), trainer.learner
         ended = record.episodes
         any_ended = len(ended["step"]) > 0
@@ -104,7 +104,7 @@ class History:
         return row
 
     def begin(self, name: str, columns: Sequence[str]) -> None:
-        """Makes the table of a callback, where it is not there yet.
+        """Makes the table of a callback, if it does not exist yet.
 
         Raises:
           ValueError: there is one of that name with other columns.
@@ -119,7 +119,7 @@ class History:
         self._measured[name] = {column: found[column] for column in expected}  # files keep no order
 
     def add_measured(self, name: str, step: int, values: Mapping[str, float]) -> dict[str, float]:
-        """One row more of what a callback measures; gives that row."""
+        """Adds a row of a callback's measurements, and returns it."""
         table = self._measured[name]
         row = {"step": step} | {column: float(values[column]) for column in table if column != "step"}
         for column, value in row.items():
@@ -134,7 +134,7 @@ class History:
 
     @staticmethod
     def of_files(tables: Mapping[str, Mapping[str, np.ndarray]], source: str | os.PathLike[str]) -> History:
-        """The history that `files` gave, by the names of the files."""
+        """Restores the result of `files`, by the names of the files."""
         flat: dict[str, np.ndarray] = {}
         for file, columns in tables.items():
             table = file.removesuffix(".csv")
@@ -144,7 +144,7 @@ class History:
 
     @staticmethod
     def of(tables: Mapping[str, np.ndarray], source: str | os.PathLike[str]) -> History:
-        """The history that `state` gave, as `log/step` and so on."""
+        """Restores the result of `state`, by names such as `log/step`."""
         history = History()
         for name in tables:
             parts = name.split("/")

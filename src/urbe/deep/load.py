@@ -1,8 +1,8 @@
-"""Agents from what was saved of them: they go on bit for bit.
+"""Load saved agents, which resume bit for bit.
 
 A file names kinds that `urbe.deep.describe` lists, or parts of settings from modules that this process has imported,
-and gives their fields; nothing else is built, nothing is imported and no code in a file runs. What cannot be described
-(a simulator or a schedule of your own, a Gymnasium environment) is given again.
+with their fields; nothing else is built, nothing is imported and no code in a file is executed. Objects that cannot be
+described (a simulator or a schedule of your own, a Gymnasium environment) must be given again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from urbe.runs.tree import unflatten
 from urbe.simulators import Constant, Schedule, Simulator, UncertaintySet
 
 LEARNER = "trainer/learner/"
-"""What the names of the learner's tensors begin with, whatever it learned in."""
+"""The common prefix of the names of the learner's tensors."""
 
 Path_ = str | os.PathLike[str]
 _WORLDS = ("simulator", "gymnasium", "none")
@@ -56,20 +56,20 @@ def load(
     schedule: Schedule | None = None,
     settings: Settings | None = None,
 ) -> Agent:
-    """An agent that `Agent.save` or `train` wrote, with replay, optimiser and random numbers.
+    """Loads an agent written by `Agent.save` or `train`, with replay, optimiser and random numbers.
 
-    What the file could not describe is given here. Without the environment, such an agent predicts but does not learn.
+    Give objects here that the file cannot describe. Without its environment, an agent can predict but not learn.
 
     Args:
-      path: what was saved, a run's folder (its newest checkpoint), or one checkpoint of a run.
-      env: what to act in, instead of what the file tells; sizes must be as they were.
-      uncertainty_set: the members of that environment, if the file cannot tell.
-      schedule: how a given simulator's parameters change; None keeps the nominal ones.
-      settings: if they hold something of your own.
+      path: a saved agent, a run's folder (its newest checkpoint), or one checkpoint of a run.
+      env: the environment, instead of the one in the file; sizes must agree.
+      uncertainty_set: the members of that environment, if the file cannot describe them.
+      schedule: the changes of a given simulator's parameters; None keeps the nominal ones.
+      settings: the settings, if they have parts of your own.
 
     Raises:
-      CheckpointError: there is no agent, or what there is cannot be read: damaged, of something else, or newer.
-      ValueError: `env` or `uncertainty_set` does not fit what was saved, or something must be given and was not.
+      CheckpointError: the file is missing, damaged, of another kind, or newer.
+      ValueError: `env` or `uncertainty_set` does not fit the saved agent, or a required argument is missing.
 
     >>> import tempfile
     >>> from urbe.deep.presets import dqn
@@ -99,7 +99,7 @@ def load(
 
 
 def past(folder: Path, checkpoint: Checkpoint) -> History | None:
-    """The history of an agent at a checkpoint of a run, from its logs; None where urbe 0.1.0 kept it with the agent.
+    """The history of an agent at a checkpoint of a run, from its logs; None if urbe 0.1.0 saved it with the agent.
 
     Raises:
       CheckpointError: a log is missing or damaged.
@@ -110,16 +110,16 @@ def past(folder: Path, checkpoint: Checkpoint) -> History | None:
 
 
 def _past_or_nothing(folder: Path, checkpoint: Checkpoint) -> History | None:
-    """The same; empty, with a warning, where a log is lost: the agent is whole without it."""
+    """The same; empty, with a warning, if a log is lost, since the agent does not need it."""
     try:
         return past(folder, checkpoint)
     except CheckpointError as error:
-        warnings.warn(f"{error} The agent is whole, but its history is left out.", LogDamaged, stacklevel=4)
+        warnings.warn(f"{error} The agent is complete, but its history is left out.", LogDamaged, stacklevel=4)
         return History()
 
 
 class Saved(NamedTuple):
-    """What a file holds, as far as it has been understood."""
+    """The content of a file."""
 
     path: Path_
     tensors: dict[str, np.ndarray]
@@ -133,7 +133,7 @@ class Saved(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """What an environment and a set of members have in common with an agent's tensors."""
+    """Sizes that an environment and a set of members share with an agent's tensors."""
 
     obs_size: int
     n_actions: int
@@ -160,7 +160,7 @@ def _read(path: Path_) -> Saved:
     with _refused(path, "an agent"):
         checks.whole_number("seed", about["seed"], 0)
         checks.whole_number("log_every", about["log_every"], 1)
-    spaces = about.get("spaces")  # there are none in files of urbe 0.1
+    spaces = about.get("spaces")  # missing in files of urbe 0.1
     if spaces is not None and type(spaces) is not dict:
         raise CheckpointError(path, f"has the spaces {spaces!r:.100}, expected one of type dict.")
     tensors, about = renamed(about, tensors), upgraded(about)
@@ -169,7 +169,7 @@ def _read(path: Path_) -> Saved:
 
 
 def _read_any(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any], tuple[Path, Checkpoint] | None]:
-    """What a run's folder, a checkpoint of a run, or a saved agent holds; and the run, if it is of one."""
+    """Reads a run's folder, a checkpoint of a run, or a saved agent; also returns the run, if there is one."""
     if os.path.lexists(path / CONFIG):
         newest = read_checkpoint(path)
         return newest.tensors, newest.about, (path, newest)
@@ -196,13 +196,13 @@ def _is_described(world: Mapping[str, Any]) -> bool:
 
 
 def _described(saved: Saved, settings: Settings) -> Trainer:
-    """With the simulator the file tells of."""
+    """Makes a trainer with the simulator that the file describes."""
     with _refused(saved.path, "a simulator"):
         simulator = build("simulator", saved.world["simulator"])
         schedule = build("schedule", saved.world["schedule"])
         uncertain = _described_set(simulator, saved.world["uncertain"])
         training = _training(saved)
-        # shapes first: nothing is made before the arrays, which are there, agree to its size
+        # shapes first: nothing is allocated before the sizes agree with the arrays in the file
         keep_states = _keeps_states(saved)
         shapes = _shapes(simulator, uncertain, settings, schedule, saved, keep_states, training)
         unflatten(_named(saved, "trainer/"), {"trainer": shapes}, saved.path)
@@ -212,7 +212,7 @@ def _described(saved: Saved, settings: Settings) -> Trainer:
 
 
 def _training(saved: Saved) -> Training | None:
-    """What its loop does in another way than DQN, if anything."""
+    """The training of its loop, if it differs from DQN."""
     training = build("training", saved.world.get("training"))
     if training is not None and not isinstance(training, Training):
         raise ValueError(f"training is {training!r:.100}, expected one such as WorstKernel.")
@@ -220,7 +220,7 @@ def _training(saved: Saved) -> Training | None:
 
 
 def _frozen(saved: Saved, settings: Settings) -> Trainer:
-    """With no world at all."""
+    """Makes a trainer without an environment."""
     if "training" in saved.world:
         raise ValueError(
             f"env is missing, expected the simulator that the agent {saved.name} in {os.fspath(saved.path)} was "
@@ -243,7 +243,7 @@ def _frozen(saved: Saved, settings: Settings) -> Trainer:
 def _given(
     saved: Saved, settings: Settings, env: Any, uncertain: Uncertain | None, schedule: Schedule | None
 ) -> Trainer:
-    """With the environment that was given, if it fits."""
+    """Makes a trainer with the given environment, if it fits."""
     found = "gymnasium" if isinstance(env, KINDS) else "simulator"
     if found != saved.world["kind"]:
         words = {"gymnasium": "a Gymnasium environment", "simulator": "a simulator", "none": "none"}
@@ -256,7 +256,7 @@ def _given(
             "uncertainty_set is missing, expected the members that the agent was trained with: "
             f"{_sizes(saved).members} of them."
         )
-    if found == "simulator":  # looked at before anything is compiled
+    if found == "simulator":  # checked before anything is compiled
         if uncertain is None:
             uncertain = _described_set(env, saved.world.get("uncertain"))
         with _refused(saved.path, "a training"):
@@ -286,7 +286,7 @@ def _shapes(
     keep_states: bool = False,
     training: Training | None = None,
 ) -> Any:
-    """The shapes of everything that a run on a simulator keeps; nothing is computed."""
+    """The shapes of all arrays of a run on a simulator, without computing them."""
     params = None if uncertain is None else uncertain.params
     changing = Constant(simulator.nominal()) if schedule is None else schedule
 
@@ -324,7 +324,7 @@ def _named(saved: Saved, start: str) -> dict[str, np.ndarray]:
 
 
 def _sizes(saved: Saved) -> Sizes:
-    """As the tensors have them."""
+    """The sizes in the tensors."""
     with _refused(saved.path, "an agent"):
         _, obs_size = saved.tensors[f"{LEARNER}replay/obs"].shape
         _, members, outcomes = saved.tensors[f"{LEARNER}replay/successors/weight"].shape
@@ -343,7 +343,7 @@ def _sizes_of(settings: Settings, learner: Any) -> Sizes:
 
 @contextmanager
 def _refused(path: Path_, what: str) -> Iterator[None]:
-    """Whatever a description leads to when it is not of what it says is one error."""
+    """Converts all errors of an invalid description to one kind."""
     try:
         yield
     except CheckpointError:

@@ -1,11 +1,10 @@
-"""Trained agents as policies with a memory, for deployment: `urbe.evaluation.adaptation` plays them.
+"""Convert trained agents to policies with a memory, for deployment by `urbe.evaluation.adaptation`.
 
     memory = policy.start(key)                        before the first episode
     action, memory = policy.act(memory, observation)
     memory = policy.observe(memory, step)             after every transition, the last of an episode included
 
-Nothing is learned: weights are the leaves of a policy and never change, only the memory does. An agent without a memory
-has an empty one.
+Weights are the leaves of a policy and never change; only the memory does. An agent without a memory has an empty one.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from urbe.simulators.stacked import Frames, Stacked, frame, no_frames, pushed, w
 @partial(jax.tree_util.register_dataclass, data_fields=["q"], meta_fields=["settings"])
 @dataclass(frozen=True)
 class WithoutMemory:
-    """The greedy policy of an agent that sees the present observation alone.
+    """The greedy policy of an agent without a memory.
 
     Args:
       q: the weights of the Q-network.
@@ -66,12 +65,12 @@ class WithoutMemory:
 @partial(jax.tree_util.register_dataclass, data_fields=["q"], meta_fields=["settings", "length", "survives"])
 @dataclass(frozen=True)
 class StackedPolicy:
-    """The greedy policy of an agent that sees the last steps too: they are its memory.
+    """The greedy policy of an agent that observes the last steps, which are its memory.
 
     Args:
       q: the weights of the Q-network.
       settings: of the agent.
-      length, survives: as of `urbe.simulators.Stacked`.
+      length, survives: as in `urbe.simulators.Stacked`.
     """
 
     q: Any
@@ -81,7 +80,7 @@ class StackedPolicy:
 
     @property
     def _sizes(self) -> tuple[int, int]:
-        """D and A: the network sees D + length (2 D + A + 2) numbers."""
+        """D and A: the network has D + length (2 D + A + 2) inputs."""
         seen, n_actions = self.settings.network.sizes(self.q)
         return (seen - self.length * (n_actions + 2)) // (1 + 2 * self.length), n_actions
 
@@ -94,7 +93,7 @@ class StackedPolicy:
         return _greedy(self.settings, self.q, with_frames(observation, memory)), memory
 
     def observe(self, memory: Frames, step: Step) -> Frames:
-        """The last steps; none after an episode that is forgotten."""
+        """The last steps; none after an episode if they do not survive."""
         last = step.terminated | step.truncated
         new = frame(step.observation, step.action, step.reward, step.next_observation, last, self._sizes[1])
         after = pushed(memory, new)
@@ -108,10 +107,10 @@ class StackedPolicy:
 @partial(jax.tree_util.register_dataclass, data_fields=["weights"], meta_fields=["settings", "memory"])
 @dataclass(frozen=True)
 class RecurrentPolicy:
-    """The greedy policy of a recurrent agent: its hidden state is its memory.
+    """The greedy policy of a recurrent agent, whose hidden state is its memory.
 
     Args:
-      weights: of the memory and of the Q-network.
+      weights: weights of the memory and of the Q-network.
       settings: of the agent.
       memory: what kind of memory it is.
     """
@@ -150,7 +149,7 @@ class RecurrentPolicy:
 
 
 def memory_policy(trainer: Trainer) -> MemoryPolicy[Any]:
-    """The greedy policy of what was learned, with the memory that it was learned with."""
+    """The greedy policy of a trainer's learner, with its memory."""
     settings, weights = trainer.settings, trainer.learner.q
     if isinstance(trainer, CompiledTrainer) and isinstance(trainer.training, RecurrentTraining):
         return RecurrentPolicy(weights, settings, trainer.training.memory)
@@ -160,12 +159,12 @@ def memory_policy(trainer: Trainer) -> MemoryPolicy[Any]:
 
 
 def acts_by_memory(trainer: Trainer) -> bool:
-    """Whether actions follow from a hidden state, which no single observation gives."""
+    """Whether actions depend on a hidden state."""
     return isinstance(trainer, CompiledTrainer) and isinstance(trainer.training, RecurrentTraining)
 
 
 def _stack(trainer: Trainer) -> Stacked | StackedHistory | None:
-    """What shows the agent the last steps, if anything does."""
+    """The wrapper that adds the last steps to observations, if any."""
     if isinstance(trainer, CompiledTrainer):
         return trainer.simulator if isinstance(trainer.simulator, Stacked) else None
     envs = trainer.environments[:1] if isinstance(trainer, HostTrainer) else []

@@ -1,8 +1,8 @@
-"""The published experiments' settings [Derman2019] (appendix), and our readings of what they leave open.
+"""The published experiments' settings [Derman2019] (appendix), and our assumptions where they are incomplete.
 
-What the tables state: networks, discount, learning rates, mu, beta, mini-batch, final epsilon, a target interval of 10
-(without a unit; episodes, here), numbers of episodes, 15 sampled members, nominal parameters. Everything else is a
-reading, and a field of `Settings`, of the simulator or of the functions here. Gradients are not clipped and learning
+The tables state networks, discount, learning rates, mu, beta, mini-batch, final epsilon, a target interval of 10
+(without a unit; episodes here), numbers of episodes, 15 sampled members, and nominal parameters. Everything else is an
+assumption, and a field of `Settings`, of the simulator or of the functions here. Gradients are not clipped and learning
 rates are constant: the paper mentions neither, and its listing takes plain gradient steps.
 """
 
@@ -27,7 +27,7 @@ CARTPOLE = Settings(
     epsilon=Epsilon(first=1.0, last=1e-5, steps=20_000),
     clip_norm=None,
 )
-"""CartPole: three layers of 128; raw observations, replay of 10000 and epsilon's decay are our readings."""
+"""CartPole: three layers of 128; raw observations, replay of 10000 and epsilon's decay are our assumptions."""
 
 MARS_ROVER = Settings(
     network=Network(hidden=(10, 10)),
@@ -41,7 +41,7 @@ MARS_ROVER = Settings(
     epsilon=Epsilon(first=1.0, last=1e-3, steps=20_000),
     clip_norm=None,
 )
-"""Mars Rover: two layers of 10; replay of 10000 and epsilon's decay are our readings."""
+"""Mars Rover: two layers of 10; replay of 10000 and epsilon's decay are our assumptions."""
 
 
 def cartpole() -> CartPole:
@@ -53,12 +53,12 @@ def cartpole() -> CartPole:
 
 
 def cartpole_set(seed: int) -> UncertaintySet:
-    """The nominal pole and 15 half lengths drawn from N(0.75, 0.25^2), above 0.1; the deviation is a reading."""
+    """The nominal pole and 15 half lengths drawn from N(0.75, 0.25^2), above 0.1; the deviation is an assumption."""
     return UncertaintySet.samples(cartpole(), seed, count=MEMBERS, half_length=Normal(0.75, 0.25, low=0.1))
 
 
 def mars_rover() -> MarsRover:
-    """Ten by ten cells, nominal failure probability 0.005, 200 steps; rewards are the readings of `MarsRover`."""
+    """Ten by ten cells, nominal failure probability 0.005, 200 steps; rewards are the assumptions of `MarsRover`."""
     return MarsRover()
 
 

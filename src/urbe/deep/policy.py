@@ -1,4 +1,4 @@
-"""What an agent has learned, apart from how: weights that map observations to actions."""
+"""The policy of an agent: weights that map observations to actions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from urbe.deep.core.settings import Settings
 
 
 class Weights(NamedTuple):
-    """All that acting needs; a pytree, to be handed to compiled functions."""
+    """The weights for acting, a pytree for compiled functions."""
 
     q: Any
-    head: Any  # None where acting is never perturbed
+    head: Any  # None if actions are never perturbed
 
 
 class Values(NamedTuple):
-    """What an agent thinks of each action: value and its variance (None without an uncertainty head)."""
+    """The estimated value of each action, and its variance (None without an uncertainty head)."""
 
     q: np.ndarray
     w: np.ndarray | None
@@ -33,23 +33,23 @@ class Values(NamedTuple):
 
 @dataclass(frozen=True)
 class NetworkRule:
-    """How weights become actions, as a value that compiled functions are cached by; see `act`."""
+    """The rule from weights to actions, a hashable key of compiled functions; see `act`."""
 
     settings: Settings
 
     def __call__(
         self, weights: Weights, obs: Float[Array, "B D"], noise: Float[Array, "B A"] | None
     ) -> Int32[Array, " B"]:
-        """The actions, without noise the greedy ones; traceable."""
+        """The actions, greedy without noise; traceable."""
         return act(self.settings, weights, obs, noise)
 
 
 class Policy:
-    """Acts by fixed weights.
+    """Acts with fixed weights.
 
     Args:
-      settings: of the agent the weights are of.
-      weights: what it learned.
+      settings: settings of the agent with these weights.
+      weights: the weights.
     """
 
     def __init__(self, settings: Settings, weights: Weights) -> None:
@@ -57,17 +57,17 @@ class Policy:
 
     @staticmethod
     def of(settings: Settings, learner: Learned) -> Policy:
-        """By what a learner knows now."""
+        """The current policy of a learner."""
         return Policy(settings, Weights(learner.q, settings.variance.acting(learner.head)))
 
     @property
     def rule(self) -> NetworkRule:
-        """How it acts, traceable: `rule(weights, obs, noise)`."""
+        """The acting rule, traceable: `rule(weights, obs, noise)`."""
         return NetworkRule(self.settings)
 
     @property
     def is_noisy(self) -> bool:
-        """Whether it has an uncertainty head to act noisily by."""
+        """Whether it has an uncertainty head and can act noisily."""
         return self.weights.head is not None
 
     def predict(self, obs: ArrayLike, rng: np.random.Generator | None = None) -> Any:
@@ -87,7 +87,7 @@ class Policy:
 
     @property
     def n_actions(self) -> int:
-        """How many actions there are."""
+        """The number of actions."""
         return self.settings.network.sizes(self.weights.q)[1]
 
     @property

@@ -1,4 +1,4 @@
-"""The agents by name: each is one choice of nature and of variance.
+"""The agents by name: each is a choice of nature and of variance.
 
           | no variance       | last layer
 observed  | dqn               | dqn_ube
@@ -34,13 +34,13 @@ def dqn(
     log_every: int = LOG_EVERY,
     **changes: Any,
 ) -> Agent:
-    """Deep Q-learning [Mnih2015] from what is observed.
+    """Makes a deep Q-learning agent [Mnih2015].
 
     Args:
       env: a simulator of `urbe.simulators`, or a Gymnasium environment with discrete actions, or a vector of them.
-      seed: what all random numbers follow from.
-      settings: everything else there is to choose; `urbe.deep.paper` has the published ones.
-      schedule: how a simulator's parameters change from episode to episode; None keeps the nominal ones.
+      seed: seed of all random numbers.
+      settings: all other options; `urbe.deep.paper` has the published ones.
+      schedule: the changes of a simulator's parameters from episode to episode; None keeps the nominal ones.
       log_every: steps per row of the log.
       changes: fields of `settings` to change, by name.
 
@@ -62,10 +62,10 @@ def robust_dqn(
     log_every: int = LOG_EVERY,
     **changes: Any,
 ) -> Agent:
-    """Robust DQN [Shashua2017]: targets are the worst over an uncertainty set.
+    """Makes a robust DQN agent [Shashua2017], with worst-case targets over an uncertainty set.
 
     Args:
-      env: as for `dqn`, and so are all other arguments.
+      env: as for `dqn`, like all other arguments.
       uncertainty_set: parameters of the simulator; for a Gymnasium environment its `Members`.
     """
     require_set(env, uncertainty_set)
@@ -85,18 +85,18 @@ def soft_robust_dqn(
     log_every: int = LOG_EVERY,
     **changes: Any,
 ) -> Agent:
-    """Soft-robust DQN [Derman2018]: targets are a weighted mean over the set.
+    """Makes a soft-robust DQN agent [Derman2018], whose targets are a weighted mean over the set.
 
     Args:
-      env: as for `robust_dqn`, and so are all other arguments.
+      env: as for `robust_dqn`, like all other arguments.
       uncertainty_set: see there.
-      shares: the weight of each member, summing to one; None weighs all alike.
+      shares: the weight of each member, summing to one; None means equal weights.
     """
     nature: MemberNature = Average()
     require_set(env, uncertainty_set)
     if shares is not None:
         checks.distribution("shares", shares, len(uncertainty_set))
-        # members without weight are not simulated at all
+        # members of weight 0 are not simulated
         counting = [k for k, share in enumerate(shares) if share > 0.0]
         uncertainty_set = uncertainty_set.only(counting)
         nature = Soft(tuple(shares[k] for k in counting))
@@ -114,7 +114,7 @@ def dqn_ube(
     log_every: int = LOG_EVERY,
     **changes: Any,
 ) -> Agent:
-    """DQN that explores by the variance of its Q-values [ODonoghue2018]. All arguments as for `dqn`."""
+    """Makes a DQN agent that explores by the variance of its Q-values [ODonoghue2018]. All arguments as for `dqn`."""
     return _agent("dqn-ube", env, None, Average(), _head(settings), seed, settings, schedule, log_every, changes)
 
 
@@ -128,7 +128,7 @@ def dqn_urbe(
     log_every: int = LOG_EVERY,
     **changes: Any,
 ) -> Agent:
-    """DQN-URBE [Derman2019]: robust targets, and exploration by the variance of robust Q-values.
+    """Makes a DQN-URBE agent [Derman2019]: robust targets, and exploration by the variance of robust Q-values.
 
     All arguments as for `robust_dqn`. `variance=calibrated()` gives the noise a scale, see `urbe.deep.calibrated`.
 
@@ -145,7 +145,7 @@ def dqn_urbe(
 
 
 def _head(settings: Settings) -> Variance:
-    """The head of the settings, or the published one where they have none."""
+    """The head of the settings, or the published one if they have none."""
     return LastLayer() if settings.variance == NoVariance() else settings.variance
 
 

@@ -1,4 +1,4 @@
-"""Progress of an agent that learns, with what it has learned last."""
+"""Show the progress of learning, with the latest measurements."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _SHOWN = {"mean_return": "return {:.4g}", "td_error": "TD {:.3g}", "evaluation/m
 
 @contextmanager
 def learning(agent: Agent, end: int, *, shown: bool) -> Iterator[ShowRows]:
-    """Gives a function to call with the rows of a moment; the last of each number stays in view.
+    """Yields a function that shows new rows; the latest value of each number stays visible.
 
     Args:
-      agent: whose steps are counted.
-      end: the step it is to come to.
-      shown: whether to show anything at all.
+      agent: the agent whose steps are counted.
+      end: the final step.
+      shown: whether to show anything.
     """
     last: dict[str, str] = {}
     with progress(agent.name, end, start=agent.step, unit="steps", shown=shown) as show:

@@ -1,7 +1,6 @@
-"""Learning with pauses at the steps at which a row is added to the log or a callback measures.
+"""Learn in segments, which end where a row is added to the log or a callback measures.
 
-Everything that belongs to such a step is recorded before it is yielded, so that an agent which is saved then has all of
-it.
+All records of such a step are complete before it is yielded, so that an agent saved then includes them.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ if TYPE_CHECKING:
 
 
 class Recorded(NamedTuple):
-    """What was recorded at a step.
+    """The records of a step.
 
     Attributes:
-      row: of the log; None if none is due.
-      episodes: those that ended since the row before; None if no row is due.
-      members: which members decided the targets since the row before; None if no row is due, or there is one alone.
+      row: the row of the log; None if none is due.
+      episodes: episodes that ended since the previous row; None if no row is due.
+      members: the deciding members since the previous row; None if no row is due, or for a single member.
       measured: a row of each callback that was due, by its name.
-      best: the callbacks to which this agent is the best so far.
-      stop: why learning stops here; None when it goes on.
+      best: the callbacks for which this agent is the best so far.
+      stop: why learning stops here; None if it continues.
     """
 
     row: Row | None
@@ -37,7 +36,7 @@ class Recorded(NamedTuple):
     stop: str | None
 
     def rows(self) -> list[Row]:
-        """All rows as functions receive them; columns of callbacks are called `evaluation/mean` and so on."""
+        """All rows for function callbacks; columns of other callbacks have names such as `evaluation/mean`."""
         named = [
             {"step": row["step"], **{f"{name}/{key}": value for key, value in row.items() if key != "step"}}
             for name, row in self.measured.items()
@@ -46,12 +45,12 @@ class Recorded(NamedTuple):
 
 
 def learn_and_record(agent: Agent, end: int, measuring: Sequence[Callback]) -> Iterator[Recorded]:
-    """Has the agent learn until step `end` or until a callback stops it, and yields what was recorded.
+    """Lets the agent learn until step `end` or until a callback stops it, and yields the records.
 
     Args:
-      agent: whose history has the tables of all callbacks.
+      agent: an agent whose history has the tables of all callbacks.
       end: the step to stop at.
-      measuring: callbacks; each is due at the multiples of its `every`.
+      measuring: callbacks; each is due at multiples of its `every`.
     """
     while agent.step < end:
         logged = _next(agent.step, agent.log_every)

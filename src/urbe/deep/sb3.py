@@ -1,4 +1,4 @@
-"""Agents for tools that are written for Stable-Baselines3."""
+"""Adapt agents to tools for Stable-Baselines3."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from urbe.deep.agent import Agent
 
 @dataclass(frozen=True, eq=False)
 class SB3Policy:
-    """An agent whose `predict` has the arguments and the result of Stable-Baselines3's.
+    """An agent whose `predict` has the interface of Stable-Baselines3.
 
     Args:
-      agent: who acts.
-      rng: what is drawn from when it does not act deterministically.
+      agent: the agent.
+      rng: generator for actions that are not deterministic.
 
     >>> from urbe.deep.presets import dqn
     >>> from urbe.simulators import CartPole
@@ -36,12 +36,12 @@ class SB3Policy:
         episode_start: Any = None,  # noqa: ARG002
         deterministic: bool = False,
     ) -> tuple[np.ndarray, None]:
-        """Actions, and the state of a policy with a memory, which this is not: None.
+        """Returns actions, and None in place of the state of a policy with a memory.
 
         Args:
           observation: see `Agent.predict`.
-          state: None, as it is returned.
-          episode_start: which episodes have just begun; all the same to a policy without a memory.
+          state: None, as returned.
+          episode_start: which episodes have just begun; ignored, as the policy has no memory.
           deterministic: see `Agent.predict`; unlike there, False is the default.
         """
         if state is not None:

@@ -1,7 +1,7 @@
-"""The settings of an agent: everything that can be chosen about it, as values.
+"""The settings of an agent.
 
-Nature, variance, network and optimiser are open: any frozen dataclass with the methods of the protocol fits, from any
-module. Files and the command line name one that is not of urbe as `module:attribute`.
+Nature, variance, network and optimiser are extensible: any frozen dataclass with the methods of the protocol fits, from
+any module. Files and the command line name classes outside of urbe as `module:attribute`.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ PARTS: dict[str, type[Any]] = {
     "network": QNetwork,
     "optimiser": Optimiser,
 }
-"""The open fields of `Settings`, with their protocols."""
+"""The extensible fields of `Settings`, with their protocols."""
 
 
 def part_name(kind: type[Any]) -> str | None:
-    """`module:attribute` of a class whose instances may be a part; None where a file could not name it."""
+    """`module:attribute` of a class whose instances may be a part; None if a file cannot name it."""
     name = f"{kind.__module__}:{kind.__qualname__}"
     return name if _is_part(kind) and _imported(name) is kind else None
 
 
 def named_part(field: str, name: str) -> type[Any]:
-    """The class that `module:attribute` names, of a module that is imported already: no file imports anything.
+    """Finds the class `module:attribute` in a module that is already imported, since files import nothing.
 
     Raises:
       ValueError: there is no such class, or it is not a part of settings.

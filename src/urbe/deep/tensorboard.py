@@ -1,7 +1,7 @@
-"""The log of a run for TensorBoard (extra `urbe[tensorboard]`).
+"""Write the log of a run for TensorBoard (extra `urbe[tensorboard]`).
 
-A resumed run opens a new file of events and tells TensorBoard to forget what earlier files hold of later steps, so that
-a curve shows every step once. Events are written when `write` returns, and on the disk when `sync` does.
+A resumed run opens a new file of events and makes TensorBoard discard later steps of earlier files, so that a curve
+shows every step once. Events are written when `write` returns, and on disk when `sync` returns.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Events:
     `evaluation/mean` and so on for the columns that a callback measures.
 
     Args:
-      folder: where TensorBoard looks; made when it is not there.
-      history: what has been written, up to its last row of the log; what earlier files hold of later steps no longer
-        counts, and measurements since then are written once more.
+      folder: the folder for TensorBoard, created if it is missing.
+      history: the history written so far, up to its last row of the log; later steps of earlier files are discarded,
+        and measurements since then are written again.
     """
 
     def __init__(self, folder: str | os.PathLike[str], history: History) -> None:
@@ -53,7 +53,7 @@ class Events:
                 self._row(name, {column: float(values[i]) for column, values in table.items()})
 
     def write(self, recorded: Recorded) -> None:
-        """Adds what was recorded at a step: a row of the log, its episodes, and what callbacks measured."""
+        """Adds the records of a step: a row of the log, its episodes, and measurements of callbacks."""
         columns = {name: column.tolist() for name, column in (recorded.episodes or {"step": np.zeros(0)}).items()}
         for i, step in enumerate(columns.pop("step")):
             self._scalars(step, {f"episode/{name}": column[i] for name, column in columns.items()})

@@ -1,15 +1,15 @@
-"""Training in a folder: killed at any moment and started again, a run ends with the bytes of one that never stopped.
+"""Train in a folder: a run that is killed at any moment and resumed ends with the same bytes as an uninterrupted one.
 
     log.csv           a row per `log_every` steps, columns `urbe.deep.history.LOG`
     episodes.csv      a row per episode, columns `urbe.deep.history.EPISODES`
     members.csv       likewise, the share of the targets that each member decided; only if there are several members
     evaluation.csv    a row per measurement of a callback, in a file of its name
-    checkpoints/      the agent, every so many steps, whenever it is the best so far, and at the end
+    checkpoints/      the agent, at fixed intervals, whenever it is the best so far, and at the end
     best.safetensors  the best agent by a callback's measure, as `Agent.save` writes it
-    finished.json     the step at which the run was done, and why if a callback stopped it
+    finished.json     the final step of the run, and the reason if a callback stopped it
 
-What the agent has lived through is in the logs alone; a checkpoint knows how much of each belongs to it. Everything
-else about the folder is in `urbe.runs.directory`.
+The history of the agent is only in the logs; a checkpoint stores how much of each belongs to it.
+`urbe.runs.directory` describes the folder.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from urbe.runs.directory import RunDirectory
 from urbe.runs.row_log import RowLog
 
 EVENTS = "tensorboard"
-"""Where in the folder TensorBoard's files are."""
+"""The subfolder of TensorBoard's files."""
 
 
 def train(
@@ -47,27 +47,26 @@ def train(
     progress: bool = False,
     tensorboard: bool = False,
 ) -> Agent:
-    """Learns in a folder until the agent has seen `steps` steps in all, and keeps everything there.
+    """Trains in a folder until the agent has taken `steps` environment steps in all, and saves everything there.
 
-    The same call starts a run, goes on with it after an interruption, and returns at once when it is done; more steps
-    extend it. Weights and logs do not depend on interruptions or on `checkpoint_every`, not in one bit. The folder's
-    newest checkpoint is the truth: the agent given becomes the one saved there, whatever it knew. A log that differs
-    from what the checkpoint knows of it is refused.
+    The same call starts a run, resumes it after an interruption, and returns at once when it is done; more steps extend
+    it. Weights and logs do not depend on interruptions or on `checkpoint_every`, not in one bit. If `folder` holds a
+    checkpoint, `agent` is overwritten with it. A log that differs from its state at the checkpoint is rejected.
 
-    A run that a callback has stopped returns at once, and `agent.stopped` says why; it goes on when the callback is
-    given another rule, a higher `stop_at` for instance. What callbacks measure must be as it was when the run began.
+    A run that a callback has stopped returns at once, and `agent.stopped` says why; it continues if the callback has
+    another rule, such as a higher `stop_at`. The measurements of callbacks must be the same as at the start of the run.
 
-    Nothing is saved on Ctrl-C or on an error: what was learned since the last checkpoint is learned again.
+    Nothing is saved on Ctrl-C or on an error: steps since the last checkpoint are repeated.
 
     Args:
-      agent: a new one, made as the run's was.
-      folder: new, empty, or of the same run.
-      steps: of experience in all.
-      callbacks: see `Agent.learn`. The best agent by a callback's measure is kept in `best.safetensors`, to be loaded
-        from there. After a kill, functions receive the rows since the newest checkpoint once more.
+      agent: a new agent, made in the same way as that of the run.
+      folder: a new or empty folder, or that of the same run.
+      steps: environment steps in all.
+      callbacks: see `Agent.learn`. The best agent by a callback's measure is saved in `best.safetensors`. After a kill,
+        functions receive the rows since the newest checkpoint again.
       checkpoint_every: steps between checkpoints.
-      keep: how many of the newest checkpoints stay.
-      progress: show how far it has come: a bar on a terminal, else a line on standard error now and then.
+      keep: number of newest checkpoints to keep.
+      progress: show progress: a bar on a terminal, otherwise an occasional line on standard error.
       tensorboard: also write the log for TensorBoard, into `folder/tensorboard`; needs the extra `urbe[tensorboard]`.
 
     Returns:
@@ -75,9 +74,9 @@ def train(
 
     Raises:
       RunLocked: another process works in the folder.
-      CheckpointError: the folder is of another run, of something else, or damaged.
-      NotFinite: a number was not finite; the checkpoints are of before.
-      OSError: the disk is full, for instance; the checkpoint before is whole.
+      CheckpointError: the folder belongs to another run, is not that of a run, or is damaged.
+      NotFinite: a number was not finite; the checkpoints are from before.
+      OSError: writing failed, for instance because the disk is full; the previous checkpoint is complete.
 
     Warns:
       OneMemberDecides: one member of the uncertainty set decided nearly all targets.
@@ -105,7 +104,7 @@ def train(
         logs = {name: run.log(name, list(rows)) for name, rows in agent.history.files().items()}
         if newest is None:
             for name, rows in agent.history.files().items():
-                logs[name].extend(rows)  # what it learned elsewhere, usually nothing
+                logs[name].extend(rows)  # rows from before the run, usually none
         saved = None if newest is None else agent.step
 
         def save(events: Events | None = None) -> None:
@@ -134,7 +133,7 @@ def train(
                     show(recorded.rows())
                     agent.stopped = recorded.stop
                     for best in recorded.best:
-                        save(events)  # before the copy: a run that is resumed here knows of it, and makes it again
+                        save(events)  # before the copy, so that a run resumed here makes the copy again
                         keep_best(agent, run.path, best)
                 save(events)
         done = {"step": agent.step} | ({} if agent.stopped is None else {"stopped": agent.stopped})

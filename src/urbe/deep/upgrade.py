@@ -1,7 +1,7 @@
-"""What older versions of urbe wrote about an agent, in today's terms.
+"""Convert descriptions of agents from older versions of urbe.
 
-Settings that did not exist then take the values that do what was done then, whatever today's defaults are, so that an
-old agent goes on as it was. Version 1 did not clip gradients.
+Settings that did not exist then get values with the old behaviour, whatever the current defaults are, so that an old
+agent continues unchanged. Version 1 did not clip gradients.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _ADDED: dict[int, dict[str, Any]] = {
     },
     2: {},
 }
-"""By version: the settings that the next one added, with what they were in effect before."""
+"""By version: the settings that the next one added, with their effective values before."""
 
 
 _SEGMENTS = {"trouble": "finite", "gathered": "episode_return", "moments": "optimiser"}
-"""Parts of names of tensors up to version 2, and what they are called today."""
+"""Parts of names of tensors up to version 2, and their current names."""
 
 
 _NAMES = {"Saw": "Sawtooth", "Redrawn": "DomainRandomisation", "usual": "nominal_params"}
-"""Kinds and fields of simulators and schedules up to version 2, and what they are called today."""
+"""Kinds and fields of simulators and schedules up to version 2, and their current names."""
 
 
 def upgraded(about: Mapping[str, Any]) -> dict[str, Any]:
-    """What `Agent.about` would return today for an agent that an older version described by `about`."""
+    """Converts a description `about` from an older version to that of the current `Agent.about`."""
     version, settings = about["version"], about["settings"]
     for old, added in _ADDED.items():
         if version == old:
@@ -49,7 +49,7 @@ def upgraded(about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def renamed(about: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The tensors of an agent that `about` is of, by today's names and with those that are new."""
+    """The tensors of the agent described by `about`, with current names and with new ones added."""
     if about.get("version") not in _ADDED:
         return _with_meters(dict(tensors))
     return _with_meters(
@@ -63,7 +63,7 @@ def renamed(about: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> dict
 
 
 def _with_meters(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Tensors from before the loops counted which members decide: since the last row of the log, none has."""
+    """Adds counts of deciding members, zero, to tensors from before they were counted."""
     successors = tensors.get("trainer/learner/replay/successors/gain")
     members = 1 if successors is None or successors.ndim != 2 else successors.shape[1]
     if members == 1 or "trainer/meters/steps" not in tensors or "trainer/meters/decided" in tensors:
@@ -77,7 +77,7 @@ def _with_meters(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def as_begun(folder: str | os.PathLike[str], about: dict[str, Any]) -> dict[str, Any]:
-    """`about` in the terms of the run in `folder`, if an older version began it; otherwise as it is.
+    """Converts `about` to the version that began the run in `folder`, if that is older.
 
     Raises:
       CheckpointError: an older version began the run with other settings.
@@ -106,7 +106,7 @@ def as_begun(folder: str | os.PathLike[str], about: dict[str, Any]) -> dict[str,
 
 
 def _translated(data: Any, names: Mapping[str, str]) -> Any:
-    """Plain data with other names of fields and kinds."""
+    """Renames fields and kinds in plain data."""
     if isinstance(data, list):
         return [_translated(item, names) for item in data]
     if not isinstance(data, dict):
@@ -118,7 +118,7 @@ def _translated(data: Any, names: Mapping[str, str]) -> Any:
 
 
 def _filled(settings: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
-    """`settings` with what is missing there; the parts of a part that is there, too."""
+    """Adds missing entries to `settings`, also within parts."""
     found = dict(settings)
     for name, value in added.items():
         if isinstance(value, dict) and isinstance(found.get(name), dict):

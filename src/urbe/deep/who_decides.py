@@ -1,15 +1,15 @@
-"""Which members decide what a robust agent learns, and whether one of them leaves it nothing to learn.
+"""Find the members that decide a robust agent's targets, and whether one of them is hopeless.
 
-A worst-case target is that of one member. Where the same member is the worst nearly always, the agent learns for that
-member alone, and what it gives up elsewhere buys nothing anywhere: see docs/robust_came_out_worse.md.
+A worst-case target is that of one member. If the same member is nearly always the worst, the agent learns only for that
+member, and may lose everywhere else without a gain: see docs/robust_came_out_worse.md.
 
 `deciding` reads from the history how often each member decided. `try_members` plays simple policies under a member and
 asks whether any policy does well there:
 
-    harsh      the best policy tried returns less there than acting at random does under the nominal parameters
-    hopeless   harsh, and it gains over acting at random less than a tenth of what the best one gains at the nominal
+    harsh      the best policy tried returns less there than random actions do under the nominal parameters
+    hopeless   harsh, and its gain over random actions is less than a tenth of the best policy's gain at the nominal
 
-The policies tried are the agent's, every action for ever, and `SEARCHED` random linear ones: a lower bound of what is
+The policies tried are the agent's, every constant action, and `SEARCHED` random linear ones: a lower bound on what is
 possible. "Hopeless" is a finding about these, not a proof.
 """
 
@@ -39,19 +39,19 @@ if TYPE_CHECKING:
     from urbe.deep.agent import Agent
 
 NEARLY_ALL = 0.8
-"""The share of the targets from which on one member is said to decide nearly all."""
+"""A member that decides at least this share of the targets decides nearly all."""
 
 ENOUGH = 20_000
-"""Targets on which members differ, before anything is said about who decides them."""
+"""Least number of targets on which members differ for a statement on who decides them."""
 
 SEARCHED, SEARCH_EPISODES, EPISODES = 30, 2, 20
 """Linear policies tried, episodes of each, and fresh episodes of the best of all."""
 
 TIME_LIMIT = 1_000
-"""Steps after which an episode of a trial is cut off at the latest."""
+"""The largest length of an episode of a trial."""
 
 GAIN = 0.1
-"""The part of the gain under nominal parameters below which a member is hopeless."""
+"""A member is hopeless below this share of the gain under nominal parameters."""
 
 
 class OneMemberDecides(UserWarning):
@@ -63,9 +63,9 @@ class Deciding(NamedTuple):
 
     Attributes:
       shares: `(K,)` of the targets on which members differ, over the later half of the training.
-      targets: how many those were.
-      params: of each member, by name; empty dicts where members have none.
-      nominal: the place of the nominal member, or None.
+      targets: the number of these targets.
+      params: parameters of each member, by name; empty dicts if members have none.
+      nominal: index of the nominal member, or None.
     """
 
     shares: Float[np.ndarray, " K"]
@@ -80,11 +80,11 @@ class Deciding(NamedTuple):
 
     @property
     def one_alone(self) -> bool:
-        """Whether one member decided nearly all."""
+        """Whether one member decided nearly all targets."""
         return bool(self.targets >= ENOUGH and self.shares.max() >= NEARLY_ALL)
 
     def name(self, member: int) -> str:
-        """A member by the parameters that differ between members."""
+        """Describes a member by the parameters that differ between members."""
         own = self.params[member]
         varied = [name for name in own if len({each[name] for each in self.params}) > 1]
         text = ", ".join(f"{name} {own[name]:.4g}" for name in varied) or f"member {member}"
@@ -97,14 +97,14 @@ class Deciding(NamedTuple):
 
 @dataclass(frozen=True)
 class MemberTrial:
-    """What simple policies return under one member, as means over the same `EPISODES` episodes.
+    """The returns of simple policies under one member, as means over the same `EPISODES` episodes.
 
     Args:
-      member: its place.
-      best: of the policies tried.
-      policy: which one that was.
-      tried: how many policies were.
-      random: acting at random there.
+      member: its index.
+      best: the return of the best policy tried.
+      policy: name of that policy.
+      tried: number of policies.
+      random: the return of random actions there.
       nominal_best, nominal_random: the same under the nominal parameters.
       harsh: `best` is below `nominal_random`, by more than chance.
       hopeless: harsh, and `best - random` is below a tenth of `nominal_best - nominal_random`.
@@ -122,7 +122,7 @@ class MemberTrial:
 
 
 def deciding(agent: Agent) -> Deciding | None:
-    """How often each member decided in the later half of the training; None where there is nothing to say.
+    """Computes how often each member decided in the later half of the training; None without enough targets.
 
     >>> from urbe.deep import Network, robust_dqn
     >>> from urbe.simulators import CartPole, UncertaintySet
@@ -147,14 +147,14 @@ def deciding(agent: Agent) -> Deciding | None:
 
 
 def try_members(agent: Agent, members: Iterable[int] | None = None, seed: int = 0) -> list[MemberTrial]:
-    """Plays simple policies under some members, all of them if none are named, and under the nominal parameters.
+    """Plays simple policies under some members, by default all, and under the nominal parameters.
 
-    Nothing of the agent changes. Takes seconds for each member, more where episodes are long.
+    The agent does not change. This takes seconds for each member, more if episodes are long.
 
     Args:
       agent: a robust agent whose members can be played: parameters of a simulator, or copies of an environment.
-      members: places of members.
-      seed: of the policies and the episodes.
+      members: indices of members.
+      seed: seed of the policies and the episodes.
 
     Raises:
       ValueError: its members cannot be played, or none is nominal.
@@ -168,7 +168,7 @@ def try_members(agent: Agent, members: Iterable[int] | None = None, seed: int = 
 
 
 def advice(agent: Agent) -> str | None:
-    """A warning where one member decides nearly all targets, with what was found when policies were tried under it."""
+    """A warning if one member decides nearly all targets, with the results of policies tried under it."""
     found = deciding(agent)
     if found is None or not found.one_alone or _is_fixed(agent, len(found.shares)):
         return None
@@ -196,7 +196,7 @@ def advice(agent: Agent) -> str | None:
 
 
 def warn_of_one(agent: Agent) -> None:
-    """Warns where one member decided nearly all targets; cheap, nothing is played."""
+    """Warns if one member decided nearly all targets; no episodes are played."""
     found = deciding(agent)
     if found is not None and found.one_alone and not _is_fixed(agent, len(found.shares)):
         warnings.warn(
@@ -209,7 +209,7 @@ def warn_of_one(agent: Agent) -> None:
 
 
 def _is_fixed(agent: Agent, members: int) -> bool:
-    """Whether nature's weights are the same whatever the values are, as those of an average."""
+    """Whether nature's weights do not depend on the values, as for an average."""
     nature = agent.trainer.settings.nature
     up, down = (np.asarray(nature.weights(jnp.arange(members, dtype=jnp.float32)[::step])) for step in (1, -1))
     return np.array_equal(up, down)
@@ -221,7 +221,7 @@ class _World(NamedTuple):
 
 
 class _Worlds(NamedTuple):
-    """What to play: parameters of a simulator, or copies of an environment."""
+    """The environments of trials: parameters of a simulator, or copies of an environment."""
 
     simulator: Any
     points: list[dict[str, float]]
@@ -240,7 +240,7 @@ class _Worlds(NamedTuple):
         own = copies.adapter.get_params(copies.copies[place])
 
         def make() -> Any:
-            env = deepcopy(copies.copies[place])  # the copies themselves stay where they are
+            env = deepcopy(copies.copies[place])  # the members' copies do not change
             env.reset(seed=0)
             copies.adapter.set_params(env, own)
             return env
@@ -248,7 +248,7 @@ class _Worlds(NamedTuple):
         return _World(make, {})
 
     def policies(self, agent: Agent, seed: int) -> dict[str, Any]:
-        """By name: the agent's, constant ones, and random linear ones of what it has seen."""
+        """Policies by name: the agent's, constant ones, and random linear functions of its observations."""
         replay = agent.trainer.learner.replay  # type: ignore[attr-defined]
         seen = np.asarray(replay.obs)[: max(min(int(replay.inserted), len(replay.obs)), 1)]
         spread = np.where((deviation := seen.std(axis=0)) > 0.0, deviation, 1.0)
@@ -277,7 +277,7 @@ class _Linear:
 
 
 class _Random:
-    """Every action alike, from a stream of its own."""
+    """Uniformly random actions, from a separate stream."""
 
     def __init__(self, actions: int, seed: int) -> None:
         self._rng, self._actions = stream(seed, "random policy"), actions
@@ -288,7 +288,7 @@ class _Random:
 
 
 class _Tried:
-    """The best of some policies under one world, and acting at random there: `(EPISODES,)` returns each."""
+    """The best policy in one environment, and random actions there: `(EPISODES,)` returns each."""
 
     def __init__(self, agent: Agent, world: _World, policies: Mapping[str, Any], seed: int) -> None:
         first = {name: _play(world, each, SEARCH_EPISODES, seed).mean() for name, each in policies.items()}

@@ -71,7 +71,7 @@ class Deployments(NamedTuple):
       episode_return: `(N, E)` sums of rewards.
       length: `(N, E)` steps.
       terminated: `(N, E)` whether the episode terminated, rather than being truncated by its time limit.
-      params: the parameters that held, with `(N, E)` leaves.
+      params: the parameters of each episode, with `(N, E)` leaves.
       reports: what the policy reported at the end of each episode; leaves are `(N, E, ...)`.
     """
 
@@ -103,7 +103,7 @@ class _Record(NamedTuple):
 
 
 def parameter_paths(schedule: Schedule, *, lives: int, episodes: int, seed: int) -> Params:
-    """The parameters that a schedule gives to N lives of E episodes, with `(N, E)` leaves.
+    """Returns the parameters of N lives of E episodes under a schedule, with `(N, E)` leaves.
 
     Lives differ if the schedule is random.
     """
@@ -138,7 +138,7 @@ def deploy_lives(
       policy: a pytree.
       simulator: the environment.
       params: the parameters of every episode, `(N, E)` leaves; see `parameter_paths`.
-      seed: of all random numbers.
+      seed: seed of all random numbers.
       time_limit: steps after which an episode is truncated; None for the simulator's limit.
       observation_noise: standard deviation of normal noise on the observations.
 
@@ -194,7 +194,7 @@ def _play(
     limit: Int32[Array, ""],
     noise: Float[Array, ""],
 ) -> tuple[Any, _Record]:
-    """Some episodes of all lives, and the memory after them."""
+    """Plays some episodes of all lives; returns their records and the memory after them."""
     played: tuple[Any, _Record] = jax.vmap(partial(_life, simulator, policy, limit, noise if noisy else None))(
         memory, keys, params
     )

@@ -1,4 +1,4 @@
-"""Agents side by side: one number each for all parameters and seeds, with what other seeds could have given.
+"""Compare agents by one number for all parameters and seeds, with intervals over seeds.
 
 With scores x_it of seed i under the parameters theta_t:
 
@@ -7,11 +7,11 @@ With scores x_it of seed i under the parameters theta_t:
     worst case   mean_i min_t x_it
     CVaR         mean_i (mean of the lowest share of x_i1, ..., x_iP)
 
-A seed's scores are of one agent and depend on each other, so seeds are what is drawn anew: intervals of mean, worst
-case and CVaR are Student's over seeds; those of the IQM and of the performance profile are bootstraps of whole seeds.
-With few seeds both are rough, the bootstraps too narrow; with one seed there are none.
+The scores of one seed depend on each other, so whole seeds are resampled: intervals of mean, worst case and CVaR are
+Student's over seeds; those of the IQM and of the performance profile are bootstraps of whole seeds.
+With few seeds both are rough, and the bootstraps too narrow; with one seed there are none.
 
-The worst case of estimated means errs downwards: play many episodes.
+The worst case of estimated means is biased downwards: play many episodes.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from urbe.types import FloatArray
 
 AGGREGATES = ("iqm", "mean", "worst case", "cvar")
 THRESHOLDS = 101
-"""Points of a performance profile."""
+"""Number of thresholds of a performance profile."""
 
 Compared = SeedEvaluation | Evaluation | Sequence[Evaluation]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AgentComparison:
-    """Agents that were evaluated over the same parameters.
+    """A comparison of agents that were evaluated over the same parameters.
 
     Args:
       agents: their evaluations, by name.
       acting: the way of acting that is compared.
-      share: of the parameters, for the CVaR.
-      confidence: of the intervals.
-      seed: of the bootstraps.
+      share: share of the parameters for the CVaR.
+      confidence: confidence level of the intervals.
+      seed: seed of the bootstraps.
     """
 
     agents: Mapping[str, SeedEvaluation]
@@ -64,7 +64,7 @@ class AgentComparison:
         return self.agents[agent].scores(self.acting)
 
     def aggregates(self, agent: str) -> dict[str, ConfidenceInterval]:
-        """By the names of `AGGREGATES`; ends are NaN for one seed."""
+        """The aggregates by their names in `AGGREGATES`; ends are NaN for one seed."""
         scores = self.scores(agent)
         per_seed = {
             "mean": scores.mean(axis=1),
@@ -98,10 +98,10 @@ class AgentComparison:
         return levels, Band(share, np.maximum(share - width, 0.0), np.minimum(share + width, 1.0))
 
     def differences(self, aggregate: str = "worst case") -> tuple[Comparison, ...]:
-        """Every two agents of several seeds, seed by seed, in the mean, worst case or CVaR; intervals hold together.
+        """Compares all pairs of agents, seed by seed, in mean, worst case or CVaR; intervals hold jointly.
 
         Raises:
-          ValueError: there are not two agents of several seeds, or their seeds differ.
+          ValueError: fewer than two agents have several seeds, or their seeds differ.
         """
         checks.one_of("aggregate", aggregate, AGGREGATES[1:])
         seeds = {name: each.seeds for name, each in self.agents.items() if len(each.seeds) > 1}
@@ -133,13 +133,13 @@ class AgentComparison:
         return extras.data_frame(self.table())
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes `table()` as CSV or Parquet, by the suffix, whole or not at all."""
+        """Writes `table()` atomically as CSV or Parquet, according to the suffix."""
         from urbe.mdp.formats.tables import write_table
 
         write_table(path, self.table())
 
     def plot(self) -> Any:
-        """Returns over the parameter that varies, performance profiles, and the aggregates. Needs `urbe[plots]`."""
+        """Draws returns over the parameter, performance profiles and aggregates. Needs `urbe[plots]`."""
         return extras.drawings().draw_comparison(self)
 
     def __repr__(self) -> str:
@@ -163,9 +163,7 @@ class AgentComparison:
                 interval = _text(each.simultaneous)
                 lines.append(f"Worst case of {each.first} - {each.second}: {interval}, p = {each.p_holm:.3f} (Holm).")
         except ValueError:
-            lines.append(
-                "Without the same seeds, at least two, for at least two agents there are no tests of differences."
-            )
+            lines.append("Differences are tested only between agents that share at least two seeds.")
         return "\n".join(lines)
 
     def _thresholds(self) -> FloatArray:
@@ -192,17 +190,17 @@ def compare(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> AgentComparison:
-    """Puts agents side by side that were evaluated over the same parameters.
+    """Compares agents that were evaluated over the same parameters.
 
     Args:
-      agents: by name, what `urbe.evaluate` gave for each training seed: one evaluation, a list, or a `SeedEvaluation`.
+      agents: by name, the results of `urbe.evaluate` for the training seeds: one, a list, or a `SeedEvaluation`.
       acting: "greedy" or "noisy".
-      share: of the parameters with the lowest scores, for the CVaR.
-      confidence: of the intervals.
-      seed: of the bootstraps.
+      share: share of the parameters, those with the lowest scores, for the CVaR.
+      confidence: confidence level of the intervals.
+      seed: seed of the bootstraps.
 
     Raises:
-      ValueError: parameters or episodes differ between agents, or one did not play that way.
+      ValueError: parameters or episodes differ between agents, or an agent did not act that way.
 
     >>> from types import SimpleNamespace
     >>> from urbe import evaluate
@@ -215,7 +213,9 @@ def compare(
     50.0
     """
     if not isinstance(agents, Mapping) or not agents:
-        raise ValueError("agents is empty or no mapping, expected evaluations by name: {'dqn': [...], 'mine': [...]}.")
+        raise ValueError(
+            "agents is empty or not a mapping, expected evaluations by name: {'dqn': [...], 'mine': [...]}."
+        )
     found = {name: seeds_of(each) for name, each in agents.items()}
     first_name, first = next(iter(found.items()))
     for name, each in found.items():

@@ -18,7 +18,7 @@ from urbe.rng import stream
 from urbe.types import BoolArray, FloatArray, IntArray
 
 Words = UInt32[np.ndarray, "E 2"]
-"""The data of keys."""
+"""The raw data of keys."""
 
 
 class Episodes(NamedTuple):

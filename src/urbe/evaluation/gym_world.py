@@ -55,7 +55,7 @@ class GymWorld:
             self._tell(env)
 
     def widen(self, count: int) -> None:
-        """Has at least so many environments; one that was given stays alone."""
+        """Makes environments until there are at least `count`; a given environment stays the only one."""
         while self._given is None and len(self._envs) < count:
             self._envs.append(self._made(self._point))
             self._tell(self._envs[-1])
@@ -67,7 +67,7 @@ class GymWorld:
 
     @property
     def time_limit(self) -> int | None:
-        """The time limit of a simulator that nothing else truncates."""
+        """The time limit of a simulator, if nothing else truncates its episodes."""
         env = self._envs[0]
         limited = env.spec is not None and env.spec.max_episode_steps is not None
         return env.unwrapped.simulator.time_limit if isinstance(env.unwrapped, SimulatorEnv) and not limited else None

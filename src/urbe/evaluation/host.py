@@ -59,10 +59,10 @@ def play(
     """Plays a block of episodes until all have ended, or a number is not finite.
 
     Args:
-      world: where, with its parameters.
-      choose: who acts.
-      drawn: of all episodes of the block.
-      count: how many of them are wanted; the others are not played.
+      world: the environment, with its parameters.
+      choose: chooses the actions.
+      drawn: random numbers of all episodes of the block.
+      count: number of episodes to play, the first ones of the block.
       limit: steps after which an episode is truncated.
       on_step: called after every step.
     """

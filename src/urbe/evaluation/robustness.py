@@ -2,8 +2,8 @@
 
     return(e, theta) = sum_t r_t   of test episode e under parameters theta
 
-for many parameters and many episodes. The policy does not learn meanwhile, and no action is random except through the
-noise of an uncertainty head, which is reported separately.
+for many parameters and many episodes. The policy does not learn, and actions are random only through the noise of an
+uncertainty head, which is reported separately.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ def evaluate(
         `set_params(**named)`, such as `SimulatorEnv`, or a function that makes such environments; or a function from
         parameters (a dict) to a Gymnasium environment, for everything else.
       episodes: number of episodes per set of parameters.
-      seed: of the episodes, a non-negative integer.
+      seed: seed of the episodes, a non-negative integer.
       acting: "greedy", "noisy" (perturbed by the uncertainty head, as in training) or both; by default both if the
         policy has such a head.
       time_limit: steps after which an episode is truncated; by default that of the simulator or environment.
-      confidence: of the intervals of means, in (0, 1).
+      confidence: confidence level of the intervals of means, in (0, 1).
       cvar: share of the lowest returns whose mean is reported, above 0 and at most 1.
       progress: show progress: a bar on a terminal, otherwise an occasional line on standard error.
 
@@ -85,7 +85,7 @@ def evaluate(
     where = policy.simulator if env is None and isinstance(policy, Trained) else env
     if where is None:
         raise ValueError(
-            "env is missing: the policy does not say what it was trained on; expected a simulator, a Gymnasium "
+            "env is missing: the policy has no training environment; expected a simulator, a Gymnasium "
             "environment with set_params, or a function that makes environments."
         )
     with _staged(chosen, where, grid, time_limit, episodes, seed) as (stage, points):
@@ -102,7 +102,7 @@ def _staged(
     episodes: int,
     seed: int,
 ) -> Iterator[tuple[Stage, Points]]:
-    """Where to play, and under which parameters; environments that were made are closed afterwards."""
+    """Prepares the stage and the parameters; closes environments that it made afterwards."""
     if isinstance(where, Simulator):
         points = points_of(grid, where)
         if isinstance(policy, Traceable):
@@ -154,5 +154,5 @@ def _must_be_finite(outcome: RolloutOutcome, points: Points, k: int, begin: int)
         what = "A reward" if outcome.trouble[at] == BAD_REWARD else "An observation"
         raise ValueError(
             f"{what} is not finite in episode {begin + at}, step {outcome.length[at]}, under the parameters "
-            f"{text or 'as they are'}; expected finite numbers. Take parameters for which the dynamics stay finite."
+            f"{text or 'as they are'}; expected finite numbers. Use parameters for which the dynamics stay finite."
         )

@@ -1,7 +1,7 @@
-"""The compiled path: a traceable policy and a simulator, many episodes side by side in one computation.
+"""Play many episodes of a traceable policy in a simulator in one compiled computation.
 
-A block of episodes of one parameter runs until all of them have ended. Its shape does not depend on the grid, and an
-episode's place in it on its number alone, so that a parameter's numbers are the same bits whatever else is evaluated.
+A block of episodes of one parameter runs until all of them have ended. Its shape does not depend on the grid, and the
+place of an episode depends only on its number, so that results of a parameter are the same bits for every grid.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from urbe.simulators import Arrival, Simulator, step
 from urbe.simulators.base import Params, State
 
 MOST = 256
-"""Episodes side by side."""
+"""Episodes that are played in parallel."""
 
 FINE, BAD_REWARD, BAD_OBSERVATION = range(3)
 
 
 class RolloutOutcome(NamedTuple):
-    """What came of a block of B episodes: JAX's arrays while it is computed, NumPy's afterwards.
+    """The outcome of a block of B episodes: JAX arrays during computation, NumPy arrays afterwards.
 
     Attributes:
       episode_return: `(B,)` float64 sums of rewards.
       length: `(B,)` int32 steps.
-      terminated: `(B,)` whether an episode ended by itself.
-      trouble: `(B,)` int32, `FINE` or what was not finite in the last step.
+      terminated: `(B,)` whether an episode terminated.
+      trouble: `(B,)` int32, `FINE` or a code for the array that was not finite in the last step.
     """
 
     episode_return: Any
@@ -42,7 +42,7 @@ class RolloutOutcome(NamedTuple):
     trouble: Any
 
     def first(self, count: int) -> RolloutOutcome:
-        """What came of the first `count` episodes."""
+        """The outcome of the first `count` episodes."""
         return RolloutOutcome(*(part[:count] for part in self))
 
 
@@ -55,7 +55,7 @@ class _Block(NamedTuple):
 
 
 def blocks(episodes: int, most: int = MOST) -> Iterator[tuple[int, int]]:
-    """(begin, end) of equal blocks, as few and as large as allowed; the last may reach beyond the end.
+    """Yields (begin, end) of equal blocks, as few and as large as allowed; the last may extend beyond the end.
 
     >>> list(blocks(300))
     [(0, 150), (150, 300)]
@@ -68,7 +68,7 @@ def blocks(episodes: int, most: int = MOST) -> Iterator[tuple[int, int]]:
 def roll_out(
     policy: Traceable, simulator: Simulator, params: Params, drawn: EpisodeDraws, time_limit: int, *, noisy: bool
 ) -> RolloutOutcome:
-    """Plays a block of episodes; gives NumPy arrays."""
+    """Plays a block of episodes; returns NumPy arrays."""
     with jax.enable_x64(True):  # returns are summed in float64; everything else says what it is
         found: RolloutOutcome = jax.device_get(
             _roll_out(policy.rule, simulator, noisy, policy.weights, params, drawn.world, drawn.noise,
@@ -131,7 +131,7 @@ def advance(
     params: Params,
     alive: Bool[Array, " B"],
 ) -> Arrival:
-    """One step of each episode, after `elapsed` steps; those that have ended stay where they are."""
+    """Advances each episode by one step, after `elapsed` steps; ended episodes keep their state."""
     each: Any = jax.vmap(lambda key, s, a: step(simulator, key, s, a, params))
     arrived: Arrival = each(keys(world, elapsed + 1), state, action)
     return arrived._replace(state=jax.tree.map(partial(_where, alive), arrived.state, state))

@@ -1,8 +1,8 @@
-"""Evaluations of several training seeds of one agent, over the same parameters: one row of numbers for the agent.
+"""Combine evaluations of several training seeds of one agent over the same parameters.
 
     score(i, theta) = mean over test episodes of the return of seed i under theta
 
-Episodes say how well a score is known, seeds how much training scatters. Statements about a way of training are about
+Episodes determine how precise a score is, seeds how much training varies. Statements about an algorithm are about
 seeds, so intervals here are Student's over the S scores, and a run counts once however many episodes it played.
 """
 
@@ -29,8 +29,8 @@ class SeedEvaluation:
     """Evaluations of S training seeds.
 
     Args:
-      evaluations: one per seed, of the same parameters and as many episodes.
-      seeds: of the trainings, all different.
+      evaluations: one per seed, over the same parameters and numbers of episodes.
+      seeds: training seeds, all different.
 
     >>> from types import SimpleNamespace
     >>> from urbe import evaluate
@@ -69,7 +69,7 @@ class SeedEvaluation:
 
     @property
     def confidence(self) -> float:
-        """Of the intervals."""
+        """The confidence level of the intervals."""
         return self.evaluations[0].confidence
 
     def param(self, name: str) -> FloatArray:
@@ -97,13 +97,13 @@ class SeedEvaluation:
         return extras.data_frame(self.table())
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes `table()` as CSV or Parquet, by the suffix, whole or not at all."""
+        """Writes `table()` atomically as CSV or Parquet, according to the suffix."""
         from urbe.mdp.formats.tables import write_table
 
         write_table(path, self.table())
 
     def plot(self) -> Any:
-        """Means over the one parameter that varies, within their intervals. A figure; needs `urbe[plots]`."""
+        """Draws means with intervals over the parameter that varies. Needs `urbe[plots]`."""
         return extras.drawings().draw_seeds({f"{len(self.seeds)} seeds": self})
 
     def _part(self, way: Acting) -> dict[str, np.ndarray]:
@@ -137,13 +137,13 @@ class SeedEvaluation:
 
 
 def same_points(one: Evaluation, other: Evaluation) -> bool:
-    """Whether two evaluations are of the same parameters and as many episodes."""
+    """Whether two evaluations have the same parameters and the same number of episodes."""
     sizes = {each.returns.shape for found in (one, other) for each in found.played.values()}
     return one.points == other.points and one.varied == other.varied and len(sizes) == 1
 
 
 def seeds_of(evaluations: SeedEvaluation | Evaluation | Sequence[Evaluation]) -> SeedEvaluation:
-    """One evaluation or several, whose seeds are then counted from 0."""
+    """Combines one evaluation or several, whose seeds are then counted from 0."""
     if isinstance(evaluations, SeedEvaluation):
         return evaluations
     found = (evaluations,) if isinstance(evaluations, Evaluation) else tuple(evaluations)

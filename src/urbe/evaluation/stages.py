@@ -1,4 +1,4 @@
-"""Where a policy is played: compiled with a simulator, or step by step in a world."""
+"""Stages play a policy: compiled with a simulator, or step by step in a world."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from urbe.simulators.base import observation_size
 from urbe.simulators.limits import with_params
 
 GYM_LANES = 8
-"""Gymnasium environments side by side, for policies that answer many observations at once."""
+"""Gymnasium environments in parallel, for policies that accept many observations at once."""
 
 
 class Stage(Protocol):
-    """A policy and what it acts in."""
+    """A policy and its environment."""
 
     @property
     def most(self) -> int:
-        """Episodes that are played side by side at most."""
+        """The largest number of episodes played in parallel."""
 
     def enter(self, point: Point) -> None:
-        """Takes parameters over."""
+        """Sets the parameters."""
 
     def play(self, way: Acting, drawn: EpisodeDraws, count: int) -> RolloutOutcome:
         """Plays the first `count` of the episodes drawn."""
@@ -37,8 +37,8 @@ class CompiledStage:
     """A traceable policy and a simulator.
 
     Args:
-      policy: who acts.
-      simulator: what it acts in.
+      policy: the policy.
+      simulator: its environment.
       time_limit: steps after which an episode is truncated; None for the simulator's.
     """
 
@@ -62,7 +62,7 @@ class CompiledStage:
         self._params = with_params(self._simulator, self._simulator.nominal(), point)
 
     def play(self, way: Acting, drawn: EpisodeDraws, count: int) -> RolloutOutcome:
-        """Episodes that have ended are played too, as the shape of the computation is fixed."""
+        """Plays the episodes; those that have ended are computed further, as the shapes are fixed."""
         noisy = way == "noisy"
         return roll_out(self._policy, self._simulator, self._params, drawn, self._limit, noisy=noisy).first(count)
 
@@ -71,10 +71,10 @@ class SteppedStage:
     """Any policy in any world.
 
     Args:
-      policy: who acts.
-      world: what it acts in, with parameters.
+      policy: the policy.
+      world: its environment, with parameters.
       time_limit: steps after which an episode is truncated; None for the world's.
-      drawn: of a block of episodes, to look at what is seen first.
+      drawn: random numbers of a block of episodes, to get its first observations.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What an evaluation found: every episode, and a long table of them."""
+"""The results of an evaluation: every episode, and a long table of statistics."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from urbe.statistics.estimates import mean_band
 from urbe.types import FloatArray
 
 SHOWN = 60
-"""Rows that are printed."""
+"""At most this many rows are printed."""
 
 NUMBERS = ("mean", "low", "high", "worst", "cvar", "median", "std", "mean_length", "terminated")
-"""What is reported of the episodes of a row."""
+"""The statistics of the episodes in a row."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,11 +29,11 @@ class Evaluation:
 
     Args:
       points: the parameters of each, by name.
-      varied: names of the parameters that were asked to vary.
+      varied: names of the parameters that vary.
       greedy: E episodes under each, acting without noise; None if not played.
-      noisy: likewise, acting by the noise of an uncertainty head.
-      seed: of the episodes; evaluations with the same seed and E can be compared in pairs.
-      confidence: of the intervals of means.
+      noisy: likewise, acting with the noise of an uncertainty head.
+      seed: seed of the episodes; evaluations with the same seed and E are paired.
+      confidence: confidence level of the intervals of means.
       cvar: share of the lowest returns whose mean is reported.
     """
 
@@ -62,7 +62,7 @@ class Evaluation:
 
         Columns: the parameters that vary; `acting`; `episodes`; `mean` of the returns, with the ends `low` and `high`
         of Student's interval for it (NaN for one episode); `worst`, the lowest return; `cvar`, the mean of the lowest
-        share; `median`; `std`, with n - 1; `mean_length`; `terminated`, the share of episodes that ended by themselves.
+        share; `median`; `std`, with n - 1; `mean_length`; `terminated`, the share of episodes that terminated.
         """
         parts = [self._part(way, episodes) for way, episodes in self.played.items()]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -92,20 +92,19 @@ class Evaluation:
         return extras.data_frame(self.table())
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes `table()` as CSV or Parquet, by the suffix, whole or not at all."""
+        """Writes `table()` atomically as CSV or Parquet, according to the suffix."""
         from urbe.mdp.formats.tables import write_table
 
         write_table(path, self.table())
 
     def plot(self) -> Any:
-        """Mean returns over the one parameter that varies. A figure; needs `pip install urbe[plots]`."""
+        """Draws mean returns over the parameter that varies. Needs `pip install urbe[plots]`."""
         return extras.drawings().draw_evaluation(self)
 
     def worst(self, acting: Acting = "greedy") -> dict[str, Any]:
         """The row of the parameters with the lowest mean.
 
-        The lowest of many estimates is likely one that erred downwards; evaluate there again with another seed for an
-        estimate without that error.
+        The lowest of many estimates is biased downwards; evaluate there again with another seed for an unbiased one.
         """
         if acting not in self.played:
             raise ValueError(f"acting is {acting!r}, expected one of {', '.join(map(repr, self.played))}, as played.")

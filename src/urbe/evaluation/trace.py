@@ -1,4 +1,4 @@
-"""What a policy did, step by step: for pictures of the states it visits."""
+"""Record the steps of a policy, for pictures of the states it visits."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from urbe.types import BoolArray, FloatArray
 
 
 class Trace(NamedTuple):
-    """E episodes of at most T steps, T being the longest; step t leads from state t to state t + 1.
+    """E episodes of at most T steps, where T is the longest length; step t leads from state t to state t + 1.
 
-    `observation[:, :-1][alive]` and `action[alive]` list what was seen and done in all steps.
+    `observation[:, :-1][alive]` and `action[alive]` list the observations and actions of all steps.
 
     Attributes:
-      observation: what was seen; after the end, the last one again.
+      observation: the observations; after the end, the last one is repeated.
       action: -1 after the end.
       reward: 0 after the end.
       alive: whether the step was taken.
-      terminated: whether an episode ended by itself.
+      terminated: whether an episode terminated.
       state: a pytree of arrays `(E, T + 1, ...)`, like `observation`.
     """
 
@@ -52,16 +52,16 @@ def trace(
     acting: Acting = "greedy",
     time_limit: int | None = None,
 ) -> Trace:
-    """Plays the episodes that `evaluate` plays with the same seed, and keeps every step of them.
+    """Plays the episodes that `evaluate` plays with the same seed, and records every step.
 
     Args:
-      policy: as for `evaluate`, and so are all other arguments.
-      simulator: what it acts in.
-      params: a NamedTuple or a mapping from names to numbers; those that are not named are nominal.
-      episodes: how many.
-      seed: of the episodes.
+      policy: a policy as in `evaluate`.
+      simulator: the environment.
+      params: a NamedTuple or a mapping from names to numbers; parameters that are not named are nominal.
+      episodes: number of episodes.
+      seed: seed of the episodes.
       acting: "greedy" or "noisy".
-      time_limit: steps after which an episode is cut off.
+      time_limit: steps after which an episode is truncated.
 
     >>> from types import SimpleNamespace
     >>> from urbe.simulators import CartPole
@@ -87,12 +87,12 @@ def visits(
     acting: Acting = "greedy",
     time_limit: int | None = None,
 ) -> FloatArray:
-    """How often each state is visited in an episode, on average: `(S,)`, the estimate of `Performance.visits`.
+    """Estimates the mean number of visits to each state in an episode: `(S,)`, as in `Performance.visits`.
 
-    The state after the last step counts, so that an end's number is the share of episodes that ended there.
+    The state after the last step counts, so that the number of a terminal state is the share of episodes ending there.
 
     Args:
-      policy: as for `trace`, and so are all other arguments.
+      policy: as for `trace`, like all other arguments.
       simulator: whose states are numbered.
     """
     total = np.zeros(simulator.n_states)
@@ -129,7 +129,7 @@ def _traces(
 
 
 class _Recorder:
-    """What happens in a world, step by step."""
+    """Records what happens in a world."""
 
     def __init__(self, world: SimulatorWorld, first: np.ndarray) -> None:
         self._world = world
@@ -163,7 +163,7 @@ class _Recorder:
 
 
 def _lengthened(part: Trace, steps: int) -> Trace:
-    """The same trace, as if more steps had been waited for."""
+    """Pads a trace to more steps."""
     more = steps - part.alive.shape[1]
 
     def stay(leaf: np.ndarray) -> np.ndarray:

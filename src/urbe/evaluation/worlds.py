@@ -1,4 +1,4 @@
-"""What policies are played in when they cannot be compiled: B episodes side by side, step by step."""
+"""Worlds for policies that cannot be compiled: B episodes in parallel, step by step."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from urbe.simulators.limits import with_params
 from urbe.types import BoolArray, FloatArray, IntArray
 
 Observations = Any
-"""A sequence of what is seen in each of B episodes, as it is given to `predict`."""
+"""The observations of B episodes, as `predict` gets them."""
 
 
 class StepResult(NamedTuple):
-    """What a step of B episodes led to; entries of episodes that have ended mean nothing."""
+    """The result of a step of B episodes; entries of ended episodes are arbitrary."""
 
     observations: Observations
     rewards: FloatArray
@@ -35,36 +35,36 @@ class World(Protocol):
 
     @property
     def time_limit(self) -> int | None:
-        """Steps after which an episode is cut off by whoever plays it; None leaves that to the world."""
+        """Steps after which the player truncates an episode; None leaves that to the world."""
 
     @property
     def action_shape(self) -> tuple[int, ...]:
         """The shape of one action; () for a number."""
 
     def enter(self, point: Point) -> None:
-        """Takes parameters over."""
+        """Sets the parameters."""
 
     def reset(self, drawn: EpisodeDraws) -> Observations:
-        """Begins as many episodes as draws are given, and tells what is seen in each."""
+        """Starts an episode for each of the draws, and returns the observations."""
 
     def step(self, actions: Any, alive: BoolArray) -> StepResult:
         """Acts in the episodes that are `alive`."""
 
     def rows(self, observations: Observations) -> Float[np.ndarray, "B D"]:
-        """Observations as a network sees them: float32, flat."""
+        """Converts observations to the input of a network: float32, flat."""
 
     def fit(self, obs_size: int, n_actions: int) -> None:
-        """Raises ValueError when a network of these sizes cannot act here."""
+        """Raises ValueError if a network of these sizes cannot act here."""
 
     def actions(self, numbers: IntArray) -> Any:
-        """The actions of numbers from 0, one per episode."""
+        """Converts numbers from 0, one per episode, to actions."""
 
 
 class SimulatorWorld:
-    """A simulator, with the random numbers `SimulatorEnv` would give it.
+    """A simulator, with the random numbers of `SimulatorEnv`.
 
     Args:
-      simulator: what to run.
+      simulator: the simulator.
     """
 
     def __init__(self, simulator: Simulator) -> None:
@@ -84,7 +84,7 @@ class SimulatorWorld:
         return np.asarray(seen)
 
     def step(self, actions: Any, alive: BoolArray) -> StepResult:
-        """States of episodes that have ended stay as they are."""
+        """Steps the episodes; ended episodes keep their state."""
         numbers = _action_numbers(actions, alive, self.simulator.n_actions)
         arrived, seen = _advance(
             self.simulator, self._words, np.int32(self._elapsed), self.state, numbers, self._params, alive
@@ -105,7 +105,7 @@ class SimulatorWorld:
 
 
 def same_sizes(name: str, here: int, actions_here: int, obs_size: int, n_actions: int) -> None:
-    """Raises when a policy is made for other observations or actions than there are."""
+    """Raises if a policy expects other observations or actions."""
     if obs_size != here:
         raise ValueError(
             f"The policy takes observations of {obs_size} numbers, but {name} gives {here}; expected the "
@@ -118,7 +118,7 @@ def same_sizes(name: str, here: int, actions_here: int, obs_size: int, n_actions
 
 
 def action_number(answer: Any, count: int, first: int = 0) -> int:
-    """An answer as one of `count` actions."""
+    """Converts an answer to one of `count` actions."""
     array = np.asarray(answer)
     if array.size == 1 and array.dtype.kind in "iuf":
         number = array.item()
@@ -130,7 +130,7 @@ def action_number(answer: Any, count: int, first: int = 0) -> int:
 
 
 def _action_numbers(answers: Any, alive: BoolArray, count: int) -> IntArray:
-    """Answers as actions, 0 for episodes that have ended."""
+    """Converts answers to actions; 0 for ended episodes."""
     if isinstance(answers, np.ndarray) and answers.shape == alive.shape and answers.dtype.kind in "iu":
         numbers = np.where(alive, answers, 0)
         if ((numbers >= 0) & (numbers < count)).all():

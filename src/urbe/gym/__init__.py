@@ -1,6 +1,6 @@
-"""Gymnasium, the only package that imports it: our models and simulators as environments, and environments of others.
+"""Gymnasium: urbe's models and simulators as environments, and environments of others. No other package imports it.
 
-Importing it registers the simulators: `gymnasium.make("urbe/CartPole-v0")`. What needs JAX is imported when it is used.
+Importing it registers the simulators: `gymnasium.make("urbe/CartPole-v0")`. Modules that need JAX are imported on use.
 """
 
 from urbe.extras import need as _need

@@ -1,4 +1,4 @@
-"""How environments of different kinds are read, moved and changed: what copies of them need."""
+"""Adapters get and set the state and the parameters of environments of different kinds, as copies of them need."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ from urbe.gym.simulator_env import SimulatorEnv
 
 
 class Adapter(Protocol):
-    """One kind of environment; each method is given it with all its wrappers."""
+    """An adapter for one kind of environment; each method gets the environment with all its wrappers."""
 
     def get_state(self, env: Env) -> Any:
-        """All that its next step depends on, as nested containers of arrays, but for parameters and its generator."""
+        """Everything that its next step depends on except parameters and generator, as nested containers of arrays."""
 
     def set_state(self, env: Env, state: Any) -> None:
-        """Goes where `get_state` was, within an episode."""
+        """Restores the result of `get_state`, within an episode."""
 
     def get_params(self, env: Env) -> dict[str, float]:
         """Its parameters by name."""
 
     def set_params(self, env: Env, params: Mapping[str, float]) -> None:
-        """Changes some of them, with everything that follows from them; raises ValueError naming a bad one."""
+        """Changes some parameters and all derived quantities; raises ValueError naming an invalid one."""
 
 
 @dataclass(frozen=True)
 class AttributesAdapter:
-    """Classic environments of Gymnasium's, which keep their state in `state` and parameters in attributes.
+    """Classic environments of Gymnasium, which keep their state in `state` and parameters in attributes.
 
     Args:
-      names: of the attributes.
-      above_zero: those of them that must be.
+      names: names of the attributes.
+      above_zero: names of those that must be above zero.
     """
 
     names: tuple[str, ...]
     above_zero: tuple[str, ...] = ()
 
     def get_state(self, env: Env) -> np.ndarray:
-        """Such as angles and their speeds."""
+        """The state, such as angles and their velocities."""
         return np.array(innermost(env).state, np.float64)
 
     def set_state(self, env: Env, state: np.ndarray) -> None:
@@ -56,11 +56,11 @@ class AttributesAdapter:
         innermost(env).state = np.array(state)
 
     def get_params(self, env: Env) -> dict[str, float]:
-        """As its attributes."""
+        """The values of the attributes."""
         return {name: float(getattr(innermost(env), name)) for name in self.names}
 
     def set_params(self, env: Env, params: Mapping[str, float]) -> None:
-        """Sets attributes, once all are known to be good."""
+        """Checks all values, then sets the attributes."""
         checks.known_names(params, self.names, type(innermost(env)).__name__)
         numbers = {
             name: (checks.positive if name in self.above_zero else checks.finite_number)(name, value)
@@ -72,13 +72,13 @@ class AttributesAdapter:
 
 @dataclass(frozen=True)
 class CartPoleAdapter(AttributesAdapter):
-    """Gymnasium's CartPole; `length` is half of the pole's. What it computes from masses once is computed again."""
+    """Gymnasium's CartPole; `length` is half of the pole's. Quantities derived from masses are computed again."""
 
     names: tuple[str, ...] = ("gravity", "masscart", "masspole", "length", "force_mag")
     above_zero: tuple[str, ...] = ("masscart", "length")
 
     def set_state(self, env: Env, state: np.ndarray) -> None:
-        """Also forgets that an episode had ended."""
+        """Restores a state, also after the end of an episode."""
         super().set_state(env, state)
         innermost(env).steps_beyond_terminated = None
 
@@ -90,10 +90,10 @@ class CartPoleAdapter(AttributesAdapter):
 
 
 class SimulatorAdapter:
-    """A simulator of ours behind Gymnasium's interface; copies draw the numbers the environment draws."""
+    """A simulator of urbe behind Gymnasium's interface; copies draw the same random numbers as the environment."""
 
     def get_state(self, env: Env) -> dict[str, Any]:
-        """The simulator's, and where its random numbers stand."""
+        """The state of the simulator and of its random numbers."""
         return {"state": innermost(env).get_state(), "noise": innermost(env).get_noise()}
 
     def set_state(self, env: Env, state: dict[str, Any]) -> None:
@@ -102,12 +102,12 @@ class SimulatorAdapter:
         innermost(env).set_noise(state["noise"])
 
     def get_params(self, env: Env) -> dict[str, float]:
-        """All of the simulator."""
+        """All parameters of the simulator."""
         params: dict[str, float] = innermost(env).get_params()
         return params
 
     def set_params(self, env: Env, params: Mapping[str, float]) -> None:
-        """As the environment itself does."""
+        """Calls the environment's own method."""
         innermost(env).set_params(**params)
 
 
@@ -120,11 +120,11 @@ _EXACT: dict[type[Any], Adapter] = {
 }
 
 _WATCHING = (
-    gymnasium.wrappers.TimeLimit,  # its clock is kept apart
+    gymnasium.wrappers.TimeLimit,  # its clock is saved separately
     gymnasium.wrappers.OrderEnforcing,
     gymnasium.wrappers.PassiveEnvChecker,
     gymnasium.wrappers.RecordEpisodeStatistics,
-)  # they change nothing that is seen or done
+)  # they change neither observations nor actions
 
 HARMLESS = (
     *_WATCHING,
@@ -133,16 +133,16 @@ HARMLESS = (
     gymnasium.wrappers.TransformAction,
     DiscreteActions,
 )
-"""Wrappers that look at one step alone, or whose memory is kept in another way."""
+"""Wrappers without a memory, or whose memory is saved in another way."""
 
 _BOUND = gymnasium.wrappers.AddRenderObservation  # shows the environment it was made for, also in a copy
 _PER_EPISODE = (ChangingParams,)
 
 
 def adapter_of(env: Env) -> Adapter | None:
-    """The adapter for a kind of environment that is known, or that has the four methods itself.
+    """Returns the adapter for an environment of a known kind, or one that has the four methods itself.
 
-    Kinds are known by their exact class: a subclass may keep more.
+    Kinds are recognised by their exact class: a subclass may have more state.
     """
     inner = innermost(env)
     if type(inner) in _EXACT:
@@ -153,7 +153,7 @@ def adapter_of(env: Env) -> Adapter | None:
 
 
 def wrappers(env: Env) -> list[gymnasium.Wrapper[Any, Any, Any, Any]]:
-    """From the outermost inwards."""
+    """The wrappers of an environment, the outermost first."""
     found = []
     while isinstance(env, gymnasium.Wrapper):
         found.append(env)
@@ -167,11 +167,11 @@ def randomised(env: Env) -> list[Randomised]:
 
 
 def keeps_state(env: Env, *, across_episodes: bool) -> str | None:
-    """The name of a wrapper that may remember something which no adapter knows of, or None.
+    """The name of a wrapper whose memory no adapter saves, or None.
 
     Args:
       env: with its wrappers.
-      across_episodes: whether what is remembered from episode to episode counts too.
+      across_episodes: whether memory from episode to episode counts, too.
     """
     harmless = HARMLESS if across_episodes else (*HARMLESS, *_PER_EPISODE)
     kept = (
@@ -183,13 +183,13 @@ def keeps_state(env: Env, *, across_episodes: bool) -> str | None:
 
 
 def transforming(env: Env) -> str | None:
-    """The name of a wrapper that changes what is seen, done or gained, or None."""
+    """The name of a wrapper that changes observations, actions or rewards, or None."""
     kept = (each for each in wrappers(env) if not isinstance(each, (*_WATCHING, *_PER_EPISODE)))
     return next((type(each).__name__ for each in kept), None)
 
 
 def no_members(env: Any) -> str:
-    """Why there are no members for an environment, and what to do."""
+    """Explains why an environment has no members, and what to do."""
     return (
         f"{env} has no members to be robust against: no adapter is known that could set its state, so that copies with "
         "other parameters cannot be brought to where it stands. Give the environment the methods get_state, set_state, "

@@ -1,9 +1,9 @@
-"""Continuous observations as finitely many states: equal cells of a box, and how much is lost by them.
+"""Discretise continuous observations into equal cells of a box, and measure the error.
 
     cell(x) = floor((x - low) / width),    width = (high - low) / count    in each dimension, clipped to the box
 
-A model of cells is a model of the process only as far as the cell says what matters; `Cells.error_notes` states how far
-observations are from the centres of their cells, and how many lay outside of the box.
+A model on cells is accurate only if the dynamics hardly vary within a cell; `Cells.error_notes` states how far
+observations are from the centres of their cells, and how many lie outside of the box.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Cells:
     """Equal cells of a box of D dimensions.
 
     Args:
-      low, high: `(D,)` finite ends of the box, low < high; observations outside count for the cell at the edge.
-      count: how many cells in each dimension, a number or `(D,)`.
-      names: of the dimensions.
+      low, high: `(D,)` finite ends of the box, low < high; observations outside belong to the cell at the edge.
+      count: number of cells in each dimension, a number or `(D,)`.
+      names: names of the dimensions.
 
     >>> cells = Cells(low=[0.0, -1.0], high=[1.0, 1.0], count=[2, 4])
     >>> cells.number([[0.1, -0.9], [0.9, 0.9], [7.0, 0.0]])
@@ -61,7 +61,7 @@ class Cells:
 
     @staticmethod
     def over(space: Any, count: ArrayLike, *, low: ArrayLike | None = None, high: ArrayLike | None = None) -> Cells:
-        """Cells of a `Box`; where it has no finite ends, give `low` and `high`."""
+        """Makes cells of a `Box`; if it has no finite ends, give `low` and `high`."""
         ends = (space.low if low is None else low, space.high if high is None else high)
         below, above = (np.asarray(end, dtype=np.float64).ravel() for end in ends)
         wide = ~(np.isfinite(below) & np.isfinite(above) & (np.abs(below) < 1e30) & (np.abs(above) < 1e30))
@@ -91,7 +91,7 @@ class Cells:
         return tuple("(" + ", ".join(f"{x:.6g}" for x in centre) + ")" for centre in self.centre(cells).tolist())
 
     def error_notes(self, observations: ArrayLike) -> tuple[str, ...]:
-        """What is lost by the cells, in sentences: by dimension, and how many observations lay outside of the box."""
+        """States the error of the cells in each dimension, and how many observations lie outside of the box."""
         rows = self._rows(observations)
         off = np.abs(rows - self.centre(self.number(rows)))
         outside = int(np.count_nonzero(((rows < self.low) | (rows > self.high)).any(axis=1)))

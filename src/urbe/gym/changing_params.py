@@ -18,17 +18,17 @@ from urbe.simulators.schedules import Carry, Schedule
 
 
 class ChangingParams(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """An environment whose parameters follow a schedule: every reset begins the next episode of it.
+    """An environment whose parameters follow a schedule: every reset begins the schedule's next episode.
 
-    All parameters are the schedule's, whatever the environment was made with. The schedule has a seed of its own, and
-    `reset(seed=...)` does not start it again: those who seed every episode would never see a change. Parameters named
-    in `reset(options=...)` are refused, as the schedule sets them; other options are passed on.
+    The schedule sets all parameters, whatever the environment was made with. It has a seed of its own, and
+    `reset(seed=...)` does not restart it, since a user who seeds every episode would never see a change. Parameters in
+    `reset(options=...)` are rejected, as the schedule sets them; other options are passed on.
 
     Args:
       env: an environment with `get_params() -> dict` that takes parameters in `reset(options=...)`, such as
         `SimulatorEnv`.
-      schedule: of the parameters that `get_params` names; hashable, as frozen dataclasses are.
-      seed: of the schedule, a whole number of at least 0.
+      schedule: schedule of the parameters that `get_params` names; hashable, like a frozen dataclass.
+      seed: seed of the schedule, a whole number of at least 0.
 
     >>> import gymnasium
     >>> from urbe.gym import ChangingParams

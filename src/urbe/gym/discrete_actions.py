@@ -1,4 +1,4 @@
-"""Some of a continuous environment's actions, numbered."""
+"""Restrict a continuous environment to a finite number of actions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urbe import checks
 
 
 class DiscreteActions(gymnasium.ActionWrapper[Any, Any, Any]):
-    """An environment with a box of actions, of which only the ones listed can be taken.
+    """An environment with a box of actions, restricted to the listed ones.
 
     Args:
       env: with a Box action space.
@@ -44,5 +44,5 @@ class DiscreteActions(gymnasium.ActionWrapper[Any, Any, Any]):
         self.action_space = gymnasium.spaces.Discrete(len(rows))
 
     def action(self, action: Any) -> Any:
-        """The row of that number."""
+        """Returns the action with this number."""
         return self.values[int(action)].copy()

@@ -1,4 +1,4 @@
-"""What is an environment of Gymnasium, and which of its spaces are whole numbers."""
+"""Recognise environments of Gymnasium and their discrete spaces."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ KINDS = (gymnasium.Env, VectorEnv)
 
 @runtime_checkable
 class Randomised(Protocol):
-    """A wrapper that draws parameters, and says where its draws stand: `urbe.gym.RandomisedParams`."""
+    """A wrapper that draws parameters, and whose draws can be saved: `urbe.gym.RandomisedParams`."""
 
     def get_draws(self) -> np.ndarray:
         """Integers from which `set_draws` continues."""
 
     def set_draws(self, draws: np.ndarray) -> None:
-        """Continues from there, with the parameters of that time."""
+        """Restores the draws and their parameters."""
 
     def describe_draws(self) -> dict[str, Any]:
-        """What parameters are drawn from, in plain data."""
+        """Describes the distribution of the parameters, as plain data."""
 
 
 def single(env: AnyEnv) -> Env:
@@ -45,5 +45,5 @@ def innermost(env: Env) -> Any:
 
 
 def numbered(space: Any) -> tuple[int, int] | None:
-    """Size and first number of a discrete space; None of another one."""
+    """Size and first number of a discrete space; None for other spaces."""
     return (int(space.n), int(space.start)) if isinstance(space, gymnasium.spaces.Discrete) else None

@@ -1,4 +1,4 @@
-"""Logs from Gymnasium environments with finitely many states and actions, or observations cut into cells."""
+"""Record logs of Gymnasium environments with finitely many states and actions, or with discretised observations."""
 
 from __future__ import annotations
 
@@ -29,23 +29,22 @@ def record(
     most_steps: int = 10_000,
     cells: Cells | None = None,
 ) -> Transitions:
-    """Plays some episodes and logs every transition.
+    """Plays episodes and logs every transition.
 
-    States are numbered as in `MDP.from_gymnasium`: an episode that terminates in a state which is elsewhere passed
-    through (Taxi) ends in one extra state, the last. The environment's table `P` says whether there is one, or,
-    without a table, by what the log shows. An episode that is truncated just stops: its last transition is not marked
-    `terminated`.
+    States are numbered as in `MDP.from_gymnasium`: if an episode terminates in a state that is also passed through
+    (Taxi), it ends in one extra state, the last. The environment's table `P`, or without a table the log, determines
+    whether there is one. A truncated episode just stops: its last transition is not marked `terminated`.
 
     Args:
-      env: a Gymnasium environment whose actions are `Discrete`, and whose observations are, or are cut into `cells`.
-        It is left open.
-      policy: `policy(rng, state)` gives an action; or an array, `(S,)` actions or `(S, A)` probabilities; None chooses
-        uniformly.
-      episodes: how many to play.
-      seed: of the environment and of the policy; the same seed gives the same log.
+      env: a Gymnasium environment with `Discrete` actions, and observations that are `Discrete` or discretised by
+        `cells`. It is left open.
+      policy: `policy(rng, state)` returns an action; or an array, `(S,)` actions or `(S, A)` probabilities; None
+        chooses uniformly.
+      episodes: number of episodes to play.
+      seed: seed of the environment and of the policy; the same seed gives the same log.
       most_steps: episodes are truncated after this many steps, or at the environment's own limit if it is lower.
-      cells: of continuous observations; a policy is then None or `policy(rng, observation)`. States are the cells that
-        occur, and the log's notes state how much is lost by them.
+      cells: discretises continuous observations; a policy is then None or `policy(rng, observation)`. States are the
+        cells that occur, and the log's notes state the error.
 
     Returns:
       the log, with the columns terminated, episode and step.
@@ -74,7 +73,7 @@ def record(
         _episode(env, pick, lambda x: int(x) - first_state, rng, n_actions, first_action, most_steps, first)
         for first in (start, *[None] * (episodes - 1))
     ]
-    # a table knows more than a log shows
+    # a table is more complete than a log
     end = MDP.from_gymnasium(env, discount=1.0).n_states > n_states if has_table(env) else None
     return log_of_episodes(played, n_states=n_states, end=end)
 
@@ -111,7 +110,7 @@ def discrete(name: str, space: Any) -> tuple[int, int]:
 
 
 def has_table(env: Any) -> bool:
-    """Whether an environment tells its dynamics in a table `P`."""
+    """Whether an environment has its dynamics in a table `P`."""
     return isinstance(getattr(env.unwrapped, "P", None), Mapping)
 
 
@@ -121,7 +120,7 @@ def _chooser(policy: Policy | ArrayLike | None, n_states: int, n_actions: int) -
     if callable(policy):
         return policy
     table = checks.float_array("policy", policy)
-    sizes = (n_states, n_states + 1)  # a model's policy has an entry for the extra state too
+    sizes = (n_states, n_states + 1)  # a policy of the model has an entry for the extra state, too
     if table.ndim == 1 and len(table) in sizes:
         actions = checks.int_array("policy", table, -1, n_actions, "action")
         return lambda _, state: int(actions[state])
@@ -139,7 +138,7 @@ def _chooser(policy: Policy | ArrayLike | None, n_states: int, n_actions: int) -
 
 
 def _free_chooser(policy: Policy | ArrayLike | None, n_actions: int) -> Callable[[np.random.Generator, Any], int]:
-    """A policy of observations that are not numbered."""
+    """Returns a policy for observations that are not numbered."""
     if policy is None:
         return lambda rng, _: int(rng.integers(n_actions))
     if not callable(policy):

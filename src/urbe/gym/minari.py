@@ -1,4 +1,4 @@
-"""Logs from Minari's datasets of recorded episodes."""
+"""Convert Minari datasets of recorded episodes to logs."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from urbe.mdp.transitions import Transitions
 
 
 def from_minari(dataset: Any, *, cells: Cells | None = None, most_episodes: int | None = None) -> Transitions:
-    """A log from a dataset of Minari.
+    """Converts a Minari dataset to a log.
 
-    An episode that was truncated just stops. Actions are whole numbers; observations are whole numbers, or vectors that
-    `cells` cuts into finitely many states; how much is lost by that stands in `Transitions.notes`.
+    Truncated episodes just stop. Actions are whole numbers; observations are whole numbers, or vectors that `cells`
+    discretises, with an error that `Transitions.notes` states.
 
     Args:
-      dataset: a `MinariDataset`, or the id of one that is on this machine, which needs `pip install urbe[minari]`.
-      cells: of continuous observations, such as `urbe.gym.Cells(low, high, count)`.
-      most_episodes: read no more than so many.
+      dataset: a `MinariDataset`, or the id of a local one, which needs `pip install urbe[minari]`.
+      cells: discretises continuous observations, such as `urbe.gym.Cells(low, high, count)`.
+      most_episodes: the largest number of episodes to read.
 
     Returns:
       the log, with the columns terminated, episode and step.

@@ -31,17 +31,17 @@ _DERIVED = (
     "cfrc_ext",
     "sensordata",
 )
-"""What environments read before they step: it lags behind the state, so computing it again would change rewards."""
+"""Quantities that environments read before they step; they lag behind the state, so they are saved, not recomputed."""
 
 
 class MujocoAdapter:
     """Parameters by name: `gravity` (downwards), `<body>_mass` and `<joint>_damping`, as the model names them.
 
-    A body's inertia goes with its mass, and all that MuJoCo derives from them is computed again.
+    A body's inertia is scaled with its mass, and quantities that MuJoCo derives from them are computed again.
     """
 
     def get_state(self, env: Env) -> dict[str, np.ndarray]:
-        """What MuJoCo integrates, and what was computed from it on the way."""
+        """The variables that MuJoCo integrates, and quantities computed from them."""
         import mujoco
 
         model, data = innermost(env).model, innermost(env).data
@@ -51,7 +51,7 @@ class MujocoAdapter:
         return {"integrated": state, **{name: np.array(getattr(data, name)) for name in _DERIVED}}
 
     def set_state(self, env: Env, state: Mapping[str, np.ndarray]) -> None:
-        """Goes there, to the last bit."""
+        """Restores a state, bit for bit."""
         import mujoco
 
         model, data = innermost(env).model, innermost(env).data
@@ -60,14 +60,14 @@ class MujocoAdapter:
             getattr(data, name)[...] = state[name]
 
     def get_params(self, env: Env) -> dict[str, float]:
-        """As the model has them."""
+        """The values in the model."""
         model = innermost(env).model
         bodies = {f"{name}_mass": float(model.body(name).mass[0]) for name in _bodies(model)}
         joints = {f"{name}_damping": float(model.joint(name).damping[0]) for name in _joints(model)}
         return {"gravity": -float(model.opt.gravity[2])} | bodies | joints
 
     def set_params(self, env: Env, params: Mapping[str, float]) -> None:
-        """Changes the model, and what follows from it."""
+        """Changes the model and derived quantities."""
         import mujoco
 
         model = innermost(env).model

@@ -1,4 +1,4 @@
-"""What users name in text: an environment with parameters, an adapter, members from ranges and distributions."""
+"""Find by name: environments with parameters, adapters, and members from ranges and distributions."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ ADAPTER_METHODS = ("get_state", "set_state", "get_params", "set_params")
 
 
 def named_env(name: str, params: Mapping[str, Any], adapter: Adapter | None = None) -> Env:
-    """The environment of a name, with some parameters.
+    """Makes the environment of this name with these parameters.
 
-    Parameters that an adapter knows are set on the environment; if some are others, all are arguments of its maker.
+    Parameters known to an adapter are set on the environment; if any is unknown, all are arguments of its constructor.
 
     Args:
       name: an id of Gymnasium's registry, `module:id`, or `module:Class` of an environment that is not registered.
-      params: by name.
-      adapter: how parameters are set; None for environments that are known or have methods of their own.
+      params: values by name.
+      adapter: sets the parameters; None for known environments and those with methods of their own.
 
     Raises:
-      ValueError: there is none of that name, or it does not take these parameters.
+      ValueError: there is no such environment, or it does not accept these parameters.
     """
     if not params:
         return _made(name, {})
@@ -36,7 +36,7 @@ def named_env(name: str, params: Mapping[str, Any], adapter: Adapter | None = No
     try:
         env = _made(name, {})
         known = adapter_of(env) if adapter is None else adapter
-    except ValueError:  # it may need its parameters to be made
+    except ValueError:  # it may need parameters for its construction
         pass
     if known is None or not known.get_params(env).keys() >= params.keys():
         return _made(name, params)
@@ -45,10 +45,10 @@ def named_env(name: str, params: Mapping[str, Any], adapter: Adapter | None = No
 
 
 def named_adapter(text: str) -> Adapter:
-    """The adapter of a class, `package.module:Class`, made without arguments; or the adapter itself that is named.
+    """Makes the adapter of a class, `package.module:Class`, without arguments; or returns the named adapter.
 
     Raises:
-      ValueError: there is none of that name, or a method is missing.
+      ValueError: there is no such adapter, or a method is missing.
     """
     expected = f"expected package.module:Class with the methods {', '.join(ADAPTER_METHODS)}"
     module, colon, name = text.partition(":")
@@ -83,7 +83,7 @@ def _made(name: str, params: Mapping[str, Any]) -> Env:
 
 
 def _import(module: str) -> Any:
-    """A module, also one beside the user: a command does not look there by itself."""
+    """Imports a module, also from the working directory, which commands do not search by themselves."""
     if (here := os.getcwd()) not in sys.path:
         sys.path.insert(0, here)
     return import_module(module)

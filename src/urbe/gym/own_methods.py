@@ -1,9 +1,9 @@
-"""Environments that bring what copies need themselves: `get_state`, `set_state`, `get_params` and `set_params`.
+"""Environments with the methods that copies need: `get_state`, `set_state`, `get_params` and `set_params`.
 
-    env.get_state()                 all that the next step depends on, but for parameters and `np_random`
-    env.set_state(state)            goes there, within an episode
+    env.get_state()                 everything the next step depends on except parameters and `np_random`
+    env.set_state(state)            restores a state, within an episode
     env.get_params()                parameters by name, a dict of numbers
-    env.set_params(**named)         changes some of them; `set_params({name: value})` will do as well
+    env.set_params(**named)         changes some of them; `set_params({name: value})` works, too
 
 An environment with these four methods needs no adapter.
 """
@@ -30,15 +30,15 @@ class OwnMethodsAdapter:
     """An environment's own four methods."""
 
     def get_state(self, env: Env) -> Any:
-        """What it gives, copied: it may go on changing the same containers."""
+        """Copies the result, since the environment may change its containers later."""
         return deepcopy(innermost(env).get_state())
 
     def set_state(self, env: Env, state: Any) -> None:
-        """Gives it a copy, to do with as it likes."""
+        """Passes a copy, which the environment may change."""
         innermost(env).set_state(deepcopy(state))
 
     def get_params(self, env: Env) -> dict[str, float]:
-        """Those it gives, as numbers."""
+        """The parameters as numbers."""
         params = innermost(env).get_params()
         if not isinstance(params, Mapping):
             raise ValueError(
@@ -48,7 +48,7 @@ class OwnMethodsAdapter:
         return {str(name): checks.finite_number(f"get_params()[{name!r}]", value) for name, value in params.items()}
 
     def set_params(self, env: Env, params: Mapping[str, float]) -> None:
-        """Those of known names, as the environment takes them: by name or as one dict."""
+        """Passes parameters of known names in the form that the environment takes: by name or as one dict."""
         inner = innermost(env)
         checks.known_names(params, tuple(self.get_params(env)), type(inner).__name__)
         numbers = {name: checks.finite_number(name, value) for name, value in params.items()}
@@ -59,7 +59,7 @@ class OwnMethodsAdapter:
 
 
 def _takes_names(function: Any, names: tuple[str, ...]) -> bool:
-    """Whether a function has arguments of these names, or any; one named otherwise takes them all as a dict."""
+    """Whether a function has arguments of these names, or accepts any; otherwise it takes one dict."""
     arguments = inspect.signature(function).parameters.values()
     by_name = {each.name for each in arguments if each.kind in (each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD)}
     return any(each.kind == each.VAR_KEYWORD for each in arguments) or by_name.issuperset(names)

@@ -1,4 +1,4 @@
-"""Domain randomisation of Gymnasium environments: other parameters from episode to episode, set by an adapter."""
+"""Domain randomisation of Gymnasium environments: an adapter sets new parameters from episode to episode."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from urbe.rng import stream
 from urbe.simulators.distributions import Distribution
 
 Parameters = EnvMembers | Sequence[Mapping[str, float]] | Mapping[str, Distribution]
-"""What parameters are drawn from: members, values by name for each, or a distribution for each name."""
+"""The source of parameters: members, a list of values by name, or a distribution for each name."""
 
 
 class RandomisedParams(gymnasium.Wrapper[Any, Any, Any, Any]):
     """An environment that draws new parameters at the beginning of every episode.
 
     The parameters of an episode depend only on the seed and the number of the episode; `reset(seed=...)` seeds the
-    environment and not the parameters. Parameters that are not named stay as the environment has them now.
+    environment but not the parameters. Parameters that are not named keep their current values.
 
     Args:
       env: a single environment with its wrappers.
       parameters: `EnvMembers` or a list of parameters by name, all equally likely; or a distribution for each name.
-      seed: of the parameters, a whole number of at least 0.
-      hazard: the probability with which an episode has new parameters; otherwise it keeps those of the one before.
-      adapter: how parameters are set; None for the environments that are known.
+      seed: seed of the parameters, a whole number of at least 0.
+      hazard: probability that an episode has new parameters; otherwise it keeps the previous ones.
+      adapter: sets the parameters; None for known environments.
 
     >>> import gymnasium
     >>> env = RandomisedParams(gymnasium.make("CartPole-v1"), [{"length": 0.25}, {"length": 1.0}], seed=0)
@@ -70,11 +70,11 @@ class RandomisedParams(gymnasium.Wrapper[Any, Any, Any, Any]):
         return observation, info
 
     def get_draws(self) -> np.ndarray:
-        """The number of the episode, and that of the one for which its parameters were drawn."""
+        """The number of the episode, and of the episode for which its parameters were drawn."""
         return np.array([self._episode, self._drawn], np.int64)
 
     def set_draws(self, draws: np.ndarray) -> None:
-        """Continues from the result of `get_draws`, with the parameters of that time."""
+        """Restores the result of `get_draws`, and the parameters."""
         self._episode, self._drawn = (int(number) for number in draws)
         self._set()
 

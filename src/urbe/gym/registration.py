@@ -1,4 +1,4 @@
-"""Environments by their names in Gymnasium's registry, where our simulators have names too."""
+"""Register urbe's simulators with Gymnasium, and find environments by name."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ ENVIRONMENTS: dict[str, tuple[str, int | None]] = {
     "urbe/MountainCar-v0": ("urbe.simulators.mountain_car:MountainCar", 200),
     "urbe/SevenStates-v0": ("urbe.simulators.seven_states:SevenStates", 4),
 }
-"""Where each simulator is, and the steps after which Gymnasium cuts its episodes off."""
+"""The module of each simulator, and the steps after which Gymnasium truncates its episodes."""
 
 
 def register() -> None:
-    """Tells Gymnasium of all simulators; nothing is imported before an environment is made. Twice does no harm."""
+    """Registers all simulators; each is imported when an environment is made. Calling this twice is harmless."""
     for name, (simulator, steps) in ENVIRONMENTS.items():
         if name not in gymnasium.registry:
             gymnasium.register(

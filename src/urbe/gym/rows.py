@@ -1,7 +1,6 @@
-"""Gymnasium environments, single or in vectors, in one form: n rows that act together and tell what truly happened.
+"""Convert Gymnasium environments, single ones and vectors, to one form: n rows that act together.
 
-How episodes follow each other differs between them, and so does where the last observation of an episode is to be
-found. Here it is settled once:
+They differ in how episodes follow each other, and in where the last observation of an episode is found:
 
     single environment   step returns it; reset is called at once
     DISABLED             step returns it; those that ended are reset at once
@@ -27,10 +26,10 @@ from urbe.gym.kinds import AnyEnv, Env, numbered
 
 @dataclass(frozen=True)
 class Observations:
-    """Observations as rows of float32 numbers: boxes flattened, one of many as a one in its place, parts in order.
+    """Converts observations to rows of float32 numbers: boxes flattened, discrete values one-hot, parts in order.
 
     Args:
-      space: of one environment.
+      space: the observation space of one environment.
 
     >>> Observations(gymnasium.spaces.Discrete(3, start=5)).row(6)
     array([0., 1., 0.], dtype=float32)
@@ -58,11 +57,11 @@ class Observations:
             one: np.ndarray = (numbers == np.arange(self.space.n)).astype(np.float32)
             return one
         if isinstance(self.space, (gymnasium.spaces.Box, gymnasium.spaces.MultiBinary)):
-            return np.array(batch, np.float32).reshape(count, -1)  # a copy: some environments use one array for ever
+            return np.array(batch, np.float32).reshape(count, -1)  # a copy: some environments reuse one array
         return np.stack([self.row(each) for each in iterate(batch_space(self.space, count), batch)])
 
     def row(self, obs: Any) -> Float[np.ndarray, " D"]:
-        """Of one observation."""
+        """The row of one observation."""
         if isinstance(self.space, (gymnasium.spaces.Box, gymnasium.spaces.MultiBinary, gymnasium.spaces.Discrete)):
             first: np.ndarray = self.rows(obs, 1)[0]
             return first
@@ -70,7 +69,7 @@ class Observations:
 
 
 def _is_fixed(space: gymnasium.Space[Any]) -> bool:
-    """Whether every observation has as many numbers as any other, and is of a kind that can be written in a file."""
+    """Whether all observations have the same number of entries, and can be stored in a file."""
     kinds = gymnasium.spaces
     if isinstance(space, kinds.Dict):
         return all(isinstance(key, str) and _is_fixed(inner) for key, inner in space.spaces.items())
@@ -80,11 +79,11 @@ def _is_fixed(space: gymnasium.Space[Any]) -> bool:
 
 
 class Happened(NamedTuple):
-    """What a row's action led to.
+    """The outcome of a row's action.
 
     Attributes:
-      reached: what was seen there.
-      first: what to act from: the same, or the first observation of the next episode; None when the next step tells it.
+      reached: the observation that was reached.
+      first: the observation for the next action: the same, or the first one of the next episode; None if not known yet.
     """
 
     reward: float
@@ -111,20 +110,20 @@ class HostEnv(Protocol):
     mode: AutoresetMode | None  # None of a single environment
 
     def reset(self, seeds: list[int]) -> Float[np.ndarray, "n D"]:
-        """Begins an episode in all of them."""
+        """Begins an episode in all environments."""
 
     def step(self, actions: list[int], waiting: list[bool]) -> list[Happened | Began]:
-        """Acts, actions numbered from 0; `waiting` rows have ended and their next episode is not known yet."""
+        """Acts, with actions numbered from 0; `waiting` rows have ended, and their next episode has not begun."""
 
     def behind(self) -> list[Env] | None:
-        """The environments behind the rows, where they can be reached from here."""
+        """The environments of the rows, if they are in this process."""
 
 
 def host_env(env: AnyEnv) -> HostEnv:
-    """An environment in the form the host loop uses.
+    """Converts an environment to the form that the host loop uses.
 
     Raises:
-      ValueError: its spaces or its way of resetting are not supported; says what to do.
+      ValueError: its spaces or its autoreset mode are not supported; the message says what to do.
     """
     return _Vector(env) if isinstance(env, VectorEnv) else _Single(env)
 
@@ -154,7 +153,7 @@ class _Single:
 
 
 class _Vector:
-    """A vector of environments, in any mode of resetting."""
+    """A vector of environments, in any autoreset mode."""
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
         self.env: AnyEnv = env
@@ -199,7 +198,7 @@ class _Vector:
 
 
 def autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
-    """How a vector begins new episodes; raises ValueError when it does not say."""
+    """The autoreset mode of a vector; raises ValueError if it is missing."""
     mode = env.metadata.get("autoreset_mode")
     try:
         return mode if isinstance(mode, AutoresetMode) else AutoresetMode(mode)
@@ -212,7 +211,7 @@ def autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
 
 
 def _actions(space: gymnasium.Space[Any], env: AnyEnv) -> tuple[int, int]:
-    """How many actions there are, and the number of the first."""
+    """The number of actions, and the number of the first."""
     if (found := numbered(space)) is None:
         advice = (
             "Choose some of its actions: urbe.deep.DiscreteActions(env, values) with one row of values per action."

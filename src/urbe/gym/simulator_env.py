@@ -1,4 +1,4 @@
-"""Any simulator as a Gymnasium environment whose parameters can be seen and changed."""
+"""Wrap any simulator as a Gymnasium environment whose parameters can be read and changed."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from urbe.simulators.limits import Numbered, observation_bounds, param_dict, wit
 
 Observation = Float[np.ndarray, " D"]
 Words = UInt32[np.ndarray, " 2"]
-"""The data of a key."""
+"""The raw data of a key."""
 
 ROUNDING = 1e-5
-"""How far from one the float32 probabilities of outcomes may sum."""
+"""Tolerance for the sum of float32 probabilities of outcomes."""
 
 
 class SimulatorEnv(gymnasium.Env[np.ndarray, np.integer[Any]]):
     """A simulator behind Gymnasium's interface, compiled and run on the CPU.
 
-    Parameters are given when it is made, changed by `set_params` at any time (the next step obeys) or by
-    `reset(options={"half_length": 3.0})` (from that reset on), and shown in `info["params"]` by every reset and step,
-    so that nobody has to believe that a change has arrived. `reset(options={"state": ...})` starts where one likes.
+    Parameters are given at construction, changed by `set_params` at any time (from the next step on) or by
+    `reset(options={"half_length": 3.0})` (from that reset on), and reported in `info["params"]` by every reset and
+    step. `reset(options={"state": ...})` starts from any state.
 
     All randomness comes from the environment's own generator: `reset(seed=...)` with the same seed and the same actions
-    gives the same bits. An episode never ends by time here; `gymnasium.make` sees to that by `max_episode_steps`.
+    gives the same bits. The environment never truncates an episode; `gymnasium.make` does so by `max_episode_steps`.
 
     Args:
-      simulator: what to run; hashable, as frozen dataclasses are, so that equal ones are compiled once.
+      simulator: the simulator; hashable, like a frozen dataclass, so that equal ones are compiled once.
       params: parameters that differ from the nominal ones, by name.
 
     >>> from urbe.simulators import CartPole
@@ -65,7 +65,7 @@ class SimulatorEnv(gymnasium.Env[np.ndarray, np.integer[Any]]):
         """Changes some parameters and leaves the others.
 
         Raises:
-          ValueError: nothing is changed when a name is unknown or a number not possible.
+          ValueError: a name is unknown or a number invalid; nothing is changed.
         """
         if named:
             self._take(with_params(self.simulator, self._params, named))
@@ -83,8 +83,8 @@ class SimulatorEnv(gymnasium.Env[np.ndarray, np.integer[Any]]):
         """Begins an episode.
 
         Args:
-          seed: of everything random from here on; None continues with the current generator.
-          options: parameters to change, by name; and "state", where to begin, as `get_state` gives it.
+          seed: seed of all randomness from here on; None continues with the current generator.
+          options: parameters to change, by name; and "state", the initial state, as from `get_state`.
         """
         super().reset(seed=seed)
         named = dict(options or {})
@@ -123,7 +123,7 @@ class SimulatorEnv(gymnasium.Env[np.ndarray, np.integer[Any]]):
         return jax.tree.map(np.array, self._state)
 
     def set_state(self, state: State) -> np.ndarray:
-        """Goes somewhere else within an episode, or back from its end, and says what is seen there.
+        """Sets the state within an episode, or after its end, and returns the observation.
 
         Later random steps are drawn anew, even after a return to the same state.
         """
@@ -133,20 +133,20 @@ class SimulatorEnv(gymnasium.Env[np.ndarray, np.integer[Any]]):
         return np.array(_observe(self.simulator, self._state))
 
     def get_noise(self) -> np.ndarray:
-        """Where the random numbers of the episode stand: what all its steps are drawn from, and how many there were."""
+        """The state of the episode's random numbers: the key of all its steps, and the number of steps."""
         if self._words is None:
             raise gymnasium.error.ResetNeeded("There is no episode: call reset first.")
         return np.array([*np.asarray(self._words), self._count], np.uint32)
 
     def set_noise(self, noise: np.ndarray) -> None:
-        """Draws from here on what is drawn after `get_noise` gave these numbers."""
+        """Restores the random numbers from the result of `get_noise`."""
         words = np.asarray(noise, np.uint32)
         if words.shape != (3,):
             raise ValueError(f"noise has shape {words.shape}, expected (3,), as get_noise gives it.")
         self._words, self._count = jax.device_put(words[:2], _cpu()), int(words[2])
 
     def _as_state(self, state: State) -> State:
-        """A given state in the simulator's own form; raises naming the part that does not fit."""
+        """Converts a given state to the simulator's own form; raises naming the part that does not fit."""
         leaves, _ = jax.tree.flatten_with_path(self._form)
         form: Any = jax.tree.structure(self._form)
         try:
@@ -172,12 +172,12 @@ class SimulatorEnv(gymnasium.Env[np.ndarray, np.integer[Any]]):
         shown = ", ".join(f"{name}={value:g}" for name, value in self._shown.items())
         if not numbers[-1]:
             raise ValueError(
-                f"The chances of what action {action} may lead to are no distribution. The parameters were {shown}; "
+                f"The outcome probabilities of action {action} are not a distribution. The parameters were {shown}; "
                 "expected some for which they are at least 0 and sum to 1."
             )
         raise ValueError(
             f"Action {action} led to an observation {numbers[:-3]} and a reward {numbers[-3]}, expected finite ones. "
-            f"The parameters were {shown}; take some for which the dynamics stay finite."
+            f"The parameters were {shown}; use parameters for which the dynamics stay finite."
         )
 
 
@@ -186,7 +186,7 @@ def make(simulator: str, **named: Any) -> SimulatorEnv:
 
     Args:
       simulator: its address, `module:Class`; imported only now.
-      named: fixed choices of the simulator (the fields of its dataclass) and parameters, by name.
+      named: fields of the simulator's dataclass, and parameters, by name.
     """
     module, _, name = simulator.partition(":")
     kind = getattr(import_module(module), name)
@@ -204,7 +204,7 @@ def make(simulator: str, **named: Any) -> SimulatorEnv:
     if unknown:
         raise ValueError(
             f"{name} has no {checks.listing([repr(key) for key in unknown])}, expected one of its parameters "
-            f"({checks.listing(known, 20)}) or of its fixed choices ({checks.listing(choices, 20) or 'none'})."
+            f"({checks.listing(known, 20)}) or of its fields ({checks.listing(choices, 20) or 'none'})."
         )
     return SimulatorEnv(chosen, **params)
 
@@ -224,7 +224,7 @@ def _observe(simulator: Simulator, state: State) -> Float[Array, " D"]:
 def _step(
     simulator: Simulator, words: Words, count: Int[Array, ""], state: State, action: Int[Array, ""], params: Params
 ) -> tuple[State, Float[Array, " D+3"]]:
-    """Where it leads, and in one array, hence one transfer: observation, reward, terminated, whether all is sound."""
+    """The next state, and in one array (one transfer): observation, reward, terminated, and whether all is valid."""
     chances = simulator.outcomes(state, action, params).probability  # the compiler computes them once
     sound = jnp.all(chances >= 0.0) & (jnp.abs(jnp.sum(chances) - 1.0) <= ROUNDING)
     arrival = base.step(simulator, _key(words, count), state, action, params)

@@ -1,6 +1,6 @@
-"""What an environment gives and takes: observations as rows of numbers, and numbers of actions as actions.
+"""The spaces of an environment: observations as rows of numbers, and numbers of actions as actions.
 
-Saved with an agent, so that it predicts from what its environment gives without having it at hand.
+They are saved with an agent, so that it can predict without its environment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Space = gymnasium.Space[Any]
 
 
 class _Leaf(NamedTuple):
-    """A space that holds no others, what was observed in it, and how to call that."""
+    """A space without subspaces, the value observed in it, and its name."""
 
     name: str
     space: Space
@@ -30,12 +30,12 @@ class _Leaf(NamedTuple):
 
 @dataclass(frozen=True)
 class Spaces:
-    """What an environment gives and takes.
+    """The observation space and the actions of an environment.
 
     Args:
       observation: the space of one observation.
-      n_actions: how many actions there are.
-      start: the number of the first.
+      n_actions: number of actions.
+      start: number of the first action.
 
     >>> stairs = Spaces(kinds.Discrete(3), n_actions=2, start=5)
     >>> stairs.rows(1)
@@ -50,14 +50,14 @@ class Spaces:
 
     @staticmethod
     def flat(size: int, n_actions: int) -> Spaces:
-        """Of a simulator, whose observations are `(size,)` numbers and whose actions count from 0."""
+        """The spaces of a simulator: observations are `(size,)` numbers, and actions are numbered from 0."""
         return Spaces(_box((size,), "float32"), n_actions)
 
     def rows(self, observation: Any) -> tuple[Float[np.ndarray, "B D"], bool]:
         """One observation, or a batch of B, as network input; and whether it is a single one.
 
         Raises:
-          ValueError: it is not what the space gives; says where.
+          ValueError: it does not belong to the space; the message says where.
         """
         leaves = list(_leaves("observation", self.observation, observation))
         single = leaves[0].found.shape == (leaves[0].space.shape or ())
@@ -68,17 +68,17 @@ class Spaces:
         return (seen.row(observation)[None] if single else seen.rows(observation, count)), single
 
     def actions(self, numbers: np.ndarray, single: bool) -> Any:
-        """What the environment takes: an int for one observation, int64 `(B,)` for B of them."""
+        """Actions for the environment: an int for one observation, int64 `(B,)` for B of them."""
         actions = np.asarray(numbers, np.int64) + self.start
         return int(actions[0]) if single else actions
 
     def describe(self) -> dict[str, Any]:
-        """In plain data; `of` makes the same again."""
+        """Describes the spaces as plain data, for `of`."""
         return {"observation": _described(self.observation), "n_actions": self.n_actions, "start": self.start}
 
     @staticmethod
     def of(description: Mapping[str, Any]) -> Spaces:
-        """What `describe` gave.
+        """Restores the result of `describe`.
 
         Raises:
           ValueError: it is not a description of spaces.
@@ -92,7 +92,7 @@ class Spaces:
 
 
 def _leaves(name: str, space: Space, found: Any) -> Iterator[_Leaf]:
-    """The parts of an observation that hold no others."""
+    """Yields the parts of an observation without further parts."""
     if isinstance(space, kinds.Dict):
         if not isinstance(found, Mapping) or set(found) != set(space.spaces):
             problem = f"has the keys {sorted(map(str, found))}" if isinstance(found, Mapping) else f"is {found!r:.100}"
@@ -108,14 +108,14 @@ def _leaves(name: str, space: Space, found: Any) -> Iterator[_Leaf]:
         try:
             array = np.asarray(found)
         except ValueError as error:
-            raise ValueError(f"{name} is no array ({error}), expected what {space} gives.") from None
+            raise ValueError(f"{name} is not an array ({error}), expected what {space} gives.") from None
         if array.dtype.kind not in "biuf":
             raise ValueError(f"{name} has type {array.dtype}, expected numbers, as {space} gives.")
         yield _Leaf(name, space, array)
 
 
 def _require(leaf: _Leaf, count: int | None) -> None:
-    """Raises unless a part is what its space gives, or `count` of them."""
+    """Raises unless a part belongs to its space, or consists of `count` such values."""
     name, space, found = leaf
     one = space.shape or ()
     if found.shape != (one if count is None else (count, *one)):
@@ -137,7 +137,7 @@ def _require(leaf: _Leaf, count: int | None) -> None:
 
 
 def _text(space: Space) -> str:
-    """A space in words, without the bounds of every number."""
+    """Describes a space, without the bounds of every number."""
     return f"Box({space.shape}, {space.dtype})" if isinstance(space, kinds.Box) else str(space)
 
 
@@ -169,11 +169,11 @@ def _built(description: Mapping[str, Any]) -> Space:
         return kinds.MultiBinary(description["shape"])
     if kind == "Box":
         return _box(tuple(description["shape"]), description["dtype"])
-    raise ValueError(f"the space is of the kind {kind!r:.100}, which is not known here; read it with a newer urbe.")
+    raise ValueError(f"the space is of the kind {kind!r:.100}, which is unknown; read it with a newer urbe.")
 
 
 def _box(shape: tuple[int, ...], dtype: str) -> kinds.Box:
-    """A box of which only shape and type matter here."""
+    """A box of which only shape and type matter."""
     number: Any = np.dtype(dtype)
     low, high = (np.iinfo(number).min, np.iinfo(number).max) if number.kind in "iu" else (-np.inf, np.inf)
     return kinds.Box(low, high, shape, number.type)

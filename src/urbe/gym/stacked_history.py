@@ -1,4 +1,4 @@
-"""The last steps as part of the observations of a Gymnasium environment."""
+"""Add the last steps to the observations of a Gymnasium environment."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from urbe.gym.rows import Observations
 
 
 class StackedHistory(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """An environment that shows the last steps besides the present observation, as `urbe.simulators.Stacked` does.
+    """An environment whose observations include the last steps, like `urbe.simulators.Stacked`.
 
     Observations are float32 numbers: the environment's own in a row, then a frame for each of the last steps, the
     oldest first. A frame is [ o | one-hot a | r | episode ended | o' - o ].
 
     Args:
       env: a single environment with discrete actions.
-      length: how many steps are remembered.
+      length: number of remembered steps.
       survives: whether they are remembered beyond the end of an episode.
 
     >>> import gymnasium
@@ -40,11 +40,11 @@ class StackedHistory(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, self._seen().shape, np.float32)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begins an episode, with the steps of those before it if they survive."""
+        """Begins an episode, with the steps of earlier ones if they survive."""
         observation, info = self.env.reset(seed=seed, options=options)
         if not self.survives:
             self._frames[:] = 0.0
-        elif self._frames[-1].any():  # an episode may also be given up
+        elif self._frames[-1].any():  # the last episode may have been abandoned
             self._frames[-1, self._rows.size + self._n_actions + 1] = 1.0
         self._obs = self._rows.row(observation)
         return self._seen(), info

@@ -1,4 +1,4 @@
-"""Environments whose whole state can be saved and restored, so that a run resumes as if never interrupted."""
+"""Save and restore the complete state of environments, so that a run resumes bit for bit."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _WORD = 2**64 - 1
 
 
 class EnvStates:
-    """Keeps the states of n environments; `None` in its place when that cannot be done, see `env_states`.
+    """Saves the states of n environments; see `env_states`.
 
     Args:
-      env: in the form of the host loop, in an episode.
+      env: an environment in the form of the host loop, within an episode.
       adapters: one per environment.
     """
 
     def __init__(self, env: HostEnv, adapters: list[Adapter]) -> None:
         self._env, self._adapters, self._envs = env, adapters, env.behind() or []
-        # what stands in the place of an environment that has ended and waits for its reset
+        # placeholder for an environment that has ended and waits for its reset
         self._nothing = [jax.tree.map(np.zeros_like, a.get_state(e)) for a, e in zip(adapters, self._envs, strict=True)]
 
     def get(self, waiting: list[bool]) -> list[dict[str, Any]]:
-        """The state of each: where it stands, its generator, and its time limits' clocks."""
+        """The state of each environment, with its generator and the clocks of its time limits."""
         return [
             {
                 "state": self._nothing[i] if waiting[i] else self._adapters[i].get_state(env),
@@ -43,7 +43,7 @@ class EnvStates:
         ]
 
     def set(self, states: list[dict[str, Any]], waiting: list[bool]) -> None:
-        """Continues from the result of `get`."""
+        """Restores the result of `get`."""
         for i, (env, kept) in enumerate(zip(self._envs, states, strict=True)):
             for k, each in enumerate(randomised(env)):
                 each.set_draws(kept[f"draws_{k}"])
@@ -58,8 +58,8 @@ class EnvStates:
 
 
 def env_states(env: HostEnv) -> EnvStates | None:
-    """The keeper of an environment's states, or None where they cannot be got whole: no adapter, a wrapper with a
-    memory of its own, another generator than Gymnasium's, another process."""
+    """Returns the `EnvStates` of an environment, or None if its state is not accessible: no adapter, a wrapper with
+    a memory, another generator than Gymnasium's, another process."""
     envs = env.behind()
     if envs is None:
         return None
@@ -77,7 +77,7 @@ def _limits(env: Env) -> list[gymnasium.wrappers.TimeLimit[Any, Any]]:
 
 
 def _words(env: Env) -> UInt64[np.ndarray, " 6"]:
-    """Where an environment's generator stands."""
+    """The state of an environment's generator."""
     generator = innermost(env).np_random.bit_generator.state
     state, step = generator["state"]["state"], generator["state"]["inc"]
     return np.array(

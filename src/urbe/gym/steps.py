@@ -1,4 +1,4 @@
-"""From the steps of episodes to a log: states numbered or cut into cells, ends in a state of their own where needed."""
+"""Convert episodes to a log: states are numbered or discretised, and terminal states are added where needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Episode(NamedTuple):
     """One episode of T steps.
 
     Attributes:
-      observations: `(T + 1, ...)`, the last is what the last step led to.
+      observations: `(T + 1, ...)`, the last one after the last step.
       actions: `(T,)` from 0.
       rewards: `(T,)`.
       terminated: whether the process terminated with the last step; otherwise it was truncated there.
@@ -33,15 +33,15 @@ class Episode(NamedTuple):
 def log_of_episodes(
     episodes: Sequence[Episode], *, n_states: int | None = None, end: bool | None = None, cells: Cells | None = None
 ) -> Transitions:
-    """The log of some episodes.
+    """Converts episodes to a log.
 
     Args:
       episodes: at least one, each of at least one step.
-      n_states: how many states there are, where observations are ids from 0.
-      end: whether episodes that terminate end in one extra state, the last; None adds it where some of them end in
-        states that are also passed through.
-      cells: what observations are cut into. The states are then those that occur, labelled by their centres, the
-        process ends in a state of its own, and the notes state the error of the cells.
+      n_states: number of states, if observations are ids from 0.
+      end: whether episodes that terminate end in one extra state, the last; None adds it if some of them end in states
+        that are also passed through.
+      cells: discretises observations. States are then the cells that occur, labelled by their centres, the process ends
+        in an extra state, and the notes state the error of the cells.
     """
     if not episodes:
         raise ValueError("There are no episodes, expected at least one with a step.")

@@ -1,7 +1,7 @@
-"""Gymnasium environments with finitely many states and actions, for tabular agents to act in.
+"""Gymnasium environments with finitely many states and actions, for tabular agents.
 
-States are numbered as in `MDP.from_gymnasium`: where the table `P` of an environment says that episodes end in states
-that are elsewhere passed through, or where there is no table, an end leads to one extra terminal state, the last.
+States are numbered as in `MDP.from_gymnasium`: if the table `P` of an environment has terminal states that are also
+passed through, or if there is no table, episodes end in one extra terminal state, the last.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from urbe.types import IntArray
 
 
 class Numbers(NamedTuple):
-    """How an environment's states and actions are numbered here: from 0, the first ones being `first_...` there.
+    """The numbering of an environment's states and actions: from 0 here, from `first_...` in the environment.
 
     Attributes:
-      n_states, n_actions: how many it has.
-      end: the extra state that ends lead to; -1 where they lead to states of their own.
+      n_states, n_actions: their numbers in the environment.
+      end: the extra terminal state; -1 if there is none.
       known: whether its dynamics can be read from a table.
     """
 
@@ -46,11 +46,11 @@ class GymEnv:
     """Replicates of a Gymnasium environment, one instance each.
 
     Every episode is reset with a seed from the replicate's own stream, so that a run can be saved between episodes and
-    taken up bit for bit, whatever the environment keeps to itself. Time limits belong to the task: an episode that the
-    environment cuts off may not be stepped further (`max_episode_steps=-1` makes one without a limit).
+    resumed bit for bit, whatever internal state the environment has. Time limits belong to the task: an episode that
+    the environment truncates cannot continue (`max_episode_steps=-1` makes an environment without a limit).
 
     Args:
-      make: makes one; observations and actions are `Discrete`.
+      make: makes an environment; observations and actions are `Discrete`.
 
     >>> import gymnasium
     >>> lake = GymEnv(lambda: gymnasium.make("FrozenLake-v1", map_name="4x4"))
@@ -62,7 +62,7 @@ class GymEnv:
 
     @cached_property
     def numbers(self) -> Numbers:
-        """How states and actions are numbered; makes an environment to ask it."""
+        """The numbering of states and actions; makes an environment to read it."""
         env = self.make()
         n_states, first_state = discrete("observation_space", env.observation_space)
         n_actions, first_action = discrete("action_space", env.action_space)
@@ -72,7 +72,7 @@ class GymEnv:
         return Numbers(n_states, first_state, n_actions, first_action, n_states if extra else -1, known)
 
     def feasible(self, discount: float) -> MDP:
-        """What can happen: the table's model, or without one a model in which every action may lead to every state.
+        """The model of the table, or without one a model in which every action may lead to every state.
 
         Without a table, probabilities are equal and rewards 0: the model says what is possible, not what is likely.
         """
@@ -101,17 +101,17 @@ def gym_task(
     concentration: float = 1.0,
     rewards: NormalGamma | None = None,
 ) -> Task:
-    """The task of an environment: its pairs and what may follow them, with a prior about how likely that is.
+    """The task of an environment: its pairs and their feasible successors, with a prior on the probabilities.
 
     Where the environment has a table `P`, feasible successors and rewards are read from it, but no probabilities.
-    Without a table every state may follow, and rewards are to be learnt.
+    Without a table every state may follow, and rewards are learned.
 
     Args:
-      env: what will be acted in.
+      env: the environment.
       discount: in [0, 1].
       horizon: steps after which episodes are truncated.
       concentration: Dirichlet prior of each feasible successor, positive.
-      rewards: prior of rewards, read where there is no table; None is `NormalGamma()`.
+      rewards: prior of rewards, used without a table; None is `NormalGamma()`.
 
     >>> import gymnasium
     >>> lake = GymEnv(lambda: gymnasium.make("FrozenLake-v1"))
@@ -138,14 +138,14 @@ class GymReplicates:
         return states
 
     def step(self, replicate: IntArray, state: IntArray, action: IntArray) -> Arrival:  # noqa: ARG002
-        """The environments know their states."""
+        """Steps the environments, which know their states."""
         k, numbers = len(replicate), self._numbers
         next_state, reward, terminated = np.empty(k, dtype=np.int64), np.empty(k), np.empty(k, dtype=np.bool_)
         for i, b in enumerate(replicate):
             if self._cut[b]:
                 raise ValueError(
-                    f"The environment cut its episode off after {self._steps[b]} steps, but the task goes on; give the "
-                    "task a horizon of at most that, or make the environment without a limit (max_episode_steps=-1)."
+                    f"The environment truncated its episode after {self._steps[b]} steps, but the task continues; give "
+                    "the task a horizon of at most that, or make the environment with max_episode_steps=-1."
                 )
             seen, reward[i], terminated[i], self._cut[b], _ = self._envs[b].step(int(action[i]) + numbers.first_action)
             ends = bool(terminated[i]) and numbers.end >= 0
@@ -154,7 +154,7 @@ class GymReplicates:
         return Arrival(next_state, reward, terminated)
 
     def state(self) -> dict[str, Any]:
-        """Between episodes the generators are all there is."""
+        """Between episodes the state consists of the generators."""
         return {"generators": positions(self._generators)}
 
     def load(self, state: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Checked constructors of `MDP`: every error names the state, the action and what was found."""
+"""Checked constructors of `MDP`, whose errors name the state, the action and the value."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from urbe.mdp.rows import Rows, index_type
 from urbe.types import BoolArray, FloatArray, IntArray
 
 BLOCK = 1 << 16
-"""Transitions looked at together where a whole column would need memory for its differences."""
+"""Transitions compared at a time, to limit the memory for differences."""
 
 ROW_BYTES = 72.0
-"""For each row, while rows are checked: its place, pair, length, extreme rewards and sum."""
+"""Bytes for each row while rows are checked: its position, pair, length, extreme rewards and sum."""
 
 
 def from_dense(
@@ -242,7 +242,7 @@ def from_rows(
 
 
 def _distributions(rows: Rows, state: IntArray, action: IntArray, tolerance: float) -> Rows:
-    """`rows` with each row rescaled to one, where it is further from one than summing itself may be."""
+    """`rows` with each row rescaled to one, unless its sum differs from one only by rounding."""
     if rows.n_rows == 0:
         return rows
     if (rows.length == 0).any():
@@ -311,7 +311,7 @@ def _dense_reward(reward: ArrayLike, exists: BoolArray) -> FloatArray:
 
 
 def _blank(name: str, array: FloatArray, exists: BoolArray) -> FloatArray:
-    """`array` with zeros where the pair does not exist, whatever stood there; finite elsewhere."""
+    """`array` with zeros where the pair does not exist; checks that it is finite elsewhere."""
     if not exists.all():
         array = np.where(exists.reshape(exists.shape + (1,) * (array.ndim - exists.ndim)), array, 0.0)
     checks.finite(name, array)
@@ -343,14 +343,14 @@ def _each(columns: tuple[Any, ...], index: IntArray | BoolArray) -> Iterator[Any
 def transition_bytes(
     n_transitions: int, n_rows: int, n_floats: int, *, copied: bool, in_order: bool
 ) -> dict[str, float]:
-    """What `from_transitions` takes at its peak, by part.
+    """The peak memory of `from_transitions`, by part.
 
     Args:
       n_transitions: N.
       n_rows: number of (state, action) pairs.
       n_floats: columns of rewards, probabilities and their bounds.
       copied: whether the columns are copied, to sort them or to leave some transitions out.
-      in_order: whether they are sorted already.
+      in_order: whether they are already sorted.
     """
     ids = 12.0 if copied else 4.0  # three columns of int32, or the successors alone
     columns = ids + (8.0 * n_floats if copied else 0.0)
@@ -365,7 +365,7 @@ def transition_bytes(
 def _stay_after_terminal(
     s: IntArray, t: IntArray, possible: FloatArray | None, r: FloatArray, ends: IntArray, n_states: int
 ) -> BoolArray | None:
-    """Which transitions do not leave a terminal state, or None when none does; only harmless loops may."""
+    """Which transitions do not leave a terminal state, or None if none does; only self-loops of reward 0 may."""
     if possible is None or not len(ends):
         return None
     is_end = np.zeros(n_states, dtype=bool)
@@ -384,7 +384,7 @@ def _stay_after_terminal(
 
 
 def _order(s: IntArray, a: IntArray, t: IntArray) -> tuple[bool, int | None]:
-    """Whether transitions are sorted by (state, action, successor), and then their number of rows; in little memory."""
+    """Whether transitions are sorted by (state, action, successor), and if so their number of rows."""
     n_rows = 1
     for first in range(0, len(s) - 1, BLOCK):
         ds, da, dt = (np.diff(x[first : first + BLOCK + 1].astype(np.int64)) for x in (s, a, t))

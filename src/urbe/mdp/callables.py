@@ -1,4 +1,4 @@
-"""Callables in, model out: a function that says what an action may lead to becomes a model.
+"""Build a model from a function that lists the outcomes of an action.
 
 step(state, action) -> [(probability, next_state, reward), ...]
 """
@@ -25,10 +25,10 @@ Outcomes = Iterable[tuple[float, Hashable, float]]
 Actions = Sequence[Hashable] | Callable[[Any], Iterable[Hashable]]
 
 BLOCK = 1024
-"""States between two looks at progress and memory."""
+"""Progress and memory are checked after this many states."""
 
 ENTRY_BYTES = 28.0 + 60.0
-"""Of a successor at the peak: as it is collected, and while the model is built from it."""
+"""Peak bytes of a successor: while it is collected, and while the model is built."""
 
 
 class Collected(NamedTuple):
@@ -51,7 +51,7 @@ def from_function(
     initial: Any = None,
     progress: bool = False,
 ) -> MDP:
-    """A model from a function; see `MDP.from_function`."""
+    """Builds a model from a function; see `MDP.from_function`."""
     listed = list(states)
     number = {state: k for k, state in enumerate(listed)}
     if not listed or len(number) < len(listed):
@@ -99,7 +99,7 @@ def from_function(
 def _collect(
     into: Collected, k: int, at: int, state: Hashable, action: Hashable, outcomes: Any, number: dict[Hashable, int]
 ) -> None:
-    """Takes in what one pair leads to."""
+    """Collects the outcomes of one pair."""
     for j, outcome in enumerate(outcomes):
         call = f"step({state!r}, {action!r})[{j}]"
         try:
@@ -125,7 +125,7 @@ def _require_memory(per_state: float, n_states: int) -> None:
 
 
 def _labels(values: Sequence[Hashable]) -> tuple[Label, ...] | None:
-    """Texts and numbers as they are, anything else as it prints; None where they are 0, 1, 2, ... anyway."""
+    """Labels: strings and numbers unchanged, anything else as it prints; None if they are 0, 1, 2, ..."""
     if all(type(value) is int and value == k for k, value in enumerate(values)):
         return None
     plain = all(isinstance(value, (str, int, float)) and not isinstance(value, bool) for value in values)
@@ -133,7 +133,7 @@ def _labels(values: Sequence[Hashable]) -> tuple[Label, ...] | None:
 
 
 def _start(initial: Any, number: dict[Hashable, int]) -> Any:
-    """The first states as `(S,)` probabilities, where they are given by what `states` lists."""
+    """Converts the first states, given by entries of `states`, to `(S,)` probabilities."""
     weights = np.zeros(len(number))
     if isinstance(initial, Hashable) and initial in number:
         weights[number[initial]] = 1.0

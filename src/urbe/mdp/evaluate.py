@@ -1,4 +1,4 @@
-"""Exact evaluation of a policy on a model, by one sparse linear solve.
+"""Evaluate a policy on a model exactly, by one sparse linear solve.
 
     value      v = r_pi + gamma P_pi v
     occupancy  d = mu   + gamma P_pi' d,   so that   mu . v = d . r_pi
@@ -27,7 +27,7 @@ _MOST_STEPS = 1e10
 
 
 def policy_value(mdp: MDP, policy: ArrayLike) -> FloatArray:
-    """v = (I - gamma P_pi)^-1 r_pi.
+    """Computes v = (I - gamma P_pi)^-1 r_pi.
 
     Args:
       mdp: the model.
@@ -51,10 +51,10 @@ def policy_value(mdp: MDP, policy: ArrayLike) -> FloatArray:
 
 
 def occupancy(mdp: MDP, policy: ArrayLike, initial: ArrayLike | None = None) -> FloatArray:
-    """d(s) = sum_t gamma^t Pr(s_t = s), the discounted number of visits.
+    """Computes d(s) = sum_t gamma^t Pr(s_t = s), the discounted number of visits.
 
-    It sums to 1 / (1 - gamma) when nothing ends. A terminal state is visited once, on entering it; with discount 1
-    its occupancy is the probability of ending there.
+    It sums to 1 / (1 - gamma) without terminal states. A terminal state is visited once, on entering it; with discount
+    1 its occupancy is the probability of ending there.
 
     Args:
       mdp: the model.
@@ -155,7 +155,7 @@ def _randomised(mdp: MDP, policy: FloatArray) -> FloatArray:
 
 
 def _choices(mdp: MDP, state: int) -> str:
-    """What a state offers, for the end of an error message."""
+    """Describes the actions of a state, for the end of an error message."""
     if mdp.terminal[state]:
         name = mdp.labels.state(state)
         return f"state {name} is terminal: expected -1 in a list of actions, zeros in a table of probabilities"
@@ -174,7 +174,7 @@ def _solver(mdp: MDP, matrix: csr_array, transposed: bool = False) -> Callable[[
     try:
         factors = splu((eye_array(mdp.n_states, format="csc") - mdp.discount * matrix).tocsc())
     except RuntimeError:  # SuperLU: the factor is exactly singular
-        raise ValueError(_too_long("more steps than double precision can tell")) from None
+        raise ValueError(_too_long("more steps than double precision can resolve")) from None
     if (1.0 - mdp.discount) * _MOST_STEPS < 1.0:
         steps = factors.solve(np.ones(mdp.n_states))
         if not (steps.min() > 0.0 and steps.max() < _MOST_STEPS):
@@ -195,7 +195,7 @@ def _too_long(steps: str) -> str:
 
 
 def _must_end(mdp: MDP, matrix: csr_array) -> None:
-    """Raises when some state reaches no terminal state under the policy: undiscounted sums need an end."""
+    """Raises if some state reaches no terminal state under the policy, since undiscounted sums may then diverge."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import breadth_first_order
 

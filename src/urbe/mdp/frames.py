@@ -1,7 +1,7 @@
-"""Columns of tables from anywhere: dicts, pandas and polars frames, Arrow tables, open NPZ files.
+"""Read columns of any table: dicts, pandas and polars frames, Arrow tables, open NPZ files.
 
-None of these packages is imported: a table is anything that lists its columns and gives one by its name, and a column
-is anything that NumPy reads.
+None of these packages is imported: a table is anything that lists its columns and returns one by its name, and a column
+is anything that NumPy can read.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from urbe import checks
 from urbe.types import BoolArray, FloatArray
 
 MISSING = frozenset(("", "na", "n/a", "nan", "null", "#n/a"))
-"""Texts that stand for no value, in either case."""
+"""Strings that mean a missing value, in upper or lower case."""
 
 
 class RowError(ValueError):
-    """A value of a table that cannot be used; knows its column and its row.
+    """An invalid value in a table, with its column and its row.
 
     Args:
-      name: of the column, as the table calls it.
+      name: name of the column in the table.
       row: from 0.
       message: what was found, what was expected and what to do.
     """
@@ -41,10 +41,10 @@ class Column:
     """A column of a table.
 
     Attributes:
-      name: as the table calls it.
-      values: `(N,)`; what stands where a value is missing means nothing.
-      missing: `(N,)` where there is no value.
-      order: categories in their order, where the column is an ordered categorical or has categories.
+      name: name in the table.
+      values: `(N,)` the values; arbitrary where missing.
+      missing: `(N,)` whether the value is missing.
+      order: the categories in their order, if the column has categories.
     """
 
     name: str
@@ -123,7 +123,7 @@ def numbers(column: Column) -> FloatArray:
 
 
 def moments(column: Column) -> np.ndarray:
-    """`(N,)` a column of times as something that sorts: numbers, or dates from NumPy or ISO 8601 texts."""
+    """`(N,)` a column of times in sortable form: numbers, or dates from NumPy or ISO 8601 strings."""
     values = column.values
     if values.dtype.kind in "iufM":
         return values

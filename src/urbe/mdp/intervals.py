@@ -1,4 +1,4 @@
-"""Interval probabilities of transitions: their checks and the model in their middle.
+"""Check interval probabilities of transitions, and compute the model at their centre.
 
 P(s, a) = {p : lower <= p <= upper, sum p = 1}, not empty when sum lower <= 1 <= sum upper
 """
@@ -38,7 +38,7 @@ def check_ends(s: IntArray, a: IntArray, t: IntArray, lower: FloatArray, upper: 
 
 
 def check_no_repeats(s: IntArray, a: IntArray, t: IntArray) -> None:
-    """Raises when a sorted list of transitions with intervals names one twice: intervals do not add up."""
+    """Raises if a sorted list of transitions with intervals repeats one, since intervals do not add up."""
     repeat = (s[1:] == s[:-1]) & (a[1:] == a[:-1]) & (t[1:] == t[:-1])
     if repeat.any():
         at = int(np.argmax(repeat))
@@ -53,7 +53,7 @@ def check_no_repeats(s: IntArray, a: IntArray, t: IntArray) -> None:
 def fit_rows(
     rows: Rows, state: IntArray, action: IntArray, lower: FloatArray, upper: FloatArray, tolerance: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Bounds with sum lower <= 1 <= sum upper in each row, to rounding; what is within `tolerance` is rescaled."""
+    """Makes bounds satisfy sum lower <= 1 <= sum upper in each row; violations within `tolerance` are rescaled."""
     low, high = rows.row_sums(lower), rows.row_sums(upper)
     wrong = ~((low <= 1.0 + tolerance) & (high >= 1.0 - tolerance))
     if wrong.any():
@@ -76,7 +76,7 @@ def fit_rows(
 def centre(rows: Rows, lower: FloatArray, upper: FloatArray) -> FloatArray:
     """`(E,)` p = lower + (1 - sum lower) (upper - lower) / sum(upper - lower), over each row.
 
-    The distribution that stands equally far, in proportion, between all its bounds; `lower` where nothing is free.
+    The distribution at the same relative position between all its bounds; `lower` if all intervals have width 0.
     """
     width = upper - lower
     free = rows.row_sums(width)

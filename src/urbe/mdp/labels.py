@@ -1,4 +1,4 @@
-"""Names of states and actions: arrays say 2, people say `worn`.
+"""Names of states and actions.
 
 A label is a text or a number. Models, logs and everything computed from them keep the ids 0, 1, 2, ... in their arrays
 and carry the labels along; tables, figures, files and messages show the labels.
@@ -24,11 +24,11 @@ Label = str | int | float
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels of the states 0, 1, 2, ... and of the actions; None where ids are all there is.
+    """Labels of the states 0, 1, 2, ... and of the actions; None if there are only ids.
 
     Args:
-      states: label of each state, no two alike.
-      actions: label of each action, no two alike.
+      states: label of each state, all different.
+      actions: label of each action, all different.
 
     >>> labels = Labels(states=("good", "worn"), actions=("run", "repair"))
     >>> labels.state(1), labels.action(0), Labels().state(1)
@@ -50,19 +50,19 @@ class Labels:
         return self.states is not None or self.actions is not None
 
     def state(self, state: int) -> str:
-        """How a state is called."""
+        """The name of a state."""
         return _name(self.states, state)
 
     def action(self, action: int) -> str:
-        """How an action is called."""
+        """The name of an action."""
         return _name(self.actions, action)
 
     def state_texts(self, ids: Iterable[int]) -> list[str]:
-        """How states are called."""
+        """The names of states."""
         return [self.state(int(s)) for s in ids]
 
     def action_texts(self, ids: Iterable[int]) -> list[str]:
-        """How actions are called; `end` for -1, the action of a terminal state."""
+        """The names of actions; `end` for -1, the action of a terminal state."""
         return ["end" if a < 0 else self.action(int(a)) for a in ids]
 
     def state_column(self, ids: IntArray) -> np.ndarray:
@@ -87,15 +87,15 @@ class Labels:
         return _ids(name, values, self._action_index, self.actions, "action")
 
     def to_json(self) -> str:
-        """As text that `from_json` reads back."""
+        """The labels as JSON text, for `from_json`."""
         return json.dumps({"states": self.states, "actions": self.actions}, ensure_ascii=False)
 
     @staticmethod
     def from_json(text: str) -> Labels:
-        """The labels of a text, checked.
+        """Reads labels from JSON text and checks them.
 
         Raises:
-          ValueError: it is something else.
+          ValueError: the text is not the result of `to_json`.
         """
         found = json.loads(text)
         if not isinstance(found, dict) or set(found) != {"states", "actions"}:
@@ -112,27 +112,27 @@ class Labels:
 
 
 def _name(labels: tuple[Label, ...] | None, at: int) -> str:
-    """A label, or the id itself where there is none, as in messages about ids that do not exist."""
+    """A label, or the id itself if there is none, as in messages about ids that do not exist."""
     return str(labels[at]) if labels is not None and 0 <= at < len(labels) else str(at)
 
 
 NO_LABELS = Labels()
-"""States and actions are called by their ids."""
+"""No labels: states and actions are called by their ids."""
 
 
 def encode(
     columns: Mapping[str, np.ndarray], labels: bool | None = None, order: Sequence[Any] | None = None
 ) -> tuple[dict[str, IntArray], tuple[Label, ...] | None]:
-    """Ids of columns that share their labels, such as `state` and `next_state`.
+    """Converts columns that share their labels, such as `state` and `next_state`, to ids.
 
     Args:
       columns: `(N,)` each, nothing missing.
       labels: True takes every value as a label, False none; None takes texts as labels and whole numbers as ids.
-      order: labels in the order wanted, as of a categorical; by default numbers grow, and texts are sorted with the
-        numbers in them by size.
+      order: labels in the wanted order, as of a categorical; by default numbers are sorted, and strings are sorted with
+        the numbers in them by size.
 
     Returns:
-      the ids, and their labels or None where the values were ids.
+      the ids, and their labels, or None if the values were ids.
 
     >>> ids, names = encode({"state": np.array(["s2", "s10"]), "next_state": np.array(["s10", "s1"])})
     >>> ids["state"], names
@@ -163,7 +163,7 @@ def encode(
 
 
 def _are_texts(columns: Mapping[str, np.ndarray]) -> bool:
-    """Whether all values are texts; raises where some are and others are not."""
+    """Whether all values are strings; raises if only some are."""
     kinds = {name: _is_text(column) for name, column in columns.items()}
     flat = np.concatenate(list(kinds.values()))
     if flat.all() or not flat.any():

@@ -1,6 +1,6 @@
-"""From the columns of a table to a log: which column is what, missing values, labels, next states.
+"""Convert the columns of a table to a log: column names, missing values, labels, next states.
 
-`Transitions.from_columns` and the readers of files end here.
+`Transitions.from_columns` and the file readers use it.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from urbe.mdp.transitions import Transitions, column_names
 from urbe.types import BoolArray, IntArray
 
 Missing = Literal["refuse", "drop"]
-"""What to do with rows that lack a value: an error that names the first, or leave them out and count them."""
+"""How to treat rows that lack a value: raise an error that names the first, or leave them out and count them."""
 
 NAME_THEM = " Say which column is which, as in names={'state': 'condition', 'action': 'decision'}."
 
 END_LABEL = "(end)"
-"""The state in which the process ends where the table has no row for it."""
+"""The terminal state of a process whose last state has no row in the table."""
 
 
 def log_of(
     table: Any, *, names: Mapping[str, str] | None = None, missing: Missing = "refuse", labels: bool | None = None
 ) -> Transitions:
-    """A log from a table; for the arguments see `Transitions.from_columns`."""
+    """Converts a table to a log; for the arguments see `Transitions.from_columns`."""
     checks.one_of("missing", missing, ("refuse", "drop"))
     try:
         found = column_names(frame_names(table), names)
@@ -43,7 +43,7 @@ def log_of(
 
 
 def _given(columns: dict[str, Column], missing: Missing, labels: bool | None) -> Transitions:
-    """Where every row is a transition."""
+    """Converts a table in which every row is a transition."""
     used = {name: column for name, column in columns.items() if name != "time"}
     keep, notes = complete_rows(used, missing, np.ones(len(columns["state"]), dtype=bool))
     state_ids, states = encoded([used["state"], used["next_state"]], keep, labels)
@@ -65,7 +65,7 @@ def _given(columns: dict[str, Column], missing: Missing, labels: bool | None) ->
 
 
 def _followed(columns: dict[str, Column], missing: Missing, labels: bool | None) -> Transitions:
-    """Where the next state is that of the row that follows."""
+    """Converts a table in which the next state is that of the following row."""
     follows, ended, episode, step, repeats = succession(columns)
     state = columns["state"]
     lost = {"state": columns["state"], "action": columns["action"], "reward": columns["reward"]}
@@ -105,7 +105,7 @@ def _followed(columns: dict[str, Column], missing: Missing, labels: bool | None)
 
 
 def with_id_notes(log: Transitions) -> Transitions:
-    """The log with a note where ids do not begin at 0: they may be numbers of something else."""
+    """Adds a note if ids do not begin at 0, since they may be labels."""
     said = []
     for what, named, columns in (
         ("state", log.labels.states, (log.state, log.next_state)),
@@ -121,7 +121,7 @@ def with_id_notes(log: Transitions) -> Transitions:
 
 
 def complete_rows(columns: Mapping[str, Column], missing: Missing, rows: BoolArray) -> tuple[IntArray, tuple[str, ...]]:
-    """Which of the `rows` lack nothing, and how many do, by column."""
+    """Which of the `rows` are complete, and how many lack each column."""
     lacks = {name: column.missing & rows for name, column in columns.items()}
     bad = np.logical_or.reduce(list(lacks.values()))
     keep = np.flatnonzero(rows & ~bad)
@@ -154,7 +154,7 @@ def encoded(
 
 
 def _episode_ids(column: Column, keep: IntArray) -> IntArray:
-    """Numbers as they are; anything else numbered in the order of the names."""
+    """Numbers unchanged; anything else numbered in the order of the names."""
     values = column.values[keep]
     if values.dtype.kind in "iuf":
         return checks.int_array(column.name, values, 0, None, "episode")
@@ -172,7 +172,7 @@ def _ranks(episode: IntArray, when: np.ndarray) -> IntArray:
 
 
 def _where(column: Column, keep: IntArray) -> Column:
-    """The column with nothing but the rows to keep."""
+    """The column restricted to the rows to keep."""
     hidden = np.ones(len(column), dtype=bool)
     hidden[keep] = False
     return replace(column, missing=hidden)

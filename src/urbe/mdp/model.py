@@ -3,7 +3,7 @@
     row  : a pair (s, a); the rows of state s are row_start[s] .. row_start[s + 1]
     entry: a successor of a row; the entries of row k are entry_start[k] .. entry_start[k + 1]
 
-A state without rows is terminal: its value is zero and nature has nothing to decide there.
+A state without rows is terminal: its value is zero.
 `urbe.mdp.build` turns dense arrays, transition lists and Gymnasium tables into this form.
 """
 
@@ -44,11 +44,10 @@ class MDP:
       action: `(R,)` the action each row stands for, increasing within a state.
       rows: the transition rows, see `Rows`.
       discount: in [0, 1].
-      initial: `(S,)` distribution of the first state, or None when it is not known.
-      bounds: entry-wise lower and upper probabilities, `(E,)` each, when the model came with intervals.
+      initial: `(S,)` distribution of the first state, or None if unknown.
+      bounds: entry-wise lower and upper probabilities, `(E,)` each, if the model has intervals.
       labels: names of states and actions, see `with_labels`.
-      propositions: what holds in which states, by name, such as `{"goal": array([3])}`; files of PRISM and Storm have
-        such state labels, and they are kept.
+      propositions: sets of states by name, such as `{"goal": array([3])}`: the state labels of PRISM and Storm files.
 
     >>> import numpy as np, urbe
     >>> mdp = urbe.MDP.from_dense(np.full((2, 1, 2), 0.5), [[1.0], [0.0]], discount=0.9)
@@ -105,10 +104,10 @@ class MDP:
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
     ) -> MDP:
-        """A model from a list of transitions; see `urbe.mdp.build.from_transitions`.
+        """Builds a model from a list of transitions; see `urbe.mdp.build.from_transitions`.
 
-        States and actions may be texts or categoricals: they become `labels`, and `terminal` and `initial` then name
-        states by them, as in `terminal=["sold"], initial="new"`. For a table of columns see `from_columns`.
+        States and actions may be strings or categoricals: they become `labels`, which `terminal` and `initial` then
+        use, as in `terminal=["sold"], initial="new"`. For a table of columns see `from_columns`.
 
         >>> import urbe
         >>> mdp = urbe.MDP.from_transitions(
@@ -159,7 +158,7 @@ class MDP:
         terminal: Any = None,
         initial: Any = None,
     ) -> MDP:
-        """A model from a table of transitions: a dict of columns, a pandas or polars frame, an Arrow table.
+        """Builds a model from a table of transitions: a dict of columns, a pandas or polars frame, an Arrow table.
 
         The columns are `state`, `action`, `next_state`, `probability` and `reward`, or synonyms such as `s, a, s_next,
         p, r`; with `lower` and `upper` the model has intervals, and needs no `probability`.
@@ -167,7 +166,7 @@ class MDP:
         Args:
           columns: the table.
           discount: in [0, 1].
-          names: which column is which where their names do not tell, as in `{"state": "condition"}`.
+          names: names of columns that differ from the usual ones, as in `{"state": "condition"}`.
           missing: "refuse" rows that lack a value, or "drop" them; the rest must still be distributions.
           labels: True takes values of states and actions as labels, False as ids from 0; None takes texts as labels.
           terminal: states where the process ends; by default those that are entered and never left.
@@ -229,21 +228,21 @@ class MDP:
         initial: Any = None,
         progress: bool = False,
     ) -> MDP:
-        """A model from a function that says what an action may lead to.
+        """Builds a model from a function that lists the outcomes of an action.
 
-        States may be anything hashable, such as tuples; texts and numbers become labels as they are, the rest as it
-        prints. Repeated successors of a pair add up. What does not fit into memory is refused once the first thousand
-        states have shown how large the model will be.
+        States may be anything hashable, such as tuples; strings and numbers become labels unchanged, others as they
+        print. Repeated successors of a pair add up. The first thousand states give an estimate of the size, and a model
+        that will not fit into memory is rejected.
 
         Args:
           states: every state once.
-          actions: of every state, or a function from a state to its actions; a state without any is terminal.
+          actions: actions of every state, or a function from a state to its actions; a state without any is terminal.
           step: `step(state, action)` lists `(probability, next_state, reward)`; probabilities sum to one. An action
             that leads nowhere, `[]`, does not exist in that state.
           discount: in [0, 1].
-          terminal: states where the process ends; `step` is not asked there.
+          terminal: states where the process ends; `step` is not called there.
           initial: the first state, `{state: probability}`, or `(S,)` probabilities.
-          progress: show how far it has come, on standard error.
+          progress: show progress on standard error.
 
         >>> import urbe
         >>> def step(state, action):
@@ -296,7 +295,7 @@ class MDP:
         return replace(self, discount=checks.discount(discount))
 
     def with_labels(self, states: Sequence[Label] | None = None, actions: Sequence[Label] | None = None) -> MDP:
-        """The same model with names for its states, its actions or both; None keeps those there are.
+        """The same model with names for its states, its actions or both; None keeps the current ones.
 
         >>> import urbe
         >>> mdp = urbe.library.riverswim(3).with_labels(actions=["left", "right"])
@@ -328,7 +327,7 @@ class MDP:
         return at
 
     def row_name(self, row: int) -> str:
-        """`state 3, action 1`: how errors call a row."""
+        """The name of a row in messages: `state 3, action 1`."""
         state, action = int(self.row_state[row]), int(self.action[row])
         return f"state {self.labels.state(state)}, action {self.labels.action(action)}"
 

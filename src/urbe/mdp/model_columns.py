@@ -1,8 +1,8 @@
-"""From the columns of a table to a model, with labels: one row for each transition of positive probability.
+"""Convert the columns of a table to a model with labels: one row for each transition of positive probability.
 
     state,action,next_state,probability,reward[,lower,upper]
 
-`MDP.from_columns`, `MDP.from_transitions` with texts, and CSV files with labels end here.
+`MDP.from_columns`, `MDP.from_transitions` with strings, and CSV files with labels use it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def model_of(
     initial: Any = None,
     row_tolerance: float = 1e-9,
 ) -> MDP:
-    """A model from a table; for the arguments see `MDP.from_columns`."""
+    """Converts a table to a model; for the arguments see `MDP.from_columns`."""
     checks.one_of("missing", missing, ("refuse", "drop"))
     given = frame_names(table)
     try:

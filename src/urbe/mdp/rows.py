@@ -1,4 +1,4 @@
-"""Transition rows in compressed form: what every kernel reads."""
+"""Transition rows in compressed form, the input of every kernel."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Rows:
 
     @property
     def entry_reward(self) -> FloatArray | None:
-        """`(E,)` the reward of each successor, or None when it does not matter where the row leads."""
+        """`(E,)` the reward of each successor, or None if rewards do not depend on it."""
         return self.reward if self.rewards_successors else None
 
     @cached_property
@@ -87,7 +87,7 @@ class Rows:
 
     @cached_property
     def mass_error(self) -> float:
-        """Bound on |sum of a row - 1|: how far floating-point rows are from distributions."""
+        """A bound on |sum of a row - 1|, the error of floating-point rows."""
         return _mass_error(self.entry_start, self.probability) + 2.0**-52 if self.n_rows else 0.0
 
     def matrix(self) -> csr_array:
@@ -152,7 +152,7 @@ class Rows:
         return Rows(self.n_states, entry_start, successor, probability, self.row_reward)
 
     def select(self, keep: BoolArray) -> Rows:
-        """The same rows with the entries `keep`, `(E,)`, alone; some of each row."""
+        """The same rows with only the entries `keep`, `(E,)`, at least one of each row."""
         if not self.n_rows:
             return self
         length = np.add.reduceat(keep, self.entry_start[:-1], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Where a process starts: a distribution of the first state from what people say, and back into words."""
+"""Convert initial states given by users to a distribution, and describe a distribution in words."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from urbe.types import FloatArray, IntArray
 
 
 def first_states(mdp: MDP, name: str, start: Any) -> FloatArray:
-    """`(S,)` a distribution from a state, probabilities by state, or an array.
+    """Converts a state, probabilities by state, or an array to a distribution, `(S,)`.
 
     Args:
-      mdp: the model, whose labels call the states.
-      name: of the argument.
+      mdp: the model, whose labels name the states.
+      name: name of the argument.
       start: a state by label or id, `{state: probability}`, or `(S,)` probabilities.
     """
     labels = mdp.labels
@@ -40,7 +40,7 @@ def _below(name: str, ids: IntArray, mdp: MDP) -> None:
 
 
 def start_text(mdp: MDP, start: FloatArray) -> str:
-    """A distribution of the first state in words.
+    """Describes a distribution of the first state in words.
 
     >>> import urbe
     >>> from urbe.mdp.evaluate import start_weights

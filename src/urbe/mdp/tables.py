@@ -1,4 +1,4 @@
-"""Models from matrices and tables: one matrix for each action, pymdptoolbox's arrays, Gymnasium's `env.unwrapped.P`."""
+"""Build models from one matrix for each action, pymdptoolbox's arrays, or Gymnasium's `env.unwrapped.P`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from urbe.mdp.start import first_states
 from urbe.types import BoolArray, IntArray
 
 ENTRY_BYTES = 64.0
-"""For each transition of pymdptoolbox arrays at the peak: a list of them, and `from_transitions` sorting it."""
+"""Peak bytes of each transition of pymdptoolbox arrays: a list of them, and `from_transitions` sorting it."""
 
 
 def from_gymnasium(env: Any, *, discount: float) -> MDP:
-    """A model from `env.unwrapped.P[s][a] = [(probability, next_state, reward, terminated), ...]`.
+    """Builds a model from `env.unwrapped.P[s][a] = [(probability, next_state, reward, terminated), ...]`.
 
     A state entered only by transitions marked `terminated` becomes terminal. Where the table also leads into such
     a state without ending (Taxi does), the transitions that end lead to one extra terminal state, the last one.
@@ -63,7 +63,7 @@ def from_gymnasium(env: Any, *, discount: float) -> MDP:
 
 
 def from_pymdptoolbox(transition: Any, reward: Any, *, discount: float) -> MDP:
-    """A model from pymdptoolbox arrays.
+    """Builds a model from pymdptoolbox arrays.
 
     Args:
       transition: `(A, S, S)` array, or one `(S, S)` array or SciPy sparse matrix for each action.
@@ -83,7 +83,7 @@ def from_sparse(
     initial: Any = None,
     states: Sequence[Label] | None = None,
 ) -> MDP:
-    """A model from one matrix for each action.
+    """Builds a model from one matrix for each action.
 
     An action whose row stores nothing does not exist in that state, and a state without actions is terminal.
 
@@ -182,7 +182,7 @@ def _columns(table: Mapping[Any, Any]) -> tuple[Any, ...]:
 
 
 def _stored(matrix: Any) -> int:
-    """Entries that a sparse matrix stores, or that are not zero in an array; 0 for what is neither."""
+    """The number of stored entries of a sparse matrix, or of nonzero entries of an array; else 0."""
     stored = getattr(matrix, "nnz", None)
     return int(np.count_nonzero(matrix) if stored is None else stored)
 

@@ -1,4 +1,4 @@
-"""Next states from consecutive rows: a log that says where the process was, and when, but not where it went.
+"""Find next states from consecutive rows of a log that has states and times but no next states.
 
     machine  date        condition  decision  profit          transition
     M01      2026-01-01  good       run       8.4             good --run--> worn
@@ -6,9 +6,9 @@
     M01      2026-01-03  good       run       8.0             none: what followed is not known
     M02      2026-01-01  good       repair   -4.0             ...
 
-The last row of a trajectory only says where the row before it led, and may lack action and reward. If it is marked
-`terminated` and has an action, that action ended the process, in a state of its own; without an action, the state of
-the row is where the process ended.
+The last row of a trajectory only gives the next state of the row before, and may lack action and reward. If it is
+marked `terminated` and has an action, that action ended the process, in an extra state; without an action, the process
+ended in the state of the row.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ NOWHERE, END = -1, -2
 
 
 class Succession(NamedTuple):
-    """What follows each row of a table; all `(N,)`.
+    """The successor of each row of a table; all `(N,)`.
 
     Attributes:
       follows: the row that comes next in the trajectory, `NOWHERE`, or `END` where the process ended.
-      ended: whether the process ended with the step that the row describes.
+      ended: whether the process ended with the step of the row.
       episode: number of the trajectory, in the order of their first time stamps, or of their names.
-      step: place within it, from 0.
-      repeats: whether the row says again what another row says.
+      step: position within it, from 0.
+      repeats: whether the row repeats another row.
     """
 
     follows: IntArray
@@ -43,13 +43,13 @@ class Succession(NamedTuple):
 
 
 def succession(columns: dict[str, Column]) -> Succession:
-    """Orders rows within trajectories by their time stamps, or as they stand, and finds what follows each.
+    """Orders rows within trajectories by their time stamps, or as given, and finds the successor of each.
 
     Args:
       columns: `state`, `action`, `reward`, and where there are any `episode`, `step` or `time`, and `terminated`.
 
     Raises:
-      RowError: two rows of one time contradict each other, or a trajectory goes on after its end.
+      RowError: two rows of one time contradict each other, or a trajectory continues after its end.
     """
     n = len(columns["state"])
     clock = columns.get("step") or columns.get("time")
@@ -57,7 +57,7 @@ def succession(columns: dict[str, Column]) -> Succession:
     episode = _episodes(columns.get("episode"), when, n)
     unplaced = np.zeros(n, dtype=bool) if clock is None else clock.missing
     order = np.lexsort((np.arange(n), when, episode, unplaced))
-    order = order[: n - int(np.count_nonzero(unplaced))]  # rows without a time belong nowhere
+    order = order[: n - int(np.count_nonzero(unplaced))]  # rows without a time have no place
     repeats = np.zeros(n, dtype=bool)
     if clock is not None:
         repeats = _repeats(columns, clock, episode, when, order)
@@ -90,7 +90,7 @@ def _episodes(column: Column | None, when: np.ndarray, n: int) -> IntArray:
 def _repeats(
     columns: dict[str, Column], clock: Column, episode: IntArray, when: np.ndarray, order: IntArray
 ) -> BoolArray:
-    """Rows that repeat another; raises where two rows of a trajectory have one time and say different things."""
+    """Rows that repeat another; raises if two rows of a trajectory have the same time and different values."""
     again = np.zeros(len(episode), dtype=bool)
     before, after = order[:-1], order[1:]
     for k in np.flatnonzero((episode[before] == episode[after]) & (when[before] == when[after])).tolist():
@@ -112,7 +112,7 @@ def _said(column: Column, row: int) -> Any:
 
 
 def _ended(columns: dict[str, Column], follows: IntArray) -> BoolArray:
-    """Which steps ended the process; sets `follows` to END where the state it ended in has no row."""
+    """Which steps ended the process; sets `follows` to END where the final state has no row."""
     ended = np.zeros(len(follows), dtype=bool)
     if "terminated" not in columns:
         return ended

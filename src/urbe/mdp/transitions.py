@@ -1,9 +1,9 @@
 """A log of transitions: columns of equal length, checked once.
 
-    (state, action, reward, next_state), and where known terminated, episode, step
+    (state, action, reward, next_state), and optionally terminated, episode, step
 
-`terminated` says that the process ended in `next_state`. An episode that was cut off by a time limit just stops: its
-last transition is not marked, because the process would have gone on.
+`terminated` says that the process ended in `next_state`. An episode that was truncated by a time limit just stops: its
+last transition is not marked, because the process would have continued.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SYNONYMS = {
     "lower": ("low",),
     "upper": ("high",),
 }
-"""Other names under which the columns are found; `time` orders the rows of an episode, and is not kept."""
+"""Alternative names of the columns; `time` orders the rows of an episode, and is not kept."""
 
 LARGEST_ID = 2**31 - 2  # ids and their number fit into 32 bits
 
@@ -50,7 +50,7 @@ class Transitions:
       episode: `(N,)` the episode of each transition, numbered in the order of time; None when not known.
       step: `(N,)` the step within its episode, from 0; None when not known.
       labels: names of states and actions.
-      notes: sentences on what was left out or concluded when the log was read.
+      notes: sentences on rows that were left out and on conclusions drawn when the log was read.
 
     >>> log = Transitions(state=[0, 1], action=[0, 0], reward=[0.0, 1.0], next_state=[1, 2], terminated=[0, 1])
     >>> log
@@ -101,15 +101,15 @@ class Transitions:
         missing: Literal["refuse", "drop"] = "refuse",
         labels: bool | None = None,
     ) -> Transitions:
-        """A log from a table: a dict of columns, a pandas or polars frame, an Arrow table, an open NPZ file.
+        """Builds a log from a table: a dict of columns, a pandas or polars frame, an Arrow table, an open NPZ file.
 
-        Columns are found by their names or synonyms (`SYNONYMS`), in either case; others are ignored. Where there is no
+        Columns are found by their names or synonyms (`SYNONYMS`), in upper or lower case; others are ignored. Without a
         column `next_state`, the next state is that of the following row of the same `episode`, in the order of `step`
-        or `time` (numbers or dates), or as the rows stand. `Transitions.notes` says what was concluded and left out.
+        or `time` (numbers or dates), or in the given order. `Transitions.notes` lists conclusions and omitted rows.
 
         Args:
           columns: the table.
-          names: which column is which where their names do not tell, as in `{"state": "condition"}`.
+          names: names of columns that differ from the usual ones, as in `{"state": "condition"}`.
           missing: what to do with rows that lack a value (None, NaN, NaT, an empty text, NA): "refuse" names the first,
             "drop" leaves them out and counts them. Rows around a gap are never joined.
           labels: True takes values of states and actions as labels, False as ids from 0; None takes texts (and
@@ -130,7 +130,7 @@ class Transitions:
 
     @staticmethod
     def from_tuples(rows: Iterable[Sequence[Any]], names: Sequence[str] = NEEDED) -> Transitions:
-        """A log from one tuple per transition, whose fields are `names`.
+        """Builds a log from one tuple per transition, whose fields are `names`.
 
         >>> Transitions.from_tuples([(0, 0, 1.0, 1), (1, 0, 0.0, 0)])
         Transitions(2 rows: state, action, reward, next_state)
@@ -149,7 +149,7 @@ class Transitions:
         return Transitions(**{name: columns[given] for name, given in found.items()})
 
     def columns(self) -> dict[str, Any]:
-        """Name and array of each column that is there."""
+        """Name and array of each existing column."""
         return {name: getattr(self, name) for name in (*NEEDED, *OPTIONAL) if getattr(self, name) is not None}
 
     def select(self, which: IntArray | BoolArray | slice) -> Transitions:
@@ -157,9 +157,9 @@ class Transitions:
         return replace(self, **{name: column[which] for name, column in self.columns().items()})
 
     def in_terms_of(self, labels: Labels) -> Transitions:
-        """The log with the ids that another set of labels gives its states and actions.
+        """Converts ids of states and actions to those of another set of labels.
 
-        Ids without labels stay as they are, and so do labels that are numbers where there are no others.
+        Ids without labels are kept, and so are labels that are numbers if there are no others.
         """
         if not self.labels:
             return self
@@ -178,7 +178,7 @@ class Transitions:
 def _renumbering(
     what: str, mine: tuple[Label, ...] | None, other: tuple[Label, ...] | None, ids: Callable[[str, Any], IntArray]
 ) -> Callable[[IntArray], IntArray]:
-    """From ids of my labels to ids of the others."""
+    """Maps ids of the log's labels to ids of the other labels."""
     if mine is None:
         return lambda column: column
     if other is None and not all(isinstance(label, int) and label >= 0 for label in mine):
@@ -198,12 +198,12 @@ def check_transitions(name: str, value: object) -> None:
 
 
 def column_names(given: Sequence[str], names: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Which of the `given` names stands for which column of a log; raises when one is missing or named twice.
+    """Finds the column of a log for each of the `given` names; raises if one is missing or named twice.
 
     Args:
-      given: as the table has them.
-      names: those that are known; the others are found by name or synonym. `next_state` may be missing where `episode`,
-        `step` or `time` says which row follows which.
+      given: names in the table.
+      names: known assignments; other columns are found by name or synonym. `next_state` may be missing if `episode`,
+        `step` or `time` orders the rows.
     """
     found = match_names(given, (*NEEDED, *OPTIONAL, "time"), names)
     ordered = not {"episode", "step", "time"}.isdisjoint(found)
@@ -212,7 +212,7 @@ def column_names(given: Sequence[str], names: Mapping[str, str] | None = None) -
 
 
 def match_names(given: Sequence[str], wanted: Sequence[str], names: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Which of the `given` names stands for which of the `wanted` columns, as far as there are any."""
+    """Finds which of the `given` names stands for which of the `wanted` columns, as far as there are any."""
     known = dict(names or {})
     for name, own in known.items():
         if name not in wanted:
@@ -233,7 +233,7 @@ def match_names(given: Sequence[str], wanted: Sequence[str], names: Mapping[str,
 
 
 def require_names(found: Mapping[str, str], given: Sequence[str], needed: Sequence[str]) -> None:
-    """Raises when a column that is needed was not found."""
+    """Raises if a needed column was not found."""
     missing = [name for name in needed if name not in found]
     if missing:
         listed = "; ".join(f"{name} (or {', '.join(SYNONYMS[name])})" for name in missing)
@@ -264,7 +264,7 @@ def _flags(name: str, values: Any) -> BoolArray:
 
 
 def _readable(name: str, values: Any, expected: str) -> Any:
-    """`values` as an array; raises naming the first row that is no number, where NumPy says only that one is not."""
+    """`values` as an array; raises naming the first row that is not a number, which NumPy's error does not."""
     try:
         array = np.asarray(values)
         if array.dtype.kind in "biuf":

@@ -85,8 +85,8 @@ def check_agents(wanted: Sequence[str], known: Collection[str]) -> None:
             load_own(agent)
         elif agent not in known:
             raise ValueError(
-                f"{agent} is no agent of this chapter, expected one of {checks.listing(list(known), len(known))}; or "
-                "module:attribute for one of your own."
+                f"{agent} is not an agent of this chapter, expected one of {checks.listing(list(known), len(known))}; "
+                "or module:attribute for one of your own."
             )
 
 

@@ -50,7 +50,7 @@ MODELS: dict[str, Demo] = {
     ),
     "machine_replacement": Demo(
         title="Machine replacement",
-        story="A machine ages and is expensive to run when old. A repair takes a while, and now and then a long while.",
+        story="A machine ages and is expensive to run when old. A repair takes some time, occasionally a long time.",
         build=lambda: library.machine_replacement(10, discount=0.95),
         start="at age 0, where the machine starts",
         actions=("wait", "repair"),

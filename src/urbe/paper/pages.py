@@ -1,18 +1,18 @@
-"""From finished cells to a report; nothing is run.
+"""Write a report from finished cells, without running anything.
 
     write_report(output, chapters=None, to=None, formats=FORMATS) -> Path
 
-reads `output/sweep.json` and the finished cells, whatever code computed them, and writes into `output`, or elsewhere:
+reads `output/sweep.json` and the finished cells, whatever code computed them, and writes into `to` (default `output`):
 
     index.html                                       the front page
     <NAME>.html                                      a page for each chapter
     claims.md                                        the paper's claims and their verdicts
     rows/<NAME>.csv, rows/<NAME>.parquet             the rows behind each chapter
     figures/<NAME>-<figure>.png, .svg, .pdf          each drawing
-    manifest.json                                    what was run, by which code, where, for how long
+    manifest.json                                    configuration, code, machine, times
 
-It may be called while the sweep is under way: the front page then says how much is finished, and each chapter how many
-of its cells it shows. In a folder that has a report but no cells, it reads the rows and the manifest instead.
+It may be called while the sweep is running: the front page then shows the progress, and each chapter how many of its
+cells are finished. In a folder that has a report but no cells, it reads the rows and the manifest instead.
 """
 
 from __future__ import annotations
@@ -47,23 +47,24 @@ FORMATS = ("png", "svg", "pdf", "csv", "parquet")
 """Formats of the files beside the page: drawings, then rows."""
 
 MOST_FAILURES = 5
-"""Failures that are listed on the page."""
+"""The page lists at most this many failures."""
 
 TITLE = "Robust reinforcement learning, tested"
 
 LEAD = (
-    "Which claims of A Bayesian Approach to Robust Reinforcement Learning (Derman, Mankowitz, Mann and Mannor, 2019) "
-    "hold on fresh seeds, what robustness costs and buys, and how an agent can adapt when its world changes.",
+    'This report tests the claims of "A Bayesian Approach to Robust Reinforcement Learning" (Derman, Mankowitz, Mann '
+    "and Mannor, 2019) on fresh seeds, measures what robustness costs and gains, and shows an agent that adapts when "
+    "its environment changes.",
 )
 
 GLOSSARY = (
-    ("nominal", "Of the model that an agent was trained or planned on. Tests may use other models."),
-    ("robust", "Best for the worst model in an uncertainty set, a set of models around the nominal one."),
-    ("UBE, URBE", "Agents that explore where their value estimate is uncertain: UBE for the nominal model, URBE, the "
-     "paper's, for the worst model. DQN-UBE and DQN-URBE are their deep versions."),
-    ("assumption", "A detail that the paper leaves open, such as a reward. A claim is tested under each assumption."),
-    ("greedy", "In tests, the agent takes the action with the highest estimated value."),
-    ("noisy", "In tests, the agent still explores as in training, with noise in proportion to its uncertainty."),
+    ("nominal", "Refers to the model that an agent was trained on or planned with; tests may use other models."),
+    ("robust", "Optimal for the worst model in an uncertainty set, a set of models around the nominal one."),
+    ("UBE, URBE", "Agents that explore where their estimate of the value is uncertain: UBE for the nominal model, URBE "
+     "(the paper's agent) for the worst model. DQN-UBE and DQN-URBE are their deep versions."),
+    ("assumption", "A choice of a detail that the paper leaves open, such as a reward. Claims are tested under each."),
+    ("greedy", "The agent takes the action with the highest estimated value in tests."),
+    ("noisy", "The agent still explores in tests as in training, with noise in proportion to its uncertainty."),
 )  # fmt: skip
 
 
@@ -72,11 +73,11 @@ class _Report(NamedTuple):
 
     Attributes:
       output: folder of the sweep, or of the copy.
-      scale: how much was run.
-      options: of the command, where it chose part of a chapter.
-      names: of all chapters that were run.
+      scale: the scale of the run.
+      options: options of the command that chose part of a chapter.
+      names: names of all chapters that were run.
       drawn: the chapters.
-      seconds: of the last run, None when unknown.
+      seconds: duration of the last run, None when unknown.
       status: the progress of the sweep, None when unknown.
       copied: the manifest of the copy that was drawn, None for a sweep.
     """
@@ -102,7 +103,7 @@ class _Report(NamedTuple):
 
     @property
     def command(self) -> str:
-        """The command that runs such a sweep."""
+        """The command that runs this sweep."""
         from urbe.paper import CHAPTERS
 
         only = f" --only {' '.join(self.names)}" if {each.name for each in CHAPTERS} != set(self.names) else ""
@@ -121,9 +122,9 @@ def write_report(
 
     Args:
       output: folder of the sweep.
-      chapters: those to show, of those that were run; by default all of `urbe.paper.CHAPTERS` that were.
-      to: where to write, if not into the folder of the sweep.
-      formats: of the files beside the pages, among `FORMATS`.
+      chapters: chapters to show; by default all of `urbe.paper.CHAPTERS` that were run.
+      to: the folder to write into, by default that of the sweep.
+      formats: formats of the files beside the pages, among `FORMATS`.
 
     Returns:
       the path of the front page.

@@ -1,1 +1,1 @@
-"""Figures and self-contained pages; the only package that imports matplotlib."""
+"""Draw figures and write self-contained pages; the only package that imports matplotlib."""

@@ -34,7 +34,7 @@ def chapter_head(chapter: PageChapter) -> str:
 
 
 def chapter_main(chapter: PageChapter, files: Mapping[str, Sequence[str]]) -> str:
-    """All sections, those of the appendix last."""
+    """All sections; those of the appendix come last."""
     anchors = iter([anchor for _, anchor in sourced(chapter)])
     written = [(section.appendix, _section(chapter, section, anchors, files)) for section in chapter.sections]
     parts = [text for appendix, text in written if not appendix]
@@ -98,7 +98,7 @@ def _verdicts(verdicts: Sequence[Verdict], anchors: Iterator[str]) -> str:
 
     Args:
       verdicts: what to show.
-      anchors: for those on claims of the paper; one is taken for each.
+      anchors: names for claims of the paper; each claim takes one.
     """
     grouped: dict[tuple[str, str], list[tuple[Verdict, str]]] = {}
     for verdict in verdicts:
@@ -122,12 +122,13 @@ def _fold(source: str, claim: str, found: Sequence[tuple[Verdict, str]]) -> str:
 
 
 def _count(found: Sequence[Verdict]) -> str:
-    """How many assumptions were tested, and with what outcomes."""
+    """Counts the tested assumptions by outcome."""
     if len(found) == 1:
         return found[0].reading
     counts = Counter(verdict.outcome for verdict in found)
-    split = ", ".join(f"{outcome} {counts[outcome]}" for outcome in OUTCOMES if counts[outcome])
-    return f"{len(found)} assumptions" + (f": {split}" if len(counts) > 1 else "")
+    if len(counts) == 1:
+        return f"under all {len(found)} assumptions"
+    return ", ".join(f"{outcome} under {counts[outcome]}" for outcome in OUTCOMES if counts[outcome])
 
 
 def _line(verdict: Verdict, anchor: str) -> str:

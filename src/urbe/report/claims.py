@@ -11,16 +11,16 @@ from urbe.report.numbers import decimals, interval_text, number
 from urbe.statistics.verdicts import Answer, ExactNumber, Judgement, Outcome, Rule, Test
 
 AS_STATED = "as stated"
-"""Names an assumption that has no name, beside others."""
+"""The name of an unnamed assumption among named ones."""
 
 MOST_NAMED = 4
-"""Assumptions that are named in a conclusion; more are counted."""
+"""A conclusion names at most this many assumptions; more are counted."""
 
 RULE = Rule()
 """The rule for every claim of every chapter; the report shows its text."""
 
 MOST_DECIMALS = 4
-"""Decimals of the numbers of the evidence."""
+"""Decimals of numbers in the evidence."""
 
 
 def judge(claim: str, tests: Sequence[Test], *, source: str = "") -> list[Verdict]:
@@ -54,7 +54,7 @@ def _evidence(found: Judgement, test: Test) -> str:
 def _sentence(answer: Answer) -> str:
     question, interval, _ = answer
     if interval is None:
-        return f"{question.name}: not testable with {question.quantity.size or 'a number that is missing'}."
+        return f"{question.name}: not testable with {question.quantity.size or 'a missing number'}."
     size = f", {question.quantity.size}" if question.quantity.size else ""
     shown = interval_text(interval, min(decimals([interval]), MOST_DECIMALS))
     if isinstance(question.quantity, ExactNumber):
@@ -121,7 +121,7 @@ def combine(verdicts: Sequence[Verdict]) -> tuple[Outcome, tuple[str, ...]]:
 
 
 def claims(chapters: Iterable[PageChapter]) -> list[Claim]:
-    """The claims with a source, in the order of the sources, then as they come; verdicts grouped by source and claim.
+    """The claims with a source, ordered by source; verdicts are grouped by source and claim.
 
     Args:
       chapters: of the page.
@@ -175,6 +175,6 @@ def _cell(text: str) -> str:
 
 
 def _order(source: str) -> tuple[tuple[bool, int, str], ...]:
-    """Sorts by numbers as numbers: Fig. 2b, Fig. 3, Fig. 10."""
+    """A sort key that compares numbers as numbers: Fig. 2b, Fig. 3, Fig. 10."""
     pieces = ("".join(group) for _, group in groupby(source, str.isdigit))
     return tuple((piece.isdigit(), int(piece) if piece.isdigit() else 0, piece) for piece in pieces)

@@ -1,4 +1,4 @@
-"""Agents side by side: returns over a parameter with intervals over seeds, performance profiles, and aggregates."""
+"""Compare agents: returns over a parameter with intervals over seeds, performance profiles, and aggregates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from urbe.statistics.estimates import Band, ConfidenceInterval
 
 
 def draw_seeds(agents: Mapping[str, SeedEvaluation]) -> Figure:
-    """A panel for each way of acting: mean over seeds within its interval, each seed as a thin line.
+    """Draws a panel for each way of acting: mean over seeds with its interval, and a thin line for each seed.
 
     Args:
       agents: by name; all over the same one parameter.
@@ -38,7 +38,7 @@ def draw_seeds(agents: Mapping[str, SeedEvaluation]) -> Figure:
 
 
 def draw_comparison(comparison: AgentComparison) -> Figure:
-    """Returns over the parameter where one varies, then performance profiles, then aggregates with their intervals."""
+    """Draws returns over the parameter if one varies, then performance profiles, then aggregates with intervals."""
     agents = comparison.agents
     one = len(next(iter(agents.values())).varied) == 1
     with styled():
@@ -90,7 +90,7 @@ def _profiles(axes: Axes, comparison: AgentComparison) -> None:
 
 
 def _drawable(interval: ConfidenceInterval) -> ConfidenceInterval:
-    """A dot alone where there is no interval."""
+    """Replaces a missing interval by a single dot."""
     return ConfidenceInterval(*[interval.estimate] * 3) if np.isnan(interval.low) else interval
 
 

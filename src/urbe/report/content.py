@@ -1,4 +1,4 @@
-"""What a report consists of: chapters of sections of paragraphs, verdicts, tables and figures."""
+"""The content of a report: chapters of sections of paragraphs, verdicts, tables and figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Facts = tuple[tuple[str, str], ...]
-"""(name, value) pairs on how something was made."""
+"""(name, value) pairs that say how something was computed."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Table:
     """Rows of text under a head; the first column names the row. Columns of numbers are aligned right.
 
     Attributes:
-      title: what it shows.
+      title: says what it shows.
       head: name of each column.
       rows: cells, as many as `head` has.
     """
@@ -31,14 +31,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim, and what the numbers say of it.
+    """A claim, and whether the numbers support it.
 
     Attributes:
       claim: a sentence that could be false.
       outcome: whether it holds here.
-      evidence: the numbers that decide, with their intervals; or why they do not.
+      evidence: the numbers that decide, with their intervals; or why they do not decide.
       source: where the paper claims it ("Fig. 3"); empty for claims of our own.
-      reading: what the claim was taken to mean here; verdicts of one source and claim differ in it.
+      reading: the assumption on what the claim means; verdicts on the same source and claim differ in it.
     """
 
     claim: str
@@ -50,14 +50,14 @@ class Verdict:
 
 @dataclass(frozen=True, eq=False)
 class Exhibit:
-    """A figure with what to see in it.
+    """A figure with its caption and its numbers.
 
     Attributes:
       name: unique in its chapter; letters, digits, dashes, underscores.
       figure: the drawing.
-      alt: the drawing in words, for those who do not see it.
+      alt: a description of the drawing, for readers who cannot see it.
       caption: what to see.
-      tables: its numbers, folded away under the figure.
+      tables: its numbers, folded below the figure.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Section:
       exhibits: figures.
       tables: shown open.
       verdicts: claims.
-      facts: go into the box at the foot of the chapter: number of replicates, kind of intervals, ...
+      facts: shown in the box at the foot of the chapter: number of replicates, kind of intervals, ...
       appendix: whether it comes after all other sections, for controls and variants.
     """
 
@@ -92,7 +92,7 @@ class Section:
 
 @dataclass(frozen=True, eq=False)
 class Highlight:
-    """A figure of the front page, a third as wide as the others, that carries one message.
+    """A figure of the front page, a third as wide as the others, with one message.
 
     Attributes:
       message: what the figure shows, in one sentence.
@@ -131,7 +131,7 @@ class State:
     Attributes:
       done, total: cells; running, failed: those under way, and those given up.
       seconds_left: None when unknown.
-      notes: what else to say, a paragraph each.
+      notes: further paragraphs.
     """
 
     done: int

@@ -1,4 +1,4 @@
-"""Curves with bands, and marks at changes."""
+"""Draw curves with bands, and mark changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def draw_bands(axes: Axes, x: FloatArray, bands: Mapping[str, Band]) -> None:
     Names that would overlap are moved apart; where ends coincide, they are in the order given, the first on top. Exact
     numbers are bands of zero width, `Band(y, y, y)`.
 
-    Logarithmic axes are set before (`axes.set_yscale("log")`).
+    Set logarithmic axes before (`axes.set_yscale("log")`).
 
     Args:
       axes: where; its place in the figure must be final.
@@ -47,11 +47,11 @@ def mark_changes(axes: Axes, at: Sequence[float], names: Sequence[str]) -> None:
     Args:
       axes: where; its horizontal limits must be final. Give the panel a `top` of 0.6 inches.
       at: abscissae, increasing.
-      names: of what begins there.
+      names: names of the phases that begin there.
     """
     width = 72.0 * axes.get_position().width * figure_of(axes).get_size_inches()[0]
     in_axes = axes.transData + axes.transAxes.inverted()
-    level_of_end = [-np.inf, -np.inf]  # how far each line of names reaches already
+    level_of_end = [-np.inf, -np.inf]  # how far each line of names extends so far
     for position, name in zip(at, names, strict=True):
         axes.axvline(position, color=style.MUTED, linewidth=1.0, linestyle=style.DASHED, zorder=1.5)
         left = in_axes.transform((position, 1.0))[0] * width
@@ -72,6 +72,6 @@ def mark_changes(axes: Axes, at: Sequence[float], names: Sequence[str]) -> None:
 
 
 def _last(y: FloatArray) -> float:
-    """Height of the last finite point."""
+    """Returns the height of the last finite point."""
     finite = y[np.isfinite(y)]
     return float(finite[-1]) if len(finite) else 0.0

@@ -1,4 +1,4 @@
-"""Dots with intervals, and distributions as strips: a row for each category, values on the horizontal axis."""
+"""Draw dots with intervals, and distributions as strips: a row for each category, values on the horizontal axis."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROW = 0.27
 """Height of a dot or strip in inches; a panel of height `ROW * (rows_of(...) + 1)` has room for all."""
 
 _GAP = 0.6
-"""Between categories, in rows."""
+"""Space between categories, in rows."""
 
 
 def rows_of(n_categories: int, n_groups: int = 1) -> float:
@@ -27,7 +27,7 @@ def rows_of(n_categories: int, n_groups: int = 1) -> float:
 
 
 def draw_dots(axes: Axes, categories: Sequence[str], groups: Mapping[str, Sequence[ConfidenceInterval | None]]) -> None:
-    """A dot and its interval for each category and group.
+    """Draws a dot and its interval for each category and group.
 
     With one group, categories are names of methods and determine colour and marker; with several, the groups do, and
     their names are above the panel.
@@ -46,12 +46,12 @@ def draw_dots(axes: Axes, categories: Sequence[str], groups: Mapping[str, Sequen
 
 
 def draw_strips(axes: Axes, categories: Sequence[str], groups: Mapping[str, Sequence[FloatArray]]) -> None:
-    """Distributions: a thin line from the 5 % to the 95 % quantile, a thick one for the middle half, and the median.
+    """Draws distributions: thin lines from the 5 % to the 95 % quantile, thick ones for the middle half, and medians.
 
     Rows and colours are those of `draw_dots`.
 
     Args:
-      axes: where; a logarithmic scale is set before (`axes.set_xscale("log")`).
+      axes: where; set a logarithmic scale before (`axes.set_xscale("log")`).
       categories: names of the rows, the first on top.
       groups: by name, `(n,)` samples for each category; an empty array where there are none.
     """
@@ -78,7 +78,7 @@ T = TypeVar("T")
 def _places(
     axes: Axes, categories: Sequence[str], groups: Mapping[str, Sequence[T]]
 ) -> list[tuple[str, style.Look, float, T]]:
-    """Prepares the axes; name, look, height and item of every row."""
+    """Prepares the axes and yields name, look, height and item of every row."""
     shown = style.looks(list(groups) if len(groups) > 1 else categories)
     step = rows_of(1, len(groups))
     places = []

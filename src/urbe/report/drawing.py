@@ -1,4 +1,4 @@
-"""Figures as inline SVG, one image per panel where the panels form a grid, so that a page can stack them on a phone."""
+"""Write figures as inline SVG; panels in a grid are separate images, so that a page can stack them on a phone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from urbe.report.markup import fill
 from urbe.types import FloatArray
 
 _SLACK = 1.5
-"""Points by which a label may cross the border of its panel's part; half the width of a stroke."""
+"""A label may extend beyond its part by this many points, half the width of a stroke."""
 
 
 class Part(NamedTuple):
@@ -33,7 +33,7 @@ class Part(NamedTuple):
 
 
 def svg(figure: Figure, name: str, alt: str) -> str:
-    """The figure as a `<div role="img">` of one `<svg>` per part: themed, self-contained, ids prefixed by `name`."""
+    """Returns the figure as a `<div role="img">` with one themed `<svg>` per part; ids are prefixed by `name`."""
     body = _body(figure, name)
     columns, parts = split(figure)
     pieces = [body] if len(parts) == 1 else _pieces(body, [part.axes for part in parts])
@@ -86,7 +86,7 @@ def _extents(figure: Figure) -> FloatArray:
 
 
 def _grid(extents: FloatArray, places: FloatArray, columns: int, width: float, height: float) -> list[Part]:
-    """The parts of a figure whose panels are in so many columns, row by row; nothing if they are not."""
+    """The parts of a figure whose panels form a grid with this number of columns, row by row; else an empty list."""
     each = width / columns
     first = np.floor((places[:, 0] + 0.5) / each).astype(int)
     last = np.floor((places[:, 2] - 0.5) / each).astype(int)
@@ -128,7 +128,7 @@ def _body(figure: Figure, name: str) -> str:
     body = inner[inner.index(">") + 1 : inner.rindex("</svg>")].strip() + "\n"
     body = body.replace("xlink:href=", "href=").replace("'DejaVu Sans', sans-serif", "var(--font)")
     body = body.replace("'DejaVu Sans'", "var(--font)")
-    # a hundredth of a point is less than any screen or printer shows
+
     body = re.sub(r'\bd="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), body)
     body = re.sub(r'\bid="', f'id="{name}-', body)
     body = re.sub(r'href="#', f'href="#{name}-', body)

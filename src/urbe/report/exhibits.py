@@ -1,4 +1,4 @@
-"""Figures on a page: the drawing, its values for pointing, its caption, and its numbers folded below."""
+"""Figures on a page: the drawing, its values for the pointer, its caption, and its numbers folded below."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def figure_anchor(exhibit: Exhibit) -> str:
 
 
 def exhibit_html(exhibit: Exhibit, anchor: str, files: Sequence[str], *, brief: bool = False) -> str:
-    """A figure; its numbers are those of its tables or, without any, those of the drawing.
+    """Returns the HTML of a figure; its numbers are those of its tables or, without tables, those of the drawing.
 
     Lines that coincide everywhere are named below the caption, since one hides the other.
 

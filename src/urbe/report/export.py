@@ -1,4 +1,4 @@
-"""Figures for papers: PNG, SVG and PDF files on white, with fonts inside them, the same bytes each time."""
+"""Write figures for papers: PNG, SVG and PDF files on white, with embedded fonts and reproducible bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DPI = 200
 """Resolution of PNG files: figures are 10 inches wide, hence 2000 pixels."""
 
 _RC: Any = {**style.RC, "svg.fonttype": "path", "pdf.fonttype": 42}
-"""Letters as outlines in SVG, whole TrueType fonts in PDF: readers need no font of ours."""
+"""Letters are outlines in SVG and whole TrueType fonts in PDF, so readers need no font of ours."""
 
 _NO_DATES: dict[str, dict[str, None]] = {
     "png": {"Software": None},
@@ -30,11 +30,11 @@ _NO_DATES: dict[str, dict[str, None]] = {
 def figure_files(
     chapters: Sequence[PageChapter], formats: Collection[str] = FORMATS
 ) -> tuple[dict[str, Writer], dict[str, tuple[str, ...]]]:
-    """Every figure in every format.
+    """Maps every figure to its file in every format.
 
     Args:
       chapters: of the page.
-      formats: those of `FORMATS` that are wanted; others do not matter.
+      formats: the formats to write; only those in `FORMATS` count.
 
     Returns:
       the writer of each file, by its path relative to the page, `figures/<chapter>-<name>.<format>`; and the paths of

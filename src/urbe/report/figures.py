@@ -37,7 +37,7 @@ def panels(
     top: float = 0.35,
     bottom: float = 0.5,
 ) -> tuple[Figure, list[list[Axes]]]:
-    """An empty figure and its panels, `axes[row][column]`. Make it within `styled()`.
+    """Makes an empty figure and its panels, `axes[row][column]`. Call it within `styled()`.
 
     Args:
       rows, columns: numbers of panels.
@@ -66,7 +66,7 @@ def panels(
 
 
 def small(*, height: float = 2.3, left: float = 0.65, right: float = 0.95, rows: int = 1) -> tuple[Figure, list[Axes]]:
-    """An empty figure for the front page, and its panels, one above the other. Make it within `styled()`.
+    """Makes an empty figure for the front page, and its panels, one above the other. Call it within `styled()`.
 
     Args:
       height: of a panel.
@@ -153,7 +153,7 @@ def spread(wanted: FloatArray, distance: float, length: float) -> FloatArray:
     order = np.argsort(wanted, kind="stable")
     placed = wanted[order].astype(np.float64)
     offset = distance * np.arange(len(placed))
-    # with equal steps taken out, "at least distance apart" reads "increasing": pool what is out of order
+    # after subtracting equal steps, "at least distance apart" means "increasing": pool values that are out of order
     blocks: list[list[float]] = []
     for value in placed - offset:
         blocks.append([float(value), 1.0])
@@ -169,7 +169,7 @@ def spread(wanted: FloatArray, distance: float, length: float) -> FloatArray:
 
 
 def figure_of(axes: Axes) -> Figure:
-    """The figure the axes are in."""
+    """Returns the figure that contains the axes."""
     figure = axes.get_figure(root=True)
     if figure is None:
         raise ValueError("axes belongs to no figure.")

@@ -20,7 +20,7 @@ MOST_FIGURES = 3
 
 DEPENDS = "holds under some assumptions"
 VERDICTS = (OUTCOMES[0], DEPENDS, *OUTCOMES[1:])
-"""What is counted and shown: the outcomes, with those that depend on an assumption apart."""
+"""The verdicts that are counted and shown: the outcomes, and a separate one for claims that depend on an assumption."""
 
 _ONE = {"holds": "holds", DEPENDS: DEPENDS, "does not hold": "does not hold", "undecided": "is undecided"}
 _MANY = {
@@ -65,7 +65,7 @@ def css_class(verdict: str) -> str:
 
 
 def tally_text(found: Sequence[Claim]) -> str:
-    """How many claims have each verdict, as a sentence.
+    """Counts the claims with each verdict, in a sentence.
 
     >>> tally_text([Claim("Fig. 1", "A.", "holds", (), ()), Claim("Fig. 1", "B.", "undecided", (), ())])
     'Of the 2 claims of the paper, 1 holds and 1 is undecided.'

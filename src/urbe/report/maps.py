@@ -1,4 +1,4 @@
-"""Maps: actions over a parameter, grids of cells coloured by level, and places coloured by what was done there."""
+"""Draw maps: actions over a parameter, grids of cells coloured by level, and places coloured by the action taken."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from urbe.report.numbers import number
 from urbe.types import FloatArray, IntArray
 
 LEVELS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
-"""Shares at which the colours of `style.HEAT` begin; what is below the first is left blank."""
+"""Shares at which the colours of `style.HEAT` begin; smaller shares are left blank."""
 
 NAMES = ("0.1 to 0.3 %", "0.3 to 1 %", "1 to 3 %", "3 to 10 %", "10 to 30 %", "above 30 %")
 
 PALEST = 0.35
-"""Opacity of a cell with a single visit; that of the fullest cell is 1, and visits count by their logarithm."""
+"""Opacity of a cell with a single visit; the opacity grows with the logarithm of visits, up to 1."""
 
 
 class Zone(NamedTuple):
@@ -39,12 +39,12 @@ class Zone(NamedTuple):
 def draw_map(
     axes: Axes, x: FloatArray, codes: IntArray, rows: Sequence[str], names: Sequence[str], colours: Sequence[str]
 ) -> None:
-    """A table of actions as coloured bars, one row per state; each bar carries its action's name where it fits.
+    """Draws a table of actions as coloured bars, one row per state; a bar shows its action's name if it fits.
 
     Args:
       axes: where.
       x: `(n,)` evenly spaced abscissae; column i reaches half a step to both sides of x[i].
-      codes: `(rows, n)` which action, an index into `names` and `colours`.
+      codes: `(rows, n)` actions, as indices into `names` and `colours`.
       rows: the name of each row, the first on top.
       names: name of each action.
       colours: colour of each action.
@@ -88,13 +88,13 @@ def on_colour(colour: str) -> str:
 
 
 def ramp(n: int) -> tuple[str, ...]:
-    """n colours from light to dark for ordered actions (cividis, made for colour-blind readers)."""
+    """Returns n colours from light to dark for ordered actions (cividis, made for colour-blind readers)."""
     shades = matplotlib.colormaps["cividis"](np.linspace(1.0, 0.0, n))
     return tuple(to_hex(shade) for shade in shades)
 
 
 def draw_heatmap(axes: Axes, shares: FloatArray, zones: Mapping[str, Zone]) -> None:
-    """A grid coloured by shares, the first row on top; zones are outlined, and named beside the grid.
+    """Draws a grid coloured by shares, the first row on top; zones are outlined, and named beside the grid.
 
     Args:
       axes: where; square.
@@ -135,13 +135,13 @@ def draw_heatmap(axes: Axes, shares: FloatArray, zones: Mapping[str, Zone]) -> N
     axes.set_ylim(rows, 0.0)
     axes.set_xticks([])
     axes.set_yticks([])
-    axes.set_xlabel("column", alpha=0.0)  # names the places in tables and when pointed at
+    axes.set_xlabel("column", alpha=0.0)  # the name of places in tables and at the pointer
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
 
 
 def draw_key(axes: Axes, title: str) -> None:
-    """What the colours mean, in one line of the width of the axes.
+    """Draws the key to the colours in one line, as wide as the axes.
 
     Args:
       axes: where, a quarter of an inch high.
@@ -162,7 +162,7 @@ def draw_key(axes: Axes, title: str) -> None:
 
 
 def draw_shares(axes: Axes, shares: FloatArray) -> None:
-    """Columns of shares that add up to one, such as a belief over time: the larger a share, the stronger its colour.
+    """Draws columns of shares that add up to one, such as a belief over time; larger shares have stronger colours.
 
     Args:
       axes: where; row k is centred at height k, the first at the bottom, and column i at abscissa i.
@@ -170,13 +170,13 @@ def draw_shares(axes: Axes, shares: FloatArray) -> None:
     """
     picture = np.empty((*shares.shape, 4))
     picture[..., :3] = to_rgb(style.ROBUST)
-    picture[..., 3] = np.sqrt(shares)  # small shares are seen, too
+    picture[..., 3] = np.sqrt(shares)  # makes small shares visible
     axes.imshow(picture, origin="lower", aspect="auto", interpolation="none", zorder=2.0)
     axes.grid(visible=False)
 
 
 def draw_cloud(axes: Axes, counts: FloatArray, ends: tuple[float, float], colours: Sequence[str]) -> None:
-    """Cells in the colour of the action taken there most, the stronger the more visits; empty ones stay clear.
+    """Draws cells in the colour of their most frequent action, stronger with more visits; empty cells stay clear.
 
     Args:
       axes: where.
@@ -199,7 +199,7 @@ def draw_cloud(axes: Axes, counts: FloatArray, ends: tuple[float, float], colour
 
 
 def cloud(counts: FloatArray, colours: Sequence[str]) -> FloatArray:
-    """`(up, across, 4)` the picture: red, green, blue and opacity, each in [0, 1].
+    """Returns the picture, `(up, across, 4)`: red, green, blue and opacity, each in [0, 1].
 
     >>> counts = np.zeros((2, 1, 3))
     >>> counts[0, 0, 0], counts[1, 0, 2] = 1, 9

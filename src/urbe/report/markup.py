@@ -13,7 +13,7 @@ from urbe.report.content import Facts, Table
 
 
 def fill(fragment: str, **values: object) -> str:
-    """A fragment of `page.html` with its placeholders filled in; values are HTML already."""
+    """Fills the placeholders in a fragment of `page.html`; values are HTML already."""
     return _fragments()[fragment].substitute(values)
 
 
@@ -31,7 +31,7 @@ def read(name: str) -> str:
 
 
 def below(*lines: str) -> str:
-    """Lines, each after a line break; empty ones are left out."""
+    """Joins lines, each after a line break, and leaves out empty ones."""
     return "".join(f"\n{line}" for line in lines if line)
 
 
@@ -41,7 +41,7 @@ def paragraph(text: str) -> str:
 
 
 def facts_html(facts: Facts) -> str:
-    """A box of names and values; nothing where there are none."""
+    """A box of names and values; empty if there are none."""
     inner = "\n".join(fill("fact", name=escape(name), value=escape(value)) for name, value in facts)
     return fill("facts", inner=inner) if facts else ""
 

@@ -1,4 +1,4 @@
-"""Numbers as text."""
+"""Format numbers as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIGURE_SPACE = "\N{FIGURE SPACE}"
 
 
 def number(value: float, digits: int = 6) -> str:
-    """A number with so many significant digits, and never minus zero.
+    """Formats a number with this many significant digits, and never minus zero.
 
     >>> number(3179.16214), number(-0.0000000001), number(0.000123456789)
     ('3179.16', '0', '0.000123457')
@@ -25,7 +25,7 @@ def number(value: float, digits: int = 6) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A duration in words, with about two digits.
+    """Formats a duration in words, with about two digits.
 
     >>> duration(3.21), duration(75.0), duration(500.0), duration(9000.0), duration(300000.0)
     ('3.2 s', '75 s', '8 min', '2.5 h', '83 h')
@@ -38,7 +38,7 @@ def duration(seconds: float) -> str:
 
 
 def decimals(intervals: Sequence[ConfidenceInterval]) -> int:
-    """Decimals that show two digits of a typical half width, and no noise beyond.
+    """Returns the number of decimals that shows two digits of a typical half width.
 
     >>> decimals([ConfidenceInterval(12.3456, 12.0, 12.7)])
     2
@@ -51,7 +51,7 @@ def decimals(intervals: Sequence[ConfidenceInterval]) -> int:
 
 
 def interval_text(interval: ConfidenceInterval, places: int) -> str:
-    """Estimate and ends with so many decimals.
+    """Formats the estimate and the ends with this many decimals.
 
     >>> interval_text(ConfidenceInterval(0.5, 0.25, 0.75), 2)
     '0.50 [0.25, 0.75]'

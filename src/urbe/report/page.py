@@ -1,8 +1,8 @@
-"""The report as HTML: a front page and a page for each chapter, linked by relative paths.
+"""Write the report as HTML: a front page and a page for each chapter, linked by relative paths.
 
 The pages open from disk, print, follow the reader's light or dark setting or choice, and refer to nothing outside their
-folder. Their one script, small and inline, shows values in charts and switches the theme; without it, everything is
-still there. The markup is in `page.html`, cut into fragments by comments that name them; the layout in `page.css`; the
+folder. Their only script, small and inline, shows values in charts and switches the theme; the pages are complete
+without it. The markup is in `page.html`, cut into fragments by comments that name them; the layout in `page.css`; the
 script in `page.js`.
 """
 
@@ -34,14 +34,14 @@ def render(
     files: Mapping[str, Sequence[str]] | None = None,
     state: State | None = None,
 ) -> dict[str, str]:
-    """The text of each page, by its file name: `index.html`, and `NAME.html` for the chapter `NAME`.
+    """Returns the text of each page, by its file name: `index.html`, and `NAME.html` for the chapter `NAME`.
 
     Args:
       title: of the report.
-      lead: opening paragraphs; the first is the sentence that says what the report is about.
+      lead: opening paragraphs; the first one is a sentence that says what the report is about.
       facts: how the whole report was computed.
       chapters: the content.
-      glossary: the words a reader needs, with their meanings.
+      glossary: the terms a reader needs, with their meanings.
       files: relative paths of files beside the pages, by the name of a chapter (its rows) or `<chapter>-<exhibit>`
         (the drawing in other formats).
       state: the progress of an unfinished run.

@@ -38,12 +38,12 @@ class PriceCurves(NamedTuple):
 
 
 class PolicyStrips(NamedTuple):
-    """What to do over n radii.
+    """Actions over n radii.
 
     Attributes:
       set: name of the set.
       radius: `(n,)` evenly spaced.
-      codes: `(rows, n)` which action.
+      codes: `(rows, n)` indices of actions.
     """
 
     set: str
@@ -52,12 +52,12 @@ class PolicyStrips(NamedTuple):
 
 
 def best_radius(insurance: FloatArray) -> int:
-    """Index of the radius from which the insurance peaks: the first that is within 1 % of the largest."""
+    """Returns the index of the first radius whose insurance is within 1 % of the largest."""
     return int(np.argmax(insurance >= 0.99 * insurance.max()))
 
 
 def price_figure(curves: Sequence[PriceCurves]) -> Figure:
-    """A row of two panels for each set: the worst case on the left, the nominal model on the right."""
+    """Draws a row of two panels for each set: the worst case on the left, the nominal model on the right."""
     figure, axes = panels(len(curves), 2, height=2.15, right=0.85)
     for curve, (left, right) in zip(curves, axes, strict=True):
         draw_price(left, right, curve)
@@ -67,7 +67,7 @@ def price_figure(curves: Sequence[PriceCurves]) -> Figure:
 
 
 def draw_price(left: Axes, right: Axes, curve: PriceCurves) -> None:
-    """The values of both policies in the worst case, and if the model is right."""
+    """Draws the values of both policies in the worst case, and if the model is right."""
     left.set_ylabel("value")
     insurance = curve.worst[0] - curve.worst[1]
     for panel, (robust, nominal), name, colour in (
@@ -86,7 +86,7 @@ def draw_price(left: Axes, right: Axes, curve: PriceCurves) -> None:
 def policy_figure(
     strips: Sequence[PolicyStrips], states: Sequence[str], actions: Sequence[str], colours: Sequence[str]
 ) -> Figure:
-    """A map for each set, side by side: a strip for each state, coloured by its action.
+    """Draws maps of the sets side by side: a strip for each state, coloured by its action.
 
     Args:
       strips: of the sets, with the same rows.

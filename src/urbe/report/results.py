@@ -1,4 +1,4 @@
-"""Pictures of results: values of states with their bounds and actions, safe plans, posterior deviations.
+"""Draw results: values of states with their bounds and actions, safe plans, posterior deviations.
 
 The methods `plot()` of `Solution`, `SafePlan`, `ValueVariance`, `Sensitivity` and `Evaluation` end here. Figures have a
 white background: `figure.savefig("name.png")` writes them, notebooks show them.
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from urbe.evaluation.table import Evaluation
 
 MOST_STATES = 40
-"""States in one figure; of more, the first ones are drawn."""
+"""A figure shows at most this many states, the first ones."""
 
 FEW_STATES = 12
-"""Of larger models, only states whose action changes are drawn."""
+"""For larger models, only states whose action changes are drawn."""
 
 SAFE, MEAN = "safe policy", "mean-model policy"
 
 
 class StateRows(NamedTuple):
-    """What is drawn of each state, one row each.
+    """The drawing of each state, one row each.
 
     Attributes:
       names: of the rows.
@@ -100,7 +100,7 @@ def draw_plan(plan: SafePlan) -> Figure:
 
 
 def draw_variance(found: ValueVariance) -> Figure:
-    """The value of each state (at the first step), plus and minus its posterior standard deviation."""
+    """Draws the value of each state (at the first step), plus and minus its posterior standard deviation."""
     mdp = found.model
     n = min(mdp.n_states, MOST_STATES)
     value, variance = (np.atleast_2d(x)[0][:n] for x in (found.value, found.value_variance))
@@ -155,7 +155,7 @@ def draw_sensitivity(found: Sensitivity) -> Figure:
 
 
 def _shown_states(found: Sensitivity) -> list[int]:
-    """All states that are not terminal; of many, those whose action changes, if any."""
+    """The non-terminal states; if there are many, only those whose action changes, if any."""
     live = found.nominal_actions >= 0
     changes = live & (found.actions != found.nominal_actions).any(axis=0)
     chosen = changes if live.sum() > FEW_STATES and changes.any() else live
@@ -172,8 +172,8 @@ def _strips_title(found: Sensitivity, n_shown: int) -> str:
 
 
 def draw_evaluation(evaluation: Evaluation) -> Figure:
-    """Mean returns over the parameter that varies; see `urbe.report.robustness.draw_robustness`."""
-    from urbe.report.robustness import draw_robustness  # needs JAX, which the other pictures do without
+    """Draws mean returns over the parameter that varies; see `urbe.report.robustness.draw_robustness`."""
+    from urbe.report.robustness import draw_robustness  # needs JAX; the other pictures do not
 
     figure = draw_robustness({"policy": evaluation})
     figure.set_facecolor("white")
@@ -181,7 +181,7 @@ def draw_evaluation(evaluation: Evaluation) -> Figure:
 
 
 def draw_seeds(agents: Mapping[str, SeedEvaluation]) -> Figure:
-    """Means over training seeds; see `urbe.report.comparison.draw_seeds`."""
+    """Draws means over training seeds; see `urbe.report.comparison.draw_seeds`."""
     from urbe.report import comparison
 
     figure = comparison.draw_seeds(agents)
@@ -190,7 +190,7 @@ def draw_seeds(agents: Mapping[str, SeedEvaluation]) -> Figure:
 
 
 def draw_comparison(compared: AgentComparison) -> Figure:
-    """Agents side by side; see `urbe.report.comparison.draw_comparison`."""
+    """Compares agents; see `urbe.report.comparison.draw_comparison`."""
     from urbe.report import comparison
 
     figure = comparison.draw_comparison(compared)
@@ -217,7 +217,7 @@ def draw_states(axes: Axes, rows: StateRows) -> None:
 
 
 def _stacked(n_rows: Sequence[float], left: int, right: int) -> tuple[Figure, list[Axes]]:
-    """Panels below each other, each as high as its rows need, with room for so many letters on both sides."""
+    """Makes stacked panels, each as high as its rows need, with room for these numbers of letters on both sides."""
     margin, beyond = min(0.4 + 0.085 * left, 3.5), min(0.4 + 0.085 * right, 3.5)
     heights = [ROW * (rows + 1) for rows in n_rows]
     top, bottom = 0.4, 0.55

@@ -1,4 +1,4 @@
-"""How policies fare over a parameter: means with intervals, and the worst episodes below them."""
+"""Draw returns of policies over a parameter: means with intervals, and the worst episodes below them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TITLES = {"greedy": "acting greedily", "noisy": "acting by the uncertainty head'
 
 
 def draw_robustness(evaluations: Mapping[str, Evaluation]) -> Figure:
-    """A panel for each way of acting: means as lines within their intervals, the worst episode as a thin line.
+    """Draws a panel for each way of acting: means as lines with intervals, the worst episode as a thin line.
 
     Args:
       evaluations: by name, which decides the colour; all over the same one parameter.
@@ -62,7 +62,7 @@ def _draw(
 
 
 def _parameter(evaluations: Mapping[str, Evaluation]) -> str:
-    """The one parameter that varies, at the same values for all."""
+    """Checks that one parameter varies, with the same values for all, and returns its name."""
     if not evaluations:
         raise ValueError("evaluations is empty, expected at least one.")
     first_label, first = next(iter(evaluations.items()))

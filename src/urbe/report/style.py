@@ -2,7 +2,7 @@
 
 Colours of actions are from the palette of Okabe and Ito. `THEMED` colours become CSS variables of the page when a
 figure is written as SVG, so that one drawing is readable on a light and on a dark page; those of series are far enough
-apart for readers who lack one kind of cone (a test measures it), and no two methods share both colour and dash.
+apart for colour-blind readers (a test measures it), and no two methods share both colour and dash.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ ACTIONS = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#cc79a7")
 """Action 0, 1, ... where actions are names; black writing is readable on each."""
 
 HEAT = ("#f9e03a", "#cebc63", "#a39a74", "#777777", "#4f576c", "#083370")
-"""Levels from few to many (cividis, made for colour-blind readers); on dark pages, the other way round: more is always
-further from the page."""
+"""Levels from few to many (cividis, made for colour-blind readers); dark pages reverse them, so that more always
+contrasts more with the page."""
 
 THEMED = {
     ROBUST: ("robust", "#0072b2", "#4aa8e8"),
@@ -93,7 +93,7 @@ SYSTEMS = {
     "twice-regularised": Look(NOMINAL, SOLID, "v"),
     "VaR": Look(INK, SOLID, "h"),
 }
-"""Planners of the comparison of systems, which share no figure with the learning agents whose colours they have."""
+"""Planners of the comparison of systems; they never share a figure with the learning agents of the same colours."""
 
 DEEP = {
     "dqn": METHODS["Q-learning"],
@@ -108,21 +108,38 @@ DEEP = {
     "optimum": Look(INK, DOTTED, "D"),
     "exact robust": Look(INK, DASHED, "8"),
 }
-"""Deep agents look like the tabular ones that are closest to them; the two never share a figure. Variants and controls
-have the colour of the agent they vary, and another dash; exact plans are in ink."""
+"""Deep agents look like the closest tabular ones, with which they never share a figure. Variants and controls have the
+colour of the agent they vary, and another dash; exact plans are black."""
+
+ADAPTIVE = {
+    "belief": Look(VIOLET, SOLID, "^"),
+    "planned belief": Look(VIOLET, DASHED, "d"),
+    "cautious belief": Look(VIOLET, DOTTED, "v"),
+    "Thompson": Look(PINK, SOLID, "P"),
+    "pessimistic prior": Look(PINK, DASHED, "X"),
+    "soft-robust": Look(GREEN, SOLID, "D"),
+    "URBE over models": Look(GREEN, DASHED, "v"),
+    "domain randomisation": Look(BROWN, SOLID, "h"),
+    "domain randomisation with history": Look(BROWN, DASHED, "p"),
+}
+"""Agents under changing dynamics; the first five keep a belief."""
 
 
 def looks(names: Sequence[str]) -> dict[str, Look]:
-    """The look of each name: that of `METHODS`, `SYSTEMS` or `DEEP`; unknown names get the remaining looks, in order.
+    """The look of each name: that of the tables above; unknown names get the remaining looks, in order.
+
+    No two looks share colour and dash, and no unknown name shares colour and marker with a known one.
 
     >>> looks(["robust", "mine"])["robust"].colour == ROBUST
     True
     """
-    known = METHODS | SYSTEMS | DEEP
-    taken = {known[name][:2] for name in names if name in known}
+    known = METHODS | SYSTEMS | DEEP | ADAPTIVE
+    given = [known[name] for name in names if name in known]
+    taken = {look[:2] for look in given}
+    drawn = {(look.colour, look.marker) for look in given}
     markers = "osDPXhp"
     free = (
-        Look(colour, dash, markers[i])
+        Look(colour, dash, next(marker for marker in markers[i:] + markers if (colour, marker) not in drawn))
         for dash in (SOLID, DASHED, DOTTED)
         for i, colour in enumerate(SERIES)
         if (colour, dash) not in taken

@@ -1,6 +1,6 @@
-"""The numbers in a drawing and their places in it, for reading by pointer or keys, and for tables.
+"""Record the numbers in a drawing with their places, to be read by pointer or keys, and for tables.
 
-Drawings of this package note their numbers; other drawings call `note`.
+Drawings of this package record their numbers; other drawings call `note`.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from urbe.report.numbers import number
 from urbe.types import FloatArray, IntArray
 
 MOST = 60
-"""Points of a line that can be read; longer lines are thinned evenly."""
+"""A line has at most this many readable points; longer lines are thinned evenly."""
 
 MOST_ROWS, MOST_COLUMNS = 26, 13
-"""Largest size of a table made from a drawing, which fits on paper."""
+"""Largest size of a table made from a drawing, so that it fits on paper."""
 
 LEAST_POINTS = 2
-"""Points of a line."""
+"""A line has at least this many points."""
 
 LINE_WIDTH = 1.8
-"""In points: lines closer than that cannot be told apart."""
+"""Lines closer than this, in points, cannot be distinguished."""
 
 
 class Series(NamedTuple):
     """One name of a panel with its points.
 
     Attributes:
-      name: of the line, the row or the group.
+      name: name of the line, the row or the group.
       at: `(n, 2)` places, in the data's coordinates.
       where: for each point its place on the horizontal axis; empty if the name identifies it.
       value: for each point the number, with its interval when there is one.
@@ -50,7 +50,7 @@ class Series(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """What one panel shows: title, name of the horizontal axis, series with places in the drawing, and the short title.
+    """The content of a panel: title, name of the horizontal axis, series with places in the drawing, and short title.
 
     Places are `(n, 2)` in points, from the upper left corner of the figure.
     """
@@ -99,7 +99,7 @@ def point(name: str, x: float, y: float, value: str) -> Series:
 
 
 def note(axes: Axes, series: Series) -> None:
-    """Notes a series that is drawn on the axes."""
+    """Records a series that is drawn on the axes."""
     axes.add_artist(Noted(series))
 
 
@@ -120,18 +120,18 @@ def panels_of(figure: Figure) -> list[Panel]:
 
 
 def coincidences(panels: Sequence[Panel]) -> str:
-    """Which lines lie on each other, in words; empty where none do."""
+    """Says which lines coincide; empty if none do."""
     found: dict[str, list[str]] = {}
     for panel in panels:
         for names in _coinciding(panel):
-            found.setdefault(checks.listing(names), []).append(panel.name)
+            found.setdefault(checks.listing(names), []).append(panel.name or panel.across)
     several = len(panels) > 1
-    texts = [f"{names} ({'; '.join(titles)})" if several and any(titles) else names for names, titles in found.items()]
-    return f"Lines that coincide: {'. '.join(texts)}." if texts else ""
+    texts = [f"{names} ({', '.join(titles)})" if several and any(titles) else names for names, titles in found.items()]
+    return f"Lines that coincide: {'; '.join(texts)}." if texts else ""
 
 
 def _coinciding(panel: Panel) -> list[list[str]]:
-    """Names of lines that are nowhere further apart than a line is wide."""
+    """Groups the names of lines whose distance is at most the width of a line everywhere."""
     groups: list[list[Series]] = []
     for series in panel.series:
         if len(series.at) < LEAST_POINTS or not all(series.where):
@@ -185,7 +185,7 @@ def _title(axes: Axes) -> str:
 
 
 def _name(axes: Axes) -> str:
-    """The title alone; empty where there is none."""
+    """The title alone; empty if there is none."""
     titles = (str(axes.get_title(loc=loc)).strip() for loc in ("left", "center", "right"))
     return next(filter(None, titles), "")
 

@@ -1,1 +1,1 @@
-"""Runs on disk: their folders, checkpoints, logs and locks, and agents in files."""
+"""Store runs on disk: folders, checkpoints, logs, locks, and agents in files."""

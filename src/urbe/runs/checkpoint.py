@@ -1,7 +1,7 @@
-"""Agents and runs in files, to go on from bit for bit: arrays without pickles, and nothing that could run.
+"""Save agents and runs to files that resume bit for bit: arrays without pickles, and no executable content.
 
-The file holds tensors (`urbe.runs.tensors`), the structure of the state, its plain values, and a description of the
-agent. Files of urbe 0.1.0 are read too.
+A file holds tensors (`urbe.runs.tensors`), the structure of the state, its plain values, and a description of the
+agent. Files of urbe 0.1.0 can be read, too.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ VERSION = 1
 """Version of the metadata of an agent's tensors."""
 
 SHORT = 8
-"""Arrays of at most this many numbers are listed in full, longer ones by their hash."""
+"""Arrays with at most this many numbers are listed in full, longer ones by their hash."""
 
 
 class AgentFileError(ValueError):
-    """A file cannot be taken up by this agent; says why."""
+    """A file cannot be loaded into this agent; the message says why."""
 
     def __init__(self, path: str | os.PathLike[str], message: str) -> None:
         super().__init__(path, message)
@@ -45,17 +45,17 @@ class Resumable(Protocol):
 
     @property
     def parts(self) -> Mapping[str, object]:
-        """What must be the same in two of them: parameters, task, seed."""
+        """Everything that must agree between the saved and the loading object: parameters, task, seed."""
 
     def state(self) -> dict[str, Any]:
-        """Everything, as nested dicts of arrays and plain values."""
+        """The complete state, as nested dicts of arrays and plain values."""
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Continues from the result of `state`."""
+        """Restores the result of `state`."""
 
 
 def save_agent(path: str | os.PathLike[str], agent: Resumable) -> None:
-    """Saves all that a `Single` or a `Run` needs to go on, random generators included.
+    """Saves everything that a `Single` or a `Run` needs to resume, including random generators.
 
     Readers of `path` find either the complete old file or the complete new one, also after a crash.
 
@@ -76,10 +76,10 @@ def save_agent(path: str | os.PathLike[str], agent: Resumable) -> None:
 
 
 def load_agent(path: str | os.PathLike[str], agent: Resumable) -> None:
-    """Takes up a saved agent or run in one that was started the same way: same kind, parameters, task and seed.
+    """Loads a saved agent or run into one that was started the same way: same kind, parameters, task and seed.
 
     Raises:
-      AgentFileError: the file is damaged, or of another agent; `agent` is as it was.
+      AgentFileError: the file is damaged, or of another agent; `agent` is unchanged.
     """
     arrays, about = _read(path)
     saved = about["parts"]
@@ -97,9 +97,9 @@ def _all_parts(agent: Resumable) -> dict[str, str]:
 
 
 def _without_additions(here: Mapping[str, str], saved: Mapping[str, str]) -> dict[str, str]:
-    """Without the parts that the file does not know of and that say nothing: they have been added since.
+    """Removes empty parts that the file does not have: they were added in later versions.
 
-    Such a part is None or empty, or has parts that are all of this kind, as labels that name nothing.
+    A part is empty if it is None, or has no entries but empty ones, like labels without names.
     """
     new = {name for name in here if name not in saved}
 
@@ -117,8 +117,8 @@ def _difference(saved: Mapping[str, str], here: Mapping[str, str]) -> str:
     found, expected = saved.get(name, "not there"), here.get(name, "nothing of that name")
     also = f" (also different: {checks.listing(differing[1:])})" if len(differing) > 1 else ""
     return (
-        f"{name} is {found} in the file, expected {expected} as in the agent given{also}. Start the agent as it was "
-        "started when saved."
+        f"{name} is {found} in the file, expected {expected} as in the given agent{also}. Start the agent in the same "
+        "way as the saved one."
     )
 
 
@@ -163,7 +163,8 @@ def _read(path: str | os.PathLike[str]) -> upgrade.Read:
         found = about.get("agent", "none")
         raise AgentFileError(
             path,
-            f"is of the agents' version {found!r:.100}, expected {VERSION}: it holds something else, or is newer.",
+            f"is of the agents' version {found!r:.100}, expected {VERSION}: it is not an agent, or was saved by a "
+            "newer urbe.",
         )
     return arrays, about
 

@@ -1,14 +1,14 @@
-"""Run directories: what a run is, its checkpoints, its logs and whether it is done; one process writes at a time.
+"""Run directories: configuration, checkpoints and logs of a run; one process writes at a time.
 
-    config.json                           what the run is; never changes
-    lock                                  who works here
+    config.json                           the configuration of the run; never changes
+    lock                                  the process that works here
     checkpoints/000000000200.safetensors  the last few checkpoints, by step (`urbe.runs.tensors`)
     log.csv ...                           logs (`urbe.runs.row_log`)
     finished.json                         the run is done
 
 A checkpoint knows the length and the SHA-256 of each log. When reopened, a run resumes from its newest checkpoint: logs
-are cut to what they were then, so that a run interrupted at any moment leaves the bytes of one that never was. A log
-with other bytes than the checkpoint knew is refused. Runs that urbe 0.1.0 began, whose checkpoints are folders, go on.
+are cut to their length then, so that an interrupted run ends with the same bytes as an uninterrupted one. A log whose
+bytes differ from those at the checkpoint is rejected. Runs of urbe 0.1.0, with checkpoints in folders, resume, too.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _TEMPORARY = re.compile(r"\..*\.[0-9a-f]{16}\.tmp")
 
 
 class LogPart(NamedTuple):
-    """What a checkpoint knows of a log: its length in bytes and its SHA-256, None in those of urbe 0.1.0."""
+    """The length of a log at a checkpoint, in bytes, and its SHA-256 (None for urbe 0.1.0)."""
 
     length: int
     sha256: str | None
 
 
 class Checkpoint(NamedTuple):
-    """A run at a step: arrays by name, their metadata, and what was known of each log then."""
+    """The state of a run at a step: arrays by name, their metadata, and the state of each log."""
 
     step: int
     tensors: dict[str, np.ndarray]
@@ -57,16 +57,16 @@ class Checkpoint(NamedTuple):
 
 
 class RunDirectory:
-    """A run's folder, made or taken up again, and locked until closed.
+    """A run's folder, new or resumed, and locked until closed.
 
     Args:
       path: the folder; new, empty, or of the same run.
-      config: what the run is, as JSON has it; a folder of another config is refused.
-      keep: how many of the newest checkpoints to keep.
+      config: the configuration of the run, as JSON values; a folder of another config is rejected.
+      keep: number of newest checkpoints to keep.
 
     Raises:
       RunLocked: another process works there.
-      CheckpointError: the folder is of another run, of something else, or damaged.
+      CheckpointError: the folder belongs to another run, is not that of a run, or is damaged.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -119,10 +119,10 @@ class RunDirectory:
             self._lock = None
 
     def log(self, name: str, columns: Sequence[str]) -> RowLog:
-        """Opens a log: as the newest checkpoint knew it, or empty if it did not.
+        """Opens a log: as it was at the newest checkpoint, or empty if it did not exist then.
 
         Args:
-          name: of the file.
+          name: name of the file.
           columns: names of the columns.
 
         Raises:
@@ -132,14 +132,14 @@ class RunDirectory:
         if not _LOG.fullmatch(name):
             raise ValueError(f"name is {name!r}, expected letters, digits, '_' and '-', then '.csv'.")
         if name in self._logs:
-            raise ValueError(f"name is {name!r}, which is open already; keep what the first call returned.")
+            raise ValueError(f"name is {name!r}, which is open already; use the log that the first call returned.")
         log = self._logs[name] = RowLog(self.path / name, columns, *self._parts.get(name, (None, None)))
         return log
 
     def save(self, step: int, tensors: Mapping[str, np.ndarray], about: Mapping[str, Any] | None = None) -> None:
         """Saves a checkpoint, with the lengths of the logs, then deletes those no longer kept.
 
-        When it fails, for want of space or otherwise, the checkpoints before are as they were.
+        If saving fails, for example on a full disk, earlier checkpoints are unchanged.
 
         Args:
           step: not below that of the newest checkpoint; the same step replaces it.
@@ -153,7 +153,7 @@ class RunDirectory:
             raise ValueError(f"step is {step}, expected at most {_DIGITS} digits.")
         require_plain("about", dict(about or {}))
         for log in self._logs.values():
-            log.sync()  # a checkpoint never knows of lines that are not on the disk
+            log.sync()  # a checkpoint counts only lines that are on the disk
         parts = self._parts | {name: LogPart(log.position(), log.digest()) for name, log in self._logs.items()}
         metadata = {
             "step": step,
@@ -170,7 +170,7 @@ class RunDirectory:
         return read_checkpoint(self.path) if saved_steps(self.path) else None
 
     def finish(self, about: Mapping[str, Any] | None = None) -> None:
-        """Marks the run as done, once its logs are on the disk; checkpoints no longer kept are deleted."""
+        """Marks the run as done after its logs are on the disk, and deletes checkpoints that are no longer kept."""
         self._require_open()
         require_plain("about", dict(about or {}))
         for log in self._logs.values():
@@ -179,7 +179,7 @@ class RunDirectory:
         self._rotate()
 
     def finished(self) -> dict[str, Any] | None:
-        """What `finish` was given, None while the run is not done."""
+        """The argument of `finish`; None while the run is not done."""
         return read_finished(self.path)
 
     def _require_open(self) -> None:
@@ -203,7 +203,7 @@ class RunDirectory:
             )
 
     def _clean(self) -> None:
-        """Deletes what a crash left behind."""
+        """Deletes the remains of a crash."""
         for folder in (self.path, self.path / CHECKPOINTS):
             for name in filter(_TEMPORARY.fullmatch, os.listdir(folder)):
                 with suppress(OSError):
@@ -215,7 +215,7 @@ class RunDirectory:
         self._keep_only({saved[step] for step in sorted(saved)[-self._keep :]})
 
     def _keep_only(self, kept: set[Path]) -> None:
-        """Deletes all other checkpoints; what cannot be deleted now is found again the next time."""
+        """Deletes all other checkpoints; those that cannot be deleted now are tried again next time."""
         parent = self.path / CHECKPOINTS
         for path in (parent / name for name in os.listdir(parent) if _STEP.fullmatch(name)):
             if path in kept:
@@ -233,7 +233,7 @@ def saved_steps(path: str | os.PathLike[str]) -> list[int]:
 
 
 def read_checkpoint(path: str | os.PathLike[str], step: int | None = None) -> Checkpoint:
-    """A checkpoint of a run, the newest if no step is given, also while another process writes there.
+    """Reads a checkpoint of a run, by default the newest, even while another process writes there.
 
     Raises:
       CheckpointError: there is none, or it is damaged.
@@ -250,12 +250,12 @@ def read_checkpoint(path: str | os.PathLike[str], step: int | None = None) -> Ch
         if step is None and saved_steps(path)[-1:] not in ([at], []):
             return read_checkpoint(path)  # another has taken its place meanwhile
         before = steps[steps.index(at) - 1] if steps.index(at) else None
-        advice = f"Delete {saved[at]} to go on from step {before}." if before is not None else "No other is left."
+        advice = f"Delete {saved[at]} to resume from step {before}." if before is not None else "No other is left."
         raise CheckpointError(error.path, f"{error.message} {advice}") from None
 
 
 def read_checkpoint_file(path: str | os.PathLike[str]) -> Checkpoint:
-    """A checkpoint of a run, by the name of its file.
+    """Reads a checkpoint of a run from a file.
 
     Raises:
       CheckpointError: it is missing, damaged, or not of a run.
@@ -266,7 +266,7 @@ def read_checkpoint_file(path: str | os.PathLike[str]) -> Checkpoint:
 
 
 def read_logs(path: str | os.PathLike[str], checkpoint: Checkpoint) -> dict[str, dict[str, np.ndarray]]:
-    """The rows of each log of a run that a checkpoint knew, by name of the file and of the column.
+    """Reads the rows of each log of a run up to a checkpoint, by name of the file and of the column.
 
     Raises:
       CheckpointError: a log is missing or damaged.
@@ -275,12 +275,12 @@ def read_logs(path: str | os.PathLike[str], checkpoint: Checkpoint) -> dict[str,
 
 
 def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a run is."""
+    """Reads the configuration of a run."""
     return _dict(Path(path) / CONFIG, read_sealed(Path(path) / CONFIG, "urbe run", VERSION), "config")
 
 
 def read_finished(path: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """What `RunDirectory.finish` was given, None while the run is not done."""
+    """Reads the argument of `RunDirectory.finish`; None while the run is not done."""
     file = Path(path) / FINISHED
     if not os.path.lexists(file):
         return None
@@ -303,7 +303,7 @@ def _file(path: Path, step: int) -> Path:
 
 
 def _checkpoints(path: Path) -> dict[int, Path]:
-    """Complete checkpoints by step, where there are both, a file rather than a folder of urbe 0.1.0."""
+    """Complete checkpoints by step; a file takes precedence over a folder of urbe 0.1.0."""
     parent = path / CHECKPOINTS
     names = [name for name in sorted(os.listdir(parent)) if _STEP.fullmatch(name)] if parent.is_dir() else []
     complete = [parent / name for name in names if name.endswith(SUFFIX) or upgrade.is_folder_checkpoint(parent / name)]
@@ -311,7 +311,7 @@ def _checkpoints(path: Path) -> dict[int, Path]:
 
 
 def _metadata(path: Path) -> dict[str, Any]:
-    """The metadata of a checkpoint; its arrays are not read."""
+    """Reads the metadata of a checkpoint, without its arrays."""
     return _dict(path, upgrade.read_folder_manifest(path), "about") if path.is_dir() else read_header(path).about
 
 

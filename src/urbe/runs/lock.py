@@ -1,7 +1,7 @@
-"""One process at a time in a run's folder.
+"""Lock a run's folder, so that one process at a time works there.
 
-The lock is the kernel's (`flock`): it frees itself when its process ends, however it ends. The file stays, and
-names the process that holds it.
+The operating system holds the lock (`flock`) and frees it when the process ends in any way. The file stays, and names
+the process that holds the lock.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class RunLocked(RuntimeError):
     """Another process works in the folder; the message names it.
 
     Args:
-      path: the lock's file.
+      path: the lock file.
       holder: `pid`, `host` and `started` of the process that holds it, as far as known.
     """
 
@@ -35,7 +35,7 @@ class RunLocked(RuntimeError):
 
 
 def acquire(path: str | os.PathLike[str]) -> int:
-    """Takes the lock, or raises `RunLocked` at once; the descriptor is for `release`."""
+    """Takes the lock, or raises `RunLocked` at once; returns the descriptor for `release`."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         try:
@@ -64,5 +64,5 @@ def _holder(descriptor: int) -> dict[str, Any]:
     try:
         note = json.loads(os.pread(descriptor, 4096, 0))
     except (ValueError, RecursionError):
-        return {}  # just taken, nothing is written yet
+        return {}  # just taken: nothing is written yet
     return note if isinstance(note, dict) else {}

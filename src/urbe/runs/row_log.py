@@ -1,11 +1,12 @@
-"""Logs of numbers: CSV files that only grow, by whole lines, and can be cut back to an earlier length.
+"""Logs of numbers: CSV files that grow by whole lines, and can be cut back to an earlier length.
 
-A line is in the kernel's hands when `append` returns, so that a killed process loses none; `sync` waits for the disk.
-Floats are written as Python's `repr` does, the shortest text that reads back to the same bits; integers never look like
-floats, so that types come back too. A resumed run cuts its logs to where its checkpoint found them; what follows is
-then what would have followed without interruption, byte for byte.
+A line has been passed to the operating system when `append` returns, so a killed process loses none; `sync` waits for
+the disk.
+Floats are written as by Python's `repr`, the shortest text that reads back to the same bits; integers never look like
+floats, so types are restored, too. A resumed run cuts its logs to their length at the checkpoint; the lines that follow
+are then the same, byte for byte, as without interruption.
 
-A line of digits with one digit changed is a line of digits: whoever knows the length of a log knows its SHA-256 too.
+A changed digit does not show in the form of a line, so checkpoints store the SHA-256 of a log beside its length.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ class RowLog:
       path: the file.
       columns: names of the columns.
       position: None discards the content of the file; a length, from `position`, continues there.
-      digest: of that many bytes, as `digest` gave it; None does not look.
+      digest: hash of these bytes, from `digest`; None skips the check.
 
     Raises:
-      CheckpointError: `position` is given, and the file is missing, shorter, damaged, or has other columns; it is as
-        it was.
+      CheckpointError: `position` is given, and the file is missing, shorter, damaged, or has other columns; it is not
+        changed.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class RowLog:
         self._write(_lines(self.columns, rows))
 
     def position(self) -> int:
-        """The length in bytes, to give back to `truncate` one day."""
+        """The length in bytes, for `truncate`."""
         return self._length
 
     def digest(self) -> str:
@@ -94,7 +95,7 @@ class RowLog:
         return self._hash.hexdigest()
 
     def truncate(self, position: int, digest: str | None = None) -> None:
-        """Cuts what was added after `position`, which must be the end of a line.
+        """Removes everything after `position`, which must be the end of a line.
 
         Raises:
           CheckpointError: the file is shorter, has other columns or another digest, or no line ends there.
@@ -118,7 +119,7 @@ class RowLog:
         os.fsync(self._file)
 
     def close(self) -> None:
-        """Nothing can be added afterwards."""
+        """Closes the log; no rows can be added afterwards."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -155,14 +156,14 @@ class RowLog:
 def read_rows(
     path: str | os.PathLike[str], position: int | None = None, digest: str | None = None
 ) -> dict[str, np.ndarray]:
-    """The columns of a log, `(N,)` int64 if all of a column's numbers were integers, float64 otherwise.
+    """Reads the columns of a log: `(N,)` int64 if all numbers of a column are integers, else float64.
 
-    A last line without an end, as a killed process may leave it, is not counted.
+    An incomplete last line, as a killed process may leave it, is ignored.
 
     Args:
       path: the file.
-      position: how many bytes count, as `RowLog.position` gave it; None for all.
-      digest: of these, as `RowLog.digest` gave it; None does not look.
+      position: number of bytes to read, from `RowLog.position`; None reads all.
+      digest: hash of these bytes, from `RowLog.digest`; None skips the check.
 
     Raises:
       CheckpointError: the file is missing, shorter or damaged, or a line is not a row of numbers.

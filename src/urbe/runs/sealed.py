@@ -1,7 +1,7 @@
-"""JSON files of which no bit can change unnoticed.
+"""JSON files in which every changed bit is detected.
 
-The first line is `{"sha256": "<64 hex digits>",`; the digits are the SHA-256 of all bytes after that line. The whole is
-JSON in ASCII, readable by anyone; `format` and `version` say what it is.
+The first line is `{"sha256": "<64 hex digits>",`, with the SHA-256 of all bytes after that line. The file is ASCII
+JSON; `format` and `version` identify it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from urbe.runs.errors import CheckpointError
 
 
 def write_sealed(path: str | os.PathLike[str], form: str, version: int, content: Mapping[str, Any]) -> None:
-    """Writes `content`, plain values by name, in place of `path`: the old file or the new one is there, whole.
+    """Replaces `path` atomically with `content`, plain values by name: readers find the old or the new file.
 
     Args:
       path: the file.
       form: the name of the format.
-      version: of the format, from 1.
+      version: version of the format, from 1.
       content: see `require_plain`.
     """
     fields = {"format": form, "version": version, **content}
@@ -34,7 +34,7 @@ def write_sealed(path: str | os.PathLike[str], form: str, version: int, content:
 
 
 def read_sealed(path: str | os.PathLike[str], form: str, version: int) -> dict[str, Any]:
-    """The content of a file that `write_sealed` wrote.
+    """Reads a file written by `write_sealed`.
 
     Raises:
       CheckpointError: the file is missing, truncated, damaged, of another format or of a newer version.
@@ -62,7 +62,7 @@ def read_sealed(path: str | os.PathLike[str], form: str, version: int) -> dict[s
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """All of a file; a `CheckpointError` when that cannot be."""
+    """Reads a whole file; raises `CheckpointError` if it cannot be read."""
     try:
         return Path(path).read_bytes()
     except FileNotFoundError:
@@ -72,7 +72,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 
 
 def require_plain(name: str, value: object) -> None:
-    """Raises unless `value` comes back from JSON as it is: texts, numbers, None, lists and dicts with texts as keys.
+    """Raises unless JSON restores `value` exactly: strings, numbers, None, lists, and dicts with strings as keys.
 
     >>> require_plain("about", {"rate": (0.5, 1)})
     Traceback (most recent call last):

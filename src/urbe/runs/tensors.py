@@ -1,22 +1,24 @@
-"""Named arrays with metadata, in one file that is whole or not there.
+"""Save named arrays with metadata in one file, atomically.
 
-The file is safetensors, readable by every library for it:
+The format is safetensors:
 
     8 bytes   N, little-endian
     N bytes   JSON {"__metadata__": {...}, "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...},
               padded with blanks to a multiple of 8
     the rest  the arrays, C order, little-endian, without gaps
 
-Arrays stand by size of a number, largest first, then by name, so that each is aligned. The metadata are texts:
+Arrays are ordered by the size of their numbers, largest first, then by name, so that each is aligned. Metadata are
+strings:
 
     header_sha256  of the first 8 + N bytes, with zeros in the place of these 64 digits
     sha256         of the rest
     format         `urbe tensors 1`
-    made           versions of what wrote it
+    made           versions of the writing software
     about          JSON of plain values
 
-Names, types, shapes and metadata determine the header, and reading compares its bytes with those: what overlaps, leaves
-gaps, is listed twice or changed by one bit is refused. Reading maps the file into memory and runs nothing in it.
+Names, types, shapes and metadata determine the header, and reading compares its bytes: arrays that overlap, leave gaps
+or are listed twice, and headers changed by one bit, are rejected. Reading maps the file into memory and executes
+nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ CODES = {
     "bool": "BOOL", "int8": "I8", "uint8": "U8", "int16": "I16", "uint16": "U16", "int32": "I32", "uint32": "U32",
     "int64": "I64", "uint64": "U64", "float16": "F16", "float32": "F32", "float64": "F64",
 }  # fmt: skip
-"""Types an array may have, and what safetensors calls them."""
+"""Supported types of arrays, and their names in safetensors."""
 
 SUFFIX = ".safetensors"
 _DTYPES = {code: dtype for dtype, code in CODES.items()}
@@ -51,31 +53,31 @@ _FORMAT, _VERSION = "urbe tensors", 1
 _ZEROS = "0" * 64
 _CHUNK = 1 << 20  # bytes that are hashed, then written: small enough to be in the cache for both
 _LONGEST_HEADER = 100_000_000  # what the safetensors library accepts
-_FAILED = "Saving failed: the file before, or this one, is there and whole. Make room or repair the disk, then resume."
+_FAILED = "Saving failed; the old or the new file is complete. Free space or repair the disk, then resume."
 
 Path_ = str | os.PathLike[str]
 
 
 class Kind(NamedTuple):
-    """What an array is, its numbers apart: the name of its type and its shape."""
+    """The name of an array's type, and its shape."""
 
     dtype: str
     shape: tuple[int, ...]
 
     @property
     def n_bytes(self) -> int:
-        """How long it is in the file."""
+        """The length in the file, in bytes."""
         return math.prod(self.shape) * np.dtype(self.dtype).itemsize
 
 
 class Header(NamedTuple):
-    """The header of a file, checked; the numbers of its arrays are not.
+    """The checked header of a file, whose arrays are not checked.
 
     Attributes:
-      kinds: of the arrays, in their order in the file.
+      kinds: types and shapes of the arrays, in their order in the file.
       about: the metadata.
-      sha256: of the arrays' bytes.
-      length: where these begin.
+      sha256: hash of the arrays' bytes.
+      length: position of the first array.
     """
 
     kinds: dict[str, Kind]
@@ -85,17 +87,17 @@ class Header(NamedTuple):
 
 
 def save_tensors(path: Path_, tensors: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> None:
-    """Writes a file, in place of the one before: whoever reads meanwhile, or after a crash, finds one of them, whole.
+    """Replaces a file atomically: readers find the complete old or the complete new one, also after a crash.
 
     At most one array is copied at a time, and only if it is not contiguous.
 
     Args:
-      path: the file; its folder must be there.
+      path: the file; its folder must exist.
       tensors: arrays of truth values, integers or floats of 16, 32 or 64 bits, any shape, by name.
-      about: what else there is to keep, as JSON has it: counters, names, positions of generators.
+      about: JSON values to store with them: counters, names, states of generators.
 
     Raises:
-      OSError: the disk is full, for instance; nothing half is left.
+      OSError: writing failed, for instance because the disk is full; no partial file is left.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as here:
@@ -111,12 +113,12 @@ def save_tensors(path: Path_, tensors: Mapping[str, np.ndarray], about: Mapping[
 
 
 def load_tensors(path: Path_) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The arrays and their metadata, bit for bit as saved.
+    """Loads the arrays and their metadata, bit for bit.
 
-    The arrays may be written to; the file never changes.
+    The arrays may be modified; the file does not change.
 
     Raises:
-      CheckpointError: there is no such file, or it is damaged, of something else, or of a newer version.
+      CheckpointError: the file is missing, damaged, of another format or of a newer version.
     """
     with _opened(path) as file:
         header = _read_header(path, file)
@@ -125,13 +127,13 @@ def load_tensors(path: Path_) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 
 
 def read_header(path: Path_) -> Header:
-    """The header of a file; its arrays are neither read nor checked."""
+    """Reads the header of a file; its arrays are neither read nor checked."""
     with _opened(path) as file:
         return _read_header(path, file)
 
 
 def _write(file: BinaryIO, tensors: Mapping[str, np.ndarray], kinds: dict[str, Kind], about_text: str) -> None:
-    """The header first with zeros in place of the hash, then the arrays, then the header with their hash."""
+    """Writes the header with zeros in place of the hash, then the arrays, then the header with the hash."""
     start, sha = file.tell(), hashlib.sha256()
     file.write(_header_bytes(kinds, about_text, _ZEROS, _made()))
     for name in kinds:
@@ -178,7 +180,7 @@ def _opened(path: Path_) -> Any:
 
 
 def _read_header(path: Path_, file: BinaryIO) -> Header:
-    """The header of a file, whose bytes must be those that its own content leads to."""
+    """Reads the header of a file and checks that its bytes agree with its content."""
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
     start = file.read(8)
@@ -224,7 +226,7 @@ def _kind(entry: Mapping[str, Any]) -> Kind:
 
 
 def _misplaced(entries: Mapping[str, Any], kinds: dict[str, Kind]) -> str | None:
-    """The first array that is not where those before it end, in words."""
+    """Names the first array that does not begin where the one before ends."""
     end = 0
     for name, kind in _ordered(kinds).items():
         start, end = end, end + kind.n_bytes
@@ -254,7 +256,7 @@ def _arrays(path: Path_, header: Header, data: Any) -> dict[str, np.ndarray]:
 
 
 def _kinds_of(tensors: Mapping[str, np.ndarray]) -> dict[str, Kind]:
-    """Types and shapes by name, in the order of the file; raises for what has no place there."""
+    """Types and shapes by name, in the order of the file; raises for unsupported names and types."""
     kinds = {}
     for name, array in tensors.items():
         if type(name) is not str or not name or name == "__metadata__" or not _is_unicode(name):
@@ -289,7 +291,7 @@ def _is_unicode(text: str) -> bool:
 
 @cache
 def _made() -> str:
-    """Versions of what is installed here."""
+    """Versions of the installed packages."""
     found = [f"python {platform.python_version()}"]
     for name in ("urbe", "numpy", "jax"):
         try:

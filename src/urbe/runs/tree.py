@@ -1,9 +1,9 @@
-"""Nested containers of arrays as one flat dict of named arrays, and back.
+"""Convert nested containers of arrays to one flat dict of named arrays, and back.
 
     {"net": (w, b), "step": 3}   <->   {"net/0": w, "net/1": b, "step": 3}
 
-Dicts give their keys, named tuples their fields, tuples and lists their indices; None and empty containers give
-nothing. Anything else is an array: whatever `numpy.asarray` takes, arrays of other libraries included.
+Names consist of the keys of dicts, the fields of named tuples, and the indices of tuples and lists; None and empty
+containers are skipped. Anything else is an array: whatever `numpy.asarray` accepts.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Shaped(Protocol):
 
 
 def flatten(tree: Any) -> dict[str, np.ndarray]:
-    """The arrays of nested dicts, tuples, lists and named tuples, by path.
+    """Returns the arrays of nested dicts, tuples, lists and named tuples, by path.
 
-    Nothing is copied that `numpy.asarray` does not copy.
+    Arrays are copied only if `numpy.asarray` copies them.
 
     >>> flatten({"net": (np.zeros(2), [np.ones(1)]), "none": None})
     {'net/0': array([0., 0.]), 'net/1/0': array([1.])}
@@ -46,9 +46,9 @@ def unflatten(tensors: Mapping[str, np.ndarray], like: Any, source: str | os.Pat
     """Puts named arrays in the places of `like`.
 
     Args:
-      tensors: what `flatten` gave, in any order.
-      like: a tree of the same structure; of its arrays only types and shapes are looked at.
-      source: where the arrays come from, for messages.
+      tensors: the result of `flatten`, in any order.
+      like: a tree of the same structure; only types and shapes of its arrays are used.
+      source: the origin of the arrays, for messages.
 
     Returns:
       a tree like `like`, with NumPy arrays, and plain Python numbers where `like` has those.

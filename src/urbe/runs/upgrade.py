@@ -1,9 +1,9 @@
-"""Files of urbe 0.1.0, in today's terms: arrays by name, and their metadata.
+"""Read files of urbe 0.1.0: arrays by name, and their metadata.
 
     a checkpoint    a folder of `manifest.json`, with the hash of each array, and of `tensors-<digest>.safetensors`
     a tabular agent a zip of .npy members and `manifest.json`; the zip's comment is the SHA-256 of all before it
 
-They are read and deleted, never written.
+These files are read and deleted, never written.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from urbe.runs.sealed import read_bytes, read_sealed
 MANIFEST = "manifest.json"
 Read = tuple[dict[str, np.ndarray], dict[str, Any]]
 
-# what zipfile, numpy and missing entries lead to
+# errors of zipfile, of NumPy and of missing entries
 _DAMAGE = (
     zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, OverflowError, ValueError,
     NotImplementedError, KeyError, IndexError, TypeError, AttributeError,
@@ -42,7 +42,7 @@ def is_folder_checkpoint(path: Path) -> bool:
 
 
 def read_folder_checkpoint(path: Path) -> Read:
-    """A checkpoint in a folder."""
+    """Reads a checkpoint in a folder."""
     content = read_folder_manifest(path)
     with _damaged(path):
         file = path / Path(content["file"]).name
@@ -61,12 +61,12 @@ def read_folder_checkpoint(path: Path) -> Read:
 
 
 def read_folder_manifest(path: Path) -> dict[str, Any]:
-    """The metadata of such a checkpoint."""
+    """Reads the metadata of a checkpoint in a folder."""
     return read_sealed(path / MANIFEST, "urbe checkpoint", 1)
 
 
 def delete_folder_checkpoint(path: Path) -> None:
-    """Deletes a checkpoint in a folder, complete or not; files that are not part of one stay, and the folder then."""
+    """Deletes a checkpoint in a folder, complete or not; if it has other files, these and the folder stay."""
     with suppress(OSError):
         if is_folder_checkpoint(path):
             os.unlink(path / MANIFEST)
@@ -78,14 +78,14 @@ def delete_folder_checkpoint(path: Path) -> None:
 
 
 def is_zip(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is a zip, as agents were."""
+    """Whether a file is a zip, as saved agents of urbe 0.1.0 are."""
     with suppress(OSError), open(path, "rb") as file:
         return file.read(4) == b"PK\3\4"
     return False
 
 
 def read_zip_agent(path: str | os.PathLike[str]) -> Read:
-    """A tabular agent: the metadata have the keys `parts` and `state`."""
+    """Reads a tabular agent: the metadata have the keys `parts` and `state`."""
     data = read_bytes(path)
     if hashlib.sha256(data[:-64]).hexdigest() != data[-64:].decode("ascii", "replace"):
         raise CheckpointError(path, "is damaged, or not a saved agent: its bytes have another SHA-256 than it says.")

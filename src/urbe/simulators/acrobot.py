@@ -1,4 +1,4 @@
-"""Two links hanging from a bar; the joint between them is driven, and the free end has to swing up."""
+"""Acrobot: two links hang from a bar; the joint between them is driven, and the free end must swing up."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECONDS = 0.2
 """Of a step."""
 
 FASTEST = (4 * math.pi, 9 * math.pi)
-"""Where the velocities of the two angles are cut off."""
+"""The velocities of the two angles are clipped here."""
 
 
 class AcrobotParams(NamedTuple):
@@ -46,22 +46,22 @@ class Acrobot:
     """Gymnasium's Acrobot-v1 with parameters that can be changed; the state is (theta1, theta2, theta1', theta2').
 
     theta1 is link 1's angle from hanging down and theta2 link 2's from going on straight. The equations of motion are
-    those of the book (Sutton and Barto, 1998, section 11.3), which follow from the Lagrangian; a step is one of the
-    fourth-order Runge-Kutta method over 0.2 s, after which angles are taken modulo 2 pi and velocities cut off at 4 pi
+    those of the book (Sutton and Barto, 1998, section 11.3), which follow from the Lagrangian; each step is one of the
+    fourth-order Runge-Kutta method over 0.2 s, after which angles are taken modulo 2 pi and velocities clipped at 4 pi
     and 9 pi.
 
     The episode ends when the free end is above the bar by more than `height`,
 
         -link_length_1 cos(theta1) - link_length_2 cos(theta1 + theta2) > height.
 
-    Every other step costs 1. There is nothing random but the start, uniform in [-0.1, 0.1] for all four.
+    Every other step costs 1. Only the start is random, uniform in [-0.1, 0.1] for all four.
 
-    Departure: Gymnasium leaves the lengths out of the last line; for lengths of 1 it is the same. Link 2's length is in
-    no other line: its motion depends on where its mass is, not on where it stops.
+    Departure: Gymnasium leaves the lengths out of the last line; for lengths of 1 both agree. Link 2's length is in no
+    other line: its motion depends on its centre of mass, not on its length.
 
     Args:
-      time_limit: steps after which an episode is cut off.
-      height: to be reached by the free end, in metres above the bar.
+      time_limit: steps after which an episode is truncated.
+      height: height that the free end must reach, in metres above the bar.
       nominal_params: the nominal parameters.
     """
 
@@ -100,7 +100,7 @@ class Acrobot:
         return jax.random.uniform(key, (4,), jnp.float32, -0.1, 0.1)
 
     def outcomes(self, state: Float[Array, " 4"], action: Int[Array, ""], params: AcrobotParams) -> Outcomes:
-        """One, for sure."""
+        """The single, deterministic outcome."""
         torque = jnp.asarray(action - 1, jnp.float32) * params.torque
         after = _runge_kutta(state, torque, params)
         theta_1, theta_2 = _wrap(after[0]), _wrap(after[1])
@@ -125,7 +125,7 @@ class Acrobot:
 def motion(state: Float[Array, " 4"], torque: Float[Array, ""], params: AcrobotParams) -> Float[Array, " 4"]:
     """d/dt of the state, from the Lagrangian of the two links.
 
-    Without torque the energy stays what it is; with torque it grows by torque times theta2'.
+    Without torque the energy is constant; with torque it changes at the rate torque times theta2'.
     """
     theta_1, theta_2, speed_1, speed_2 = state
     l1, m1, m2 = params.link_length_1, params.link_mass_1, params.link_mass_2
@@ -144,7 +144,7 @@ def motion(state: Float[Array, " 4"], torque: Float[Array, ""], params: AcrobotP
 
 
 def _runge_kutta(y: Float[Array, " 4"], torque: Float[Array, ""], params: AcrobotParams) -> Float[Array, " 4"]:
-    """One step of the classical method over SECONDS, the torque held."""
+    """One step of the classical method over SECONDS, with constant torque."""
     k1 = motion(y, torque, params)
     k2 = motion(y + SECONDS / 2 * k1, torque, params)
     k3 = motion(y + SECONDS / 2 * k2, torque, params)

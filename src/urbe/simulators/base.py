@@ -1,12 +1,12 @@
-"""What a simulator is: dynamics written once, as pure functions of a state, an action and named parameters.
+"""The protocol of simulators: pure functions of a state, an action and named parameters.
 
 Parameters are a NamedTuple of numbers, so a set of simulators is the same NamedTuple with an array in each place, and
 `jax.vmap` runs all of them. Randomness is a choice among J outcomes whose probabilities are known:
 
     outcomes(s, a, theta) = ((p_1, s'_1, r_1, end_1), ..., (p_J, s'_J, r_J, end_J)),   J fixed per simulator
 
-so that a step draws one of them, a robust target takes the expectation under each member exactly, and a finite
-simulator hands over its transition kernel, all from the same lines.
+so that the same code lets a step draw an outcome, a robust target take the exact expectation under each member, and a
+finite simulator give its transition kernel.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 State = Any
-"""A pytree of arrays: all there is to know about where a simulator stands, apart from the time."""
+"""A pytree of arrays: the complete state of a simulator, except the time."""
 
 Params = Any
 """A NamedTuple of numbers; each member of an uncertainty set is one."""
@@ -27,7 +27,7 @@ Key = jax.Array
 
 
 class Outcomes(NamedTuple):
-    """What an action may lead to; every leaf has the possibilities along its first axis."""
+    """The possible outcomes of an action, along the first axis of every leaf."""
 
     probability: Float[Array, " J"]
     state: State
@@ -36,7 +36,7 @@ class Outcomes(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """What an action led to."""
+    """The outcome of an action."""
 
     state: State
     reward: Float[Array, ""]
@@ -45,35 +45,35 @@ class Arrival(NamedTuple):
 
 @runtime_checkable
 class Simulator(Protocol):
-    """A frozen dataclass of fixed choices (rewards, sizes, time limit); what may be perturbed is in `Params`.
+    """A frozen dataclass of fixed settings (rewards, sizes, time limit); `Params` has what may be perturbed.
 
-    All methods are pure, unbatched and traceable. `terminated` means that nothing follows; running out of time is not
-    termination and is kept by whoever runs the simulator.
+    All methods are pure, unbatched and traceable. `terminated` means that nothing follows; the time limit truncates
+    episodes and is handled by the code that runs the simulator.
     """
 
     @property
     def n_actions(self) -> int:
-        """How many actions there are, numbered from 0."""
+        """The number of actions, which are numbered from 0."""
 
     @property
     def time_limit(self) -> int:
-        """Steps after which an episode is cut off."""
+        """Steps after which an episode is truncated."""
 
     def nominal(self) -> Params:
-        """The parameters as they are believed to be, float32 numbers."""
+        """The nominal parameters, float32 numbers."""
 
     def start(self, key: Key, params: Params) -> State:
-        """A first state of an episode."""
+        """Draws the first state of an episode."""
 
     def outcomes(self, state: State, action: Int[Array, ""], params: Params) -> Outcomes:
-        """Everything an action may lead to."""
+        """All possible outcomes of an action."""
 
     def observe(self, state: State) -> Float[Array, " D"]:
-        """What an agent sees of a state: float32 numbers."""
+        """The observation of a state: float32 numbers."""
 
 
 def step(simulator: Simulator, key: Key, state: State, action: Int[Array, ""], params: Params) -> Arrival:
-    """Acts once: draws one of the outcomes with its probability.
+    """Takes one step: draws one of the outcomes with its probability.
 
     The key is consumed. A simulator with a single outcome needs none and ignores it.
     """
@@ -81,7 +81,7 @@ def step(simulator: Simulator, key: Key, state: State, action: Int[Array, ""], p
     if found.probability.shape[0] == 1:
         chosen: Any = 0
     else:
-        # inversion: an outcome of probability zero is never drawn, and a key draws alike under all parameters
+        # inversion: outcomes of probability zero are never drawn, and all parameters use a key in the same way
         below = jnp.cumsum(found.probability)[:-1]
         chosen = jnp.sum(jax.random.uniform(key, dtype=jnp.float32) >= below)
     return Arrival(jax.tree.map(lambda leaf: leaf[chosen], found.state), found.reward[chosen], found.terminated[chosen])

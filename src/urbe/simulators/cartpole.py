@@ -1,4 +1,4 @@
-"""A pole on a cart, to be kept upright by pushing the cart left or right."""
+"""CartPole: keep a pole on a cart upright by pushing the cart left or right."""
 
 from __future__ import annotations
 
@@ -44,15 +44,14 @@ class CartPole:
         theta'' = [ gravity sin(theta) - u cos(theta) ] / [ half_length (4/3 - masspole cos(theta)^2 / m) ]
         x'' = u - masspole half_length theta'' cos(theta) / m
 
-    and an Euler step of 0.02 s with these, all from the parameters as they are: Gymnasium multiplies masspole and
-    length once, when it is made, so that changing its `length` alone gives a pole that does not exist. An action ends
-    the episode when |x| > 2.4 m or |theta| > 12 degrees. There is nothing random but the start, uniform in
-    [-0.05, 0.05] for all four.
+    and an Euler step of 0.02 s with these, all from the current parameters: Gymnasium multiplies masspole and length
+    once, at construction, so that changing only its `length` gives inconsistent dynamics. An episode ends when
+    |x| > 2.4 m or |theta| > 12 degrees. Only the start is random, uniform in [-0.05, 0.05] for all four.
 
     Args:
       time_limit: steps after which an episode is truncated; 500 as in CartPole-v1, 200 in [Derman2019].
-      terminal_reward: of the step that ends the episode; every other pays 1. Gymnasium gives 1 here too; with 0 the
-        return counts the steps survived.
+      terminal_reward: reward of the step that ends the episode; every other pays 1. Gymnasium pays 1 here, too; with 0
+        the return counts the steps survived.
       nominal_params: the nominal parameters.
     """
 
@@ -85,7 +84,7 @@ class CartPole:
         return jax.random.uniform(key, (4,), jnp.float32, -0.05, 0.05)
 
     def outcomes(self, state: Float[Array, " 4"], action: Int[Array, ""], params: CartPoleParams) -> Outcomes:
-        """One, for sure."""
+        """The single, deterministic outcome."""
         _, x_dot, theta, theta_dot = state
         total_mass = params.masspole + params.masscart
         pole_moment = params.masspole * params.half_length

@@ -1,4 +1,4 @@
-"""A diver who sinks one row a step, and a treasure that only one sequence of moves reaches."""
+"""Deep sea: a diver sinks one row per step, and only one sequence of moves reaches the treasure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from urbe.types import BoolArray, IntArray
 
 
 class DeepSeaParams(NamedTuple):
-    """What going right costs over all rows together, what the treasure pays, and how often going right fails."""
+    """The total cost of going right in all rows, the reward of the treasure, and the probability that a move slips."""
 
     move_cost: Number = 0.01
     treasure: Number = 1.0
@@ -34,19 +34,19 @@ class DeepSea:
     one row; after the last row the dive is over, in state N (N + 1) / 2. With probability `slip` going right leads
     straight down instead. Going right in the last cell of the last row pays the treasure, whether it slips or not.
 
-    Only a diver who always goes right and never slips finds it, and whoever is off that way can do no better than to go
-    left: the best expected return is
+    Only a diver who always goes right and never slips finds it; off this path, going left is optimal, so the best
+    expected return is
 
         max{ 0, treasure q^(N-1) - (move_cost / N) sum_{k<N} q^k },   q = discount (1 - slip),
 
-    0.99 without discount for the nominal parameters. All other dives without slips return 0 or less, so that a learner
-    which is not curious in the long run needs about 2^N of them.
+    0.99 without discount for the nominal parameters. All other dives without slips return 0 or less, so a learner
+    without deep exploration needs about 2^N of them.
 
-    What is seen is one-hot, `N * N` numbers with a 1 at row N + column; nothing but zeros when the dive is over.
+    The observation is one-hot, `N * N` numbers with a 1 at row N + column; all zeros when the dive is over.
 
     Args:
       size: N, number of rows.
-      seed: which action goes right is drawn anew in each cell, as in `urbe.library.deep_sea`; None: action 1 does
+      seed: draws which action goes right in each cell, as in `urbe.library.deep_sea`; with None, action 1 does
         everywhere.
       nominal_params: the nominal parameters.
     """
@@ -63,12 +63,12 @@ class DeepSea:
 
     @property
     def n_actions(self) -> int:
-        """Left and right; which is which, the cell decides."""
+        """Left and right; the cell determines which is which."""
         return 2
 
     @property
     def time_limit(self) -> int:
-        """The dive ends by itself after so many steps."""
+        """The dive terminates after this many steps."""
         return self.size
 
     @property
@@ -103,16 +103,16 @@ class DeepSea:
         return np.ones((self.n_states, self.n_actions), dtype=np.bool_)
 
     def start_distribution(self, params: DeepSeaParams) -> Float[Array, " S"]:
-        """The law of `start`: all in the first cell."""
+        """The distribution of `start`: the first cell."""
         return jnp.zeros(self.n_states, jnp.result_type(*params, jnp.float32)).at[0].set(1)
 
     def start(self, key: Key, params: DeepSeaParams) -> Int[Array, ""]:
-        """In the first cell."""
+        """The first cell."""
         return jnp.zeros((), jnp.int32)
 
     def outcomes(self, state: Int[Array, ""], action: Int[Array, ""], params: DeepSeaParams) -> Outcomes:
-        """The move as it is meant, and straight down."""
-        number = jnp.result_type(*params, jnp.float32)  # float64 where parameters are, so that models are exact
+        """The intended move, and straight down."""
+        number = jnp.result_type(*params, jnp.float32)  # float64 if parameters are, so that models are exact
         rows, columns = _cells(self.size)
         row, column = jnp.asarray(rows, jnp.int32)[state], jnp.asarray(columns, jnp.int32)[state]
         right = jnp.asarray(_right(self.size, self.seed), jnp.int32)[state] == action

@@ -1,4 +1,4 @@
-"""Laws of one number, to draw parameters from; samples are float32."""
+"""Distributions of one number, to draw parameters from; samples are float32."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Distribution(Protocol):
     """A frozen dataclass; `sample` is pure and traceable."""
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Float[Array, ...]:
-        """Independent numbers of this law, float32. The key is consumed."""
+        """Draws independent float32 numbers. The key is consumed."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Uniform:
 
 @dataclass(frozen=True)
 class LogUniform:
-    """The logarithm is uniform: every doubling within [low, high] is as likely as any other."""
+    """Log-uniform on [low, high]: the logarithm is uniform."""
 
     low: float
     high: float
@@ -54,11 +54,11 @@ class LogUniform:
 
 @dataclass(frozen=True)
 class Normal:
-    """Normal, given that it is within [low, high]: as if draws outside were rejected.
+    """Normal, truncated to [low, high]: as if draws outside were rejected.
 
     Args:
-      mean, deviation: before anything is rejected.
-      low, high: the range that is kept; at least a thousandth of the draws must fall into it.
+      mean, deviation: mean and standard deviation before truncation.
+      low, high: the range; at least a thousandth of the draws must fall into it.
     """
 
     mean: float
@@ -80,7 +80,7 @@ class Normal:
             )
 
     def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Float[Array, ...]:
-        """By inversion, which gives the same law."""
+        """Samples by inversion."""
         left, right = (jnp.float32(x) for x in self._standard())
         draw = jax.random.truncated_normal(key, left, right, shape, jnp.float32)
         kept = jnp.float32(self.mean) + jnp.float32(self.deviation) * draw
@@ -94,7 +94,7 @@ def ordered(low: float, high: float, *, infinite: bool = False, name: str = "") 
     """Raises unless low is below high, both numbers, and finite unless `infinite`.
 
     Args:
-      name: of what they bound, for the error.
+      name: name of the bounded quantity, for the error.
     """
     of = f" of {name}" if name else ""
     for end, value in (("low", low), ("high", high)):

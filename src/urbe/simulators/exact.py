@@ -1,10 +1,10 @@
-"""What a policy is worth on a finite simulator, exactly: no episode is played.
+"""Evaluate a policy on a finite simulator exactly, without playing episodes.
 
-With P_pi the policy's transition matrix, empty at ends, and mu the law of the first state,
+With P_pi the policy's transition matrix, empty at terminal states, and mu the distribution of the first state,
 
     discounted   mu . (I - gamma P_pi)^-1 r_pi                     the criterion agents plan for, without a time limit
-    total        sum_{t < T} (mu P_pi^t) . r_pi                    the return of a test episode, cut off after T steps
-    visits       sum_{t <= T} mu P_pi^t                            a heat map; at ends, the probability of ending there
+    total        sum_{t < T} (mu P_pi^t) . r_pi                    the return of a test episode, truncated after T steps
+    visits       sum_{t <= T} mu P_pi^t                            a heat map; the probability of each terminal state
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from urbe.mdp.model import MDP
 
 SCAN = 100
-"""Values at which `crossing` compares two policies before it narrows down."""
+"""Number of values at which `crossing` compares two policies before it refines."""
 
 
 class Performance(NamedTuple):
-    """How a policy does, exactly.
+    """The exact performance of a policy.
 
     Attributes:
-      value: `(S,)` discounted value of each state, zero at ends.
+      value: `(S,)` discounted value of each state, zero at terminal states.
       discounted: the value averaged over the starts.
-      total: expected undiscounted return of an episode, cut off at the time limit.
-      visits: `(S,)` expected visits within the time limit, the state after the last step included. An end is visited
-        once, so its number is the probability of ending there.
+      total: expected undiscounted return of an episode, truncated at the time limit.
+      visits: `(S,)` expected visits within the time limit, including the state after the last step. A terminal state is
+        visited once, so its number is the probability of ending there.
     """
 
     value: FloatArray
@@ -55,16 +55,16 @@ def performance(
     steps: int | None = None,
     start: ArrayLike | None = None,
 ) -> Performance:
-    """How a policy does on a simulator with given parameters.
+    """Computes the performance of a policy on a simulator with given parameters.
 
     Args:
       simulator: a finite simulator.
       params: its parameters; plain numbers are taken at full precision.
-      policy: `(S,)` actions or `(S, A)` probabilities. Where there is nothing to choose (ends, single actions) it is
-        not read.
-      discount: in [0, 1] of `value` and `discounted`; 1 only for policies that end.
+      policy: `(S,)` actions or `(S, A)` probabilities. It is ignored where there is no choice (terminal states, single
+        actions).
+      discount: discount of `value` and `discounted`, in [0, 1]; 1 only for policies that terminate.
       steps: T; by default the simulator's time limit.
-      start: `(S,)` law of the first state; by default the simulator's.
+      start: `(S,)` distribution of the first state; by default the simulator's.
 
     >>> from urbe.simulators import MarsRover, MarsRoverParams
     >>> rover = MarsRover()
@@ -92,15 +92,15 @@ def crossing(
     high: float = 1.0,
     start: ArrayLike | None = None,
 ) -> float | None:
-    """The least value of a parameter at which the second policy's `total` overtakes the first's; None if it never does.
+    """The least value of a parameter at which the second policy's `total` exceeds the first's; None if it never does.
 
     Args:
       simulator: a finite simulator.
       params: the other parameters.
-      name: of the parameter that varies from `low` to `high`.
+      name: name of the parameter that varies from `low` to `high`.
       policies: two policies, see `performance`.
-      low, high: the range searched, scanned at 100 values and then narrowed down to rounding.
-      start: `(S,)` law of the first state; by default the simulator's.
+      low, high: the searched range, scanned at 100 values and then refined to rounding.
+      start: `(S,)` distribution of the first state; by default the simulator's.
     """
     from scipy.optimize import brentq
 
@@ -131,15 +131,15 @@ def calibrated(
     failure: float,
     start: ArrayLike | None = None,
 ) -> MarsRover:
-    """The rover with the step reward for which two policies earn the same in total at a given failure probability.
+    """Returns the rover with the step reward for which two policies have equal totals at a given failure probability.
 
     Totals are linear in the step reward: total(c) = b + c n, with n the expected number of steps that pay it.
 
     Args:
-      rover: its other rewards, zone and rules are kept.
-      policies: the policies whose totals shall meet, such as travelling and waiting.
-      failure: where they shall meet, in [0, 1].
-      start: `(S,)` law of the first state; by default the rover's zone.
+      rover: the rover whose other rewards, zone and rules are kept.
+      policies: the two policies, such as travelling and waiting.
+      failure: the failure probability at which totals are equal, in [0, 1].
+      start: `(S,)` distribution of the first state; by default the rover's zone.
 
     >>> rover = MarsRover()
     >>> travel = [2 if cell // 10 < 9 else 1 for cell in range(rover.n_states)]
@@ -158,14 +158,14 @@ def calibrated(
     steps = totals(1.0) - fixed
     if abs(steps[0] - steps[1]) < 1e-9 * rover.time_limit:
         raise ValueError(
-            f"Both policies pay for {steps[0]:g} steps, so no step reward makes their totals meet; expected policies "
-            "that last differently long, such as one that travels and one that waits."
+            f"Both policies pay for {steps[0]:g} steps, so no step reward makes their totals equal; expected policies "
+            "with different numbers of steps, such as one that travels and one that waits."
         )
     return replace(rover, step_reward=float((fixed[1] - fixed[0]) / (steps[0] - steps[1])))
 
 
 def _played(mdp: MDP, table: FloatArray, steps: int, start: ArrayLike | None) -> tuple[float, FloatArray]:
-    """Total reward and visits of an episode of at most so many steps."""
+    """Total reward and visits of an episode of at most this many steps."""
     from urbe.mdp.evaluate import policy_matrix, policy_rows
 
     checks.whole_number("steps", steps, 0)
@@ -186,7 +186,7 @@ def _start(mdp: MDP, start: ArrayLike | None) -> FloatArray:
 
 
 def _readable(mdp: MDP, policy: ArrayLike) -> FloatArray:
-    """The policy with what is not read replaced by all there is to choose."""
+    """The policy, with ignored entries replaced by the available actions."""
     table = checks.float_array("policy", policy)
     if table.shape not in ((mdp.n_states,), (mdp.n_states, mdp.n_actions)):
         raise ValueError(

@@ -1,12 +1,12 @@
-"""Simulators with numbered states, as exact models of the tabular plane.
+"""Convert simulators with numbered states to exact tabular models.
 
-`to_mdp` asks a simulator for all outcomes of all pairs and hands over P(s, a, s') and r(s, a, s') in float64; dynamics
-are not written down twice. Over a set of parameters, `scenarios` gives the robust problem
+`to_mdp` evaluates all outcomes of all pairs and returns P(s, a, s') and r(s, a, s') in float64. Over a set of
+parameters, `scenarios` gives the robust problem
 
     V(s) = max_a min_k sum_s' P_k(s, a, s') [r(s, a, s') + gamma V(s')]
 
-the expectation within a member exact, the worst member free to differ between pairs: what the targets of a robust
-deep agent aim at, solved by `urbe.solve` with certified bounds.
+with exact expectations within a member, and a worst member for each pair: the problem that a robust deep agent
+approximates, solved by `urbe.solve` with certified bounds.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ from urbe import checks
 from urbe.simulators.base import Outcomes, Params, Simulator
 from urbe.types import BoolArray, FloatArray, IntArray
 
-if TYPE_CHECKING:  # compiled code, loaded by those who ask for a model
+if TYPE_CHECKING:  # compiled code, loaded only when a model is built
     from urbe.ambiguity.scenarios import Scenarios
     from urbe.mdp.model import MDP
     from urbe.simulators.uncertainty import UncertaintySet
 
 ROW_TOLERANCE = 1e-5
-"""How far from one the probabilities of a simulator that answers in float32 may sum; they are rescaled."""
+"""Tolerance for sums of float32 probabilities, which are rescaled."""
 
 
 class FiniteSimulator(Simulator, Protocol):
     """A simulator whose state is an int32 number below `n_states`.
 
-    A state is either an end, always entered with `terminated` and never left, or it is none. `outcomes` and
-    `start_distribution` should answer in float64 when the parameters are float64, that is, in
-    `jnp.result_type(*params, jnp.float32)`: models are then exact.
+    A terminal state is always entered with `terminated` and never left. `outcomes` and `start_distribution` should
+    return float64 if the parameters are float64, that is, `jnp.result_type(*params, jnp.float32)`: models are then
+    exact.
     """
 
     @property
     def n_states(self) -> int:
-        """How many states there are, ends included."""
+        """The number of states, including terminal ones."""
 
     def available(self) -> BoolArray:
-        """`(S, A)` which actions a state has; ends are not looked at."""
+        """`(S, A)` the available actions; terminal states are ignored."""
 
     def start_distribution(self, params: Params) -> Float[Array, " S"]:
-        """The law of `start`."""
+        """The distribution of `start`."""
 
 
 class RobustModel(NamedTuple):
-    """A model and what nature may do to it: `urbe.solve(*robust_model)`.
+    """A model and the choices of nature: `urbe.solve(*robust_model)`.
 
     Attributes:
       mdp: the first member, or the nominal one if it is a member; lists every successor possible under some member.
@@ -64,15 +64,15 @@ class RobustModel(NamedTuple):
 
 
 def to_mdp(simulator: FiniteSimulator, params: Params, *, discount: float) -> MDP:
-    """The model of a finite simulator under given parameters; successors of probability zero are not listed.
+    """Builds the model of a finite simulator under given parameters, without successors of probability zero.
 
     Args:
-      simulator: what to model. Its time limit is no part of the model.
-      params: of the simulator; plain numbers are taken at full precision.
+      simulator: the simulator. Its time limit is not part of the model.
+      params: its parameters; plain numbers are taken at full precision.
       discount: in [0, 1].
 
     Raises:
-      ValueError: probabilities that are no distribution, or a state that is an end only sometimes.
+      ValueError: probabilities are not a distribution, or a state is terminal only sometimes.
 
     >>> from urbe.simulators import MarsRover, MarsRoverParams
     >>> to_mdp(MarsRover(), MarsRoverParams(failure=0.2), discount=0.9)
@@ -84,11 +84,11 @@ def to_mdp(simulator: FiniteSimulator, params: Params, *, discount: float) -> MD
 
 
 def scenarios(simulator: FiniteSimulator, members: UncertaintySet, *, discount: float) -> RobustModel:
-    """The robust problem of a finite simulator over a set of parameters, for `urbe.solve`.
+    """Builds the robust problem of a finite simulator over a set of parameters, for `urbe.solve`.
 
     Args:
-      simulator: what to model.
-      members: the set; K members.
+      simulator: the simulator.
+      members: the set of K members.
       discount: in [0, 1].
 
     Returns:
@@ -220,6 +220,6 @@ def _ends_are_ends(successor: IntArray, wrong: BoolArray) -> None:
     if wrong.any():
         k, s, a, j = np.argwhere(wrong)[0]
         raise ValueError(
-            f"State {successor[k, s, a, j]} is an end elsewhere, but is entered from state {s} by action {a} without "
-            "`terminated`; expected a state to be an end always or never. Give the end a number of its own."
+            f"State {successor[k, s, a, j]} is terminal elsewhere, but is entered from state {s} by action {a} without "
+            "`terminated`; expected a state to be terminal always or never. Give terminal states numbers of their own."
         )

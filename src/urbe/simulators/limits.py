@@ -1,4 +1,4 @@
-"""What a simulator may say about its limits, beyond the protocol, and parameters changed by name."""
+"""Optional protocols of simulators on limits and states, and changes of parameters by name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Number = Float[Array, "..."] | float
 
 @runtime_checkable
 class Bounded(Protocol):
-    """A simulator whose observations stay within limits, whatever its parameters and wherever it is sent."""
+    """A simulator whose observations stay within limits, for all parameters and states."""
 
     def observation_bounds(self) -> tuple[Float[np.ndarray, " D"], Float[np.ndarray, " D"]]:
         """The lowest and the highest observation, float32, both included."""
@@ -27,10 +27,10 @@ class Bounded(Protocol):
 
 @runtime_checkable
 class Checked(Protocol):
-    """A simulator that knows which parameters describe nothing."""
+    """A simulator that checks the range of its parameters."""
 
     def check_params(self, params: Mapping[str, float]) -> None:
-        """Raises ValueError when one of all the parameters, finite numbers by name, is out of its range."""
+        """Raises ValueError if one of the parameters, finite numbers by name, is out of its range."""
 
 
 @runtime_checkable
@@ -44,7 +44,7 @@ class Numbered(Protocol):
 
 @runtime_checkable
 class Recoverable(Protocol):
-    """A simulator whose state follows from what is seen of it."""
+    """A simulator whose state follows from its observation."""
 
     def state_of(self, obs: Float[Array, " D"]) -> State:
         """The state with this observation; traceable."""
@@ -60,11 +60,11 @@ def recover_state(simulator: Simulator, obs: Float[Array, " D"]) -> State:
         return simulator.state_of(obs)
     if isinstance(simulator, Numbered):
         each = jax.vmap(simulator.observe)(jnp.arange(simulator.n_states, dtype=jnp.int32))
-        middle = each.mean(axis=0)  # |o_s - o|^2 = |o_s|^2 - 2 o_s . o + |o|^2, around the middle to lose no digits
+        middle = each.mean(axis=0)  # |o_s - o|^2 = |o_s|^2 - 2 o_s . o + |o|^2, centred to avoid cancellation
         near = (each - middle) @ (obs - middle) - 0.5 * ((each - middle) ** 2).sum(axis=-1)
         return near.argmax().astype(jnp.int32)
     raise ValueError(
-        f"{type(simulator).__name__} does not say which state an observation is of, expected a method state_of(obs), "
+        f"{type(simulator).__name__} cannot recover a state from an observation, expected a method state_of(obs), "
         "or states that are numbered (n_states)."
     )
 
@@ -74,18 +74,18 @@ class Continuing(Protocol):
     """A simulator whose states remember something beyond the end of an episode, such as `Stacked`."""
 
     def restart(self, key: Key, params: Params, state: State) -> State:
-        """A first state of the episode that follows one which ended in `state`. The key is consumed."""
+        """Draws the first state of the episode after one that ended in `state`. The key is consumed."""
 
 
 def restart(simulator: Simulator, key: Key, params: Params, state: State) -> State:
-    """A first state of the next episode: `simulator.restart` where there is one, else `simulator.start`."""
+    """Draws the first state of the next episode: by `simulator.restart` if it exists, else by `simulator.start`."""
     if isinstance(simulator, Continuing):
         return simulator.restart(key, params, state)
     return simulator.start(key, params)
 
 
 def observation_bounds(simulator: Simulator, size: int) -> tuple[Float[np.ndarray, " D"], Float[np.ndarray, " D"]]:
-    """The simulator's own limits, or those of float32: for Gymnasium, which warns of infinite ones."""
+    """The simulator's own limits, or those of float32, since Gymnasium warns of infinite ones."""
     if isinstance(simulator, Bounded):
         return simulator.observation_bounds()
     most = np.full(size, np.finfo(np.float32).max, dtype=np.float32)
@@ -93,7 +93,7 @@ def observation_bounds(simulator: Simulator, size: int) -> tuple[Float[np.ndarra
 
 
 def param_dict(params: Params) -> dict[str, float]:
-    """The parameters of one simulator by name: the shortest decimals that are these float32 numbers.
+    """The parameters of one simulator by name, as the shortest decimals that round to these float32 numbers.
 
     >>> from urbe.simulators import CartPole
     >>> param_dict(CartPole().nominal())["masspole"]
@@ -103,14 +103,14 @@ def param_dict(params: Params) -> dict[str, float]:
 
 
 def check_nominal_params(simulator: Checked, nominal_params: Params) -> None:
-    """Raises ValueError when the nominal parameters are none of the simulator's."""
+    """Raises ValueError if the nominal parameters do not belong to the simulator."""
     for name, value in nominal_params._asdict().items():
         checks.finite_number(f"nominal_params.{name}", value)
     simulator.check_params(param_dict(nominal_params))
 
 
 def with_params(simulator: Simulator, params: Params, named: Mapping[str, Any]) -> Params:
-    """`params` with some of them changed, float32; raises ValueError when a name or a number is not possible.
+    """Returns `params` with some of them changed, float32; raises ValueError for an invalid name or number.
 
     >>> from urbe.simulators import CartPole
     >>> float(with_params(CartPole(), CartPole().nominal(), {"half_length": 0.75}).half_length)

@@ -1,7 +1,7 @@
 """Mars Rover: a grid, a goal in the far corner, and moves towards it that may wreck the rover [Derman2019].
 
-    risky move       with probability `failure`: wrecked, reward `fail`, the end
-    reaching goal    reward `success`, the end
+    risky move       with probability `failure`: wrecked, reward `fail`, terminal
+    reaching goal    reward `success`, terminal
     any other step   reward `step_reward`
 
 Every path to the goal makes at least as many risky moves as a shortest one, so no policy reaches it more often than
@@ -26,18 +26,18 @@ from urbe.types import BoolArray
 
 
 class GridCell(NamedTuple):
-    """A place on the grid, counted from the top left corner."""
+    """A cell of the grid, counted from the top left corner."""
 
     row: Int[Array, ""]
     column: Int[Array, ""]
 
 
 RiskRule = Callable[[GridCell, GridCell, GridCell], Bool[Array, ""]]
-"""Whether the move from a cell to another may fail, given the goal. It is only asked about moves that change the cell:
-bumping into the border is never risky."""
+"""Whether the move from a cell to another may fail, given the goal. It is only called for moves that change the cell:
+moves against the border are never risky."""
 
 Encoding = Callable[[Int[Array, ""], int], Float[Array, " D"]]
-"""What is seen of a state, given the size of the grid. The wreck's number is size^2."""
+"""The observation of a state, given the size of the grid. The wreck has the number size^2."""
 
 
 def any_approach(before: GridCell, after: GridCell, goal: GridCell) -> Bool[Array, ""]:
@@ -73,7 +73,7 @@ def one_hot(state: Int[Array, ""], size: int) -> Float[Array, " D"]:
 
 
 class MarsRoverParams(NamedTuple):
-    """What may be perturbed: the probability that a risky move fails."""
+    """The uncertain parameter: the probability that a risky move fails."""
 
     failure: Number = 0.005
 
@@ -96,8 +96,8 @@ class MarsRover:
       start_zone: (rows, columns) of the zone in which episodes start; the goal is outside of it.
       risk: which moves may fail: `any_approach`, `vertical_approach`, `horizontal_approach`, `diagonal_approach`, or a
         traceable function of (before, after, goal).
-      encoding: what an agent sees: `xy`, `one_hot`, or a traceable function of (state, size).
-      time_limit: steps after which an episode is cut off.
+      encoding: the observation: `xy`, `one_hot`, or a traceable function of (state, size).
+      time_limit: steps after which an episode is truncated.
       nominal_params: the nominal parameters.
 
     >>> import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""A car in a valley whose engine is too weak: it has to swing back and forth to get out."""
+"""MountainCar: a car with a weak engine must swing back and forth to leave a valley."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEFT_END, RIGHT_END, GOAL = -1.2, 0.6, 0.5
 
 
 class MountainCarParams(NamedTuple):
-    """What a step adds to the velocity, and the largest velocity."""
+    """The accelerations of a step, and the largest velocity."""
 
     force: Number = 0.001
     gravity: Number = 0.0025
@@ -33,12 +33,12 @@ class MountainCar:
         velocity += (action - 1) force - gravity cos(3 position),   cut off at +- max_speed
         position += velocity,   cut off at [-1.2, 0.6]; a car that hits the left end stops
 
-    Reaching position 0.5 ends the episode, if the velocity is at least `goal_velocity` then. Every step costs 1. There
-    is nothing random but the start: at rest, position uniform in [-0.6, -0.4].
+    Reaching position 0.5 with a velocity of at least `goal_velocity` ends the episode. Every step costs 1. Only the
+    start is random: at rest, with a position uniform in [-0.6, -0.4].
 
     Args:
-      time_limit: steps after which an episode is cut off.
-      goal_velocity: needed at the goal.
+      time_limit: steps after which an episode is truncated.
+      goal_velocity: least velocity at the goal.
       nominal_params: the nominal parameters.
     """
 
@@ -70,7 +70,7 @@ class MountainCar:
         return jnp.stack([position, jnp.float32(0.0)])
 
     def outcomes(self, state: Float[Array, " 2"], action: Int[Array, ""], params: MountainCarParams) -> Outcomes:
-        """One, for sure."""
+        """The single, deterministic outcome."""
         position, velocity = state
         engine = jnp.asarray(action - 1, jnp.float32) * params.force
         velocity = velocity + engine - params.gravity * jnp.cos(3.0 * position)

@@ -1,4 +1,4 @@
-"""Domain randomisation over a finite set: which of its members is in force."""
+"""Domain randomisation over a finite set of members."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from urbe.simulators.schedules import Carry, Schedule
 class RandomMember(Schedule):
     """One of finitely many parameters, all equally likely, drawn afresh with probability `hazard` before each episode.
 
-    A draw lasts 1 / hazard episodes on average; with a hazard of 1 there is a new one for every episode, and it may be
-    the same member again. Schedules of equal members are equal, so that agents with other seeds share a compiled loop.
+    A draw lasts 1 / hazard episodes on average; with a hazard of 1 every episode has a new draw, which may be the same
+    member. Schedules with equal members are equal, so that agents with other seeds share a compiled loop.
 
     Args:
       members: the parameters, at least one; `UncertaintySet.members()` gives those of a set.

@@ -1,11 +1,11 @@
-"""How a simulator's parameters change from one episode to the next.
+"""Schedules: how a simulator's parameters change from one episode to the next.
 
     carry = schedule.begin(key)            before the first episode
     carry = schedule.next(carry, key)      before each of the following ones
-    schedule.params(carry)                 what holds during the episode
+    schedule.params(carry)                 the parameters of the episode
 
-Pure and traceable: the carry is a pytree of arrays and holds all there is to remember, so schedules run in
-`jax.lax.scan` and under `jax.vmap`, and go on from a saved carry bit for bit. The key is consumed.
+All methods are pure and traceable: the carry is a pytree of arrays with the complete memory, so schedules run in
+`jax.lax.scan` and under `jax.vmap`, and resume from a saved carry bit for bit. The key is consumed.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Bounds = Mapping[str, tuple[float, float]]
 """Two bounds of each parameter that changes, by name."""
 
 Edge = Callable[[Float[Array, ""], Float[Array, ""], Float[Array, ""]], Float[Array, ""]]
-"""What becomes of a number that may have left the interval [low, high]: `edge(x, low, high)`."""
+"""Maps a number that may be outside of [low, high] back into it: `edge(x, low, high)`."""
 
 
 class Carry(NamedTuple):
-    """The number of the episode, from 0, and the parameters that hold in it."""
+    """The number of the episode, from 0, and its parameters."""
 
     episode: Int[Array, ""]
     params: Params
@@ -52,7 +52,7 @@ class Schedule(Protocol):
 
 
 class OfEpisode(Schedule, Protocol):
-    """A schedule without chance or memory: parameters follow from the number of the episode."""
+    """A deterministic schedule without memory: parameters are a function of the number of the episode."""
 
     def at(self, episode: Int[Array, ""]) -> Params:
         """The parameters of an episode, float32."""
@@ -77,7 +77,7 @@ class Constant(OfEpisode):
 
 @dataclass(frozen=True, eq=False)
 class StepChange(OfEpisode):
-    """Sudden changes: the first parameters for so many episodes, then the second, ...
+    """Sudden changes: the first parameters for some episodes, then the second, ...
 
     Args:
       phases: pairs (episodes, params), at least one. The last parameters stay, unless the phases repeat.
@@ -140,7 +140,7 @@ class Drift(OfEpisode):
 
 @dataclass(frozen=True, eq=False)
 class Cyclic(OfEpisode):
-    """Seasons: from the lower bound to the upper one and back, along a cosine.
+    """A periodic change: from the lower bound to the upper one and back, along a cosine.
 
     Args:
       base: parameters that do not change.
@@ -163,7 +163,7 @@ class Cyclic(OfEpisode):
 
 @dataclass(frozen=True, eq=False)
 class Sawtooth(OfEpisode):
-    """Wear and repair: in a straight line from the lower bound to the upper one, then at once back.
+    """Wear and repair: a linear change from the lower bound to the upper one, then a jump back.
 
     Args:
       base: parameters that do not change.
@@ -185,7 +185,7 @@ class Sawtooth(OfEpisode):
 
 
 def reflect(x: Float[Array, ""], low: Float[Array, ""], high: Float[Array, ""]) -> Float[Array, ""]:
-    """Mirrored at the bounds, as often as needed: a walk between mirrors has no favourite place."""
+    """Reflects a number at the bounds as often as needed, which keeps a random walk uniform in the long run."""
     width = high - low
     folded = jnp.mod(x - low, 2 * width)
     return jnp.clip(low + jnp.minimum(folded, 2 * width - folded), low, high)
@@ -198,7 +198,7 @@ class RandomWalk(Schedule):
     Args:
       base: the parameters of the first episode; those without bounds do not change.
       bounds: lower and upper bound of those that do; they start within.
-      deviations: of the steps, for each parameter that changes, above 0.
+      deviations: standard deviations of the steps, for each parameter that changes, above 0.
       edge: what happens at the bounds: `reflect`, or `jnp.clip` to stay there until the walk turns.
     """
 
@@ -301,12 +301,12 @@ def _float32(params: Params) -> Params:
 
 
 def _key_of(name: str, base: Params, key: Key) -> Key:
-    """A parameter's own key: whether others change too makes no difference to it."""
+    """The key of a parameter, which does not depend on the other parameters."""
     return jax.random.fold_in(key, base._fields.index(name))
 
 
 def _share(base: Params, bounds: Bounds, share: Float[Array, ""]) -> Params:
-    """The base with each parameter that changes at the same share of the way between its bounds."""
+    """The base with each changing parameter at the same fraction between its bounds."""
     return _float32(base)._replace(**{name: between(share, *ends) for name, ends in bounds.items()})
 
 

@@ -16,25 +16,25 @@ from urbe.simulators.limits import Number, check_nominal_params
 from urbe.types import BoolArray
 
 ODDS = (0.001, 0.8, 0.1, 0.9)
-"""Of a gamble's success in the four phases of the paper, one after the other."""
+"""The probability that a gamble succeeds in each of the paper's four phases."""
 
 SUCCESS = ((1, 2, 4, 5), (1,) * 4, (3,) * 4, (3,) * 4, (3,) * 4, (3,) * 4, (6,) * 4)
-"""Where each action leads along solid edges; ends lead to themselves."""
+"""The successor of each action along solid edges; terminal states lead to themselves."""
 
 FAILURE = {
     "direct": ((1, 2, 4, 5), (1,) * 4, (6,) * 4, (3,) * 4, (6,) * 4, (6,) * 4, (6,) * 4),
     "chain": ((1, 2, 4, 5), (1,) * 4, (4,) * 4, (3,) * 4, (5,) * 4, (6,) * 4, (6,) * 4),
 }
-"""Where it leads along dashed edges."""
+"""The successor along dashed edges."""
 
 PAYS = (0.0, 0.14, 0.0, 1.0, 0.0, 0.0, 0.0)
-"""What reaching each state pays."""
+"""The reward of reaching each state."""
 
 ENDS = (1, 3, 6)
 
 
 class SevenStatesParams(NamedTuple):
-    """How likely each gamble succeeds: the solid edges of states 2, 4 and 5; their dashed edges have the rest."""
+    """The probability that each gamble succeeds, by the solid edges of states 2, 4 and 5."""
 
     success_2: Number = 0.8
     success_4: Number = 0.8
@@ -42,7 +42,7 @@ class SevenStatesParams(NamedTuple):
 
     @staticmethod
     def alike(success: Number) -> SevenStatesParams:
-        """The same odds for all three, as in the phases of the paper.
+        """The same probability for all three, as in the phases of the paper.
 
         >>> SevenStatesParams.alike(0.1)
         SevenStatesParams(success_2=0.1, success_4=0.1, success_5=0.1)
@@ -54,8 +54,8 @@ class SevenStatesParams(NamedTuple):
 class SevenStates:
     """The same model as `urbe.library.seven_states`, see there for the two readings; the state is its number.
 
-    In state 0 action 0 leads to state 1, and actions 1, 2, 3 to states 2, 4, 5, where all actions do the same. What is
-    seen is one-hot.
+    In state 0 action 0 leads to state 1, and actions 1, 2, 3 to states 2, 4, 5, where all actions do the same.
+    Observations are one-hot.
 
     Args:
       reading: of the dashed edges: "direct" to state 6, or the "chain" 2 -> 4 -> 5 -> 6.

@@ -1,11 +1,11 @@
-"""What happened in the last steps, as part of an observation: a history of fixed length for any simulator.
+"""Add the last steps to the observation of any simulator: a history of fixed length.
 
-A step (s, a, r, s') that an agent saw as (o, a, r, o') becomes the numbers
+A step observed as (o, a, r, o') becomes the numbers
 
     frame = [ o | one-hot a | r | episode ended | o' - o ]            2 D + A + 2 of them
 
-and the agent sees [ o | frame of n steps ago | ... | frame of the last step ], zeros where nothing has happened yet. By
-default frames survive the end of an episode: the dynamics do not change there, so what was seen of them still holds.
+and the agent observes [ o | frame of n steps ago | ... | frame of the last step ], with zeros for missing steps. By
+default frames survive the end of an episode, since the dynamics may stay the same.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Frames = Float[Array, "n W"]
 
 
 class StackedState(NamedTuple):
-    """Where the simulator stands, and the last steps that led there."""
+    """The state of the simulator, and the last steps."""
 
     inner: State
     frames: Frames
 
 
 def frame_size(obs_size: int, n_actions: int) -> int:
-    """W, the numbers of a frame."""
+    """W, the length of a frame."""
     return 2 * obs_size + n_actions + 2
 
 
@@ -44,29 +44,29 @@ def frame(
     last: Bool[Array, ""],
     n_actions: int,
 ) -> Float[Array, " W"]:
-    """One step as numbers; `next_obs` is what it reached, also where the episode ended there."""
+    """One step as numbers; `next_obs` is the observation it reached, also at the end of an episode."""
     taken = jax.nn.one_hot(action, n_actions, dtype=jnp.float32)
     numbers = jnp.stack([reward.astype(jnp.float32), last.astype(jnp.float32)])
     return jnp.concatenate([obs, taken, numbers, next_obs - obs])
 
 
 def no_frames(length: int, obs_size: int, n_actions: int) -> Frames:
-    """Before anything has happened: zeros."""
+    """The frames before the first step: zeros."""
     return jnp.zeros((length, frame_size(obs_size, n_actions)), jnp.float32)
 
 
 def pushed(frames: Frames, new: Float[Array, " W"]) -> Frames:
-    """With a new frame in the last place; the oldest is forgotten."""
+    """Appends a new frame and drops the oldest."""
     return jnp.concatenate([frames[1:], new[None]])
 
 
 def ended(frames: Frames, obs_size: int, n_actions: int) -> Frames:
-    """With the mark that the episode ended in the last frame."""
+    """Marks the end of the episode in the last frame."""
     return frames.at[-1, obs_size + n_actions + 1].set(1.0)
 
 
 def with_frames(obs: Float[Array, " D"], frames: Frames) -> Float[Array, " E"]:
-    """What the agent sees, D + n W numbers."""
+    """The observation of the agent, D + n W numbers."""
     return jnp.concatenate([obs, frames.ravel()])
 
 
@@ -75,8 +75,8 @@ class Stacked:
     """A simulator whose observations contain the last steps.
 
     Args:
-      simulator: any; its dynamics, parameters and rewards are unchanged.
-      length: n, how many steps are remembered.
+      simulator: any simulator; its dynamics, parameters and rewards are unchanged.
+      length: n, the number of remembered steps.
       survives: whether they are remembered beyond the end of an episode. It takes a loop that begins episodes with
         `urbe.simulators.limits.restart`, as training does; `start` alone always begins with zeros.
 
@@ -134,5 +134,5 @@ class Stacked:
         return found._replace(state=StackedState(found.state, along(found.state, found.reward, found.terminated)))
 
     def observe(self, state: StackedState) -> Float[Array, " E"]:
-        """What the simulator shows, and the frames."""
+        """The simulator's observation, and the frames."""
         return with_frames(self.simulator.observe(state.inner), state.frames)

@@ -1,4 +1,4 @@
-"""Uncertainty sets: finitely many parameters of one simulator, all run side by side by `jax.vmap`."""
+"""Uncertainty sets: finitely many parameters of one simulator, all run in parallel by `jax.vmap`."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from urbe.simulators.distributions import Distribution
 from urbe.simulators.limits import param_dict, with_params
 
 SHOWN = 20
-"""Members that are printed."""
+"""At most this many members are printed."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UncertaintySet:
-    """K parameters that a simulator may have; a robust agent expects the worst of them.
+    """K possible parameters of a simulator; a robust agent plans for the worst of them.
 
     Build one with `grid`, `samples`, `single` or `from_description`, which check names and ranges. With the nominal
     parameters among the members, worst cases are never better than the nominal case.
 
     Args:
       params: the simulator's NamedTuple with a `(K,)` float32 array in each place.
-      nominal: the place of the nominal parameters, or None when they are no member.
+      nominal: index of the nominal parameters, or None if they are not a member.
 
     >>> from urbe.simulators import CartPole
     >>> poles = UncertaintySet.grid(CartPole(), half_length=(0.25, 0.5, 1.0), masspole=(0.1, 0.3))
@@ -65,11 +65,11 @@ class UncertaintySet:
 
     @staticmethod
     def grid(simulator: Simulator, *, include_nominal: bool = True, **values: Sequence[float]) -> UncertaintySet:
-        """Every combination of the values given for each parameter; the others are nominal.
+        """Makes a set of all combinations of the given values; other parameters are nominal.
 
         Args:
-          simulator: whose parameters they are.
-          include_nominal: whether the nominal parameters are a member, the first; then they are not repeated later.
+          simulator: the simulator with these parameters.
+          include_nominal: whether the nominal parameters are the first member; they are not repeated later.
           values: for each parameter that varies, by name, its values. The last name varies fastest.
         """
         lists = {name: checks.float_array(name, each) for name, each in _some(values).items()}
@@ -90,15 +90,15 @@ class UncertaintySet:
         include_nominal: bool = True,
         **distributions: Distribution,
     ) -> UncertaintySet:
-        """Independent draws; parameters without a distribution are nominal.
+        """Makes a set of independent draws; parameters without a distribution are nominal.
 
         Args:
           simulator: whose parameters they are.
-          seed: of the draws, a whole number of at least 0. A parameter's draws depend on its name alone: letting
-            another one vary too, or drawing more, does not change them.
-          count: how many are drawn, the nominal parameters not counted.
+          seed: seed of the draws, a whole number of at least 0. A parameter's draws depend only on its name: varying
+            other parameters, or drawing more, does not change them.
+          count: number of draws, in addition to the nominal parameters.
           include_nominal: whether the nominal parameters are a member, the first.
-          distributions: for each parameter that varies, by name, its law: `Uniform`, `Normal`, `LogUniform`.
+          distributions: the distribution of each parameter that varies, by name: `Uniform`, `Normal`, `LogUniform`.
 
         >>> from urbe.simulators import CartPole, Normal
         >>> len(UncertaintySet.samples(CartPole(), seed=0, half_length=Normal(0.75, 0.25, low=0.1)))
@@ -113,10 +113,10 @@ class UncertaintySet:
 
     @staticmethod
     def from_description(simulator: Simulator, description: Mapping[str, Any]) -> UncertaintySet:
-        """The set that `describe` described, bit for bit; raises ValueError when it does not fit the simulator.
+        """Restores the result of `describe` bit for bit; raises ValueError if it does not fit the simulator.
 
         Args:
-          simulator: whose parameters they are; its nominal parameters may have changed since.
+          simulator: the simulator with these parameters; its nominal parameters may have changed since.
           description: {"parameters": {name: [value of each member]}, "nominal": index or None}.
         """
         if set(description) != {"parameters", "nominal"}:
@@ -134,7 +134,7 @@ class UncertaintySet:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of all parameters."""
+        """Names of all parameters."""
         return tuple(self.params._fields)
 
     @property
@@ -148,13 +148,13 @@ class UncertaintySet:
         return tuple(type(self.params)(*point) for point in zip(*leaves, strict=True))
 
     def only(self, places: Sequence[int]) -> UncertaintySet:
-        """Some of the members, in the order given."""
+        """Selects some members, in the given order."""
         chosen = jnp.asarray(places, jnp.int32)
         nominal = places.index(self.nominal) if self.nominal in places else None
         return UncertaintySet(jax.tree.map(lambda leaf: leaf[chosen], self.params), nominal)
 
     def describe(self) -> dict[str, Any]:
-        """The set in plain numbers and texts, for a JSON file: the shortest decimals that are these float32 numbers."""
+        """Describes the set as plain data for JSON, with the shortest decimals of the float32 numbers."""
         members = [param_dict(member) for member in self.members()]
         return {"parameters": {name: [each[name] for each in members] for name in self.names}, "nominal": self.nominal}
 
@@ -209,7 +209,7 @@ def _draws(name: str, law: Distribution, seed: int, count: int) -> Float[np.ndar
 
 
 def _build(simulator: Simulator, points: list[dict[str, float]], include_nominal: bool) -> UncertaintySet:
-    """A set from what differs from the nominal parameters, checked by the simulator."""
+    """Makes a set from differences to the nominal parameters, checked by the simulator."""
     nominal = jax.device_get(simulator.nominal())
     nominal_params = param_dict(nominal)
     members, place = ([nominal_params], 0) if include_nominal else ([], None)

@@ -1,7 +1,7 @@
-"""Whether the members of an uncertainty set differ in what they do, and not only in what they are called.
+"""Check that the members of an uncertainty set differ in their dynamics, not only in their parameters.
 
-A perturbation that never reaches the dynamics makes a robust agent an ordinary one, and nothing complains. Here states
-reached by random actions are tried: members i and j differ by
+A perturbation that never reaches the dynamics silently makes a robust agent an ordinary one. States are reached by
+random actions; members i and j differ by
 
     max over states, actions and outcomes of |p_i - p_j|, and, where both are possible,
     |observation_i - observation_j|, |reward_i - reward_j|, |terminated_i - terminated_j|
@@ -25,16 +25,16 @@ from urbe.simulators.uncertainty import UncertaintySet
 from urbe.types import FloatArray
 
 ROUNDING = 1e-5
-"""By which probabilities may fail to sum to one: float32, some outcomes."""
+"""Tolerance for sums of probabilities: float32, some outcomes."""
 
 
 class SetReport(NamedTuple):
     """The largest differences found between members, each `(K, K)`.
 
     Attributes:
-      probability, observation, reward, terminated: by what they differ.
-      states: how many states were tried, with every action.
-      nominal: the place of the nominal parameters, or None when they are no member.
+      probability, observation, reward, terminated: largest differences of each kind.
+      states: number of states tried, with every action.
+      nominal: index of the nominal parameters, or None if they are not a member.
     """
 
     probability: FloatArray
@@ -60,7 +60,7 @@ class SetReport(NamedTuple):
                 f"All differ; members {i[least]} and {j[least]} least, by {self.largest[i, j][least]:.3g} at most."
             )
         if self.nominal is None:
-            lines.append("The nominal parameters are no member: the worst case may be better than the nominal one.")
+            lines.append("The nominal parameters are not a member: the worst case may be better than the nominal one.")
         return "\n".join(lines)
 
 
@@ -73,22 +73,22 @@ def check_uncertainty_set(
     steps: int = 64,
     tolerance: float = 0.0,
 ) -> SetReport:
-    """Holds a set to its purpose: every two members act differently somewhere.
+    """Checks that every two members have different dynamics somewhere.
 
     Args:
-      simulator: whose parameters they are.
+      simulator: the simulator with these parameters.
       uncertainty: the set.
-      key: of the random actions; consumed.
-      walks: how many walks collect states; the members take turns in governing them.
-      steps: of each walk; it starts again when it ends.
+      key: key of the random actions; consumed.
+      walks: number of walks that collect states, under the members in turn.
+      steps: length of each walk, which starts again when an episode ends.
       tolerance: differences up to this do not count.
 
     Returns:
       the largest difference of every pair.
 
     Raises:
-      ValueError: naming pairs that never differ and what to do about it; a member whose dynamics are not finite or no
-        distribution; a nominal member which is not the simulator's.
+      ValueError: some pairs never differ; the dynamics of a member are not finite or not a distribution; or the
+        nominal member is not the simulator's.
 
     >>> import jax
     >>> from urbe.simulators import CartPole
@@ -108,8 +108,8 @@ def check_uncertainty_set(
     if not sound.all():
         k = int(np.argmin(sound))
         raise ValueError(
-            f"Member {k} ({_text(named[k], tuple(named[k]))}) leads to numbers that are not finite, or to chances that "
-            "are no distribution, expected parameters in their range. "
+            f"Member {k} ({_text(named[k], tuple(named[k]))}) leads to numbers that are not finite, or to "
+            "probabilities that are not a distribution, expected parameters in their range. "
             f"{checks.some(int((~sound).sum()), len(sound), 'member', 'members')} broken."
         )
     found = np.zeros((4, len(answers), len(answers)))
@@ -180,7 +180,7 @@ def _visited(simulator: Simulator, uncertainty: UncertaintySet, key: Key, walks:
 
 @partial(jax.jit, static_argnums=0)
 def _walk(simulator: Simulator, params: Params, actions: Int[Array, "T W"], step_keys: Key, begin_keys: Key) -> State:
-    """The states along walks that begin anew where they have ended; leaves `(T, W, ...)`."""
+    """The states along walks, which start again when an episode ends; leaves `(T, W, ...)`."""
 
     def go(last: tuple[State, Bool[Array, " W"]], now: tuple[Array, Key, Key]) -> tuple[Any, State]:
         action, step_key, begin_key = now
@@ -197,7 +197,7 @@ def _walk(simulator: Simulator, params: Params, actions: Int[Array, "T W"], step
 
 
 class _Answer(NamedTuple):
-    """What every action leads to in every state visited, under one member; leaves `(N, A, J, ...)`."""
+    """The outcomes of every action in every visited state, under one member; leaves `(N, A, J, ...)`."""
 
     probability: Any
     observation: Any

@@ -31,7 +31,7 @@ class Method(Protocol):
 
     @property
     def shrink(self) -> float:
-        """An evaluation ends when the spread is this share of the improvement's."""
+        """An evaluation ends when its spread is this share of the improvement's spread."""
 
     def evaluation(self) -> PolicyEvaluation:
         """Returns the function that evaluates policies."""

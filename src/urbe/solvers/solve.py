@@ -41,7 +41,7 @@ def solve(
       nature: the ambiguity set, e.g. `L1Ball(0.5)`; None solves the nominal model.
       method: `PartialPolicyIteration()` by default; also `ModifiedPolicyIteration`, `ValueIteration`, and
         `BackwardInduction(horizon)` for a finite horizon.
-      start: `(S,)` values to start from, such as those of a similar problem.
+      start: `(S,)` initial values, such as those of a similar problem.
       threads: used on large models; the result is the same, bit for bit.
       progress: called as `progress(step, gap)` after each sweep over all rows.
       throw: whether to raise `NotConverged` if the tolerance is not reached; else see `Solution.status`.

@@ -1,4 +1,4 @@
-"""What runs with several seeds show: aggregates, intervals and comparisons of scores."""
+"""Statistics of runs with several seeds: aggregates, intervals and comparisons of scores."""
 
 from urbe.statistics.adaptation import advantage_share as advantage_share
 from urbe.statistics.adaptation import first_episodes as first_episodes

@@ -1,4 +1,4 @@
-"""How well deployments adapt: measures of returns `(N, E)`, of N lives of E episodes, under dynamics that change.
+"""Measure how well deployments adapt, from the returns `(N, E)` of N lives of E episodes under changing dynamics.
 
 Phases are given by their lengths in episodes; dynamics change where one phase ends and the next begins.
 """
@@ -25,7 +25,7 @@ def phase_means(returns: ArrayLike, phases: Sequence[int]) -> FloatArray:
 
 
 def first_episodes(returns: ArrayLike, phases: Sequence[int]) -> FloatArray:
-    """`(P,)` the mean return of the first episode of each phase: what is earned before anything is noticed."""
+    """`(P,)` the mean return of the first episode of each phase, before an agent can adapt."""
     return np.array([part[:, 0].mean() for part in _split(returns, phases)])
 
 
@@ -33,7 +33,7 @@ def recovery_times(returns: ArrayLike, phases: Sequence[int], targets: ArrayLike
     """`(N, P)` episodes of each phase before the return reaches its target.
 
     A life has recovered at episode i of the phase when the mean of the episodes i .. i + window - 1 is at least the
-    target. A phase in which that never happens counts with its whole length.
+    target. Without recovery, the whole length of the phase counts.
 
     Args:
       returns: `(N, E)`.
@@ -64,12 +64,12 @@ def worst_lives(returns: ArrayLike, share: float = 0.05) -> float:
 
 
 def advantage_share(agent: ArrayLike, oracle: ArrayLike, waiting: ArrayLike) -> float:
-    """How much of what the oracle earns more than waiting an agent earns: 1 is the oracle, 0 is waiting.
+    """The agent's share of the oracle's advantage over waiting: 1 is the oracle, 0 is waiting.
 
         (agent - waiting) / (oracle - waiting),   each the mean over lives and episodes
 
     Raises:
-      ValueError: the oracle earns no more than waiting, so that there is no advantage to share. Use `relative_regret`.
+      ValueError: the oracle earns no more than waiting, so there is no advantage. Use `relative_regret`.
 
     >>> round(advantage_share([[0.5]], [[0.8]], [[-0.2]]), 3)
     0.7
@@ -84,11 +84,11 @@ def advantage_share(agent: ArrayLike, oracle: ArrayLike, waiting: ArrayLike) -> 
 
 
 def relative_regret(agents: Mapping[str, ArrayLike], oracle: ArrayLike) -> dict[str, FloatArray]:
-    """What each agent falls short of the oracle in each world, as a share of the range of the agents there.
+    """The regret of each agent against the oracle in each world, relative to the range of the agents there.
 
         (oracle_w - agent_w) / (best agent_w - worst agent_w)
 
-    It is defined where waiting is best, too. Where all agents earn the same, it is 0 for an oracle that earns no more.
+    It is also defined where waiting is best. Where all agents and the oracle earn the same, it is 0.
 
     Args:
       agents: `(W,)` mean returns in W worlds, by name; at least two agents.

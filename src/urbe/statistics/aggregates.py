@@ -1,11 +1,11 @@
 """One number for the scores of an agent on several tasks.
 
 Task t has n_t runs, one per seed, with scores x_ti. All aggregates are functionals of one distribution, the mixture
-that first picks a task, each alike, and then one of its runs:
+that picks a task uniformly, and then one of its runs:
 
     F = 1/m sum_t 1/n_t sum_i (point mass at x_ti)
 
-so that tasks with more runs do not count more. Scores of different tasks must be on one scale before.
+so that tasks with more runs do not count more. Scores of different tasks must be on a common scale.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from urbe.types import FloatArray
 
 
 def mean(scores: ArrayLike) -> FloatArray:
-    """The mean of F: that over tasks of the mean over seeds.
+    """The mean of F: the mean over tasks of the mean over seeds.
 
         1/m sum_t 1/n_t sum_i x_ti
 
@@ -34,11 +34,11 @@ def mean(scores: ArrayLike) -> FloatArray:
 
 
 def iqm(scores: ArrayLike) -> FloatArray:
-    """The interquartile mean [Agarwal2021]: that of the middle half of F.
+    """The interquartile mean [Agarwal2021]: the mean of the middle half of F.
 
         2 int_{1/4}^{3/4} F^{-1}(u) du
 
-    Runs on the quartiles count by the fraction that is within. Departure: the published one is SciPy's
+    Runs on the quartiles count fractionally. Departure: the published version is SciPy's
     `trim_mean(scores, 0.25)`, which drops floor(N/4) of N runs at each end, hence less than half of them unless 4
     divides N: none of 3, two of 11. Both agree where 4 divides N, or all runs are equal.
 
@@ -63,7 +63,7 @@ def iqm(scores: ArrayLike) -> FloatArray:
 
 
 def median(scores: ArrayLike) -> FloatArray:
-    """The median of F, of all runs; the middle of its ends where it is an interval.
+    """The median of F, over all runs; its midpoint if it is an interval.
 
     Departure: the median of [Agarwal2021] is that over tasks of their means, which for one task is the mean.
 
@@ -85,13 +85,13 @@ def median(scores: ArrayLike) -> FloatArray:
 
 
 def optimality_gap(scores: ArrayLike, *, target: float = 1.0) -> FloatArray:
-    """How far runs stay below a target, on average; what is above it does not make up for what is below.
+    """The mean shortfall of runs below a target; scores above the target do not compensate for it.
 
         1/m sum_t 1/n_t sum_i (target - x_ti)^+
 
     Args:
       scores: `(seeds, tasks)` array, or a list with an array `(..., n_t)` for each task: see `by_task`.
-      target: the score that is enough.
+      target: the target score.
 
     >>> float(optimality_gap(np.array([0.5, 1.0, 7.0, 0.5])))
     0.25
@@ -106,7 +106,7 @@ def by_task(name: str, scores: ArrayLike) -> tuple[FloatArray, ...]:
     """Scores as one array per task, with seeds on the last axis.
 
     Args:
-      name: of the argument, for messages.
+      name: name of the argument, for messages.
       scores: an array `(seeds, tasks)`, or `(seeds,)` for one task; or a list with an array `(n_t,)` for each task,
         whose lengths may differ. Arrays `(..., n_t)` of a list have the same axes in front. Lists of lists are refused:
         they could be meant either way.

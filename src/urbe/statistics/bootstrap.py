@@ -1,15 +1,15 @@
-"""Intervals for any aggregate of scores, by drawing seeds anew within each task: the stratified bootstrap.
+"""Intervals for any aggregate of scores by the stratified bootstrap, which resamples seeds within each task.
 
-Tasks are fixed, seeds are random: an interval says what other seeds could have given on these tasks, and nothing about
-other tasks. It rests on the runs there are, and is too narrow when they are few: with ten on each of three tasks, 95 %
+Tasks are fixed, seeds are random: an interval covers the variation over seeds on these tasks, and says nothing about
+other tasks. With few runs it is too narrow: with ten on each of three tasks, 95 %
 intervals for the mean cover 93 % of the time for normal scores (either method), 91 % for exponential ones.
 
-How many resamples: an end at level p is a quantile of R draws, and is off by
+Number of resamples: an end at level p is a quantile of R draws, with an error of
 
     sqrt(p (1 - p) / R) / phi(z_p)   standard errors of the statistic (draws about normal; one standard deviation)
 
 At 95 % that is 0.060 for R = 2,000, 0.027 for 10,000 and 0.012 for 50,000, when half the interval is 1.96 wide: 3 %,
-1.4 % and 0.6 % of it. What few seeds leave open is far more.
+1.4 % and 0.6 % of it. The error from few seeds is far larger.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from urbe.types import FloatArray
 RESAMPLES = 10_000
 """Default number of resamples: the ends of a 95 % interval are then off by 1.4 % of its half width."""
 
-_NUMBERS = 2_000_000  # that are held at a time
+_NUMBERS = 2_000_000  # held at a time
 
 Statistic: TypeAlias = Callable[[Sequence[FloatArray]], FloatArray]
 """From one array `(..., n_t)` per task to `(...)`, like `aggregates.iqm`."""
@@ -48,7 +48,7 @@ def stratified_bootstrap(
     confidence: float = 0.95,
     method: Method = "percentile",
 ) -> ConfidenceInterval:
-    """A statistic of scores, and its interval over seeds drawn anew within each task.
+    """Computes a statistic of scores, and its interval over seeds resampled within each task.
 
     A resample has, for each task t, n_t of its n_t runs, drawn with replacement. "bca" [Efron1987] takes quantiles at
 
@@ -57,14 +57,14 @@ def stratified_bootstrap(
         a = sum_t sum_i U_ti^3 / n_t^3 / (6 (sum_t sum_i U_ti^2 / n_t^2)^{3/2})
         U_ti = (n_t - 1) (mean_j theta_(tj) - theta_(ti)),   theta_(ti) the statistic without run i of task t
 
-    which pays for skewed scores; for medians and other quantiles, and below ten runs, "percentile" is steadier.
-    A statistic that no resample changes has an interval without width.
+    which is better for skewed scores; for medians and other quantiles, and below ten runs, use "percentile".
+    A statistic that no resample changes has an interval of width 0.
 
     Args:
       statistic: from one array `(..., n_t)` per task to `(...)`, like `aggregates.iqm`.
       scores: `(seeds, tasks)` array, or a list with an array `(n_t,)` for each task; n_t >= 2.
       rng: generator; the same one gives the same bits.
-      resamples: how many to draw, R; the module says what error they leave.
+      resamples: number of resamples, R; the module describes the error.
       confidence: in (0, 1).
       method: "percentile" or "bca".
 
@@ -87,7 +87,7 @@ def stratified_bootstrap(
 
 
 def seeds_of(name: str, scores: ArrayLike) -> tuple[FloatArray, ...]:
-    """`by_task` for arrays `(n_t,)` of at least two seeds each, without which nothing is known of their spread."""
+    """`by_task` for arrays `(n_t,)` of at least two seeds each, since one seed has no spread."""
     tasks = by_task(name, scores)
     for t, task in enumerate(tasks):
         if task.ndim != 1 or len(task) < 2:
@@ -98,7 +98,7 @@ def seeds_of(name: str, scores: ArrayLike) -> tuple[FloatArray, ...]:
 
 
 def resample_shares(n: int, rng: np.random.Generator, resamples: int, width: int) -> Iterator[FloatArray]:
-    """How often each of n runs is in a resample, divided by n; in blocks of rows that fit `width` numbers each.
+    """The share of each of n runs in a resample, in blocks of rows that fit `width` numbers each.
 
     A mean over a resample is its shares times the runs, which for many means at once is a product of matrices.
 
@@ -162,7 +162,7 @@ def _corrected(tails: FloatArray, estimate: float, drawn: FloatArray, a: float) 
     ahead = drawn - estimate
     ahead[np.abs(ahead) <= 1e-13 * np.abs(drawn).max()] = 0.0  # ties, whatever the order of a sum
     below = 0.5 * (np.mean(ahead < 0.0) + np.mean(ahead <= 0.0))
-    half = 0.5 / len(drawn)  # where all draws are on one side, half of one is taken to be on the other
+    half = 0.5 / len(drawn)  # if all draws are on one side, half a draw counts as on the other
     z0 = special.ndtri(np.clip(below, half, 1.0 - half))
     z = z0 + special.ndtri(tails)
     stretch = 1.0 - a * z

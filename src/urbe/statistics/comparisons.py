@@ -1,7 +1,7 @@
-"""Which of several agents is better, over common seeds, when more than one question is asked of the same data.
+"""Compare several agents over common seeds, adjusted for the number of comparisons.
 
-Each of K comparisons at 95 % errs in one of twenty repetitions; that one of K errs is up to K times as likely. Two ways
-out, which hold for all K together: p-values by Holm, and intervals whose common factor is the largest t of a bootstrap.
+Each of K comparisons at 95 % errs in one of twenty repetitions; some of the K err up to K times as often. Two results
+hold for all K jointly: Holm's p-values, and intervals whose common factor is a quantile of the bootstrap's largest t.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class Comparison(NamedTuple):
     """Student's: right for one comparison that was chosen beforehand."""
 
     simultaneous: ConfidenceInterval
-    """Covers in a share `confidence` of repetitions together with those of all other comparisons."""
+    """Covers, jointly with the intervals of all other comparisons, in a share `confidence` of repetitions."""
 
     p: float
     """Two-sided p-value of no difference, for one comparison."""
 
     p_holm: float
-    """Adjusted: calling differences those of at most q errs anywhere with probability q at most."""
+    """Adjusted p-value: rejecting all with at most q makes any error with probability at most q."""
 
 
 def paired_comparisons(
@@ -46,7 +46,7 @@ def paired_comparisons(
     resamples: int = RESAMPLES,
     confidence: float = 0.95,
 ) -> tuple[Comparison, ...]:
-    """Differences of agents that ran with the same seeds, with care for their number.
+    """Differences between agents that ran with the same seeds, adjusted for the number of comparisons.
 
     With d_ti the difference of run i on task t, s_t^2 its variance over the n_t seeds (n_t - 1),
 
@@ -54,12 +54,12 @@ def paired_comparisons(
         alone:         D -+ t SE,   t Student's quantile of (sum_t v_t)^2 / sum_t (v_t^2 / (n_t - 1)) degrees (Welch)
         simultaneous:  D_k -+ c SE_k,   c the `confidence` quantile of max_k |D*_k - D_k| / SE*_k [RomanoWolf2005]
 
-    over resamples that draw seeds anew within each task, the same ones for all agents: what pairs have in common
-    cancels, and how they depend on one another is kept. For one task, `alone` is `statistics.paired_difference`.
+    over resamples of seeds within each task, the same ones for all agents: common noise of pairs
+    cancels, and their dependence is kept. For one task, `alone` is `statistics.paired_difference`.
 
-    Departure: c is kept between t and its value at level 1 - (1 - confidence) / K, Bonferroni's, where it belongs for
-    normal differences. With few seeds, or many ties, resamples without spread would make it infinite. Hence one
-    comparison has twice the same interval. Comparisons whose differences are all equal do not take part.
+    Departure: c is clipped to the range between t and its Bonferroni value at level 1 - (1 - confidence) / K, which
+    contains it for normal differences. With few seeds, or many ties, resamples without spread would make it infinite.
+    Hence for one comparison both intervals agree. Comparisons whose differences are all equal are left out.
 
     Six comparisons of four agents that do not differ (15 normal seeds, 2 tasks, 95 %) are all covered 96 % of the
     time; by the intervals `alone`, 80 %.
@@ -93,7 +93,7 @@ def paired_comparisons(
     t = special.stdtrit(found.degrees, 0.5 + 0.5 * level)
     bonferroni = special.stdtrit(found.degrees, 1.0 - 0.5 * (1.0 - level) / max(1, int(spread.sum())))
     c = np.clip(_largest_t([d[:, spread] for d in found.per_task], rng, count, level), t, bonferroni)
-    ratio = np.where(found.mean == 0.0, 0.0, np.inf)  # without spread: the same, or surely not
+    ratio = np.where(found.mean == 0.0, 0.0, np.inf)  # without spread: equal, or certainly different
     np.divide(np.abs(found.mean), found.error, out=ratio, where=spread)
     p = 2.0 * special.stdtr(found.degrees, -ratio)
     return tuple(
@@ -105,7 +105,7 @@ def paired_comparisons(
 
 
 def holm(p_values: ArrayLike) -> FloatArray:
-    """p-values adjusted for their number [Holm1979].
+    """Adjusts p-values for their number [Holm1979].
 
         p~_(j) = max_{i <= j} min(1, (K - i + 1) p_(i)),   p_(1) <= ... <= p_(K)
 
@@ -136,12 +136,12 @@ def probability_of_improvement(
     resamples: int = RESAMPLES,
     confidence: float = 0.95,
 ) -> ConfidenceInterval:
-    """How often a run of `first` beats one of `second`, averaged over tasks; stratified percentile bootstrap interval.
+    """The probability that a run of `first` beats one of `second`, averaged over tasks, with a bootstrap interval.
 
         1/m sum_t P(X_t > Y_t) + P(X_t = Y_t) / 2,   X_t from the first, Y_t from the second, independent
 
-    Seeds are not paired. It says how often, not by how much. Where all runs of one are above all of the other, so are
-    all resamples, and the interval has no width.
+    The interval is a stratified percentile bootstrap. Seeds are not paired. It says how often, not by how much. If all
+    runs of one are above all of the other, so are all resamples, and the interval has width 0.
 
     Args:
       first: `(seeds, tasks)` array, or a list with an array `(n_t,)` for each task; n_t >= 2.
@@ -206,7 +206,7 @@ def _largest_t(per_task: list[FloatArray], rng: np.random.Generator, count: int,
         for shares in resample_shares(n, rng, count, shape[1]):
             mean, square = shares @ centred, shares @ centred**2
             part = square - mean**2
-            part[part <= 1e-12 * square] = 0.0  # resamples of one number, but for rounding
+            part[part <= 1e-12 * square] = 0.0  # resamples of one number, up to rounding
             rows = slice(begin, begin + len(shares))
             off[rows] += mean
             variance[rows] += part / (n - 1)

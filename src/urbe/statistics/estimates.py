@@ -98,7 +98,7 @@ def frequency_interval(successes: int, trials: int, *, confidence: float = 0.95)
 
         (k + z^2/2 -+ z sqrt(k (n - k) / n + z^2/4)) / (n + z^2),   z the normal (1 + confidence) / 2 quantile
 
-    Within [0, 1], and of positive width even when nothing or everything succeeded.
+    It lies within [0, 1] and has positive width even if nothing or everything succeeded.
 
     Args:
       successes: k.
@@ -115,11 +115,11 @@ def frequency_interval(successes: int, trials: int, *, confidence: float = 0.95)
     z = float(special.ndtri(0.5 + 0.5 * checks.confidence(confidence)))
     half = z * np.sqrt(k * (n - k) / n + 0.25 * z * z)
     low, rest = (float((count + 0.5 * z * z - half) / (n + z * z)) for count in (k, n - k))
-    return ConfidenceInterval(k / n, low, 1.0 - rest)  # so that both 0 and 1 are met exactly
+    return ConfidenceInterval(k / n, low, 1.0 - rest)  # so that both 0 and 1 are attained exactly
 
 
 def cvar(samples: ArrayLike, share: float) -> FloatArray:
-    """The mean of the lowest numbers: the conditional value at risk (CVaR) of the empirical distribution.
+    """Computes the mean of the lowest numbers: the conditional value at risk (CVaR) of the empirical distribution.
 
         max_c c - mean_i (c - x_i)^+ / share
 

@@ -14,7 +14,7 @@ from urbe.types import FloatArray
 
 
 class PerformanceProfile(NamedTuple):
-    """The share of runs above each threshold, with two bands of the same estimate."""
+    """The share of runs above each threshold, with two kinds of bands."""
 
     thresholds: FloatArray
     """`(T,)` increasing."""
@@ -39,15 +39,15 @@ def performance_profile(
         P(tau) = 1/m sum_t 1/n_t #{i: x_ti > tau}
         simultaneous: P(tau) -+ c within [0, 1],   c the `confidence` quantile of max_tau |P*(tau) - P(tau)|
 
-    over resamples P*. Pointwise ends are the percentiles of P*(tau). Where all runs are on one side of a threshold all
-    resamples are too, and the pointwise interval has no width; the simultaneous one, as wide there as elsewhere, has.
+    over resamples P*. Pointwise ends are the percentiles of P*(tau). Where all runs are on one side of a threshold, all
+    resamples are too, and the pointwise interval has width 0; the simultaneous band has the same width everywhere.
     With 20 normal runs and 41 thresholds, 95 % bands cover the whole curve 92 % of the time; pointwise ones, 8 %.
 
     Args:
       scores: `(seeds, tasks)` array, or a list with an array `(n_t,)` for each task; n_t >= 2.
       thresholds: `(T,)` increasing.
       rng: generator; the same one gives the same bits.
-      resamples: how many to draw, R; takes 8 R T bytes. `urbe.statistics.bootstrap` says what error they leave.
+      resamples: number of resamples, R; takes 8 R T bytes. `urbe.statistics.bootstrap` describes the error.
       confidence: in (0, 1).
 
     >>> scores = np.array([[0.2, 0.9], [0.4, 0.8], [0.6, 0.7], [0.8, 0.6]])

@@ -1,4 +1,4 @@
-"""One rule to judge claims, and the text that states it.
+"""The rule that judges claims, and the text that states it.
 
 A claim says that a quantity is above a number, or below it. A quantity is estimated from replicates with an interval:
 
@@ -40,7 +40,7 @@ DECIMALS = 10
 """Numbers are rounded to this decimal: smaller differences come from the order of additions."""
 
 LEAST = 2
-"""Replicates that an interval of a mean needs."""
+"""An interval of a mean needs at least this many replicates."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +104,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Share:
-    """How often something happened.
+    """A share of trials.
 
     Attributes:
       successes, trials: k of n, n >= 1.
@@ -145,7 +145,7 @@ class ExactNumber:
     text: ClassVar[str] = "a number that was computed rather than sampled has no error"
 
     def interval(self, confidence: float) -> ConfidenceInterval | None:  # noqa: ARG002, the same for every confidence
-        """The number; None where it is missing."""
+        """The number; None if it is missing."""
         return ConfidenceInterval(self.value, self.value, self.value) if np.isfinite(self.value) else None
 
     @property
@@ -159,13 +159,13 @@ Quantity = Mean | Ratio | Share | ExactNumber
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Whether a quantity is on one side of a number.
+    """The question whether a quantity is on one side of a number.
 
     Attributes:
-      name: names the quantity in the evidence.
-      quantity: what is estimated.
-      number: what it is compared with.
-      side: the side it is claimed to be on.
+      name: name of the quantity in the evidence.
+      quantity: the estimated quantity.
+      number: the number it is compared with.
+      side: the claimed side.
     """
 
     name: str
@@ -180,7 +180,7 @@ class Test:
 
     Attributes:
       questions: must all hold; empty if the agents of the claim were not run.
-      premises: what the claim presupposes; if there are any, at least one must hold.
+      premises: premises of the claim; if there are any, at least one must hold.
       reading: the assumption, in a few words.
       note: a sentence that is added to the evidence.
     """
@@ -189,7 +189,7 @@ class Test:
     premises: Sequence[Question] = ()
     reading: str = ""
     note: str = ""
-    __test__: ClassVar[bool] = False  # no case for pytest
+    __test__: ClassVar[bool] = False  # not a test case for pytest
 
 
 class Answer(NamedTuple):
@@ -220,7 +220,7 @@ class Rule:
     """How claims are judged.
 
     Attributes:
-      confidence: of all intervals of a claim, simultaneously.
+      confidence: simultaneous confidence of all intervals of a claim.
 
     >>> better = Question("A - B", Mean(np.array([1.0, 2.0, 1.5])))
     >>> (found,) = Rule().judge([Test([better])])
@@ -258,7 +258,7 @@ class Rule:
         """Judges a claim under all its assumptions; all intervals hold simultaneously.
 
         Args:
-          tests: of one claim.
+          tests: the tests of one claim.
         """
         asked = [question for test in tests for question in (*test.questions, *test.premises)]
         sampled = sum(

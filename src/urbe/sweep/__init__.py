@@ -1,1 +1,1 @@
-"""Many cells, each run once, on this machine or on many: what was finished stays, what was killed goes on."""
+"""Run many cells, each once, on one machine or many; finished cells are kept and killed ones are resumed."""

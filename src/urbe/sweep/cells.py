@@ -1,15 +1,15 @@
-"""What is run: cells, frozen configurations with a stable hash and a directory of their own.
+"""Cells: frozen configurations, each with a stable hash and a directory of its own.
 
     <cells>/<experiment>/<name>-<hash of the configuration>/
-        rows.safetensors    the rows and the record of how they came about (`urbe.sweep.store`); present means finished
-        record.json         the record once more, for people
-        lock                held while a process works here; says which
-        work-<identity>/    what the cell keeps while it runs, checkpoints for instance; deleted when it is finished
+        rows.safetensors    the rows and their provenance (`urbe.sweep.store`); present means finished
+        record.json         the provenance again, for people
+        lock                held while a process works here, and names it
+        work-<identity>/    files of the running cell, such as checkpoints; deleted when it is finished
 
 The identity of a cell covers its configuration, the type of its rows and the code that computes them: equal identities
 give equal rows. The directory is named after the configuration alone, so cells of one name at two scales do not meet,
-and rows of new code replace those of old. The folder of work is named after the identity: what other code left there is
-not found, and so never mixed in.
+and rows of new code replace those of old code. The work folder is named after the identity, so files of other code are
+never used.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from urbe.sweep.sources import code_digest
 
 ROWS = "rows.safetensors"
 COLUMNS = (str, int, float)
-"""The types a field of a row may have."""
+"""The allowed types of a field of a row."""
 
 
 class Cell(Protocol):
-    """A frozen dataclass of plain values: what one call of `run` needs to know."""
+    """A frozen dataclass of plain values, the argument of one call of `run`."""
 
     @property
     def name(self) -> str:
@@ -39,7 +39,7 @@ class Cell(Protocol):
 
 
 class Code(NamedTuple):
-    """What computes the rows of an experiment.
+    """The code that computes the rows of an experiment.
 
     Attributes:
       module: name of the module with `run(cell, folder) -> rows` and the type `Row`.
@@ -59,7 +59,7 @@ class Job:
     """One cell to run.
 
     Attributes:
-      module: of its experiment.
+      module: module of its experiment.
       experiment: name of the experiment.
       code: the digest of that module's sources when the run began.
       cell: the cell.
@@ -83,12 +83,12 @@ class Job:
 
     @property
     def work(self) -> Path:
-        """What the cell keeps while it runs."""
+        """The folder of the running cell."""
         return self.folder / f"work-{self.identity[:16]}"
 
     @property
     def cost(self) -> float:
-        """About how many seconds it takes on one core; 1 where the cell does not say."""
+        """Approximate seconds on one core; 1 if the cell does not say."""
         return float(getattr(self.cell, "cost", 1.0))
 
     def __str__(self) -> str:
@@ -102,7 +102,7 @@ class Job:
 
 
 def job_from_json(text: str) -> Job:
-    """The job that `Job.to_json` wrote. It imports the module that defines the cell."""
+    """Reads a job written by `Job.to_json`, and imports the module that defines the cell."""
     content = json.loads(text)
     module, name, values = content["cell"]
     kind: Any = importlib.import_module(module)
@@ -113,16 +113,16 @@ def job_from_json(text: str) -> Job:
 
 
 def _tuples(value: Any) -> Any:
-    """JSON has lists where cells have tuples."""
+    """Converts the lists of JSON to the tuples of cells."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def jobs(code: Code, cells: Iterable[Cell], folder: Path) -> list[Job]:
-    """The jobs of an experiment, under the folder of all cells.
+    """Makes the jobs of an experiment, below the folder of all cells.
 
     Raises:
       ValueError: the experiment is defined in the script that is run.
-      TypeError: a field of a cell is no plain value.
+      TypeError: a field of a cell is not a plain value.
     """
     found = []
     place = folder.absolute() / code.experiment  # for processes elsewhere
@@ -140,7 +140,7 @@ def jobs(code: Code, cells: Iterable[Cell], folder: Path) -> list[Job]:
 
 
 def directory(experiment: str, cell: Cell) -> str:
-    """The name of a cell's directory: its own and a hash of its configuration."""
+    """The name of a cell's directory: the cell's name and a hash of its configuration."""
     return f"{cell.name}-{_hash({'experiment': experiment, 'cell': _plain(cell)})[:12]}"
 
 
@@ -169,7 +169,7 @@ def columns(row: type[Any]) -> dict[str, type]:
 
 
 def _plain(cell: Cell) -> tuple[str, dict[str, Any]]:
-    """The name and the fields of a cell, which JSON keeps, apart from tuples, which become lists."""
+    """The name and the fields of a cell, as JSON stores them: tuples become lists."""
     fields = {field.name: getattr(cell, field.name) for field in dataclasses.fields(cell)}  # type: ignore[arg-type]
     for name, value in fields.items():
         if not _is_plain(value):

@@ -1,4 +1,4 @@
-"""What a sweep is made of, on disk, and what of it is finished: enough to draw from, whatever the code is today.
+"""Read the plan of a sweep and its finished cells, whatever version of the code computed them.
 
 `sweep.json` in the output folder is written when a sweep begins:
 
@@ -8,8 +8,7 @@
      "experiments": {"<NAME>": {"module": "<module>", "cells": ["<directory under cells/<NAME>>", ...]}, ...}}
 
 `options` are those of a sweep of part of an experiment, and may be missing. The directories are in the order of the
-experiment's cells. The file names the last sweep of the folder; cells of earlier ones stay, and are found again when
-they are asked for.
+experiment's cells. The file describes the last sweep of the folder; cells of earlier sweeps stay and are reused.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ VERSION = 1
 
 
 class SweepPlan(NamedTuple):
-    """What a sweep was to run.
+    """The plan of a sweep.
 
     Attributes:
-      scale: how much.
+      scale: name of the scale.
       cells: directories of the cells of each experiment, in order.
-      options: of the command, where it chose a part of an experiment.
+      options: options of the command that chose part of an experiment.
     """
 
     scale: str
@@ -43,12 +42,12 @@ class SweepPlan(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """What of an experiment is there.
+    """The finished cells of an experiment.
 
     Attributes:
       cells: rows and records, in the order of the plan.
-      missing: directories of cells that are not finished, or whose rows have other columns today.
-      other_code: names of the cells that other code computed than the one asked about.
+      missing: directories of cells that are not finished, or whose rows had other columns.
+      other_code: names of the cells that were computed by other code than the given one.
     """
 
     cells: tuple[Stored, ...]
@@ -75,7 +74,7 @@ def read_plan(output: Path) -> SweepPlan:
 
     Raises:
       FileNotFoundError: nothing was run into the folder.
-      ValueError: the file is not one of a sweep.
+      ValueError: the file is not the plan of a sweep.
     """
     path = output / PLAN
     try:
@@ -97,28 +96,30 @@ def read_plan(output: Path) -> SweepPlan:
 
 
 def load_finished(output: Path, experiment: str, row: type[Any], codes: Collection[str] = ()) -> Finished:
-    """All finished cells of an experiment of the last sweep, with their records, whatever code computed them.
+    """Loads the finished cells of an experiment of the last sweep, with their records, whatever code computed them.
 
     Args:
       output: folder of the sweep.
       experiment: its name.
-      row: its row type, as it is today.
-      codes: digests of today's code (`urbe.sweep.sources.code_digest`), to say which cells are of other code.
+      row: its current row type.
+      codes: digests of the current code (`urbe.sweep.sources.code_digest`), to find cells of other code.
 
     Raises:
-      ValueError: a cell was finished by urbe 0.1.0, whose files are not read.
+      ValueError: a cell was computed by urbe 0.1.0, whose files are not supported.
     """
     plan = read_plan(output)
     if experiment not in plan.cells:
         raise KeyError(
-            f"{experiment} is no experiment of {output}, expected one of {checks.listing(list(plan.cells))}."
+            f"{experiment} is not an experiment of {output}, expected one of {checks.listing(list(plan.cells))}."
         )
     found: list[Stored] = []
     missing: list[str] = []
     for directory in plan.cells[experiment]:
         path = output / CELLS / experiment / directory / ROWS
         if path.with_name("rows.npz").exists() and not path.exists():
-            raise ValueError(f"{path.parent} is of urbe 0.1.0, expected {ROWS}; run it again, or draw it with 0.1.0.")
+            raise ValueError(
+                f"{path.parent} was written by urbe 0.1.0, expected {ROWS}; run it again, or draw it with urbe 0.1.0."
+            )
         stored = load(path, row)
         if stored is None:
             missing.append(directory)

@@ -1,8 +1,8 @@
-"""What a launcher is: it gets jobs, sees that each is performed somewhere, and reports events.
+"""The protocol of launchers: a launcher gets jobs, has each performed somewhere, and reports events.
 
-`urbe.sweep.local.LocalProcesses` and `urbe.sweep.ray.Ray` are the two there are. A launcher stores nothing and draws
-nothing: performing a job (`urbe.sweep.work`) leaves its rows in the store. A cell that raises has failed, and would
-again. A cell whose process died is begun again, a few times, from what it left in its folder.
+There are two, `urbe.sweep.local.LocalProcesses` and `urbe.sweep.ray.Ray`. A launcher stores nothing: performing a job
+(`urbe.sweep.work`) writes its rows to the store. A cell that raises has failed and is not restarted. A cell whose
+process died is restarted a few times, from the files in its folder.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import Literal, NamedTuple, Protocol
 from urbe.sweep.cells import Job
 
 RETRIES = 3
-"""How often a cell is begun again whose process died."""
+"""How often a cell is restarted after its process died."""
 
 TICK = 1.0
-"""Seconds within which a launcher yields an event, if only that time has passed."""
+"""A launcher yields an event at least this often, in seconds."""
 
 XLA_ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 
 JAX_ONE_THREAD = {"NPROC": "1", "XLA_FLAGS": XLA_ONE_THREAD}
-"""Environment variables; the first sizes XLA's pool of threads: a pool of two takes a third longer per step."""
+"""Environment variables; the first sets the size of XLA's thread pool: with two threads a step takes a third longer."""
 
 
 def one_thread() -> dict[str, str]:
-    """Environment variables of a process with one thread, so that rows do not depend on how many run side by side.
+    """Environment variables of a process with one thread, so that rows do not depend on how many run in parallel.
 
-    XLA's other flags stay.
+    Other flags of XLA are kept.
     """
     flags = os.environ.get("XLA_FLAGS", "").split()
     kept = [flag for flag in flags if not flag.startswith("--xla_cpu_multi_thread_eigen")]
@@ -38,13 +38,13 @@ def one_thread() -> dict[str, str]:
 
 
 class Event(NamedTuple):
-    """What happened.
+    """An event of a launcher.
 
     Attributes:
-      kind: a job was "begun", is "done", has "failed" for good, was "lost" with its process and will be begun again;
-        or nothing but time has passed ("tick").
-      job: which; None for ticks.
-      text: what went wrong, ending in one line that says it all.
+      kind: a job was "begun", is "done", has "failed" for good, or was "lost" with its process and will be restarted;
+        "tick" only says that time has passed.
+      job: the job; None for ticks.
+      text: what went wrong; its last line is a summary.
     """
 
     kind: Literal["begun", "done", "failed", "lost", "tick"]
@@ -56,24 +56,24 @@ class Launcher(Protocol):
     """Runs jobs."""
 
     def launch(self, jobs: Sequence[Job]) -> Iterator[Event]:
-        """Performs all jobs, begun in this order, and yields events; a failed one keeps no other from running.
+        """Performs all jobs, started in this order, and yields events; the others continue when one fails.
 
         Closing the iterator stops everything that runs.
         """
 
     def __str__(self) -> str:
-        """In words, for people who watch."""
+        """A description for users."""
 
 
 class Failure(NamedTuple):
-    """A cell that did not finish: its job, and what happened, ending in one line that says it all."""
+    """A cell that did not finish: its job, and what happened; the last line of the text is a summary."""
 
     job: Job
     text: str
 
 
 class CellsFailed(RuntimeError):
-    """Some cells did not finish; all others did, and are kept."""
+    """Some cells did not finish; all others are finished and kept."""
 
     def __init__(self, failures: Sequence[Failure], n_jobs: int) -> None:
         self.failures = tuple(failures)
@@ -87,12 +87,12 @@ class CellsFailed(RuntimeError):
 
 
 class WorkersDoNotStart(RuntimeError):
-    """Processes died one after the other before they were ready: no cell is to blame, and more would die too.
+    """Several processes in a row died before they were ready, so the cause is not a cell.
 
     Args:
-      times: how many.
-      how: the way in which the last one ended.
-      wrote: what it wrote to standard error.
+      times: number of processes.
+      how: how the last one ended.
+      wrote: its output on standard error.
     """
 
     def __init__(self, times: int, how: str, wrote: str) -> None:
@@ -104,10 +104,10 @@ class WorkersDoNotStart(RuntimeError):
 
 
 class Losses:
-    """Counts how often each job was lost, and says when that is enough.
+    """Counts how often each job was lost, and decides when it has failed.
 
     Args:
-      retries: how often a job is begun again.
+      retries: how often a job is restarted.
     """
 
     def __init__(self, retries: int) -> None:

@@ -1,9 +1,9 @@
-"""Cells in processes of this machine: each performs a job, reports it, and gets the next.
+"""Run cells in processes of this machine: each process performs a job, reports it, and gets the next.
 
-Each process begins as a fresh interpreter with one thread (`urbe.sweep.worker`). Rows are whole on disk before a job is
-reported as done. A process that dies takes only what its cell did since the last checkpoint: it is replaced, and the
-cell begun again. When the launcher itself dies, its processes end too. Processes that cannot start once will
-not start later: after three in a row the sweep stops and shows their output.
+Each process is a fresh interpreter with one thread (`urbe.sweep.worker`). Rows are complete on disk before a job is
+reported as done. If a process dies, only the work since its cell's last checkpoint is lost: the process is replaced and
+the cell restarted. When the launcher itself dies, its processes end too. If three processes in a row cannot start, the
+sweep stops and shows their output.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class LocalProcesses:
                     event = crew.hear(channel)
                     if event.kind == "lost":
                         assert event.job is not None
-                        waiting.insert(0, event.job)  # the others first: the cause may have passed by then
+                        waiting.insert(0, event.job)  # after the others, when the cause may have passed
                     yield event
                 if not spoke:
                     yield Event("tick")
@@ -98,7 +98,7 @@ class _Crew:
         one.send(job)
 
     def hear(self, channel: Connection) -> Event:
-        """The message of a process, or the news of its death."""
+        """Returns the message of a process, or an event if it died."""
         one, job = self.busy[channel]
         try:
             answer = channel.recv_bytes()
@@ -145,5 +145,5 @@ class _Crew:
 def _how_it_ended(code: int) -> str:
     if code >= 0:
         return f"ended with code {code}"
-    hint = "; that is how the system ends a process that takes too much memory" if code == -signal.SIGKILL else ""
+    hint = "; the system does so when a process takes too much memory" if code == -signal.SIGKILL else ""
     return f"was killed by signal {-code} ({signal.Signals(-code).name}){hint}"

@@ -1,4 +1,4 @@
-"""The sweep: find the finished cells, run the others, and report the status."""
+"""Run a sweep: find the finished cells, run the others, and report the status."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def sweep(
 
     Args:
       output: the folder; see `urbe.sweep.finished` and `urbe.sweep.status` for what is written there besides cells.
-      jobs: of each experiment, by its name.
-      launcher: where cells run. Rows do not depend on it.
-      scale, options: noted in the plan.
+      jobs: the jobs of each experiment, by its name.
+      launcher: runs the cells. Rows do not depend on it.
+      scale, options: written into the plan.
       watch: called with the status at the beginning, after every event, and at the end.
 
     Raises:

@@ -1,9 +1,9 @@
-"""The code that the results of an experiment depend on, found by reading imports, and a hash of it.
+"""Find the code that the results of an experiment depend on, by following imports, and hash it.
 
 Editing a module that an experiment does not import, directly or through others, leaves its finished cells valid; so do
 comments, docstrings and layout anywhere. Imports that compute nothing are ignored: those for type checkers,
 `urbe.report`, writers of tables, and the modules that define chapters and cells. Modules imported under a name that is
-made at run time are not found.
+computed at run time are not found.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def code_digest(experiment: str, *also: str) -> str:
 
     Args:
       experiment: name of its module.
-      also: other modules that are imported by a name made at run time.
+      also: other modules that are imported by a name computed at run time.
     """
     return digest(experiment_sources(experiment, *also))
 
 
 def experiment_sources(experiment: str, *also: str) -> Sources:
-    """The modules an experiment depends on, those of ours and those beside it, and the packages that they import."""
+    """The modules of urbe and beside the experiment that it depends on, and the packages that they import."""
     found = [_module_sources(module) for module in (experiment, *also)]
     files = {name: path for each in found for name, path in each.files.items()}
     return Sources(files, tuple(sorted({package for each in found for package in each.packages})))
@@ -75,13 +75,13 @@ def package_versions(packages: tuple[str, ...]) -> dict[str, str]:
 
 
 def sources(module: str, roots: Mapping[str, Path]) -> Sources:
-    """The modules that `module` depends on, itself included.
+    """Finds the modules that `module` depends on, including itself.
 
     Packages on the way to a module are no part of it: `import a.b` runs `a/__init__.py`, but takes nothing from it.
     `from a import b` does, unless b is a module that `a/__init__.py` does not name.
 
     Args:
-      module: where to begin.
+      module: the module to start from.
       roots: top-level packages to follow, and the folder each lies in; other packages are named, not followed.
     """
     files: dict[str, Path] = {}
@@ -153,7 +153,7 @@ def _is_text(node: ast.stmt) -> bool:
 
 
 def _targets(origin: str, member: str | None, roots: Mapping[str, Path]) -> list[str]:
-    """The modules that `import origin` or `from origin import member` takes something from."""
+    """The modules that `import origin` or `from origin import member` depends on."""
     inner, path = f"{origin}.{member}", _file(origin, roots)
     if member is None or path is None or _file(inner, roots) is None:
         return [origin]

@@ -1,17 +1,17 @@
 """The progress of a sweep, in `status.json` of its output folder, replaced every few seconds.
 
     {"version": 1,
-     "state": "running",            or "done", "failed" (some cells did), "stopped" (Ctrl-C, or the launcher broke)
+     "state": "running",            or "done", "failed" (some cells), "stopped" (Ctrl-C, or an error of the launcher)
      "launcher": "2 processes of this machine",
      "started": "2026-01-31T12:00:00+00:00", "updated": the same form, "seconds": between the two,
-     "left": 1234.5,                seconds until all is done, estimated
+     "left": 1234.5,                estimated seconds until the end
      "waiting": 7, "running": 2, "done": 31, "failed": 0,      cells; kept ones are done
-     "lost": 0,                     how often a process died and its cell was begun again
+     "lost": 0,                     how often a process died and its cell was restarted
      "experiments": {"<NAME>": {"waiting": 7, "running": 2, "done": 31, "failed": 0, "kept": 12}, ...},
      "cells": [{"experiment": "<NAME>", "cell": "<name>", "started": when, "expected": 60.0}, ...],   those that run
      "failures": [{"experiment": "<NAME>", "cell": "<name>", "text": "ValueError: ..."}, ...]}
 
-A sweep that was killed leaves "running" behind, with an `updated` that grows old: see `is_alive`.
+After a sweep was killed, the state remains "running", but `updated` no longer changes: see `is_alive`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SILENCE = 60.0
 KINDS = ("waiting", "running", "done", "failed")
 
 Status = dict[str, Any]
-"""The content of the file."""
+"""The content of `status.json`."""
 
 State = Literal["running", "done", "failed", "stopped"]
 
@@ -73,7 +73,7 @@ class StatusTracker:
 
     Args:
       jobs: the jobs of each experiment, by its name.
-      kept: seconds of those that were finished before, by identity.
+      kept: seconds of the cells that were finished before, by identity.
       launcher: a description of the launcher.
     """
 
@@ -92,7 +92,7 @@ class StatusTracker:
                 self._finished(job, kept[job.identity])
 
     def take(self, event: Event, seconds: float = 0.0) -> None:
-        """Records an event; `seconds` are those of a cell that is done."""
+        """Records an event; `seconds` is the duration of a cell that is done."""
         if event.job is None:
             return
         job = event.job

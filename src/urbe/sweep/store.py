@@ -1,4 +1,4 @@
-"""Finished cells on disk: one compact file each, so that a run resumes where the last one stopped.
+"""Store finished cells, one compact file each, so that a run resumes where the last one stopped.
 
 A file holds the columns as tensors (`urbe.runs.tensors`): `float` and `int` fields as they are, `str` fields as indices
 into words that are stored beside them. Values are restored bit for bit, including NaN and minus zero. The record is
@@ -26,18 +26,18 @@ from urbe.sweep.cells import columns
 
 @dataclass(frozen=True)
 class CellRecord:
-    """The provenance of the rows of a cell.
+    """The provenance of a cell's rows.
 
     Attributes:
       experiment, cell: their names.
       config: the fields of the cell.
       identity: of cell, row type and code, see `urbe.sweep.cells`.
       code: digest of the code.
-      commit: of the code, None where unknown.
-      versions: of the packages that compute.
+      commit: commit of the code, None if unknown.
+      versions: versions of the packages that compute.
       machine: processor, cores, system, Python.
-      finished: when, as `2026-01-31T12:00:00+00:00`.
-      seconds: how long computing took, in the attempt that finished it.
+      finished: time of the end, as `2026-01-31T12:00:00+00:00`.
+      seconds: duration of the attempt that finished it.
     """
 
     experiment: str
@@ -60,16 +60,23 @@ class Stored(NamedTuple):
 
 
 _KINDS = {float: "f", int: "i", str: "i"}
-_OTHER = (CheckpointError, KeyError, IndexError, TypeError, ValueError, AttributeError)  # what other files lead to
+_OTHER = (
+    CheckpointError,
+    KeyError,
+    IndexError,
+    TypeError,
+    ValueError,
+    AttributeError,
+)  # errors when reading files of another kind
 
 
 def save(path: Path, row: type[Any], stored: Stored) -> None:
     """Writes a finished cell, atomically, and beside it `record.json` for people.
 
     Args:
-      path: where; see `urbe.sweep.cells`.
+      path: the file; see `urbe.sweep.cells`.
       row: the type of the rows.
-      stored: what to write.
+      stored: rows and record to write.
     """
     arrays: dict[str, np.ndarray] = {}
     words: dict[str, list[str]] = {}
@@ -88,12 +95,12 @@ def save(path: Path, row: type[Any], stored: Stored) -> None:
 
 
 def load(path: Path, row: type[Any], identity: str | None = None) -> Stored | None:
-    """The finished cell; None when the file is missing, damaged, or of another identity.
+    """Loads a finished cell; None if the file is missing, damaged, or of another identity.
 
     Args:
-      path: where.
-      row: the type of the rows; a file of other columns is not read.
-      identity: of the cell and its code; None takes the rows whatever code computed them.
+      path: the file.
+      row: the type of the rows; a file with other columns is not read.
+      identity: identity of cell and code; None accepts the rows of any code.
     """
     try:
         arrays, words, record = _read(path)
@@ -114,7 +121,7 @@ def load(path: Path, row: type[Any], identity: str | None = None) -> Stored | No
 
 
 def load_record(path: Path, identity: str) -> CellRecord | None:
-    """The record of a finished cell; None when the file is missing, damaged, or of another identity."""
+    """Loads the record of a finished cell; None if the file is missing, damaged, or of another identity."""
     try:
         record = _read(path)[2]
     except _OTHER:
@@ -131,7 +138,7 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]], Cell
 
 
 def _narrow(column: np.ndarray) -> np.ndarray:
-    """Whole numbers in the smallest type that holds them all."""
+    """Converts whole numbers to the smallest type that holds them all."""
     ends = (int(column.min()), int(column.max())) if column.size else (0, 0)
     return column.astype(np.result_type(*(np.min_scalar_type(end if end < 0 else -end - 1) for end in ends)))
 

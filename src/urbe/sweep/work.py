@@ -31,8 +31,8 @@ def perform(job: Job) -> None:
 
     Raises:
       RuntimeError: the code on this machine is not the job's.
-      RunLocked: another process works on the cell, and goes on doing so.
-      Exception: whatever the cell raises.
+      RunLocked: another process keeps working on the cell.
+      Exception: any error of the cell.
     """
     experiment: Any = importlib.import_module(job.module)
     code, packages = _imported(job.module, *job.also)
@@ -48,7 +48,7 @@ def perform(job: Job) -> None:
             rows = experiment.run(job.cell, job.work)
             record = _record(job, time.perf_counter() - begun)
             store.save(job.rows, experiment.Row, store.Stored(rows, record))
-        for folder in job.folder.glob("work-*"):  # also those of other code, which cannot be resumed
+        for folder in job.folder.glob("work-*"):  # including those of other code, which cannot be resumed
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -69,7 +69,7 @@ def _record(job: Job, seconds: float) -> store.CellRecord:
 
 @cache
 def _imported(*modules: str) -> tuple[str, tuple[str, ...]]:
-    """Digest and packages of an experiment as they were when this process imported it."""
+    """Digest and packages of an experiment at the time when this process imported it."""
     found = experiment_sources(*modules)
     return digest(found), found.packages
 

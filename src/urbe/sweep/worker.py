@@ -1,4 +1,4 @@
-"""A process that performs one job after the other for `urbe.sweep.local.LocalProcesses`.
+"""The worker process of `urbe.sweep.local.LocalProcesses`, which performs one job after the other.
 
 A worker is a fresh interpreter that imports this module and nothing else: it does not run the script that started the
 sweep, so a script needs no `if __name__ == "__main__":` guard.
@@ -26,13 +26,13 @@ READY = b"ready"
 """The first message of a worker: it has started, and from now on its standard error is the launcher's."""
 
 DONE = b"done"
-"""The answer to a job that was performed; any other answer is the text of an error."""
+"""The answer after a performed job; any other answer is the text of an error."""
 
 _COMMAND = "import sys; sys.path[:] = {path!r}; from urbe.sweep.worker import serve; serve({channel}, {alive}, {error})"
 
 
 class Worker(NamedTuple):
-    """A process, the channel to it, a pipe that closes with the launcher, and what it wrote while it started."""
+    """A process, its channel, a pipe that closes with the launcher, and its output during the start."""
 
     process: subprocess.Popen[bytes]
     channel: Connection
@@ -40,12 +40,12 @@ class Worker(NamedTuple):
     log: IO[bytes]
 
     def send(self, job: Job) -> None:
-        """Sends a job. A dead process is noticed when its answer is awaited."""
+        """Sends a job. A dead process is detected when its answer is awaited."""
         with suppress(OSError):
             self.channel.send_bytes(job.to_json().encode())
 
     def close(self) -> str:
-        """Waits for a process that ends by itself; returns what it wrote to standard error while it started."""
+        """Waits for a process that ends by itself; returns its standard error during the start."""
         self.channel.close()
         self.process.wait()
         os.close(self.alive)
@@ -55,7 +55,7 @@ class Worker(NamedTuple):
 
 
 def start() -> Worker:
-    """A new process with one thread, in a process group of its own: Ctrl-C reaches the launcher alone."""
+    """Starts a process with one thread, in a process group of its own: Ctrl-C reaches only the launcher."""
     ours, theirs = Pipe()
     ear, alive = os.pipe()
     error, log = os.dup(2), tempfile.TemporaryFile()  # noqa: SIM115, the worker closes it
@@ -104,7 +104,7 @@ def serve(channel: int, alive: int, error: int) -> None:
             except EOFError:
                 return
             try:
-                perform(job_from_json(content.decode()))  # imports the experiment, which may fail like anything else
+                perform(job_from_json(content.decode()))  # imports the experiment, which may fail, too
             except Exception:
                 launcher.send_bytes(traceback.format_exc().encode())
             else:

@@ -1,9 +1,9 @@
-"""Local uncertainty: what not knowing one row adds to the posterior variance of its value.
+"""Local uncertainty: the contribution of an uncertain row to the posterior variance of its value.
 
     u(k) = nu(k) + gamma^2 sum_s' q*(s') u(s'),        k = (s, a)
 
-Each way to choose nu is a value, such as `Calibrated()` or `Count(beta=0.5)`. `bind` prepares it for a problem, and
-the result answers for one step of the recursion. N is the sum of a row's Dirichlet concentrations and K the number of
+Each choice of nu is a value, such as `Calibrated()` or `Count(beta=0.5)`. `bind` prepares it for a problem, and the
+result computes one step of the recursion. N is the sum of a row's Dirichlet concentrations and K the number of
 its feasible successors. Forms that rest on posterior draws are in `local_draws`.
 """
 
@@ -23,12 +23,12 @@ from urbe.types import FloatArray
 
 
 class Problem(NamedTuple):
-    """What all steps have in common.
+    """The common data of all steps.
 
     Attributes:
-      posterior: what is known of the model.
+      posterior: the posterior of the model.
       centre: its mean, the centre of the set.
-      set: what nature may do.
+      set: the ambiguity set.
       operator: T of the set around the centre.
       horizon: number of steps, None when infinite.
     """
@@ -60,7 +60,7 @@ class Problem(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What a local uncertainty may look at in one step.
+    """The data of one step for a local uncertainty.
 
     Attributes:
       scatter: `(R,)` sum_j p_j (m_j - p . m)^2 with m the sensitivity of the worst case to its centre p.
@@ -104,8 +104,8 @@ class Count:
     """nu = beta^2 / N, or beta^2 / max(n, n0) for n transitions seen: the tabular form of [Derman2019], Section 5.1.
 
     Args:
-      beta: scale, at least 0; nothing fixes it but the use it is put to.
-      n0: positive: counts the visits n alone, with this floor; None counts the prior too.
+      beta: scale, at least 0, to be tuned.
+      n0: positive: counts only the visits n, with this floor; None also counts the prior.
     """
 
     beta: float = 1.0

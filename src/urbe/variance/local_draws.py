@@ -1,7 +1,7 @@
-"""Local uncertainties that rest on posterior draws of the centre: the paper's own term, and the exact one.
+"""Local uncertainties from posterior draws of the centre: the paper's own term, and the exact one.
 
-Each draw k is a model of its own, with values V_k of the plan's policy (against nature around that draw) and rows
-q_k, nature's answer to them. Both forms walk the draws along with the recursion.
+Each draw k is a model with values V_k of the plan's policy (against nature around that draw) and rows q_k, nature's
+answer to them. Both forms compute these for all draws during the recursion.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ theorem gives dg = m . dp + gamma q* . dv. To first order, with rows independent
 
     Var[g] = Var[p . m] + gamma^2 sum_ij q*_i q*_j Cov[V_i, V_j].
 
-The two forms differ in what they do about the covariances:
+The two forms differ in their treatment of the covariances:
 
     Jensen    u(k) = nu(k) + gamma^2 sum_j q*_j u(s'_j)              u(s) = sum_a pi(a|s) u(s, a)
     sharp     u(k) = nu(k) + gamma^2 sum_j E[q_j^2] u(s'_j)          u(s) = sum_a pi(a|s)^2 u(s, a)
@@ -51,12 +51,12 @@ class VarianceStep(NamedTuple):
 
 
 class Ahead(NamedTuple):
-    """What follows a step.
+    """The data of the following step.
 
     Attributes:
       v, u: `(S,)` values of the successors, and their variances.
-      policy: the one behind them; None when nothing follows.
-      memory: of the step after this one.
+      policy: their policy; None at the end.
+      memory: memory of the following step.
     """
 
     v: FloatArray
@@ -68,13 +68,13 @@ class Ahead(NamedTuple):
 def variance_step(
     problem: Problem, term: LocalTerm, ahead: Ahead, policy: PolicyRows | None, sharp: bool
 ) -> VarianceStep:
-    """Values and variances from those of the successors.
+    """Computes values and variances from those of the successors.
 
     Args:
       problem: posterior, set and its operator.
       term: the local uncertainty, bound to the problem.
-      ahead: what follows.
-      policy: of this step; None takes the greedy one.
+      ahead: the following step.
+      policy: the policy of this step; None takes the greedy one.
       sharp: which form, see the module.
     """
     value, q, policy, scatter, carried, memory = problem.operator.moments(ahead.v, ahead.u, policy, ahead.memory)

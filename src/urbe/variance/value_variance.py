@@ -1,4 +1,4 @@
-"""value_variance: robust values under a posterior, and how far the data still leave them open."""
+"""value_variance: robust values under a posterior, and their posterior variances."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ class ValueVariance:
         return extras.data_frame(self.table())
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes `table()` as CSV or Parquet, by the suffix, whole or not at all."""
+        """Writes `table()` atomically as CSV or Parquet, according to the suffix."""
         from urbe.mdp.formats.tables import write_table
 
         write_table(path, self.table())
 
     def plot(self) -> Any:
-        """The value of each state, plus and minus its deviation. A figure; needs `pip install urbe[plots]`."""
+        """Draws the value of each state, plus and minus its deviation. Needs `pip install urbe[plots]`."""
         return extras.drawings().draw_variance(self)
 
     def __str__(self) -> str:
@@ -110,16 +110,16 @@ def value_variance(
     sharp: bool = False,
     method: Method | None = None,
 ) -> ValueVariance:
-    """Values against nature under a posterior, and their posterior variance u = nu + gamma^2 P* u.
+    """Computes values against nature under a posterior, and their posterior variance u = nu + gamma^2 P* u.
 
     The set is centred at the posterior mean; the variance is that of the value when the centre is a posterior draw.
     With a horizon the values are those of `solve(..., BackwardInduction(horizon))`, bit for bit. A set of radius 0
     is the model itself: values and variances are then those of the uncertainty Bellman equation, bit for bit.
 
     Args:
-      posterior: what is known of the model.
-      nature: what nature may do around the mean, e.g. `L1Ball(0.2)`; None trusts the mean. A set that does not move
-        with the model (scenarios, given intervals) has no local uncertainty.
+      posterior: the posterior of the model.
+      nature: the ambiguity set around the mean, such as `L1Ball(0.2)`; None trusts the mean. A set that does not depend
+        on the model (scenarios, given intervals) has no local uncertainty.
       horizon: number of steps; None for the infinite horizon of the model's discount.
       local: the local uncertainty nu, `Calibrated()` by default; also `Count`, `DirichletForm`, `Bound`,
         `MonteCarlo`, `ExactUBE`.

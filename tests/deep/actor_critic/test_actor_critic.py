@@ -73,5 +73,5 @@ def test_refusals(tmp_path):
     from urbe.runs.tensors import save_tensors
 
     save_tensors(tmp_path / "other.safetensors", {"w": np.ones(2)}, {"family": "other"})
-    with pytest.raises(CheckpointError, match="is not of an actor-critic"):
+    with pytest.raises(CheckpointError, match="is not an actor-critic"):
         load_actor_critic(tmp_path / "other.safetensors")

@@ -117,7 +117,7 @@ def test_the_first_is_kept_and_within_a_step_the_cause_before_its_effects():
 @pytest.mark.parametrize(
     ("kind", "one", "message"),
     [
-        (1, False, "The observation at step 12 is not finite, expected numbers. The environment gave it"),
+        (1, False, "The observation at step 12 is not finite, expected numbers. It comes from the environment"),
         (2, True, "The reward at step 12 is not finite"),
         (3, False, r"The member's observation \(member 4\) at step 12 is not finite"),
         (4, False, r"The member's reward \(member 4\) at step 12 is not finite"),

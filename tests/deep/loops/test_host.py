@@ -267,7 +267,7 @@ def test_lunar_lander_learns_and_cannot_be_robust():
     for preset in (robust_dqn, dqn_urbe, soft_robust_dqn):
         with pytest.raises(ValueError, match=r"LunarLander.*no adapter is known that could set its state.*EnvMembers"):
             preset(env, None, seed=0)
-    with pytest.raises(ValueError, match=r"parameters of a simulator of ours.*LunarLander.*no adapter"):
+    with pytest.raises(ValueError, match=r"parameters of a simulator of urbe.*LunarLander.*no adapter"):
         robust_dqn(env, POLES, seed=0)
     with pytest.raises(ValueError, match=r"LunarLander.*no adapter"):
         EnvMembers.grid(env, gravity=(-5.0,))
@@ -277,7 +277,7 @@ def test_what_does_not_fit_together_is_refused():
     env = gymnasium.make("CartPole-v1")
     with pytest.raises(ValueError, match=r"schedule.*ChangingParams"):
         dqn(env, seed=0, schedule=Constant(CartPole().nominal()))
-    with pytest.raises(ValueError, match=r"simulator of ours.*EnvMembers.grid.*length"):
+    with pytest.raises(ValueError, match=r"simulator of urbe.*EnvMembers.grid.*length"):
         robust_dqn(env, POLES, seed=0)
     with pytest.raises(ValueError, match=r"uncertainty_set is None.*length"):
         robust_dqn(env, None, seed=0)

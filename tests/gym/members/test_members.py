@@ -233,13 +233,13 @@ def test_duplicates_and_unknown_parameters_are_named():
 def test_environments_without_copies_are_refused():
     with pytest.raises(ValueError, match=r"Clock.*no adapter is known.*EnvMembers.*FunctionMembers"):
         EnvMembers.of(Clock(), [{}])
-    with pytest.raises(ValueError, match=r"wrapper Remembering, which may remember.*adapter="):
+    with pytest.raises(ValueError, match=r"wrapper Remembering, which may have a memory.*adapter="):
         EnvMembers.grid(Remembering(gymnasium.make("CartPole-v1")), length=(1.0,))
     stacked = gymnasium.wrappers.FrameStackObservation(gymnasium.make("CartPole-v1"), 2)
     with pytest.raises(ValueError, match=r"wrapper FrameStackObservation"):
         EnvMembers.grid(stacked, length=(1.0,))
     fast = gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="vector_entry_point")
-    with pytest.raises(ValueError, match=r"out of reach, expected gymnasium.vector.SyncVectorEnv"):
+    with pytest.raises(ValueError, match=r"in other processes, expected gymnasium.vector.SyncVectorEnv"):
         EnvMembers.grid(fast, length=(1.0,))
     alone = gymnasium.make("CartPole-v1")
     alone.unwrapped.file = (lambda: (yield))()  # cannot

@@ -172,7 +172,7 @@ def test_what_the_format_cannot_hold(tmp_path):
     with pytest.raises(ValueError, match="rewards depend on the successor, but a DRN file has one for each action"):
         urbe.write_mdp(mdp, tmp_path / "x.drn")
     start = urbe.MDP.from_dense(np.eye(2)[:, None], 0.0, discount=0.9, initial=[0.2, 0.8])
-    with pytest.raises(ValueError, match="but a DRN file can only say they are equally likely"):
+    with pytest.raises(ValueError, match="but a DRN file can only store equal probabilities"):
         urbe.write_mdp(start, tmp_path / "x.drn")
     assert not list(tmp_path.iterdir())
 

@@ -151,7 +151,7 @@ def test_the_page_is_whole(sections):
     page = render("Mars", (), (), [PageChapter("mars_rover", "Mars Rover", tuple(sections))])["mars_rover.html"]
     assert page.count("<figure") == 16
     assert "3 seeds for each agent and assumption: 100, 101, 102" in page
-    assert "Seeds 0, 1, 2, 3 were looked at for the number of steps, 100, 101, 102 (the quick scale)" in page
+    assert "Seeds 0, 1, 2, 3 were used to choose the number of steps; results of 100, 101, 102" in page
     assert "the latter are shown here" in page
     fresh = mars_plots.sections(results_of(rows({"dqn": travels()}, seeds=(110, 111), sets=())))
     assert "none of them is shown" in dict(fresh[0].facts)["Tuning"]

@@ -1,4 +1,4 @@
-"""Lightning does not strike twice: nature may leave the model at most D times.
+"""Limited deviations: nature may leave the model at most D times.
 
     V(s, d) = max_a  min( p . [r + gamma V(., d)],   min_{q in U(s, a)} q . [r + gamma V(., d - 1)] )
 

@@ -1,4 +1,4 @@
-"""The neural soft-robust actor-critic as a user holds it: it learns, acts, and can be saved at any time."""
+"""The neural soft-robust actor-critic agent: it learns, acts, and can be saved at any time."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from urbe.simulators.base import observation_size
 from urbe.types import FloatArray, IntArray
 
 VERSION = 1
-"""Of what files mean."""
+"""Version of saved files."""
 
 LOG = ("step", "episode_return", "gain")
 ROWS = 100
-"""Updates between two rows of the log."""
+"""Number of updates per row of the log."""
 
 
 class ActorCriticAgent:
     """A softmax policy and its critic, learned on draws of an uncertainty set; made by `soft_robust_actor_critic`.
 
     Args:
-      simulator: what it learns in.
-      uncertainty_set: members that are drawn.
+      simulator: the training environment.
+      uncertainty_set: the members to draw from.
       shares: weight of each, summing to one.
-      settings: everything else there is to choose.
-      seed: of everything random.
+      settings: all other options.
+      seed: seed of all random numbers.
 
     Attributes:
       log: arrays by the names of `LOG`: steps of experience, mean return of the episodes that ended since the last row
@@ -76,14 +76,14 @@ class ActorCriticAgent:
 
     @property
     def gain(self) -> float:
-        """J, the average reward as it was followed; 0 for discounted rewards."""
+        """J, the running average reward; 0 for discounted rewards."""
         return float(self._run.gain) * self.settings.reward_scale
 
     def learn(self, steps: int) -> ActorCriticAgent:
-        """Learns from `steps` more steps, rounded up to whole updates; where it is cut makes no difference.
+        """Learns from `steps` more steps, rounded up to whole updates; several calls equal one with the sum of steps.
 
         Raises:
-          NotFinite: weights are no longer numbers.
+          NotFinite: the weights are no longer finite.
         """
         self._asked += checks.whole_number("steps", steps, 0)
         wanted = -(-self._asked // self._each)
@@ -99,16 +99,16 @@ class ActorCriticAgent:
         return self
 
     def probabilities(self, observations: ArrayLike) -> FloatArray:
-        """`(..., A)` how likely each action is, for `(..., D)` observations."""
+        """`(..., A)` the probability of each action, for `(..., D)` observations."""
         return np.asarray(_probabilities(self.settings, self._run.actor, self._observations(observations)), np.float64)
 
     def predict(self, observations: ArrayLike) -> IntArray | int:
-        """The likeliest action of each observation; a plain number for a single one."""
+        """The most probable action for each observation; a plain number for a single one."""
         best = self.probabilities(observations).argmax(axis=-1)
         return int(best) if best.ndim == 0 else best
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Saves all of it, lanes and random numbers included; see `load_actor_critic`."""
+        """Saves everything, including lanes and random numbers; see `load_actor_critic`."""
         about = {
             "family": "actor-critic", "version": VERSION, "seed": self.seed, "shares": list(self.shares),
             "settings": describe("settings", self.settings), "simulator": describe("simulator", self.simulator),
@@ -118,7 +118,7 @@ class ActorCriticAgent:
         save_tensors(path, flatten(tree), about)
 
     def load_tensors(self, tensors: dict[str, np.ndarray], source: str | os.PathLike[str]) -> None:
-        """Goes on from the arrays of a file."""
+        """Restores the arrays of a file."""
         rows = len(tensors.get("log/step", ()))
         like = {
             "run": jax.device_get(key_data(self._run)),
@@ -134,7 +134,7 @@ class ActorCriticAgent:
         return self.settings.lanes * self.settings.rollout
 
     def _note(self) -> None:
-        """A row of the log."""
+        """Adds a row to the log."""
         ended = int(self._run.ended)
         mean = float(self._run.done) / ended if ended else np.nan
         for name, number in zip(LOG, (self.step, mean, self.gain), strict=True):
@@ -166,11 +166,11 @@ def soft_robust_actor_critic(
     """Soft-robust actor-critic [Derman2018] with networks: a policy for members that are drawn by their shares.
 
     Args:
-      simulator: of `urbe.simulators`, or one of your own.
-      uncertainty_set: parameters that it may have.
-      shares: the weight of each member, summing to one; None weighs all alike.
-      seed: what all random numbers follow from.
-      settings: everything else there is to choose.
+      simulator: one of `urbe.simulators`, or your own.
+      uncertainty_set: its possible parameters.
+      shares: the weight of each member, summing to one; None means equal weights.
+      seed: seed of all random numbers.
+      settings: all other options.
       changes: fields of `settings` to change, by name.
 
     >>> from urbe.simulators import CartPole, UncertaintySet
@@ -185,14 +185,14 @@ def soft_robust_actor_critic(
 
 
 def load_actor_critic(path: str | os.PathLike[str]) -> ActorCriticAgent:
-    """An agent that `ActorCriticAgent.save` wrote; it goes on bit for bit. No code in a file runs.
+    """Loads an agent saved by `ActorCriticAgent.save`, which resumes bit for bit. No code in a file is executed.
 
     Raises:
-      CheckpointError: there is no such agent, or what there is cannot be read: damaged, of something else, or newer.
+      CheckpointError: the file is missing, damaged, of another kind, or newer.
     """
     tensors, about = load_tensors(path)
     if about.get("family") != "actor-critic":
-        raise CheckpointError(path, "is not of an actor-critic; others are loaded with urbe.deep.load.")
+        raise CheckpointError(path, "is not an actor-critic; other agents are loaded with urbe.deep.load.")
     if about.get("version") != VERSION:
         raise CheckpointError(path, f"is of version {about.get('version')!r}, expected {VERSION}.")
     try:

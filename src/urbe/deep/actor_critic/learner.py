@@ -1,9 +1,9 @@
 """One update of the neural soft-robust actor-critic [Derman2018], a pure function.
 
-    delta = r - J + gamma v(o') - v(o)         J and gamma are 0 and 1 for the other criterion
+    delta = r - J + gamma v(o') - v(o)         J = 0 for discounted rewards, gamma = 1 for average reward
     critic descends delta^2 / 2 with the target held fixed, actor ascends delta log pi(a | o)
 
-o' comes from a member of the set that is drawn by its share, anew in every step or once for an episode.
+o' comes from a member of the set, drawn with its share in every step or once per episode.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _ADAM = Adam()
 
 
 class ActorCriticRun(NamedTuple):
-    """Everything that learning goes on from.
+    """The complete state of learning.
 
     Attributes:
-      actor, critic: weights of the networks; with them the moments of their optimisers.
+      actor, critic: weights of the networks, with the moments of their optimisers.
       gain: J, in units of `reward_scale`.
-      updates: how many there have been.
-      key: of random numbers.
-      state, member, elapsed: of each lane.
+      updates: number of updates.
+      key: key of random numbers.
+      state, member, elapsed: state, member and time of each lane.
       total: reward of each lane's episode so far; done, ended: sum of rewards and number of finished episodes since the
         last row of the log.
     """
@@ -61,7 +61,7 @@ class _Lived(NamedTuple):
 
 
 class World(NamedTuple):
-    """What is drawn: parameters of K members and the logarithms of their shares."""
+    """The parameters of K members, and the logarithms of their shares."""
 
     params: Params
     log_shares: Float[Array, " K"]
@@ -86,7 +86,7 @@ def begin(settings: ActorCriticSettings, simulator: Simulator, world: World, key
 def advance(
     settings: ActorCriticSettings, simulator: Simulator, world: World, run: ActorCriticRun, count: Int32[Array, ""]
 ) -> ActorCriticRun:
-    """So many updates."""
+    """Makes several updates."""
     out: ActorCriticRun = jax.lax.fori_loop(0, count, lambda _, now: _update(settings, simulator, world, now), run)
     return out
 
@@ -131,7 +131,7 @@ def _update(settings: ActorCriticSettings, simulator: Simulator, world: World, r
 def _live(
     settings: ActorCriticSettings, simulator: Simulator, world: World, run: ActorCriticRun
 ) -> tuple[ActorCriticRun, _Lived]:
-    """A step of every lane, and a new episode where one is over."""
+    """Steps every lane, and starts a new episode where one has ended."""
     own, act_key, member_key, step_key, again_key, start_key = jax.random.split(run.key, 6)
     lanes = settings.lanes
     observe = jax.vmap(simulator.observe)
@@ -149,7 +149,7 @@ def _live(
     again = jnp.where(over, later, member)
     first = _start(simulator, world, jax.random.split(start_key, lanes), again)
     state = jax.tree.map(lambda new, old: jnp.where(_wide(over, new), new, old), first, arrival.state)
-    # at a restart the average criterion looks at the state that follows, the discounted one at the state arrived in
+    # at a restart the average criterion bootstraps from the new first state, the discounted one from the reached state
     follows = over if settings.criterion == "average" else jnp.zeros_like(over)
     ahead = jnp.where(follows[:, None], observe(first), observe(arrival.state))
     total = run.total + arrival.reward

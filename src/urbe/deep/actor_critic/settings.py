@@ -1,4 +1,4 @@
-"""All that there is to choose of the neural soft-robust actor-critic."""
+"""Settings of the neural soft-robust actor-critic."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class ActorCriticSettings:
 
     Args:
       criterion: "discounted" rewards, or "average" reward, in which a new episode is a restart.
-      draw: whether the member is drawn anew in every "step", or once for an "episode".
+      draw: whether a member is drawn in every "step", or once per "episode".
       actor, critic: networks; the critic has a single output.
-      discount: of discounted rewards.
-      lanes, rollout: episodes side by side, and steps of each between two updates.
-      critic_rate, actor_rate: of Adam, at first.
-      critic_power, actor_power, delay: how they fall; the actor's faster, so that the critic follows it.
-      gain_rate: of the average reward, per update.
+      discount: discount of rewards.
+      lanes, rollout: number of parallel episodes, and steps of each between two updates.
+      critic_rate, actor_rate: initial learning rates of Adam.
+      critic_power, actor_power, delay: decay of the rates; the actor's is faster, so that the critic tracks it.
+      gain_rate: learning rate of the average reward, per update.
       entropy: bonus on the entropy of the policy, at least 0.
       reward_scale: rewards are divided by it.
     """

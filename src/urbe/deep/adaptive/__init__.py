@@ -1,1 +1,1 @@
-"""Deep agents whose uncertainty set adapts: a belief over its members follows what is observed."""
+"""Deep agents whose uncertainty set adapts: observations update a belief over its members."""

@@ -1,4 +1,4 @@
-"""The agent a user holds: it learns over beliefs, is deployed, saved and loaded."""
+"""The adaptive agent: it learns over beliefs, and can be deployed, saved and loaded."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ from urbe.simulators import Constant, Schedule, Simulator, UncertaintySet
 from urbe.simulators.base import observation_size
 
 VERSION = 2
-"""Of what `AdaptiveAgent.about` and `AdaptiveAgent.tensors` mean."""
+"""Version of `AdaptiveAgent.about` and `AdaptiveAgent.tensors`."""
 
 ROUNDS = 50
-"""Rounds that are computed between two looks at what happened."""
+"""Results are checked after this many rounds."""
 
 LOG = ("step", *RoundMeans._fields)
-"""Columns of the log: a row per round of `lives` x `length` steps."""
+"""Columns of the log, which has a row per round of `lives` x `length` steps."""
 
 
 class AdaptiveAgent:
     """An agent whose uncertainty set adapts; build one with `bayes_adaptive_dqn`, `thompson_dqn` or `adaptive_dqn`.
 
     Args:
-      name: what to call it.
-      model: members, likelihoods, and how the true member may change.
+      name: name of the agent.
+      model: members, likelihoods, and changes of the true member.
       uncertainty_set: the members.
-      settings: how it learns.
-      rule: how it acts when deployed.
-      watch: when a deployment admits that no member explains what happens.
-      seed: what all random numbers follow from.
+      settings: settings of learning.
+      rule: acting rule in deployment.
+      watch: decides in deployment when no member explains the observations.
+      seed: seed of all random numbers.
 
     Attributes:
       log: arrays by the names of `LOG`.
@@ -87,19 +87,19 @@ class AdaptiveAgent:
 
     @property
     def policy(self) -> AdaptivePolicy:
-        """How it acts by what it has learned so far, with a memory; for `urbe.evaluation.adaptation`."""
+        """The current policy, with a memory; for `urbe.evaluation.adaptation`."""
         weights = jax.tree.map(jnp.copy, self._run.average)  # the run itself is consumed by learning
         return AdaptivePolicy(weights, self.model, self.settings, self.rule, self.watch)
 
     @property
     def memory_policy(self) -> AdaptivePolicy:
-        """`policy`, under the name that it has with every agent that can be deployed."""
+        """The same as `policy`, under the name that all agents share."""
         return self.policy
 
     def learn(self, steps: int) -> AdaptiveAgent:
         """Learns for `steps` more steps of simulated experience, rounded up to whole rounds.
 
-        Where it is cut makes no difference: `learn(2000)` and twice `learn(1000)` end in the same bits.
+        `learn(2000)` and two calls of `learn(1000)` give the same bits.
 
         Raises:
           NotFinite: a loss was not a finite number.
@@ -123,7 +123,7 @@ class AdaptiveAgent:
         return self
 
     def under_noise(self, sensor: Sensor) -> AdaptivePolicy:
-        """`policy` where observations are noisy: it estimates the state under every member.
+        """The policy for noisy observations, which estimates the state under every member.
 
         Raises:
           ValueError: states cannot be estimated, because members share outcomes or have several.
@@ -139,21 +139,21 @@ class AdaptiveAgent:
         seed: int = 0,
         sensor: Sensor | None = None,
     ) -> Session:
-        """A deployment for those who own the loop; see `Session`.
+        """Starts a deployment in the user's own loop; see `Session`.
 
         Args:
-          env: a Gymnasium environment that the session will act in; None for any that gives the observations and takes
-            the actions of the simulator the agent was trained in.
-          members: of that environment, as many as the agent's and in the same order, when likelihoods are to come from
+          env: a Gymnasium environment for the session; None for any with the observations and actions of the training
+            simulator.
+          members: members of this environment, as many as the agent's and in the same order, if likelihoods come from
             their predictions; None takes them from the simulator.
-          seed: of what is drawn.
-          sensor: how noisy observations are; None takes them as they are. Not together with `members`, which are
-            brought to where the environment truly stands.
+          seed: seed of random draws.
+          sensor: the noise of observations; None for exact ones. It cannot be combined with `members`, which are set to
+            the true state of the environment.
         """
         spaces = self.spaces if env is None else _spaces(env)
         self._require_spaces(spaces)
         if sensor is not None and members is not None:
-            raise ValueError("sensor was given with members, expected one of the two: members see the true state.")
+            raise ValueError("sensor was given with members, expected one of the two: members use the true state.")
         policy = self.policy if sensor is None else self.under_noise(sensor)
         return Session(policy, spaces, seed, None if members is None else env, members)
 
@@ -166,14 +166,14 @@ class AdaptiveAgent:
         members: Members | None = None,
         seed: int = 0,
     ) -> Deployments:
-        """Plays episodes of one life, the belief surviving each of them; nothing is learned by gradients.
+        """Plays episodes of one life, with a belief that survives each of them and without gradient steps.
 
         Args:
           env: a simulator, or a Gymnasium environment.
-          episodes: how many.
-          schedule: how a simulator's parameters change; None keeps the nominal ones.
-          members: of a Gymnasium environment, see `deploy`.
-          seed: of the episodes.
+          episodes: number of episodes.
+          schedule: the changes of a simulator's parameters; None keeps the nominal ones.
+          members: members of a Gymnasium environment, see `deploy`.
+          seed: seed of the episodes.
 
         Returns:
           returns, lengths and reports of the episodes, arrays with the shape `(1, episodes, ...)`.
@@ -191,7 +191,7 @@ class AdaptiveAgent:
         return deploy_lives(self.policy, env, params, seed=seed)
 
     def about(self) -> dict[str, Any]:
-        """What it is, in plain data: what makes two runs the same."""
+        """Describes the agent as plain data that identifies a run."""
         return {
             "version": VERSION,
             "family": "adaptive",
@@ -209,15 +209,15 @@ class AdaptiveAgent:
         }
 
     def tensors(self) -> dict[str, np.ndarray]:
-        """Everything needed to go on bit for bit, by name."""
+        """Everything needed to resume bit for bit, by name."""
         run = jax.device_get(key_data(self._run))
         return flatten({"run": run, "asked": np.int64(self._asked), "log": self.log})
 
     def load_tensors(self, tensors: Mapping[str, np.ndarray], source: str | os.PathLike[str]) -> None:
-        """Goes on from what `tensors` gave; as it was when they do not fit.
+        """Restores the result of `tensors`; unchanged if they do not fit.
 
         Raises:
-          CheckpointError: they are of another agent.
+          CheckpointError: they belong to another agent.
         """
         rows = len(tensors.get("log/step", ()))
         like = {
@@ -232,7 +232,7 @@ class AdaptiveAgent:
         self._asked, self.log = int(found["asked"]), found["log"]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Saves all of it, lives and random numbers included, into a file; see `urbe.deep.load_adaptive`."""
+        """Saves everything, including lives and random numbers, to a file; see `urbe.deep.load_adaptive`."""
         save_tensors(path, self.tensors(), self.about())
 
     def _require_spaces(self, spaces: Spaces) -> None:
@@ -253,7 +253,7 @@ def _begin(settings: AdaptiveSettings, model: BeliefModel, key: jax.Array) -> Ad
 def _advance(
     settings: AdaptiveSettings, model: BeliefModel, run: AdaptiveRun, count: Int32[Array, ""]
 ) -> tuple[AdaptiveRun, Float[Array, "R M"]]:
-    """So many rounds, at most `ROUNDS`, and a row of means for each."""
+    """Computes several rounds, at most `ROUNDS`, and a row of means for each."""
 
     def body(i: Array, carry: tuple[AdaptiveRun, Array]) -> tuple[AdaptiveRun, Array]:
         run, rows = carry

@@ -1,4 +1,4 @@
-"""What the network sees of a pair of observation and belief.
+"""The input of the network for a pair of observation and belief.
 
 observation in units of its magnitude, b, log b clipped, mean and deviation of the parameters that vary, and the
 hazard's candidates if several
@@ -14,7 +14,7 @@ from urbe.belief.switching import of_hazards, of_members
 from urbe.deep.adaptive.model import BeliefModel
 
 LEAST = -8.0
-"""Logarithms of beliefs are clipped here, and divided by it."""
+"""Logarithms of beliefs are clipped at this value, and divided by it."""
 
 
 def inputs(model: BeliefModel, obs: Float[Array, "*B D"], log_b: Float[Array, "*B H K"]) -> Float[Array, "*B I"]:

@@ -4,9 +4,9 @@
     G_t = y_t + lambda rho_t d_t 1[a_{t+1} greedy] ( G_{t+1} - V(x_{t+1}) )
     loss = mean ( G_t - gap ( V(x_t) - Q(x_t, a_t) ) - Q(x_t, a_t) )^2
 
-with rho_t = min(1, nature's / data's probability of what happened). Every expectation over the next outcome is exact;
-the network that acts is the one that bootstraps, without a target network. What acts after training are the weights
-averaged over rounds.
+with rho_t = min(1, nature's / data's probability of the outcome). Every expectation over the next outcome is exact; the
+acting network is also the bootstrap network, without a target network. After training, the weights averaged over rounds
+act.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _WEIGHTS, _LIVES, _STEPS = range(3)  # streams of random numbers
 
 
 class AdaptiveRun(NamedTuple):
-    """Everything there is to a run: saved and restored, it goes on bit for bit."""
+    """The complete state of a run: saved and restored, it resumes bit for bit."""
 
     q: Any  # weights of the network
-    average: Any  # of the weights over rounds
+    average: Any  # average of the weights over rounds
     optimiser: Any
     lives: Life
     rounds: Int32[Array, ""]
@@ -60,7 +60,7 @@ def init_run(settings: AdaptiveSettings, model: BeliefModel, key: jax.Array) -> 
 
 
 def one_round(settings: AdaptiveSettings, model: BeliefModel, run: AdaptiveRun) -> tuple[AdaptiveRun, RoundMeans]:
-    """Lives `settings.length` steps in every life, and learns from them."""
+    """Simulates `settings.length` steps of every life, and learns from them."""
     steps = run.rounds * settings.round
     epsilon = epsilon_at(settings.epsilon, steps)
     key = jax.random.fold_in(jax.random.fold_in(run.key, _STEPS), run.rounds)
@@ -80,7 +80,7 @@ def one_round(settings: AdaptiveSettings, model: BeliefModel, run: AdaptiveRun) 
     rate = rate_at(settings.decay, settings.learning_rate, steps)
     q, optimiser, loss = _learn(settings, run.q, run.optimiser, rate, seen.inputs, seen.action, wanted)
     rounds = run.rounds + 1
-    # a mean over all rounds at first, then over about the last 1 / (1 - average)
+    # first a mean over all rounds, then over about the last 1 / (1 - average)
     share = jnp.maximum(jnp.float32(1.0 - settings.average), 1.0 / rounds.astype(jnp.float32))
     average = jax.tree.map(lambda old, new: old + share * (new - old), run.average, q)
     ended = seen.ended.sum(dtype=jnp.float32)

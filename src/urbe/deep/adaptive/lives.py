@@ -1,9 +1,9 @@
-"""Lives: simulated deployments side by side, in which the true parameters jump as `Switching` says.
+"""Lives: parallel simulated deployments, in which the true parameters jump according to `Switching`.
 
-A life goes on from episode to episode, and its belief with it. Its true parameters are those of a member or, for a
-share of the draws, lie between two neighbouring ones. The time limit is a chance per step, 1 / time_limit, so that time
-need not be seen. An action that changes nothing is repeated until then (see `lookahead`) if it is greedy, as one step
-of experience; if it is not, it is learned about and taken back.
+A life and its belief continue from episode to episode. Its true parameters are those of a member or, for a share of the
+draws, lie between two neighbouring ones. The time limit is a probability per step, 1 / time_limit, so that time need
+not be observed. An action that changes nothing is repeated until then (see `lookahead`) if it is greedy, as one step of
+experience; if it is not, the agent learns from it, and the life stays where it was.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ from urbe.simulators.base import Params, State
 
 
 class Life(NamedTuple):
-    """Where a simulated deployment is; leaves have the lives along their first axis when batched."""
+    """The state of a simulated deployment; batched leaves have the lives along their first axis."""
 
     state: State
     log_b: Float[Array, "H K"]
-    tilt: Float[Array, " K"]  # logarithm of the factors by which the episode's nature reweighs members
+    tilt: Float[Array, " K"]  # logarithms of the factors with which the episode's nature reweights members
     truth: Float[Array, " K"]  # weights of the members whose mean the true parameters are
     hazard: Float[Array, ""]  # the true one
     temper: Float[Array, ""]
-    held: Int32[Array, ""]  # the random action that is repeated
-    left: Int32[Array, ""]  # how many times more
+    held: Int32[Array, ""]  # the repeated random action
+    left: Int32[Array, ""]  # number of further repetitions
     episode_return: Float[Array, ""]
     elapsed: Int32[Array, ""]
 
 
 class Experience(NamedTuple):
-    """One step of one life, as learning sees it.
+    """One step of one life, as used for learning.
 
     Attributes:
-      inputs: of the network.
-      action: what was done.
-      greedy: whether the network would have done so.
+      inputs: inputs of the network.
+      action: the action taken.
+      greedy: whether it is greedy for the network.
       shortfall: V(x) - Q(x, a) >= 0.
       target: nature's mixture of the members' one-step targets.
-      ratio: min(1, nature's / data's probability of what happened), times the discount; 0 where the life does not go
-        on from there.
-      bootstrap: V of where it led.
-      ended, finished_return, finished_length: of episodes.
+      ratio: min(1, nature's / data's probability of the outcome), times the discount; 0 if the life does not continue
+        from there.
+      bootstrap: V of the successor.
+      ended, finished_return, finished_length: end, return and length of finished episodes.
     """
 
     inputs: Float[Array, " I"]
@@ -69,7 +69,7 @@ class Experience(NamedTuple):
 
 
 def begin_life(settings: AdaptiveSettings, model: BeliefModel, key: jax.Array) -> Life:
-    """A life that has seen nothing. The key is consumed."""
+    """Begins a life without observations. The key is consumed."""
     for_draws, for_start = jax.random.split(key)
     u = jax.random.uniform(for_draws, (6,), jnp.float32)
     truth = _draw_truth(settings, model, u[:4])
@@ -88,7 +88,7 @@ def begin_life(settings: AdaptiveSettings, model: BeliefModel, key: jax.Array) -
 
 
 def inputs_of_life(settings: AdaptiveSettings, model: BeliefModel, life: Life) -> Float[Array, " I"]:
-    """What the network sees in a life."""
+    """The input of the network in a life."""
     if settings.informed:
         return _inputs(model, life.state, life.truth, of_hazards(life.log_b))
     return _inputs(model, life.state, tilted(of_members(life.log_b), life.tilt), of_hazards(life.log_b))
@@ -97,7 +97,7 @@ def inputs_of_life(settings: AdaptiveSettings, model: BeliefModel, life: Life) -
 def choose(
     settings: AdaptiveSettings, life: Life, q: Float[Array, " A"], epsilon: Float[Array, ""], key: jax.Array
 ) -> tuple[Life, Int32[Array, ""]]:
-    """The best action, or a random one that is repeated for a few steps. The key is consumed."""
+    """Chooses the best action, or a random one that is repeated for a few steps. The key is consumed."""
     u = jax.random.uniform(key, (3,), jnp.float32)
     begins = (life.left == 0) & (u[0] < epsilon)
     held = jnp.where(begins, (u[1] * len(q)).astype(jnp.int32), life.held)
@@ -116,16 +116,16 @@ def live(
     action: Int32[Array, ""],
     key: jax.Array,
 ) -> tuple[Life, Experience]:
-    """One step of a life, and what is to be learned from it. The key is consumed.
+    """Takes one step of a life, and returns the experience to learn from. The key is consumed.
 
     Args:
-      settings: of the agent.
-      model: what it assumes.
-      weights: of the network.
-      life: where it is.
+      settings: settings of the agent.
+      model: its belief model.
+      weights: weights of the network.
+      life: the state of the life.
       x, q: inputs of the network there, and the values of all actions.
-      action: what is done.
-      key: all that is random follows from it.
+      action: the action to take.
+      key: key of all random numbers.
     """
     for_draws, for_start, for_life = jax.random.split(key, 3)
     u = jax.random.uniform(for_draws, (8,), jnp.float32)
@@ -148,7 +148,7 @@ def live(
     nature = settings.nature.weights(believed, values)
     happened = jnp.sum(u[6] >= jnp.cumsum(look.drawn)[:-1])
     greedy = action == q.argmax()
-    taken_back = look.idle & ~greedy  # one idle step, of which the episode is not to consist
+    taken_back = look.idle & ~greedy  # a single idle step is not repeated for the episode
     ended = look.ended[happened] & ~taken_back
     anew = ended & (u[7] < jnp.float32(settings.restart))
     steps = jnp.where(look.idle, jnp.int32(model.simulator.time_limit), jnp.int32(1))
@@ -194,7 +194,7 @@ def _arrivals(
     truth: Float[Array, " K"],
     next_truth: Float[Array, " K"],
 ) -> _Arrivals:
-    """What the network sees after each outcome, and how the nature of that episode reweighs members."""
+    """The network's input after each outcome, and the weights of members by the nature of that episode."""
     hazards = of_hazards(look.log_b)
     tilt = jnp.broadcast_to(life.tilt, (len(look.reward), len(life.tilt)))
     if settings.informed:
@@ -217,7 +217,7 @@ def begin_tilt(
     belief: Float[Array, "N K"],
     hazards: Float[Array, "N H"],
 ) -> Float[Array, "N K"]:
-    """How the nature of an episode that begins at `obs` reweighs members: towards those of the lowest values."""
+    """Nature's weights of members in an episode that begins at `obs`: higher for members with lower values."""
     assert isinstance(settings.nature, EpisodeCVaR)
     k = model.n_members
     known = inputs_of(
@@ -232,7 +232,7 @@ def begin_tilt(
 
 
 def tilted(belief: Float[Array, "*B K"], tilt: Float[Array, "*B K"]) -> Float[Array, "*B K"]:
-    """The belief reweighted, with sum one."""
+    """Reweights and normalises the belief."""
     raised = belief * jnp.exp(tilt)
     return raised / jnp.maximum(raised.sum(axis=-1, keepdims=True), 1e-30)
 
@@ -251,14 +251,14 @@ def _inputs(
 def _ratio(
     log_likelihood: Float[Array, " K"], nature: Float[Array, " K"], believed: Float[Array, " K"]
 ) -> Float[Array, ""]:
-    """min(1, nature's / data's probability of what happened), both mixtures of the members' likelihoods."""
+    """min(1, nature's / data's probability of the outcome), both mixtures of the members' likelihoods."""
     likelihood = jnp.exp(log_likelihood - jnp.maximum(log_likelihood.max(), -1e30))
     data = believed @ likelihood
     return jnp.where(data > 0.0, jnp.minimum((nature @ likelihood) / jnp.maximum(data, 1e-30), 1.0), 1.0)
 
 
 def _draw_truth(settings: AdaptiveSettings, model: BeliefModel, u: Float[Array, " 4"]) -> Float[Array, " K"]:
-    """A member drawn from the prior or, for a share of the draws, a mean of it and a neighbour."""
+    """Draws a member from the prior or, for a share of the draws, a mean of it and a neighbour."""
     prior = np.exp(model.switching.log_prior(model.n_members))
     below = jnp.asarray(np.cumsum(prior)[:-1], jnp.float32)
     member = jnp.sum(u[0] >= below)
@@ -271,6 +271,6 @@ def _draw_truth(settings: AdaptiveSettings, model: BeliefModel, u: Float[Array, 
 
 
 def _pick(choices: Any, u: Float[Array, ""]) -> Float[Array, ""]:
-    """One of a few numbers, each as likely."""
+    """Picks one of a few numbers, all equally likely."""
     each = np.asarray(choices, np.float32)
     return jnp.asarray(each)[jnp.minimum((u * len(each)).astype(jnp.int32), len(each) - 1)]

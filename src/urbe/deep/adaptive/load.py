@@ -1,4 +1,4 @@
-"""Adaptive agents from what was saved of them: they go on bit for bit."""
+"""Load saved adaptive agents, which resume bit for bit."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from urbe.simulators.base import observation_size
 
 
 def load_adaptive(path: str | os.PathLike[str]) -> AdaptiveAgent:
-    """An agent that `AdaptiveAgent.save` wrote, with its lives, optimiser and random numbers.
+    """Loads an agent saved by `AdaptiveAgent.save`, with its lives, optimiser and random numbers.
 
-    Only kinds that urbe knows are built, each from its own fields; no code in a file runs.
+    Only kinds that urbe knows are built, each from its own fields; no code in a file is executed.
 
     Raises:
-      CheckpointError: there is no such agent, or what there is cannot be read: damaged, of something else, or newer.
+      CheckpointError: the file is missing, damaged, of another kind, or newer.
     """
     tensors, about = load_tensors(path)
     if about.get("family") != "adaptive":
-        raise CheckpointError(path, "is not of an adaptive agent; others are loaded with urbe.deep.load.")
+        raise CheckpointError(path, "is not an adaptive agent; other agents are loaded with urbe.deep.load.")
     if about.get("version") not in range(1, VERSION + 1):
         raise CheckpointError(path, f"is of version {about.get('version')!r}, expected at most {VERSION}.")
     try:
@@ -42,7 +42,7 @@ def load_adaptive(path: str | os.PathLike[str]) -> AdaptiveAgent:
 def _built(about: dict[str, Any]) -> AdaptiveAgent:
     parts = {name: build(name, about[name]) for name in ("settings", "rule", "watch", "simulator", "switching")}
     uncertainty_set = UncertaintySet.from_description(parts["simulator"], about["uncertain"])
-    unscaled = np.ones(observation_size(parts["simulator"]))  # agents of version 1 saw observations as they are
+    unscaled = np.ones(observation_size(parts["simulator"]))  # agents of version 1 had unscaled observations
     model = BeliefModel.of(
         parts["simulator"],
         uncertainty_set,

@@ -1,19 +1,19 @@
-"""One step ahead of a pair of state and belief: the only place where training looks at what an action may lead to.
+"""Look one step ahead from a pair of state and belief: all outcomes of an action, as used in training.
 
     P[k, j]      the probability of outcome j under member k
     reward[j], discount[j], successor[j], belief[j]
 
-The belief after an outcome depends on the outcome and not on the member. Where members share outcomes there are J of
-them; where they predict, each member has its own, and all K x J are listed. The end of an episode leads to the first
-state of the next one, with the belief that survives it and with the `boundary` discount.
+The belief after an outcome depends on the outcome and not on the member. If members share outcomes, there are J of
+them; if they predict, each member has its own, and all K x J are listed. The end of an episode leads to the first state
+of the next one, with the surviving belief and with the `boundary` discount.
 
-An action is idle where it leaves state and belief as they are. A greedy policy, which sees the same again, repeats it
-until the time limit, a chance of 1 / T per step: the step then stands for all of them at once,
+An action is idle if it changes neither state nor belief. A greedy policy then repeats it until the time limit, with a
+probability of 1 / T per step: the step stands for all repetitions at once,
 
     reward  r / (1 - stay),    discount  boundary (1 / T) / (1 - stay),    stay = gamma (1 - 1 / T)
 
-Otherwise an action that is hardly worse than idling for one more step, but much worse than idling for a whole episode,
-would be learned from a difference too small to see.
+Otherwise the difference between an action and one more idle step would be too small to learn, even if idling for a
+whole episode is much better or worse.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from urbe.simulators.base import Params, State
 
 
 class Discounts(NamedTuple):
-    """From step to step, and from the end of an episode to the next one."""
+    """The discounts from step to step, and from the end of an episode to the next one."""
 
     step: float
     boundary: float
 
 
 class Lookahead(NamedTuple):
-    """Everything an action may lead to, N outcomes.
+    """The N possible outcomes of an action.
 
     Attributes:
-      belief: `(K,)` in members during the step.
-      probability: `(K, N)` of each outcome under each member.
-      drawn: `(N,)` under the true parameters.
-      log_likelihood: `(N, K)` of each outcome, by which the belief was updated.
+      belief: `(K,)` belief in the members during the step.
+      probability: `(K, N)` probability of each outcome under each member.
+      drawn: `(N,)` probability under the true parameters.
+      log_likelihood: `(N, K)` log-likelihood of each outcome, which updates the belief.
       reward, discount: `(N,)`.
-      state: successors, leading axis N; the first state of the next episode where this one ended.
-      log_b: `(N, H, K)` the belief there.
+      state: successors, leading axis N; the first state of the next episode if this one ended.
+      log_b: `(N, H, K)` the belief after the outcome.
       ended: `(N,)` whether the episode ended.
       idle: whether the action changes nothing, so that the outcomes are those of repeating it until the time limit.
     """
@@ -75,18 +75,18 @@ def lookahead(
     temper: Float[Array, ""] | float = 1.0,
     repeat: bool = True,
 ) -> Lookahead:
-    """What an action leads to under every member and under the true parameters.
+    """Computes the outcomes of an action under every member and under the true parameters.
 
     Args:
       model: members, likelihoods and switching.
       discounts: within an episode and between episodes.
-      state, log_b: where the agent is, and what it believes of the coming step: jumps that may precede it are in it.
-      action: what it does.
-      truth: parameters, not necessarily those of a member; their outcomes come last where members predict.
-      first: the first state of the next episode, should this one end.
+      state, log_b: the state, and the belief for the coming step, including possible jumps before it.
+      action: the action.
+      truth: the true parameters, not necessarily of a member; their outcomes come last if members predict.
+      first: the first state of the next episode, if this one ends.
       cut: whether this step is the last one by the time limit.
-      temper: an exponent of the likelihoods, beside the one of `Switching`.
-      repeat: whether an idle action stands for its repetition; if not, for one step like any other.
+      temper: an exponent of the likelihoods, in addition to that of `Switching`.
+      repeat: whether an idle action stands for its repetitions, or for a single step.
     """
     switching = model.switching
     listed = _shared(model, state, action, truth) if model.shared else _predicted(model, state, action, truth)
@@ -102,7 +102,7 @@ def lookahead(
         return jnp.where(ended.reshape(-1, *[1] * (then.ndim - 1)), anew[None], then)
 
     chance = 1.0 / model.simulator.time_limit
-    repeats = 1.0 / (1.0 - discounts.step * (1.0 - chance))  # each worth less by the discount
+    repeats = 1.0 / (1.0 - discounts.step * (1.0 - chance))  # discounted number of repetitions
     over = jnp.where(idle, jnp.float32(discounts.boundary * chance * repeats), jnp.float32(discounts.boundary))
     return Lookahead(
         of_members(log_b),
@@ -128,9 +128,9 @@ class _Listed(NamedTuple):
 
 
 def _is_idle(model: BeliefModel, state: State, listed: _Listed) -> Bool[Array, ""]:
-    """Whether all that can happen leaves what is seen and what is believed as it was."""
+    """Whether every outcome leaves observation and belief unchanged."""
     if not model.shared or (model.switching.per == "step" and model.switching.hazards.any()):
-        return jnp.zeros((), bool)  # predictions differ from member to member, and time alone changes the belief
+        return jnp.zeros((), bool)  # predictions differ between members, and time alone changes the belief
     seen = jax.vmap(model.simulator.observe)(listed.state)
     stays = (seen == model.simulator.observe(state)).all(axis=-1) & ~listed.terminated
     says_nothing = (listed.probability == listed.probability[:1]).all(axis=0)
@@ -162,7 +162,7 @@ def _predicted(model: BeliefModel, state: State, action: Int[Array, ""], truth: 
     says, _ = model.evidence_of_observation(
         found.probability[:-1], obs[:-1], found.terminated[:-1], seen, flat.terminated, jnp.zeros_like(seen)
     )
-    own = jnp.repeat(jnp.arange(members + 1), outcomes)  # whose outcome each is
+    own = jnp.repeat(jnp.arange(members + 1), outcomes)  # the member of each outcome
     belongs = own[None] == jnp.arange(members + 1)[:, None]
     probability = jnp.where(belongs, flat.probability[None], jnp.float32(0.0))
     return _Listed(probability[:-1], probability[-1], flat.reward, flat.terminated, flat.state, says.log_likelihood)

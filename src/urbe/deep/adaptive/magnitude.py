@@ -1,8 +1,8 @@
-"""How large each entry of an observation usually is: the unit of the network's inputs and of tolerated errors.
+"""Estimate the usual magnitude of each entry of an observation: the unit of network inputs and tolerated errors.
 
-Positions may be of the size of 1 and velocities of 0.01, and both decide. So every entry is divided by the root mean
-square of the values other than 0 that random play meets under all members. It is rounded to a power of two: division is
-then exact, and entries that are 0 or 1, such as indicators, stay as they are.
+Positions may have magnitude 1 and velocities 0.01, and both matter. So every entry is divided by the root mean square
+of its nonzero values in random play under all members, rounded to a power of two: division is then exact, and entries
+that are 0 or 1, such as indicators, do not change.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from urbe.simulators.base import Params, State, step
 from urbe.simulators.base import members as count
 
 COPIES = 8
-"""Random players of every member."""
+"""Number of random players of every member."""
 
 STEPS = 500
 
 CHANGE = 0.1
-"""The chance per step that a player draws a new action: held actions lead further than ones that cancel out."""
+"""The probability per step that a player draws a new action: repeated actions reach more states."""
 
 
 def observation_magnitude(simulator: Simulator, params: Params) -> Float[np.ndarray, " D"]:
     """`(D,)` powers of two; 1 for entries that are always 0, or whose squares overflow.
 
     Args:
-      simulator: what acts.
-      params: of the members, a `(K,)` array in each place.
+      simulator: the simulator.
+      params: parameters of the members, a `(K,)` array in each place.
     """
     with jax.ensure_compile_time_eval():
         square, times = np.asarray(_met(simulator, params, jax.random.key(0)), np.float64)
@@ -45,7 +45,7 @@ def observation_magnitude(simulator: Simulator, params: Params) -> Float[np.ndar
 
 @partial(jax.jit, static_argnums=0)
 def _met(simulator: Simulator, params: Params, key: jax.Array) -> Float[Array, "2 D"]:
-    """Sums of squares, and how many values other than 0 they are of."""
+    """Sums of squares, and the numbers of nonzero values."""
 
     def play(params: Params, key: jax.Array) -> Float[Array, "2 D"]:
         for_start, for_steps = jax.random.split(key)
@@ -65,7 +65,7 @@ def _step(
     at: tuple[State, Int32[Array, ""], Bool[Array, ""], Float[Array, "2 D"]],
     key: jax.Array,
 ) -> tuple[Any, None]:
-    """One random step, and a first state where the episode has ended."""
+    """Takes a random step, or restarts if the episode has ended."""
     state, held, draws_action, met = at
     for_action, for_step, for_start, for_change = jax.random.split(key, 4)
     drawn = jax.random.randint(for_action, (), 0, simulator.n_actions, jnp.int32)

@@ -1,10 +1,10 @@
-"""What an adaptive agent assumes about its world: members of a simulator, and how the true one may change.
+"""The belief model of an adaptive agent: members of a simulator, and changes of the true one.
 
-There are two kinds of members, by how their parameters enter:
+There are two kinds of members, depending on how their parameters enter:
 
-    known outcomes   parameters change probabilities alone; all members share the outcomes, and L_k = P_k(outcome)
-    predictions      parameters change where an action leads; L_k is a density of the prediction error (see
-                     `urbe.belief.likelihoods`), a mixture of them where a member has several outcomes
+    known outcomes   parameters change only probabilities; all members share the outcomes, and L_k = P_k(outcome)
+    predictions      parameters change successors; L_k is a density of the prediction error (see
+                     `urbe.belief.likelihoods`), a mixture if a member has several outcomes
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from urbe.simulators.base import Params, State
 from urbe.simulators.base import members as count
 
 SAME = 1e-5
-"""Observations and rewards that differ by less are the same outcome."""
+"""Observations and rewards that differ by less count as the same outcome."""
 
 
 @partial(
@@ -38,19 +38,19 @@ SAME = 1e-5
 )
 @dataclass(frozen=True, eq=False)
 class BeliefModel:
-    """Members of a simulator and how the true one changes; build one with `BeliefModel.of`.
+    """Members of a simulator and changes of the true one; build one with `BeliefModel.of`.
 
     Attributes:
-      simulator: what acts; a value that can be hashed.
+      simulator: the simulator; it must be hashable.
       params: its NamedTuple with a `(K,)` array in each place.
       scaled: `(K, V)` the parameters that vary, each with mean 0 and deviation 1 over the members.
       neighbours: `(K, 2)` the two members whose parameters are nearest.
       magnitude: `(D,)` the unit of each entry of an observation, see `observation_magnitude`.
       switching: prior and hazard.
-      floor: errors up to this share of the magnitude say nothing about members.
-      flip: the probability that a member is wrong about the end of an episode, where members predict.
+      floor: errors up to this share of the magnitude are no evidence about members.
+      flip: the probability that a member is wrong about the end of an episode, if members predict.
       varied: names of the parameters that differ between members.
-      shared: whether members share the outcomes and differ in probabilities alone.
+      shared: whether members share the outcomes and differ only in probabilities.
     """
 
     simulator: Simulator
@@ -74,9 +74,9 @@ class BeliefModel:
         flip: float = 0.05,
         magnitude: Float[np.ndarray, " D"] | None = None,
     ) -> BeliefModel:
-        """Checks that the parts fit each other, and finds out whether members share outcomes and how large they are.
+        """Checks that the parts fit, and determines whether members share outcomes, and the magnitudes.
 
-        A `magnitude` that was saved is taken as it is.
+        A saved `magnitude` is used unchanged.
 
         Raises:
           ValueError: the parameters are not the simulator's, or the prior has not one entry per member.
@@ -108,7 +108,7 @@ class BeliefModel:
         return float(self.n_members ** (1.0 / max(len(self.varied), 1)))
 
     def tolerated(self, predicted: Float[Array, "K D"]) -> Float[Array, " D"]:
-        """Errors of predictions that say nothing about members; see `urbe.belief.likelihoods`."""
+        """Prediction errors that are no evidence about members; see `urbe.belief.likelihoods`."""
         found: Array = tolerance(predicted, self.per_axis, self.floor * self.magnitude)
         return found
 
@@ -121,7 +121,7 @@ class BeliefModel:
         return self._distinct(found) if self.shared else found
 
     def _distinct(self, found: Outcomes) -> Outcomes:
-        """Outcomes that look alike are one: the first of them has the probability of all."""
+        """Merges indistinguishable outcomes: the first of them gets the probability of all."""
         obs = jax.vmap(self.simulator.observe)(found.state)
         alike = self.resemble(obs, found.reward, found.terminated, obs, found.reward, found.terminated)
         first = jax.nn.one_hot(alike.argmax(axis=-1), len(obs), dtype=found.probability.dtype)
@@ -136,13 +136,13 @@ class BeliefModel:
         other_reward: Float[Array, " J"],
         other_terminated: Bool[Array, " J"],
     ) -> Bool[Array, "N J"]:
-        """Whether two outcomes look the same to an observer."""
+        """Whether two outcomes are indistinguishable."""
         near = (jnp.abs(obs[:, None] - others[None]) < SAME).all(axis=-1)
         alike: Array = near & (jnp.abs(reward[:, None] - other_reward[None]) < SAME)
         return alike & (terminated[:, None] == other_terminated[None])
 
     def evidence_of_outcomes(self, probability: Float[Array, "K J"]) -> Evidence:
-        """What each of the shared outcomes says: Evidence with leading axis J."""
+        """The evidence of each shared outcome, with leading axis J."""
         outcomes = jnp.arange(probability.shape[-1])
         each = jnp.broadcast_to(probability, (len(outcomes), *probability.shape))
         return known_outcomes(each, outcomes)
@@ -156,7 +156,7 @@ class BeliefModel:
         terminated: Bool[Array, " N"],
         noise: Float[Array, "N D"],
     ) -> tuple[Evidence, Float[Array, "N K D"]]:
-        """What N observations say about members that predict, and the squared errors of their likeliest outcomes."""
+        """The evidence of N observations about members that predict, and the squared errors of likely outcomes."""
         k, j, d = predicted.shape
         # neighbouring members are compared outcome by outcome
         tolerated = jnp.max(jax.vmap(self.tolerated, in_axes=1)(predicted), axis=0)
@@ -177,7 +177,7 @@ class BeliefModel:
 
 
 def _share_outcomes(simulator: Simulator, params: Params) -> bool:
-    """Whether states, rewards and ends do not follow from the parameters: vmap says which outputs a batch reaches."""
+    """Whether successors, rewards and ends are independent of the parameters, by the batched outputs of vmap."""
     state = jax.eval_shape(simulator.start, jax.random.key(0), simulator.nominal())
 
     def parts(state: Any, params: Params) -> Any:
@@ -191,7 +191,7 @@ def _share_outcomes(simulator: Simulator, params: Params) -> bool:
 
 
 def _standardised(params: Params, varied: tuple[str, ...]) -> Float[np.ndarray, "K V"]:
-    """Logarithms of positive parameters that vary by more than a factor of four, the others as they are."""
+    """Standardises parameters; positive ones that vary by more than a factor of four enter by their logarithms."""
     columns = []
     for name in varied:
         values = np.asarray(getattr(params, name), np.float64)
@@ -202,7 +202,7 @@ def _standardised(params: Params, varied: tuple[str, ...]) -> Float[np.ndarray, 
 
 
 def _neighbours(scaled: Float[np.ndarray, "K V"]) -> Int[np.ndarray, "K 2"]:
-    """The nearest two other members of each; itself where there are no others."""
+    """The two nearest other members of each; itself if there are no others."""
     distance = ((scaled[:, None] - scaled[None]) ** 2).sum(axis=-1)
     np.fill_diagonal(distance, np.inf)
     order = np.argsort(distance, axis=-1, kind="stable")

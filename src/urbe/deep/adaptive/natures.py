@@ -1,9 +1,9 @@
-"""Natures over a belief: how the values of an action under the members become one, members being as likely as believed.
+"""Natures over a belief: combine the values of an action under the members, given the belief in them.
 
     y = sum_k weights(b, y_1, ..., y_K)_k y_k
 
-Each nature is a value; `weights` maps beliefs and values, both `(..., K)`, to weights that sum to one. Where the belief
-is a certainty, all of them give the value under that member.
+Each nature is a value; `weights` maps beliefs and values, both `(..., K)`, to weights that sum to one. If the belief is
+certain of a member, all of them give the value under that member.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from urbe.belief.credible import credible_set, tail_weights
 
 @runtime_checkable
 class BeliefNature(Protocol):
-    """What decides between members that are as likely as a belief says."""
+    """Weights members by a belief and by their values."""
 
     def weights(self, belief: Float[Array, "*B K"], values: Float[Array, "*B K"]) -> Float[Array, "*B K"]:
-        """How much each member counts, given what the action is worth under each."""
+        """The weight of each member, given the value of the action under each."""
 
 
 @dataclass(frozen=True)
 class BeliefMean:
-    """Members count as likely as they are: the Bayes-adaptive agent, optimal in expectation if the belief is right."""
+    """Weights are the belief: the Bayes-adaptive agent, optimal in expectation if the belief is right."""
 
     def weights(self, belief: Float[Array, "*B K"], values: Float[Array, "*B K"]) -> Float[Array, "*B K"]:
         return jnp.broadcast_to(belief, values.shape)
@@ -38,10 +38,10 @@ class BeliefMean:
 class BeliefCVaR:
     """The mean of the lowest `level` of the values, at every step.
 
-    Levels compound along a path: one of 0.8 is cautious, one of 0.6 often does not act at all.
+    Levels compound along a path: a level of 0.8 is cautious, one of 0.6 often avoids all risk.
 
     Args:
-      level: in [0, 1]. 1 is the mean; 0 the worst of the members that are possible at all.
+      level: in [0, 1]. 1 is the mean; 0 the worst of the members with a positive belief.
     """
 
     level: float
@@ -57,8 +57,8 @@ class BeliefCVaR:
 class EpisodeCVaR:
     """The mean of the lowest `level` of the values, chosen once, at the start of each episode.
 
-    The belief is reweighted there towards the members whose episodes are worth least, by what the network says of each
-    as a certainty, and is filtered from then on as it is. Within the episode members count as likely as that says.
+    The belief is reweighted there towards the members with the lowest episode values, as the network estimates them for
+    a certain member. Within the episode, members are weighted by this belief, updated by observations.
 
     Args:
       level: above 0 and at most 1.
@@ -78,7 +78,7 @@ class CredibleWorst:
     """The worst member of the credible set: the fewest members that hold a belief of 1 - alpha.
 
     Args:
-      alpha: in [0, 1). 0 is the worst member that is possible at all.
+      alpha: in [0, 1). 0 is the worst member with a positive belief.
     """
 
     alpha: float = 0.1

@@ -1,7 +1,7 @@
-"""A tree of small arrays as one vector, bit for bit.
+"""Pack a tree of small arrays into one vector, bit for bit.
 
-Calling a compiled program costs microseconds for each array that goes in or comes out, which is more than a small
-program computes. A deployment therefore hands its memory over as one array of 32-bit words.
+Calling a compiled program costs microseconds for each input and output array, more than the computation of a small
+program. A deployment therefore passes its memory as one array of 32-bit words.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from jaxtyping import Array, UInt32
 
 
 class Packing(NamedTuple):
-    """Where each leaf of a tree is in the vector.
+    """The position of each leaf of a tree in the vector.
 
     Attributes:
       tree: the structure.

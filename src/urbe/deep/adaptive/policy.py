@@ -1,13 +1,13 @@
-"""Deployment: weights stay, the belief moves. A policy with a memory, as `urbe.evaluation.adaptation` runs them.
+"""The policy in deployment, with fixed weights and a belief as its memory, for `urbe.evaluation.adaptation`.
 
     memory = policy.start(key)
     action, memory = policy.act(memory, observation)
     memory = policy.observe(memory, step)
 
 The memory is the belief of `urbe.belief`, with its noise and surprise, and survives the end of an episode. Everything
-is pure and traceable: thousands of deployments run side by side under `jax.vmap`.
+is pure and traceable: thousands of deployments run in parallel under `jax.vmap`.
 
-Where observations are noisy, a policy with a `Sensor` keeps an estimate of the state for every member (see
+If observations are noisy, a policy with a `Sensor` keeps an estimate of the state for every member (see
 `urbe.belief.estimates`), compares predictions from these estimates, and acts on their mean under the belief.
 """
 
@@ -48,16 +48,16 @@ from urbe.simulators.limits import Recoverable, recover_state
 
 
 class AdaptiveMemory(NamedTuple):
-    """What is remembered from step to step, and from episode to episode.
+    """The memory from step to step, and from episode to episode.
 
     Attributes:
-      belief: of `urbe.belief`.
-      tilt: `(K,)` logarithms of the factors by which the episode's nature reweighs members.
+      belief: the belief of `urbe.belief`.
+      tilt: `(K,)` logarithms of the factors with which the episode's nature reweights members.
       member: drawn from the belief at the start of the episode.
       begun: whether the episode has begun.
       observation: the last one that was acted on.
-      words: of the key from which members are drawn.
-      estimates: of the state under each member, where observations are noisy; else empty.
+      words: words of the key from which members are drawn.
+      estimates: estimates of the state under each member, if observations are noisy; else empty.
     """
 
     belief: BeliefState
@@ -76,17 +76,17 @@ class AdaptiveMemory(NamedTuple):
 )
 @dataclass(frozen=True, eq=False)
 class AdaptivePolicy:
-    """Acts by fixed weights and a belief that follows what is observed.
+    """Acts with fixed weights and a belief that is updated by observations.
 
     Args:
-      weights: of the network.
-      model: members, likelihoods, and how the true member may change.
-      settings: of the agent the weights are of.
-      rule: how values become an action.
-      watch: when to admit that no member explains what happens.
-      alpha: the mass that the credible set may leave out, in what is reported.
-      sensor: how noisy observations are; None takes them as they are. Needs members that predict, with one outcome
-        each, and observations from which the state follows.
+      weights: weights of the network.
+      model: members, likelihoods, and changes of the true member.
+      settings: settings of the agent with these weights.
+      rule: acting rule.
+      watch: decides when no member explains the observations.
+      alpha: the mass outside of the reported credible set.
+      sensor: the noise of observations; None for exact ones. It needs members that predict, with one outcome each, and
+        observations that determine the state.
     """
 
     weights: Any
@@ -98,7 +98,7 @@ class AdaptivePolicy:
     sensor: Sensor | None = None
 
     def start(self, key: jax.Array) -> AdaptiveMemory:
-        """Before anything has been seen. The key is consumed."""
+        """The memory before the first observation. The key is consumed."""
         model = self.model
         size = observation_size(model.simulator)
         fresh = begin(model.switching, model.n_members, 0 if model.shared else size)
@@ -119,13 +119,13 @@ class AdaptivePolicy:
         )
 
     def act(self, memory: AdaptiveMemory, observation: Float[Array, " D"]) -> tuple[Int32[Array, ""], AdaptiveMemory]:
-        """The greedy action by the acting rule, and the memory after having decided."""
+        """The greedy action by the acting rule, and the memory after the decision."""
         return self.decide(self.begin_episode(memory, observation), observation)
 
     def decide(
         self, memory: AdaptiveMemory, observation: Float[Array, " D"]
     ) -> tuple[Int32[Array, ""], AdaptiveMemory]:
-        """`act`, within an episode that has begun."""
+        """`act` within an episode."""
         belief = tilted(self.believed(memory), memory.tilt)
         seen = observation if self.sensor is None else believed_state(memory.belief.log_b, memory.estimates)
         q = self.rule.values(partial(self._values, memory, seen), belief, memory.member)
@@ -147,9 +147,9 @@ class AdaptivePolicy:
 
         Args:
           memory: before it.
-          evidence: what the step said.
-          square: squared errors of the members' predictions, to learn the noise from; None if they do not predict.
-          ended: whether the episode ended with it.
+          evidence: the evidence of the step.
+          square: squared errors of the members' predictions, to estimate the noise; None if they do not predict.
+          ended: whether the episode ended with the step.
         """
         belief, _ = observe(self.model.switching, self.watch, memory.belief, evidence, square)
         after = new_episode(self.model.switching, belief)
@@ -157,20 +157,20 @@ class AdaptivePolicy:
         return memory._replace(belief=belief, begun=~ended)
 
     def believed(self, memory: AdaptiveMemory) -> Float[Array, " K"]:
-        """The belief that decisions are based on: the filter's, widened where no member explains what happens."""
+        """The belief for decisions: the filter's, widened if no member explains the observations."""
         found: Array = used(self.model.switching, self.watch, self._coming(memory))
         return found
 
     def _coming(self, memory: AdaptiveMemory) -> BeliefState:
-        """The belief about the coming step, which a jump may precede."""
+        """The belief for the coming step, including a possible jump before it."""
         switching, state = self.model.switching, memory.belief
         return state._replace(log_b=switching.jump(state.log_b)) if switching.per == "step" else state
 
     def report(self, memory: AdaptiveMemory) -> dict[str, Array]:
-        """What the memory says: the belief, the credible set, its worst member, and the surprise.
+        """Reports the belief, the credible set, its worst member, and the surprise.
 
-        `belief` is what decisions are based on, `filtered` the exact posterior, `outside` how far the two differ.
-        `worst` is the credible member under which the last observation acted on is worth least, by the network.
+        `belief` is the belief for decisions, `filtered` the exact posterior, and `outside` measures their difference.
+        `worst` is the credible member with the lowest value of the last observation, according to the network.
         """
         belief = self.believed(memory)
         inside = credible_set(belief, self.alpha)
@@ -188,7 +188,7 @@ class AdaptivePolicy:
         }
 
     def begin_episode(self, memory: AdaptiveMemory, observation: Float[Array, " D"]) -> AdaptiveMemory:
-        """At the first decision of an episode a member is drawn, and nature reweighs members; later nothing happens."""
+        """At the first decision of an episode, draws a member and lets nature reweight members; else does nothing."""
         key, for_member = jax.random.split(as_key(memory.words))
         belief = self.believed(memory)
         u = jax.random.uniform(for_member, (), jnp.float32)
@@ -223,16 +223,16 @@ class AdaptivePolicy:
 
 
 UNLIKE = 1e6
-"""Added to the distance of outcomes that differ in their end or reward: what cannot be confused by noise."""
+"""Added to the distance of outcomes with different ends or rewards, which noise cannot confuse."""
 
 
 def evidence_of(
     model: BeliefModel, step: Step, noise: Float[Array, " N"]
 ) -> tuple[Evidence, Float[Array, "K D"] | None]:
-    """What a transition says about the members of a simulator, and the squared errors of their predictions.
+    """The evidence of a transition about the members of a simulator, and the squared errors of their predictions.
 
-    Where members share outcomes, the one with the same end and reward whose observation is nearest has happened; if
-    there is none, no member explains the step. `noise` is empty there.
+    If members share outcomes, the outcome is the one with the same end and reward and the nearest observation; if there
+    is none, no member explains the step. `noise` is then empty.
     """
     simulator = model.simulator
     found = model.outcomes(recover_state(simulator, step.observation), step.action, model.params)
@@ -253,9 +253,9 @@ def evidence_of(
 def evidence_under_noise(
     model: BeliefModel, sensor: Sensor, step: Step, belief: BeliefState, estimates: Estimates
 ) -> tuple[Estimates, Evidence]:
-    """The estimates after a transition whose observations are noisy, and what it says about the members.
+    """The state estimates after a transition with noisy observations, and its evidence about the members.
 
-    Half the distance between neighbouring members counts as noise of the dynamics, as it counts in `evidence_of`.
+    Half the distance between neighbouring members counts as noise of the dynamics, as in `evidence_of`.
     """
     simulator = model.simulator
 

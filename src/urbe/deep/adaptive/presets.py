@@ -22,7 +22,7 @@ from urbe.simulators import Simulator, UncertaintySet
 
 DEFAULT = AdaptiveSettings()
 PREDICTING = Watch(limit=50.0)
-"""Where members predict: ten times the tolerated error in one entry. The nearest member still serves up to there."""
+"""If members predict: ten times the tolerated error in one entry; up to there the nearest member is good enough."""
 MEAN = BeliefMean()
 CREDIBLE = CredibleWorst()
 
@@ -40,20 +40,20 @@ def bayes_adaptive_dqn(
     flip: float = 0.05,
     **changes: Any,
 ) -> AdaptiveAgent:
-    """A Bayes-adaptive agent: Q-values of pairs of observation and belief, so that finding out has its worth.
+    """Makes a Bayes-adaptive agent: Q-values of pairs of observation and belief include the value of information.
 
     Args:
       env: a simulator of `urbe.simulators`; deployed, the agent may act in others.
-      uncertainty_set: the members that the belief is over.
-      switching: what is assumed of how the true member changes: prior and hazard, per step or per episode.
-      caution: how members count for a decision: `BeliefMean()`, `BeliefCVaR(level)`, `EpisodeCVaR(level)`,
-        `CredibleWorst(alpha)`; `BeliefCVaR(0.0)` is the worst member that is possible at all.
-      seed: what all random numbers follow from.
-      settings: everything else there is to choose about learning.
-      watch: when a deployment admits that no member explains what happens; None for `Watch()` where outcomes are
-        known, and a limit of 50 nats where members predict.
-      floor, flip: of likelihoods where members predict: errors up to `floor` times the usual size of an observation's
-        entry say nothing about members, and members are wrong about the end of an episode with probability `flip`.
+      uncertainty_set: the members of the belief.
+      switching: the assumed changes of the true member: prior and hazard, per step or per episode.
+      caution: weights of members in a decision: `BeliefMean()`, `BeliefCVaR(level)`, `EpisodeCVaR(level)`,
+        `CredibleWorst(alpha)`; `BeliefCVaR(0.0)` is the worst member with a positive belief.
+      seed: seed of all random numbers.
+      settings: all other options of learning.
+      watch: decides in deployment when no member explains the observations; None for `Watch()` if outcomes are known,
+        and a limit of 50 nats if members predict.
+      floor, flip: for likelihoods of members that predict: errors up to `floor` times the usual magnitude of an entry
+        are no evidence, and members are wrong about the end of an episode with probability `flip`.
       changes: fields of `settings` to change, by name.
 
     >>> from urbe.belief import Switching
@@ -86,9 +86,9 @@ def thompson_dqn(
     flip: float = 0.05,
     **changes: Any,
 ) -> AdaptiveAgent:
-    """Thompson sampling: draws a member from the belief for each episode, and acts as if it were the true one.
+    """Makes a Thompson sampling agent: it draws a member from the belief for each episode, and acts as if it were true.
 
-    All arguments as for `bayes_adaptive_dqn`. Values are learned for each member, for one episode alone.
+    All arguments as for `bayes_adaptive_dqn`. Values are learned for each member, for a single episode.
     """
     informed: dict[str, Any] = {"informed": True, "boundary": 0.0}
     return _agent(
@@ -110,10 +110,10 @@ def adaptive_dqn(
     flip: float = 0.05,
     **changes: Any,
 ) -> AdaptiveAgent:
-    """The set adapts, the policy is not conditioned on it: acts on the worst value over the credible members.
+    """Makes an agent that acts on the worst value over the credible members, without a policy over beliefs.
 
-    All arguments as for `bayes_adaptive_dqn`; `caution` weighs the values under the members, which are learned for each
-    of them alone. Finding out has no worth for it: where waiting says nothing, it may wait for ever.
+    All arguments as for `bayes_adaptive_dqn`; `caution` weights the values under the members, which are learned for
+    each separately. It assigns no value to information: if waiting gives no evidence, it may wait forever.
     """
     informed: dict[str, Any] = {"informed": True, "boundary": 0.0}
     return _agent(

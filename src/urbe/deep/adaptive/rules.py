@@ -1,6 +1,6 @@
-"""Acting rules: how a network over pairs of observation and belief, and the belief of the moment, become an action.
+"""Acting rules: choose an action from a network over pairs of observation and belief, and the current belief.
 
-    OnBelief     argmax_a Q(s, b, a)                        finding out is worth what the network learned it is worth
+    OnBelief     argmax_a Q(s, b, a)                        the network has learned the value of information
     Thompson     argmax_a Q(s, e_k, a)                      k drawn from the belief once per episode [Thompson1933]
     OnMembers    argmax_a nature over k under b of Q(s, e_k, a)    the set adapts, the values of members do not
 
@@ -20,21 +20,21 @@ from urbe.deep.adaptive.natures import BeliefMean, BeliefNature
 
 @runtime_checkable
 class ActingRule(Protocol):
-    """How beliefs become values of actions. Values that can be hashed."""
+    """Computes values of actions from a belief. Rules must be hashable."""
 
     def values(self, evaluate: Any, belief: Float[Array, " K"], drawn: Int32[Array, ""]) -> Float[Array, " A"]:
-        """What to act greedily on.
+        """The values for greedy action.
 
         Args:
           evaluate: maps beliefs `(N, K)` to Q(s, b_n, .), `(N, A)`.
-          belief: what is believed now.
+          belief: the current belief.
           drawn: a member drawn from the belief at the start of the episode.
         """
 
 
 @dataclass(frozen=True)
 class OnBelief:
-    """Acts on the belief itself, as the network has learned to."""
+    """Acts on the belief itself."""
 
     def values(
         self,
@@ -61,7 +61,7 @@ class OnMembers:
     """Acts on nature's mixture of the values under each member, as if the truth were revealed after the next step.
 
     Args:
-      nature: over the belief: its mean, its tail, or the worst of the credible set.
+      nature: a nature over the belief: its mean, its tail, or the worst of the credible set.
     """
 
     nature: BeliefNature = field(default_factory=BeliefMean)

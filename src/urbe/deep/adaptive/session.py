@@ -1,11 +1,11 @@
-"""A deployment for those who own the loop: act, observe, and see at each step what is believed.
+"""A deployment in the user's own loop: act, observe, and read the belief at each step.
 
 session = agent.deploy(seed=0)
 action = session.act(observation)
 session.observe(reward, observation, terminated, truncated)
 
-Calling a compiled program takes longer than a small network or a filter does. So `observe` makes one call, which moves
-the belief and decides about the observation it was given, and `act` on that observation only looks the action up.
+Calling a compiled program takes longer than a small network or a filter. So `observe` makes one call, which updates the
+belief and decides about the new observation, and `act` on that observation only looks the action up.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from urbe.gym.spaces import Spaces
 
 
 class Session:
-    """One deployment of an agent: its weights stay, its belief follows what is observed, over episodes.
+    """One deployment of an agent: weights are fixed, and observations update the belief, over episodes.
 
     Args:
-      policy: how it acts.
-      spaces: what the environment gives and takes.
-      seed: of what is drawn (Thompson sampling); others draw nothing.
+      policy: the policy.
+      spaces: spaces of the environment.
+      seed: seed of random draws (only Thompson sampling draws).
       env, members: a Gymnasium environment and its members, as many as the agent's and in the same order. Likelihoods
-        then come from what the members predict before each step; without them, from the agent's simulator.
+        then come from the members' predictions before each step; without them, from the agent's simulator.
 
     Attributes:
       log: for each step its action, reward, terminated and truncated, and the packed memory after it; see `columns`.
@@ -62,7 +62,7 @@ class Session:
         self._report: dict[str, np.ndarray] | None = None
 
     def act(self, observation: Any) -> int:
-        """What to do; the first call of an episode begins it.
+        """Returns the action; the first call of an episode begins it.
 
         Raises:
           ValueError: the observation is not one of the environment's.
@@ -80,10 +80,10 @@ class Session:
         return action
 
     def observe(self, reward: float, observation: Any, terminated: bool, truncated: bool = False) -> None:
-        """Takes in what the last action led to; at the end of an episode, its last observation.
+        """Updates the belief by the outcome of the last action; at the end of an episode, its last observation.
 
         Raises:
-          ValueError: nothing was done since the last call, or the observation is not one of the environment's.
+          ValueError: there was no action since the last call, or the observation is not one of the environment's.
         """
         if self._acted is None:
             raise ValueError("observe was called before act, expected an action first: session.act(observation).")
@@ -99,12 +99,12 @@ class Session:
 
     @property
     def memory(self) -> AdaptiveMemory:
-        """What is remembered from step to step."""
+        """The memory from step to step."""
         memory: AdaptiveMemory = jax.tree.map(jnp.asarray, self._packing.unpack(np.asarray(self._vector)))
         return memory if self._acted is None else memory._replace(observation=jnp.asarray(self._acted[0]))
 
     def report(self) -> dict[str, np.ndarray]:
-        """What is believed now: see `AdaptivePolicy.report`."""
+        """The current report: see `AdaptivePolicy.report`."""
         if self._report is None:
             found = self._run.report(self._leaves, self._packing.pack(self.memory))
             self._report = {name: np.asarray(value) for name, value in found.items()}
@@ -112,7 +112,7 @@ class Session:
 
     @property
     def belief(self) -> np.ndarray:
-        """`(K,)` what decisions are based on."""
+        """`(K,)` the belief for decisions."""
         return self.report()["belief"]
 
     @property
@@ -122,16 +122,16 @@ class Session:
 
     @property
     def worst_member(self) -> int:
-        """The credible member under which things look worst."""
+        """The credible member with the lowest value."""
         return int(self.report()["worst"])
 
     @property
     def surprise(self) -> float:
-        """Nats per observation that no member explains, on average over the last ones; about 0 when one does."""
+        """Unexplained nats per observation, averaged over recent ones; about 0 if a member explains them."""
         return float(self.report()["surprise"])
 
     def columns(self) -> dict[str, np.ndarray]:
-        """The log as arrays, a row per step; what is believed under the names of `report`."""
+        """The log as arrays, a row per step, with the columns of `report`."""
         rows = [
             {name: np.asarray(value) for name, value in (happened | self._run.report(self._leaves, memory)).items()}
             for happened, memory in self.log
@@ -140,9 +140,9 @@ class Session:
 
 
 class _Programs(NamedTuple):
-    """The compiled programs of a session. Each takes the leaves of the policy and the packed memory first.
+    """The compiled programs of a session. Their first arguments are the leaves of the policy and the packed memory.
 
-    Those that decide give the packed memory with one more word, the action.
+    Programs that decide return the packed memory with one more word, the action.
     """
 
     act: Any
@@ -152,10 +152,10 @@ class _Programs(NamedTuple):
 
 @cache
 def _programs(tree: Any, packing: Packing) -> _Programs:
-    """Programs for all policies of one structure.
+    """Compiles programs for all policies of one structure.
 
-    Settings and the like are part of the structure. It is looked at here, once for a session, since comparing it at
-    every step would take longer than the step.
+    Settings are part of the structure. It is compared here, once per session, since comparing it at every step would
+    take longer than the step.
     """
 
     def of(method: Callable[..., Any]) -> Any:
@@ -178,7 +178,7 @@ def _programs(tree: Any, packing: Packing) -> _Programs:
 
 
 def _action(vector: jax.Array) -> int:
-    """The last word of what a program gave."""
+    """The action in the last word of a program's output."""
     return int(np.asarray(vector)[-1])
 
 
@@ -202,7 +202,7 @@ def _start(policy: AdaptivePolicy, seed: Any, by_members: bool) -> AdaptiveMemor
 def _observe(policy: AdaptivePolicy, memory: AdaptiveMemory, row: Any, predicted: Any) -> AdaptiveMemory:
     """The memory after a step, given as one row: observation, next observation, action, reward, terminated, truncated.
 
-    `predicted` is what the members of a Gymnasium environment predict; empty if the simulator's members do.
+    `predicted` has the predictions of a Gymnasium environment's members; empty if the simulator's members predict.
     """
     size = len(memory.observation)
     action, reward, terminated, truncated = row[2 * size :]

@@ -1,4 +1,4 @@
-"""Everything that can be chosen about an agent that learns over beliefs, as values."""
+"""Settings of an agent that learns over beliefs."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from urbe.deep.core.schedules import Decay, Epsilon
 
 @dataclass(frozen=True)
 class AdaptiveSettings:
-    """How a belief-state agent learns: replay-free Q(lambda) over parallel lives.
+    """Settings of replay-free Q(lambda) over parallel lives.
 
     Args:
-      nature: how the members' values become one.
-      informed: whether the network is given the true member as a certainty, in place of the belief, while it learns:
-        it then learns the values under each member, and no value of finding out.
+      nature: combines the members' values.
+      informed: whether training gives the network the true member in place of the belief: it then learns the values
+        under each member, without the value of information.
       network: the Q-network; its inputs are observation and belief (`urbe.deep.adaptive.inputs`).
-      discount: from step to step within an episode. Below 1 waiting becomes cheap for all later episodes.
+      discount: from step to step within an episode. Below 1, waiting also discounts all later episodes.
       boundary: the discount from the end of an episode to the start of the next one, below 1.
-      trace: lambda, how far returns look ahead before the network's values take over.
-      gap: in [0, 1): by which share of their disadvantage the targets of inferior actions are lowered; differences
-        between actions grow by 1 / (1 - gap), and the best action and its value stay [Bellemare2016].
-      lives: simulated side by side.
+      trace: lambda, how far returns look ahead before bootstrapping.
+      gap: in [0, 1): lowers the targets of inferior actions by this share of their disadvantage; differences between
+        actions grow by 1 / (1 - gap), while the best action and its value do not change [Bellemare2016].
+      lives: number of lives simulated in parallel.
       length: steps of each life between two rounds of gradient steps.
       minibatches: gradient steps per round, each on its share of the lives.
-      learning_rate, decay, optimiser, clip_norm: of the gradient steps.
-      average: the share of the averaged weights that a round keeps; they are what acts after training.
+      learning_rate, decay, optimiser, clip_norm: options of the gradient steps.
+      average: the share of the averaged weights that a round keeps; the averaged weights act after training.
       epsilon: the share of steps at which a random action begins.
       hold: the most steps a random action is repeated for.
-      between: the share of true parameters drawn between two neighbouring members, not at one.
-      tempers: exponents of the likelihoods; each life has one of them, so that softer beliefs are known too.
-      restart: the chance that a life begins anew, with the prior as its belief, at the end of an episode.
-      repeat: whether an action that changes neither state nor belief is taken to be repeated until the time limit, as a
+      between: the share of true parameters that are drawn between two neighbouring members.
+      tempers: exponents of the likelihoods; each life has one of them, so that training includes softer beliefs.
+      restart: the probability that a life restarts, with the prior as its belief, at the end of an episode.
+      repeat: whether an action that changes neither state nor belief counts as repeated until the time limit, as a
         greedy policy does; see `urbe.deep.adaptive.lookahead`. False is the usual one-step target.
-      reward_scale: what rewards are divided by, so that values are of moderate size.
+      reward_scale: rewards are divided by it, so that values have a moderate size.
     """
 
     nature: BeliefNature = field(default_factory=BeliefMean)

@@ -1,1 +1,1 @@
-"""The learning core: what an agent keeps, and what one more transition does to it."""
+"""The learning core: the state of an agent, and its update by a transition."""

@@ -38,8 +38,8 @@ class DuelingNetwork:
 
         Q(s, a) = V(s) + A(s, a) - mean_b A(s, b)
 
-    Hidden layers are linear, then normalised over their units [Ba2016], then ReLU. What all actions have in common is
-    learned once, so differences between them need not be large to be seen.
+    Hidden layers are linear, then normalised over their units [Ba2016], then ReLU. The common part of all actions is
+    learned once, so that small differences between them are learned, too.
 
     Args:
       hidden: units of each hidden layer; the last gives the features.
@@ -48,7 +48,7 @@ class DuelingNetwork:
     hidden: tuple[int, ...] = (64, 64)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "hidden", tuple(self.hidden))  # settings are hashed, lists are not
+        object.__setattr__(self, "hidden", tuple(self.hidden))  # settings are hashed, but lists cannot be
         if not self.hidden:
             raise ValueError("hidden is empty, expected at least one layer: its units are the features.")
         for i, units in enumerate(self.hidden):
@@ -60,7 +60,7 @@ class DuelingNetwork:
         return self.hidden[-1]
 
     def init(self, key: jax.Array, obs_size: int, n_actions: int) -> DuelingWeights:
-        """Layers as `Network` draws them, norms that change nothing, and outputs near zero. The key is consumed."""
+        """Layers as `Network` draws them, neutral norms, and outputs near zero. The key is consumed."""
         for_hidden, for_value, for_advantage = jax.random.split(key, 3)
         norms = tuple(Norm(jnp.ones(n, jnp.float32), jnp.zeros(n, jnp.float32)) for n in self.hidden)
 
@@ -72,7 +72,7 @@ class DuelingNetwork:
         return DuelingWeights(hidden, norms, small(for_value, 1), small(for_advantage, n_actions))
 
     def inputs(self, obs: Float[Array, "*B D"]) -> Float[Array, "*B D"]:
-        """Observations as they are."""
+        """Observations unchanged."""
         return obs
 
     def features(self, weights: DuelingWeights, obs: Float[Array, "*B D"]) -> Float[Array, "*B F"]:

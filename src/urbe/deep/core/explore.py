@@ -1,4 +1,4 @@
-"""Acting: the best action of a perturbed Q, and now and then a random one."""
+"""Choose actions: the best one of a perturbed Q, or with probability epsilon a random one."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from urbe.deep.core.settings import Settings
 
 
 class ExploringChoice(NamedTuple):
-    """What n environments do next, and why."""
+    """The next actions of n environments, with diagnostics."""
 
     action: Int32[Array, " n"]
-    flipped: Bool[Array, " n"]  # the noise alone changed the best action
+    flipped: Bool[Array, " n"]  # whether the noise changed the best action
     epsilon: Float[Array, ""]
     w: Float[Array, "n A"]
 
@@ -30,7 +30,7 @@ def choose(
     phi: Float[Array, "n F"],
     q: Float[Array, "n A"],
 ) -> ExploringChoice:
-    """The actions of n environments. The key is consumed; agents with and without a head use it alike."""
+    """Chooses the actions of n environments. The key is consumed, in the same way with and without a head."""
     n, n_actions = q.shape
     noise_key, random_key = jax.random.split(key)
     greedy = q.argmax(axis=-1).astype(jnp.int32)

@@ -1,4 +1,4 @@
-"""Numbers that are not finite: where the first one arose."""
+"""Detect numbers that are not finite, and where the first one arose."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KINDS = ("", "observation", "reward", "member's observation", "member's reward",
 
 
 class FiniteCheck(NamedTuple):
-    """`kind` indexes KINDS, 0 while all is well; `member` matters for members."""
+    """`kind` indexes KINDS, 0 while all numbers are finite; `member` is used for members."""
 
     kind: Int32[Array, ""]
     step: Int32[Array, ""]
@@ -21,7 +21,7 @@ class FiniteCheck(NamedTuple):
 
 
 class NotFinite(FloatingPointError):
-    """Training met a number that is not finite; says which, where and when."""
+    """A number in training was not finite; the message says which, where and when."""
 
 
 def init_finite_check() -> FiniteCheck:
@@ -38,8 +38,8 @@ def check_finite(
     loss: Float[Array, ""],
     w: Float[Array, ""],
 ) -> FiniteCheck:
-    """Notes the first number that is not finite, in the order of KINDS within a step."""
-    # a sum is finite when all its terms are, short of overflow, which is trouble too
+    """Records the first number that is not finite, in the order of KINDS within a step."""
+    # a sum is finite if all its terms are, except for overflow, which is an error, too
     bad_obs = ~jnp.isfinite(successors.obs.sum(axis=(-1, -2)))
     bad_gain = ~jnp.isfinite(successors.gain)
     flags = jnp.stack(
@@ -66,7 +66,7 @@ def check_finite(
 
 
 def raise_not_finite(finite: FiniteCheck, one_member: bool, environment: int | None = None) -> None:
-    """Raises when something was noted; `environment` is where, when there are several."""
+    """Raises if such a number was recorded; `environment` says in which of several environments."""
     kind = int(finite.kind)
     if not kind:
         return
@@ -76,7 +76,7 @@ def raise_not_finite(finite: FiniteCheck, one_member: bool, environment: int | N
     advice = {
         5: "Lower the learning rate, scale observations or rewards, or use the Huber loss.",
         6: "Lower the learning rate of the uncertainty head, or scale observations.",
-    }.get(kind, "The environment gave it: check its dynamics and parameters at that step.")
+    }.get(kind, "It comes from the environment: check its dynamics and parameters at that step.")
     where = "" if environment is None else f" of environment {environment}"
     raise NotFinite(
         f"The {what}{where} at step {int(finite.step)} is not finite, expected numbers. {advice} The last "

@@ -1,8 +1,8 @@
-"""Inverse counts with features: Sigma_a = (I / mu + sum phi phi')^-1 for each action, kept as data arrive.
+"""Inverse counts with features: Sigma_a = (I / mu + sum phi phi')^-1 for each action, updated as data arrive.
 
 One-hot features give Sigma_a[s, s] = mu / (1 + mu n(s, a)): phi' Sigma_a phi generalises one over a count. The
-precision Lambda_a = Sigma_a^-1 is kept beside it: forgetting is stable there, and from it Sigma_a is recomputed now
-and then, so that rounding never accumulates. Both are float64, whatever the network is.
+precision Lambda_a = Sigma_a^-1 is kept, too: forgetting is stable there, and Sigma_a is recomputed from it at
+intervals, so that rounding never accumulates. Both are float64, whatever the network is.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ def absorb(gram: Gram, action: Int[Array, ""], phi: Float[Array, " G"]) -> Gram:
 def _along(
     gram: Gram, action: Int[Array, ""], phi: Float[Array, " G"]
 ) -> tuple[Float64[Array, " G"], Float64[Array, " G"]]:
-    """phi in double precision, and Sigma_a phi: both of the above ask for it, the compiler computes it once."""
-    x = tricks.written(phi.astype(jnp.float64))  # else the features are computed again for every entry of x x'
+    """phi in double precision, and Sigma_a phi: both functions above need it, and the compiler computes it once."""
+    x = tricks.written(phi.astype(jnp.float64))  # otherwise the features are computed again for every entry of x x'
     return x, jax.lax.dynamic_index_in_dim(gram.sigma, action, 0, keepdims=False) @ x
 
 
 def _added(of_all: Float64[Array, "A G G"], action: Int[Array, ""], x: Array, y: Array) -> Float64[Array, "A G G"]:
-    """With x y' added for one action, in place where the compiler may."""
+    """Adds x y' for one action, in place where the compiler can."""
     one = jax.lax.dynamic_index_in_dim(of_all, action, 0, keepdims=False)
     changed: Array = jax.lax.dynamic_update_index_in_dim(of_all, one + x[:, None] * y[None, :], action, 0)
     return changed
@@ -69,7 +69,7 @@ def refresh(gram: Gram, mu: float, forget: float) -> Gram:
 def rebuild(
     phi: Float[Array, "N G"], action: Int[Array, " N"], real: Float[Array, " N"], n_actions: int, mu: float
 ) -> Gram:
-    """Sigma_a from scratch, from the features of N transitions; those with `real` 0 do not count."""
+    """Computes Sigma_a from the features of N transitions; those with `real` 0 do not count."""
     x = phi.astype(jnp.float64)
     taken = jax.nn.one_hot(action, n_actions, dtype=jnp.float64) * real[:, None]
     prior = jnp.eye(x.shape[-1], dtype=jnp.float64) / mu
@@ -77,9 +77,9 @@ def rebuild(
 
 
 def invert(precision: Float64[Array, "A G G"]) -> Gram:
-    """The exact inverse of every precision, by Cholesky's factorisation.
+    """Inverts every precision exactly, by Cholesky's factorisation.
 
-    Of its transpose, which is the same matrix: LAPACK wants columns first, and XLA would copy it into that order.
+    It factorises the transpose, which is the same matrix: LAPACK needs columns first, and XLA would copy the matrix.
     """
     eye = jnp.broadcast_to(jnp.eye(precision.shape[-1], dtype=jnp.float64), precision.shape)
     sigma = jax.vmap(

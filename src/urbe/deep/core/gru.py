@@ -1,7 +1,7 @@
 """A gated recurrent unit: the memory of an agent as a vector of fixed length [Cho2014].
 
-z  = sigmoid(x W_z + h U_z + b_z)              how much is kept
-g  = sigmoid(x W_g + h U_g + b_g)              how much of the past the new content sees
+z  = sigmoid(x W_z + h U_z + b_z)              update gate
+g  = sigmoid(x W_g + h U_g + b_g)              reset gate
 n  = tanh(x W_n + g (h U_n) + b_n)
 h' = (1 - z) n + z h
 """
@@ -40,7 +40,7 @@ def gru_step(gru: GRU, h: Float[Array, "*B H"], x: Float[Array, "*B I"]) -> Floa
 
 
 def gated(h: Float[Array, "*B H"], of_x: Float[Array, "*B G"], of_h: Float[Array, "*B G"]) -> Float[Array, "*B H"]:
-    """h' from the two products: those of many inputs can be computed at once, before the first step."""
+    """h' from the two products; products of many inputs can be computed at once, before the first step."""
     x_z, x_g, x_n = jnp.split(of_x, 3, axis=-1)
     h_z, h_g, h_n = jnp.split(of_h, 3, axis=-1)
     z, g = jax.nn.sigmoid(x_z + h_z), jax.nn.sigmoid(x_g + h_g)

@@ -1,4 +1,4 @@
-"""Keys of random numbers: one root per seed, and plain arrays in their place where states are saved."""
+"""Keys of random numbers: one root per seed; saved states have plain arrays in their place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KIND = "threefry2x32"
 
 
 def root_key(seed: int) -> jax.Array:
-    """The key all random numbers of a run follow from; any whole number of at least 0, the same under all settings."""
+    """The root key of a run, from any whole number of at least 0; it does not depend on JAX's settings."""
     words = stream(seed, "deep").integers(2**32, size=2, dtype="uint32")
     return as_key(jnp.asarray(words, jnp.uint32))
 
@@ -41,7 +41,7 @@ def words(key: jax.Array, index: Int[Array, ""], count: int) -> UInt64[Array, " 
 
 
 def key_data(tree: Any) -> Any:
-    """The tree with each key's words in its place."""
+    """The tree with keys replaced by their words."""
     return jax.tree.map(lambda leaf: jax.random.key_data(leaf) if _is_key(leaf) else leaf, tree)
 
 

@@ -1,4 +1,4 @@
-"""The paper's uncertainty head: the variance of the Q-values from the last layer's features, and how it is learned."""
+"""The paper's uncertainty head: it learns the variance of the Q-values from the last layer's features."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class LastLayer:
         act: argmax_b Q(s, b) + beta zeta_b sqrt(max(w(s, b), 0)),   zeta_b ~ N(0, 1)
 
     phi are the Q-network's last hidden units, and Sigma_a = (I / mu + sum phi phi')^-1 over the states where a was
-    taken. Neither head's loss reaches the other's weights. The last step of an episode has no successor in the
-    recursion, whether it ended or ran out of time, as in the paper's listing.
+    taken. Neither head's loss changes the other's weights. The last step of an episode has no successor in the
+    recursion, whether it was terminal or truncated, as in the paper's listing.
 
-    The defaults are the paper's CartPole agent to the letter. Its weak points have their remedies beside them:
+    The defaults are exactly the paper's CartPole agent. Options remedy its weaknesses:
     `non_negative`, `forget`, `rebuild_every`, `normalise`, `constant`, and `calibrated` below.
 
     Args:
@@ -50,18 +50,18 @@ class LastLayer:
       mu: Sigma_a before any data is mu I: the inverse of the ridge regulariser.
       hidden: units of the head's own ReLU layers.
       learning_rate: of the head.
-      raw_input: the head is a network of its own on observations, instead of on phi. The figure that would tell is
-        missing from the paper; "a sub-network of the robust Q-network" speaks for phi.
+      raw_input: the head is a separate network on observations, instead of on phi. The figure that would decide is
+        missing from the paper; "a sub-network of the robust Q-network" suggests phi.
       non_negative: softplus on the head's output; otherwise linear, and clipped where its root is taken.
       residual_decay: None for scale_a = 1 (paper); otherwise scale_a is the squared TD error of action a, averaged
         exponentially with this decay, which makes nu the posterior variance of Bayesian linear regression.
       forget: lam in Lambda_a <- lam Lambda_a + (1 - lam) I / mu, per step, for Sigma_a = Lambda_a^-1; 1 never forgets.
-      refresh_every: steps between exact inversions of Lambda_a, when forgetting is applied too (lam to that power);
-        in between, Sigma_a follows by rank-one updates.
-      rebuild_every: steps between rebuilding Lambda_a from the replay with today's features; 0 never.
-      normalise: divide phi by its root mean square, so that its scale does not drift into beta.
-      constant: append a one to phi, so that a layer of dead units is not taken for certainty.
-      replayed: transitions of the replay in each step of the head, beside the new one; 0 as in the listing.
+      refresh_every: steps between exact inversions of Lambda_a, where forgetting is applied, too (lam to that power);
+        in between, Sigma_a has rank-one updates.
+      rebuild_every: steps between rebuilding Lambda_a from the replay with current features; 0 never.
+      normalise: divide phi by its root mean square, so that its scale does not affect beta.
+      constant: append a one to phi, so that a layer of dead units does not mean certainty.
+      replayed: replayed transitions in each step of the head, in addition to the new one; 0 as in the listing.
     """
 
     beta: float = 0.5
@@ -93,7 +93,7 @@ class LastLayer:
             checks.whole_number(name, getattr(self, name), 0)
 
     def init(self, settings: Settings, key: jax.Array, obs_size: int, n_actions: int) -> Head:
-        """A head that has seen nothing. The key is consumed."""
+        """A head without data. The key is consumed."""
         inputs = obs_size if self.raw_input else settings.network.n_features
         layers = init_layers(key, (inputs, *self.hidden, n_actions))
         zeros = jnp.zeros(n_actions, jnp.float64)
@@ -126,7 +126,7 @@ class LastLayer:
     def learn(
         self, settings: Settings, head: Head, visits: Visits, remembered: Remembered, step: Int[Array, ""]
     ) -> tuple[Head, Float64[Array, ""]]:
-        """A gradient step on the new steps, one on remembered ones; then the inverse counts take the new ones in."""
+        """Takes a gradient step on the new steps and one on replayed ones, then updates the inverse counts."""
         head, nu = learn_head(settings, self, head, visits, step)
         if self.replayed:
             head, _ = learn_head(settings, self, head, remembered(self.replayed), step)
@@ -139,7 +139,7 @@ class LastLayer:
     def refresh(
         self, settings: Settings, head: Head, q: Any, replay: Replay, before: Int[Array, ""], step: Int[Array, ""]
     ) -> Head:
-        """Exact inverses, and counts made anew with the features of today, where they are due."""
+        """Inverts exactly, and rebuilds the counts with current features, when due."""
         head = tricks.run_if(due(step, before, self.refresh_every), lambda _, h: refresh_head(self, h), head)
         if self.rebuild_every:
             again = jnp.minimum(due(step, before, self.rebuild_every), 1)
@@ -181,7 +181,7 @@ def head_values(variance: LastLayer, layers: Layers, x: Float[Array, "*B I"]) ->
 
 
 def features(variance: LastLayer, phi: Float[Array, "*B F"]) -> Float[Array, "*B G"]:
-    """phi as Sigma sees it: normalised and with a constant where wanted."""
+    """The features of Sigma: phi, normalised and with a constant if wanted."""
     if variance.normalise:
         phi = phi * jax.lax.rsqrt(jnp.mean(phi * phi, axis=-1, keepdims=True) + jnp.float32(1e-8))
     if variance.constant:
@@ -192,7 +192,7 @@ def features(variance: LastLayer, phi: Float[Array, "*B F"]) -> Float[Array, "*B
 def head_input(
     settings: Settings, variance: LastLayer, obs: Float[Array, "*B D"], phi: Float[Array, "*B F"]
 ) -> Float[Array, "*B I"]:
-    """What the head's first layer gets; no gradient flows back."""
+    """The input of the head's first layer, without a gradient."""
     return jax.lax.stop_gradient(settings.network.inputs(obs) if variance.raw_input else phi)
 
 
@@ -220,7 +220,7 @@ def head_loss(
     visits: Visits,
     wanted: Float[Array, " m"],
 ) -> Float[Array, ""]:
-    """mean (y - w(s, a))^2, in the head's weights alone."""
+    """mean (y - w(s, a))^2, as a function of the head's weights."""
     w = head_values(variance, layers, head_input(settings, variance, visits.obs, visits.phi))
     chosen = jnp.take_along_axis(w, visits.action[:, None], axis=-1)[:, 0]
     return ((jax.lax.stop_gradient(wanted) - chosen) ** 2).mean()
@@ -229,9 +229,9 @@ def head_loss(
 def learn_head(
     settings: Settings, variance: LastLayer, head: Head, visits: Visits, step: Int[Array, ""]
 ) -> tuple[Head, Float64[Array, ""]]:
-    """One gradient step towards y = nu(s, a) + gamma^2 max(w(s', a'), 0); also gives the mean nu.
+    """Takes one gradient step towards y = nu(s, a) + gamma^2 max(w(s', a'), 0); also returns the mean nu.
 
-    w enters clipped, as it does where its root is taken: a variance below zero says nothing.
+    w is clipped, as for its square root, since a negative variance is meaningless.
     """
     nu = local_variance(variance, head, visits.action, visits.phi)
     next_w = head_values(variance, head.layers, head_input(settings, variance, visits.next_obs, visits.next_phi))
@@ -258,7 +258,7 @@ def track_residual(variance: LastLayer, head: Head, action: Int[Array, " B"], td
 
 
 def absorb_visits(variance: LastLayer, head: Head, action: Int[Array, " n"], phi: Float[Array, "n F"]) -> Head:
-    """The inverse counts after n more visits."""
+    """Updates the inverse counts by n visits."""
     seen = features(variance, phi)
     gram = head.gram
     for i in range(len(action)):
@@ -267,12 +267,12 @@ def absorb_visits(variance: LastLayer, head: Head, action: Int[Array, " n"], phi
 
 
 def refresh_head(variance: LastLayer, head: Head) -> Head:
-    """Forgets what `refresh_every` steps forget, and inverts exactly."""
+    """Applies the forgetting of `refresh_every` steps, and inverts exactly."""
     return head._replace(gram=refresh(head.gram, variance.mu, variance.forget**variance.refresh_every))
 
 
 def rebuild_head(settings: Settings, variance: LastLayer, head: Head, q: Layers, replay: Replay) -> Head:
-    """The inverse counts of what the replay holds, with today's features."""
+    """Rebuilds the inverse counts from the replay, with current features."""
     phi = features(variance, settings.network.features(q, replay.obs))
     real = (jnp.arange(len(replay.stamp)) < replay.inserted).astype(jnp.float64)
     return head._replace(gram=rebuild(phi, replay.action, real, len(head.residual), variance.mu))

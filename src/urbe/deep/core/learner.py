@@ -1,10 +1,10 @@
-"""The only learning step of the family, pure: what an agent keeps, and what one more transition does to it.
+"""The learning step of the whole family, a pure function from an agent's state and a transition to its new state.
 
               | no variance | last layer
     average   | DQN         | DQN-UBE
     worst     | robust DQN  | DQN-URBE
 
-Every execution path calls `begin` once and `observe` for each transition, and nothing else learns.
+Every loop calls `begin` once and `observe` for each transition; nothing else learns.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ from urbe.deep.core.variances import Visits
 
 
 class LearnerState(NamedTuple):
-    """Everything an agent has learned and needs in order to go on."""
+    """The complete state of a learner."""
 
     q: Any  # weights of the network
     target: Any
-    optimiser: Any  # what the optimiser remembers
-    head: Any  # what the variance keeps; None where it keeps nothing
+    optimiser: Any  # state of the optimiser
+    head: Any  # state of the variance, or None
     replay: Replay
     step: Int32[Array, ""]  # transitions seen
     updates: Int32[Array, ""]  # gradient steps
     episodes: Int32[Array, ""]  # finished ones
-    version: Int32[Array, ""]  # of the target network: how often it has followed the weights
+    version: Int32[Array, ""]  # number of updates of the target network
     key: jax.Array
 
 
 @runtime_checkable
 class Learned(Protocol):
-    """What every learner has to show, of DQN or of another kind."""
+    """The common interface of learners, of DQN or of another kind."""
 
     @property
     def q(self) -> Any:
-        """The weights that the agent acts by."""
+        """The weights of the acting network."""
 
     @property
     def head(self) -> Any:
-        """What the variance keeps; None where it keeps nothing."""
+        """The state of the variance, or None."""
 
     @property
     def step(self) -> Int32[Array, ""]:
@@ -67,7 +67,7 @@ class Learned(Protocol):
 
 
 class Progress(NamedTuple):
-    """What one call of `observe` reports: means over its environments or, for the first two, over gradient steps."""
+    """Diagnostics of `observe`: means over its environments or, for the first two, over gradient steps."""
 
     loss: Float[Array, ""]
     td_error: Float[Array, ""]
@@ -78,7 +78,7 @@ class Progress(NamedTuple):
     w: Float[Array, ""]
     negative_w: Float[Array, ""]
     feature_norm: Float[Array, ""]
-    decided: Float[Array, " K"] | None = None  # targets that each member decided; None where there is one alone
+    decided: Float[Array, " K"] | None = None  # targets decided by each member; None for a single member
 
 
 _WEIGHTS, _HEAD, _BATCH, _ACT, _HEAD_BATCH = range(5)  # streams of random numbers
@@ -87,7 +87,7 @@ _WEIGHTS, _HEAD, _BATCH, _ACT, _HEAD_BATCH = range(5)  # streams of random numbe
 def init_learner(
     settings: Settings, key: jax.Array, obs_size: int, n_actions: int, members: int, outcomes: int
 ) -> LearnerState:
-    """A learner that has seen nothing. The key is consumed."""
+    """A learner without data. The key is consumed."""
     q = settings.network.init(jax.random.fold_in(key, _WEIGHTS), obs_size, n_actions)
     zero = jnp.int32(0)
     return LearnerState(
@@ -105,7 +105,7 @@ def init_learner(
 
 
 def begin(settings: Settings, learner: LearnerState, obs: Float[Array, "n D"]) -> Int32[Array, " n"]:
-    """What to do at the very first observations."""
+    """Chooses actions at the very first observations."""
     phi = settings.network.features(learner.q, obs)
     key = _stream(learner, _ACT, jnp.int32(-1))
     return choose(settings, learner.head, learner.step, key, obs, phi, settings.network.values(learner.q, phi)).action
@@ -114,19 +114,19 @@ def begin(settings: Settings, learner: LearnerState, obs: Float[Array, "n D"]) -
 def observe(
     settings: Settings, learner: LearnerState, transition: Transition, acting_obs: Float[Array, "n D"]
 ) -> tuple[LearnerState, Int32[Array, " n"], Progress]:
-    """Takes in one transition of each of n environments, learns, and chooses what to do next.
+    """Learns from one transition of each of n environments, and chooses the next actions.
 
-    As in the paper's listing, the next action is chosen before anything is learned, the head learns before the
-    Q-network, and the inverse counts take the visit in after the head has learned, with the features of before.
+    As in the paper's listing, the next action is chosen before learning, the head learns before the Q-network, and the
+    inverse counts are updated after the head has learned, with the old features.
 
     Args:
-      settings: what kind of agent this is.
-      learner: what it knows; not changed.
-      transition: what happened.
-      acting_obs: where each environment now is: s', or the first observation of a new episode after a last step.
+      settings: settings of the agent.
+      learner: its state; not changed.
+      transition: the transition.
+      acting_obs: observation for the next action: s', or the first one of a new episode after a last step.
 
     Returns:
-      the learner after it, the next actions, and what to report.
+      the new learner, the next actions, and diagnostics.
     """
     n, network = len(transition.action), settings.network
     phi = network.features(learner.q, jnp.concatenate([transition.obs, acting_obs]))
@@ -169,7 +169,7 @@ def _learn_variance(
 def _learn_q(
     settings: Settings, learner: LearnerState, before: LearnerState, choice: ExploringChoice
 ) -> tuple[LearnerState, Float[Array, ""], Float[Array, ""], Float[Array, " K"] | None]:
-    """As many gradient steps as are due: their mean loss and absolute TD error, and which members decided targets."""
+    """Takes the gradient steps that are due; returns mean loss, absolute TD error, and the deciding members."""
     members = learner.replay.target.shape[-1]
 
     def one(_: Array, carry: tuple[LearnerState, Array, Array, Any]) -> tuple[LearnerState, Array, Array, Any]:
@@ -198,7 +198,7 @@ def _learn_q(
 
     rounds = due(learner.step, before.step, settings.train_every)
     steps = jnp.where(learner.replay.inserted >= settings.warm_up, rounds * settings.gradient_steps, 0)
-    steps = tricks.after(steps, choice.action[0])  # once it is chosen, the weights may change in place
+    steps = tricks.after(steps, choice.action[0])  # after the choice, the weights may change in place
     nobody = None if members == 1 else jnp.zeros(members, jnp.float32)
     learner, loss, error, decided = jax.lax.fori_loop(
         0, steps, one, (learner, jnp.float32(0.0), jnp.float32(0.0), nobody)
@@ -211,7 +211,7 @@ def _learn_q(
 
 
 def _follow(learner: LearnerState, tau: float, wanted: Array) -> LearnerState:
-    """target <- (1 - tau) target + tau weights, where wanted."""
+    """target <- (1 - tau) target + tau weights, if `wanted`."""
 
     def mix(old: Array, new: Array) -> Array:
         mixed: Array = old + jnp.float32(tau) * (new - old)

@@ -1,4 +1,4 @@
-"""The one TD loss, and one gradient step on it."""
+"""The TD loss, and a gradient step on it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from urbe.deep.core.settings import Settings
 from urbe.deep.core.targets import at, keeps_targets, member_targets, update_targets
 
 SAME = 1e-5
-"""Targets of two members are the same when they differ by less than this part of them: rounding."""
+"""Targets of two members count as equal if their relative difference is smaller, as from rounding."""
 
 
 class QStep(NamedTuple):
-    """What a gradient step changed, and what it saw."""
+    """The result of a gradient step, with diagnostics."""
 
     q: Any
     optimiser: Any
@@ -54,7 +54,7 @@ def q_step(
     places: Int[Array, " B"],
     rate: Float[Array, ""],
 ) -> QStep:
-    """One step of the optimiser on the transitions at `places`, towards nature's mixture of the members' targets."""
+    """Takes one optimiser step on the transitions at `places`, towards nature's mixture of the members' targets."""
     if not keeps_targets(settings):
         values = member_targets(settings, target, q, at(replay.successors, places))
     else:
@@ -72,9 +72,9 @@ def q_step(
 
 
 def decided_by(weights: Float[Array, "B K"], values: Float[Array, "B K"]) -> Float[Array, " K"]:
-    """How many of B targets each member decided: nature's weights, summed over the targets on which members differ.
+    """Counts how many of B targets each member decided: nature's weights, summed over targets where members differ.
 
-    Where all members lead to the same value, to rounding, nobody decides; the entries add up to the other targets.
+    If all members have the same value, up to rounding, none decides; the entries add up to the other targets.
     """
     low, high = values.min(axis=-1), values.max(axis=-1)
     differ = high - low > SAME * jnp.maximum(jnp.abs(low), jnp.abs(high))

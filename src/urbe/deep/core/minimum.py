@@ -1,6 +1,6 @@
-"""The lowest of several Q-functions, as one Q-network: what a policy that must serve several problems acts by.
+"""The minimum of several Q-functions, as one Q-network: for a policy that must serve several problems.
 
-    Q(s, a) = min over k that count of Q_k(s, a)
+    Q(s, a) = min over active k of Q_k(s, a)
 
 All Q_k have the same layers; their weights are stacked, `(K, ...)` in each array.
 """
@@ -19,7 +19,7 @@ from urbe.deep.core.networks import Network, QNetwork
 
 
 class MinimumWeights(NamedTuple):
-    """Stacked weights of K networks, and which of them count, at least one: ones and zeros, as weights are numbers."""
+    """Stacked weights of K networks, and which of them are active (at least one), as ones and zeros."""
 
     each: Any
     counts: Float[Array, " K"]
@@ -27,11 +27,11 @@ class MinimumWeights(NamedTuple):
 
 @dataclass(frozen=True)
 class Minimum:
-    """The lowest of K networks of the same kind.
+    """The minimum of K networks of the same kind.
 
     Args:
       members: K.
-      network: what each of them is.
+      network: the kind of network.
     """
 
     members: int
@@ -44,22 +44,22 @@ class Minimum:
 
     @property
     def n_features(self) -> int:
-        """Those of all networks, one after the other."""
+        """The features of all networks together."""
         return self.members * self.network.n_features
 
     def init(self, key: jax.Array, obs_size: int, n_actions: int) -> MinimumWeights:
-        """Networks that differ by chance, all of which count. The key is consumed."""
+        """Independent random networks, all active. The key is consumed."""
         keys = jax.random.split(key, self.members)
         return MinimumWeights(
             jax.vmap(lambda own: self.network.init(own, obs_size, n_actions))(keys), jnp.ones(self.members, jnp.float32)
         )
 
     def inputs(self, obs: Float[Array, "*B D"]) -> Float[Array, "*B D"]:
-        """As each network gets them."""
+        """The inputs of each network."""
         return self.network.inputs(obs)
 
     def features(self, weights: MinimumWeights, obs: Float[Array, "*B D"]) -> Float[Array, "*B F"]:
-        """Those of all networks."""
+        """The features of all networks."""
         phi = jax.vmap(lambda own: self.network.features(own, obs), out_axes=-2)(weights.each)
         return phi.reshape(*phi.shape[:-2], -1)
 
@@ -79,7 +79,7 @@ class Minimum:
 
 
 def placed(stack: Any, place: Array, one: Any) -> Any:
-    """Stacked weights with one network's in its place."""
+    """Replaces one network's weights in the stack."""
     return jax.tree.map(lambda many, new: jax.lax.dynamic_update_index_in_dim(many, new, place, 0), stack, one)
 
 

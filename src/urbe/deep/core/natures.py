@@ -1,9 +1,9 @@
-"""MemberNature: how the values of an action under the members of an uncertainty set become one.
+"""Natures combine the values of an action under the members of an uncertainty set.
 
     y = sum_k weights(y_1, ..., y_K)_k y_k
 
-Each nature is a value; `weights` maps `(..., K)` targets to `(..., K)` weights that sum to one, and knows of nothing
-else. With one member all of them are ordinary Q-learning.
+Each nature is a value; `weights` maps `(..., K)` targets to `(..., K)` weights that sum to one. With one member all of
+them are ordinary Q-learning.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from urbe import checks
 
 @runtime_checkable
 class MemberNature(Protocol):
-    """What an agent believes decides between the members."""
+    """Weights the members of an uncertainty set by their values."""
 
     def weights(self, values: Float[Array, "*B K"]) -> Float[Array, "*B K"]:
-        """How much each member counts, given what the action is worth under each."""
+        """The weight of each member, given the value of the action under each."""
 
 
 @dataclass(frozen=True)
 class Average:
-    """All members count alike: soft-robust with equal weights, or plain Q-learning with one member."""
+    """Equal weights: soft-robust, or plain Q-learning with one member."""
 
     def weights(self, values: Float[Array, "*B K"]) -> Float[Array, "*B K"]:
         return jnp.full_like(values, 1.0 / values.shape[-1])
@@ -36,7 +36,7 @@ class Average:
 
 @dataclass(frozen=True)
 class Worst:
-    """The member with the lowest value counts alone: min_k y_k. Of equal ones, the first."""
+    """The minimum over members, min_k y_k; the first one of equal values."""
 
     def weights(self, values: Float[Array, "*B K"]) -> Float[Array, "*B K"]:
         return jax.nn.one_hot(values.argmin(axis=-1), values.shape[-1], dtype=values.dtype)
@@ -73,7 +73,7 @@ class CVaR:
     A level of 1 is the average, one of 1/K or less the worst case.
 
     Args:
-      level: share of the members that counts, above 0 and at most 1.
+      level: the share of the members in the mean, above 0 and at most 1.
     """
 
     level: float

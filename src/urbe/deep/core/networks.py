@@ -16,7 +16,7 @@ from urbe.deep.core import tricks
 
 @runtime_checkable
 class QNetwork(Protocol):
-    """Q(s, .) as a linear or other function of features phi(s). Values that can be hashed; see `check_network`."""
+    """Q(s, .) as a linear or other function of features phi(s). Networks must be hashable; see `check_network`."""
 
     @property
     def n_features(self) -> int:
@@ -26,7 +26,7 @@ class QNetwork(Protocol):
         """Random weights: float32 arrays in nested tuples, named tuples, lists or dicts. The key is consumed."""
 
     def inputs(self, obs: Float[Array, "*B D"]) -> Float[Array, "*B D"]:
-        """Observations as the first layer gets them."""
+        """Converts observations to inputs of the first layer."""
 
     def features(self, weights: Any, obs: Float[Array, "*B D"]) -> Float[Array, "*B F"]:
         """phi(s)."""
@@ -35,10 +35,10 @@ class QNetwork(Protocol):
         """Q(s, .)."""
 
     def training_values(self, weights: Any, obs: Float[Array, "B D"]) -> Float[Array, "B A"]:
-        """Q(s, .) of a minibatch whose gradient is wanted: `values(features(obs))`, in a faster way if there is one."""
+        """Q(s, .) of a minibatch for its gradient: `values(features(obs))`, possibly computed faster."""
 
     def sizes(self, weights: Any) -> tuple[int, int]:
-        """D and A, as the shapes of the weights have them."""
+        """D and A, from the shapes of the weights."""
 
 
 class Layer(NamedTuple):
@@ -57,10 +57,10 @@ class Network:
 
     Args:
       hidden: units of each hidden layer.
-      scale: what observations are divided by before the first layer, one number per entry or one for all. The paper
-        says nothing; raw observations (1) and scaled ones behave differently on CartPole.
-      initial: how weights are drawn. "he": uniform with variance 2 / inputs, biases zero [He2015]. "torch": weights and
-        biases uniform within 1 / sqrt(inputs), PyTorch's default, for which learning rates of other libraries were
+      scale: divisor of observations before the first layer, one number per entry or one for all. The paper does not
+        state it; raw observations (1) and scaled ones behave differently on CartPole.
+      initial: distribution of weights. "he": uniform with variance 2 / inputs, biases zero [He2015]. "torch": weights
+        and biases uniform within 1 / sqrt(inputs), PyTorch's default, for which learning rates of other libraries were
         tuned. Not in the paper.
     """
 
@@ -69,7 +69,7 @@ class Network:
     initial: Literal["he", "torch"] = "he"
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "scale"):  # settings are hashed, lists are not
+        for name in ("hidden", "scale"):  # settings are hashed, but lists cannot be
             object.__setattr__(self, name, tuple(getattr(self, name)))
         if not self.hidden:
             raise ValueError("hidden is empty, expected at least one layer: its units are the features.")
@@ -109,7 +109,7 @@ class Network:
         return output(weights, phi)
 
     def training_values(self, weights: Layers, obs: Float[Array, "B D"]) -> Float[Array, "B A"]:
-        """The same layers on a minibatch in columns."""
+        """Applies the same layers to a minibatch in columns."""
         dense = tricks.dense_columns
         return output(weights, hidden(weights, self.inputs(obs).T, dense), dense).T
 

@@ -1,12 +1,12 @@
-"""Optimisers: from a gradient to a change of the weights.
+"""Optimisers turn a gradient into a change of the weights.
 
-An optimiser is a value with two pure functions, as in Optax, and is given the learning rate of the moment:
+An optimiser is a value with two pure functions, as in Optax, and gets the current learning rate:
 
     state            = init(weights)
     changes, state   = update(gradient, state, weights, rate)
     weights         <- weights + changes
 
-Clipping comes before it and is the same for all of them.
+Gradients are clipped before, in the same way for all optimisers.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from urbe.deep.core import tricks
 
 @runtime_checkable
 class Optimiser(Protocol):
-    """How weights follow gradients. Values that can be hashed, with fields alone; `urbe.testing.check_optimiser`."""
+    """Updates weights by gradients. Optimisers must be hashable dataclasses; see `urbe.testing.check_optimiser`."""
 
     def init(self, weights: Any) -> Any:
-        """What is remembered between steps, before the first: arrays in nested containers."""
+        """The initial state: arrays in nested containers."""
 
     def update(self, gradient: Any, state: Any, weights: Any, rate: Float[Array, ""]) -> tuple[Any, Any]:
-        """What is added to the weights, in containers like theirs, and what is remembered from now on."""
+        """The change of the weights, in containers like theirs, and the new state."""
 
 
 class AdamMoments(NamedTuple):
@@ -47,7 +47,7 @@ class Adam:
 
         theta <- theta - rate m / (sqrt(v) + offset)
 
-    m and v are running means of the gradient and of its square, corrected for their start at zero.
+    m and v are running means of the gradient and of its square, with bias correction.
     """
 
     first_decay: float = 0.9
@@ -74,7 +74,7 @@ class Adam:
         steps = state.steps + 1
         t = steps.astype(jnp.float32)
         b1, b2 = jnp.float32(self.first_decay), jnp.float32(self.second_decay)
-        # the corrections, folded into the rate and the offset: one division per weight
+        # bias corrections enter by the rate and the offset: one division per weight
         root = jnp.sqrt(1.0 - b2**t)
         size, offset = rate * root / (1.0 - b1**t), jnp.float32(self.offset) * root
         first = jax.tree.map(lambda m, g: b1 * m + (1.0 - b1) * g, state.first, gradient)
@@ -89,9 +89,9 @@ class Transformation:
 
         theta <- theta + rate update
 
-    The rate is that of the settings, so the pair's own learning rate should be one: `Transformation(optax.lion(1.0))`.
-    A file cannot describe functions: such an agent is loaded with `load(path, settings=...)`. An optimiser of your own
-    with fields, which calls the pair, is saved by its name.
+    The rate comes from the settings, so the pair's own learning rate should be one: `Transformation(optax.lion(1.0))`.
+    A file cannot describe functions: load such an agent with `load(path, settings=...)`. An optimiser of your own with
+    fields, which calls the pair, is saved by its name.
 
     Args:
       pair: an object with these two functions.
@@ -100,11 +100,11 @@ class Transformation:
     pair: Any
 
     def init(self, weights: Any) -> Any:
-        """That of the pair."""
+        """The state of the pair."""
         return self.pair.init(weights)
 
     def update(self, gradient: Any, state: Any, weights: Any, rate: Float[Array, ""]) -> tuple[Any, Any]:
-        """That of the pair, times the rate."""
+        """The update of the pair, times the rate."""
         changes, state = self.pair.update(gradient, state, weights)
         return jax.tree.map(lambda change: rate * change, changes), state
 
@@ -112,7 +112,7 @@ class Transformation:
 def optimise(
     optimiser: Optimiser, rate: Float[Array, ""], weights: Any, state: Any, gradient: Any, clip_norm: float | None
 ) -> tuple[Any, Any]:
-    """Weights and state after one step; a gradient longer than `clip_norm` is scaled down to that norm first."""
+    """Takes one step; a gradient with a norm above `clip_norm` is scaled down to that norm first."""
     if clip_norm is None:
         rate = tricks.after(rate, jax.tree.leaves(gradient)[0].ravel()[0])
     else:

@@ -1,4 +1,4 @@
-"""Float64 where it is asked for, without changing what the user's own JAX code does."""
+"""Use float64 locally, without changing the user's own JAX code."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ import jax
 
 
 def double() -> AbstractContextManager[Any]:
-    """Within it 64-bit types exist; every array of ours says which type it is of."""
+    """A context with 64-bit types; all arrays of urbe state their type."""
     manager: AbstractContextManager[Any] = jax.enable_x64(True)
     return manager

@@ -1,4 +1,4 @@
-"""Deep recurrent Q-learning: a memory that is learned through time, and a Q-network that sees it [Kapturowski2019].
+"""Deep recurrent Q-learning: a memory trained through time, and a Q-network that uses it [Kapturowski2019].
 
 With x_t = [o_t | one-hot a_t | r_t | ended | o'_t - o_t] the numbers of a step (`urbe.simulators.stacked.frame`),
 
@@ -6,9 +6,9 @@ With x_t = [o_t | one-hot a_t | r_t | ended | o'_t - o_t] the numbers of a step 
     Q(o_t, h_t, .)                                                    any Q-network, on [o_t | h_t]
     y_t = r_t + gamma (not terminated) max_a Q_target(o'_t, h'_{t+1}, a)
 
-and h' of the target network's own memory. A gradient step replays windows of `burn_in + length` steps. Both memories
-begin with the hidden state that was kept at the window's first step; the first `burn_in` steps only bring them up to
-date with the present weights, and the loss is of the others. No gradient passes the end of the burn-in.
+and h' the hidden state of the target network's memory. A gradient step replays windows of `burn_in + length` steps.
+Both memories begin with the hidden state stored at the window's first step; the first `burn_in` steps only update it to
+the current weights, and the loss is over the others. No gradient passes the end of the burn-in.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _WEIGHTS, _MEMORY, _BATCH, _ACT = range(4)  # streams of random numbers
 
 @dataclass(frozen=True)
 class Memory:
-    """What a recurrent agent remembers, and how it learns to.
+    """Settings of a recurrent agent's memory.
 
     Args:
       units: H, the length of the hidden state.
-      length: steps of a window that the loss is of. `Settings.batch // length` windows make a gradient step.
+      length: steps of a window in the loss. `Settings.batch // length` windows make a gradient step.
       burn_in: steps before them.
-      survives: whether the hidden state is kept at the end of an episode, where the dynamics do not change.
+      survives: whether the hidden state survives the end of an episode, for dynamics that do not change there.
     """
 
     units: int = 48
@@ -73,7 +73,7 @@ class RecurrentWeights(NamedTuple):
 
 
 class RecurrentLearner(NamedTuple):
-    """Everything a recurrent agent has learned and needs in order to go on."""
+    """The complete state of a recurrent learner."""
 
     q: RecurrentWeights
     target: RecurrentWeights
@@ -89,7 +89,7 @@ class RecurrentLearner(NamedTuple):
 def init_recurrent(
     settings: Settings, memory: Memory, key: jax.Array, obs_size: int, n_actions: int
 ) -> RecurrentLearner:
-    """A learner that has seen nothing. The key is consumed."""
+    """A learner without data. The key is consumed."""
     weights = RecurrentWeights(
         init_gru(jax.random.fold_in(key, _MEMORY), frame_size(obs_size, n_actions), memory.units),
         settings.network.init(jax.random.fold_in(key, _WEIGHTS), obs_size + memory.units, n_actions),
@@ -122,7 +122,7 @@ def choose_recurrent(
     obs: Float[Array, " D"],
     index: Int[Array, ""],
 ) -> ExploringChoice:
-    """What to do next; `index` numbers the choices, from -1."""
+    """Chooses the next action; `index` numbers the choices, from -1."""
     seen = jnp.concatenate([obs, hidden])[None]
     phi = settings.network.features(learner.q.q, seen)
     key = jax.random.fold_in(jax.random.fold_in(learner.key, _ACT), index)
@@ -139,7 +139,7 @@ class WindowLosses(NamedTuple):
 def learn(
     settings: Settings, memory: Memory, before: RecurrentLearner, step: RecurrentStep, n_actions: int
 ) -> tuple[RecurrentLearner, WindowLosses]:
-    """Takes in a step, and learns from the windows of as many gradient steps as are due."""
+    """Stores a step, and takes the gradient steps that are due on replayed windows."""
     learner = before._replace(
         replay=append(before.replay, step),
         step=before.step + 1,
@@ -173,16 +173,16 @@ def learn(
 
 
 class Unrolled(NamedTuple):
-    """Hidden states of the steps that the loss is of, `(B, length, H)`: before each, and after it."""
+    """Hidden states of the steps in the loss, `(B, length, H)`: before each, and after it."""
 
     before: Array
     after: Array
 
 
 def unroll(memory: Memory, gru: GRU, drawn: RecurrentStep, n_actions: int) -> Unrolled:
-    """The hidden states that these weights give along windows, from the ones that were kept at their first steps.
+    """Computes hidden states along windows with these weights, from the ones stored at their first steps.
 
-    `after` is what the value of the reached observation depends on; it is not reset at the end of an episode.
+    `after` is the hidden state for the value of the reached observation; it is not reset at the end of an episode.
     """
     along: Any = jax.vmap(jax.vmap(partial(frame, n_actions=n_actions)))
     frames = along(drawn.obs, drawn.action, drawn.reward, drawn.reached, drawn.last)
@@ -211,7 +211,7 @@ def window_targets(
     drawn: RecurrentStep,
     n_actions: int,
 ) -> Float[Array, "B L"]:
-    """y_t of the steps that the loss is of; with `settings.double` the action is the best one of the online network."""
+    """y_t of the steps in the loss; with `settings.double` the action is the best one of the online network."""
     reached = drawn.reached[:, memory.burn_in :]
 
     def values(weights: RecurrentWeights) -> Array:
@@ -242,7 +242,7 @@ def window_loss(
 
 
 def _follow(learner: RecurrentLearner, tau: float, wanted: Array) -> RecurrentLearner:
-    """target <- (1 - tau) target + tau weights, where wanted."""
+    """target <- (1 - tau) target + tau weights, if `wanted`."""
     share = jnp.where(wanted, jnp.float32(tau), jnp.float32(0.0))
 
     def mix(old: Array, new: Array) -> Array:

@@ -1,10 +1,10 @@
-"""The memory of transitions: a ring of fixed length, each with what every member of the set would have led to.
+"""The replay: a ring of transitions, each with its outcomes under every member of the set.
 
 Of a member's J outcomes a target needs only
 
     y_k = gain_k + sum_j weight_kj V(obs_kj),   gain_k = sum_j p_kj r_kj,   weight_kj = gamma p_kj [not terminated]
 
-so that is what is kept, together with the last targets computed and the version of the target network they are of.
+so only these are stored, together with the last targets and the version of their target network.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from urbe import memory
 
 
 class Successors(NamedTuple):
-    """Where the members lead from a state and an action."""
+    """The outcomes of a state and an action under the members."""
 
     gain: Float[Array, "*N K"]
     weight: Float[Array, "*N K J"]
@@ -27,16 +27,16 @@ class Successors(NamedTuple):
 
 
 class Transition(NamedTuple):
-    """One step of n environments side by side."""
+    """One step of n parallel environments."""
 
     obs: Float[Array, "n D"]
     action: Int[Array, " n"]
     successors: Successors
-    last: Bool[Array, " n"]  # ended or out of time
+    last: Bool[Array, " n"]  # terminated or truncated
 
 
 class Replay(NamedTuple):
-    """N transitions; `inserted` counts all there ever were."""
+    """N transitions; `inserted` counts all since the start."""
 
     obs: Float[Array, "N D"]
     action: Int32[Array, " N"]
@@ -53,7 +53,7 @@ def replay_bytes(capacity: int, obs_size: int, members: int, outcomes: int) -> d
     """The size of a replay, by part."""
     return {
         f"{capacity} observations of {obs_size} numbers, and the ones after them": 4.0 * capacity * 2 * obs_size,
-        f"where {members} members lead from each of {capacity} transitions": (
+        f"the outcomes under {members} members for each of {capacity} transitions": (
             4.0 * capacity * members * (2 + outcomes * (1 + obs_size))
         ),
         f"actions and marks of {capacity} transitions": 13.0 * capacity,
@@ -61,7 +61,7 @@ def replay_bytes(capacity: int, obs_size: int, members: int, outcomes: int) -> d
 
 
 def init_replay(capacity: int, obs_size: int, members: int, outcomes: int) -> Replay:
-    """An empty one.
+    """Makes an empty replay.
 
     Raises:
       NotEnoughMemory: it does not fit.
@@ -96,7 +96,7 @@ def insert(
     target: Float[Array, "n K"],
     version: Int[Array, ""],
 ) -> Replay:
-    """Adds n transitions with their targets, over the oldest ones when full."""
+    """Adds n transitions with their targets, replacing the oldest ones when full."""
     capacity = len(replay.stamp)
     n = len(transition.action)
     new = replay._replace(
@@ -123,6 +123,6 @@ def insert(
 
 
 def sample(replay: Replay, words: UInt64[Array, " B"]) -> Int32[Array, " B"]:
-    """Places of transitions, uniform with repetition, from uniform random words."""
+    """Samples places of transitions uniformly with replacement, from uniform random words."""
     present = jnp.minimum(replay.inserted, len(replay.stamp)).astype(jnp.uint64)
     return (((words >> 32) * present) >> 32).astype(jnp.int32)

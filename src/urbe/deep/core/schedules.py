@@ -1,4 +1,4 @@
-"""What changes with the number of steps: random actions, learning rates, the target network."""
+"""Schedules over steps: random actions, learning rates, the target network."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from urbe import checks
 
 @dataclass(frozen=True)
 class Epsilon:
-    """Share of random actions: linear from `first` to `last` over `steps` steps, then constant.
+    """The probability of random actions: linear from `first` to `last` over `steps` steps, then constant.
 
-    The paper gives the last value only.
+    The paper states only the last value.
     """
 
     first: float = 1.0
@@ -29,15 +29,15 @@ class Epsilon:
 
 @dataclass(frozen=True)
 class CopyEvery:
-    """How the target network follows the weights: after so many episodes, or after so many gradient steps,
+    """Updates of the target network after a number of episodes or of gradient steps,
 
         target <- (1 - tau) target + tau weights
 
-    The paper says 10 without a unit; we read episodes, since a target of ten gradient steps is close to none.
+    The paper says 10 without a unit; episodes are assumed, since a copy every ten gradient steps is close to none.
 
     Args:
-      episodes: between updates of the target network.
-      updates: gradient steps between them; exactly one of the two is given.
+      episodes: episodes between updates of the target network.
+      updates: gradient steps between updates; exactly one of the two is given.
       tau: above 0 and at most 1. 1 copies the weights; `CopyEvery(updates=1, tau=0.005)` is Polyak averaging.
     """
 
@@ -56,17 +56,17 @@ class CopyEvery:
 
 @dataclass(frozen=True)
 class Decay:
-    """What learning rates are multiplied by: 1 at the first step, `last` after `steps` steps and from then on.
+    """A factor of the learning rates: 1 at the first step, `last` after `steps` steps and from then on.
 
         1 + (last - 1) part                        linear, part = min(step / steps, 1)
         1 + (last - 1) (1 - cos(pi part)) / 2      cosine
 
-    The default is constant, with which the last gradient steps move the weights as much as the first ones did.
+    The default is constant.
 
     Args:
       last: the factor at the end, from 0 to 1.
-      steps: of experience until then, usually all of a run's.
-      cosine: slow at both ends, in place of linear.
+      steps: environment steps until then, usually all of a run.
+      cosine: a cosine in place of a linear decay.
     """
 
     last: float = 1.0
@@ -81,7 +81,7 @@ class Decay:
 
 
 def epsilon_at(epsilon: Epsilon, step: Int[Array, ""]) -> Float[Array, ""]:
-    """The share of random actions after `step` transitions."""
+    """The probability of a random action after `step` transitions."""
     part = jnp.minimum(step.astype(jnp.float32) / epsilon.steps, 1.0)
     share: Array = jnp.float32(epsilon.first) + part * jnp.float32(epsilon.last - epsilon.first)
     return share

@@ -1,6 +1,6 @@
-"""The memory of a recurrent agent: one long sequence of steps in a ring, of which windows are replayed.
+"""The replay of a recurrent agent: one long sequence of steps in a ring, from which windows are replayed.
 
-Every step is kept with the hidden state that the agent acted from, so that a window can begin anywhere
+Every step is stored with the agent's hidden state, so that a window can begin anywhere
 [Kapturowski2019].
 """
 
@@ -21,21 +21,21 @@ class RecurrentStep(NamedTuple):
     obs: Float[Array, "*N D"]
     action: Int[Array, "*N"]
     reward: Float[Array, "*N"]
-    weight: Float[Array, "*N"]  # of the value of what follows: gamma, or 0 after termination
+    weight: Float[Array, "*N"]  # factor of the next value: gamma, or 0 after termination
     reached: Float[Array, "*N D"]
     last: Bool[Array, "*N"]  # terminated or truncated
     hidden: Float[Array, "*N H"]  # before the step
 
 
 class SequenceReplay(NamedTuple):
-    """N steps in the order in which they happened; `inserted` counts all there ever were."""
+    """N steps in order; `inserted` counts all since the start."""
 
     steps: RecurrentStep
     inserted: Int32[Array, ""]
 
 
 def init_sequences(capacity: int, obs_size: int, units: int) -> SequenceReplay:
-    """An empty one.
+    """Makes an empty replay.
 
     Raises:
       NotEnoughMemory: it does not fit.
@@ -59,7 +59,7 @@ def init_sequences(capacity: int, obs_size: int, units: int) -> SequenceReplay:
 
 
 def append(replay: SequenceReplay, step: RecurrentStep) -> SequenceReplay:
-    """One step more, over the oldest one when full."""
+    """Adds one step, replacing the oldest one when full."""
     at = replay.inserted % len(replay.steps.action)
     steps = jax.tree.map(
         lambda ring, new: jax.lax.dynamic_update_index_in_dim(ring, new.astype(ring.dtype), at, 0), replay.steps, step
@@ -68,9 +68,9 @@ def append(replay: SequenceReplay, step: RecurrentStep) -> SequenceReplay:
 
 
 def windows(replay: SequenceReplay, words: UInt64[Array, " B"], length: int) -> RecurrentStep:
-    """B windows of consecutive steps, leaves `(B, length, ...)`, from uniform random words.
+    """Samples B windows of consecutive steps, leaves `(B, length, ...)`, from uniform random words.
 
-    All windows that are present are equally likely; at least `length` steps must be.
+    All stored windows are equally likely; at least `length` steps must be stored.
     """
     capacity = len(replay.steps.action)
     present = jnp.minimum(replay.inserted, capacity)

@@ -1,7 +1,7 @@
-"""Everything that can be chosen about an agent of the family, as values.
+"""The settings of an agent of the family.
 
-What an agent does when acting and learning is fixed by these fields, the environment, the set and the seed. Fields the
-paper leaves open say so.
+These fields, the environment, the set and the seed determine acting and learning. Fields that the paper leaves open say
+so.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from urbe.deep.core.variances import NoVariance, Variance
 
 @dataclass(frozen=True)
 class Settings:
-    """One agent of the family: DQN, robust DQN, DQN-UBE, DQN-URBE, soft-robust DQN and what lies between.
+    """Settings of DQN, robust DQN, DQN-UBE, DQN-URBE, soft-robust DQN and their combinations.
 
     Args:
-      nature: how the members' targets become one.
-      variance: what the agent knows of its uncertainty, and how it explores with it.
+      nature: combines the members' targets.
+      variance: the uncertainty head, which perturbs actions.
       network: the Q-network.
       double: choose the next action with the weights and value it with the target network [Hasselt2016].
       discount: gamma.
-      learning_rate: of the Q-network.
+      learning_rate: learning rate of the Q-network.
       batch: transitions per gradient step.
       capacity: transitions kept for replay. Not in the paper.
       warm_up: transitions before the first gradient step. Not in the paper.
       train_every: transitions between rounds of gradient steps. Not in the paper; one.
-      gradient_steps: in each round. Not in the paper; one.
-      copy: how the target network follows the weights.
-      epsilon: random actions.
+      gradient_steps: gradient steps in each round. Not in the paper; one.
+      copy: updates of the target network.
+      epsilon: the schedule of random actions.
       huber: the TD error beyond which the loss grows linearly; None is the squared loss. Not in the paper.
-      optimiser: how weights follow gradients, for both heads.
-      clip_norm: the largest Euclidean norm of a network's gradient, all its layers together; a longer one is scaled
-        down to it. None never clips. Not in the paper.
-      decay: what the learning rates of both heads are multiplied by in the course of time. Not in the paper; constant.
+      optimiser: the optimiser of both heads.
+      clip_norm: the largest Euclidean norm of a network's gradient, over all its layers; larger ones are scaled down to
+        it. None never clips. Not in the paper.
+      decay: the decay of the learning rates of both heads. Not in the paper; constant.
     """
 
     nature: MemberNature = field(default_factory=Average)

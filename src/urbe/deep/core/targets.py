@@ -1,8 +1,8 @@
-"""Targets of replayed transitions under every member, computed once per copy of the target network where that pays.
+"""Targets of replayed transitions under every member, computed once per copy of the target network if that saves time.
 
-Between two copies the target of a transition does not change, so it is kept in the replay with the version it is of.
-A minibatch brings its outdated entries up to date, in blocks, before it is used: the cost is never above computing all
-of them, and falls to nothing between copies. Kept per member, the targets serve any nature. Targets that move with
+Between two copies the target of a transition does not change, so it is stored in the replay with its version. Outdated
+entries of a minibatch are updated in blocks before use: the cost is never above computing all of them, and falls to
+zero between copies. Stored per member, the targets serve any nature. Targets that change with
 almost every gradient step (double Q-learning, Polyak averaging) are computed for each minibatch instead.
 """
 
@@ -20,7 +20,7 @@ from urbe.deep.core.replay import Replay, Successors
 from urbe.deep.core.settings import Settings
 
 ROWS = 256
-"""Successors evaluated at once: enough for a fast product, few enough to waste little on the last ones."""
+"""Successors evaluated at once: enough for a fast product, few enough to waste little in the last block."""
 
 
 def member_targets(settings: Settings, target: Any, online: Any, successors: Successors) -> Float[Array, "B K"]:
@@ -38,19 +38,19 @@ def member_targets(settings: Settings, target: Any, online: Any, successors: Suc
 
 
 def keeps_targets(settings: Settings) -> bool:
-    """Whether targets stay the same for many gradient steps, so that the replay keeps them."""
+    """Whether targets stay the same for many gradient steps, so that the replay stores them."""
     return not settings.double and settings.copy.tau == 1.0
 
 
 def at(successors: Successors, places: Int[Array, " B"]) -> Successors:
-    """The successors of some transitions of the replay."""
+    """The outcomes of some transitions of the replay."""
     return Successors(*(leaf[places] for leaf in successors))
 
 
 def update_targets(
     settings: Settings, replay: Replay, target: Any, version: Int[Array, ""], places: Int[Array, " B"]
 ) -> Replay:
-    """Makes `replay.target[places]` those of `target`, whose version is `version`."""
+    """Updates `replay.target[places]` to the network `target` of this `version`."""
     n_places, per_place = len(places), replay.successors.weight.shape[1] * replay.successors.weight.shape[2]
     block = min(max(ROWS // per_place, 1), n_places)
     stale = replay.stamp[places] != version
@@ -58,7 +58,7 @@ def update_targets(
 
     def bring_up_to_date(turn: Array, kept: tuple[Array, Array]) -> tuple[Array, Array]:
         here = tricks.in_turn(stale, turn, n_stale)
-        # the stale places first; what pads the last block is computed again, to the same value
+        # outdated places first; the padding of the last block is computed again, to the same value
         padded = -(-n_places // block) * block
         order = jnp.where(here, jnp.cumsum(here, dtype=jnp.int32) - 1, padded)
         todo = jnp.full(padded, places[0]).at[order].set(places, mode="drop")

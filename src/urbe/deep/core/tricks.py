@@ -1,7 +1,7 @@
-"""What steers XLA's compiler for a CPU, and nothing else: every function here could be replaced by the obvious one.
+"""Functions that steer XLA's compiler on a CPU; each could be replaced by the obvious code.
 
-`python -m benchmarks.deep_tricks` measures what each gains; what gains less than 3 % is deleted. Values are those of
-the obvious code, to rounding.
+`python -m benchmarks.deep_tricks` measures the gain of each; functions that gain less than 3 % are deleted. Values
+equal those of the obvious code, up to rounding.
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ from jaxtyping import Array, Float
 Carry = TypeVar("Carry")
 
 FEW = 8
-"""Inputs or outputs of a layer up to which its gradient is computed in a way of its own."""
+"""Layers with at most this many inputs or outputs have a special gradient."""
 
 LARGE = 3e38
-"""Times any positive activation it is above 1, but for denormal numbers."""
+"""Its product with any positive normal number is above 1."""
 
 
 def written(x: Array) -> Array:
-    """x, written to memory once: not computed again for each entry of a product, and not read transposed by it."""
+    """Writes x to memory once, so that a product neither recomputes it for each entry nor reads it transposed."""
     laid_out: Array = jax.lax.optimization_barrier(x)  # type: ignore[no-untyped-call]
     return laid_out
 
 
 def map_rows(function: Callable[..., Array], *rows: Array) -> Array:
-    """function of each row; one row alone is not batched, so that the compiler sees where its products recur."""
+    """Maps a function over rows; a single row is not batched, so that the compiler can share its products."""
     return function(*(each[0] for each in rows))[None] if len(rows[0]) == 1 else jax.vmap(function)(*rows)
 
 
 def run_if(wanted: Array, body: Callable[[Array, Carry], Carry], carry: Carry) -> Carry:
-    """body(turn, carry) as often as wanted, mostly never: a loop, whose buffers stay in place, and not a condition."""
+    """Runs body(turn, carry) `wanted` times, mostly never: a loop instead of a condition keeps buffers in place."""
     done: Carry = jax.lax.fori_loop(0, wanted.astype(jnp.int32), body, carry)
     return done
 
 
 def in_turn(mask: Array, turn: Array, turns: Array) -> Array:
-    """mask, within turn `turn` of a loop: what follows from it is not computed before the loop, for no turn at all."""
+    """The mask within a turn of a loop, so that values that depend on it are not computed before the loop."""
     return mask & (turn < turns)
 
 
 def after(value: Array, earlier: Array) -> Array:
-    """value, known only once the number `earlier` (if whole, at least 0) is: what `earlier` was computed from may then
-    be overwritten in place."""
+    """Makes `value` depend on `earlier` (if whole, at least 0), so that the inputs of `earlier` may then be overwritten
+    in place."""
     if jnp.issubdtype(earlier.dtype, jnp.floating):
         return value + 0.0 * earlier
     return jnp.where(earlier >= 0, value, 0)
@@ -79,7 +79,7 @@ def _forward(rectified: bool, x: Array, weight: Array, bias: Array) -> tuple[Arr
 
 def _backward(rectified: bool, kept: tuple[Array, ...], dy: Array) -> tuple[Array, Array, Array]:
     x, weight, y = kept
-    if rectified:  # no selection: it becomes a branch for each entry, mispredicted every other time
+    if rectified:  # not a selection, which becomes a branch for each entry, mispredicted half of the time
         dy = dy * jnp.minimum(y * LARGE, 1.0)
     n_in, n_out = weight.shape
     if n_out <= FEW:

@@ -1,8 +1,8 @@
-"""What an agent knows of its own uncertainty: the protocol, and knowing nothing.
+"""The protocol of uncertainty heads, and the variance without a head.
 
-A variance keeps a head, which is any tree of arrays, and is asked at four places of the learning step:
+A variance keeps a head, which is any tree of arrays, and is called at four places of the learning step:
 
-    perturbed   before anything is learned, to choose the next action
+    perturbed   before learning, to choose the next action
     learn       once per transition, before the Q-network learns
     track       after each gradient step of the Q-network, with its TD errors
     refresh     at the end of the step
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Visits(NamedTuple):
-    """m steps as a head sees them: what follows is whatever was observed and done next."""
+    """m steps as input of a head, each with the next observation and action."""
 
     obs: Float[Array, "m D"]
     phi: Float[Array, "m F"]
@@ -39,26 +39,26 @@ class Visits(NamedTuple):
 
 
 Remembered = Callable[[int], Visits]
-"""So many steps drawn from the replay, with the features of today."""
+"""Draws this number of steps from the replay, with current features."""
 
 
 @runtime_checkable
 class Variance(Protocol):
-    """How uncertain Q-values are, and how that perturbs actions. Values that can be hashed; see `check_variance`.
+    """Estimates the uncertainty of Q-values and perturbs actions. Variances must be hashable; see `check_variance`.
 
     All methods are traceable and pure. A head has the same shapes and types at all times.
     """
 
     def init(self, settings: Settings, key: jax.Array, obs_size: int, n_actions: int) -> Any:
-        """A head that has seen nothing; None where nothing is kept. The key is consumed."""
+        """A head without data, or None. The key is consumed."""
 
     def acting(self, head: Any) -> Any:
-        """The part of a head that acting needs; None where acting is never perturbed."""
+        """The part of a head that acting needs; None if actions are never perturbed."""
 
     def variances(
         self, settings: Settings, weights: Any, obs: Float[Array, "n D"], phi: Float[Array, "n F"]
     ) -> Float[Array, "n A"] | None:
-        """w(s, .), by what `acting` gave; None where there is none."""
+        """w(s, .), from the result of `acting`; None without one."""
 
     def perturbed(
         self,
@@ -69,25 +69,25 @@ class Variance(Protocol):
         phi: Float[Array, "n F"],
         q: Float[Array, "n A"],
     ) -> tuple[Float[Array, "n A"], Float[Array, "n A"]]:
-        """What to maximise in place of Q, which without noise is Q itself; and w."""
+        """The perturbed values to maximise, equal to Q without noise; and w."""
 
     def learn(
         self, settings: Settings, head: Any, visits: Visits, remembered: Remembered, step: Int[Array, ""]
     ) -> tuple[Any, Float64[Array, ""]]:
-        """The head after new steps, and the mean uncertainty nu about each of them alone."""
+        """The head after new steps, and the mean local uncertainty nu of these steps."""
 
     def track(self, head: Any, action: Int[Array, " B"], td: Float[Array, " B"]) -> Any:
-        """The head after a minibatch of the Q-network had these TD errors."""
+        """The head after a minibatch of the Q-network with these TD errors."""
 
     def refresh(
         self, settings: Settings, head: Any, q: Any, replay: Replay, before: Int[Array, ""], step: Int[Array, ""]
     ) -> Any:
-        """The head after what is due between two counts of steps: q are the weights of the Q-network."""
+        """The head after the updates due between two counts of steps; q are the weights of the Q-network."""
 
 
 @dataclass(frozen=True)
 class NoVariance:
-    """No uncertainty head: the agent explores by epsilon alone."""
+    """No uncertainty head: the agent explores only by epsilon."""
 
     def init(self, settings: Settings, key: jax.Array, obs_size: int, n_actions: int) -> None:
         """Nothing."""

@@ -1,1 +1,1 @@
-"""Who steps the environment: the compiled loop, the host loop, and what they share."""
+"""The loops that step the environment: the compiled loop, the host loop, and their common parts."""

@@ -1,11 +1,11 @@
-"""The compiled path: a simulator of ours and the learner inside one loop, with nothing in between.
+"""The compiled loop: a simulator of urbe and the learner in one compiled program.
 
-The loop runs for as many steps as it is asked to and stops where a number is not finite; progress, logs and
-checkpoints happen between calls. How a run is cut into calls does not change one bit of it.
+The loop runs for the given number of steps and stops at a number that is not finite; progress, logs and checkpoints
+happen between calls. Splitting a run into calls does not change one bit of it.
 
-The members of the uncertainty set are an argument of every call, so they may change between two calls without anything
-being compiled again. What the replay holds was computed for the members of then; a run that keeps the states of its
-transitions beside the replay has it computed anew for the members of now (`relabelled`).
+The members of the uncertainty set are an argument of every call, so they may change between two calls without another
+compilation. The replay holds outcomes under the old members; a run that stores the states of its transitions can
+compute them again for the new members (`relabelled`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _STEP, _START, _SCHEDULE = range(3)  # streams of the world
 
 
 class EnvState(NamedTuple):
-    """Where the simulator stands, and what will be done next."""
+    """The state of the simulator, and the next action."""
 
     state: State
     schedule: Any
@@ -43,14 +43,14 @@ class EnvState(NamedTuple):
 
 
 class CompiledRun(NamedTuple):
-    """Everything there is to a run: saved and restored, it goes on bit for bit."""
+    """The complete state of a run: saved and restored, it resumes bit for bit."""
 
     learner: LearnerState
     world: EnvState
     meters: Meters
     episodes: FinishedEpisodes
     finite: FiniteCheck
-    states: State | None = None  # from where the transitions of the replay began, in its order; None if not kept
+    states: State | None = None  # first states of the transitions in the replay, in its order; None if not stored
 
 
 Loop = Callable[[CompiledRun, Params | None, Array], CompiledRun]
@@ -58,7 +58,7 @@ Begin = Callable[[jax.Array, Params | None], CompiledRun]
 
 
 class Dynamics(Protocol):
-    """Who decides what an action leads to, in place of the simulator's own chance; hashable."""
+    """Chooses the outcome of an action, in place of the simulator's own randomness; hashable."""
 
     def arrive(
         self,
@@ -71,11 +71,11 @@ class Dynamics(Protocol):
         params: Params,
         uncertain: Params | None,
     ) -> Arrival:
-        """What the action leads to. The key is consumed.
+        """Returns the outcome of the action. The key is consumed.
 
         Args:
-          q: the weights of the agent's network, whose values the choice may depend on.
-          uncertain: `(K,)` parameters of the members it may choose from; targets are of what is observed then.
+          q: the weights of the agent's network, on which the choice may depend.
+          uncertain: `(K,)` parameters of the members to choose from; targets then use the observed outcome.
         """
 
 
@@ -88,16 +88,16 @@ def init_run(
     buffer: int,
     keep_states: bool = False,
 ) -> CompiledRun:
-    """A run before its first step. The key is consumed.
+    """Makes a run before its first step. The key is consumed.
 
     Args:
-      settings: what kind of agent learns.
-      simulator: what it acts in.
-      uncertain: `(K,)` parameters of the members its targets are of, or None for what is observed.
-      schedule: how the simulator's parameters change from episode to episode.
-      key: all random numbers of the run follow from it.
-      buffer: the most steps between two looks at what happened.
-      keep_states: whether members will change: states are then kept beside the replay.
+      settings: settings of the agent.
+      simulator: the environment.
+      uncertain: `(K,)` parameters of the members in its targets, or None for the observed outcome.
+      schedule: the changes of the simulator's parameters from episode to episode.
+      key: key of all random numbers of the run.
+      buffer: the largest number of steps between two reads of the records.
+      keep_states: whether members will change: states are then stored beside the replay.
     """
     world = start_world(simulator, schedule, key)
     state, plan = world.state, world.schedule
@@ -116,7 +116,7 @@ def init_run(
 
 
 def start_world(simulator: Simulator, schedule: Schedule, key: jax.Array) -> EnvState:
-    """The first episode, before its first action is known. Of the key, only the stream of the world is consumed."""
+    """Starts the first episode, without an action yet. Only the environment's stream of the key is consumed."""
     own = jax.random.fold_in(key, _WORLD)
     plan = schedule.begin(jax.random.fold_in(jax.random.fold_in(own, _SCHEDULE), 0))
     state = simulator.start(jax.random.fold_in(jax.random.fold_in(own, _START), 0), schedule.params(plan))
@@ -126,7 +126,7 @@ def start_world(simulator: Simulator, schedule: Schedule, key: jax.Array) -> Env
 def make_begin(
     settings: Settings, simulator: Simulator, schedule: Schedule | None, buffer: int, keep_states: bool = False
 ) -> Begin:
-    """The compiled `init_run`: `(key, uncertain) -> run`. Shared like the loop: see `make_advance`."""
+    """The compiled `init_run`: `(key, uncertain) -> run`. It is shared like the loop: see `make_advance`."""
     try:
         return _shared_begin(settings, simulator, schedule, buffer, keep_states)  # type: ignore[arg-type]
     except TypeError:
@@ -138,7 +138,7 @@ def make_advance(
 ) -> Loop:
     """The compiled loop: `(run, uncertain, steps) -> run`; it consumes the run it is given.
 
-    Agents that differ in their seeds or members alone share it: it is compiled once. A schedule of None keeps the
+    Agents that differ only in their seeds or members share it: it is compiled once. A schedule of None keeps the
     nominal parameters, dynamics of None are the simulator's own.
     """
     try:
@@ -148,10 +148,10 @@ def make_advance(
 
 
 def relabelled(settings: Settings, simulator: Simulator, run: CompiledRun, uncertain: Params) -> CompiledRun:
-    """The run with the successors of its replay computed anew, from the states it keeps, for as many other members.
+    """Computes the outcomes in the replay again for other members, from the stored states.
 
-    Targets that are kept become stale. Where a member is the one in force, its successor is the one it simulates: what
-    was observed then, up to rounding.
+    Stored targets become outdated. The outcome of the current member is simulated, too, and equals the observed one up
+    to rounding.
     """
     assert run.states is not None
     replay = run.learner.replay
@@ -226,12 +226,12 @@ _shared_begin, _shared_loop = lru_cache(maxsize=32)(_make_begin), lru_cache(maxs
 
 
 def schedule_of(simulator: Simulator, given: Schedule | None) -> Schedule:
-    """The one that is given, or the nominal parameters for ever."""
+    """The given schedule, or constant nominal parameters."""
     return Constant(simulator.nominal()) if given is None else given
 
 
 def observed(settings: Settings, simulator: Simulator, arrival: Arrival) -> Successors:
-    """What happened, as the one member with one outcome."""
+    """The observed outcome, as a single member with one outcome."""
     weight = jnp.where(arrival.terminated, jnp.float32(0.0), jnp.float32(settings.discount))
     return Successors(arrival.reward[None], weight[None, None], simulator.observe(arrival.state)[None, None])
 
@@ -239,7 +239,7 @@ def observed(settings: Settings, simulator: Simulator, arrival: Arrival) -> Succ
 def _simulated(
     settings: Settings, simulator: Simulator, uncertain: Params, state: State, action: Int32[Array, ""]
 ) -> Successors:
-    """What would have happened under every member, each with all its outcomes."""
+    """All outcomes under every member."""
     found = jax.vmap(lambda params: simulator.outcomes(state, action, params))(uncertain)
     gain = (found.probability * found.reward).sum(axis=-1)
     weight = jnp.float32(settings.discount) * found.probability * jnp.where(found.terminated, 0.0, jnp.float32(1.0))
@@ -247,7 +247,7 @@ def _simulated(
 
 
 def _as_observed(simulated: Successors, observed: Successors, uncertain: Params, params: Params) -> Successors:
-    """Where nothing is random, the member in force led to what was observed: to the last bit, not only to rounding."""
+    """Without randomness, replaces the outcome of the current member by the observed one, exact to the last bit."""
     if simulated.weight.shape[-1] > 1:
         return simulated
     in_force = jnp.stack([member == now for member, now in zip(uncertain, params, strict=True)]).all(axis=0)
@@ -269,7 +269,7 @@ def next_episode(
 
 
 def _put(states: State, state: State, inserted: Int32[Array, ""]) -> State:
-    """Where the replay puts the transition, too."""
+    """Stores the state at the place of the transition in the replay."""
     put: State = jax.tree.map(
         lambda ring, leaf: jax.lax.dynamic_update_index_in_dim(ring, leaf, inserted % len(ring), 0), states, state
     )
@@ -277,7 +277,7 @@ def _put(states: State, state: State, inserted: Int32[Array, ""]) -> State:
 
 
 def step_key(world: EnvState, now: Array) -> jax.Array:
-    """What the outcome of the step after `now` steps is drawn with."""
+    """The key for the outcome of the step after `now` steps."""
     return _key(world, _STEP, now)
 
 

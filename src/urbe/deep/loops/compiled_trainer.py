@@ -1,4 +1,4 @@
-"""Training on a simulator of ours, everything compiled."""
+"""Train on a simulator of urbe in a compiled loop."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class CompiledTrainer:
     """A learner and a simulator in one compiled loop.
 
     Args:
-      settings: what kind of agent learns.
-      simulator: what it acts in.
-      uncertain: the set its targets are of; None learns from what is observed.
-      schedule: how the simulator's parameters change; None keeps the nominal ones.
-      seed: all random numbers follow from it.
-      record_every: the most steps between two calls of `collect`.
-      keep_states: whether `set_members` will be called: states are then kept beside the replay.
-      training: what the loop does in another way than DQN; None for the family of DQN.
+      settings: settings of the agent.
+      simulator: the environment.
+      uncertain: the set in its targets; None learns from observed outcomes.
+      schedule: the changes of the simulator's parameters; None keeps the nominal ones.
+      seed: seed of all random numbers.
+      record_every: the largest number of steps between two calls of `collect`.
+      keep_states: whether `set_members` will be called: states are then stored beside the replay.
+      training: a different training than DQN; None for the family of DQN.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class CompiledTrainer:
 
     @property
     def learner(self) -> LearnerState:
-        """What has been learned."""
+        """The learner."""
         return self._run.learner
 
     @property
@@ -71,10 +71,10 @@ class CompiledTrainer:
         return int(self._run.learner.step)
 
     def advance(self, steps: int) -> None:
-        """Acts and learns for so many steps.
+        """Acts and learns for this number of steps.
 
         Raises:
-          NotFinite: a number was not finite; nothing after that step was done.
+          NotFinite: a number was not finite; the loop stopped after that step.
         """
         with double():
             params = None if self.uncertain is None else self.uncertain.params
@@ -83,10 +83,10 @@ class CompiledTrainer:
         raise_not_finite(finite, self.uncertain is None)
 
     def set_members(self, uncertain: UncertaintySet) -> None:
-        """Goes on with other members; what the replay holds is computed anew for them. Nothing is compiled again.
+        """Continues with other members, for which the replay is computed again, without another compilation.
 
         Raises:
-          ValueError: there were none, there are more or fewer than before, or states were not kept.
+          ValueError: there were no members, their number differs, or states were not stored.
         """
         if self.uncertain is None or self._run.states is None:
             lacking = "an uncertainty set" if self.uncertain is None else "keep_states=True"
@@ -94,7 +94,7 @@ class CompiledTrainer:
         if len(uncertain) != len(self.uncertain) or uncertain.names != self.uncertain.names:
             raise ValueError(
                 f"uncertain has {len(uncertain)} members with the parameters {', '.join(uncertain.names)}, expected "
-                f"{len(self.uncertain)} with {', '.join(self.uncertain.names)}: the replay has room for so many."
+                f"{len(self.uncertain)} with {', '.join(self.uncertain.names)}: the replay has room for this number."
             )
         with double():
             self._run = jax.jit(lambda run, params: relabelled(self.settings, self.simulator, run, params))(
@@ -103,7 +103,7 @@ class CompiledTrainer:
         self.uncertain = uncertain
 
     def collect(self) -> TrainingRecord:
-        """What happened since the last call."""
+        """The record since the last call."""
         meters, episodes = jax.device_get((self._run.meters, self._run.episodes))
         with double():
             self._run = self._run._replace(
@@ -112,26 +112,26 @@ class CompiledTrainer:
         return TrainingRecord(means(meters), _finished(episodes), decided_by_member(meters))
 
     def state(self) -> Any:
-        """Everything needed to go on bit for bit, as nested containers of NumPy arrays."""
+        """Everything needed to resume bit for bit, as nested containers of NumPy arrays."""
         return jax.device_get(key_data(self._run))
 
     def load(self, state: Any) -> None:
-        """Goes on from what `state` gave."""
+        """Restores the result of `state`."""
         with double():
             self._run = with_keys(jax.tree.map(jnp.asarray, state), self._run)
 
     def acts_in(self, env: Env) -> bool:  # noqa: ARG002
-        """Whether it steps this environment; it steps none."""
+        """Whether it steps this Gymnasium environment; always False."""
         return False
 
     @property
     def deciders(self) -> int:
-        """How many members decide its targets; 1 where these are of what is observed."""
+        """The number of members that decide targets; 1 if targets use the observed outcome."""
         decided = self._run.meters.decided
         return 1 if decided is None else len(decided)
 
     def describe(self) -> dict[str, Any]:
-        """What it is trained on; the simulator and its schedule as they are."""
+        """The training environment, with the simulator and its schedule as objects."""
         return {
             "kind": "simulator",
             "simulator": self.simulator,

@@ -7,9 +7,9 @@ The kernel of a ball of KL divergence around P that is worst for the values V re
 and is sampled without knowing P: draw n successors from P, keep the i-th with probability proportional to
 exp(-V(s'_i) / kappa). A kappa of infinity is P itself; as kappa tends to 0 the worst of the n draws is kept.
 
-Departure: in place of V(s') stands r + gamma (not terminated) V(s'), since the rewards of our simulators may depend on
-the successor: a failure that costs 1 and ends the episode has V = 0 and would pass for harmless. Where rewards depend
-on (s, a) alone, it is the rule above with kappa / gamma.
+Departure: V(s') is replaced by r + gamma (not terminated) V(s'), since rewards of urbe's simulators may depend on the
+successor: a failure that costs 1 and ends the episode has V = 0 and would seem harmless. If rewards depend only on
+(s, a), this is the rule above with kappa / gamma.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from urbe.deep.loops.compiled import Begin, Loop, make_advance, make_begin
 from urbe.simulators.base import Arrival, Key, Params, Simulator, State, members, step
 from urbe.simulators.schedules import Schedule
 
-_WHICH, _MEMBER = range(2)  # streams, apart from the draws themselves
+_WHICH, _MEMBER = range(2)  # streams besides the draws themselves
 
 
 @dataclass(frozen=True)
 class WorstKernel:
-    """How EWoK draws what an action leads to.
+    """EWoK's distribution of the outcomes of an action.
 
     Args:
       kappa: the temperature, above 0, in units of the return; infinity leaves the dynamics as they are.
-      draws: n, successors that are drawn in each step. One leaves the dynamics as they are, too.
+      draws: n, the number of successors per step. One does not change the dynamics either.
 
-    Neither has a default in the paper that would fit all problems: kappa is of the size of the differences of value
-    between successors.
+    The paper has no default for all problems: kappa should have the size of the differences in value between
+    successors.
     """
 
     kappa: float = 1.0
@@ -56,7 +56,7 @@ class WorstKernel:
     def programs(
         self, settings: Settings, simulator: Simulator, schedule: Schedule | None, record_every: int
     ) -> tuple[Begin, Loop]:
-        """Those of DQN, with these dynamics: members are drawn from, and targets are of what is observed."""
+        """The programs of DQN with these dynamics: members are drawn, and targets use the observed successor."""
         begin = make_begin(settings, simulator, schedule, record_every)
         return (lambda key, uncertain: begin(key, None)), make_advance(settings, simulator, schedule, self)  # noqa: ARG005
 
@@ -71,7 +71,7 @@ class WorstKernel:
         params: Params,
         uncertain: Params | None,
     ) -> Arrival:
-        """One of `draws` successors, under the parameters in force or, with members, under one of them each."""
+        """Keeps one of `draws` successors, drawn under the current parameters or, with members, each under one."""
         if self.draws == 1 and uncertain is None:
             return step(simulator, key, state, action, params)
         found = _drawn(simulator, key, state, action, params, uncertain, self.draws)
@@ -83,7 +83,7 @@ class WorstKernel:
 
 
 def keep(key: Key, worth: Float[Array, " n"], kappa: float) -> Int[Array, ""]:
-    """The place of one draw, with probability proportional to exp(-worth / kappa). The key is consumed."""
+    """Chooses one draw with probability proportional to exp(-worth / kappa). The key is consumed."""
     smallest = float(np.finfo(np.float32).tiny)
     return jax.random.categorical(key, (worth.min() - worth) / jnp.float32(max(kappa, smallest)))
 
@@ -97,7 +97,7 @@ def _drawn(
     uncertain: Params | None,
     count: int,
 ) -> Arrival:
-    """Independent draws side by side."""
+    """Makes independent draws in parallel."""
 
     def one(i: Array) -> Arrival:
         own = jax.random.fold_in(jax.random.fold_in(key, _MEMBER), i)

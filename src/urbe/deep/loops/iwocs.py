@@ -5,10 +5,9 @@
              pi  <- argmax_a min over the members trained so far of Q_k(s, a)
              k   <- the member under which pi returns least, in test episodes under all members
 
-Departures: a member that turns out worst again is trained further, from its weights, where the paper stops, so that an
-agent may learn for as long as it is asked to; and every Q_k counts everywhere, where the paper leaves one out at states
-that its replay has not seen. How long a round lasts and how many test episodes there are depends on the problem: they
-are fields.
+Departures: a member that is the worst again is trained further, from its weights, where the paper stops, so that
+training can have any length; and every Q_k is used everywhere, where the paper leaves one out at states that its replay
+has not seen. The length of a round and the number of test episodes depend on the problem: they are fields.
 """
 
 from __future__ import annotations
@@ -31,17 +30,17 @@ from urbe.deep.loops.meters import FinishedEpisodes, Meters
 from urbe.simulators.base import Key, Params, Simulator
 from urbe.simulators.schedules import Carry, Schedule
 
-_ROUND, _TEST = 2, 3  # streams of random numbers, apart from those of a run
+_ROUND, _TEST = 2, 3  # streams of random numbers besides those of a run
 
 
 @dataclass(frozen=True)
 class WorstCaseSearch:
-    """How IWOCS goes from member to member.
+    """The sequence of members in IWOCS.
 
     Args:
-      round_steps: of experience with one member, before the worst one is looked for.
-      episodes: test episodes under each member, by which it is found.
-      first: the member to begin with.
+      round_steps: environment steps with one member, before the next worst one is chosen.
+      episodes: test episodes under each member, to find the worst.
+      first: the first member.
     """
 
     round_steps: int = 20_000
@@ -56,7 +55,7 @@ class WorstCaseSearch:
     def programs(
         self, settings: Settings, simulator: Simulator, schedule: Schedule | None, record_every: int
     ) -> tuple[Any, Any]:
-        """`begin(key, members) -> run` and `advance(run, members, steps) -> run`, made of compiled parts.
+        """Makes `begin(key, members) -> run` and `advance(run, members, steps) -> run` from compiled parts.
 
         Raises:
           ValueError: there is a schedule, or the settings' network is not a `Minimum`.
@@ -72,7 +71,7 @@ class WorstCaseSearch:
 
 
 class SequenceLearner(NamedTuple):
-    """What has been learned in all problems: Q_k of each member, and which of them count."""
+    """The learners of all problems: Q_k of each member, and which of them are active."""
 
     q: MinimumWeights
     head: None
@@ -82,13 +81,13 @@ class SequenceLearner(NamedTuple):
 
 
 class SequenceRun(NamedTuple):
-    """A run over a sequence of problems; what is recorded is kept outside of the present one."""
+    """A run over a sequence of problems; records are kept outside of the current one."""
 
     learner: SequenceLearner
     problem: CompiledRun
-    member: Int32[Array, ""]  # of the present problem
-    round: Int32[Array, ""]  # problems before it
-    returns: Array  # `(K,)` of the last search
+    member: Int32[Array, ""]  # of the current problem
+    round: Int32[Array, ""]  # number of earlier problems
+    returns: Array  # `(K,)` returns of the last search
     meters: Meters
     episodes: FinishedEpisodes
     finite: FiniteCheck
@@ -97,7 +96,7 @@ class SequenceRun(NamedTuple):
 
 @dataclass(frozen=True)
 class _OneMember(Schedule):
-    """The parameters that the carry began with, for ever: one compiled loop serves all members."""
+    """Constant parameters from the first carry: one compiled loop serves all members."""
 
     member: Params = None
 
@@ -138,14 +137,14 @@ def _programs(search: WorstCaseSearch, settings: Settings, simulator: Simulator,
 
     @jax.jit
     def merged(run: SequenceRun, after: CompiledRun) -> SequenceRun:
-        """What the present problem went on to, in terms of all of them."""
+        """Merges the run of the current problem into the run over all problems."""
         before, now = run.problem.learner, after.learner
         offset = run.round * search.round_steps
         place = jnp.arange(len(after.episodes.step))
         new = (place >= run.episodes.ended) & (place < after.episodes.ended)
         step = after.episodes.step + jnp.where(new, offset, 0)
         finite = after.finite._replace(step=jnp.where(after.finite.kind > 0, after.finite.step + offset, 0))
-        # until the first problem is solved there is nothing better than what is known of it
+        # before the first problem is solved, its current network is the best available
         each = jax.tree.map(
             partial(jnp.where, run.round == 0),
             placed(run.learner.q.each, run.member, now.q),
@@ -167,7 +166,7 @@ def _programs(search: WorstCaseSearch, settings: Settings, simulator: Simulator,
 
     @jax.jit
     def next_problem(run: SequenceRun, uncertain: Params) -> SequenceRun:
-        """Keeps what was learned of the present member, and begins with the one that is worst now."""
+        """Stores the network of the current member, and begins with the new worst one."""
         known = run.learner.q
         q = MinimumWeights(
             placed(known.each, run.member, run.problem.learner.q),

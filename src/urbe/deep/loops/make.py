@@ -1,4 +1,4 @@
-"""What an agent can be trained on, and which way of training fits it."""
+"""Choose the trainer for an environment."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def make_trainer(
     keep_states: bool = False,
     training: Training | None = None,
 ) -> Trainer:
-    """The compiled loop for a simulator of ours, the host loop for a Gymnasium environment.
+    """Makes the compiled loop for a simulator of urbe, or the host loop for a Gymnasium environment.
 
-    An environment made from a simulator takes the host loop too: it was given as an environment, and whoever holds it
-    may change its parameters meanwhile. `training` is what the compiled loop does in another way than DQN.
+    An environment that wraps a simulator also gets the host loop, since the user may change its parameters during
+    training. `training` replaces DQN in the compiled loop.
 
     Raises:
       ValueError: env, uncertainty set and schedule do not fit each other.
@@ -60,7 +60,7 @@ def make_trainer(
 
 
 def require_set(env: Environment, uncertain: Uncertain | None) -> None:
-    """Raises ValueError, saying what to give, when an agent that cannot be without an uncertainty set has none."""
+    """Raises ValueError, saying what to give, if an agent that needs an uncertainty set has none."""
     if uncertain is not None:
         return
     if isinstance(env, KINDS):

@@ -1,9 +1,8 @@
-"""What a greedy policy returns under every member of a set: many episodes at once, nothing is learned.
+"""Estimate the return of a greedy policy under every member of a set: many episodes at once, without learning.
 
     J_k = mean over episodes of sum_t gamma^t r_t      under member k
 
-Episode e begins with the same random numbers under all members, so that a difference between two of them is one of
-their parameters.
+Episode e uses the same random numbers under all members, so that differences come from their parameters.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ class _Episode(NamedTuple):
 def member_returns(
     settings: Settings, q: Any, simulator: Simulator, uncertain: Params, key: Key, episodes: int
 ) -> Float[Array, " K"]:
-    """J_k of the policy that is greedy in the network's values; traceable. The key is consumed.
+    """Computes J_k of the greedy policy of a network; traceable. The key is consumed.
 
     Args:
-      settings: their network and discount.
-      q: weights.
-      simulator: where to act.
+      settings: settings with network and discount.
+      q: weights of the network.
+      simulator: the simulator.
       uncertain: `(K,)` parameters.
-      episodes: per member.
+      episodes: number of episodes per member.
     """
 
     def one(params: Params, own: Key) -> Float[Array, ""]:

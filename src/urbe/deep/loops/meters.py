@@ -1,4 +1,4 @@
-"""What the loops record for the logs: means over the steps since the last row, deciding members, ended episodes."""
+"""Records of the loops for the logs: means since the last row, deciding members, ended episodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Meters(NamedTuple):
     steps: Int32[Array, ""]
     updates: Int32[Array, ""]
     sums: Float64[Array, " M"]
-    decided: Float64[Array, " K"] | None = None  # targets that each member decided; None where there is one alone
+    decided: Float64[Array, " K"] | None = None  # targets decided by each member; None for a single member
 
 
 def init_meters(members: int = 1) -> Meters:
@@ -31,12 +31,12 @@ def init_meters(members: int = 1) -> Meters:
 
 
 def restarted(meters: Meters) -> Meters:
-    """Nothing since this moment."""
+    """Resets the sums."""
     return init_meters(1 if meters.decided is None else len(meters.decided))
 
 
 def add(meters: Meters, progress: Progress) -> Meters:
-    """One call of `observe` more."""
+    """Adds one call of `observe`."""
     of_updates = [getattr(progress, name) * progress.updates for name in PER_UPDATE]
     of_steps = [getattr(progress, name) for name in PER_STEP]
     new = jnp.stack([jnp.asarray(x, jnp.float64) for x in (*of_updates, *of_steps)])
@@ -46,7 +46,7 @@ def add(meters: Meters, progress: Progress) -> Meters:
 
 
 def means(meters: Meters) -> dict[str, float]:
-    """Plain numbers for the log; NaN where there was nothing to average."""
+    """Plain numbers for the log; NaN if there was nothing to average."""
     counts = [int(meters.updates)] * len(PER_UPDATE) + [int(meters.steps)] * len(PER_STEP)
     names = (*PER_UPDATE, *PER_STEP)
     return {
@@ -61,7 +61,7 @@ def decided_by_member(meters: Meters) -> np.ndarray | None:
 
 
 class FinishedEpisodes(NamedTuple):
-    """The first `ended` entries are those since the last look; room for one per step."""
+    """The first `ended` entries are the episodes since the last read; there is room for one per step."""
 
     step: Int32[Array, " E"]
     episode_return: Float[Array, " E"]
@@ -83,8 +83,8 @@ def record(
     episode_return: Float[Array, ""],
     length: Int[Array, ""],
 ) -> FinishedEpisodes:
-    """Notes an episode if one ended: its undiscounted return and its length."""
-    at = episodes.ended  # written in any case, kept when counted
+    """Records an episode if one ended: its undiscounted return and its length."""
+    at = episodes.ended  # always written, but counted only if an episode ended
     return FinishedEpisodes(
         episodes.step.at[at].set(step),
         episodes.episode_return.at[at].set(episode_return),

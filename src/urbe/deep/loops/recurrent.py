@@ -1,4 +1,4 @@
-"""The compiled loop of a recurrent agent: its hidden state is part of where it stands."""
+"""The compiled loop of a recurrent agent, whose hidden state is part of the run's state."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from urbe.deep.loops.meters import FinishedEpisodes, Meters, add, init_episodes,
 from urbe.simulators.base import Simulator, observation_size, step
 from urbe.simulators.schedules import Schedule
 
-_LEARNER = 1  # the stream that DQN's learner has
+_LEARNER = 1  # the stream of DQN's learner
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class RecurrentTraining:
     """Deep recurrent Q-learning in place of DQN.
 
     Args:
-      memory: the hidden state, and how it is learned.
+      memory: settings of the hidden state and its training.
     """
 
     memory: Memory = field(default_factory=Memory)
@@ -46,7 +46,7 @@ class RecurrentTraining:
     def programs(
         self, settings: Settings, simulator: Simulator, schedule: Schedule | None, record_every: int
     ) -> tuple[Any, Any]:
-        """Compiled; shared by agents that differ in their seeds alone.
+        """Compiled programs, shared by agents that differ only in their seeds.
 
         Raises:
           ValueError: the settings ask for an uncertainty head, or for less replay than a window.
@@ -66,7 +66,7 @@ class RecurrentTraining:
 
 
 class RecurrentRun(NamedTuple):
-    """Everything there is to a run: saved and restored, it goes on bit for bit."""
+    """The complete state of a run: saved and restored, it resumes bit for bit."""
 
     learner: RecurrentLearner
     world: EnvState
@@ -116,7 +116,7 @@ def _programs(
         hidden = remembered(memory, run.learner.q, taken, n_actions)
         state, plan = next_episode(simulator, schedule, world, last, arrival.state, now)
         obs = simulator.observe(state)
-        # as in DQN, the next action is chosen before anything is learned
+        # as in DQN, the next action is chosen before learning
         choice = choose_recurrent(settings, run.learner, hidden, obs, now)
         learner, learned = learn(settings, memory, run.learner, taken, n_actions)
         return RecurrentRun(
@@ -149,7 +149,7 @@ _shared_programs = lru_cache(maxsize=32)(_programs)
 
 
 def _progress(updates: Array, learned: WindowLosses, choice: ExploringChoice, hidden: Float[Array, " H"]) -> Progress:
-    """For the log; what is of the uncertainty head is zero, and `feature_norm` is that of the hidden state."""
+    """Diagnostics for the log; entries of the uncertainty head are zero, and `feature_norm` is of the hidden state."""
     zero = jnp.float32(0.0)
     return Progress(
         loss=learned.loss,

@@ -1,4 +1,4 @@
-"""What an agent needs of a way to train, and the way without an environment, which only holds what was learned."""
+"""The protocol of trainers, and a trainer without an environment, which only holds a learner."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from urbe.simulators import Schedule, Simulator
 
 
 class TrainingRecord(NamedTuple):
-    """Means of what was measured, by name, and the episodes that ended: columns step, return, length.
+    """Means of diagnostics, by name, and the episodes that ended: columns step, return, length.
 
     Attributes:
-      decided: `(K,)` targets that each member decided, of those on which they differ; None where there is one alone.
+      decided: `(K,)` targets decided by each member, of those on which members differ; None for a single member.
     """
 
     means: dict[str, float]
@@ -31,7 +31,7 @@ class TrainingRecord(NamedTuple):
 
 
 class Trainer(Protocol):
-    """A learner and what it acts in."""
+    """A learner and its environment."""
 
     settings: Settings
     spaces: Spaces
@@ -45,7 +45,7 @@ class Trainer(Protocol):
         """Transitions seen."""
 
     def advance(self, steps: int) -> None:
-        """Acts and learns for so many steps, raising `NotFinite` where a number is not finite."""
+        """Acts and learns for this number of steps; raises `NotFinite` if a number is not finite."""
 
     def collect(self) -> TrainingRecord:
         """What happened since the last call."""
@@ -57,7 +57,7 @@ class Trainer(Protocol):
         """Goes on from what `state` gave."""
 
     def describe(self) -> dict[str, Any]:
-        """What it is trained on: plain data, but for `simulator`, `schedule` and `training`, which are values."""
+        """Describes the environment: plain data, except `simulator`, `schedule` and `training`, which are objects."""
 
     def acts_in(self, env: Env) -> bool:
         """Whether it steps this environment, or one that shares its state."""
@@ -69,27 +69,27 @@ class Trainer(Protocol):
 
 @runtime_checkable
 class Training(Protocol):
-    """What a compiled loop does in another way than DQN; a frozen dataclass that `urbe.deep.describe` lists."""
+    """A training that replaces DQN in the compiled loop; a frozen dataclass that `urbe.deep.describe` lists."""
 
     def programs(
         self, settings: Settings, simulator: Simulator, schedule: Schedule | None, record_every: int
     ) -> tuple[Callable[..., Any], Callable[..., Any]]:
-        """`begin(key, members) -> run` and `advance(run, members, steps) -> run`, compiled.
+        """Makes the compiled `begin(key, members) -> run` and `advance(run, members, steps) -> run`.
 
         A run is a NamedTuple of arrays with the fields `learner`, `meters`, `episodes` and `finite`, as `CompiledRun`.
         """
 
 
 class FrozenTrainer:
-    """What was learned in a Gymnasium environment that is not at hand.
+    """A learner whose Gymnasium environment is not available.
 
-    Its state is the learner alone: of what another trainer saved, the part under `learner`.
+    Its state is only the learner: the part `learner` of another trainer's state.
 
     Args:
-      settings: what kind of agent learned.
-      seed: of the agent.
-      spaces: what it observed and how it acted.
-      obs_size, n_actions, members, outcomes: sizes, as `describe` of the trainer had them under "shape".
+      settings: settings of the agent.
+      seed: seed of the agent.
+      spaces: observation space and actions.
+      obs_size, n_actions, members, outcomes: sizes, from the entry "shape" of the trainer's `describe`.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class FrozenTrainer:
     ) -> None:
         self.settings, self.spaces = settings, spaces
         self.environment: str | None = None
-        """What it learned in, as text, where a file says so."""
+        """The training environment as text, if a file has it."""
         self._shape = {"obs_size": obs_size, "n_actions": n_actions, "members": members, "outcomes": outcomes}
         with double():
             self._learner: LearnerState = jax.jit(lambda key: init_learner(settings, key, **self._shape))(
@@ -115,7 +115,7 @@ class FrozenTrainer:
         return int(self._learner.step)
 
     def advance(self, steps: int) -> None:
-        """Raises when there is anything to do."""
+        """Raises unless `steps` is 0."""
         if steps:
             raise ValueError(
                 "The agent was loaded without its environment, expected one to learn in. It can predict; to go on "
@@ -123,7 +123,7 @@ class FrozenTrainer:
             )
 
     def collect(self) -> TrainingRecord:
-        """Nothing happens."""
+        """An empty record."""
         return TrainingRecord({}, {})
 
     def state(self) -> Any:
@@ -131,12 +131,12 @@ class FrozenTrainer:
         return {"learner": jax.device_get(key_data(self._learner))}
 
     def load(self, state: Any) -> None:
-        """Takes over what was learned."""
+        """Restores the learner."""
         with double():
             self._learner = with_keys(jax.tree.map(jnp.asarray, state["learner"]), self._learner)
 
     def acts_in(self, env: Env) -> bool:  # noqa: ARG002
-        """Whether it steps this environment; it steps none."""
+        """Whether it steps this environment; always False."""
         return False
 
     @property
@@ -145,5 +145,5 @@ class FrozenTrainer:
         return 1
 
     def describe(self) -> dict[str, Any]:
-        """That there is no world."""
+        """Describes that there is no environment."""
         return {"kind": "none", "shape": dict(self._shape)}

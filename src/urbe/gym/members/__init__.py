@@ -1,1 +1,1 @@
-"""Members of an uncertainty set over a Gymnasium environment, and checks that they are what they should be."""
+"""Members of an uncertainty set over a Gymnasium environment, and checks of them."""

@@ -1,8 +1,7 @@
-"""Members of an uncertainty set, seen from a Gymnasium environment: where each would have led instead.
+"""Members of an uncertainty set over a Gymnasium environment: the outcome of an action under each of them.
 
-A robust target needs, for the state the environment is in and the action it is about to take, what every member of the
-set would lead to. Copies of the environment can tell (`urbe.gym.members.copies`), a simulator of ours, or a
-function.
+A robust target needs the outcome of the current state and action under every member of the set. It comes from copies of
+the environment (`urbe.gym.members.copies`), a simulator of urbe, or a function.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ from urbe.simulators.base import Params, State
 from urbe.simulators.limits import param_dict
 
 NOBODY = -1
-"""No member is known to be the one in force."""
+"""The current member is unknown."""
 
 
 class MemberOutcomes(NamedTuple):
-    """What an action leads to under each of K members, with J outcomes each.
+    """The outcomes of an action under each of K members, J for each.
 
     Attributes:
-      in_force: the member that the environment itself is, where that is known and nothing is random: for it, what is
-        observed is taken, to the last bit.
+      in_force: the member with the environment's own parameters, if it is known and deterministic: its outcome is
+        replaced by the observed one, bit for bit.
     """
 
     probability: Float[np.ndarray, "K J"]
@@ -46,32 +45,32 @@ class Members(Protocol):
     """K ways in which an environment may behave.
 
     Attributes:
-      nominal: the place of the member that is the environment as it is, or None where none is said to be.
+      nominal: index of the member that is the unchanged environment, or None.
     """
 
     nominal: int | None
 
     def in_force(self, env: Env) -> int | None:
-        """The place of the member with the environment's parameters as they are now, None where none is known."""
+        """Index of the member with the environment's current parameters; None if it is unknown."""
 
     @property
     def outcomes(self) -> int:
-        """J, how many outcomes each member lists; 1 where it acts and sees."""
+        """J, the number of outcomes of each member; 1 if it is sampled."""
 
     def successors(self, env: Env | None, obs: Float[np.ndarray, " D"], action: int) -> MemberOutcomes:
-        """What each leads to.
+        """Returns the outcomes under each member.
 
         Args:
-          env: the environment, about to take the action; None where it runs out of reach, in another process.
-          obs: what is seen of it, as a row of numbers.
-          action: as the environment counts.
+          env: the environment before the action; None if it runs in another process.
+          obs: its observation, as a row of numbers.
+          action: the action, in the numbering of the environment.
         """
 
     def only(self, places: Sequence[int]) -> Members:
-        """Some of the members, in the order given."""
+        """Selects some members, in the given order."""
 
     def describe(self) -> dict[str, Any]:
-        """What they are, in plain data."""
+        """Describes the members, as plain data."""
 
     def __len__(self) -> int: ...
 
@@ -82,12 +81,12 @@ Function = Callable[[Float[np.ndarray, " D"], int], tuple[Any, Any, Any]]
 class FunctionMembers:
     """Members by a function `(obs (D,), action) -> (obs (K, D), reward (K,), terminated (K,))`.
 
-    For environments whose state is what is seen of it, or whose dynamics are known in another way.
+    For environments whose observation is the state, or whose dynamics are known otherwise.
 
     Args:
-      function: takes an observation as a row of numbers and an action as the environment counts it.
+      function: a function of an observation as a row of numbers, and an action in the environment's numbering.
       count: K.
-      nominal: the place of the member that is the environment as it is, where one is; it is then tested to be.
+      nominal: index of the member that is the unchanged environment, if there is one; this is tested.
     """
 
     def __init__(self, function: Function, count: int, nominal: int | None = None) -> None:
@@ -98,7 +97,7 @@ class FunctionMembers:
         self._places = list(range(count))
 
     def in_force(self, env: Env) -> int | None:  # noqa: ARG002
-        """The one said to be nominal."""
+        """The nominal member."""
         return self.nominal
 
     @property
@@ -107,7 +106,7 @@ class FunctionMembers:
         return 1
 
     def successors(self, env: Env | None, obs: Float[np.ndarray, " D"], action: int) -> MemberOutcomes:  # noqa: ARG002
-        """What the function says."""
+        """Calls the function."""
         parts = self.function(np.array(obs), action)
         found = []
         for name, part, shape in zip(
@@ -126,7 +125,7 @@ class FunctionMembers:
         )
 
     def only(self, places: Sequence[int]) -> FunctionMembers:
-        """Some of them; the function still computes all."""
+        """Selects some members; the function still computes all."""
         some = FunctionMembers(self.function, self.count)
         some._places = [self._places[k] for k in places]
         some.nominal = next((k for k, place in enumerate(places) if place == self.nominal), None)
@@ -142,11 +141,11 @@ class FunctionMembers:
 
 
 class SimulatorMembers:
-    """Members of one of our simulators behind Gymnasium's interface: all outcomes of each, by `jax.vmap`.
+    """Members of a simulator of urbe behind Gymnasium's interface: all outcomes of each, by `jax.vmap`.
 
     Args:
-      simulator: of the environment.
-      uncertainty: its parameters.
+      simulator: the simulator of the environment.
+      uncertainty: the set of its parameters.
     """
 
     def __init__(self, simulator: Simulator, uncertainty: UncertaintySet) -> None:
@@ -163,16 +162,16 @@ class SimulatorMembers:
         self._outcomes = int(found.probability.shape[0])
 
     def in_force(self, env: Env) -> int | None:
-        """By its parameters."""
+        """Finds the member with the environment's parameters."""
         return self._place.get(tuple(innermost(env).get_params().values()))
 
     @property
     def outcomes(self) -> int:
-        """As many as the simulator has."""
+        """The number of outcomes of the simulator."""
         return self._outcomes
 
     def successors(self, env: Env | None, obs: Float[np.ndarray, " D"], action: int) -> MemberOutcomes:  # noqa: ARG002
-        """From the environment's own state."""
+        """The outcomes from the environment's own state."""
         assert env is not None
         inner = innermost(env)
         assert isinstance(inner, SimulatorEnv)
@@ -182,11 +181,11 @@ class SimulatorMembers:
         return MemberOutcomes(probability, seen, reward, terminated, NOBODY if now is None else now)
 
     def only(self, places: Sequence[int]) -> SimulatorMembers:
-        """Some of them."""
+        """Selects some members."""
         return SimulatorMembers(self.simulator, self.uncertainty.only(list(places)))
 
     def describe(self) -> dict[str, Any]:
-        """Their parameters."""
+        """The parameters of the members."""
         return {"kind": "simulator", **self.uncertainty.describe()}
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Whether the members of an environment are what they should be: the nominal one like it, the others unlike."""
+"""Check members: the nominal one behaves like the environment, and every two members differ."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ def check_members(
     """Tests that the nominal member does what the environment does, and that every two members differ.
 
     First the environment and a copy with its parameters are stepped in parallel through whole episodes, including
-    wrappers and resets, see `urbe.gym.members.nominal_check`; constructing a robust agent does this too. Then every two
-    members must differ in the outcome from some state.
+    wrappers and resets, see `urbe.gym.members.nominal_check`; constructing a robust agent does this, too. Then every
+    two members must differ in the outcome from some state.
 
     Args:
-      env: one to walk through by random actions; it is reset, so give one that is not in use.
-      members: of it.
-      rng: of the random actions.
-      steps: how many steps to compare, and how many states to try.
+      env: an environment for random actions; it is reset, so give one that is not in use.
+      members: its members.
+      rng: generator of the random actions.
+      steps: number of steps to compare, and of states to try.
       tolerance: differences between members up to this do not count.
 
     Returns:
-      the largest difference in probability, observation, reward or termination found between every two.
+      the largest difference in probability, observation, reward or termination between every two members.
 
     Raises:
       ValueError: naming the first entry in which the nominal member and the environment differ (episode, step, found,
@@ -49,7 +49,7 @@ def check_members(
             flat = np.asarray(part, np.float64).reshape(len(members), -1)
             apart = np.maximum(apart, np.abs(flat[:, None] - flat[None]).max(axis=-1))
         first = one.step([action], [False])[0].first
-        assert first is not None  # a single environment always knows
+        assert first is not None  # always known for a single environment
         obs = first
     alike = [(i, j) for i in range(len(members)) for j in range(i) if not apart[i, j] > tolerance]
     if alike:

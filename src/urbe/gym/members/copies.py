@@ -21,7 +21,7 @@ from urbe.simulators.uncertainty import drawn_points
 
 
 class Where(NamedTuple):
-    """Where an environment stands: its state, as its adapter gives it, and that of its generator."""
+    """The state of an environment, from its adapter, and the state of its generator."""
 
     state: Any
     generator: Any
@@ -30,27 +30,27 @@ class Where(NamedTuple):
 class EnvMembers:
     """Copies of a Gymnasium environment that take its action from its state, under other parameters.
 
-    Before the environment acts, each copy is brought to its state, with its random numbers where they come from
-    Gymnasium's generator (`env.unwrapped.np_random`) or a simulator of ours, and acts: two members differ by their
-    parameters, not by chance. The environment itself is never touched. A copy with the environment's own parameters
-    must do exactly what the environment does; `check_members` tests it, and so does a robust agent when it is made.
+    Before the environment acts, each copy is set to its state, and to its random numbers if they come from Gymnasium's
+    generator (`env.unwrapped.np_random`) or a simulator of urbe, and acts: members differ by their parameters, not by
+    chance. The environment itself is never changed. A copy with the environment's own parameters must do exactly what
+    the environment does; `check_members` tests this, and so does a robust agent when it is made.
 
     Args:
       env: the environment, with its wrappers; of a SyncVectorEnv, its first one.
       params: parameters that differ from the environment's own, by name, for each member.
       include_nominal: whether the environment's own parameters, as they are now, are a member, the first.
-      adapter: how its state and parameters are set; None for those known: Gymnasium's CartPole, Acrobot,
-        MountainCar and MuJoCo environments, and simulators of ours.
+      adapter: sets its state and parameters; None for known kinds: Gymnasium's CartPole, Acrobot, MountainCar and
+        MuJoCo environments, and simulators of urbe.
       make: makes a copy, wrappers included; None copies `env` itself.
-      shared_noise: whether copies draw the random numbers of the environment. False is for one whose generator cannot
-        be kept: each copy then draws its own, and whether copies do what the environment does is not tested.
+      shared_noise: whether copies draw the random numbers of the environment. False is for environments whose generator
+        cannot be saved: each copy then draws its own, and copies are not tested against the environment.
 
     Attributes:
       copies: one environment per member, in the wrappers of the environment they are copies of.
       nominal: the index of the environment's own parameters, or None if they are not a member.
 
     Raises:
-      ValueError: no adapter is known, a wrapper remembers what a copy cannot, or two members are the same.
+      ValueError: no adapter is known, a wrapper has a memory that copies lack, or two members are equal.
 
     >>> import gymnasium
     >>> members = EnvMembers(gymnasium.make("CartPole-v1"), [{"length": 0.25}, {"length": 1.0, "masspole": 0.2}])
@@ -78,7 +78,7 @@ class EnvMembers:
         for k, point in enumerate(points):
             copies.append(_copy(model, make))
             try:
-                # all of them: a copy's reset may change parameters, and so may what else `make` does
+                # set all parameters: reset or `make` may have changed them
                 self.adapter.set_params(copies[-1], {**own, **point})
             except ValueError as error:
                 raise ValueError(f"params[{k - include_nominal}]: {error}") from None
@@ -110,11 +110,11 @@ class EnvMembers:
         shared_noise: bool = True,
         **values: Sequence[float],
     ) -> EnvMembers:
-        """Every combination of the values given for each parameter; the others are the environment's own.
+        """Makes members of all combinations of values; other parameters are the environment's own.
 
         Args:
           env: as for `EnvMembers`.
-          include_nominal: whether the environment's own parameters are a member, the first; then not repeated later.
+          include_nominal: whether the environment's own parameters are the first member; they are not repeated later.
           adapter, make, shared_noise: as for `EnvMembers`.
           values: for each parameter that varies, by name, its values. The last name varies fastest.
         """
@@ -142,12 +142,12 @@ class EnvMembers:
         shared_noise: bool = True,
         **distributions: Distribution,
     ) -> EnvMembers:
-        """Independent draws, as of `UncertaintySet.samples`; parameters without a distribution are the environment's.
+        """Makes members by independent draws, as `UncertaintySet.samples`; other parameters are the environment's.
 
         Args:
           env: as for `EnvMembers`.
-          seed: of the draws.
-          count: how many are drawn, the environment's own parameters not counted.
+          seed: seed of the draws.
+          count: number of draws, in addition to the environment's own parameters.
           include_nominal: whether the environment's own parameters are a member, the first.
           adapter, make, shared_noise: as for `EnvMembers`.
           distributions: for each parameter that varies, by name: `Uniform`, `Normal`, `LogUniform`.
@@ -164,22 +164,22 @@ class EnvMembers:
 
     @property
     def outcomes(self) -> int:
-        """One each: what the copy did."""
+        """One for each member, from its copy."""
         return 1
 
     def where(self, env: Env) -> Where:
-        """Where an environment stands."""
+        """Reads the state of an environment."""
         return Where(self.adapter.get_state(env), innermost(env).np_random.bit_generator.state)
 
     def bring(self, copy: Env, to: Where) -> None:
-        """Brings a copy there."""
+        """Sets a copy to this state."""
         self.adapter.set_state(copy, to.state)
         innermost(copy).np_random.bit_generator.state = to.generator
 
     def successors(self, env: Env | None, obs: Float[np.ndarray, " D"], action: int) -> MemberOutcomes:
-        """Where the copies get to from the state of `env`."""
+        """Steps all copies from the state of `env`."""
         if env is None:
-            raise ValueError("The environments are out of reach, expected them in this process: use SyncVectorEnv.")
+            raise ValueError("The environments run in other processes, expected them in this one: use SyncVectorEnv.")
         count = len(self)
         reached = np.empty((count, 1, len(obs)), np.float32)
         reward, terminated = np.empty((count, 1), np.float32), np.empty((count, 1), bool)
@@ -191,7 +191,7 @@ class EnvMembers:
         return MemberOutcomes(np.ones((count, 1), np.float32), reached, reward, terminated)
 
     def only(self, places: Sequence[int]) -> EnvMembers:
-        """Some of them, the copies themselves."""
+        """Selects some members, with their copies."""
         some = shallow_copy(self)
         some.copies = tuple(self.copies[k] for k in places)
         some.nominal = next((k for k, place in enumerate(places) if place == self.nominal), None)
@@ -215,12 +215,12 @@ class EnvMembers:
 
 
 def _model(env: AnyEnv, adapter: Adapter | None) -> tuple[Env, Adapter]:
-    """The environment that copies are made of, and how it is set."""
+    """The environment to copy, and its adapter."""
     behind = host_env(env).behind()
     if behind is None:
         raise ValueError(
-            f"{env} keeps its environments out of reach, expected gymnasium.vector.SyncVectorEnv or a single one: "
-            "copies must be brought to their state at every step. Or give FunctionMembers."
+            f"{env} keeps its environments in other processes, expected gymnasium.vector.SyncVectorEnv or a single "
+            "one: copies must be set to their state at every step. Or give FunctionMembers."
         )
     model = behind[0]
     if adapter is not None:
@@ -229,8 +229,8 @@ def _model(env: AnyEnv, adapter: Adapter | None) -> tuple[Env, Adapter]:
         raise ValueError(no_members(env))
     if wrapper := keeps_state(model, across_episodes=False):
         raise ValueError(
-            f"{model} has the wrapper {wrapper}, which may remember what its copies do not, expected wrappers that "
-            "look at one step alone. Leave it out, or give adapter= one that gets and sets its state too."
+            f"{model} has the wrapper {wrapper}, which may have a memory that copies lack, expected wrappers without "
+            "a memory. Leave it out, or give adapter= one that gets and sets its state, too."
         )
     return model, known
 

@@ -1,4 +1,4 @@
-"""What differs between two states, or between two environments that should stand in the same place."""
+"""Find differences between two states, or between two environments that should be in the same state."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from urbe.gym.adapters import HARMLESS, wrappers
 from urbe.gym.kinds import Env, innermost
 
 _NUMBERS = (bool, int, float, str, np.generic, np.ndarray, jax.Array)
-_IGNORED = ("_np_random_seed", "spec")  # say how an environment was made, not where it stands
+_IGNORED = ("_np_random_seed", "spec")  # describe how an environment was made, not its state
 
 
 def first_difference(a: Any, b: Any, path: str = "") -> str:
-    """Where two nested containers first differ, as `['x'][3] is 0.1 and 0.2`; empty when they are the same.
+    """Describes the first difference of two nested containers, as `['x'][3] is 0.1 and 0.2`; empty if they are equal.
 
-    Generators are compared by their states. Objects of other kinds are not looked into.
+    Generators are compared by their states. Other objects are not compared.
 
     >>> first_difference({"x": [1, 2]}, {"x": [1, 3]})
     "['x'][1] is 2 and 3"
@@ -44,7 +44,7 @@ def _leaf_difference(a: Any, b: Any, path: str) -> str:
     x, y = np.asarray(a), np.asarray(b)
     if x.shape != y.shape:
         return f"{path} has shape {x.shape} and {y.shape}"
-    apart = np.atleast_1d((x != y) & ((x == x) | (y == y)))  # NaN is like NaN
+    apart = np.atleast_1d((x != y) & ((x == x) | (y == y)))  # NaN equals NaN
     if not apart.any():
         return ""
     at = tuple(int(i) for i in np.unravel_index(int(np.argmax(apart)), apart.shape))
@@ -54,7 +54,7 @@ def _leaf_difference(a: Any, b: Any, path: str) -> str:
 
 
 def differing_attributes(env: Env, copy: Env) -> list[str]:
-    """Names of the attributes in which two environments differ, and their wrappers but for those without a memory."""
+    """Names the attributes in which two environments, or their wrappers with a memory, differ."""
     found = []
     for one, other in zip([*wrappers(env), innermost(env)], [*wrappers(copy), innermost(copy)], strict=False):
         if isinstance(one, HARMLESS):

@@ -1,4 +1,4 @@
-"""Members that fit an environment: those of an uncertainty set of our simulators, or what to give in place of it."""
+"""Convert an uncertainty set of a simulator to members of its environment, or say what to give instead."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from urbe.simulators import UncertaintySet
 
 
 def fitting_members(env: AnyEnv, uncertain: UncertaintySet | Members) -> Members:
-    """Members as they were given, or those of a set, for an environment that is made from a simulator of ours.
+    """Returns given members, or those of a set for an environment that wraps a simulator of urbe.
 
     Raises:
-      ValueError: a set is given with another environment, or with one whose wrappers the simulator does not know of.
+      ValueError: a set is given for another environment, or for one with wrappers that the simulator lacks.
     """
     if not isinstance(uncertain, UncertaintySet):
         return uncertain
@@ -22,20 +22,20 @@ def fitting_members(env: AnyEnv, uncertain: UncertaintySet | Members) -> Members
     inner = [innermost(each) for each in behind]
     if not inner or not all(isinstance(each, SimulatorEnv) for each in inner):
         raise ValueError(
-            "uncertainty_set is an UncertaintySet, which holds parameters of a simulator of ours, expected members of "
+            "uncertainty_set is an UncertaintySet, which holds parameters of a simulator of urbe, expected members of "
             f"this environment. {what_to_give(env)}"
         )
     for each in behind:
         if wrapper := transforming(each):
             raise ValueError(
-                f"env has the wrapper {wrapper}, which the simulator behind it does not know of; give "
+                f"env has the wrapper {wrapper}, which the simulator behind it lacks; give "
                 "EnvMembers.grid(env, ...), copies of the environment with its wrappers, as uncertainty_set."
             )
     return SimulatorMembers(inner[0].simulator, uncertain)
 
 
 def what_to_give(env: AnyEnv) -> str:
-    """What to give a robust agent on an environment, in words."""
+    """Says what to give a robust agent on an environment."""
     behind = host_env(env).behind()
     adapter = None if behind is None else adapter_of(behind[0])
     if behind is None or adapter is None:

@@ -1,14 +1,13 @@
-"""Whether the nominal member does what the environment does.
+"""Check that the nominal member does what the environment does.
 
-Robust targets compare what the members lead to from one state of the environment. If the copies do not reach that
-state, because an adapter forgets a variable or a wrapper has a memory of its own, the targets are wrong and nothing
-else notices. So the environment walks through episodes by random actions, and beside it walks a copy with the same
-parameters:
+Robust targets compare the outcomes under all members from one state of the environment. If a copy is not in that state,
+because an adapter omits a variable or a wrapper has a memory of its own, the targets are wrong without any other sign.
+So the environment plays episodes with random actions, in parallel with a copy that has the same parameters:
 
     for each step:   copy <- state of the environment,   copy.step(a) == env.step(a),   to the last bit
 
-In between, the copy is sometimes sent elsewhere (reset and a few actions), so that nothing agrees by having lived
-through the same, and sometimes left alone, so that it has to stay with the environment by itself.
+In between, the copy is sometimes moved elsewhere (reset and a few actions), so that it does not agree merely because of
+a common past, and sometimes not set at all, so that it must stay in the same state by itself.
 """
 
 from __future__ import annotations
@@ -29,20 +28,20 @@ from urbe.gym.members.differences import differing_attributes, first_difference
 from urbe.gym.rows import Happened, host_env
 
 STEPS = 128
-"""How many steps are compared where training starts."""
+"""Number of steps that are compared before training starts."""
 
 EPISODES = 4
-"""At least so many begin: one that lasts longer than its share of the steps is cut."""
+"""At least this many episodes begin: one that exceeds its share of the steps is truncated."""
 
 ROUNDING = 1e-5
-"""What members other than copies may differ by, relative to one or to the number: they are computed in another way."""
+"""Tolerance for members other than copies, relative to one or to the number: they are computed differently."""
 
-_APART, _SYNCED, _ALONE = range(3)  # what a copy did before a compared step
-_AWAY = 3  # the most actions of a copy that is sent elsewhere
+_APART, _SYNCED, _ALONE = range(3)  # treatment of a copy before a compared step
+_AWAY = 3  # largest number of actions of a copy that is moved elsewhere
 
 
 class _Step(NamedTuple):
-    """What one action led to."""
+    """The outcome of an action."""
 
     obs: Float[np.ndarray, " D"]
     reward: float
@@ -50,20 +49,20 @@ class _Step(NamedTuple):
 
 
 def check_nominal(env: Env, members: Members, rng: np.random.Generator, *, steps: int = STEPS) -> int:
-    """Steps an environment and its nominal member in parallel, through whole episodes and resets.
+    """Compares an environment and its nominal member step by step, through whole episodes and resets.
 
-    Without a nominal member, copies are still tried: one of them is given the environment's parameters meanwhile.
-    Members of other kinds are compared where one of them is nominal, while the environment has that member's
-    parameters; of several outcomes that it lists, one must be what is observed.
+    Without a nominal member, one of the copies temporarily gets the environment's parameters. Members of other kinds
+    are compared if one of them is nominal, while the environment has its parameters; if it lists several outcomes, one
+    must be the observed one.
 
     Args:
       env: a single environment, which is reset and stepped; give one that is not in use.
-      members: of it.
-      rng: of the random actions.
-      steps: how many to compare; an episode is cut after a fourth of them.
+      members: its members.
+      rng: generator of the random actions.
+      steps: number of steps to compare; an episode is truncated after a fourth of them.
 
     Returns:
-      how many steps were compared: 0 where there is nothing to compare.
+      the number of compared steps: 0 if there is nothing to compare.
 
     Raises:
       ValueError: naming the first entry that differs, and what to do.
@@ -99,17 +98,17 @@ def _walk(env: Env, other: _Alongside | _Listed, rng: np.random.Generator, steps
 
 
 class _Listed:
-    """Members that say what would happen: the outcomes of the one whose parameters the environment has."""
+    """Members that list outcomes: those of the member with the environment's parameters are compared."""
 
     def __init__(self, env: Env, members: Members) -> None:
         self._env, self._members = env, members
 
     def act(self, obs: Float[np.ndarray, " D"], action: int, first: bool) -> None:  # noqa: ARG002
-        """Asks the members, before the environment acts."""
+        """Gets the outcomes before the environment acts."""
         self._place, self._found = self._members.in_force(self._env), self._members.successors(self._env, obs, action)
 
     def compare(self, expected: _Step, where: str) -> None:
-        """Raises when no outcome of that member is what happened."""
+        """Raises if no outcome of that member is the observed one."""
         k, found = self._place, self._found
         if k is None:
             return
@@ -120,7 +119,7 @@ class _Listed:
         differences = [_difference(outcome, expected, ROUNDING) for outcome in outcomes]
         if None in differences:
             return
-        wrong = differences[0] if len(outcomes) == 1 else f"none of its {len(outcomes)} outcomes is what happened"
+        wrong = differences[0] if len(outcomes) == 1 else f"none of its {len(outcomes)} outcomes is the observed one"
         raise ValueError(
             f"Member {k} has the environment's parameters, but does not do what it does: {where}: {wrong}. Correct "
             "the dynamics of that member, or name another one, or none (None), as nominal."
@@ -128,7 +127,7 @@ class _Listed:
 
 
 class _Alongside:
-    """A copy with the environment's parameters, brought to its state before it acts."""
+    """A copy with the environment's parameters, set to its state before it acts."""
 
     def __init__(self, env: Env, members: EnvMembers, rng: np.random.Generator) -> None:
         self._env, self._members, self._adapter, self._rng = env, members, members.adapter, rng
@@ -147,7 +146,7 @@ class _Alongside:
         self._set_params(self._own)
 
     def act(self, obs: Float[np.ndarray, " D"], action: int, first: bool) -> None:  # noqa: ARG002
-        """Has the copy act, before the environment does."""
+        """Steps the copy, before the environment acts."""
         self._how = int(self._rng.integers(2 if first else 3))
         if self._how == _APART:
             self._send_away()
@@ -158,7 +157,7 @@ class _Alongside:
         self._found = self._sync_and_step(action)
 
     def compare(self, expected: _Step, where: str) -> None:
-        """Raises when the copy did something else than the environment."""
+        """Raises if the copy did not do what the environment did."""
         wrong = _difference(self._found, expected, 0.0)
         if wrong is not None:
             raise ValueError(
@@ -197,7 +196,7 @@ class _Alongside:
         return _Step(self._host.observations.row(obs), float(reward), bool(terminated))
 
     def _send_away(self) -> None:
-        """Somewhere else, with other random numbers: what the adapter forgets then differs."""
+        """Moves the copy elsewhere, with other random numbers, so that variables omitted by the adapter differ."""
         self._copy.reset(seed=int(self._rng.integers(2**31)))
         for _ in range(int(self._rng.integers(1, _AWAY + 1))):
             action = int(self._rng.integers(self._host.n_actions)) + self._host.start
@@ -206,7 +205,7 @@ class _Alongside:
                 return
 
     def _what_to_do(self) -> str:
-        """Looks for the cause: an attribute that was not set, a wrapper, chance."""
+        """Finds the cause: an attribute that was not set, a wrapper, randomness."""
         self._host.reset([int(self._rng.integers(2**31))])
         self._send_away()
         self._members.bring(self._copy, self._members.where(self._env))
@@ -254,7 +253,7 @@ def _same_after_set(expected: dict[str, float], found: dict[str, float]) -> None
 
 
 def _difference(found: _Step, expected: _Step, rounding: float) -> str | None:
-    """The first entry that differs, in words; None when all are the same."""
+    """Describes the first entry that differs; None if all are equal."""
     if found.obs.shape != expected.obs.shape:
         return f"the observation has {found.obs.size} numbers, expected {expected.obs.size}"
     wrong = ~np.isclose(found.obs, expected.obs, rtol=rounding, atol=rounding, equal_nan=True)
@@ -270,7 +269,7 @@ def _difference(found: _Step, expected: _Step, rounding: float) -> str | None:
 
 
 def spare(env: Env) -> Env:
-    """A copy of an environment to walk through; itself where it cannot be copied."""
+    """A copy of an environment for the comparison; the environment itself if it cannot be copied."""
     try:
         return deepcopy(env)
     except Exception:  # any error of parts of an environment that cannot be copied

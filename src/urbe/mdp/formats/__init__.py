@@ -1,4 +1,4 @@
-"""Models, policies, budgets and logs in files; the readers and writers are also names of `urbe`."""
+"""Read and write models, policies, budgets and logs; the readers and writers are also names of `urbe`."""
 
 from urbe.mdp.formats.craam_csv import read_scenarios as read_scenarios
 from urbe.mdp.formats.craam_policy import read_budget as read_budget

@@ -1,4 +1,4 @@
-"""From the columns of a file to a checked model whose errors name the file and the line."""
+"""Build a checked model from the columns of a file; errors name the file and the line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def model(
     bounds: tuple[FloatArray, FloatArray] | None = None,
     keep: BoolArray | slice = slice(None),
 ) -> MDP:
-    """The model of transitions `(N,)` that are the rows of `table`, those of `keep` alone."""
+    """Builds the model of the transitions in the rows of `table` that `keep` selects."""
     lower, upper = (None, None) if bounds is None else (bounds[0][keep], bounds[1][keep])
     try:
         return from_transitions(
@@ -58,7 +58,7 @@ def model(
 
 
 def check_announced(path: Path, line: int, n_states: int, n_transitions: int) -> None:
-    """Raises when a header announces far more states than the transitions can mention."""
+    """Raises if a header announces far more states than the transitions can mention."""
     if not 0 < n_states <= min(2 * n_transitions + SPARE_STATES, 2**31 - 1):
         raise ModelFileError(
             path,
@@ -75,7 +75,7 @@ def require_transitions(mdp: MDP, format_name: str) -> None:
 
 
 def uniform_starts(mdp: MDP, format_name: str) -> IntArray:
-    """The states where the process starts; raises where they are not equally likely, which the format cannot say."""
+    """The initial states; raises if they are not equally likely, which the format cannot store."""
     if mdp.initial is None:
         return np.zeros(0, dtype=np.int64)
     states = np.flatnonzero(mdp.initial)
@@ -83,7 +83,7 @@ def uniform_starts(mdp: MDP, format_name: str) -> IntArray:
     if np.abs(share - 1.0 / len(states)).max() > 1e-12:
         raise ValueError(
             f"initial gives the states {checks.listing(states.tolist())} the probabilities "
-            f"{checks.listing([f'{x:.6g}' for x in share])}, but {format_name} can only say they are equally likely; "
+            f"{checks.listing([f'{x:.6g}' for x in share])}, but {format_name} can only store equal probabilities; "
             "write .npz, or drop it with dataclasses.replace(mdp, initial=None)."
         )
     return states

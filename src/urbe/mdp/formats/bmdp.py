@@ -1,12 +1,12 @@
-"""Interval models of bmdp-tool: a file of transition intervals and goal states.
+"""Read and write interval models of bmdp-tool: transition intervals and goal states.
 
     number of states
     number of actions
     number of terminal states, then their ids
     state action successor lower upper      one line for each transition
 
-The format has no rewards: its question is how likely a terminal state is reached. So the terminal states are goals,
-and entering one pays 1; with discount 1 the value of a state is the probability of reaching them.
+The format has no rewards: it describes reachability problems. Terminal states are goals, and entering one pays 1; with
+discount 1 the value of a state is the probability of reaching a goal.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _HEAD = ("the number of states", "the number of actions", "the number of termina
 
 
 def read(path: Path, *, discount: float) -> MDP:
-    """The model of a bmdp-tool file; see `urbe.read_mdp`. Transitions that leave a goal are not used."""
+    """Reads a bmdp-tool file; see `urbe.read_mdp`. Transitions that leave a goal are ignored."""
     lines = content(path)
     (line, n_states), (_, n_actions), (_, n_goals) = (_count(path, lines, name) for name in _HEAD)
     goals: list[int] = []

@@ -1,4 +1,4 @@
-"""Models as CSV files, the way craam and craam2 use them.
+"""Read and write models as CSV files in the format of craam and craam2.
 
     idstatefrom,idaction,idoutcome,idstateto,probability,reward
 
@@ -34,7 +34,7 @@ _LARGEST_SCENARIOS = 2**29  # numbers, 4 GiB
 
 
 def read(path: Path, *, discount: float) -> MDP:
-    """The model of a CSV file; see `urbe.read_mdp`."""
+    """Reads a CSV file; see `urbe.read_mdp`."""
     if _has_labels(path):
         return _read_labelled(path, discount)
     table = read_columns(path, (*_IDS, "reward"), ("probability", "lower", "upper", "idoutcome"))
@@ -85,7 +85,7 @@ def _read_labelled(path: Path, discount: float) -> MDP:
 
 
 def read_scenarios(path: Path, *, discount: float) -> tuple[MDP, FloatArray]:
-    """A model and K alternatives of each of its rows, from a CSV file with a column `idoutcome`.
+    """Reads a model and K alternatives of each of its rows, from a CSV file with a column `idoutcome`.
 
     Outcome k of a pair is one distribution over its successors. A pair has the outcomes 0, ..., K - 1, or a single
     one, which then stands for all K. The model's nominal probabilities are the means over the outcomes,
@@ -137,7 +137,7 @@ def write(mdp: MDP, path: Path) -> None:
     unseen[t] = False
     ghosts = np.flatnonzero(unseen)
     if len(ghosts):
-        # A terminal state nobody leads to would vanish: mention it as an impossible successor of the first row.
+        # A terminal state that no row leads to would be lost: list it as an impossible successor of the first row.
         n = len(ghosts)
         reward = 0.0 if mdp.rows.rewards_successors else r[0]
         more = (np.full(n, s[0]), np.full(n, a[0]), ghosts, np.zeros(n), np.full(n, reward))

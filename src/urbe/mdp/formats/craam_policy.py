@@ -1,4 +1,4 @@
-"""Policies and budgets as CSV files, the way craam and craam2 use them."""
+"""Read and write policies and budgets as CSV files in the format of craam and craam2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSV files with a header: named columns of numbers, in and out."""
+"""Read and write CSV files with a header and columns of numbers."""
 
 from __future__ import annotations
 

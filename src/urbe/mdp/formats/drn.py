@@ -1,4 +1,4 @@
-"""Storm's DRN files: a model in one text, with state labels, action names and rewards.
+"""Read and write Storm's DRN files: a model as text, with state labels, action names and rewards.
 
     @type: MDP                      or DTMC, a chain with one action per state
     @value_type: double             or double-interval, with values [lower, upper]; or rational, with values 1/3
@@ -15,10 +15,10 @@
         action 0 [0]
             1 : 1
 
-`init` says where the process starts, uniformly. A state labelled `deadlock` that only loops for nothing is terminal:
-Storm puts such loops where a process ends, and so does `write`. Other labels become `MDP.propositions`. Names of
-actions that are whole numbers are their ids, other names become labels, unless a state has a name twice: then actions
-are counted. Names of states are not written: the format has none.
+`init` marks the initial states, with equal probability. A state labelled `deadlock` whose only transition is a
+self-loop of reward 0 is terminal: Storm adds such loops to terminal states, and so does `write`. Other labels become
+`MDP.propositions`. Names of actions that are whole numbers are their ids, other names become labels, unless a state has
+a name twice: then actions are counted. Names of states are not written, as the format has none.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Parsed:
 
 
 def read(path: Path, *, discount: float) -> MDP:
-    """The model of a DRN file; see `urbe.read_mdp`."""
+    """Reads a DRN file; see `urbe.read_mdp`."""
     found = _parse(path)
     n_states = _count(found, "@nr_states")
     choices = found.header.get("@nr_choices")
@@ -223,7 +223,7 @@ def _error(found: _Parsed, name: str, message: str) -> ModelFileError:
 def _actions(found: _Parsed, owner: IntArray, acts: BoolArray) -> tuple[IntArray, tuple[Any, ...] | None]:
     """`(choices,)` ids, and labels where names are no numbers; positions within the state where a name comes twice.
 
-    The loops of terminal states, where nothing `acts`, have names that count for nothing.
+    The names of the loops of terminal states, where `acts` is False, are ignored.
     """
     pairs = set(zip(found.owner, found.names, strict=True))
     if len(pairs) < len(found.names):
@@ -241,7 +241,7 @@ def _actions(found: _Parsed, owner: IntArray, acts: BoolArray) -> tuple[IntArray
 def _terminal(
     found: _Parsed, owner: IntArray, choice: IntArray, target: IntArray, pays: FloatArray, n_states: int
 ) -> np.ndarray:
-    """`(S,)` states without actions, and those labelled deadlock that only loop for nothing."""
+    """`(S,)` states without actions, and those labelled deadlock with only a self-loop of reward 0."""
     acts = np.zeros(n_states, dtype=bool)
     acts[owner] = True
     loops = np.ones(n_states, dtype=bool)

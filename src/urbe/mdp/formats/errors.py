@@ -1,4 +1,4 @@
-"""The error of files that cannot be read as what they should be."""
+"""The error for files that cannot be read in their format."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import os
 
 
 class ModelFileError(ValueError):
-    """A file does not hold a valid model; says where and what was expected.
+    """A file does not hold a valid model; the message says where, and what was expected.
 
     `str(error)` reads `model.csv, line 17, column probability: found 'abc', expected a number.`
 
     Args:
       path: the file.
       message: what was found, what was expected, what to do.
-      line: 1-based line of a text file, None when the trouble is not in one line.
-      column: name of the column, None when it is not in one column.
+      line: 1-based line of a text file; None if the error is not in one line.
+      column: name of the column; None if the error is not in one column.
     """
 
     def __init__(

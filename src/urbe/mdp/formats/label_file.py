@@ -1,8 +1,8 @@
-"""`MDP.propositions` of formats without labels of states: a file beside the model, in the form of PRISM's `.lab`.
+"""Store `MDP.propositions` for formats without state labels: a file beside the model, like PRISM's `.lab`.
 
-CSV and bmdp-tool files have none. A model with propositions is written with one, `model.csv.lab` beside `model.csv`,
-and one that lies there is read with the model; labels `init` and `deadlock` in it count for nothing. `model.lab` is
-that of `model.tra` and is left alone.
+CSV and bmdp-tool files have no state labels. A model with propositions is written with a second file, `model.csv.lab`
+beside `model.csv`, which is read with the model; its labels `init` and `deadlock` are ignored. `model.lab` belongs to
+`model.tra` and is not used.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _OF_PRISM = ("init", "deadlock")
 
 
 def with_label_file(mdp: MDP, path: Path) -> MDP:
-    """The model with the propositions of the file beside `path`, where there is one."""
+    """Adds the propositions of the file beside `path`, if it exists."""
     holds = prism_parts.read_label_file(_file(path), mdp.n_states)
     found = {name: states for name, states in holds.items() if name not in _OF_PRISM}
     return replace(mdp, propositions=found) if found else mdp
 
 
 def write_label_file(mdp: MDP, path: Path) -> None:
-    """Writes it where the model has propositions; one that an earlier model left must not be read with this one."""
+    """Writes the file if the model has propositions, else deletes the file of an earlier model."""
     file = _file(path)
     if mdp.propositions:
         replace_files({file: text_writer(label_lines({n: _as_read(mdp, s) for n, s in mdp.propositions.items()}))})
@@ -56,7 +56,7 @@ def _file(path: Path) -> File:
 
 
 def _as_read(mdp: MDP, states: np.ndarray) -> np.ndarray:
-    """States as they are counted when the file is read: in the order of their labels, where they have any."""
+    """States in the order in which the file is read: that of their labels, if they have any."""
     if mdp.labels.states is None:
         return np.asarray(states)
     ids, _ = encode({"state": np.array(mdp.labels.states, dtype=object)}, labels=True)

@@ -1,4 +1,4 @@
-"""Logs of transitions in files: CSV with a header, or Parquet.
+"""Read and write logs of transitions: CSV with a header, or Parquet.
 
     state,action,reward,next_state[,terminated][,episode][,step]
 
@@ -40,7 +40,7 @@ def read_log(
     missing: Missing = "refuse",
     labels: bool | None = None,
 ) -> Transitions:
-    """A log from a CSV or Parquet file, by the suffix.
+    """Reads a log from a CSV or Parquet file, according to the suffix.
 
     States and actions are ids from 0, or labels. Fields of a CSV file may be separated by commas, semicolons, tabs or
     `|`. `terminated` may read true and false or 1 and 0. Without a column `next_state`, next states are those of the
@@ -49,7 +49,7 @@ def read_log(
 
     Args:
       path: ends in .csv, .parquet or .pq.
-      names: which column is which where their names do not tell, as in `{"state": "condition"}`.
+      names: names of columns that differ from the usual ones, as in `{"state": "condition"}`.
       missing: "refuse" rows that lack a value, or "drop" them; `Transitions.notes` counts them.
       labels: True takes values of states and actions as labels, False as ids; None takes texts as labels.
 
@@ -71,7 +71,7 @@ def read_log(
 
 
 def write_log(path: str | os.PathLike[str], transitions: Transitions) -> None:
-    """Writes a log as CSV or Parquet, by the suffix, whole or not at all; it reads back exactly.
+    """Writes a log atomically as CSV or Parquet, according to the suffix; it reads back exactly.
 
     States and actions are written by their labels where they have any; labels that are numbers read back as such with
     `labels=True`.
@@ -88,7 +88,7 @@ def write_log(path: str | os.PathLike[str], transitions: Transitions) -> None:
 
 
 class Asked(NamedTuple):
-    """How a log is to be read; see `read_log`."""
+    """The options of `read_log`."""
 
     names: Mapping[str, str] | None
     missing: Missing
@@ -96,7 +96,7 @@ class Asked(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """Whether nothing is asked for but ids under their usual names."""
+        """Whether the options ask only for ids under the usual names."""
         return not self.names and self.missing == "refuse" and self.labels is not True
 
 
@@ -136,7 +136,7 @@ def _starts_with_numbers(path: str | os.PathLike[str], header: Sequence[str], id
 
 
 def _advised(error: ModelFileError, ids: Sequence[str]) -> ModelFileError:
-    """The error with what to do about it."""
+    """Adds advice to an error."""
     if error.column is None:
         return error
     advice = ""
@@ -197,7 +197,7 @@ def _parquet_column(path: str | os.PathLike[str], name: str, column: Any) -> np.
 def _trusted(
     path: str | os.PathLike[str], read: Callable[[], Any], arrow: Any, clear: tuple[type[Exception], ...] = ()
 ) -> Any:
-    """What `read` gives; damage becomes an error that names the file, unless the error is one of `clear`."""
+    """Calls `read`; other errors than those of `clear` become an error that names the file."""
     try:
         return read()
     except clear:

@@ -1,4 +1,4 @@
-"""Models in files: one reader and one writer for all formats."""
+"""Read and write models: one reader and one writer for all formats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urbe.mdp.model import MDP
 
 
 class Format(NamedTuple):
-    """How a format is read, `read(path, discount=...)`, and written, `write(mdp, path)`."""
+    """A format's functions `read(path, discount=...)` and `write(mdp, path)`."""
 
     read: Callable[..., MDP]
     write: Callable[[MDP, str | os.PathLike[str]], None]
@@ -32,7 +32,7 @@ FORMATS = {
     PROGRAM: Format(prism_language.read, prism_language.write),
 }
 LABELLED_BESIDE = ("csv", "bmdp")
-"""Formats without labels of states: `model.csv.lab` beside `model.csv` has these."""
+"""Formats without state labels, which are stored in `model.csv.lab` beside `model.csv`."""
 
 SUFFIXES = {
     ".csv": "csv",
@@ -56,7 +56,7 @@ def read_mdp(
     constants: str | None = None,
     reward: str | None = None,
 ) -> MDP:
-    """A model from a file.
+    """Reads a model from a file.
 
     | format  | suffix        | what it is                                              | what it does not hold        |
     |---------|---------------|---------------------------------------------------------|------------------------------|
@@ -71,16 +71,16 @@ def read_mdp(
     CSV and bmdp-tool files have no labels of states (`MDP.propositions`): a file `model.csv.lab` beside `model.csv`, in
     the form of PRISM's, has them, and is read with the model.
 
-    In a CSV file a state that only ever is a successor is terminal, and every id up to the largest must appear. States
-    and actions of a CSV file may be texts: they become labels (`MDP.labels`), which NPZ files keep, too.
+    In a CSV file a state that is only a successor is terminal, and every id up to the largest must appear. States and
+    actions of a CSV file may be strings: they become labels (`MDP.labels`), which NPZ files keep, too.
     Text may have few digits: rows that sum to one within 1e-5 are rescaled.
 
     Args:
       path: the file; of a PRISM model, the `.tra` file.
       discount: in [0, 1]; needed for every format but npz, where it replaces the stored one.
       format: one of `FORMATS`, by default that of the suffix.
-      constants: of a program in the PRISM language, those it leaves open: "N=3,p=0.9".
-      reward: of such a program, the name of the rewards, where it has several.
+      constants: values of undefined constants of a program in the PRISM language: "N=3,p=0.9".
+      reward: name of the rewards of such a program, if it has several.
 
     Raises:
       ModelFileError: a ValueError that names the file, the line and what was expected.
@@ -114,15 +114,15 @@ def read_mdp(
 
 
 def write_mdp(mdp: MDP, path: str | os.PathLike[str], *, format: str | None = None) -> None:
-    """Writes a model to a file, whole or not at all.
+    """Writes a model to a file, atomically.
 
     Numbers are written so that they read back exactly; `read_mdp` says what each format cannot hold. CSV files have
     labels in place of ids where the model has labels; read back, states are then in the order of their labels.
     A CSV file mentions terminal states that no transition leads to as successors of probability zero. A PRISM file
-    refuses a first state that is not uniform over some states, and PRISM itself refuses intervals that start at 0. A
-    DRN file refuses such a first state too, and rewards that depend on the successor. A bmdp-tool file refuses rewards
-    other than 1 for entering a terminal state. State labels (`MDP.propositions`) are kept by all formats; beside CSV
-    and bmdp-tool files they are in a file of their own, `model.csv.lab`.
+    cannot hold an initial distribution that is not uniform over some states, and PRISM itself rejects intervals that
+    start at 0. A DRN file cannot hold such a distribution either, nor rewards that depend on the successor. A bmdp-tool
+    file cannot hold rewards other than 1 for entering a terminal state. State labels (`MDP.propositions`)
+    are kept by all formats; beside CSV and bmdp-tool files they are in a file of their own, `model.csv.lab`.
 
     Args:
       mdp: the model.

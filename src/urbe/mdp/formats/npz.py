@@ -1,7 +1,7 @@
-"""Models as .npz files: the arrays themselves, bit for bit, and nothing that could run.
+"""Read and write models as .npz files: the arrays bit for bit, without executable content.
 
-The file is a plain zip of .npy members, readable by `numpy.load`; labels are the bytes of a JSON text. On reading
-nothing is trusted: sizes are compared with the file before memory is taken, and the arrays must form a model.
+The file is a plain zip of .npy members, readable by `numpy.load`; labels are the bytes of a JSON text. Reading checks
+everything: sizes are compared with the file before memory is allocated, and the arrays must form a model.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _MEMBERS = {
     "labels": (("|u1",), 1),
     "propositions": (("|u1",), 1),
 }
-# what zipfile raises over doctored bytes: wrong offsets, unknown methods, encryption, lengths beyond the end
+# errors of zipfile for manipulated bytes: wrong offsets, unknown methods, encryption, lengths beyond the end
 _DAMAGE = (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, struct.error, OSError, OverflowError, ValueError)
 _OPTIONAL = ("initial", "lower", "upper", "labels", "propositions")
 _TOLERANCE = 1e-9

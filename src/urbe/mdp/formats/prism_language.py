@@ -1,8 +1,8 @@
-"""Programs in the PRISM language, through Storm: the package `stormpy` builds the states, and DRN hands them over.
+"""Read programs in the PRISM language: the package `stormpy` of Storm builds the states, and DRN transfers them.
 
-Names of actions are those in brackets, states are named by their variables, `[x=1 & y=0]`, labels become
-`MDP.propositions`. Constants that the program leaves open are given, `constants="N=3,p=0.9"`; of several reward models
-one is chosen, `reward="cost"`. Programs are read and not written.
+Names of actions are those in brackets, states are named by their variables, `[x=1 & y=0]`, and labels become
+`MDP.propositions`. Undefined constants must be given, `constants="N=3,p=0.9"`; of several reward models one is chosen,
+`reward="cost"`. Programs can be read, but not written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from urbe.mdp.labels import Labels
 from urbe.mdp.model import MDP, fitting_labels
 
 UNNAMED = "__NOLABEL__"
-"""What Storm calls actions without a name."""
+"""Storm's name of actions without a name."""
 
 
 def read(path: Path, *, discount: float, constants: str | None = None, reward: str | None = None) -> MDP:
@@ -35,7 +35,7 @@ def read(path: Path, *, discount: float, constants: str | None = None, reward: s
     options = _options(stormpy, program, path, reward)
     try:
         built = stormpy.build_model(program, options=options)
-    except Exception as error:  # of whatever kind, from another language
+    except Exception as error:  # of any kind, from C++
         raise ModelFileError(path, f"cannot be built: {shown(str(error), 300)}.") from None
     with tempfile.TemporaryDirectory() as folder:
         file = File(folder, "model.drn")
@@ -51,7 +51,7 @@ def read(path: Path, *, discount: float, constants: str | None = None, reward: s
 
 
 def write(mdp: MDP, path: Path) -> NoReturn:  # noqa: ARG001
-    """Refuses: a model is no program."""
+    """Raises, as a model cannot be written as a program."""
     raise ValueError(
         f"{os.fspath(path)} would be a program in the PRISM language, which is read and not written; expected .tra, "
         "PRISM's explicit files, or .drn."

@@ -100,7 +100,7 @@ def read_labels(path: Path, n_states: int) -> dict[str, IntArray]:
 
 
 def read_label_file(file: pathlib.Path, n_states: int) -> dict[str, IntArray]:
-    """The states, in order, of each label in a `.lab` file, if it is there; nothing of labels that no state has."""
+    """The states, in order, of each label in a `.lab` file, if it exists; labels without states are left out."""
     if not file.exists():
         return {}
     lines = content(file)
@@ -164,6 +164,6 @@ def _refuse_repeats(table: TextTable, ids: IntArray) -> None:
 
 
 def _position(values: IntArray, wanted: IntArray) -> IntArray:
-    """Where each wanted number stands in a sorted array, -1 for those that do not."""
+    """The position of each wanted number in a sorted array, -1 for missing ones."""
     at = np.minimum(np.searchsorted(values, wanted), len(values) - 1)
     return np.where(values[at] == wanted, at, -1)

@@ -1,4 +1,4 @@
-"""Tables of named columns, numbers and words, as CSV or Parquet files."""
+"""Write tables of numbers and strings as CSV or Parquet files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 
 
 def write_table(path: str | os.PathLike[str], columns: Mapping[str, np.ndarray], *, format: str | None = None) -> None:
-    """Writes a table as CSV or Parquet, by the suffix, whole or not at all.
+    """Writes a table atomically as CSV or Parquet, according to the suffix.
 
     In CSV floats are the shortest texts that read back to the same bits, booleans 1 and 0, and words are quoted where
     they must be. Parquet needs `pip install urbe[logs]`.
@@ -51,7 +51,7 @@ def parquet_writer(columns: Mapping[str, Sequence[Any] | np.ndarray]) -> Writer:
 
 
 def format_of(path: str | os.PathLike[str]) -> str:
-    """The format a file's suffix tells."""
+    """The format that belongs to a file's suffix."""
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
         raise ValueError(f"{os.fspath(path)} ends in {suffix!r}, expected one of {', '.join(FORMATS)}.")

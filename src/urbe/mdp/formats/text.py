@@ -1,7 +1,7 @@
-"""Tables of numbers in text files: read in bulk, and every error names its line.
+"""Read tables of numbers from text files in bulk; every error names its line.
 
-A table is a line grammar, a regular expression with one group for each number wanted. Lines are taken in chunks; a
-chunk that fits the grammar is turned into numbers at once, otherwise its first line that does not fit is named.
+A table is described by the grammar of its lines, a regular expression with one group for each number. Lines are read in
+chunks; a chunk that fits the grammar is converted at once, otherwise the error names the first line that does not fit.
 Blank lines and lines that start with `#` are skipped in every format.
 """
 
@@ -32,14 +32,14 @@ GAP = r"[ \t]++"
 _WORDS = {"true": "1", "True": "1", "TRUE": "1", "false": "0", "False": "0", "FALSE": "0"}
 _CHUNK = 1 << 24  # characters
 _CHARACTER_BYTES = 2.0
-"""Of a character of a chunk at the peak: as text, as lines and as numbers."""
+"""Peak bytes of a character of a chunk: as text, as lines and as numbers."""
 
 _LARGEST_ID = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class Grammar:
-    """How one line of a table reads.
+    """The grammar of one line of a table.
 
     Args:
       columns: names of the numbers, in the order in which they are taken.
@@ -81,7 +81,7 @@ class Grammar:
 
 @dataclass(frozen=True, eq=False)
 class TextTable:
-    """Numbers read from a file, and the way back to the line of each.
+    """Numbers read from a file, with the line of each.
 
     Args:
       path: the file.
@@ -126,7 +126,7 @@ class TextTable:
         return x.astype(np.int64)
 
     def require(self, good: np.ndarray, column: str, expected: str) -> None:
-        """Raises for the first row that is not good."""
+        """Raises for the first row where `good` is False."""
         if not good.all():
             row = int(np.argmin(good))
             self.fail(row, f"found {self._column(column)[row]:.12g}, expected {expected}.", column)
@@ -192,7 +192,7 @@ def shown(text: str, most: int = 40) -> str:
 
 
 def explain_fields(names: Sequence[str], optional: int = 0) -> Explain:
-    """What is wrong with a line of numbers separated by blanks; the last `optional` fields may be missing."""
+    """Explains the error in a line of numbers separated by blanks; the last `optional` fields may be missing."""
 
     def explain(line: str) -> tuple[str | None, str]:
         fields = line.split()

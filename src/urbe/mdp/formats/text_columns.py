@@ -1,7 +1,7 @@
-"""CSV files of texts and numbers: the separator is recognised, and columns of numbers become numbers.
+"""Read CSV files of strings and numbers: the separator is recognised, and columns of numbers become numbers.
 
-Lines are separated by `,`, `;`, tabs or `|`, whichever cuts the header into the most names. Unless the separator is the
-comma, numbers may have a decimal comma. Numbers with leading zeros (`007`) are texts: they are names.
+Fields are separated by `,`, `;`, tabs or `|`, whichever splits the header into the most names. Unless the separator is
+the comma, numbers may have a decimal comma. Numbers with leading zeros (`007`) are strings, since they are names.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from urbe.mdp.frames import MISSING
 SEPARATORS = (",", ";", "\t", "|")
 
 CHARACTER_BYTES = 12.0
-"""Of a character of the file at the peak: fields are Python texts of a few characters each."""
+"""Peak bytes of a character of the file: fields are Python strings of a few characters each."""
 
 _NUMBER = re.compile(NUMBER, re.ASCII)
 _LEADING_ZERO = re.compile(r"[-+]?0\d", re.ASCII)
@@ -73,7 +73,7 @@ def is_number(text: str, separator: str = ",") -> bool:
 
 
 def read_text(path: Path) -> TextColumns:
-    """All columns of a CSV file.
+    """Reads all columns of a CSV file.
 
     Raises:
       ModelFileError: a line has other fields than the header, a name comes twice, or nothing follows the header.
@@ -118,7 +118,7 @@ def read_text(path: Path) -> TextColumns:
 
 
 def typed(fields: Sequence[str], separator: str = ",") -> np.ndarray:
-    """A column as numbers where all of its values are, NaN where one is missing; else numbers among texts.
+    """Converts a column to numbers, NaN where one is missing, if all of its values are; else to strings and numbers.
 
     >>> typed(["1", " 2", ""]), typed(["a", "2"]), typed(["3", "4"])
     (array([ 1.,  2., nan]), array(['a', 2], dtype=object), array([3, 4]))
@@ -141,7 +141,7 @@ def _value(text: str, separator: str) -> str | int | float | None:
 
 
 class _Lines(Iterator[str]):
-    """The lines of a file that have content; knows the number of the last one given."""
+    """Iterates over the lines of a file that have content, and counts all lines."""
 
     def __init__(self, path: Path) -> None:
         self._content, self.number = content(path), 0

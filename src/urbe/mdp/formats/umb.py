@@ -32,7 +32,7 @@ REWARD = "reward"
 
 
 def read(path: Path, *, discount: float) -> MDP:
-    """The model of a UMB file; see `urbe.read_mdp`."""
+    """Reads a UMB file; see `urbe.read_mdp`."""
     ats = _umbi().ats
     with open(path, "rb"):  # a missing file is an OSError, and all else is about content
         pass
@@ -138,7 +138,7 @@ def _actions(found: Any, choices: list[Any], state: np.ndarray) -> tuple[np.ndar
 
 
 def _probabilities(branches: list[Any]) -> tuple[FloatArray, FloatArray, bool]:
-    """Lower and upper ends, and whether they differ in kind from numbers."""
+    """Lower and upper ends, and whether they are intervals."""
     given = [1 if branch.prob is None else branch.prob for branch in branches]
     interval = any(hasattr(p, "left") for p in given)
     low = np.array([float(p.left if hasattr(p, "left") else p) for p in given])
@@ -147,7 +147,7 @@ def _probabilities(branches: list[Any]) -> tuple[FloatArray, FloatArray, bool]:
 
 
 def _rewards(path: Path, models: Any, state: np.ndarray, at: np.ndarray) -> FloatArray:
-    """`(branches,)` what each pays: the state's, the choice's and its own, added up."""
+    """`(branches,)` the reward of each: the sum of the state's, the choice's and its own."""
     if len(models) > 1:
         raise ModelFileError(path, f"has the rewards {', '.join(models)}, expected one at most: export the one to use.")
     reward = np.zeros(len(at))

@@ -1,4 +1,4 @@
-"""Classic models, to try a method on and to compare with the literature."""
+"""Classic models from the literature, to test and compare methods."""
 
 from urbe.mdp.library.bets import BET_CHANCES as BET_CHANCES
 from urbe.mdp.library.bets import BET_SHARES as BET_SHARES

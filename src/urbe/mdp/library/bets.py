@@ -1,4 +1,4 @@
-"""One decision under a doubtful chance: where nominal, soft-robust and robust choose differently."""
+"""A single decision in which nominal, soft-robust and robust policies differ."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from urbe.mdp.build import from_dense
 from urbe.mdp.model import MDP
 
 BETS = ((100_000.0, -100_000.0), (5_000.0, -500.0), (2_000.0, 0.0))
-"""What each action pays on success and on failure."""
+"""The reward of each action on success and on failure."""
 
 BET_CHANCES, BET_SHARES = (0.1, 0.7, 0.8, 0.3, 0.5), (0.47, 0.22, 0.10, 0.09, 0.12)
-"""Five chances of success and their weights; 0.8 is the nominal one."""
+"""Five probabilities of success and their weights; 0.8 is the nominal one."""
 
 
 def bets(success: float) -> MDP:
     """The single-step domain of [Derman2018]: three bets on one event; states 1 and 2 are success and failure.
 
-    At chance 0.8 the first bet is best, in the mean over `BET_CHANCES` with weights `BET_SHARES`, 0.368, the second,
-    and in the worst case, 0.1, the third.
+    At probability 0.8 the first bet is best, in the mean over `BET_CHANCES` with weights `BET_SHARES`, 0.368,
+    the second, and in the worst case, 0.1, the third.
 
     Args:
       success: probability of success, in [0, 1].

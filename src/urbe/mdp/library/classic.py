@@ -1,4 +1,4 @@
-"""Models that never end: a river, an ageing machine, a stock of goods."""
+"""Models without terminal states: a river, an ageing machine, a stock of goods."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urbe.types import FloatArray
 
 
 def riverswim(n_states: int = 6, *, discount: float = 0.95) -> MDP:
-    """A swimmer between a small reward downstream and a large one far upstream.
+    """RiverSwim: a swimmer between a small reward downstream and a large one far upstream.
 
     Action 0 swims left, with the current: one state left for certain, staying at the left bank. Action 1 swims right:
 
@@ -48,7 +48,7 @@ def riverswim(n_states: int = 6, *, discount: float = 0.95) -> MDP:
 
 
 def machine_replacement(n_states: int = 10, *, discount: float = 0.95) -> MDP:
-    """A machine that wears out, and repairs that may take long.
+    """Machine replacement: a machine that wears out, and repairs that may take long.
 
     States 0, ..., n - 3 are the machine's age, state n - 2 is a normal repair (R1), state n - 1 a long one (R2).
     Action 0 does nothing, action 1 repairs:
@@ -100,7 +100,7 @@ def inventory(
     lost_sale: float = 0.0,
     discount: float = 0.99,
 ) -> MDP:
-    """A shop that orders each evening and sells next day what it has: lost sales, no delay.
+    """Inventory: a shop orders each evening and sells its stock the next day, with lost sales and no delay.
 
     The state is the stock s, the action the order a <= capacity - s. With y = s + a goods and demand D,
 

@@ -12,16 +12,16 @@ MOVE_COST = 0.01
 
 
 def deep_sea(depth: int = 10, *, seed: int | np.random.Generator | None = None, discount: float = 1.0) -> MDP:
-    """A diver who sinks one row a step, and a treasure in the last corner [Osband2019].
+    """Deep sea: a diver sinks one row per step, with a treasure in the last corner [Osband2019].
 
     The cell (row, column), column <= row < depth, is state row (row + 1) / 2 + column. Of the two actions one goes left
     (staying at column 0) and one right, at a cost of 0.01 / depth; each step sinks by one row, and after the last row
     the dive is over. Going right in the last cell of the last row pays 1. Always going right is worth 0.99 without
-    discount, every other dive at most 0: one of 2^depth sequences of actions is good, and all that leads to it costs.
+    discount, every other dive at most 0: only one of 2^depth sequences of actions is good, and each of its steps costs.
 
     Args:
       depth: number of rows, at least 1.
-      seed: which action goes right is drawn anew in each cell; None: action 1 does everywhere.
+      seed: draws which action goes right in each cell; with None, action 1 does everywhere.
       discount: in [0, 1]; 1 by default.
 
     >>> deep_sea(10)
@@ -49,10 +49,10 @@ def deep_sea(depth: int = 10, *, seed: int | np.random.Generator | None = None, 
 
 
 def chain(n_states: int = 5, slip: float = 0.2, *, discount: float = 0.99) -> MDP:
-    """The chain of [Dearden1998]: go on for nothing until the end pays, or go back for a little.
+    """The chain of [Dearden1998]: go on without a reward until the end pays, or go back for a small reward.
 
     Action 0 goes on to the next state and pays 0; in the last state it stays and pays 10. Action 1 goes back to state 0
-    and pays 2. With probability `slip` the other action is carried out. Going on always is optimal for the defaults and
+    and pays 2. With probability `slip` the other action is carried out. Always going on is optimal for the defaults and
     earns 10 (1 - slip)^n_states + 2 slip = 3.6768 a step in the long run.
 
     Args:

@@ -1,4 +1,4 @@
-"""Random models: Garnets, and Garnets whose transitions stay near.
+"""Random models: Garnets, and Garnets with local transitions.
 
 Rows are drawn in blocks, straight into the model's own arrays: ten million states need little more memory than the
 finished model.
@@ -14,7 +14,7 @@ from urbe.mdp.model import MDP
 from urbe.types import IntArray
 
 _BLOCK = 2**20
-"""Entries drawn at a time; part of what a seed means."""
+"""Entries drawn at a time; changing it changes the model of a seed."""
 
 
 def garnet(
@@ -55,7 +55,7 @@ def banded_garnet(
     seed: int | np.random.Generator,
     discount: float = 0.99,
 ) -> MDP:
-    """A Garnet whose successors lie within `width` states of where one is: it mixes slowly.
+    """A Garnet whose successors lie within `width` states of the current one: it mixes slowly.
 
     As `garnet`, but the successors of state s are drawn from the 2 width + 1 states around s; near the ends this window
     stops at the first or last state, it does not wrap.

@@ -1,4 +1,4 @@
-"""Models that end: a gamble, a game of many stakes, a chain that fools value iteration, a grid with a goal."""
+"""Models with terminal states: a gambler, a hard chain for value iteration, a grid with a goal, the seven states."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from urbe.mdp.model import MDP
 Reading = Literal["direct", "chain"]
 SAFE, PRIZE = 0.14, 1.0
 ENDS = {1: SAFE, 3: PRIZE, 6: 0.0}
-"""Terminal states, and what reaching them pays."""
+"""Terminal states, and the rewards of reaching them."""
 
 
 def gambler(goal: int = 100, heads: float = 0.4, *, discount: float = 1.0) -> MDP:
-    """A gambler who stakes on a coin until the capital is gone or the goal is reached.
+    """The gambler's problem: stakes on a coin until the capital is gone or the goal is reached.
 
     The state is the capital, action a the stake, 1 <= a <= min(s, goal - s); heads wins it, tails loses it. States 0
     and `goal` are terminal and reaching the goal pays 1, so without discount the value is the probability of reaching
@@ -53,7 +53,7 @@ def gambler(goal: int = 100, heads: float = 0.4, *, discount: float = 1.0) -> MD
 
 
 def haddad_monmege(n: int, *, discount: float = 1.0) -> MDP:
-    """The chain on which value iteration that stops at small changes stops far too early.
+    """The chain on which value iteration stops far too early if it stops at small changes.
 
     Two branches of n steps leave the start, state n: up to the goal 2 n, down to the sink 0, both terminal. From the
     start the first step goes up or down with 1/2 each; every other step goes one further with 1/2, or back to the
@@ -61,7 +61,7 @@ def haddad_monmege(n: int, *, discount: float = 1.0) -> MDP:
 
         v(n) = 1/2,    v(n + k) = (1 + 2^(k - n)) / 2,    v(n - k) = 1 - v(n + k)
 
-    while sweeps from zero change by at most 2^-n once the first n are done, and need about 2^n to come near.
+    while sweeps from zero change by at most 2^-n after the first n, and about 2^n are needed to come close.
     [HaddadMonmege2018] Sec. 3.
 
     Args:
@@ -101,7 +101,7 @@ def grid_world(
     goal: tuple[int, int] | None = None,
     discount: float = 0.99,
 ) -> MDP:
-    """A walk on a slippery rectangle to a goal.
+    """A grid world: a walk on a slippery rectangle to a goal.
 
     State s is the cell (s // columns, s % columns). Actions 0, 1, 2, 3 go up, right, down, left: in that direction with
     probability 1 - slip, to each side with slip / 2; a step against the border stays. Every step costs `step_cost`
@@ -161,12 +161,12 @@ def grid_world(
 
 
 def seven_states(success: float, reading: Reading = "direct", *, discount: float = 1.0) -> MDP:
-    """The seven-state model of [Derman2019] Fig. 2a: a small safe reward, or a gamble whose odds may change.
+    """The seven-state model of [Derman2019] Fig. 2a: a small safe reward, or a gamble with uncertain success.
 
     In state 0 action 0 leads to state 1, and actions 1, 2, 3 to states 2, 4, 5, which have one action, 0:
 
         states 2, 4, 5    to state 3 with probability `success`, else see below
-        states 1, 3, 6    the end; reaching them pays 0.14, 1 and 0
+        states 1, 3, 6    terminal; reaching them pays 0.14, 1 and 0
 
     Departure: the paper draws dashed edges 2 -> 4 -> 5 -> 6 without saying when they are taken. In the "direct" reading
     a failure leads to state 6 at once, so that every gamble succeeds with probability `success`; in the "chain" reading
@@ -175,7 +175,7 @@ def seven_states(success: float, reading: Reading = "direct", *, discount: float
 
     Args:
       success: p, in [0, 1].
-      reading: of the dashed edges.
+      reading: interpretation of the dashed edges.
       discount: in [0, 1].
 
     >>> seven_states(0.8)

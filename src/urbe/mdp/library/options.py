@@ -1,4 +1,4 @@
-"""The American put: when to sell at a fixed price what may still fall."""
+"""The American put option: an optimal stopping problem."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def american_put(
     rise: float | None = None,
     discount: float | None = None,
 ) -> MDP:
-    """The right to sell at the strike, at any of `steps` + 1 times, while the price moves up or down by a factor.
+    """An American put: the right to sell at the strike at any of `steps` + 1 times, on a binomial tree of prices.
 
     State t (t + 1) / 2 + k is time t after k rises, where the price is `price` u^(2 k - t) with u = exp(volatility
     sqrt(years / steps)); the last state is terminal. Action 0 holds: the price rises with probability `rise`. Action 1
@@ -31,10 +31,10 @@ def american_put(
 
     Args:
       steps: number of moves, at least 1.
-      price, strike: at the start, and what is paid; positive.
-      volatility, rate, years: of the price, of interest, and the term.
+      price, strike: the initial price and the strike price; positive.
+      volatility, rate, years: volatility of the price, interest rate, and term.
       rise: probability of a rise; by default the risk-neutral one, (exp(rate dt) - 1 / u) / (u - 1 / u).
-      discount: of one step; by default exp(-rate dt).
+      discount: discount of one step; by default exp(-rate dt).
 
     >>> american_put(20)
     MDP(232 states (1 terminal), 441 rows, 651 entries, discount 1)

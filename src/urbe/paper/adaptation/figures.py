@@ -23,12 +23,12 @@ from urbe.types import FloatArray
 
 TITLES = {
     ROVER: "Mars Rover: the failure probability changes",
-    EVEN: "Mars Rover whose failure costs hardly more than waiting",
+    EVEN: "Mars Rover: failing costs hardly more than waiting",
     STATES: "Seven states: the odds of the gambles change",
     GAIN: "CartPole: the gain of the actuator changes",
     LENGTH: "CartPole: the length of the pole changes",
-    ACROBOT: "Acrobot: the motor turns the other way",
-    CAR: "MountainCar: the engine pushes the other way",
+    ACROBOT: "Acrobot: the motor is reversed",
+    CAR: "MountainCar: the engine is reversed",
 }
 PARAMETERS = {
     ROVER: "failure probability",
@@ -50,41 +50,41 @@ def sections(results: Results) -> list[Section]:
 def _opening(results: Results) -> Section:
     seeds = len(results.where(agent=BELIEF).unique("seed"))
     text = (
-        "The paper promises an uncertainty set that adapts to new observations; its deep agent keeps it fixed. The "
-        "belief agent keeps the promise: it holds an exact belief over the members of the set, its Q-values are of "
-        "pairs of state and belief, and what it learned about its world survives the end of an episode. Here every "
-        "agent is trained once and then lives through worlds that change, without a single gradient step.",
-        "The oracle knows the parameters of every episode; with a motor that may turn the other way it is the nominal "
-        "agent with its actions reversed when the motor is. On Mars Rover the nominal, robust and soft-robust "
-        "policies, domain randomisation without a memory and Thompson are planned exactly: what deep agents of these "
-        "kinds converge to. In the seven states the belief agent is planned exactly too, and URBE over models is the "
-        "tabular agent with the same belief. Thompson acts, for an episode, "
-        "as if a member drawn from the belief were true; the cautious belief counts the lowest "
-        f"{LEVEL:.0%} of its belief in every step; the pessimistic prior believes less in members worth travelling "
-        "with. All agents that believe assume the same prior and hazard in every world, wrong or not.",
+        "The paper promises an uncertainty set that adapts to new observations, but its deep agent keeps the set "
+        "fixed. The belief agent adapts: it maintains an exact belief over the members of the set, its Q-values are "
+        "functions of state and belief, and the belief survives the end of an episode. Here every agent is trained "
+        "once and then deployed under changing dynamics, without gradient steps.",
+        "The oracle knows the parameters of every episode; if a motor may be reversed, it is the nominal agent with "
+        "reversed actions. On Mars Rover the nominal, robust and soft-robust policies, domain randomisation without a "
+        "memory, and Thompson sampling are planned exactly, as the limits of deep agents of these kinds. In the seven "
+        "states the belief agent is planned exactly, too, and URBE over models is the tabular agent with the same "
+        "belief. Thompson acts for an episode as if a member drawn from the belief were true; the cautious belief uses "
+        f"the lowest {LEVEL:.0%} of the values in every step; the pessimistic prior gives less weight to members for "
+        "which travelling pays. All agents with a belief assume the same prior and hazard in every world, right or "
+        "wrong.",
         "Settings were chosen on training seeds from 100 on. On Mars Rover, prior and hazard of the belief were chosen "
-        "on random schedules that are not evaluated here, by exact plans and without training: a hazard "
-        f"that is one of {', '.join(f'{hazard:g}' for hazard in CHOSEN.switching.hazards)} per episode and found out "
-        f"too, and a prior of {CHOSEN.benign:g} in the members worth travelling with, lost least of the "
+        "by exact plans, without training, on random schedules that are not evaluated here. An unknown hazard of "
+        f"{' or '.join(f'{hazard:g}' for hazard in CHOSEN.switching.hazards)} per episode, and a prior of "
+        f"{CHOSEN.benign:g} for members for which travelling pays, lost least of the "
         f"{len((*HAZARDS, *UNKNOWN)) * len(BENIGN)} candidates (python -m urbe.paper.adaptation.tuning prints all). "
-        "How long weights are averaged and by how much inferior actions "
-        "are lowered (not at all) were chosen in a few "
-        "trials with one tuning seed, returns under the fixed schedules in sight; the trial that was chosen is also "
-        "the one whose value of the prior came nearest to the planned one. On CartPole, the share of training with "
-        "gains between members and the limit above which a surprise counts were chosen after looking at gains between "
-        "and outside the members, those of the chapter among them.",
-        "The planned belief follows the exact plan under the belief of the belief agent: what separates it from the "
-        "oracle is the price of finding out, and what separates the learned agent from it is the price of learning. It "
-        "and Thompson decide once per episode on Mars Rover, and live each life several times with luck of their own.",
-        "Relative regret is what an agent falls short of the oracle, as a share of the range between the best and the "
-        "worst agent of that world: it is defined where waiting is best, too. Its largest value is taken over the "
-        "worlds for each training seed, and then averaged, so that it is never smaller than that of the mean returns.",
-        "Worlds with a drawn prior jump at random times; ranges and hazards of their priors were themselves drawn, "
-        "from a stream of random numbers that no choice looked at. Poles of changing length, Acrobot and MountainCar "
-        "have the settings of the actuator, but for the length of traces, of random actions and of the horizon "
-        "between episodes; they are not part of the quick scale.",
+        "The averaging of weights and the gap between actions (zero) were chosen in a few trials with one tuning seed, "
+        "with the returns under the fixed schedules known; the chosen trial is also the one whose value under the "
+        "prior is closest to the planned one. On CartPole, the share of training with gains between members and the "
+        "limit of the surprise were chosen with results for gains between and outside the members known, including "
+        "those of this chapter.",
+        "The planned belief follows the exact plan under the belief of the belief agent: its distance to the oracle is "
+        "the price of not knowing the parameters, and the distance of the learned agent to it is the price of "
+        "learning. It and Thompson decide once per episode on Mars Rover, and play each life several times with "
+        "independent random numbers.",
+        "Relative regret is the shortfall of an agent from the oracle, relative to the range between the best and the "
+        "worst agent of that world; it is also defined where waiting is best. The largest value is taken over the "
+        "worlds for each training seed and then averaged, so it is never smaller than that of the mean returns.",
+        "Worlds with a drawn prior change at random times; ranges and hazards of their priors were drawn from a stream "
+        "of random numbers that no choice had used. Poles of changing length, Acrobot and MountainCar have the "
+        "settings of the actuator, except for the length of traces, of random actions and of the horizon between "
+        "episodes; they are not part of the quick scale.",
     )
-    lives = "the same lives for every agent, and the same luck for all that are deployed in the simulator"
+    lives = "the same lives for every agent, and the same random numbers for all that are deployed in the simulator"
     facts = (("Replicates", f"{seeds} training seed{'s' * (seeds > 1)} of the belief agent, {lives}"),)
     return Section("Verdicts", text, verdicts=tuple(verdicts(results)), facts=facts)
 
@@ -99,7 +99,7 @@ def _domain(domain: str, results: Results) -> Section:
                 _life(domain, life),
                 f"Belief of one life over the members, episode by episode, and the return of each episode; {domain}.",
                 "One life of the belief agent, first training seed. Above, its belief over the members after every "
-                "episode, stronger for more, and the true parameter; dashed lines mark changes. Below, what it earned.",
+                "episode (darker is more) and the true parameter; dashed lines mark changes. Below, its returns.",
             )
         )
     exhibits.append(
@@ -107,7 +107,7 @@ def _domain(domain: str, results: Results) -> Section:
             f"worlds-{_file(domain)}",
             _worlds(results),
             f"Mean return of every agent in every world, with intervals over training seeds; {domain}.",
-            "Mean return of an episode in each world, with 95 % intervals over training seeds where there are several.",
+            "Mean return of an episode in each world, with 95 % intervals if there are several training seeds.",
         )
     )
     return Section(TITLES[domain], (), tuple(exhibits), (_returns(results), *_regrets(results)))
@@ -153,7 +153,7 @@ def _worlds(results: Results) -> Figure:
 
 
 def _interval(results: Results, agent: str, world: str) -> ConfidenceInterval | None:
-    """Over training seeds; of a single one the number itself, and None where the agent was not run."""
+    """The interval over training seeds; for a single one the number itself, and None if the agent was not run."""
     found = returns(results, agent, world)
     if len(found) > 1:
         return mean_interval(found)
@@ -192,7 +192,7 @@ def _regrets(results: Results) -> tuple[Table, ...]:
         )
         for agent, shares in sorted(found.items(), key=lambda item: float(item[1].max()))
     )
-    return (Table("Relative regret in every world, the smallest largest one first", head, rows),)
+    return (Table("Relative regret in every world, sorted by the largest", head, rows),)
 
 
 def _of_seeds(shares: FloatArray, over: Callable[..., FloatArray], value: float) -> str:

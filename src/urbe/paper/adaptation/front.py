@@ -1,4 +1,4 @@
-"""The figure of the front page: the belief of an agent before and after its world changes, and what it earns."""
+"""The figure of the front page: the belief of an agent before and after changes, and its returns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AVERAGED = 10
 
 
 def highlight(results: Results) -> Highlight | None:
-    """Belief and return in one life on Mars Rover; None where it was not run, or nothing changes in it."""
+    """Belief and return in one life on Mars Rover; None if it was not run, or nothing changes in it."""
     life = results.where(domain=ROVER, agent=BELIEF, metric=("belief", "true", "episode"))
     if not life:
         return None
@@ -41,16 +41,16 @@ def highlight(results: Results) -> Highlight | None:
                 panel.axvline(change - 0.5, color=style.MUTED, linewidth=0.8, linestyle=style.DASHED, zorder=3.0)
     noticed = [_episodes_until_noticed(belief, true, int(change)) for change in changes]
     found = [n for n in noticed if n is not None]
-    message = "An agent with a belief adapts to a world that changes, without any further training."
+    message = "An agent with a belief adapts to a changing environment without further training."
     if len(found) == len(changes):
         most = max(found)
         message = (
-            f"An agent with a belief notices every change of its world within {most} episode{'s' * (most > 1)}, "
-            "without further training."
+            f"An agent with a belief notices every change of its environment within "
+            f"{most} episode{'s' * (most > 1)}, without further training."
         )
     caption = (
         f"Mars Rover, one life of the belief agent: above, its belief over the failure probability after every episode "
-        f"(darker is more) and the true one; below, what it earned, with the mean of the last {AVERAGED} episodes. "
+        f"(darker is more) and the true one; below, its returns, with the mean of the last {AVERAGED} episodes. "
         "Dashed lines mark changes. A change is noticed when the expected failure probability is nearer to the new "
         "value than to the old one."
     )

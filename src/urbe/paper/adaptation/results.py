@@ -1,4 +1,4 @@
-"""The results of the adaptation study: the quantities of which claims and figures are made."""
+"""The results of the adaptation study: quantities for claims and figures."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from urbe.statistics import relative_regret
 from urbe.types import FloatArray
 
 WAITING = -0.2
-"""What waiting until the time limit earns on Mars Rover."""
+"""The return of waiting until the time limit on Mars Rover."""
 
 
 def returns(results: Results, agent: str, world: str, metric: str = "return") -> FloatArray:
-    """`(seeds,)` of an agent in a world; a single one for agents that are planned."""
+    """`(seeds,)` returns of an agent in a world; a single one for planned agents."""
     return results.where(agent=agent, world=world, metric=metric).pivot("seed")
 
 
 def of_phases(results: Results, agent: str, world: str, metric: str) -> FloatArray:
-    """`(phases, seeds)` of an agent in a world."""
+    """`(phases, seeds)` values of an agent in a world."""
     return results.where(agent=agent, world=world, metric=metric).pivot("at", "seed")
 
 
 def agents_of(results: Results) -> list[str]:
-    """The agents there are, without yardsticks."""
+    """The agents in the results, without yardsticks."""
     return [agent for agent in results.unique("agent") if agent not in YARDSTICKS]
 
 
 def worlds_of(results: Results) -> list[str]:
-    """The worlds there are."""
+    """The worlds in the results."""
     return list(results.unique("world"))
 
 
 def advantage(results: Results, agent: str, world: str) -> FloatArray:
-    """`(seeds,)` shares of what the oracle earns more than waiting."""
+    """`(seeds,)` shares of the oracle's advantage over waiting."""
     most = oracle(results, world)
     shares: FloatArray = (returns(results, agent, world) - WAITING) / (most - WAITING)
     return shares
 
 
 def oracle(results: Results, world: str) -> float:
-    """What it earns, on average over training seeds where it was trained."""
+    """The oracle's return, averaged over its training seeds if it was trained."""
     return float(returns(results, ORACLE, world).mean())
 
 

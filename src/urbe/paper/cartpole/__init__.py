@@ -1,9 +1,9 @@
-"""CartPole: tests over pole lengths, states visited, and a pole that changes in training [Derman2019] Figs. 5 and 6.
+"""CartPole: tests over pole lengths, visited states, and a pole that changes in training [Derman2019] Figs. 5 and 6.
 
-Agents are trained with a pole of half length 0.75. `run` documents what is recorded of each.
+Agents are trained with a pole of half length 0.75. `run` documents the recorded metrics.
 
-One cell is one agent under one reading with one seed, and serves all figures: it is trained at the nominal pole, tested
-over lengths, watched while it is tested, and trained further from there with each of the changed poles.
+One cell is one agent under one assumption with one seed, and serves all figures: it is trained at the nominal pole,
+tested over lengths with its visited states recorded, and trained further with each of the changed poles.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ PICTURED = ("robust-dqn", "dqn-urbe")
 """Agents whose visited states are drawn."""
 
 EPSILON = 0.1
-"""Share of random actions of the controls, where the paper's agents have 1e-5."""
+"""Probability of random actions of the controls; the paper's agents have 1e-5."""
 
 EPISODES, AFTER = 4_000, 1_000
 """Episodes of the paper: in training, and after a change."""
 
 TUNING_SEEDS = (0, 1, 2)
-"""On which numbers of steps and windows were chosen; nothing of them is reported."""
+"""Seeds on which numbers of steps and windows were chosen; they are not reported."""
 
 FRESH_SEEDS = tuple(range(101, 111))
 
@@ -129,7 +129,7 @@ _CHANGED: dict[str, tuple[float, ...]] = {
     **dict.fromkeys(("robust-dqn", "dqn-urbe", "robust-dqn-epsilon"), CHANGES),
     **dict.fromkeys(VARIANTS, (HARD_CHANGE,)),
 }
-"""Who meets which changes below the paper's scale: what claims are about."""
+"""The changes of each agent below the paper's scale, as needed for the claims."""
 
 
 def _cells(
@@ -159,7 +159,7 @@ CELLS: dict[Scale, tuple[CartPoleCell, ...]] = {
         *_cells("scaled", ALL, FRESH_SEEDS, EPISODES, AFTER, dict.fromkeys(ALL, CHANGES), "episodes"),
     ),
 }
-"""Quick is long enough to learn to balance. Medium gives ten seeds of everything what fits into two hours of one core.
+"""Quick is long enough to learn to balance. Medium is the longest training of ten seeds within two hours of one core.
 
 On tuning seed 0, the last 100 episodes of training returned on average, with raw inputs, 193 (robust DQN), 187
 (DQN-URBE) and 158 (DQN) at 30,000 steps, and 199, 199 and 181 at 40,000; with scaled inputs, which learn more slowly at

@@ -1,8 +1,8 @@
 """The agents of the CartPole comparison: the paper's four, two controls, and two of DQN-URBE's variants.
 
-All share networks, hyper-parameters and replay, so that each differs from its neighbour in one thing. The controls take
-random actions in tests too: `urbe.evaluate` never does so by itself. What it calls noise is standard normal, one number
-for each action; through their distribution function two of them become a coin and an action.
+All share networks, hyper-parameters and replay, so that each differs from the next in one aspect. The controls also
+take random actions in tests, which `urbe.evaluate` never does by itself. Its noise is standard normal, one number for
+each action; the distribution function turns two of them into a coin and an action.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def settings(cell: CartPoleCell) -> Settings:
 
 
 def in_tests(cell: CartPoleCell, agent: Agent) -> Agent | Exploring:
-    """What is tested: the agent; for a control one that, asked to be noisy, takes random actions as in training."""
+    """The tested policy: the agent, or for a control one whose noisy version takes random actions as in training."""
     return Exploring(agent.policy, EPSILON) if explores(cell.agent) else agent
 
 
@@ -68,7 +68,7 @@ def changed(half_length: float) -> Constant:
 
 @dataclass(frozen=True)
 class EpsilonGreedy:
-    """Takes a uniformly random action with probability epsilon, otherwise that of the rule; traceable.
+    """Takes a uniformly random action with probability epsilon, otherwise the rule's action; traceable.
 
     Args:
       rule: the greedy one.

@@ -18,16 +18,16 @@ from urbe.statistics.verdicts import Mean, Question, Ratio, Test
 from urbe.types import FloatArray
 
 MARGIN = 10.0
-"""A dip, or a loss that stays, is at least that much: a twentieth of the highest return, 200."""
+"""The least size of a dip, or of a lasting loss: a twentieth of the highest return, 200."""
 
 REACHED = 195.0
-"""From here on a return counts as the highest."""
+"""Returns of at least this count as the highest."""
 
 LONGER = tuple(length for length in LENGTHS if length > NOMINAL)
 
 UBE, URBE, ROBUST = "dqn-ube", "dqn-urbe", "robust-dqn"
 CONTROLLED = {URBE: "robust-dqn-epsilon", UBE: "dqn-epsilon"}
-"""Agents that explore by their uncertainty, and the same with random actions instead."""
+"""Agents that explore by their uncertainty, and their controls with random actions instead."""
 
 
 def verdicts(results: Results) -> list[Verdict]:

@@ -34,7 +34,7 @@ from urbe.report.figures import panels, styled
 from urbe.report.maps import draw_cloud
 from urbe.report.style import ACTIONS, INK
 
-BROKEN = "The axis of returns does not begin at 0 where no band comes near it; the highest return is 200."
+BROKEN = "The axis of returns need not begin at 0; the highest return is 200."
 
 HIGHEST, STEP = 208.0, 25.0
 """The upper end of the axis of returns, and the grid on which its lower end lies."""
@@ -63,20 +63,21 @@ def sections(found: Results) -> list[Section]:
 def _opening(found: Results) -> Section:
     text = (
         "A cart is pushed left or right to keep its pole upright for 200 steps; every step survived pays 1. Agents "
-        f"train with a pole of half length {NOMINAL:g} and the paper's networks and hyper-parameters, robust ones with "
-        "its set of 15 sampled lengths. A standard deviation of 0.25, replay of 10,000 transitions, epsilon falling "
-        "to 0.00001 over 20,000 steps, target copies every 10 episodes and observations as they are (raw inputs) are "
-        "assumptions; scaled inputs are divided by about their largest values. The controls dqn-epsilon and "
-        "robust-dqn-epsilon never stop exploring: their epsilon falls to 0.1. Two variants of DQN-URBE forget old "
-        "features (0.999 a step); one of them has its uncertainty calibrated.",
-        "Tests are of 200 episodes, greedy or noisy: with the noise of the uncertainty head, or for the controls with "
-        "a tenth of random actions; agents without noise act greedily in both. Longer poles are all those tested "
-        "above the nominal one, and a loss is the return with the nominal pole minus the mean over them. After a "
-        "change of the pole, training goes on from the same trained agent. Early and late are the first and the last "
-        "quarter of the time since, before is as long; a gain is the mean return since the change minus that before. "
+        f"train with a pole of half length {NOMINAL:g} and the paper's networks and hyper-parameters; robust agents "
+        "also have its set of 15 sampled lengths. A standard deviation of 0.25, a replay of 10,000 transitions, "
+        "epsilon falling to 0.00001 over 20,000 steps, target copies every 10 episodes and unscaled observations (raw "
+        "inputs) are assumptions; scaled inputs are divided by roughly their largest values. The controls dqn-epsilon "
+        "and robust-dqn-epsilon never stop exploring: their epsilon falls to 0.1. Two variants of DQN-URBE forget old "
+        "features (0.999 per step); one of them has a calibrated uncertainty.",
+        "Tests have 200 episodes each. They are greedy or noisy: with the noise of the uncertainty head, or for the "
+        "controls with a tenth of random actions; agents without noise act greedily in both. Longer poles are all "
+        "tested poles above the nominal one, and the loss is the return with the nominal pole minus the mean over "
+        "them. After a change of the pole, training continues from the same trained agent. Early and late are the "
+        "first and the last quarter of the time since then, and before is a period of the same length before the "
+        "change; the gain is the mean return since the change minus that before. "
         f"An agent dips if early is more than {MARGIN:g} lower than before; the premise of claims about recovery is "
-        f"that one of their agents dips. An agent does not recover if it stays more than {MARGIN:g} below; the highest "
-        f"return counts as reached from {REACHED:g} on. All agents of a seed share the uncertainty set, the initial "
+        f"that one of their agents dips. An agent does not recover if it stays more than {MARGIN:g} below; returns of "
+        f"at least {REACHED:g} count as the highest. All agents of a seed share the uncertainty set, the initial "
         "weights and the test episodes, so that differences are paired by seed.",
     )
     facts = (
@@ -175,7 +176,7 @@ def _over_lengths(here: Results, shown: Sequence[tuple[str, str, Sequence[str]]]
 def _changes(inputs: str, here: Results) -> Section:
     changes = changes_of(here)
     text = (
-        f"The paper's Fig. 6 c, with {inputs} inputs: training goes on while the pole changes from {NOMINAL:g} to "
+        f"The paper's Fig. 6 c, with {inputs} inputs: training continues while the pole changes from {NOMINAL:g} to "
         f"{' or, separately, to '.join(f'{change:g}' for change in changes)}.",
     )
     return Section(
@@ -296,8 +297,8 @@ def _exhibit(inputs: str, here: Results, acting: str) -> Exhibit:
         figure,
         f"Cart positions and pole angles visited in tests, {inputs} inputs, coloured by action: "
         f"{', '.join(f'{agent} acting {acting}' for agent, acting in shown)}; above one seed each, below all seeds.",
-        "Cells in the colour of the action taken there most, the stronger the more visits (by their logarithm). Above, "
-        "the seed with the median span; below, all seeds together. Axes end where episodes do.",
+        "Cells have the colour of their most frequent action, stronger with more visits (on a logarithmic scale). "
+        "Above, the seed with the median span; below, all seeds together. The axes end where episodes terminate.",
     )
 
 

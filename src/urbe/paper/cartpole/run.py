@@ -36,7 +36,7 @@ from urbe.paper.cartpole.states import DRAWN, FINE, LEAN, TRACK, count_states, m
 from urbe.types import FloatArray
 
 BIN = 1_000
-"""Steps of a point of a curve: at least four episodes end in each."""
+"""Steps per point of a curve; at least four episodes end in each."""
 
 GROUPS = 20
 """Points of a curve over episodes, on each side of the change."""
@@ -45,7 +45,7 @@ PART = 10_000
 """Steps between two counts of the episodes, where training is measured in those."""
 
 RECOVERED, RECENT = 0.9, 10
-"""Recovered means: the mean of so many episodes is at least that share of the one before."""
+"""Recovery: the mean return of this many episodes is at least this share of the return before."""
 
 
 def run(cell: CartPoleCell, folder: Path) -> list[Row]:
@@ -65,7 +65,7 @@ def run(cell: CartPoleCell, folder: Path) -> list[Row]:
 
 
 def trained(agent: Agent, folder: Path, cell: CartPoleCell, begun: int) -> Agent:
-    """The agent after all steps or episodes asked for; goes on from what is in the folder.
+    """Trains the agent for all steps or episodes; resumes from the files in the folder.
 
     Args:
       agent: as it was before; `begun` steps old.

@@ -1,9 +1,9 @@
-"""Where a cart and its pole have been: counts over cells of (x, theta), and how much of the plane they span.
+"""Count the visited states of a cart and its pole on cells of (x, theta), and measure their span.
 
     span = area of the fewest cells that hold 95 % of the states
 
-of a fixed grid, in metres times degrees: it does not grow with rare excursions nor with a shift, and is the same for a
-cloud of any shape.
+of a fixed grid, in metres times degrees: it does not grow with rare excursions or with a shift, and does not depend on
+the shape of the visited region.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Mars Rover: test returns over the failure probability, and where rovers go [Derman2019] Fig. 3, Fig. 4.
+"""Mars Rover: test returns over the failure probability, and visited cells [Derman2019] Fig. 3, Fig. 4.
 
 Agents learn at a failure probability of 0.005, with the paper's networks and hyper-parameters, and are tested at
 others. Their test returns, probabilities and visits are computed, not played: the model has 101 states, and every test
 policy is a table of probabilities (`policies`). Greedy, noisy and epsilon-greedy test policies are distinguished, and
 compared with 200 played episodes of the noisy ones, as in the paper, and with the bounds of exact planning.
 
-What the paper leaves open is read in several ways: rewards, risky moves, sets. Nothing but the numbers of steps was
-chosen by results of learners. The small sets follow from exact planning: the end of each is the largest failure
-probability, rounded down to a multiple of 0.005, at which the best policy still travels from every start (a test
-computes it), so that robust agents have a reason to move. Epsilon of the controls is a round number.
+Details that the paper leaves open, rewards, risky moves and sets, are tested under several assumptions. Only the
+numbers of steps were chosen by results of learners. The small sets follow from exact planning: the end of each is the
+largest failure probability, rounded down to a multiple of 0.005, at which the best policy still travels from every
+start (a test computes it), so that robust agents have a reason to move. Epsilon of the controls is a round number.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ STEPS: dict[Scale, int] = {"quick": 60_000, "medium": 80_000, "paper": 600_000}
 """Steps of training. An episode has at most 200 steps, so the paper's 3,000 episodes take at most 600,000."""
 
 QUICK_SEEDS = (100, 101, 102)
-"""Seeds of the quick scale: the rules of the verdicts were settled with these in sight."""
+"""Seeds of the quick scale, whose results were known when the rules of the verdicts were fixed."""
 
 TUNING_SEEDS = (0, 1, 2, 3, *QUICK_SEEDS)
-"""Looked at while numbers of steps (the first four) and rules were chosen; the larger scales show none of them."""
+"""Seeds used to choose numbers of steps (the first four) and rules; the larger scales show none of them."""
 
 REPORTED_SEEDS = tuple(range(110, 120))
 """Seeds of the larger scales."""

@@ -26,18 +26,18 @@ NAMES = {"dqn": "DQN", "dqn-ube": "DQN-UBE", "dqn-urbe": "DQN-URBE", "calibrated
 
 NEVER, GOOD, HIGH = 0.05, 0.95, 0.5
 BELOW, ABOVE = 0.1, 0.3
-"""Where curves that cross near 0.2 must differ."""
+"""Probabilities at which curves that cross near 0.2 must differ."""
 
 SETS, BOTH = (WIDE, SMALL), ("greedy", "noisy")
 
 RULES = (
-    f"Robust DQN never reaches the goal when it does in less than {NEVER:.0%} of episodes; its return is stable when "
+    f"Robust DQN never reaches the goal if it does so in less than {NEVER:.0%} of episodes; its return is stable if "
     f"it falls by less than {NEVER:.0%} of the distance between waiting for 200 steps and the exact optimum. DQN and "
-    f"DQN-UBE are good when they return more than {GOOD:.0%} of the optimum. DQN-URBE is high when it is beyond the "
-    "middle between waiting and the optimum. Sensitivity is the return at 0.005 minus the mean return over the "
-    f"probabilities from {MISSPECIFIED[0]:g} to {MISSPECIFIED[-1]:g}; the premise of the claim about it is that "
-    "DQN-URBE is high at 0.005, since a policy that waits is trivially insensitive. Curves cross near 0.2 when the "
-    f"first is above at {BELOW:g} and below at {ABOVE:g}."
+    f"DQN-UBE perform well if they return more than {GOOD:.0%} of the optimum. The return of DQN-URBE is high if it is "
+    "above the midpoint between waiting and the optimum. Sensitivity is the return at 0.005 minus the mean return over "
+    f"the probabilities from {MISSPECIFIED[0]:g} to {MISSPECIFIED[-1]:g}; the premise of claims about it is that the "
+    "return of DQN-URBE is high at 0.005, since a policy that waits is trivially insensitive. Curves cross near 0.2 if "
+    f"the first is above the second at {BELOW:g} and below it at {ABOVE:g}."
 )
 
 

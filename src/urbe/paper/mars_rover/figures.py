@@ -75,22 +75,22 @@ def _verdicts(found: Results) -> Section:
     text = (
         "A rover starts in the upper left of a grid of ten by ten cells and must reach the lower right corner within "
         "200 steps. A move towards the goal may wreck it, with a probability that was 0.005 in training. The "
-        "paper gives no rewards, and does not say which moves are risky. Rewards here are those of reaching the goal, "
-        "of failing, and of any other step; with failing at -1 (a step at -0.0048) or at -0.235 (a step at -0.001), an "
-        "agent that travels and one that waits earn the same near 0.2, where the paper's curves cross.",
+        "paper states neither the rewards nor which moves are risky. Here (1, f, c) are the rewards of reaching the "
+        "goal, of failing, and of any other step. With f = -1 and c = -0.0048, or f = -0.235 and c = -0.001, "
+        "travelling and waiting earn the same near 0.2, where the paper's curves cross.",
         "From distance d every path to the goal makes at least d risky moves, so no policy succeeds with a probability "
         "above (1 - p)^d, that of every shortest path. No agent can reach the goal by a safer route, except under the "
         "assumption that moves in line with the goal are safe (safe lines). Agents differ in whether they travel.",
-        "Robust agents expect the worst of 15 failure probabilities, drawn anew for each seed and the same for all "
-        "agents of a seed, and the nominal one. The paper draws them from (0, 1): then the best robust policy waits "
-        "for 200 steps, with any exploration. The small sets are those for which exact robust planning still "
+        "Robust agents plan for the worst of the nominal failure probability and 15 others, which are drawn for each "
+        "seed and shared by its agents. The paper draws them from (0, 1); the best robust policy then waits for 200 "
+        "steps, whatever the exploration. The small sets are those for which exact robust planning still "
         f"travels: up to {harsh.small_end:g} with a failure of {harsh.rewards[1]:g}, up to "
         f"{WORLDS['mild'].small_end:g} with one of {WORLDS['mild'].rewards[1]:g}.",
-        "Test policies are of three kinds: greedy; noisy, by the uncertainty head as in training; for agents without a "
-        f"head, greedy but for random actions with probability {EPSILON:g}. dqn-epsilon and robust-dqn-epsilon are "
-        f"controls whose share of random actions ends at {EPSILON:g} in training too, instead of the paper's 0.001. "
-        "calibrated-dqn-urbe has an uncertainty head with a scale (one posterior standard deviation of noise) and "
-        "memory that fades. All expectations are computed from the agents' weights, without playing.",
+        "Test policies are greedy; noisy, with the uncertainty head as in training; or, for agents without a head, "
+        f"greedy except for random actions with probability {EPSILON:g}. The controls dqn-epsilon and "
+        f"robust-dqn-epsilon also keep {EPSILON:g} of random actions in training, instead of the paper's 0.001. "
+        "calibrated-dqn-urbe has an uncertainty head with a scale (one posterior standard deviation of noise) that "
+        "forgets old data. All expectations are computed from the agents' weights, without playing.",
         RULES,
     )
     return Section("Verdicts", text, verdicts=tuple(verdicts(found)), facts=_facts(found))
@@ -119,8 +119,8 @@ def _tuning(seeds: Sequence[int]) -> str:
     first = ", ".join(str(seed) for seed in TUNING_SEEDS if seed not in QUICK_SEEDS)
     shown = "the latter are shown here" if set(seeds) & set(TUNING_SEEDS) else "none of them is shown"
     return (
-        f"Seeds {first} were looked at for the number of steps, {', '.join(map(str, QUICK_SEEDS))} (the quick scale) "
-        f"while the rules of the verdicts were settled; {shown}"
+        f"Seeds {first} were used to choose the number of steps; results of {', '.join(map(str, QUICK_SEEDS))} (the "
+        f"quick scale) were known when the rules of the verdicts were fixed; {shown}"
     )
 
 
@@ -156,8 +156,8 @@ def _world(found: Results, world: str) -> Section:
         f"Test return over the failure probability of every agent, acting greedily; {heading}. " + _words(here, sets),
         "The paper's Fig. 3: expected return of a greedy test episode, mean over seeds with its band. Training was at "
         f"{NOMINAL:g}. The axis is stretched near 0, where returns differ; beyond {LAST:g} they are in the table. "
-        "Optimum: what no policy can beat at that probability. Exact robust: the policy of exact robust planning over "
-        "the agents' sets.",
+        "Optimum: the best return of any policy at that probability. Exact robust: the policy of exact robust planning "
+        "over the agents' sets.",
     )
     nominal = Exhibit(
         f"nominal-{world}",

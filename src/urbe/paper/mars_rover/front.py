@@ -1,4 +1,4 @@
-"""The figure of the front page: what the uncertainty set decides."""
+"""The figure of the front page: the effect of the uncertainty set."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TICKS = (NOMINAL, 0.05, 0.1, 0.2, 0.3)
 
 
 def highlight(found: Results) -> Highlight | None:
-    """Test returns of DQN-URBE with both sets, of DQN and of the optimum; None where one of them was not run."""
+    """Test returns of DQN-URBE with both sets, of DQN and of the optimum; None if one of them was not run."""
     sets = {WIDE: "paper's set", SMALL: "narrow set"}
     lines = {
         "optimum": find(found, WORLD, NO_SET, OPTIMUM, "greedy"),
@@ -40,7 +40,7 @@ def highlight(found: Results) -> Highlight | None:
     members = set_title(WORLDS[WORLD], WIDE).removeprefix("set "), set_title(WORLDS[WORLD], SMALL).removeprefix("set ")
     caption = (
         f"Mars Rover: test return over the probability that a risky move fails, mean over seeds with 95 % intervals. "
-        f"Training was at {NOMINAL:g}; the goal counts are of that probability. An agent that waits returns the flat "
-        f"line. The sets are failure probabilities from {members[0]} and from {members[1]}."
+        f"Agents were trained at {NOMINAL:g}, where goals are counted. The flat line is the return of waiting. The "
+        f"sets contain failure probabilities from {members[0]} and from {members[1]}."
     )
     return Highlight(message, Exhibit("front", figure, caption, caption))

@@ -1,4 +1,4 @@
-"""The price of robustness: what a robust policy gives up if the model is right, and gains if it is wrong.
+"""The price of robustness: the loss of a robust policy if the model is right, and its gain if it is wrong.
 
 For each model and set U let pi_N be optimal for the nominal model P, and pi_R against the worst model of U:
 

@@ -58,10 +58,9 @@ def _summary(curves: Sequence[Curve]) -> Section:
     )
     text = (
         "The nominal policy is optimal if the model is right; the robust policy is optimal against the worst model "
-        "within a radius of it. The price is the value the robust policy gives up if the model is right after all; the "
-        "insurance is the value it gains over the nominal policy in the worst case. Both are read off where the "
-        "insurance peaks. Where several policies are equally robust, the one that keeps more of the nominal actions is "
-        "taken."
+        "within a radius of it. The price is the value the robust policy gives up if the model is right; the "
+        "insurance is the value it gains over the nominal policy in the worst case. Both are reported where the "
+        "insurance peaks. Among equally robust policies, the one that keeps most nominal actions is chosen."
     )
     table = Table("Price and insurance of every model and set", head, tuple(rows))
     sets = dict.fromkeys(curve.set for curve in curves)

@@ -1,4 +1,4 @@
-"""The figure of the front page: what the nominal policy loses, and the robust one keeps, as the model gets worse."""
+"""The figure of the front page: values of the nominal and the robust policy as the model gets worse."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOWN = ("inventory", "L1")
 
 
 def highlight(results: Results) -> Highlight | None:
-    """Worst-case values of both policies over the radius; None where the model was not solved."""
+    """Worst-case values of both policies over the radius; None if the model was not solved."""
     chosen = [curve for curve in curves(results) if (curve.model, curve.set) == SHOWN]
     if not chosen or not chosen[0].insurance.max() > 0.0:
         return None
@@ -35,8 +35,8 @@ def highlight(results: Results) -> Highlight | None:
     title = MODELS[curve.model].title
     caption = (
         f"{title}: value of both policies in the worst model within a radius of the nominal one. "
-        f"At radius {curve.radius[at]:g} the robust policy is worth {gain} more; if the nominal model is right after "
-        f"all, it is worth {price} less, of {number(curve.nominal['nominal'][at], 3)}."
+        f"At radius {curve.radius[at]:g} the robust policy is worth {gain} more; if the nominal model is "
+        f"right, it is worth {price} less, of {number(curve.nominal['nominal'][at], 3)}."
     )
-    message = f"Being robust costs {price} if the model is right and saves {gain} if it is as wrong as it can be."
+    message = f"Robustness costs {price} if the model is right and gains {gain} in the worst case."
     return Highlight(message, Exhibit("front", figure, caption, caption))

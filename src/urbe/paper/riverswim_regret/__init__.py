@@ -1,11 +1,11 @@
-"""Regret on RiverSwim: how soon each agent finds the far bank, and at what price.
+"""Regret on RiverSwim: how soon each agent finds the far bank, and how much it loses before.
 
     regret(t) = sum over the first t episodes of sum_h [V*_h(s_h) - Q*_h(s_h, a_h)]
 
-which has the same expectation as what the best policy earns more, without the noise of the rewards. The world does not
-change. Agents know neither which states may follow nor the rewards: knowing what is feasible, they would need no
-exploration, since swimming right looks good to whoever expects the unknown to be even. Settings are chosen on tuning
-seeds by their regret and reported on fresh ones.
+which has the same expectation as the difference to the best policy's return, without the noise of the rewards. The
+dynamics do not change. Agents know neither the feasible successors nor the rewards: with known successors they would
+need no exploration, since swimming right looks good under a uniform prior. Settings are chosen on tuning seeds by their
+regret and reported on fresh ones.
 
 To add an agent to the chart, add a line to `CONTENDERS`. URBE with KL or chi-square balls differs from URBE in its
 balls alone; radii correspond as in the seven states.

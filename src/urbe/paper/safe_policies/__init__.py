@@ -1,4 +1,4 @@
-"""Safe policies from logged data: what each planner guarantees, what its policy is worth, and how often it is wrong.
+"""Safe policies from logged data: the guarantee and the true value of each planner, and how often guarantees fail.
 
 A data set is a log of the uniform policy, from the model's start, of a true model that is
 

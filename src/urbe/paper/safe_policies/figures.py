@@ -36,8 +36,8 @@ def sections(results: Results) -> list[Section]:
 
 def _summary(outcomes: Sequence[Planned]) -> Section:
     question = (
-        "What is a policy from a log of transitions and a prior sure to be worth? Four planners return a policy and a "
-        "guaranteed value; here both are compared with the true model."
+        "How much value can a policy guarantee, given a log of transitions and a prior? Four planners return a policy "
+        "and a guaranteed value; here both are compared with the true model."
     )
     text = (
         "VaR takes a low quantile of each action's value over posterior draws; RSVF fits L1 balls to the values that "
@@ -62,8 +62,8 @@ def _model(model: str, outcomes: Sequence[Planned]) -> Section:
         f"{model}-values",
         _values_figure(outcomes),
         f"Line charts of {demo.title}: guaranteed and true value of each planner against the log's length. {summary}",
-        f"Values {demo.start}, means over data sets with their 95 % intervals. Left: what is guaranteed (by the "
-        "nominal policy: stated). Right: what the policy is worth under the true model; the oracle knows that model. "
+        f"Values {demo.start}, means over data sets with their 95 % intervals. Left: the guaranteed value (for the "
+        "nominal policy: the stated one). Right: the value under the true model; the oracle knows that model. "
         + summary,
         tuple(_values_table(each) for each in outcomes),
     )

@@ -1,4 +1,4 @@
-"""The figure of the front page: whose stated values turn out to be too high."""
+"""The figure of the front page: how often stated values are too high."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def highlight(results: Results) -> Highlight | None:
     missed = found.failures[NOMINAL][0]
     kept = max(found.failures[name][0].successes for name in METHODS)
     message = (
-        f"Planned on the mean of the data, a policy was worth less than stated in {missed.successes} of "
+        f"A policy planned on the mean of the data was worth less than stated in {missed.successes} of "
         f"{missed.trials} data sets; safe planners failed in at most {kept}."
     )
     caption = (

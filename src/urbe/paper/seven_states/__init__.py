@@ -1,4 +1,4 @@
-"""Seven states under changing dynamics: what learners earn when the odds of a gamble jump [Derman2019] Fig. 2b.
+"""Seven states under changing dynamics: rewards of learners when the odds of a gamble jump [Derman2019] Fig. 2b.
 
 Each learner's parameters are chosen on tuning seeds, by what they earn in all, and reported on fresh ones. All learners
 of a cell share the same belief about the dynamics, the same prior (one on every feasible successor) and, seed by seed,

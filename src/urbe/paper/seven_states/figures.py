@@ -40,15 +40,15 @@ def _opening(results: Results) -> Section:
         "An agent chooses in state 0 between a safe reward of 0.14 and three gambles for a reward of 1, whose odds "
         f"jump between phases ({odds}). The paper's drawing can be read in two ways: in the direct model a failed "
         "gamble ends with nothing; in the chain model it falls through to the next. A total is four times the "
-        "mean reward per episode: with four phases of equal length, the sum of what an episode earns in each. On the "
+        "mean reward per episode: with four phases of equal length, the sum of the mean rewards in each. On the "
         "paper's schedule, in the direct model, it is 1.98 for an oracle and 0.56 for always playing safe.",
-        "Every learner has its parameters chosen among at most twelve settings, with no exploration among them, on "
-        f"{TUNING_SEEDS} tuning seeds (a quarter for all settings, the rest for the best quarter of them), and is "
+        "The parameters of every learner are chosen among at most twelve settings, including no exploration, on "
+        f"{TUNING_SEEDS} tuning seeds (a quarter for all settings, the rest for the best quarter of them); it is "
         f"reported on {seeds} fresh ones. All share the prior, the belief about the dynamics and, seed by seed, the "
         "same environment; differences are paired by seed. Intervals in figures and tables are Student's, at 95 %.",
-        "URBE plans against L1 balls, as in the paper. URBE (KL) and URBE (chi-square) differ from it in the balls "
-        "alone: to each radius psi among its settings correspond psi^2 / 2 and psi^2 among theirs, whose balls lie "
-        "inside the L1 ball and are the narrower, the surer a transition is.",
+        "URBE plans against L1 balls, as in the paper. URBE (KL) and URBE (chi-square) differ from it only in "
+        "the balls: to each radius psi among its settings correspond psi^2 / 2 and psi^2 among theirs, whose balls lie "
+        "inside the L1 ball and are narrower for more certain transitions.",
     )
     facts = (("Replicates", f"{seeds} seeds for each agent, belief, model and schedule"),)
     return Section("Verdicts", text, verdicts=tuple(verdicts(results)), facts=facts)
@@ -62,7 +62,7 @@ def _world(here: Results, reading: str, schedule: str) -> Section:
         _curves(here, lengths),
         f"Cumulated reward of every agent over the episodes, one panel for each belief; {where}.",
         "Left, the cumulated reward; right, how far the learners are behind the oracle: mean, and the range between "
-        "the 10th and the 90th percentile of the seeds. Rules mark where the odds of the gamble change.",
+        "the 10th and the 90th percentile of the seeds. Vertical lines mark changes of the odds.",
     )
     fixed = here.where(belief=NO_BELIEF)
     dots = Exhibit(

@@ -43,24 +43,24 @@ def _summary(found: Sequence[Measured]) -> Section:
     judged = verdicts(list(found))
     question = (
         "The paper's Table 1 ticks three things for each of eight approaches: that it mitigates the "
-        "conservativeness of robust MDPs, that it learns its uncertainty set online, and that it scales. What do "
-        "these ticks become when all of them plan from the same data and are timed on the same models?"
+        "conservativeness of robust MDPs, that it learns its uncertainty set online, and that it scales. Are these "
+        "ticks right when all approaches plan from the same data and are timed on the same models?"
     )
     text = (
         f"Every system plans from {EACH} transitions of each pair. The reference is the classic robust MDP with the "
         "same data: L1 balls of Hoeffding's radius, one for each pair. Gains are shares of the way from the uniform "
-        "policy to the best one under the true model, as means over the models. Mitigating conservativeness is read in "
-        "two ways: the policy earns more under held-out posterior models than that of the reference, or the worst case "
-        "it states is higher. Neither is a measure of safety: the nominal policy, which guards against nothing, "
-        "shows how much there is to gain, and the share of plans whose stated value the true model kept shows what "
-        "a higher one is worth. In the last column of each group stands the verdict on the paper's tick or cross, "
-        "not on the property. Learning online means that a plan changes after the dynamics did, and, for a tick, "
-        "that this pays. A planner that is run once cannot; run again, any of them could. Scaling means a tabular "
-        "plan for 10,000 states within the limit; the deep agents of the paper are in chapters of their own."
+        "policy to the best one under the true model, as means over the models. Mitigating conservativeness has two "
+        "meanings here: the policy earns more under held-out posterior models than that of the reference, or its "
+        "stated worst case is higher. Neither measures safety: the nominal policy, which is not robust at all, shows "
+        "how much there is to gain, and the share of plans whose stated value the true model kept shows whether a "
+        "higher stated value can be trusted. The last column of each group is the verdict on the paper's tick or "
+        "cross, not on the property. Learning online means that a plan changes after the dynamics did, and, for a "
+        "tick, that the change pays. A planner that is run once cannot do so; run again, any of them could. Scaling "
+        "means a tabular plan for 10,000 states within the limit; the paper's deep agents have chapters of their own."
     )
     others = (
-        "Not in this table are approaches of the paper's that are not among the systems here: policy-conditioned sets "
-        "and soft-robust actor-critic. Systems without ticks are there for comparison."
+        "The table lacks two approaches of the paper that are not among the systems here: policy-conditioned sets and "
+        "soft-robust actor-critic. Systems without ticks are included for comparison."
     )
     head = ("system", "stands for", "gain", "stated value kept", "paper", "mitigates", "online", "paper",
             "learns online", "states", "seconds", "growth", "paper", "scales")  # fmt: skip
@@ -120,11 +120,11 @@ def _gains(found: Sequence[Measured]) -> Section:
         "gains",
         figure,
         f"Dots with intervals: the gain of each system over the rectangular set. {sentence}",
-        f"What each system gains over the rectangular set of the same data, means over models and batches. {sentence} "
+        f"Gain of each system over the rectangular set of the same data, means over models and batches. {sentence} "
         "Learners state no worst case.",
         (Table("Gains over the rectangular set", ("system", "held-out return", "stated worst case"), rows),),
     )
-    return Section("What is gained over rectangular sets", exhibits=(exhibit,))
+    return Section("Gains over rectangular sets", exhibits=(exhibit,))
 
 
 def _world(found: Sequence[Measured], world: str) -> Section:

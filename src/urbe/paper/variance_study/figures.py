@@ -123,8 +123,6 @@ def _strips(table: Sequence[FormComparison], forms: Sequence[str], scale: str) -
     panel.set_xscale(scale)
     draw_strips(panel, names, {TITLES[form]: [_pooled(table, name, form) for name in names] for form in forms})
     panel.axvline(1.0, color=style.MUTED, linestyle=style.DASHED, linewidth=1.2)
-    if scale == "linear":
-        panel.set_xlim(left=0.0)
     panel.set_xlabel("variance of the equation / true variance")
     return figure
 

@@ -1,1 +1,1 @@
-"""The host loop: training on Gymnasium environments, which act outside of the compiled learner."""
+"""The host loop: training on Gymnasium environments, outside of the compiled learner."""

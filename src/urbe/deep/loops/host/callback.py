@@ -1,14 +1,14 @@
-"""A callback from a compiled program to the host: the program asks for its next input instead of ending.
+"""A callback from a compiled program to the host: the program requests its next input instead of ending.
 
 Starting a program costs more than a callback. The program runs on one of XLA's threads. Environments act on the thread
-that started it, as they would without a callback: some can act nowhere else, and Ctrl-C reaches that thread. The two
-take turns:
+that started it, as without a callback: some environments require this, and Ctrl-C reaches that thread. The two take
+turns:
 
     program:  learn, request(actions)         ...waits...            learn, request
     caller:   ...waits...  wait_for_request, act, reply              ...waits...
 
 A program that gets no reply within `PATIENCE` ends, and is started again when there is one. Without this limit an
-environment that computes with JAX could wait for ever for the thread that the program occupies.
+environment that computes with JAX could wait forever for the thread that the program occupies.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from urbe.deep.loops.host.xla_call import Buffer, register
 PATIENCE = 0.1
 """Seconds that a program waits for an answer."""
 
-_LOOK_EVERY = 1.0  # seconds after which a caller looks whether the program is still there
+_LOOK_EVERY = 1.0  # seconds between checks that the program is still running
 _NAME = "urbe_next_rows"
 _TICKETS = count(1)
 _OPEN: dict[int, CallbackSession] = {}
 
 
 class CallbackSession:
-    """One run of a program, between it and the thread that starts it; `ticket` tells it with whom it speaks."""
+    """The communication between a running program and the thread that started it; `ticket` identifies the session."""
 
     def __init__(self) -> None:
         self.ticket = np.int32(next(_TICKETS))
@@ -57,7 +57,7 @@ class CallbackSession:
         del _OPEN[int(self.ticket)]
 
     def wait_for_request(self, ended: Callable[[], bool]) -> list[int] | None:
-        """What the program says, once it says it; None when it has ended without a word."""
+        """Waits for the program's request; None if it has ended without one."""
         while True:
             gone = ended()
             try:
@@ -67,7 +67,7 @@ class CallbackSession:
                     return None
 
     def reply(self, rows: Float[np.ndarray, "n W"] | None) -> bool:
-        """Gives the program what to work on, not to be changed before it asks again; None ends it.
+        """Passes rows to the program, which must not change before its next request; None ends it.
 
         Returns:
           whether it was still waiting.
@@ -80,9 +80,9 @@ class CallbackSession:
             return True
 
     def request(self, chosen: list[int]) -> Float[np.ndarray, "n W"] | None:
-        """The program's part: tells what it has chosen, and waits for what comes next."""
+        """Called by the program: passes its actions, and waits for the next rows."""
         self._asked.put(chosen)
-        # a small program may run on the caller's own thread: nobody would answer
+        # a small program may run on the caller's own thread, where no reply could come
         patience = PATIENCE if get_ident() != self._caller else 0.0
         try:
             return self._answers.get(timeout=patience)
@@ -95,10 +95,10 @@ class CallbackSession:
 
 
 def call_host(ticket: Int32[Array, ""], chosen: Int32[Array, " n"], width: int) -> Float[Array, "n W"]:
-    """In a program: the caller's answer to what was chosen, or zeros if there is none.
+    """In a program: the caller's reply to the chosen actions, or zeros without a reply.
 
-    On a CPU the question is a call of a handler registered with XLA; elsewhere, and where XLA refuses the handler, it
-    is JAX's own `io_callback`. The answers are the same, the second way takes longer.
+    On a CPU this calls a handler registered with XLA; elsewhere, and if XLA rejects the handler, it calls JAX's own
+    `io_callback`, which gives the same results but takes longer.
     """
     rows = jax.ShapeDtypeStruct((len(chosen), width), np.float32)  # type: ignore[no-untyped-call]
     answer: Array
@@ -117,7 +117,7 @@ def _reply(shape: tuple[int, ...], ticket: Array, chosen: Array) -> Float[np.nda
 def _write_reply(operands: list[Buffer], results: list[Buffer]) -> None:
     ticket, chosen = operands
     n, width = results[0].shape
-    ctypes.memset(results[0].data, 0, 4 * n * width)  # first: whatever happens, the program reads no rubbish
+    ctypes.memset(results[0].data, 0, 4 * n * width)  # first, so that the program never reads uninitialised memory
     answer = _request(ctypes.c_int32.from_address(ticket.data).value, (ctypes.c_int32 * n).from_address(chosen.data)[:])
     if answer is not None:
         ctypes.memmove(results[0].data, answer.ctypes.data, 4 * n * width)
@@ -130,10 +130,10 @@ def _request(ticket: int, chosen: list[int]) -> Float[np.ndarray, "n W"] | None:
 
 @cache
 def _can_call() -> bool:
-    """Registers the handler, once per process and not before a program needs it; whether XLA accepted it.
+    """Registers the handler, once per process and only when needed; returns whether XLA accepted it.
 
-    Call it once the CPU backend exists. Earlier, XLA would only put the handler on a list, and one it refuses would
-    then keep the backend from starting: no program of this process would run.
+    Call it after the CPU backend exists. Before that, XLA only queues the handler, and a rejected one would prevent the
+    backend from starting, so that no program of this process could run.
     """
     try:
         register(_NAME, _write_reply)

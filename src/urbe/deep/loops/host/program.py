@@ -1,11 +1,11 @@
-"""The host loop's program on the device: learn from what happened, choose what to do, ask what came of it.
+"""The host loop's program on the device: learn from transitions, choose actions, and request their outcomes.
 
-What happened comes as one array, a row per environment, so that one array goes in and one comes out:
+Transitions come as one array, a row per environment, so that a call has one input and one output array:
 
     [ present | reward | last | action | obs (D) | next obs to act from (D) | gain (K) | weight (K J) | obs (K J D) ]
 
-The rows that are present stand first and reach the pure update one after the other, as on the compiled path; a vector
-of n environments is n of them. So any number of rows can be taken in, and where a run is cut changes no bit.
+Rows that are present come first and are passed to the pure update one after the other, as in the compiled loop; a
+vector of n environments has n rows. So any number of rows is allowed, and splitting a run into calls changes no bit.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from urbe.deep.loops.meters import Meters, add, init_meters
 _PRESENT, _REWARD, _LAST, _ACTION, _HEADER = range(5)  # columns; the last is how many there are
 
 NO_ACTION = -1
-"""In place of an action where a number was not finite."""
+"""Replaces the action if a number was not finite."""
 
 
 class ProgramShape(NamedTuple):
@@ -49,7 +49,7 @@ class ProgramShape(NamedTuple):
 
 
 class ProgramCarry(NamedTuple):
-    """What stays on the device between calls."""
+    """The state on the device between calls."""
 
     learner: LearnerState
     meters: Meters
@@ -57,7 +57,7 @@ class ProgramCarry(NamedTuple):
 
 
 Leaves = list[Array]
-"""A carry taken apart, keys as plain words: a call with a flat list takes a tenth less time than with the tree."""
+"""The arrays of a carry, with keys as plain words: calls with a flat list take a tenth less time than with a tree."""
 
 Feed = Callable[[Leaves, Float[np.ndarray, "n W"], np.int32], Leaves]
 First = Callable[[LearnerState, Float[np.ndarray, "n D"]], Array]
@@ -67,7 +67,7 @@ class CarryTree:
     """Flattens a carry into its arrays and restores it, on the device or outside.
 
     Args:
-      settings: what kind of agent learns.
+      settings: settings of the agent.
       shape: sizes.
     """
 
@@ -91,11 +91,11 @@ class CarryTree:
 
 
 class Columns:
-    """Rows under construction, each part a view of them.
+    """Rows under construction; each part is a view.
 
     Args:
       shape: sizes.
-      count: n, how many rows.
+      count: n, the number of rows.
     """
 
     def __init__(self, shape: ProgramShape, count: int) -> None:
@@ -112,20 +112,20 @@ class Columns:
 
 
 def init_carry(settings: Settings, key: jax.Array, shape: ProgramShape) -> ProgramCarry:
-    """Before anything has happened. The key is consumed."""
+    """The carry before the first step. The key is consumed."""
     return ProgramCarry(init_learner(settings, key, *shape), init_meters(shape.members), init_finite_check())
 
 
 @lru_cache(maxsize=32)
 def make_start(settings: Settings, shape: ProgramShape) -> Callable[[jax.Array], Leaves]:
-    """A carry taken apart, before anything has happened, compiled; the key it is given is consumed."""
+    """The compiled function that makes the leaves of the initial carry; it consumes its key."""
     tree = CarryTree(settings, shape)
     return jax.jit(lambda key: tree.flatten(init_carry(settings, key, shape)))
 
 
 @lru_cache(maxsize=32)
 def make_first(settings: Settings) -> First:
-    """What to do at the first observations, compiled."""
+    """The compiled function that chooses actions at the first observations."""
     return jax.jit(partial(begin, settings))
 
 
@@ -133,9 +133,9 @@ def make_first(settings: Settings) -> First:
 def make_feed(settings: Settings, shape: ProgramShape) -> Feed:
     """`(leaves, rows, ticket) -> leaves`, compiled; it consumes the leaves it is given.
 
-    It learns from the rows, tells whoever holds the ticket what to do next, and goes on with the rows of the answer; it
-    ends when none of them is present. It also ends at the first number that is not finite, with `NO_ACTION` for that
-    row and those after it.
+    It learns from the rows, passes the next actions to the session of the ticket, and continues with the rows of the
+    reply; it ends if none of them is present, or at the first number that is not finite, with `NO_ACTION` for that row
+    and those after it.
     """
     tree = CarryTree(settings, shape)
 
@@ -158,7 +158,7 @@ def make_feed(settings: Settings, shape: ProgramShape) -> Feed:
 def _take_in(
     settings: Settings, shape: ProgramShape, carry: ProgramCarry, rows: Float[Array, "n W"]
 ) -> tuple[ProgramCarry, Int32[Array, " n"]]:
-    """Learns from the rows that are present, one after the other; what to do next in each."""
+    """Learns from the present rows, one after the other, and returns the next action of each."""
     n = len(rows)
 
     def more(fed: tuple[Array, ProgramCarry, Array]) -> Bool[Array, ""]:

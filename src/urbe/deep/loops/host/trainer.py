@@ -1,4 +1,4 @@
-"""Training on any Gymnasium environment: it acts here, while a program on the device learns and chooses."""
+"""Train on any Gymnasium environment: it acts on the host, while a program on the device learns and chooses."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ from urbe.gym.states import env_states
 from urbe.rng import stream
 
 RESTARTED_STEPS = 1_000
-"""Steps for which the program is started anew for every transition, after a reply came too late."""
+"""After a late reply, the program is started separately for this many transitions."""
 
 
 class HostRows(NamedTuple):
-    """Where n environments stand between calls.
+    """The state of n environments between calls.
 
     Attributes:
-      rows: what happened, in the form of `urbe.deep.loops.host.program`.
-      ready: the row is complete and not learned from yet.
-      waiting: the row's episode has ended, and its next one is not known yet.
-      obs, action: what each sees, and what it will do.
-      episode_return, length: of the episode so far.
+      rows: transitions, in the form of `urbe.deep.loops.host.program`.
+      ready: whether the row is complete and not used for learning yet.
+      waiting: whether the row's episode has ended, and its next one has not begun.
+      obs, action: observation and next action of each.
+      episode_return, length: return and length of the episode so far.
     """
 
     rows: np.ndarray
@@ -62,7 +62,7 @@ class HostRows(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """Episodes that ended since the last look: the first `found` entries."""
+    """Episodes that ended since the last read: the first `found` entries."""
 
     step: np.ndarray
     episode_return: np.ndarray
@@ -73,17 +73,17 @@ class Ended(NamedTuple):
 class HostTrainer:
     """A learner on the device and a Gymnasium environment on the host.
 
-    The environment is the trainer's alone from here on: it is reset now and stepped by `advance`.
+    The trainer owns the environment from here on: it is reset now and stepped by `advance`.
 
     Args:
-      settings: what kind of agent learns.
-      env: a single environment, or a vector in any mode of resetting.
-      members: what its robust targets are of; None learns from what is observed.
-      seed: all random numbers follow from it, the environment's too.
-      record_every: the most steps between two calls of `collect`.
+      settings: settings of the agent.
+      env: a single environment, or a vector in any autoreset mode.
+      members: the members in its targets; None learns from observed outcomes.
+      seed: seed of all random numbers, including the environment's.
+      record_every: the largest number of steps between two calls of `collect`.
 
     Raises:
-      ValueError: the nominal member does not do what the environment does, in a short trial on a copy of it.
+      ValueError: in a short trial on a copy, the nominal member did not do what the environment does.
     """
 
     def __init__(self, settings: Settings, env: AnyEnv, members: Members | None, seed: int, record_every: int) -> None:
@@ -119,12 +119,12 @@ class HostTrainer:
 
     @property
     def environments(self) -> list[Env]:
-        """What it steps, with all wrappers, where that can be reached from here."""
+        """Its environments, with all wrappers, if they are in this process."""
         return self._env.behind() or []
 
     @property
     def learner(self) -> LearnerState:
-        """What has been learned."""
+        """The learner."""
         return self._carry().learner
 
     @property
@@ -134,14 +134,14 @@ class HostTrainer:
 
     @property
     def deciders(self) -> int:
-        """How many members decide its targets; 1 where these are of what is observed."""
+        """The number of members that decide targets; 1 if targets use the observed outcome."""
         return self.shape.members
 
     def advance(self, steps: int) -> None:
-        """Acts and learns for so many steps, counted over all environments.
+        """Acts and learns for this number of steps, counted over all environments.
 
         Raises:
-          NotFinite: a number was not finite; nothing after that step was learned.
+          NotFinite: a number was not finite; learning stopped at that step.
         """
         end = self._step + steps
         while self._step < end:
@@ -150,7 +150,7 @@ class HostTrainer:
             self._learn(end)
 
     def _act(self) -> None:
-        """All environments act; what happened is ready to be learned from once it is known where to act from next."""
+        """Steps all environments; a transition is ready for learning when its next observation is known."""
         all_outcomes = self._all_outcomes()
         for i, result in enumerate(self._env.step(self._action, self._waiting)):
             if isinstance(result, Happened):
@@ -160,7 +160,7 @@ class HostTrainer:
             self._ready[i], self._waiting[i] = result.first is not None, result.first is None
 
     def _put(self, i: int, result: Happened, outcomes: MemberOutcomes | None) -> None:
-        """What happened in a row, but for where it acts from next."""
+        """Fills in a row, except for its next observation."""
         c = self._columns
         c.reward[i], c.last[i], c.action[i] = result.reward, result.terminated or result.truncated, self._action[i]
         c.obs[i] = self._obs[i]
@@ -177,7 +177,7 @@ class HostTrainer:
         self._length[i] += 1
 
     def _all_outcomes(self) -> list[MemberOutcomes | None]:
-        """What the members would lead to from where the environments stand, before they act."""
+        """The outcomes under all members from the current states, before the environments act."""
         if self.members is None:
             return [None] * self._env.count
         behind: Sequence[Env | None] = self._env.behind() or [None] * self._env.count
@@ -187,7 +187,7 @@ class HostTrainer:
         ]
 
     def _learn(self, end: int) -> None:
-        """Has the program learn from what is ready, and goes on acting for as long as it asks."""
+        """Lets the program learn from ready rows, and acts for as long as it makes requests."""
         with CallbackSession() as program:
             with double():
                 self._leaves = self._feed(self._leaves, self._hand_out(end), program.ticket)
@@ -199,7 +199,7 @@ class HostTrainer:
                         self._act()
                     if not program.reply(self._hand_out(end)):
                         break
-            except BaseException:  # what the program has learned by now is not forgotten here
+            except BaseException:  # keeps what the program has learned so far
                 program.reply(None)
                 jax.block_until_ready(self._leaves)  # type: ignore[no-untyped-call]
                 if (late := program.wait_for_request(lambda: True)) is not None:
@@ -209,15 +209,13 @@ class HostTrainer:
             self._restart_until = self._step + RESTARTED_STEPS
         if bad is not None:
             raise_not_finite(jax.device_get(self._carry().finite), self.members is None, bad)
-            raise RuntimeError(
-                "The learning program ended without asking for more. Load the last checkpoint and go on."
-            )
+            raise RuntimeError("The learning program ended without a request. Load the last checkpoint and resume.")
 
     def _has_ended(self) -> bool:
         return bool(self._leaves[0].is_ready())  # type: ignore[attr-defined]
 
     def _hand_out(self, end: int) -> Float[np.ndarray, "n W"]:
-        """The rows that are ready, in their order and first, no more than there are steps left."""
+        """The ready rows in order, at most as many as there are steps left."""
         self._handed_out = [i for i, ready in enumerate(self._ready) if ready][: end - self._step]
         rows = self._columns.rows
         if len(self._handed_out) < len(rows):
@@ -226,7 +224,7 @@ class HostTrainer:
         return rows
 
     def _take_back(self, chosen: list[int] | None) -> int | None:
-        """What to do next in the rows that were learned from; the one with a number that is not finite, if any."""
+        """Sets the next actions of the learned rows; returns the row with a number that is not finite, if any."""
         if chosen is None:  # there was one before
             return self._handed_out[0]
         for i, action in zip(self._handed_out, chosen, strict=False):
@@ -239,14 +237,14 @@ class HostTrainer:
         return None
 
     def _note(self, row: int, step: int) -> None:
-        """An episode has ended."""
+        """Records the end of an episode."""
         at, e = int(self._ended.found[0]), self._ended
         e.step[at], e.episode_return[at], e.length[at] = step, self._episode_return[row], self._length[row]
         e.found[0] = at + 1
         self._episode_return[row], self._length[row] = 0.0, 0
 
     def _begin(self, *again: int) -> None:
-        """An episode begins everywhere; what was not learned from yet is forgotten."""
+        """Begins an episode in all environments, and drops rows that were not used for learning."""
         seeds = [int(stream(self.seed, "environment", i, *again).integers(2**31)) for i in range(self._env.count)]
         self._obs = self._env.reset(seeds)
         with double():
@@ -257,7 +255,7 @@ class HostTrainer:
         self._episode_return, self._length = [0.0] * n, [0] * n
 
     def collect(self) -> TrainingRecord:
-        """What happened since the last call."""
+        """The record since the last call."""
         carry, ended = self._carry(), self._ended
         with double():
             meters = jax.device_get(carry.meters)
@@ -269,7 +267,7 @@ class HostTrainer:
         return TrainingRecord(means(meters), finished, decided_by_member(meters))
 
     def state(self) -> Any:
-        """Everything needed to go on, bit for bit where the environment's state can be got, as NumPy arrays."""
+        """Everything needed to resume, bit for bit if the environment's state is accessible, as NumPy arrays."""
         rows = HostRows(
             np.array(self._columns.rows),
             np.array(self._ready),
@@ -284,7 +282,7 @@ class HostTrainer:
         return kept | {"env": None if self._states is None else self._states.get(self._waiting)}
 
     def load(self, state: Any) -> None:
-        """Goes on from what `state` gave; in a new episode where the environment's state could not be got."""
+        """Restores the result of `state`; with a new episode if the environment's state was not accessible."""
         parts = ProgramCarry(*(state[name] for name in ProgramCarry._fields))
         with double():
             self._leaves = self._tree.flatten(with_keys(jax.tree.map(jnp.asarray, parts), self._carry()))
@@ -300,12 +298,12 @@ class HostTrainer:
         self._states.set(state["env"], self._waiting)
 
     def describe(self) -> dict[str, Any]:
-        """What it is trained on, in plain data."""
+        """Describes the training environment as plain data."""
         env, behind = self._env.env, self._env.behind()
         adapter = None if behind is None else adapter_of(behind[0])
         params: Any = None if adapter is None or behind is None else adapter.get_params(behind[0])
         if behind is not None and (drawn := randomised(behind[0])):
-            params = drawn[0].describe_draws()  # those of the moment say nothing
+            params = drawn[0].describe_draws()  # current parameters are irrelevant
         return {
             "kind": "gymnasium",
             "environment": str(env) if behind is None else str(behind[0]),

@@ -1,7 +1,7 @@
-"""Calls out of compiled programs on a CPU, by XLA's stable C interface (`xla/ffi/api/c_api.h`, version 0.3).
+"""Call Python from compiled programs on a CPU, by XLA's stable C interface (`xla/ffi/api/c_api.h`, version 0.3).
 
-JAX has callbacks of its own, but a program with one is never kept in the compilation cache, and each call of it takes
-sixty microseconds. What is registered here is a name to the compiler, and a call takes five.
+JAX has callbacks of its own, but programs with them are never stored in the compilation cache, and each call takes
+sixty microseconds. A handler registered here is only a name to the compiler, and a call takes five.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 
 import jax
 
-_METADATA = 1  # the kind of extension that asks which version a handler was written for
+_METADATA = 1  # the extension that asks for the handler's version
 _VERSION = (0, 3)
 _SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 
 
 class Buffer(ctypes.Structure):
-    """An operand, or a result to be written: `data` is where it lies."""
+    """An operand, or a result to be written, at the address `data`."""
 
     _fields_ = (
         ("struct_size", ctypes.c_size_t),
@@ -37,7 +37,7 @@ class Buffer(ctypes.Structure):
 
 
 Handler = Callable[[list[Buffer], list[Buffer]], None]
-"""Is given operands and results; must not raise."""
+"""A function of operands and results; it must not raise."""
 
 
 class _Buffers(ctypes.Structure):
@@ -82,15 +82,15 @@ class _Frame(ctypes.Structure):
     )
 
 
-_KEPT: list[Any] = []  # what is registered stays for as long as the process
+_KEPT: list[Any] = []  # handlers stay registered until the process ends
 
 
 def register(name: str, handler: Handler) -> None:
-    """Makes `handler` what `jax.ffi.ffi_call(name, ...)` calls on a CPU, on whatever thread the program runs.
+    """Registers `handler` for `jax.ffi.ffi_call(name, ...)` on a CPU; it runs on the thread of the program.
 
     Raises:
-      Exception: XLA does not support the version of the interface that handlers here are written for. It says so at
-        once if the CPU backend has been initialised, and otherwise when it is, at the first program of the process.
+      Exception: XLA does not support the handlers' version of the interface. It is raised at once if the CPU backend
+        exists, otherwise at the first program of the process.
     """
 
     def called(address: int) -> None:
