@@ -19,7 +19,7 @@ class NotEnoughMemory(MemoryError):
     """A request exceeds the available memory; the message says how much, what for, and what to change.
 
     Args:
-      needed: how much is needed, what for, and how much is available.
+      needed: how much is needed, for what, and how much is available.
       advice: what to change.
     """
 

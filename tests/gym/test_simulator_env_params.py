@@ -107,8 +107,8 @@ def test_fixed_choices_by_name():
     assert env.reset()[1]["params"]["slip"] == 0.1
     with pytest.raises(
         ValueError,
-        match=r"CartPole has no 'lenght', expected one of its parameters \(half_length, .*, force\) or of its fixed "
-        r"choices \(terminal_reward\)",
+        match=r"CartPole has no 'lenght', expected one of its parameters \(half_length, .*, force\) or of its "
+        r"fields \(terminal_reward\)",
     ):
         gymnasium.make("urbe/CartPole-v0", lenght=1.0)
     with pytest.raises(ValueError, match=r"time_limit is kept by Gymnasium: .*max_episode_steps=200"):

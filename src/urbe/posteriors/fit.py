@@ -1,4 +1,4 @@
-"""From a log of transitions to the posterior of a model.
+"""Compute the posterior of a model from a log of transitions.
 
     alpha(s, a, s') = prior + sum_k w_k [transition k is (s, a, s')],    w_k = forget^(episodes since that of k)
 
@@ -25,7 +25,7 @@ from urbe.types import FloatArray, IntArray
 
 
 class RandomRewards(ValueError):
-    """The same transition paid different rewards, so that they cannot be taken as known."""
+    """The same transition paid different rewards, so rewards cannot be taken as known."""
 
 
 def fit(
@@ -42,7 +42,7 @@ def fit(
     forget: float = 1.0,
     window: int | None = None,
 ) -> Posterior:
-    """The posterior of a model after a log.
+    """Computes the posterior of a model after a log.
 
     With `model`, its pairs, feasible successors, discount and rewards are taken as known; the log's rewards are read
     only when `rewards` is given. Without it, the pairs are those of the log. A state that is entered with `terminated`
@@ -53,7 +53,7 @@ def fit(
     Args:
       transitions: the log, in any order.
       discount: in [0, 1]; needed without `model`, and replaces the model's otherwise.
-      model: what is known beforehand. Its probabilities are not read: every successor it lists is feasible.
+      model: prior knowledge. Its probabilities are not read: every successor it lists is feasible.
       n_states, n_actions: sizes, by default one more than the largest id.
       prior: concentration of each feasible successor, a number or `(E,)`. 0 gives the frequencies as mean.
       feasible: without `model`, successors of a pair: those observed, or every state. With "all" and `n_actions`, each
@@ -90,7 +90,7 @@ def fit_per_step(
     forget: float = 1.0,
     window: int | None = None,
 ) -> tuple[Posterior, ...]:
-    """One posterior for each step 0, ..., horizon - 1, for transitions that depend on time.
+    """Computes one posterior for each step 0, ..., horizon - 1, for transitions that depend on time.
 
     All share the pairs and feasible successors of the whole log; a pair not seen at a step has the prior alone. For
     the arguments see `fit`; the column `step` is needed.
@@ -119,9 +119,9 @@ def fit_per_step(
 
 
 def update(posterior: Posterior, transitions: Transitions) -> Posterior:
-    """The posterior after more transitions, all of them among its pairs and feasible successors.
+    """Updates the posterior by more transitions, all among its pairs and feasible successors.
 
-    The same as fitting both logs at once, except that nothing is forgotten. Known rewards stay as they are.
+    The result equals fitting both logs at once, except that nothing is forgotten. Known rewards do not change.
     """
     check_transitions("transitions", transitions)
     data = _weighted(posterior.model, transitions.in_terms_of(posterior.model.labels), None)
@@ -131,7 +131,7 @@ def update(posterior: Posterior, transitions: Transitions) -> Posterior:
 
 
 class _Data(NamedTuple):
-    """A log in terms of a model; all but the model `(N,)`."""
+    """A log with the ids of a model; all but the model `(N,)`."""
 
     model: MDP
     entry: IntArray
@@ -186,14 +186,14 @@ def _weighted(model: MDP, transitions: Transitions, weight: FloatArray | None) -
 
 
 def _kept(model: MDP, transitions: Transitions, entry: IntArray, weight: FloatArray | None) -> _Data:
-    """Without what happens after the end."""
+    """Drops transitions after termination."""
     step = np.zeros(len(entry), dtype=np.int64) if transitions.step is None else transitions.step
     data = _Data(model, entry, transitions.reward, step, weight)
     return data if entry.min() >= 0 else data.select(entry >= 0)
 
 
 def _weights(transitions: Transitions, forget: float, window: int | None) -> FloatArray | None:
-    """`(N,)` how much each transition counts; None when all count fully."""
+    """`(N,)` the weight of each transition; None if all weights are one."""
     if not checks.number("forget", forget, 0.0, 1.0) > 0.0:
         raise ValueError("forget is 0, expected a factor in (0, 1]; to keep the last episode alone, say window=1.")
     if window is not None:
@@ -210,7 +210,7 @@ def _weights(transitions: Transitions, forget: float, window: int | None) -> Flo
 
 
 def _known_reward(model: MDP, transitions: Transitions, entry: IntArray) -> FloatArray:
-    """`(R,)` or `(E,)` what each pair or successor always paid; raises when they did not always pay the same."""
+    """`(R,)` or `(E,)` the constant reward of each pair or successor; raises if it is not constant."""
     rows, paid = model.rows, np.zeros(model.rows.n_entries)
     seen = np.zeros(rows.n_entries, dtype=bool)
     lasting = slice(None) if entry.min() >= 0 else np.flatnonzero(entry >= 0)
@@ -247,7 +247,7 @@ def _known_reward(model: MDP, transitions: Transitions, entry: IntArray) -> Floa
 
 
 def _reward_posterior(before: RewardPosterior, data: _Data) -> RewardPosterior:
-    """What the rewards of each pair say of their mean."""
+    """The posterior of the mean reward of each pair."""
     n_rows = data.model.n_rows
     row = data.model.rows.entry_row[data.entry]
     n = np.bincount(row, data.weight, minlength=n_rows).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Where logged transitions stand in a model: the entry of each, or an error that names the first that has none."""
+"""Locate logged transitions in a model: the entry of each, or an error that names the first without one."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from urbe.types import IntArray
 
 
 def locate(model: MDP, transitions: Transitions) -> IntArray:
-    """`(N,)` the entry of `model` each transition stands for; -1 for loops of reward 0 at terminal states.
+    """Returns `(N,)` the entry of `model` for each transition; -1 for loops of reward 0 at terminal states.
 
     Raises:
-      ValueError: a transition has no place in the model; says which, and what the model lists instead.
+      ValueError: a transition is not in the model; the message says which, and what the model lists instead.
     """
     entry = np.empty(len(transitions), dtype=np.int64)
     rows = model.rows
@@ -62,7 +62,7 @@ def _refuse(model: MDP, transitions: Transitions, at: int) -> NoReturn:
 
 @njit(cache=True, nogil=True)
 def _locate(state, action, successor, reward, row_start, row_action, entry_start, entry_successor, entry):
-    """Fills `entry`; the first transition without a place, or -1."""
+    """Fills `entry`; returns the first transition that is not in the model, or -1."""
     n_states = len(row_start) - 1
     for k in range(len(state)):
         if state[k] >= n_states:

@@ -1,10 +1,10 @@
-"""How large a ball around a posterior's mean must be: one radius per row, for `L1Ball` and `Chi2Ball`.
+"""Compute radii of balls around a posterior's mean, one per row, for `L1Ball` and `Chi2Ball`.
 
     credible:   P(distance(p, centre) <= radius | data) >= confidence
     union:      the same for all rows at once, each row failing with at most delta / R, delta = 1 - confidence
 
 With the union the robust value of every policy is, with the given confidence, a lower bound on its true value. Without
-it every row alone has the confidence. A row with one feasible successor has radius 0: nothing is unknown about it.
+it, the confidence holds for each row separately. A row with one feasible successor is known and has radius 0.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MANY = 500_000_000
 """Numbers above which rows share their random numbers, where only extremes are asked for: ten times as fast."""
 
 EXTREME = 64
-"""The place from the end up to which a quantile is one of the extremes."""
+"""A quantile within this distance from the end counts as an extreme."""
 
 Distance = Callable[[FloatArray, FloatArray], FloatArray]
 """Terms, `(M, E)`, of the distances of draws from a centre `(E,)`; a row's distance is their sum."""
@@ -37,7 +37,7 @@ Distance = Callable[[FloatArray, FloatArray], FloatArray]
 def credible_l1(
     posterior: Posterior, confidence: float, rng: np.random.Generator, *, draws: int = 1000, union: bool = True
 ) -> FloatArray:
-    """L1 radii around the posterior mean from posterior draws, the sets BCI of [Petrik2019].
+    """Computes L1 radii around the posterior mean from posterior draws, the sets BCI of [Petrik2019].
 
         radius(s, a) = the ceil(M level)-th smallest of ||p_m - mean||_1,  m = 1, ..., M
 
@@ -85,7 +85,7 @@ def chi_square(posterior: Posterior, confidence: float, *, union: bool = True) -
 
 
 def weissman(posterior: Posterior, confidence: float, *, union: bool = True, around_mean: bool = False) -> FloatArray:
-    """L1 radii that hold whatever the true rows are, without a prior [Weissman2003].
+    """Computes L1 radii that hold for any true rows, without a prior [Weissman2003].
 
         radius(s, a) = sqrt(2 / n log((2^K - 2) / delta)),   n = transitions seen, K = feasible successors
 
@@ -113,7 +113,7 @@ def weissman(posterior: Posterior, confidence: float, *, union: bool = True, aro
 
 
 def drift(posterior: Posterior, per_episode: ArrayLike, memory: float, credible: ArrayLike = 0.0) -> FloatArray:
-    """L1 radii for dynamics that change: what may have changed since the data, and what the data leave open.
+    """Computes L1 radii for changing dynamics: the possible drift since the data, plus the uncertainty of the data.
 
         radius(s, a) = min(2, per_episode memory + credible)
 
@@ -122,8 +122,8 @@ def drift(posterior: Posterior, per_episode: ArrayLike, memory: float, credible:
 
     Args:
       per_episode: drift of a row in one episode, a number, `(R,)` or `(S, A)`, at least 0.
-      memory: average age of what is remembered, in episodes; 1 / (1 - forget) and the window are upper bounds.
-      credible: radius of what the data leave open, as from `credible_l1`.
+      memory: average age of the data, in episodes; 1 / (1 - forget) and the window are upper bounds.
+      credible: radius of the uncertainty of the data, such as `credible_l1`.
 
     Returns:
       `(R,)` in [0, 2]; 0 where only one successor is feasible.

@@ -2,12 +2,12 @@
 
     precision(s, a) ~ Gamma(shape, rate),    r(s, a) | precision ~ Normal(mean, 1 / (weight precision))
 
-and what is observed is Normal(r(s, a), 1 / precision). After n observations of mean x and sum of squared deviations d:
+and observations are Normal(r(s, a), 1 / precision). After n observations of mean x and sum of squared deviations d:
 
     weight' = weight + n                       mean' = (weight mean + n x) / weight'
     shape'  = shape + n / 2                    rate' = rate + d / 2 + n weight (x - mean)^2 / (2 weight')
 
-`RewardBelief` follows rewards one by one, for many replicates. Rewards do not change: none is forgotten.
+`RewardBelief` updates the posterior reward by reward, for many replicates. Rewards are constant: none is forgotten.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class NormalGamma:
     """The prior of every pair's mean reward.
 
     Args:
-      mean: what is expected without data.
-      weight: how many observations that expectation is worth, positive.
-      shape: of the precision's gamma distribution, above 1 (else the mean has no variance).
-      rate: of the same; `rate / (shape - 1)` is the expected variance of one observation.
+      mean: prior mean.
+      weight: weight of the prior mean in observations, positive.
+      shape: shape of the precision's gamma distribution, above 1 (else the mean has no variance).
+      rate: its rate; `rate / (shape - 1)` is the expected variance of one observation.
 
     >>> NormalGamma(mean=0.0, weight=1.0).after(np.array([3.0]), np.array([1.0]), np.array([0.0])).mean
     array([0.75])
@@ -57,9 +57,9 @@ class NormalGamma:
 
     @staticmethod
     def around(rewards: ArrayLike) -> NormalGamma:
-        """A weak prior on the scale of some rewards: their mean and variance, worth one observation.
+        """Makes a weak prior from the mean and variance of some rewards, worth one observation.
 
-        It looks at the data it is a prior for, once; with many rewards of each pair it does not matter.
+        The prior uses the data themselves; with many rewards of each pair this does not matter.
 
         >>> NormalGamma.around([9.0, 11.0])
         NormalGamma(mean=10.0, weight=1.0, shape=2.0, rate=1.0)
@@ -115,7 +115,7 @@ class RewardPosterior:
 
 
 class RewardBelief:
-    """Mean rewards of B replicates and how uncertain they are.
+    """Mean rewards of B replicates, with their variances.
 
     Args:
       prior: known rewards, or their prior (`Posterior.rewards`).
@@ -144,7 +144,7 @@ class RewardBelief:
         return out
 
     def observe(self, visit: Visit, reward: FloatArray) -> None:
-        """Takes in one reward of each replicate of a visit."""
+        """Updates by one reward of each replicate of a visit."""
         if self.known:
             return
         at = (visit.replicate, visit.row)
@@ -155,7 +155,7 @@ class RewardBelief:
         self._shape[at] += 0.5
 
     def draw(self, generators: list[np.random.Generator], which: IntArray) -> FloatArray:
-        """`(B, R)` mean rewards, those of the replicates `which` drawn anew from their posteriors."""
+        """`(B, R)` mean rewards; those of the replicates `which` are drawn from their posteriors."""
         if self.known:
             return self.mean
         out = self.mean.copy()
@@ -165,11 +165,11 @@ class RewardBelief:
         return out
 
     def state(self) -> dict[str, Any]:
-        """Everything needed to go on."""
+        """Everything needed to resume."""
         names = ("mean", "_weight", "_shape", "_rate")
         return {name.lstrip("_"): getattr(self, name).copy() for name in names}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what `state` gave."""
+        """Restores the result of `state`."""
         for name in ("mean", "_weight", "_shape", "_rate"):
             setattr(self, name, np.array(state[name.lstrip("_")]))

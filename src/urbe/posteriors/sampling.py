@@ -1,4 +1,4 @@
-"""Draws of many Dirichlet rows at once, for concentrations of any size; of one model, or of many replicates.
+"""Draw many Dirichlet rows at once, for concentrations of any size; for one model, or for many replicates.
 
     p_j = G_j / sum_k G_k,    G_j ~ Gamma(alpha_j) independent
 
@@ -7,8 +7,8 @@ and rows are normalised in logarithms. As all concentrations of a row vanish, it
 
 Replicates draw from random numbers of their own, compiled, by squeezed rejection [MarsagliaTsang2000]: with
 d = alpha - 1/3, x ~ Normal(0, 1), y = (1 + x / sqrt(9 d))^3 and u ~ Uniform(0, 1), G = d y is taken when y > 0 and
-log u < x^2 / 2 + d (1 - y + log y). Below alpha = 1 it is G(alpha + 1) u^(1 / alpha). What a replicate draws depends on
-its own numbers and concentrations alone, bit for bit.
+log u < x^2 / 2 + d (1 - y + log y). Below alpha = 1 it is G(alpha + 1) u^(1 / alpha). The draws of a replicate depend
+only on its own random numbers and concentrations, bit for bit.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from urbe.rng import Draws
 from urbe.types import FloatArray, IntArray
 
 SMALL = 0.1
-"""Concentrations below which gamma draws may underflow."""
+"""Gamma draws may underflow for smaller concentrations."""
 
 LEAST = 1e-290
-"""Positive concentrations below this are drawn as if they were this: their logarithms would overflow."""
+"""Smaller positive concentrations are replaced by this one, since their logarithms would overflow."""
 
 
 def dirichlet_draws(
@@ -67,7 +67,7 @@ class ManyDirichlet:
     """Draws for B replicates.
 
     Args:
-      normals, uniforms: generators, one of each per replicate, used for nothing else.
+      normals, uniforms: generators, one of each per replicate, not used elsewhere.
       entry_start: `(R + 1,)` first entry of each row.
     """
 
@@ -96,18 +96,18 @@ class ManyDirichlet:
             most = max(most, len(self._normal.values[0]) // 2) + 1
 
     def state(self) -> dict[str, Any]:
-        """Everything needed to go on bit for bit."""
+        """Everything needed to resume bit for bit."""
         return {"normal": self._normal.state(), "uniform": self._uniform.state()}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what `state` gave."""
+        """Restores the result of `state`."""
         self._normal.load(state["normal"])
         self._uniform.load(state["uniform"])
 
 
 @njit(cache=True, nogil=True)
 def _draw(which, entry_start, alpha, normal, normal_at, uniform, uniform_at, first_k, first_layer, first_row, out):
-    """Goes on at a row of a replicate; returns where numbers ran out, with those of that row given back."""
+    """Continues at a row of a replicate; returns where numbers ran out, with those of that row given back."""
     n_layers, n_rows = alpha.shape[1], len(entry_start) - 1
     for k in range(first_k, len(which)):
         b = which[k]
