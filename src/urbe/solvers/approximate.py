@@ -2,8 +2,8 @@
 
     Phi w  =  Pi_d T_pi (Phi w),      Pi_d the projection on the features, weighted by the visit distribution d
 
-is iterated; each step is one weighted least-squares fit [TamarMannorXu2014]. It also converges for optimal stopping:
-with V = max(payoff, Phi w), T of the continuing action is iterated instead. The projection may expand what T contracts;
+is iterated; each step is one weighted least-squares fit [TamarMannorXu2014]. Convergence is known for optimal stopping:
+with V = max(payoff, Phi w), T of the continuing action is then iterated. The projection may expand what T contracts;
 it does not if nature and the policy stay close to the exploration,
 
     gamma p(s'|s, pi(s)) <= beta phat(s'|s, explore(s))   for every p of the set,      beta < sqrt(gamma),
