@@ -21,7 +21,7 @@ from urbe.types import FloatArray, IntArray
 
 
 class Noise(Enum):
-    """When zeta is drawn: never, anew at each step, or once per pair and episode (consistent over its steps)."""
+    """When zeta is drawn: never, at each step, or once per pair and episode (consistent over its steps)."""
 
     NONE = "none"
     STEP = "step"
@@ -64,7 +64,7 @@ class Chooser:
         step: int,
         share: FloatArray | None = None,
     ) -> IntArray:
-        """`(K,)` rows; `q` and `u` are `(B, H, R)`, the last layer serving all later steps.
+        """Chooses `(K,)` rows; `q` and `u` are `(B, H, R)`, and the last layer serves all later steps.
 
         `share`, of the same shape, are the probabilities of a plan that randomises.
         """
@@ -78,7 +78,7 @@ class Chooser:
         return rows
 
     def state(self) -> dict[str, Any]:
-        """The random numbers that were drawn and not used yet."""
+        """Returns the random numbers that were drawn but not used yet."""
         return {"normal": self._normal.state(), "uniform": self._uniform.state(), "zeta": self._zeta.copy()}
 
     def load(self, state: Any) -> None:

@@ -22,7 +22,7 @@ class PSRL:
 
     Args:
       belief: how the posterior follows the data.
-      per_step: whether every step of an episode has transition counts of its own.
+      per_step: whether every step of an episode has its own transition counts.
       set: ambiguity set around the drawn model; None trusts the model.
     """
 
