@@ -212,7 +212,7 @@ def test_a_scenario_is_inside_the_tail_beside_another_almost_equal():
         ),
         (Scenarios(np.zeros((0, 4, 1, 4))), r"kernels has shape \(0, 4, 1, 4\)"),
         (Scenarios(0.5 * SURE), r"In scenario 0, the probabilities of state 0, action 0 sum to 0\.5.*16 of 16 rows"),
-        (Scenarios(np.concatenate([SURE, 2 * SURE[:1] - SURE[1:2]])), r"In scenario 4, .* a least one of -1"),
+        (Scenarios(np.concatenate([SURE, 2 * SURE[:1] - SURE[1:2]])), r"In scenario 4, .* the smallest is -1"),
         (Scenarios([MDP.from_dense([[[1.0]]], 0.0, discount=0.9)]), r"kernels\[0\] is MDP\(1 states.*same states"),
         (ValueAtRisk(SURE, 1.2), r"level is 1\.2 for state 0, action 0"),
         (ValueAtRisk(SURE, 0.5, [0.5, 0.5]), "weights has 2 entries, expected 4"),
