@@ -2,12 +2,12 @@
 
 Each agent is trained once, then lives through worlds that change in ways it was not trained on: fixed schedules,
 changes at random times, slow drifts, dynamics that never change, schedules drawn from priors that no choice looked at,
-and worlds in which its prior, hazard or set of members is wrong. Everyone meets the same luck. Yardsticks stand beside
-the agents: an oracle that knows the parameters of every episode, and on Mars Rover an exact plan under the same belief
-as the belief agent's, which says what learning costs.
+and worlds in which its prior, hazard or set of members is wrong. All agents share the same random numbers. Benchmarks
+for comparison are an oracle that knows the parameters of every episode, and on Mars Rover an exact plan under the
+belief agent's belief, which shows the cost of learning.
 
-To add an agent, add a line to `AGENTS` and say in `agents.py` how it is made; or name a function of the domain and the
-seed that gives a policy with a memory: `urbe reproduce --only adaptation --agents mine:policy`.
+To add an agent, add a line to `AGENTS` and its construction to `agents.py`; or name a function of the domain and the
+seed that returns a policy with a memory: `urbe reproduce --only adaptation --agents mine:policy`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ THOMPSON, BELIEF, CAUTIOUS, WARY = "Thompson", "belief", "cautious belief", "pes
 URBE = "URBE over models"
 
 LEVEL = 0.8
-"""Of the cautious belief: the share of the belief that counts, from the lowest values up, in every step."""
+"""The level of the cautious belief: the share of the belief with the lowest values that counts in every step."""
 
 _LEARNED = (ORACLE, NOMINAL, ROBUST, RANDOMISED, STACKED, THOMPSON, BELIEF)
 
@@ -56,13 +56,13 @@ PLANNED: dict[str, tuple[str, ...]] = {
     ACROBOT: (),
     CAR: (),
 }
-"""Those that are computed exactly, or play with many replicates: they do not differ between training seeds."""
+"""Agents that are computed exactly, or play with many replicates, so that training seeds do not matter."""
 
 YARDSTICKS = (ORACLE, IDEAL)
-"""What agents are measured by, and not compared with."""
+"""Benchmarks that agents are measured by, but not compared with."""
 
 DRAWN = ("drawn prior 1", "drawn prior 2", "drawn prior 3", "drawn prior 4")
-"""Worlds whose schedules are drawn from priors that were themselves drawn, and held out from every choice."""
+"""Worlds whose schedules are drawn from random priors that were held out from every choice."""
 
 LIVES: dict[Scale, int] = {"quick": 16, "medium": 128, "paper": 128}
 
@@ -76,7 +76,7 @@ QUICK = {
     STATES: AGENTS[STATES],
     GAIN: (ORACLE, NOMINAL, RANDOMISED, BELIEF),
 }
-"""The agents of the quick scale, which has minutes: too few for domains that take long to learn."""
+"""The agents of the quick scale, which takes minutes and omits domains that take long to learn."""
 
 QUICK_WORLDS = (
     "schedule",
@@ -100,10 +100,10 @@ class AdaptationCell:
 
     Attributes:
       domain: key of `AGENTS`.
-      agent: one of them.
+      agent: an agent of the domain.
       lives: deployments in each world.
-      seed: of training.
-      brief: whether it is deployed in the worlds of the quick scale alone.
+      seed: seed of training.
+      brief: whether it is deployed only in the worlds of the quick scale.
     """
 
     domain: str
@@ -170,7 +170,7 @@ def _seeds(domain: str, agent: str, scale: Scale) -> int:
 
 
 def choose(scale: Scale, choice: Selection) -> tuple[AdaptationCell, ...]:
-    """Cells of some agents, and of the yardsticks that figures compare with."""
+    """Cells of some agents, and of the benchmarks in figures."""
     check_agents(choice.agents, NAMES)
     agents = tuple(dict.fromkeys((*choice.agents, ORACLE, NOMINAL, ROBUST))) if choice.agents else ()
     return with_settings(_cells(scale, agents, choice.seeds), choice.settings)

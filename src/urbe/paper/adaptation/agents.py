@@ -1,4 +1,4 @@
-"""How each agent of the chapter is made, trained and handed over as a policy with a memory."""
+"""Make and train each agent of the chapter; the result is a policy with a memory."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from urbe.paper.adaptation.worlds import Domain
 from urbe.paper.choice import is_own, load_own
 
 BENIGN = 0.3
-"""Belief of the pessimistic prior in the members that are worth travelling with."""
+"""Probability that the pessimistic prior gives to members under which travelling pays."""
 
 STEPS = {ROVER: 1_000_000, EVEN: 1_000_000, GAIN: 1_500_000, LENGTH: 1_500_000, ACROBOT: 1_500_000, CAR: 1_500_000}
-"""Of simulated experience over beliefs."""
+"""Environment steps of agents that learn over beliefs."""
 
 DQN_STEPS = 150_000
-"""Of experience of agents of the DQN family."""
+"""Environment steps of agents of the DQN family."""
 
 _TRAVELLING: dict[str, Any] = {"boundary": BOUNDARY, "gap": 0.0}
 _BALANCING: dict[str, Any] = {
@@ -61,7 +61,7 @@ OVER_BELIEFS: dict[str, dict[str, Any]] = {
     ACROBOT: _SWINGING,
     CAR: _SWINGING,
 }
-"""Where settings differ from the defaults, by domain."""
+"""Settings that differ from the defaults, by domain."""
 
 DQN = deep.Settings(
     discount=0.99,
@@ -79,7 +79,7 @@ DQN = deep.Settings(
 
 
 def policy_of(domain: str, agent: str, world: Domain, seed: int) -> MemoryPolicy[Any]:
-    """The trained agent of a cell; one of your own is a function of the domain and the seed."""
+    """Trains the agent of a cell; your own agent is a function of the domain and the seed."""
     if is_own(agent):
         own: MemoryPolicy[Any] = load_own(agent)(world, seed)
         return own
@@ -90,7 +90,7 @@ def policy_of(domain: str, agent: str, world: Domain, seed: int) -> MemoryPolicy
 
 
 def over_beliefs(domain: str, agent: str, world: Domain, seed: int) -> deep.AdaptiveAgent:
-    """An agent that believes, before it has learned."""
+    """Makes an agent with a belief, before training."""
     steps, switching = STEPS[domain], world.switching
     changes = OVER_BELIEFS[domain] | {
         "decay": deep.Decay(last=0.02, steps=steps),

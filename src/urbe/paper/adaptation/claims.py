@@ -1,4 +1,4 @@
-"""What is wanted of the belief agent, and the paper's claims restated for it: verdicts that the numbers decide."""
+"""The requirements on the belief agent, and the paper's claims restated for it, with verdicts from the numbers."""
 
 from __future__ import annotations
 
@@ -36,32 +36,32 @@ from urbe.statistics.verdicts import ExactNumber, Mean, Quantity, Question, Test
 from urbe.types import FloatArray
 
 SHARES = {"schedule": 0.82, "slow schedule": 0.88, "stationary 0.005": 0.97}
-"""Of the oracle's advantage that the belief agent should keep in these worlds."""
+"""Share of the oracle's advantage that the belief agent should keep in these worlds."""
 
 ADVERSE, TOLERATED = "stationary 0.3", 0.05
-"""Where waiting is best, and by how much of the range between agents it may be missed."""
+"""Worlds in which waiting is best, and the tolerance, as a share of the range between agents."""
 
 BALANCED = {"schedule": 195.0, "between members": 195.0, "outside the set": 190.0}
 """Returns that the belief agent should reach with every gain, from the first episode on."""
 
 NEARLY = 0.03
-"""By which share nominal DQN may be missed where nothing changes."""
+"""Tolerance relative to nominal DQN without changes, as a share."""
 
 NEGLIGIBLE = 2.0
-"""Steps of 200 by which domain randomisation may be missed where it needs no help."""
+"""Tolerance relative to domain randomisation if it needs no help, in steps of 200."""
 
 AGAIN = 0.1
-"""Of the range between agents, by which the oracle may be missed at the end of a phase."""
+"""Tolerance relative to the oracle at the end of a phase, as a share of the range between agents."""
 
 AT_REST = {ROVER: "stationary 0.005", EVEN: "stationary 0.005", GAIN: "nominal", LENGTH: "nominal", ACROBOT: "nominal",
            CAR: "nominal"}  # fmt: skip
-"""Worlds in which the nominal parameters stay."""
+"""Worlds in which the nominal parameters do not change."""
 
 DOMAINS = (ROVER, EVEN, STATES, GAIN, LENGTH, ACROBOT, CAR)
 
 
 def verdicts(results: Results) -> list[Verdict]:
-    """All of them, on the domains there are."""
+    """Returns all verdicts, on the available domains."""
     parts = {domain: part for domain in DOMAINS if (part := results.where(domain=domain))}
     found = [*_shares(parts), *_gain(parts), *_lengths(parts), *_nominal(parts), *_restated(parts)]
     for domain in (ROVER, GAIN):
@@ -75,7 +75,7 @@ def _has(results: Results, *agents: str) -> bool:
 
 
 def minus(one: FloatArray, other: FloatArray) -> Quantity:
-    """The mean difference, seed by seed where both were trained; a number where neither was."""
+    """The mean difference, paired by seed if both were trained; a number if neither was."""
     if len(one) > 1 and len(other) > 1:
         both = min(len(one), len(other))
         return Mean(one[:both] - other[:both])
@@ -149,7 +149,7 @@ def _nominal(parts: dict[str, Results]) -> Iterable[Verdict]:
 
 
 def _restated(parts: dict[str, Results]) -> Iterable[Verdict]:
-    """The paper's claims about its own agent, for the one that adapts; a reading for each domain."""
+    """The paper's claims about its own agent, restated for the adaptive one; a reading for each domain."""
 
     def compared(other: str, world: Callable[[str], str | None], name: str) -> list[Test]:
         return [
@@ -187,7 +187,7 @@ def _early(results: Results, domain: str, other: str) -> Quantity:
 
 
 def _late(results: Results, domain: str) -> Iterable[Question]:
-    """For each phase, how far above the tolerated distance from the oracle the last episodes are."""
+    """For each phase, the margin of the last episodes over the tolerated distance from the oracle."""
     late = {agent: of_phases(results, agent, "schedule", "late").mean(axis=1) for agent in agents_of(results)}
     width = np.ptp(np.stack(list(late.values())), axis=0)
     most = of_phases(results, ORACLE, "schedule", "late").mean(axis=1)

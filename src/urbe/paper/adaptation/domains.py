@@ -1,4 +1,4 @@
-"""The domains of the chapter: simulators, members, and the worlds that agents are deployed in."""
+"""The domains of the chapter: simulators, members, and the worlds of deployments."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ from urbe.simulators import (
 from urbe.simulators.mars_rover import one_hot
 
 INFORMED = Switching(1e-3)
-"""Assumed where every step informs."""
+"""The assumption for domains in which every step is informative."""
 
 
 def rover() -> Domain:
-    """Mars Rover: at a failure probability above 0.054 it is better to wait, and waiting says nothing about it."""
+    """Mars Rover: at a failure probability above 0.054 waiting is better, but gives no information about it."""
     return _rover(Journeys())
 
 
 def even_rover() -> Domain:
-    """The rover whose failure costs hardly more than waiting: only above 0.2 it is better to wait."""
+    """The rover with a failure cost slightly above that of waiting: only above 0.2 waiting is better."""
     return _rover(Journeys(fail=-0.235))
 
 
@@ -77,7 +77,7 @@ def _rover(journeys: Journeys) -> Domain:
 
 
 def states() -> Domain:
-    """Seven states, whose gambles all succeed alike: a safe reward of 0.14 says nothing about them.
+    """Seven states, whose gambles have the same probability of success: a safe reward of 0.14 gives no information.
 
     The worlds are the paper's schedule, the adverse one, no change, and schedules drawn at random, each the same for
     all lives.
@@ -107,7 +107,7 @@ def states() -> Domain:
 
 
 def gain() -> Domain:
-    """CartPole whose actuator changes its gain, sign included: no single policy serves all members."""
+    """CartPole whose actuator changes its gain, including the sign: no single policy suits all members."""
     simulator = CartPole(time_limit=200, terminal_reward=0.0)
     base, name, force, life = simulator.nominal(), "force", float(CartPole().nominal().force), 4 * SHORT
 
@@ -130,7 +130,7 @@ def gain() -> Domain:
 
 
 def length() -> Domain:
-    """CartPole whose pole changes its length: one policy may serve all members."""
+    """CartPole whose pole changes its length: one policy may suit all members."""
     simulator = CartPole(time_limit=200, terminal_reward=0.0)
     base, name, life = simulator.nominal(), "half_length", 4 * SHORT
     worlds = {
@@ -147,12 +147,12 @@ def length() -> Domain:
 
 
 def acrobot() -> Domain:
-    """Acrobot whose motor may turn the other way."""
+    """Acrobot whose motor may be reversed."""
     return _swinging(Acrobot(), "torque")
 
 
 def car() -> Domain:
-    """MountainCar whose engine may push the other way; it has 500 steps, as 200 hardly suffice to learn from."""
+    """MountainCar whose engine may be reversed; with 500 steps, since 200 are hardly enough for learning."""
     return _swinging(MountainCar(time_limit=500), "force")
 
 
@@ -195,4 +195,4 @@ DOMAINS = {
     ACROBOT: acrobot,
     CAR: car,
 }
-"""By name; made when asked for, as members are arrays of JAX."""
+"""The domains by name; made on request, since members are JAX arrays."""

@@ -1,15 +1,15 @@
-"""Mars Rover as one decision per episode, travel or wait, and the best decisions under a belief, planned with it.
+"""Mars Rover as one decision per episode, travel or wait, and the best decisions under a belief.
 
-All moves towards the goal are risky with one probability p, successes on the way speak for a low p, and p stays as it
-is until the episode ends: who sets out at distance d does well to arrive. So an episode is a journey or a wait,
+All moves towards the goal are risky with the same probability p, successes are evidence for a low p, and p is constant
+within an episode: if it is right to start at distance d, it is right to continue. So an episode is a journey or a wait,
 
     wait      reward T c, and nothing is learned
     travel    fails at move i with probability (1 - p)^(i - 1) p:   reward f + (i - 1) c
               arrives with probability (1 - p)^d:                   reward s + (d - 1) c
 
 and the belief b over members jumps between episodes. `plan` solves this decision problem by point-based value iteration
-[Pineau2003]: values are maxima of functions that are linear in b, each the value of a plan that can be followed, so
-that what it finds is a lower bound of the optimum, and close to it where the points are dense.
+[Pineau2003]: values are maxima of functions that are linear in b, each the value of a feasible plan, so that the result
+is a lower bound on the optimum, and close to it where the points are dense.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from urbe.types import BoolArray, FloatArray, IntArray
 
 SWEEPS = 250
 STILL = 1e-4
-"""Sweeps end after so many, or when values change by less: within STILL / (1 - boundary) of their limit."""
+"""Sweeps end after this many, or when values change by less than STILL, within STILL / (1 - boundary) of the limit."""
 
 POINTS = 250
-"""Beliefs at which plans are improved, beside the certainties and the prior."""
+"""Number of beliefs at which plans are improved, in addition to certainties and the prior."""
 
 
 @dataclass(frozen=True)
 class Journeys:
-    """What episodes consist of; by default those of the chapter's rover.
+    """The parameters of episodes; by default those of the chapter's rover.
 
     Attributes:
-      distances: of the first cells from the goal.
-      shares: how often an episode begins at each.
-      success, fail, step_reward, time_limit: of the rover.
+      distances: distances of the first cells from the goal.
+      shares: share of episodes that begin at each distance.
+      success, fail, step_reward, time_limit: parameters of the rover.
     """
 
     distances: tuple[int, ...] = (14, 15, 16, 17, 18)
@@ -55,7 +55,7 @@ class Journeys:
         return self.time_limit * self.step_reward
 
     def travelling(self, failure: FloatArray) -> FloatArray:
-        """`(d, ...)` what a journey from each distance earns in expectation, by failure probability."""
+        """`(d, ...)` expected return of a journey from each distance, by failure probability."""
         p = np.asarray(failure)[None]
         moves = np.arange(max(self.distances)).reshape(-1, *[1] * (p.ndim - 1))
         failing = (1.0 - p) ** moves * p * (self.fail + moves * self.step_reward)
@@ -67,7 +67,7 @@ class Journeys:
         )
 
     def best(self, failure: FloatArray) -> FloatArray:
-        """What an episode earns in expectation for one who knows the failure probability."""
+        """Expected return of an episode if the failure probability is known."""
         return np.tensordot(self.shares, np.maximum(self.travelling(failure), self.waiting), axes=1)
 
 
@@ -99,14 +99,14 @@ class Plan(NamedTuple):
 def plan(
     journeys: Journeys, failures: tuple[float, ...], switching: Switching, boundary: float, *, seed: int = 0
 ) -> Plan:
-    """The best decisions under a belief over members that jumps between episodes as `switching` says.
+    """Plans the best decisions under a belief over members that jumps between episodes according to `switching`.
 
     Args:
-      journeys: what episodes consist of.
+      journeys: the parameters of episodes.
       failures: the members.
       switching: prior and hazard per episode, or candidates of the hazard.
       boundary: the discount from episode to episode.
-      seed: of the lives whose beliefs are the points.
+      seed: seed of the lives whose beliefs are the points.
     """
     chain = _Chain.of(failures, switching)
     p, prior = chain.failures, chain.prior
@@ -140,7 +140,7 @@ def plan(
 
 
 def thompson(journeys: Journeys, failures: tuple[float, ...]) -> Decision:
-    """Draws a member from the belief, and does what is best if it is the true one."""
+    """Draws a member from the belief, and decides as if it were the true one."""
     better = journeys.travelling(np.array(failures)) > journeys.waiting  # (d, K)
 
     def travels(belief: FloatArray, start: IntArray, u: FloatArray) -> BoolArray:
@@ -152,11 +152,11 @@ def thompson(journeys: Journeys, failures: tuple[float, ...]) -> Decision:
 
 
 def settled(journeys: Journeys, worth: FloatArray) -> Decision:
-    """Decides by the distance alone, whatever is believed.
+    """Decides only by the distance, for any belief.
 
     Args:
-      journeys: what episodes consist of.
-      worth: `(d,)` what a journey from each distance is taken to earn.
+      journeys: the parameters of episodes.
+      worth: `(d,)` assumed return of a journey from each distance.
     """
     better = worth > journeys.waiting
 
@@ -179,13 +179,13 @@ def live(
     """`(N, E)` returns of N lives in which the failure probability of each episode is `held`.
 
     Args:
-      journeys: what episodes consist of.
+      journeys: the parameters of episodes.
       failures: the members.
-      switching: what the belief assumes.
-      travels: who decides.
+      switching: the assumption of the belief.
+      travels: the decision rule.
       held: `(N, E)`.
-      seed: of the luck, which does not depend on decisions.
-      beliefs: takes the belief before each episode, `(N, H K)`.
+      seed: seed of the outcomes, whose random numbers do not depend on decisions.
+      beliefs: receives the belief before each episode, `(N, H K)`.
     """
     lives, episodes = int(held.shape[0]), int(held.shape[1])
     chain, distances = _Chain.of(failures, switching), np.array(journeys.distances)
@@ -209,10 +209,10 @@ def live(
 
 
 class _Chain(NamedTuple):
-    """Pairs of hazard and member, and how the belief over them changes between episodes.
+    """Pairs of hazard and member, and the transition of the belief over them between episodes.
 
     Attributes:
-      failures, prior: `(H K)` of each pair.
+      failures, prior: `(H K)` failure probability and prior of each pair.
       hazards: `(H,)`.
       members: `(K,)` their prior.
     """
@@ -244,7 +244,7 @@ class _Chain(NamedTuple):
 
 
 def _points(journeys: Journeys, failures: tuple[float, ...], switching: Switching, seed: int) -> FloatArray:
-    """Beliefs of lives that travel now and then, far from each other; the prior and the certainties."""
+    """Selects distant beliefs of lives that travel occasionally, the prior and the certainties."""
     chain, lives = _Chain.of(failures, switching), 64
     draws = rng.stream(seed, "points", 0)
     held = draws.choice(failures, (lives, 100), p=chain.members)

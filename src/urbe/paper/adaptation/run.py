@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from urbe.paper.adaptation.worlds import Domain, World
 
 WORLD_SEED = 880001
-"""Of the parameters of all lives and of their luck: the same for every agent and training seed."""
+"""Seed of the parameters and outcomes of all lives: the same for every agent and training seed."""
 
 
 REPEATS = 16
-"""How often agents that decide exactly live each life: it costs next to nothing, and their luck is their own."""
+"""Repetitions of each life for agents that decide exactly: cheap, and with random numbers of their own."""
 
 
 def run(cell: AdaptationCell, _: Path) -> list[Row]:
-    """Trains or plans, then deploys."""
+    """Trains or plans an agent, then deploys it."""
     from urbe.paper.adaptation.domains import DOMAINS
 
     domain = DOMAINS[cell.domain]()
@@ -96,10 +96,10 @@ def paths(world: World, lives: int) -> Any:
 
 
 def _oracle(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
-    """What an agent that knows the parameters of every episode earns in expectation.
+    """Expected return of an agent that knows the parameters of every episode.
 
-    Exact where an episode is one decision. On CartPole, balancing until the time limit, which is possible with every
-    gain and length.
+    It is exact if an episode is one decision. On CartPole, it is balancing until the time limit, which is possible with
+    every gain and length.
     """
     for _, name, world in _worlds(cell, domain):
         held = paths(world, cell.lives)
@@ -110,13 +110,13 @@ def _oracle(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
 
 
 def _failures(domain: Domain, held: Any) -> FloatArray:
-    """`(N, E)` probabilities with which journeys fail."""
+    """`(N, E)` failure probabilities of journeys."""
     values = np.asarray(held._asdict()[domain.parameter[0]], np.float64)
     return 1.0 - values if domain.of_success else values
 
 
 def _decided(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
-    """Decisions that are computed exactly, one per episode; their luck is not that of agents in the simulator."""
+    """Plays exact decisions, one per episode, with other random numbers than those of agents in the simulator."""
     assert domain.journeys is not None
     members = np.array(MEMBERS[cell.domain])
     failures = tuple((1.0 - members if domain.of_success else members).tolist())
@@ -128,7 +128,7 @@ def _decided(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
 
 
 def _decision(agent: str, domain: Domain, journeys: Journeys, failures: tuple[float, ...]) -> Decision:
-    """How a planned agent decides."""
+    """Returns the decision rule of a planned agent."""
     if agent == THOMPSON:
         return thompson(journeys, failures)
     if agent in (IDEAL, BELIEF):
@@ -145,7 +145,7 @@ def _decision(agent: str, domain: Domain, journeys: Journeys, failures: tuple[fl
 
 
 def _in_tables(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
-    """URBE over finitely many models, in the seven states themselves."""
+    """Runs URBE over finitely many models, in the seven states themselves."""
     from urbe import agents
     from urbe.envs.finite import FiniteEnv, Phase
     from urbe.mdp.library.goals import seven_states

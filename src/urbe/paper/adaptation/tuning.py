@@ -1,10 +1,10 @@
-"""How prior and hazard of the rover's belief were chosen: on random schedules of their own, by exact plans.
+"""Choose prior and hazard of the rover's belief on separate random schedules, by exact plans.
 
     python -m urbe.paper.adaptation.tuning
 
-takes about four minutes and prints the table that `CHOSEN` comes from. None of the schedules or seeds here is evaluated
-in the chapter, and none of the chapter's was looked at. The criterion is the mean over the schedules of what is lost to
-one who knows the failure probability of every episode. Training plays no part in it: plans are exact (`journeys`).
+takes about four minutes and prints the table from which `CHOSEN` was taken. The chapter evaluates none of these
+schedules or seeds, and none of the chapter's was used here. The criterion is the mean loss over the schedules, relative
+to an agent that knows the failure probability of every episode. Nothing is trained: plans are exact (`journeys`).
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ THRESHOLD = 0.054
 HAZARDS = (0.01, 0.02, 0.04, 0.08)
 
 UNKNOWN = ((0.005, 0.05), (0.003, 0.03, 0.3), (0.01, 0.04, 0.16))
-"""Hazards that are to be found out too, each as likely at first."""
+"""Candidates of an unknown hazard, initially with equal probability."""
 
 BENIGN = (0.3, 6 / 13, 0.6, 0.75)
-"""Prior beliefs in the members that are worth travelling with; 6 / 13 is the uniform prior."""
+"""Prior probabilities of the members under which travelling pays; 6 / 13 is the uniform prior."""
 
 BOUNDARY = 0.97
 """The discount from episode to episode."""
 
 
 class Candidate(NamedTuple):
-    """What is believed about changes before anything is seen; several hazards where it is to be found out too."""
+    """The prior belief about changes; with several hazards, the hazard is unknown."""
 
     hazard: float | tuple[float, ...]
     benign: float
@@ -53,7 +53,7 @@ CHOSEN = Candidate(hazard=(0.005, 0.05), benign=0.6)
 
 
 def prior_of(benign: float) -> tuple[float, ...]:
-    """A prior that is uniform on either side of the threshold, with this belief in the members below it."""
+    """Makes a prior that is uniform on each side of the threshold, with this probability below it."""
     low = np.array(FAILURES) < THRESHOLD
     share: FloatArray = np.where(low, benign / low.sum(), (1.0 - benign) / (~low).sum())
     return tuple((share / share.sum()).tolist())
@@ -101,7 +101,7 @@ def schedules() -> dict[str, FloatArray]:
 
 
 def table() -> Iterator[tuple[Candidate, dict[str, float]]]:
-    """Each candidate, and its mean loss per episode under each schedule."""
+    """Returns each candidate, and its mean loss per episode under each schedule."""
     journeys, held = Journeys(), schedules()
     for candidate in (Candidate(hazard, benign) for hazard in (*HAZARDS, *UNKNOWN) for benign in BENIGN):
         decides = plan(journeys, FAILURES, candidate.switching, BOUNDARY, seed=SEED)

@@ -1,4 +1,4 @@
-"""What agents are trained for and deployed in: a domain has a simulator, members, and worlds in which they change."""
+"""Domains and worlds: a domain has a simulator, members, and worlds in which the parameters change."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ PHASE = 50
 """Episodes of a phase on Mars Rover; a world without phases has five times as many."""
 
 SHORT = 10
-"""Episodes of a phase where every step informs."""
+"""Episodes of a phase in domains in which every step is informative."""
 
 PRIORS_SEED = 880002
-"""Of the priors from which the drawn schedules come. No choice of any agent looked at them."""
+"""Seed of the priors of the drawn schedules, which no choice of any agent used."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class World:
     """How parameters change from episode to episode.
 
     Attributes:
-      schedule: of the parameters.
-      episodes: of a life.
-      phases: lengths of phases, where they are the same for all lives.
+      schedule: schedule of the parameters.
+      episodes: episodes of a life.
+      phases: lengths of phases, if they are the same for all lives.
       noise: standard deviation of noise on observations.
     """
 
@@ -41,16 +41,16 @@ class World:
 
 @dataclass(frozen=True)
 class Domain:
-    """What agents are trained for.
+    """A domain in which agents are trained and deployed.
 
     Attributes:
-      simulator: with its nominal parameters.
-      members: what the belief is over.
-      switching: what agents assume about changes; none of the worlds is exactly like that.
-      parameter: the one that changes, and its name on axes.
-      unit: what the parameter is divided by on axes.
-      worlds: by name; the first is drawn in detail.
-      journeys: what episodes amount to where each is one decision, travel or wait; decisions are then planned exactly.
+      simulator: the simulator with its nominal parameters.
+      members: the members of the belief.
+      switching: the agents' assumption about changes; no world satisfies it exactly.
+      parameter: the parameter that changes, and its name on axes.
+      unit: unit of the parameter on axes.
+      worlds: the worlds by name; the first is drawn in detail.
+      journeys: episodes as single decisions, travel or wait, if they are such; decisions are then planned exactly.
       of_success: whether the parameter is the probability of success, not of failure, on a journey.
       mirrored: whether a negative parameter is a positive one with the actions in reverse order.
     """
@@ -83,7 +83,7 @@ def jumps(base: Any, name: str, law: Distribution, hazard: float, episodes: int)
 
 
 def drawn(base: Any, name: str, least: float, most: float, episodes: int, rate: float) -> dict[str, World]:
-    """Worlds that jump at random times, each by a prior of its own.
+    """Makes worlds that jump at random times, each with its own prior.
 
     The ends of its range are log-uniform in [least, most], and its hazard is log-uniform within a factor of ten around
     `rate`. The first ends of the range are at least a factor of two apart.
