@@ -1,6 +1,6 @@
-"""Agents on equal footing: settings chosen on tuning seeds, reported on fresh ones, in the same worlds.
+"""Compare agents fairly: settings are chosen on tuning seeds and reported on fresh ones, in the same environments.
 
-Replicate k of every agent meets the same random world, whatever its setting: differences can be taken seed by seed.
+Replicate k of every agent has the same random environment, for any setting, so that differences are paired by seed.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Contender:
     """An agent and the settings to choose from.
 
     Attributes:
-      parameters: their names.
-      settings: values of the parameters, setting by setting; at least one, empty where there is nothing to choose.
-      make: from values, `(B,)` each, a belief and the world to an agent.
-      learns: whether it holds a belief about the dynamics.
-      knows_rewards: whether it must know the rewards beforehand.
-      discount: what the agent's values discount by; below 1 for those that do not know when an episode is cut off.
+      parameters: names of the parameters.
+      settings: values of the parameters for each setting; at least one, empty if there is nothing to choose.
+      make: makes an agent from values, `(B,)` each, a belief and the environment.
+      learns: whether the agent has a belief about the dynamics.
+      knows_rewards: whether the agent must know the rewards.
+      discount: discount of the agent's values; below 1 for agents that do not know when an episode is truncated.
     """
 
     parameters: tuple[str, ...]
@@ -53,17 +53,17 @@ class Contender:
 
 
 def tuned(name: str, values: Iterable[float], make: Callable[[FloatArray, PosteriorConfig], AgentConfig]) -> Contender:
-    """An agent with one parameter to choose, whose values `make` gets."""
+    """Makes a contender with one parameter, whose values `make` receives."""
     return Contender((name,), tuple((value,) for value in values), lambda x, belief, _: make(x[name], belief))
 
 
 def untuned(make: Callable[[PosteriorConfig], AgentConfig]) -> Contender:
-    """An agent without anything to choose."""
+    """Makes a contender without parameters to choose."""
     return Contender((), ((),), lambda _, belief, __: make(belief))
 
 
 def tuned_urbe(radii: Iterable[float], scales: Iterable[float], form: Form = Form.COUNT, ball: Any = None) -> Contender:
-    """URBE with every combination of some radii and scales; with L1 balls, or others."""
+    """Makes URBE with every combination of some radii and scales, with L1 balls or others."""
     return Contender(
         ("radius", "scale"),
         tuple(product(radii, scales)),
@@ -72,10 +72,10 @@ def tuned_urbe(radii: Iterable[float], scales: Iterable[float], form: Form = For
 
 
 def contender_of(agent: str, known: Mapping[str, Contender]) -> Contender:
-    """The agent of a name: of those known, or one's own.
+    """Returns the contender of a name, known or your own.
 
     Raises:
-      ValueError: it cannot be loaded, or is no contender.
+      ValueError: it cannot be loaded, or is not a contender.
     """
     found = known[agent] if agent in known else load_own(agent)
     if not isinstance(found, Contender):
@@ -84,14 +84,14 @@ def contender_of(agent: str, known: Mapping[str, Contender]) -> Contender:
 
 
 class TuningWorld(NamedTuple):
-    """Where agents are compared.
+    """The common conditions of a comparison.
 
     Attributes:
-      env, task: the environment and what agents know of it.
-      belief: how the posterior follows the data, the same for all.
-      episodes: how many.
-      seed: of everything random.
-      gaps: `(H, S, A)` what each action forgoes, where regret is wanted.
+      env, task: the environment and the agents' prior knowledge.
+      belief: how the posterior follows the data, the same for all agents.
+      episodes: number of episodes.
+      seed: seed of all random numbers.
+      gaps: `(H, S, A)` the loss of each action, if regret is needed.
     """
 
     env: FiniteEnv
@@ -103,13 +103,13 @@ class TuningWorld(NamedTuple):
 
 
 class TuningOutcome(NamedTuple):
-    """What came of it.
+    """The result of a comparison.
 
     Attributes:
-      tuning: mean score of each setting over the tuning seeds it was run on; empty where there was nothing to choose.
-      setting: the one with the highest among those run on all.
+      tuning: mean score of each setting over its tuning seeds; empty if there was nothing to choose.
+      setting: the setting with the highest score among those run on all tuning seeds.
       seeds: `(B,)` numbers of the fresh seeds.
-      record: of the chosen setting on them.
+      record: record of the chosen setting on the fresh seeds.
     """
 
     tuning: tuple[float, ...]
@@ -121,7 +121,7 @@ class TuningOutcome(NamedTuple):
 def compete(
     contender: Contender, world: TuningWorld, score: Score, tuning_seeds: int, reported_seeds: int
 ) -> TuningOutcome:
-    """Chooses the setting of the best mean `score` on seeds 0, 1, ..., and runs it on those that follow."""
+    """Chooses the setting with the best mean `score` on seeds 0, 1, ..., and runs it on the following seeds."""
     settings = contender.settings
     tuning, best = _tune(contender, world, score, tuning_seeds) if len(settings) > 1 else ((), 0)
     fresh = tuning_seeds + np.arange(reported_seeds)
@@ -131,10 +131,10 @@ def compete(
 
 
 def _tune(contender: Contender, world: TuningWorld, score: Score, seeds: int) -> tuple[tuple[float, ...], int]:
-    """Mean score of each setting, and the best one.
+    """Returns the mean score of each setting, and the best setting.
 
-    A quarter of the seeds goes to all settings, the rest to the best quarter of them: few seeds are enough to tell bad
-    settings, many are needed to choose among good ones.
+    A quarter of the seeds is used for all settings, the rest for the best quarter of settings: few seeds are enough to
+    detect bad settings, many are needed to choose among good ones.
     """
     settings = contender.settings
     scores, means = np.full((len(settings), seeds), np.nan), np.zeros(0)

@@ -15,23 +15,23 @@ from urbe.types import FloatArray
 
 
 def readings(results: Results) -> list[tuple[str, Results]]:
-    """The kinds of inputs, raw ones first, with their results; all functions below take the results of one kind."""
+    """Returns the kinds of inputs, raw ones first, with their results; the functions below take those of one kind."""
     return [(inputs, results.where(inputs=inputs)) for inputs in sorted(results.unique("inputs"))]
 
 
 def agents_of(here: Results) -> list[str]:
-    """The agents in the order of `ALL`; others after them."""
+    """Returns the agents in the order of `ALL`, then others."""
     present = here.unique("agent")
     return [*(agent for agent in ALL if agent in present), *(agent for agent in present if agent not in ALL)]
 
 
 def changed_agents(here: Results, change: float) -> list[str]:
-    """The agents that met a change of the pole."""
+    """Returns the agents with a change of the pole."""
     return [agent for agent in agents_of(here) if by_seed(here, agent, "late", change=change)]
 
 
 def changes_of(here: Results) -> list[float]:
-    """Half lengths to which the pole changed."""
+    """Returns the half lengths to which the pole changed."""
     return sorted(change for change in here.unique("change") if change)
 
 
@@ -41,7 +41,7 @@ def ways(here: Results) -> tuple[str, ...]:
 
 
 def places(here: Results, metric: str, change: float = 0.0) -> list[float]:
-    """Where there are numbers of a metric, in increasing order."""
+    """Returns the points with numbers of a metric, in increasing order."""
     return sorted(here.where(metric=metric, change=change).unique("at"))
 
 
@@ -54,13 +54,13 @@ def by_seed(
     change: float = 0.0,
     at: float = 0.0,
 ) -> dict[int, float]:
-    """The number of each seed; an agent without noise acts greedily in noisy tests."""
+    """Returns the number of each seed; an agent without noise acts greedily in noisy tests."""
     mine = here.where(agent=agent, metric=metric, change=change, at=at)
     return (mine.where(acting=acting) or mine.where(acting="greedy" if acting == "noisy" else acting)).by("seed")
 
 
 def seeds_of(here: Results, agents: Iterable[str]) -> list[int]:
-    """The seeds with which all these agents were run."""
+    """Returns the seeds common to all these agents."""
     common = [set(by_seed(here, agent, "steps")) for agent in agents]
     return sorted(set.intersection(*common)) if common else []
 
@@ -75,7 +75,7 @@ def scores(
     change: float = 0.0,
     at: float = 0.0,
 ) -> FloatArray:
-    """`(n,)` the numbers of some seeds, by default all of the agent's; NaN where there is none."""
+    """`(n,)` the numbers of some seeds, by default all of the agent's; NaN if missing."""
     found = by_seed(here, agent, metric, acting, change=change, at=at)
     return np.array([found.get(seed, np.nan) for seed in (seeds_of(here, [agent]) if seeds is None else seeds)])
 
@@ -90,7 +90,7 @@ def level(
 
 
 def visits_of(here: Results, agent: str, acting: str) -> dict[int, FloatArray]:
-    """`(2, DRAWN, DRAWN)` how often each action was taken in each cell in tests, by seed; empty where not kept."""
+    """`(2, DRAWN, DRAWN)` number of times each action was taken in each cell in tests, by seed; empty if missing."""
     mine = here.where(agent=agent, acting=acting, metric=("visits-0", "visits-1"))
     found = {}
     for (seed,), rows in mine.groups("seed") if mine else []:
@@ -121,9 +121,9 @@ def over_lengths(here: Results, acting: str, agents: Sequence[str]) -> Curves:
 
 
 def around_change(here: Results, metric: str, change: float, agents: Sequence[str]) -> Curves:
-    """Training returns around a change of the pole, over steps ("curve") or episodes ("episodes") since then.
+    """Training returns around a change of the pole, over steps ("curve") or episodes ("episodes") since the change.
 
-    Points that some agent or seed lacks are left out.
+    Points missing for some agent or seed are omitted.
     """
     of_agents = {agent: _around(here, metric, change, agent) for agent in agents}
     points = [set(line) for lines in of_agents.values() for line in lines]

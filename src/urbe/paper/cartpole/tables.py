@@ -22,7 +22,7 @@ SEED = 509002
 """Seed of the bootstrap for interquartile means."""
 
 RESAMPLES = 2_000
-"""Resamples of that bootstrap: the ends of intervals are off by 3 % of the half width."""
+"""Resamples of the bootstrap; the error of interval ends is 3 % of the half width."""
 
 
 def mean_of(samples: FloatArray) -> ConfidenceInterval | None:
@@ -44,7 +44,7 @@ def iqm_of(samples: FloatArray) -> ConfidenceInterval | None:
 def table(
     title: str, agents: Sequence[str], columns: Mapping[str, Sequence[ConfidenceInterval | None]], most: int = 1
 ) -> Table:
-    """A row for each agent, with at most so many decimals."""
+    """Makes a row for each agent, with at most this many decimals."""
     cells = [interval_column(column, most=most) for column in columns.values()]
     rows = tuple((agent, *(column[i] for column in cells)) for i, agent in enumerate(agents))
     return Table(title, ("agent", *columns), rows)
@@ -82,7 +82,7 @@ def spans_table(here: Results, acting: str) -> Table:
 
 
 def change_table(here: Results, change: float) -> Table:
-    """Returns in training around a change, and the time to recover."""
+    """Training returns around a change, and the recovery time."""
     agents = changed_agents(here, change)
     columns = {
         metric: [mean_of(scores(here, a, metric, change=change)) for a in agents]
@@ -107,7 +107,7 @@ def changed_tests_table(here: Results, change: float) -> Table:
 
 
 def _recovery(of_seeds: dict[int, float]) -> str:
-    """The median over seeds, and how many never did."""
+    """Formats the median over seeds, and the number of seeds that never recovered."""
     values = np.array(list(of_seeds.values()))
     never = int(np.isinf(values).sum())
     middle = float(np.median(values)) if never * 2 < len(values) else np.inf

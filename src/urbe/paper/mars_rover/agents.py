@@ -19,25 +19,25 @@ CALIBRATED = calibrated(hidden=(15,))
 
 
 def rover_of(world: RoverWorld) -> MarsRover:
-    """The simulator of a reading."""
+    """Makes the simulator of an assumption."""
     success, fail, step = world.rewards
     nominal = MarsRoverParams(NOMINAL)
     return MarsRover(success=success, fail=fail, step_reward=step, risk=RISKS[world.risk], nominal_params=nominal)
 
 
 def members_of(world: RoverWorld, members: str, seed: int) -> UncertaintySet:
-    """The nominal probability and 15 drawn ones: the same for all agents of a seed."""
+    """Draws the nominal probability and 15 others, the same for all agents of a seed."""
     law = Uniform(0.0, 1.0 if members == WIDE else world.small_end)
     return UncertaintySet.samples(rover_of(world), seed, count=MEMBERS, failure=law)
 
 
 def make(agent: str, world: RoverWorld, members: str, seed: int, settings: Sequence[str] = ()) -> Agent:
-    """A new agent; those without a set ignore it.
+    """Makes a new agent; agents without a set ignore it.
 
     Args:
-      agent: its name, or `module:attribute`.
-      world, members, seed: where it learns.
-      settings: `field=value`, where they are not the paper's.
+      agent: name of the agent, or `module:attribute`.
+      world, members, seed: environment, uncertainty set and seed of training.
+      settings: `field=value`, for settings that differ from the paper's.
     """
     return make_agent(
         agent,

@@ -1,4 +1,4 @@
-"""Heat maps of where the rovers go: the paper's four panels first, then all other agents at both probabilities."""
+"""Heat maps of visits: the paper's four panels first, then all other agents at both probabilities."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SIDE, _ABOVE, _BELOW, _KEY = 2.0, 0.75, 0.3, 0.3  # inches
 
 
 def map_exhibits(found: Results, world: str, members: str, acting: str) -> list[Exhibit]:
-    """A figure for a test policy, if anything depends on the set; the noisy one shows the agents that have noise."""
+    """Draws a figure for a test policy, if it depends on the set; the noisy one shows agents with noise."""
     wanted = [panel for panel in (*PAPER, *OTHERS) if acting == "greedy" or panel[0] in HEADS]
     chosen = [(find(found, world, members, agent, acting), p) for agent, p in wanted]
     shown = [(result, p) for result, p in chosen if result.where(metric="visits")]
@@ -49,7 +49,7 @@ def map_exhibits(found: Results, world: str, members: str, acting: str) -> list[
 
 
 def shares(result: Results, p: float) -> FloatArray:
-    """`(10, 10)` share of the visits to cells that each cell has; the wreck is no cell."""
+    """`(10, 10)` share of visits of each cell; the wreck does not count as a cell."""
     cells = visits(result, p)[: SIZE * SIZE].reshape(SIZE, SIZE)
     scaled: FloatArray = cells / cells.sum()
     return scaled

@@ -1,6 +1,6 @@
 """Test policies as tables of probabilities, so that their returns can be computed instead of sampled.
 
-Acting by the noise of an uncertainty head is a stationary random policy, as fresh noise is drawn at every step:
+Acting with the noise of an uncertainty head is a stationary random policy, since noise is drawn at every step:
 
     pi(a | s) = P( q_a + sigma_a z_a > q_b + sigma_b z_b for all b /= a ),   sigma = beta sqrt(max(w, 0)),   z ~ N(0, 1)
               = int phi((x - q_a) / sigma_a) / sigma_a  prod_{b /= a} Phi((x - q_b) / sigma_b) dx
@@ -26,7 +26,7 @@ Acting = Literal["greedy", "noisy", "epsilon"]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 _REACH = 9
-"""Standard deviations, beyond which 1e-19 of a normal law is left."""
+"""Number of standard deviations; a normal distribution has a mass of 1e-19 beyond."""
 
 
 def observations(rover: MarsRover) -> np.ndarray:
@@ -41,10 +41,10 @@ def table(policy: Policy, rover: MarsRover, acting: Acting, epsilon: float) -> F
     """`(S, A)` probabilities of a test policy.
 
     Args:
-      policy: of an agent.
-      rover: where it acts.
-      acting: "greedy"; "noisy", for policies with an uncertainty head; or "epsilon", greedy but for random actions.
-      epsilon: the share of these.
+      policy: policy of an agent.
+      rover: the simulator.
+      acting: "greedy"; "noisy", for policies with an uncertainty head; or "epsilon", greedy except for random actions.
+      epsilon: share of random actions.
     """
     seen = observations(rover)
     greedy = one_hot(policy.predict(seen), rover.n_actions)
@@ -70,7 +70,7 @@ def one_hot(actions: IntArray, n_actions: int) -> FloatArray:
 def winning(q: FloatArray, sigma: FloatArray) -> FloatArray:
     """`(S, A)` the probability that q_a + sigma_a z_a is the largest; z independent standard normal.
 
-    Among actions without noise the first of the best wins, as `argmax` has it. Exact to 1e-12.
+    Among equally good actions without noise the first one counts, as in `argmax`. Exact to 1e-12.
 
     Args:
       q: `(S, A)` values.

@@ -15,11 +15,11 @@ N_STATES = 101
 """Cells of the grid, and the wreck."""
 
 HEADS = ("dqn-ube", "dqn-urbe", "calibrated-dqn-urbe")
-"""Agents that can act by the noise of an uncertainty head."""
+"""Agents that can act with the noise of an uncertainty head."""
 
 
 class Reading(NamedTuple):
-    """Where a claim is tested; `acting` is that of the agents with an uncertainty head."""
+    """The conditions of a test; `acting` applies to agents with an uncertainty head."""
 
     world: str
     members: str
@@ -36,7 +36,7 @@ class Reading(NamedTuple):
 
 
 def find(results: Results, world: str, members: str, agent: str, acting: str) -> Results:
-    """An agent with a test policy; agents without a set are found under every set. Empty where it was not run."""
+    """Returns an agent with a test policy; agents without a set appear under every set. Empty if it was not run."""
     return results.where(world=world, agent=agent, acting=acting, members=(members, NO_SET))
 
 
@@ -56,7 +56,7 @@ def over_grid(agent: Results, metric: str) -> FloatArray:
 
 
 def visits(agent: Results, p: float) -> FloatArray:
-    """`(S,)` expected visits of each state, mean over seeds; zeros where they were not kept."""
+    """`(S,)` expected visits of each state, mean over seeds; zeros if they were not stored."""
     kept = agent.where(metric="visits", at=p)
     places, counts = (np.array(kept.column(name)) for name in ("state", "value"))
     found: FloatArray = np.bincount(places.astype(np.int64), counts, N_STATES).astype(np.float64)
@@ -64,7 +64,7 @@ def visits(agent: Results, p: float) -> FloatArray:
 
 
 def training(results: Results, agent: Results, metric: str) -> FloatArray:
-    """`(n,)` a number of each seed that does not depend on the test policy; empty where there is none."""
+    """`(n,)` a number of each seed that does not depend on the test policy; empty if missing."""
     names = ("world", "members", "agent")
     return results.where(acting="", metric=metric, **{name: agent.one(name) for name in names}).pivot("seed")
 

@@ -66,7 +66,7 @@ def _fared(cell: MarsCell, acting: str, rover: MarsRover, policy: FloatArray, be
         there = performance(rover, MarsRoverParams(p), policy, discount=0.0)
         yield _row(cell, acting, "return", there.total, p)
         yield _row(cell, acting, "goal", float(there.visits[rover.goal]), p)
-        if p in (NOMINAL, CHANGED) and cell.agent in MAIN and acting != "epsilon":  # what is drawn
+        if p in (NOMINAL, CHANGED) and cell.agent in MAIN and acting != "epsilon":  # only these are drawn
             for state in np.flatnonzero(there.visits).tolist():
                 yield _row(cell, acting, "visits", float(there.visits[state]), p, state)
         if p == NOMINAL:
@@ -76,7 +76,7 @@ def _fared(cell: MarsCell, acting: str, rover: MarsRover, policy: FloatArray, be
 
 
 def _optimum(cell: MarsCell) -> Iterator[Row]:
-    """For each failure probability, what no policy can beat, time-dependent ones included: return and chance."""
+    """For each failure probability, the best return and goal probability of all policies, also time-dependent ones."""
     rover = rover_of(WORLDS[cell.world])
     counting = replace(rover, success=1.0, fail=0.0, step_reward=0.0)
     for p in GRID:

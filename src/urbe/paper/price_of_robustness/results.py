@@ -21,7 +21,7 @@ class Curve:
       radius: `(n,)` increasing.
       worst: worst-case value of each policy, a certified lower bound, `(n,)` each.
       nominal: value of each policy under the nominal model, likewise.
-      actions: `(n, S)` of each policy, -1 where terminal.
+      actions: `(n, S)` actions of each policy, -1 where terminal.
       gap: widest certified interval.
     """
 
@@ -51,7 +51,7 @@ class Curve:
 
 
 def curves(results: Results) -> list[Curve]:
-    """One for each model and set, in the order of the rows."""
+    """Returns the results of each model and set, in the order of the rows."""
     return [_curve(model, name, mine) for (model, name), mine in results.groups("model", "set")]
 
 

@@ -1,4 +1,4 @@
-"""Runs one cell of the price of robustness: solves a model as it is and against its set."""
+"""Runs one cell of the price of robustness: solves a nominal model and the robust problem of its set."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from urbe.solvers.sensitivity import least_changed
 SETS: dict[str, Callable[[float], AmbiguitySet]] = {"L1": L1Ball, "KL": KLBall}
 
 TOLERANCE = 1e-8
-"""Wanted gap of every solve."""
+"""Tolerance of every solve."""
 
 
 def run(cell: PriceCell, _: Path) -> list[Row]:
@@ -25,7 +25,7 @@ def run(cell: PriceCell, _: Path) -> list[Row]:
 
     Metrics of each policy: `nominal_lower`, `nominal_upper`, `worst_lower`, `worst_upper` bound its value from the
     start under the nominal model and in the worst case; `gap` is the widest certified interval of any state, for the
-    robust policy that between what it is sure to get and what any policy could; `action[s]` is its action in state s.
+    robust policy between its guaranteed value and the bound for all policies; `action[s]` is its action in state s.
     """
     mdp = MODELS[cell.model].build()
     nature = SETS[cell.set](cell.radius)

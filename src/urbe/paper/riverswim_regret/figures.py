@@ -75,7 +75,7 @@ def _ends(bands: Iterable[Band]) -> tuple[float, float]:
 
 
 def episodes(results: Results) -> FloatArray:
-    """`(points,)` where the regret is known."""
+    """`(points,)` the episodes at which the regret is known."""
     return np.array(sorted(results.unique("episode")), dtype=np.float64)
 
 

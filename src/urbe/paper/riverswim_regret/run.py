@@ -40,7 +40,7 @@ def run(cell: RegretCell, _: Path) -> list[Row]:
 
 
 def ignorance(model: MDP, knows_rewards: bool) -> Posterior:
-    """The prior of an agent that knows states and actions alone; rewards are uncertain unless it knows them."""
+    """The prior of an agent that knows only states and actions; rewards are uncertain unless it knows them."""
     transition, reward = model.to_dense()
     anything = from_dense(transition, reward, discount=model.discount, keep_zeros=True)
     return Posterior.before(anything, 1.0 / model.n_states, None if knows_rewards else NormalGamma())

@@ -24,11 +24,11 @@ class Planned:
 
     Attributes:
       transitions: `(n,)` increasing.
-      data_sets: in each of them.
-      guaranteed: `(data sets, n)` values for each method.
-      value: means over the data sets with 95 % intervals, for each method.
-      optimum: the same of the best policy for each truth.
-      failures: in how many data sets, for each length, for each method.
+      data_sets: number of data sets of each length.
+      guaranteed: `(data sets, n)` guaranteed values for each method.
+      value: true values, means over the data sets with 95 % intervals, for each method.
+      optimum: the same for the best policy of each true model.
+      failures: number of data sets with a failure, by length, for each method.
     """
 
     model: str
@@ -46,7 +46,7 @@ class Planned:
 
 
 def planned(results: Results) -> list[Planned]:
-    """One for each model and kind of truth, in the order of the rows."""
+    """Returns the results of each model and kind of truth, in the order of the rows."""
     return [_planned(model, truth, rows) for (model, truth), rows in results.groups("model", "truth")]
 
 
@@ -74,7 +74,7 @@ def _planned(model: str, truth: str, rows: Results) -> Planned:
 
 
 def verdicts(table: Sequence[Planned]) -> list[Verdict]:
-    """Whether guarantees hold as often as they must, and which planner guarantees most."""
+    """Tests whether guarantees hold as often as stated, and which planner guarantees most."""
     drawn = [each for each in table if each.truth == "drawn"]
     return [
         *(verdict for name in METHODS for verdict in _keeps(drawn, name)),
@@ -83,7 +83,7 @@ def verdicts(table: Sequence[Planned]) -> list[Verdict]:
 
 
 def _keeps(drawn: Sequence[Planned], name: str) -> list[Verdict]:
-    """All models together; whether it is so for logs of every length."""
+    """Tests a planner's guarantee on all models together, for logs of every length."""
     lengths = drawn[0].transitions.tolist() if drawn else []
     questions = []
     for i, length in enumerate(lengths):

@@ -16,7 +16,7 @@ NO_BELIEF = "none"
 
 
 def select(results: Results, belief: str, agent: str) -> Results:
-    """One agent with a belief; those that hold none are found under every belief."""
+    """Returns one agent with a belief; agents without one appear under every belief."""
     return results.where(agent=agent, belief=(belief, NO_BELIEF))
 
 
@@ -54,7 +54,7 @@ def beliefs_of(results: Results) -> list[str]:
 
 
 def learners(results: Results) -> list[str]:
-    """The agents that hold a belief."""
+    """Returns the agents with a belief."""
     return list(results.where(belief=beliefs_of(results)).unique("agent"))
 
 
@@ -70,7 +70,7 @@ ADVERSE = [k for k, p in enumerate(ODDS) if p < 0.14]
 
 
 def verdicts(results: Results) -> list[Verdict]:
-    """On the paper's claims, then on ours."""
+    """Returns the verdicts on the paper's claims, then on ours."""
     direct = results.where(reading="direct", schedule="paper")
     name = f"{OURS[0].upper()}{OURS[1:]}"
     worlds = results.groups("reading", "schedule")
@@ -103,13 +103,13 @@ def _other_ball(ball: str, worlds: list[tuple[tuple[str, ...], Results]]) -> lis
 
 
 def _more(world: tuple[str, ...], here: Results, belief: str, other: str) -> Test:
-    """URBE against another with the same belief."""
+    """Compares URBE with another agent with the same belief."""
     reading = f"{world[0]} model, {world[1]} schedule, {belief} belief"
     return _difference(reading, select(here, belief, "URBE"), select(here, belief, other))
 
 
 def _best_more(world: tuple[str, ...], here: Results, agent: str, other: str, above: float = 0.0) -> Test:
-    """Each with the belief that suits it."""
+    """Compares agents, each with its best belief."""
     reading = f"{world[0]} model, {world[1]} schedule, each its best belief"
     ours, theirs = (here.where(agent=name) for name in (agent, other))
     return _difference(reading, best(ours) if ours else ours, best(theirs) if theirs else theirs, above)

@@ -1,14 +1,14 @@
-"""Table 1 of the paper by measurement: its systems on common ground.
+"""Table 1 of the paper by measurement: its systems on common tasks.
 
-The table ticks three things for each approach: that it mitigates the conservativeness of robust MDPs, that it learns
-its uncertainty set online, and that it scales. Here each becomes a number.
+The table ticks three properties of each approach: that it mitigates the conservativeness of robust MDPs, that it learns
+its uncertainty set online, and that it scales. Here each property becomes a number.
 
     plans    a batch of ten transitions of every pair of a classic model; each system plans from the same batch. Its
              policy is valued under the posterior mean (the nominal model), in the worst case of the reference (L1
              balls of Hoeffding's radius around the observed frequencies, the rectangular set of the same confidence),
              under held-out posterior draws, and under the model the batch came from
-    change   seven states whose gamble turns bad: how often a system changes its plan afterwards, and what that earns
-             beyond its own plan from before the change, kept
+    change   seven states whose gamble turns bad: how often a system changes its plan afterwards, and the gain over
+             keeping its plan from before the change
     scale    sparse random models of 10 to 10,000 states: seconds to plan, until the limit
 
 To add a system, add a line to `SYSTEMS` in `systems`.
@@ -33,10 +33,10 @@ REPLICATES: dict[Scale, int] = {"quick": 20, "medium": 60, "paper": 60}
 SIZES = (10, 32, 100, 316, 1000, 3162, 10_000)
 
 LIMIT: dict[Scale, float] = {"quick": 2.0, "medium": 60.0, "paper": 60.0}
-"""Seconds of one core in which a model is to be planned for."""
+"""Limit on the time of a plan, in seconds of one core."""
 
 REPEATS = 3
-"""Timings of each size, of which the least counts."""
+"""Number of timings of each size; the least counts."""
 
 EACH = 10
 """Transitions of every pair in a batch."""
@@ -53,9 +53,9 @@ class PlanCell:
     """All systems on the batches of one model.
 
     Attributes:
-      world: of `WORLDS`.
+      world: a key of `WORLDS`.
       first, batches: the numbers of the batches: first, first + 1, ...
-      seed: of everything random.
+      seed: seed of all random numbers.
     """
 
     world: str
@@ -80,7 +80,7 @@ class ChangeCell:
     Attributes:
       system: key of `SYSTEMS`.
       replicates: independent lives.
-      seed: of everything random.
+      seed: seed of all random numbers.
     """
 
     system: str
@@ -104,7 +104,7 @@ class ScaleCell:
     Attributes:
       system: key of `SYSTEMS`.
       limit: seconds for one plan.
-      seed: of the models.
+      seed: seed of the models.
     """
 
     system: str
@@ -126,9 +126,9 @@ class Row(NamedTuple):
 
     Attributes:
       kind: "plans", "change" or "scale".
-      world: of `WORLDS`; empty for models of growing size.
+      world: a key of `WORLDS`; empty for models of growing size.
       replicate: batch, life or repeat.
-      metric: what is measured; `run` lists them.
+      metric: name of the metric; `run` lists them.
       at: number of states, for "scale".
     """
 

@@ -1,4 +1,4 @@
-"""The results of the comparison: what each system gains on common ground, and the verdicts on the paper's ticks."""
+"""The results of the comparison: the gains of each system on common tasks, and the verdicts on the paper's ticks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from urbe.types import FloatArray
 SOURCE = "Table 1"
 
 LARGEST = 10_000
-"""States that a system which scales plans for."""
+"""Number of states for which a system that scales must plan."""
 
 VALUES = ("nominal", "held_out", "worst")
 
@@ -26,15 +26,15 @@ COLUMNS = ("mitigates", "online", "scales")
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Everything about one system.
+    """The results of one system.
 
     Attributes:
       name: key of `SYSTEMS`.
       score: by world and metric, `(batches,)` shares of the way from the uniform policy to the best one under the true
-        model; a metric is missing where the system refuses the world.
-      gain: by "held_out" and "stated", `(batches,)` how much more than the reference, in such shares, as a mean over
-        the worlds that it takes; empty where nothing is stated.
-      change: by metric, `(lives,)`; empty where it refuses.
+        model; a metric is missing if the system rejects the world.
+      gain: by "held_out" and "stated", `(batches,)` gain over the reference, in such shares, as a mean over the worlds
+        that the system accepts; empty if no value is stated.
+      change: by metric, `(lives,)`; empty if the system rejects the seven states.
       seconds: by number of states, the least of the repeats.
       solved: the largest number of states within the limit.
     """
@@ -48,14 +48,14 @@ class Measured:
 
     @property
     def kept(self) -> float:
-        """The share of plans whose stated value the policy is worth under the true model; NaN where none is stated."""
+        """The share of plans whose true value is at least the stated one; NaN if none is stated."""
         worlds = {world for world, _ in self.score}
         held = [self.score[world, "true"] >= self.score[world, "stated"] - 1e-6 for world in sorted(worlds)]
         return float(np.mean(held)) if held and len(self.gain["stated"]) else np.nan
 
     @property
     def exponent(self) -> float:
-        """Of the growth of time with the number of states, over the three largest; NaN with fewer."""
+        """The exponent of the growth of time with the number of states, over the three largest; NaN with fewer."""
         sizes = sorted(self.seconds)[-3:]
         if len(sizes) < 3:
             return np.nan
@@ -63,7 +63,7 @@ class Measured:
 
 
 def measured(results: Results) -> list[Measured]:
-    """One for each system, in the order of `SYSTEMS`."""
+    """Returns the results of each system, in the order of `SYSTEMS`."""
     plans = results.where(kind="plans")
     worlds = plans.unique("world") if len(plans) else []
     return [_measured(results, name, worlds) for name in SYSTEMS if name in results.unique("system")]
@@ -131,7 +131,7 @@ def verdicts(found: list[Measured]) -> dict[tuple[str, str], list[Verdict]]:
 
 
 def _mitigates(each: Measured) -> list[Test]:
-    """By what the policy earns, and by what the system says it is worth at worst."""
+    """Tests by the return of the policy, and by the stated worst-case value."""
     wanted = {
         "held_out": ("the return under held-out models", "Mean gain over the rectangular set"),
         "stated": (

@@ -2,13 +2,13 @@
 
 Metrics of "plans", from the start: `nominal`, `worst`, `held_out`, `held_low` (the 10 % quantile), `true` values of the
 policy, `stated` by the system (NaN if it states none), `optimum` and `uniform` under the true model (of the best and
-of the uniform policy). `refused` is 1 where the system does not take the model; the others are missing then.
+of the uniform policy). `refused` is 1 if the system rejects the model; the others are then missing.
 
 Metrics of "change": `before`, `after` (mean reward of the last hundred episodes of each phase), `kept` (the same after
 the change, of the plan from before it), `revisions` (episodes after the change in which they earn different rewards).
 
-Metrics of "scale": `seconds` for each repeat and number of states, until the limit is reached or,
-if time goes on growing as it did, would be by half; `solved`, the largest number within it.
+Metrics of "scale": `seconds` for each repeat and number of states, until the limit is reached or, at the same growth,
+the next size would exceed it by half; `solved`, the largest number within it.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ from urbe.solvers import evaluate_policy, solve
 from urbe.types import FloatArray, IntArray
 
 HORIZON = 20
-"""Steps that learners plan for in models that never end."""
+"""Horizon of learners in models that never end."""
 
 SHORT = 0.5
-"""Seconds up to which a timing is repeated."""
+"""Timings up to this many seconds are repeated."""
 
 ODDS, EPISODES, LAST = (0.8, 0.1), 300, 100
-"""The gamble's odds before and after the change, episodes of each phase, and those that are averaged at its end."""
+"""The gamble's odds before and after the change, episodes of each phase, and number of averaged last episodes."""
 
 
 def run(cell: PlanCell | ChangeCell | ScaleCell, _: Path) -> list[Row]:
@@ -110,13 +110,13 @@ def _values(truth: MDP, batch: Batch, models: list[MDP], plan: Plan | None) -> d
 
 
 def batch_of(truth: MDP, each: int, rng: np.random.Generator, seed: int) -> Batch:
-    """`each` transitions of every pair, the posterior after them, and the reference set.
+    """Draws `each` transitions of every pair; returns the posterior after them and the reference set.
 
     Args:
-      truth: where they come from; what it lists is feasible.
-      each: how many.
-      rng: of the transitions.
-      seed: of the plans.
+      truth: the true model; all successors it lists are feasible.
+      each: number of transitions of every pair.
+      rng: generator of the transitions.
+      seed: seed of the plans.
     """
     rows = truth.rows
     counts = np.zeros(rows.n_entries)
@@ -135,11 +135,11 @@ def batch_after(posterior: Posterior, counts: FloatArray, seed: int) -> Batch:
 
 
 def learnt_policy(kind: AgentConfig, batch: Batch, horizon: int) -> IntArray:
-    """What a learner does in every state, after it was shown the batch one transition at a time."""
+    """Returns the actions of a learner in every state, after it observed the batch one transition at a time."""
     model = batch.posterior.model
     agent = kind.start(Task(Posterior.before(model), horizon), Streams(batch.seed, np.zeros(1, dtype=np.int64)))
     rows, first = model.rows, np.zeros(1, dtype=np.int64)
-    agent.act(first, np.flatnonzero(~model.terminal)[:1], 0)  # a first plan, which some learners compare with
+    agent.act(first, np.flatnonzero(~model.terminal)[:1], 0)  # some learners compare with a first plan
     for entry in np.repeat(np.arange(rows.n_entries), batch.counts.astype(np.int64)):
         row = int(rows.entry_row[entry])
         reward = rows.reward[entry if rows.rewards_successors else row]
@@ -197,7 +197,7 @@ def _change(cell: ChangeCell) -> list[Row]:
 
 @dataclass(frozen=True, eq=False)
 class Watched:
-    """An agent that stops learning after some episodes, if it is `frozen`; it goes on to act by what it knows."""
+    """An agent that stops learning after some episodes, if it is `frozen`, but continues to act."""
 
     kind: AgentConfig
     episodes: int
@@ -208,7 +208,7 @@ class Watched:
 
 
 class Frozen:
-    """An `Agent` whose observations end."""
+    """An `Agent` that observes only the first episodes."""
 
     def __init__(self, agent: Agent, last: int | None) -> None:
         self._agent, self._last, self._episode = agent, last, 0
@@ -222,7 +222,7 @@ class Frozen:
             self._agent.observe(steps, step)
 
     def end_episode(self) -> None:
-        """A belief that forgets is not to forget what it is kept at."""
+        """Ends the episode only while learning, so that a frozen belief does not forget."""
         if self._last is None or self._episode < self._last:
             self._agent.end_episode()
         self._episode += 1

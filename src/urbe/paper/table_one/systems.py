@@ -1,8 +1,8 @@
-"""The systems of the comparison, one line each: what the paper ticks, and how it plans or learns.
+"""The systems of the comparison, one line each, with the paper's ticks and the planner or learner.
 
-A planner gets a `Batch` and answers with a policy and, where it states one, its worst-case value. A learner is an agent
-of `urbe.agents`; it gets the same transitions one by one. All settings are defaults, or follow from the confidence;
-what has no default (the number of factors, the budget of deviations) is stated in the system's line.
+A planner receives a `Batch` and returns a policy and, if it states one, its worst-case value. A learner is an agent of
+`urbe.agents`; it observes the same transitions one by one. All settings are defaults, or follow from the confidence;
+settings without a default (the number of factors, the budget of deviations) are in the system's line.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ DELTA = 0.1
 
 
 class Batch(NamedTuple):
-    """What is known after some transitions.
+    """The data after some transitions.
 
     Attributes:
       posterior: uniform prior and counts.
-      counts: `(E,)` of the entries of its model.
+      counts: `(E,)` counts of the entries of its model.
       model, radius: the observed frequencies and `(R,)` Hoeffding's radii around them: the reference set.
-      seed: of draws.
+      seed: seed of draws.
     """
 
     posterior: Posterior
@@ -54,14 +54,14 @@ class Batch(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """A policy, `(S,)` or `(S, A)`, and `(S,)` its stated worst-case value; NaN where none is stated."""
+    """A policy, `(S,)` or `(S, A)`, and `(S,)` its stated worst-case value; NaN if none is stated."""
 
     policy: IntArray | FloatArray
     stated: FloatArray
 
 
 Planner = Callable[[Batch], Plan | None]
-"""None where the system refuses the model."""
+"""Planners return None if they reject the model."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ class System:
     """One line of the table.
 
     Attributes:
-      source: which line of the paper's table it stands for; empty for those that are not in it.
-      ticks: of the paper: mitigates conservativeness, learns the set online, scales; None where it is not in the table.
-      about: what it does with a batch, in a sentence.
-      plan: from a batch to a policy; None for learners.
-      agent: from a belief to the agent; None for planners.
+      source: the line of the paper's table that it represents; empty if it is not in the table.
+      ticks: the paper's ticks: mitigates conservativeness, learns the set online, scales; None if not in the table.
+      about: one sentence on its use of a batch.
+      plan: maps a batch to a policy; None for learners.
+      agent: maps a belief to the agent; None for planners.
     """
 
     source: str
@@ -84,13 +84,13 @@ class System:
 
 
 def nominal(batch: Batch) -> Plan:
-    """The best policy of the posterior mean; it states its value there."""
+    """Plans the best policy of the posterior mean, and states its value there."""
     found = solve(batch.posterior.mean())
     return Plan(found.policy, found.lower)
 
 
 def from_posterior(method: PlanningMethod) -> Planner:
-    """A planner of `urbe.planners` at the confidence of the comparison."""
+    """Makes a planner of `urbe.planners` at the confidence of the comparison."""
 
     def plan(batch: Batch) -> Plan:
         rng = stream(batch.seed, "table_one", "plan")
@@ -102,7 +102,7 @@ def from_posterior(method: PlanningMethod) -> Planner:
 
 
 def against(make: Callable[[Batch], AmbiguitySet]) -> Planner:
-    """A set around the observed frequencies."""
+    """Makes a planner with a set around the observed frequencies."""
 
     def plan(batch: Batch) -> Plan:
         found = solve(batch.model, make(batch))
@@ -112,7 +112,7 @@ def against(make: Callable[[Batch], AmbiguitySet]) -> Planner:
 
 
 def factors(batch: Batch) -> Plan | None:
-    """As many factors as fit, at most 5; each gets Hoeffding's radius for the transitions that count towards it."""
+    """Fits at most 5 factors; each has Hoeffding's radius for the transitions that count towards it."""
     mdp, states = batch.model, batch.model.n_states
     if mdp.rows.rewards_successors:
         return None
@@ -130,7 +130,7 @@ def factors(batch: Batch) -> Plan | None:
 
 
 def few_deviations(batch: Batch) -> Plan:
-    """Nature leaves the frequencies, within the reference set, at most as often as chance 1/20 a step over 20 steps."""
+    """Limits nature's deviations, within the reference set, to the budget for probability 1/20 in 20 steps."""
     budget = deviation_budget(20, 0.05, 1.0 - DELTA)
     labelled = limited_deviations(batch.model, L1Ball(batch.radius), budget)
     found = solve(labelled.mdp, labelled.set)
@@ -143,7 +143,7 @@ def nested(batch: Batch) -> AmbiguitySet:
 
 
 def shared_budget(batch: Batch) -> AmbiguitySet:
-    """The mean of a state's radii, for all its actions together."""
+    """Uses the mean of a state's radii as the shared budget of its actions."""
     mdp = batch.model
     total = np.bincount(mdp.row_state, batch.radius, minlength=mdp.n_states)
     return SRectangular(L1Ball(total / np.maximum(np.diff(mdp.row_start), 1)))
@@ -193,6 +193,6 @@ SYSTEMS: dict[str, System] = {
 }  # fmt: skip
 
 ONLINE_BELIEF: PosteriorConfig = Forgetting(0.98)
-"""With which learners follow a world that changes."""
+"""The beliefs with which learners track a changing environment."""
 
 OFFLINE_BELIEF: PosteriorConfig = Stationary()

@@ -1,11 +1,11 @@
-"""The posterior variance of robust values: what the equations say, against posterior draws solved one by one.
+"""The posterior variance of robust values: the equations, compared with posterior draws solved one by one.
 
 Random layered models (4 layers of 3 states, 2 actions; every state leads to the next layer) have known posteriors:
-`count` pseudo-observations of each row. For every set and radius the true variance of a pair's robust value is that
-over draws of the centre, under the policy of the mean model. Held against it, over the same draws:
+`count` pseudo-observations of each row. For every set and radius the true variance of a pair's robust value is the
+variance over draws of the centre, under the policy of the mean model. It is compared, over the same draws, with
 
     Jensen       calibrated local term, u = nu + gamma^2 q* u
-    sharp        the same, successors taken to be uncorrelated
+    sharp        the same, with uncorrelated successors
     published    nu = Qmax^2 sum_j Var[q_j] / E[q_j] of the worst-case rows of the draws
     bound        nu = Qmax^2 (K - 1) / (N + 1), the same at the centre
     counted      nu = 1 / N: its scale is arbitrary, its spread is not
@@ -38,7 +38,7 @@ from urbe.paper.chapter import Chapter, drawn_by, everywhere
 from urbe.types import IntArray
 
 NAME = "variance_study"
-"""Names the chapter, and its random streams."""
+"""The name of the chapter and of its random streams."""
 
 LAYERS, WIDTH, ACTIONS = 4, 3, 2
 
@@ -56,7 +56,7 @@ MakeSet = Callable[[float, int], RectangularSet]
 
 
 def _place(n_states: int) -> IntArray:
-    """`(S,)` which state of its copy of the model each one is."""
+    """`(S,)` the index of each state within its copy of the model."""
     return np.arange(n_states) % (LAYERS * WIDTH + 1)
 
 
@@ -81,7 +81,7 @@ SETS: dict[str, tuple[MakeSet, tuple[float, ...]]] = {
     "Wasserstein": (_transport, (0.05, 0.2)),
     "contamination": (lambda radius, n_states: Contamination(radius), (0.1, 0.3)),  # noqa: ARG005
 }
-"""From a radius and a number of states to a set, and the radii: little, and a lot."""
+"""Functions from a radius and a number of states to a set, and a small and a large radius."""
 
 FORMS = ("jensen", "sharp", "published", "bound", "counted")
 
@@ -92,11 +92,11 @@ class VarianceCell:
 
     Attributes:
       set: key of `SETS`.
-      radius: of the set, the same for every pair.
+      radius: radius of the set, the same for every pair.
       count: pseudo-observations of each row.
-      models: how many random models.
-      draws: of each posterior.
-      seed: of everything random.
+      models: number of random models.
+      draws: number of draws of each posterior.
+      seed: seed of all random numbers.
     """
 
     set: str
@@ -122,9 +122,9 @@ class Row(NamedTuple):
 
     Attributes:
       truth: variance of its robust value over the draws.
-      jensen, sharp, published, bound, counted: what the equations say of it.
+      jensen, sharp, published, bound, counted: the variances by the equations.
       local: the published local term of the pair.
-      limit: the published bound on that, Qmax^2 K / N.
+      limit: the published bound on the local term, Qmax^2 K / N.
     """
 
     set: str

@@ -1,7 +1,7 @@
 """The results of the study of variances: ratios to the true variance, and verdicts.
 
-Medians and extremes over the pairs of all models are taken as they are: pairs of one model share its rows, so that they
-are not independent replicates.
+Medians and extremes over the pairs of all models have no intervals: pairs of one model share its rows, so they are not
+independent replicates.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class FormComparison:
     """One set and radius; arrays over all its rows.
 
     Attributes:
-      observations, model: `(n,)` of each pair.
-      ratio: for each form, `(n,)` what it says over the true variance.
+      observations, model: `(n,)` numbers of observations and of the model of each pair.
+      ratio: for each form, `(n,)` its variance over the true variance.
       excess: `(n,)` the published local term over its published bound.
     """
 
@@ -38,11 +38,11 @@ class FormComparison:
 
 
 KNOWN = 1e-12
-"""Pairs whose value varies by less, relative to the largest one squared, are left out: nature alone decides there."""
+"""Pairs with a smaller variance, relative to the largest squared value, are omitted: nature alone determines them."""
 
 
 def comparisons(results: Results) -> list[FormComparison]:
-    """One for each set and radius, in the order of the rows."""
+    """Returns the results of each set and radius, in the order of the rows."""
     found = []
     for (name, radius), rows in results.groups("set", "radius"):
         truth = np.array(rows.column("truth"))
@@ -57,23 +57,23 @@ def comparisons(results: Results) -> list[FormComparison]:
 
 
 ENOUGH = 50
-"""Observations of a row from which on the calibrated forms are held to their ranges."""
+"""The calibrated forms must be in their ranges from this number of observations of a row on."""
 
 
 def share_above(table: Sequence[FormComparison], least: int = ENOUGH) -> Share:
-    """Share of the pairs with at least so many observations whose local term exceeds its bound."""
+    """The share of pairs, with at least this many observations, whose local term exceeds its bound."""
     over = np.concatenate([each.excess[each.observations >= least] > 1.0 for each in table])
     return Share(int(over.sum()), len(over), "pairs")
 
 
 WANTED = {"jensen": (1.0, 4.0), "sharp": (0.8, 1.5)}
-"""Ranges that the median ratios of the calibrated forms should be in."""
+"""Required ranges of the median ratios of the calibrated forms."""
 
 TITLES = {"jensen": "Jensen", "sharp": "sharp", "published": "published", "bound": "at the centre", "counted": "1 / N"}
 
 
 def verdicts(table: Sequence[FormComparison]) -> list[Verdict]:
-    """On the calibrated forms, then on the published one."""
+    """Returns the verdicts on the calibrated forms, then on the published one."""
     return [
         *(verdict for form in WANTED for verdict in _within(table, form)),
         *_inequality(table),

@@ -1,4 +1,4 @@
-"""Runs one cell of the study of variances: the equations against posterior draws solved one by one."""
+"""Runs one cell of the study of variances: compares the equations with posterior draws solved one by one."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from urbe.variance.local_draws import MonteCarlo
 from urbe.variance.value_variance import value_variance
 
 COPIES = 25
-"""Draws solved at once, as one model of so many copies."""
+"""Number of draws solved at once, as one model of this many copies."""
 
 
 def run(cell: VarianceCell, _: Path) -> list[Row]:
-    """All pairs of a cell that lead to more than one state."""
+    """Computes the rows of all pairs of a cell that lead to more than one state."""
     rows: list[Row] = []
     for k in range(cell.models):
         # models and draws are the same for every set and radius
@@ -71,7 +71,7 @@ def _compared(cell: VarianceCell, model: int, posterior: Posterior, draws: Float
 
 
 def layered_model(rng: np.random.Generator) -> MDP:
-    """Every state leads to all states of the next layer, with random probabilities and rewards; the last layer ends."""
+    """Makes a random model in which every state leads to all states of the next layer, the last layer to the end."""
     n_states = LAYERS * WIDTH + 1
     transition = np.zeros((n_states, ACTIONS, n_states))
     for state in range(n_states - 1):
@@ -90,9 +90,9 @@ def drawn_values(
     """`(K, R)` robust values of the pairs at the first step when the centre is a draw.
 
     Args:
-      posterior: of the model.
+      posterior: posterior of the model.
       draws: `(K, E)` centres; solved at once, as one model of K copies.
-      make: from a number of copies to the set on them.
+      make: maps a number of copies to the set on them.
       policy: `(H, S)` actions.
     """
     model, n = posterior.model, len(draws)
