@@ -299,6 +299,14 @@ def test_panels_stand_side_by_side_and_stack_on_a_phone(visit, site, width, belo
     assert all({"URBE", "reward", "episode", "a belief"} <= set(each) for each in texts)
 
 
+@pytest.mark.parametrize(("width", "beside"), [(400, False), (900, True), (1400, False)])
+def test_the_caption_of_a_front_figure_is_beside_it_on_a_tablet(visit, site, width, beside):
+    page = visit(site / "index.html", width=width).page
+    drawing, caption = (page.locator(f".highlight {each}").first.bounding_box() for each in (".drawing", "figcaption"))
+    assert (caption["x"] >= drawing["x"] + drawing["width"]) == beside
+    assert (caption["y"] >= drawing["y"] + drawing["height"] - 1) != beside
+
+
 def test_paper_shows_the_pages_within_their_width(visit, site):
     total = 0
     for name in PAGES:

@@ -104,7 +104,7 @@ def by_hand(seeds=3, belief=0.3):
 def test_verdicts_follow_the_numbers():
     good = {(verdict.claim, verdict.reading): verdict.outcome for verdict in claims.verdicts(by_hand(belief=0.34))}
     bad = {(verdict.claim, verdict.reading): verdict.outcome for verdict in claims.verdicts(by_hand(belief=0.0))}
-    kept = "The belief agent keeps the wanted share of the oracle's advantage over waiting."
+    kept = "The belief agent keeps the required share of the oracle's advantage over waiting."
     assert good[kept, "schedule, 82%"] == "holds"
     assert bad[kept, "schedule, 82%"] == "does not hold"
     balances = "The belief agent balances the pole with every gain, in every phase."

@@ -112,7 +112,7 @@ def test_verdicts_of_a_claim_stand_together_under_its_line():
     first, *others = (verdict(outcome, reading) for outcome, reading in zip(OUTCOMES, readings, strict=False))
     between = (verdict("holds", source="Fig. 4"), verdict("holds", source="", claim="Ours."))
     page = Page(render("T", (), (), [chapter("one", first, *between, *others)])["one.html"])
-    assert page.text["summary"][0].endswith("holds under 1, does not hold under 1, undecided under 1")
+    assert page.text["summary"][0].endswith("holds under 1 of 3 assumptions, does not hold under 1, undecided under 1")
     assert page.text["span"] == ["A beats B.", "A beats B.", "Ours."]
     shown = [(li["id"], li["class"]) for li in page.all("li") if li.get("id", "").startswith("claim")]
     assert shown == [

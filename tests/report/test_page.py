@@ -156,7 +156,9 @@ def test_a_chapter_has_one_box_of_facts_at_its_foot():
 
 def test_verdicts_fold_to_a_line_with_the_conclusion():
     page = Page(two_chapters()["one.html"])
-    assert page.text["summary"] == ["Does not hold A > B. holds under 1, does not hold under 1, undecided under 1"]
+    assert page.text["summary"] == [
+        "Does not hold A > B. holds under 1 of 3 assumptions, does not hold under 1, undecided under 1"
+    ]
     assert page.text["strong"] == ["Does not hold", "Holds", "Does not hold", "Undecided"]
     assert [li["class"] for li in page.all("li") if "class" in li] == ["holds", "does-not-hold", "undecided"]
     assert all("open" not in details for details in page.all("details"))

@@ -1,6 +1,6 @@
 """The plans of `urbe.agents.set_plan` for KL and chi-square balls, many replicates in one compiled loop.
 
-Each replicate has radii of its own and is planned for separately: its plan does not depend, bit for bit, on the other
+Each replicate has its own radii and is planned for separately: its plan does not depend, bit for bit, on the other
 replicates in the call. It equals the general plan up to rounding.
 """
 
@@ -34,7 +34,7 @@ KINDS: tuple[type[kl.KLBall | chi2.Chi2Ball], ...] = (kl.KLBall, chi2.Chi2Ball)
 
 
 class Balls(NamedTuple):
-    """Balls of one kind, which read nothing of the model they are put around but its rows.
+    """Balls of one kind, which depend only on the rows of the model around which they are put.
 
     Attributes:
       kind: index into `KINDS`.
@@ -46,7 +46,7 @@ class Balls(NamedTuple):
 
 
 def balls_of(sets: Sequence[AmbiguitySet], model: MDP) -> Balls | None:
-    """The radii of one set per replicate, where all are balls of one of the `KINDS`."""
+    """Returns the radii of one set per replicate, if all are balls of one of the `KINDS`; else None."""
     for kind, ball in enumerate(KINDS):
         balls = [each for each in sets if isinstance(each, ball)]
         if len(balls) == len(sets):
@@ -66,7 +66,7 @@ def plan_with_balls(
     """Plans again for the replicates `which`; arguments as in `SetPlan.update`.
 
     Returns:
-      the replicates that are left to the general plan: those with probabilities of zero or values of extreme size.
+      the replicates that need the general plan, because of zero probabilities or values of extreme size.
     """
     left = np.zeros(len(which), dtype=np.bool_)
     data, values = PlanData(alpha, total, reward, balls.radius), PlanValues(plan.q, plan.u, plan.v, plan.w)
@@ -76,7 +76,7 @@ def plan_with_balls(
 
 
 def _compiled(loop: Callable[..., None] | None) -> Any:
-    """The loop as compiled code can call it."""
+    """Returns the loop in a form that compiled code can call."""
     return loop.compiled() if isinstance(loop, WhenCalled) else loop
 
 
@@ -150,7 +150,7 @@ def _plan(which, kind, model, entry_reward, data, uncertain, values, share, left
 
 @njit(cache=True, nogil=True)
 def _mean(entry_start, alpha, total, p):
-    """Writes the mean probabilities; whether all are positive."""
+    """Writes the mean probabilities; returns whether all are positive."""
     positive = True
     for row in range(len(total)):
         for j in range(entry_start[row], entry_start[row + 1]):
@@ -161,7 +161,7 @@ def _mean(entry_start, alpha, total, p):
 
 @njit(cache=True, nogil=True)
 def _extreme(z, entry_reward):
-    """Whether a sweep would bring values to another size first (`urbe.ambiguity.nature.exponent`)."""
+    """Whether a sweep would rescale values first (`urbe.ambiguity.nature.exponent`)."""
     largest = np.abs(z).max()
     if entry_reward is not None:
         largest = max(largest, np.abs(entry_reward).max())

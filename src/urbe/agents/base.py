@@ -31,7 +31,7 @@ class Task(NamedTuple):
 
 
 def check_task(agent: object, task: object) -> None:
-    """Raises unless these are an agent's parameters and a task of its own."""
+    """Raises unless the arguments are an agent's parameters and a valid task."""
     fits = callable(getattr(agent, "start", None))
     checks.kind("agent", agent, fits, "an agent's parameters, such as URBE(radius=0.3)")
     checks.kind("task", task, isinstance(task, Task), "a task, such as Task(Posterior.before(model), horizon=20)")
@@ -44,9 +44,9 @@ class Steps(NamedTuple):
     """One step of the replicates that took one; all `(K,)`.
 
     Attributes:
-      replicate: numbers of the replicates.
+      replicate: indices of the replicates.
       state, action, reward, next_state: the transition.
-      terminated: whether the process ended there; truncated: whether the episode was truncated.
+      terminated: whether the process terminated; truncated: whether the episode was truncated.
     """
 
     replicate: IntArray
@@ -65,7 +65,7 @@ class Streams(NamedTuple):
     replicates: IntArray
 
     def __call__(self, name: str) -> list[np.random.Generator]:
-        """One generator per replicate."""
+        """Returns one generator per replicate."""
         return rng.streams(self.seed, name, self.replicates)
 
 
@@ -73,7 +73,7 @@ class Agent(Protocol):
     """B learners in parallel."""
 
     def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:
-        """`(K,)` actions of the replicates `replicate`, now in `state`; `step` counts from 0 in each episode."""
+        """Chooses `(K,)` actions of the replicates `replicate` in `state`; `step` counts from 0 in each episode."""
 
     def observe(self, steps: Steps, step: int) -> None:
         """Learns from the outcomes of the actions."""
@@ -82,7 +82,7 @@ class Agent(Protocol):
         """Ends the episode of every replicate."""
 
     def state(self) -> dict[str, Any]:
-        """The complete state, as nested dicts of arrays and plain values, from which `load` resumes bit for bit."""
+        """Returns the whole state, nested dicts of arrays and plain values, from which `load` resumes bit for bit."""
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Restores the result of `state`, in an agent that was started in the same way."""
@@ -92,4 +92,4 @@ class AgentConfig(Protocol):
     """The parameters of an agent."""
 
     def start(self, task: Task, streams: Streams) -> Agent:
-        """Fresh learners, one for each replicate of `streams`."""
+        """Starts new learners, one for each replicate of `streams`."""

@@ -88,7 +88,7 @@ class ReturnBeliefs:
         self.belief[:, who, pair] = after.mean, after.weight, after.shape, after.rate
 
     def end_episode(self) -> None:
-        """Every step was learnt from when it came."""
+        """Does nothing: each step is learned from immediately."""
 
     def state(self) -> dict[str, Any]:
         return {"belief": self.belief.copy(), "choose": self._choose.state(), "uniform": self._uniform.state()}
@@ -99,7 +99,7 @@ class ReturnBeliefs:
         self._uniform.load(state["uniform"])
 
     def _menu(self, state: IntArray) -> tuple[IntArray, BoolArray]:
-        """`(K, A)` rows of the states, and which of them exist (the others repeat the first)."""
+        """`(K, A)` rows of the states, and whether they exist (the others repeat the first)."""
         first = self._model.row_start[state].astype(np.int64)
         offset = np.arange(self._most)
         listed: BoolArray = offset < (self._model.row_start[state + 1] - first)[:, None]

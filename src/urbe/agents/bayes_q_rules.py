@@ -32,7 +32,7 @@ class Update(Protocol):
     def __call__(
         self, pair: RewardPosterior, reward: FloatArray, gamma: FloatArray, ahead: RewardPosterior
     ) -> RewardPosterior:
-        """The beliefs `pair` after r + gamma R'; everything `(K,)`, and gamma is 0 where the process ended."""
+        """Updates the beliefs `pair` by r + gamma R'; all arrays are `(K,)`, and gamma is 0 at terminal states."""
 
 
 class ActionChoice(Protocol):
@@ -44,9 +44,9 @@ class ActionChoice(Protocol):
 
 @dataclass(frozen=True)
 class Moments:
-    """The update by one observation whose first two moments are those of r + gamma R'.
+    """Updates by one observation with the first two moments of r + gamma R'.
 
-    M1 = r + gamma E R',   M2 - M1^2 = gamma^2 Var R': beliefs get narrower whatever the uncertainty about R'.
+    M1 = r + gamma E R',   M2 - M1^2 = gamma^2 Var R': beliefs get narrower for any uncertainty about R'.
     """
 
     def __call__(
@@ -58,12 +58,12 @@ class Moments:
 
 @dataclass(frozen=True)
 class Mixture:
-    """The mixture of the exact updates over the values R' may have, projected on the normal-gamma family.
+    """Updates by the mixture of the exact updates over the values of R', projected on the normal-gamma family.
 
     The projection is the closest in Kullback-Leibler divergence: it keeps E tau, E tau mu, E tau mu^2 and E log tau.
 
     Args:
-      nodes: how many values R' takes: the middles of as many intervals of equal probability.
+      nodes: number of values of R': the medians of as many intervals of equal probability.
     """
 
     nodes: int = 32
@@ -85,7 +85,7 @@ class Mixture:
 
 
 def closest(each: RewardPosterior) -> RewardPosterior:
-    """The normal-gamma law closest to the average of several, `(K, nodes)`, `(K, 1)` where they agree; `(K,)`."""
+    """`(K,)` the normal-gamma distribution closest to the mean of several, `(K, nodes)`, or `(K, 1)` if they agree."""
     tau = each.shape / each.rate
     mean_tau = tau.mean(axis=1)
     mean = (tau * each.mean).mean(axis=1) / mean_tau
@@ -96,7 +96,7 @@ def closest(each: RewardPosterior) -> RewardPosterior:
 
 
 def shape_of(gap: FloatArray) -> FloatArray:
-    """y with log y - digamma(y) = gap > 0, by Newton's method on 1 / y: five steps from a start good to 2 % suffice."""
+    """Solves log y - digamma(y) = gap > 0 by Newton's method on 1 / y: five steps suffice from a start within 2 %."""
     y = (3.0 - gap + np.sqrt((gap - 3.0) ** 2 + 24.0 * gap)) / (12.0 * gap)
     for _ in range(5):
         off = np.log(y) - special.psi(y) - gap
@@ -127,7 +127,7 @@ class ValueOfInformation:
 
 
 def value_of_information(belief: RewardPosterior, listed: BoolArray) -> FloatArray:
-    """`(K, A)` VPI of the actions `listed`, at least 0; 0 where there is no other action."""
+    """`(K, A)` VPI of the actions `listed`, at least 0; 0 if there is no other action."""
     mean = np.where(listed, belief.mean, -np.inf)
     each = np.arange(len(mean))
     best = mean.argmax(axis=1)

@@ -95,7 +95,7 @@ class _Members(NamedTuple):
       rows: list every successor that some model allows.
       probability: `(K, E)` of each entry under each model.
       log_probability: `(E, K)` its logarithm.
-      expected: `(R, K)` what each model expects that logarithm to be.
+      expected: `(R, K)` expectation of the logarithm under each model.
       place: `(E,)` row and successor of each entry as one number, increasing.
     """
 
@@ -124,7 +124,7 @@ class BeliefAgent:
 
     @property
     def probability(self) -> FloatArray:
-        """`(B, K)` the belief for decisions."""
+        """`(B, K)` the belief used for decisions."""
         return np.asarray(used(self._config.switching, self._config.watch, self.belief))
 
     def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:

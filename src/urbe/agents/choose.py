@@ -22,7 +22,7 @@ from urbe.types import FloatArray, IntArray
 
 
 class Noise(Enum):
-    """When zeta is drawn: never, anew at each step, or once per pair and episode (consistent over its steps)."""
+    """When zeta is drawn: never, at each step, or once per pair and episode (consistent over its steps)."""
 
     NONE = "none"
     STEP = "step"
@@ -80,7 +80,7 @@ class Chooser:
         return rows
 
     def state(self) -> dict[str, Any]:
-        """The random numbers that were drawn and not used yet."""
+        """Returns the random numbers that were drawn but not used yet."""
         return {"normal": self._normal.state(), "uniform": self._uniform.state(), "zeta": self._zeta.copy()}
 
     def load(self, state: Any) -> None:

@@ -36,7 +36,7 @@ class Decay:
         return float(rate_after(times, self.for_replicates("rate", max(np.size(x) for x in vars(self).values()))[0]))
 
     def for_replicates(self, name: str, replicates: int) -> FloatArray:
-        """`(B, 4)` the numbers of each replicate, as `rate_after` reads them; `name` is what errors call the rate."""
+        """`(B, 4)` the numbers of each replicate for `rate_after`; `name` is the name of the rate in errors."""
         highest = {"first": 1.0, "power": np.inf, "delay": np.inf, "floor": 1.0}
         columns = [
             checks.per_replicate(f"{name}.{field}", getattr(self, field), replicates, 0.0, high, above=field == "delay")
@@ -52,5 +52,5 @@ def as_decay(rate: ArrayLike | Decay) -> Decay:
 
 @njit(cache=True, nogil=True)
 def rate_after(times, decay):
-    """`decay` is one replicate's line of `for_replicates`."""
+    """Computes the rate; `decay` is one replicate's row of `for_replicates`."""
     return max(decay[3], decay[0] * (1.0 + times / decay[2]) ** -decay[1])

@@ -17,18 +17,18 @@ from urbe.types import IntArray
 class Epochs:
     """Epochs of B replicates, each with the frequencies of successors at its beginning.
 
-    An epoch ends when some pair was visited in it as often as before it, and at least once. What is taken for the
-    counts is by how much a belief's concentrations exceed its prior: old visits may count less there.
+    An epoch ends when some pair was visited in it as often as before it, and at least once. Counts are the difference
+    between a belief's concentrations and its prior, in which old visits may count less.
 
     Args:
       model: the pairs.
-      streams: for the number of replicates.
+      streams: gives the number of replicates.
 
     Attributes:
-      index: `(B,)` number of the present epoch, from 1.
+      index: `(B,)` number of the current epoch, from 1.
       over: `(B,)` whether it has ended.
       alpha, total: `(B, 1, E)` and `(B, 1, R)`: `alpha / total` are the frequencies at its beginning; the prior's means
-        where a pair had not been visited. What was not seen but is possible keeps a trace, so that balls may use it.
+        for pairs that were not visited. Unobserved feasible successors keep a trace, so that balls may use them.
       visits: `(B, R)` the counts at its beginning.
     """
 
@@ -55,7 +55,7 @@ class Epochs:
         self.over[replicate] |= self._since[replicate, row] >= np.maximum(self.visits[replicate, row], 1.0)
 
     def state(self) -> dict[str, Any]:
-        """Everything needed to resume."""
+        """Returns the state needed to resume."""
         return {name.lstrip("_"): getattr(self, name).copy() for name in _KEPT}
 
     def load(self, state: Mapping[str, Any]) -> None:

@@ -3,9 +3,9 @@
     u <- u + STEP (T u - u),    (T u)(s) = max_a [ r(s, a) + bonus(s, a) + max_{||x - p||_1 <= psi} x . u ]
 
 until the spread of T u - u over the states is below a tolerance; max (T u - u) then exceeds the best gain by at most
-that. A STEP below one makes every chain aperiodic, which balls around listed successors alone do not. Values are kept
-near zero by taking off their minimum. A terminal state is a restart that takes no time: its value is that of the first
-state, averaged over the initial distribution.
+this tolerance. A STEP below one makes every chain aperiodic, which balls around listed successors do not. Subtracting
+their minimum keeps values near zero. A terminal state is a restart that takes no time: its value is the mean value over
+the initial distribution.
 
 Doubted rows take the worst case in place of the best. Nature may then keep the process in a state, and states differ in
 their gains; a discount just below one, under which the process occasionally falls back into the state of least value,
@@ -51,7 +51,7 @@ def extended_value_iteration(
       model: pairs, successors; its discount is not read.
       which: `(K,)` replicates.
       alpha, total: `(B, 1, E)` and `(B, 1, R)`, the centres are `alpha / total`.
-      reward: `(B, R)` with any bonus; rewards of successors are the model's own.
+      reward: `(B, R)` including any bonus; rewards of successors are those of the model.
       radius: `(B, R)` psi.
       tolerance: `(B,)`.
       u: `(B, S)` initial values, overwritten with the final ones.
@@ -61,7 +61,7 @@ def extended_value_iteration(
       discount: one or just below.
 
     Raises:
-      RuntimeError: the spread does not shrink, as when parts of the model cannot be reached from one another.
+      RuntimeError: the spread does not shrink, for instance because some states are unreachable from others.
     """
     initial = np.zeros(model.n_states) if model.initial is None else model.initial
     data = PlanData(alpha, total, reward, radius)
@@ -75,12 +75,12 @@ def extended_value_iteration(
 def best_gain(
     centre: MDP, nature: AmbiguitySet, tolerance: float, u: FloatArray, replicate: int, discount: float = 1.0
 ) -> tuple[FloatArray, float]:
-    """`(R,)` T u of each pair and max (T u - u), for any set: the same iteration by the set's operator.
+    """Computes `(R,)` T u of each pair and max (T u - u), for any set, by the same iteration with the set's operator.
 
     Args:
       centre: the model around which nature chooses; its discount is not read.
-      nature: what it may choose, such as `Optimistic(KLBall(0.1))`.
-      tolerance: of the spread of T u - u.
+      nature: the ambiguity set, such as `Optimistic(KLBall(0.1))`.
+      tolerance: tolerance of the spread of T u - u.
       u: `(S,)` initial values, overwritten with the final ones.
       replicate: its number, for the error if the spread does not shrink.
       discount: one or just below.
@@ -105,7 +105,7 @@ def _stuck(replicate: int, tolerance: float) -> str:
     return (
         f"After {MOST_SWEEPS} sweeps the optimistic gain of replicate {replicate} still differs between states by more "
         f"than {tolerance:g}. Average reward needs every state to be reachable from every other; for episodes of a "
-        "known length plan for that horizon instead."
+        "known length, plan for that horizon instead."
     )
 
 

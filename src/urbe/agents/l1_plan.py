@@ -73,10 +73,10 @@ class L1Plan:
 
     Attributes:
       q, u: `(B, H, R)` values of rows and their variances.
-      v, w: `(B, H + 1, S)` the same of the greedy actions.
+      v, w: `(B, H + 1, S)` those of the greedy actions.
     """
 
-    share = None  # against L1 balls some best policy never randomises
+    share = None  # against L1 balls some deterministic policy is optimal
 
     def __init__(self, model: MDP, horizon: int, replicates: int) -> None:
         self.model = model
@@ -105,14 +105,14 @@ class L1Plan:
 
         Args:
           which: `(K,)` replicates.
-          alpha: `(B, L, E)` concentrations; L is 1, or H when each step has its own.
+          alpha: `(B, L, E)` concentrations; L is 1, or H if each step has its own.
           total: `(B, L, R)` their sums.
-          reward: `(B, R)` expected rewards; not read where the model's rewards depend on the successor.
+          reward: `(B, R)` expected rewards; not used if the model's rewards depend on the successor.
           radius: `(B, R)` psi, in [0, 2].
           touched: `(B, R)` rows whose posterior, reward, radius or bonus changed since their last plan.
           local: the local uncertainty; None leaves u at zero.
           bonus: `(B, R)` added to Q.
-          cap: `(H,)` the most Q can be.
+          cap: `(H,)` upper limit of Q.
           optimistic: whether Q is the maximum over the ball.
         """
         again = Again(self.made, touched, *self._leading)
@@ -163,7 +163,7 @@ def _plan(which, model, entry_reward, data, uncertain, again, extra, values):
     for b in which:
         beta2, of_touched = scale[b] * scale[b], touched[b]
         rows = L1Rows(entry_start, successor, p, radius[b], hint, z)
-        n_changed = 0  # states whose V or W at the step after differs from the last plan's
+        n_changed = 0  # states whose V or W at the next step differs from the last plan's
         for h in range(horizon - 1, -1, -1):
             layer = h if layers > 1 else 0
             if h == horizon - 1 or layers > 1:
@@ -204,7 +204,7 @@ def _plan(which, model, entry_reward, data, uncertain, again, extra, values):
 
 @strict_function
 def _mark(every, touched, changed, leading_start, leading_row, row_state, stale, due):
-    """Which rows are computed again: those touched, and those that lead to a changed state; and which states are."""
+    """Marks rows to compute again, which were touched or lead to a changed state, and their states."""
     if every:
         stale[:] = True
         due[:] = True
@@ -221,7 +221,7 @@ def _mark(every, touched, changed, leading_start, leading_row, row_state, stale,
 
 @strict_function
 def _prepare(stale, ready, entry_start, alpha, total, form, beta2, p, nu):
-    """Of stale rows that are not ready: mean probabilities, and the part of nu that does not depend on values."""
+    """Computes mean probabilities, and the part of nu independent of values, for stale rows that are not ready."""
     for row in range(len(stale)):
         if not stale[row] or ready[row]:
             continue

@@ -1,4 +1,4 @@
-"""The worst cases of rows over L1 balls, with what their variances need; compiled.
+"""Compute the worst cases of rows over L1 balls, and the sums for their variances; compiled.
 
     value   = min_{||x - p||_1 <= psi} x . z = sum_j p_j min(z_j, tau) - psi / 2 (tau - low)
     spread  = sum_j p_j (m_j - p . m)^2        m_j = min(z_j, tau), the sensitivity to the centre p
@@ -21,23 +21,23 @@ from urbe.ambiguity.sweep import row_function
 from urbe.types import FloatArray, IntArray
 
 LONG = 8
-"""Row length from which on a search jumps instead of going from one level to the next."""
+"""In rows of at least this length, a search jumps instead of moving from level to level."""
 
 SHUFFLED = 20
-"""Moves per entry beyond which an insertion sort is given up."""
+"""An insertion sort is abandoned after this many moves per entry."""
 
 strict_function = register_jitable(fastmath=False)
 """Marks a function whose sums keep their order. Arrays make calls expensive: sweeps take all rows of a step in one."""
 
 
 class L1Rows(NamedTuple):
-    """Rows, their balls, and what a sweep over them writes on.
+    """Rows, their balls, and scratch space of a sweep.
 
     Attributes:
       entry_start, successor, p: as in `Rows`.
       radius: psi of each row.
-      hint: the entry of each row at which the removal stopped last time, tried first.
-      z: values of successors: scratch of the longest row's length, or those of all states where rows are dense.
+      hint: the entry of each row at which the removal stopped before, tested first.
+      z: values of successors: scratch of the longest row's length, or the values of all states if rows are dense.
     """
 
     entry_start: IntArray
@@ -49,7 +49,7 @@ class L1Rows(NamedTuple):
 
 
 class L1Answers(NamedTuple):
-    """What sweeps fill, one number per row; see the module."""
+    """The results of sweeps, one number per row; see the module."""
 
     value: FloatArray
     spread: FloatArray
@@ -58,13 +58,13 @@ class L1Answers(NamedTuple):
 
 @strict_function
 def sparse_sweep(wanted, rows, reward, gamma, v, w, sign, variance, answers):
-    """Fills `answers`, L1Answers, of those of `rows`, L1Rows, that are `wanted`.
+    """Fills `answers`, L1Answers, for the `wanted` rows of `rows`, L1Rows.
 
     Args:
-      reward: of entries, or None.
+      reward: rewards of entries, or None.
       v, w: values and variances of the successors.
-      sign: 1.0, or -1.0 for the best case in the place of the worst.
-      variance: whether spread and carried are wanted.
+      sign: 1.0, or -1.0 for the best case instead of the worst.
+      variance: whether to compute spread and carried.
     """
     entry_start, successor, p, radius, hint, z = rows
     value, spread, carried = answers
@@ -115,7 +115,7 @@ def sparse_sweep(wanted, rows, reward, gamma, v, w, sign, variance, answers):
 
 @strict_function
 def _search(a, n, p, z, moved, hint):
-    """An entry at tau: from the hint to neighbouring levels, in long rows also to entries between the known bounds."""
+    """Finds an entry at tau, from the hint to neighbouring levels; in long rows also by entries between the bounds."""
     at, probe = hint, hint
     below, above = -np.inf, np.inf  # tau lies strictly between
     while True:
@@ -144,7 +144,7 @@ def _search(a, n, p, z, moved, hint):
 
 @strict_function
 def sort_down(z, order):
-    """Sorts the entries by decreasing z, equal ones by position; `order` is a guess, in which few are out of place."""
+    """Sorts the entries by decreasing z, ties by position; `order` is a guess with few entries out of place."""
     n, moves = len(z), 0
     for k in range(1, n):
         at, j = k, order[k]
@@ -160,7 +160,7 @@ def sort_down(z, order):
 
 @strict_function
 def dense_sweep(wanted, rows, order, w, sign, variance, answers):
-    """The same for rows that list every state; `rows.z` is what `sort_down` put in `order`, with its sign."""
+    """Like `sparse_sweep`, for rows that list every state; `rows.z`, with its sign, is sorted in `order`."""
     _, _, p, radius, _, z = rows
     value, spread, carried = answers
     n = len(z)
@@ -198,7 +198,7 @@ def dense_sweep(wanted, rows, order, w, sign, variance, answers):
 
 @row_function
 def _dense_sums(p, z, w, tau, variance):
-    """p . m, its spread, and what the successors below tau carry."""
+    """Computes p . m, its spread, and the part of carried from successors below tau."""
     mean, around, kept = 0.0, 0.0, 0.0
     for j in range(len(p)):
         mean += p[j] * min(z[j], tau)

@@ -45,19 +45,19 @@ class Strategy(Protocol):
 
     @property
     def share(self) -> FloatArray | None:
-        """`(B, H, R)` probabilities of rows where plans may randomise; None where they never do."""
+        """`(B, H, R)` probabilities of rows if plans may randomise; else None."""
 
     def due(self, known: Knowledge, replicate: IntArray, step: int) -> BoolArray:
-        """`(K,)` which of the replicates need a new plan before they act at `step` of an episode."""
+        """`(K,)` whether each replicate needs a new plan before it acts at `step` of an episode."""
 
     def plan(self, known: Knowledge, which: IntArray) -> None:
-        """Plans anew for the replicates `which`."""
+        """Makes new plans for the replicates `which`."""
 
     def observe(self, visit: Visit) -> None:
         """Observes a step, after the beliefs are updated."""
 
     def state(self) -> dict[str, Any]:
-        """Everything needed to resume."""
+        """Returns the state needed to resume."""
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Restores the result of `state`."""

@@ -24,7 +24,7 @@ class Locator:
         self._arrays = (model.row_start, model.action, model.rows.entry_start, model.rows.successor)
 
     def rows(self, steps: Steps) -> IntArray:
-        """`(K,)` rows, wherever they led."""
+        """`(K,)` rows, for any successors."""
         row, _, no_row, _ = self._find(steps)
         if no_row >= 0:
             self._refuse(steps, row, no_row)
@@ -38,7 +38,7 @@ class Locator:
         return row, entry
 
     def _find(self, steps: Steps) -> tuple[IntArray, IntArray, int, int]:
-        """Rows, entries, and the first step without a row and without an entry, -1 if there is none."""
+        """Finds rows, entries, and the first steps without a row and without an entry, -1 if there are none."""
         row, entry = np.empty((2, len(steps.state)), dtype=np.int64)
         no_row, no_entry = _locate(steps.state, steps.action, steps.next_state, *self._arrays, row, entry)
         return row, entry, no_row, no_entry
@@ -46,7 +46,7 @@ class Locator:
     def _refuse(self, steps: Steps, row: IntArray, at: int) -> NoReturn:
         state, action, successor = int(steps.state[at]), int(steps.action[at]), int(steps.next_state[at])
         if row[at] < 0:
-            self._model.row_of(state, action)  # raises, naming what there is
+            self._model.row_of(state, action)  # raises, naming the available ones
         start, end = self._model.rows.entry_start[row[at] : row[at] + 2]
         known = self._model.rows.successor[start:end].tolist()
         raise ValueError(

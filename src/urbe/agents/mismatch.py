@@ -3,10 +3,10 @@
     SARSA    Q(s, a) += eta [ r + gamma (V(s') + sigma(V)) - Q(s, a) ],    V(s) = sum_a explore(a|s) Q(s, a)
     TD       V(s)    += eta [ r + gamma (V(s') + sigma(V)) - V(s) ],       sigma(V) = min_{x in X} x . V
 
-Steps come from the row p, and the values are those of the worst of p + X [RoyXuPokutta2017]. SARSA is here in its
-expected form: the next action is averaged over rather than drawn, which has the same fixed point and less noise. As no
-model is kept, p + x may leave the simplex. The equations are certain to contract where gamma (1 + max_x ||x||_1) < 1,
-and this is checked before learning starts.
+Steps come from the row p, and the values are for the worst of p + X [RoyXuPokutta2017]. SARSA has its expected form: it
+averages over the next action instead of drawing it, with the same fixed point and less noise. As there is no model,
+p + x may leave the simplex. The equations are contractions if gamma (1 + max_x ||x||_1) < 1, which is checked before
+learning starts.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ def mismatch_modulus(radius: ArrayLike, shape: Shape, n_states: int, discount: f
 
 @dataclass(frozen=True)
 class MismatchSARSA:
-    """Robust SARSA: the values of the policy that is followed, exploration included, against a mismatch.
+    """Robust SARSA: the values of the agent's own policy, including exploration, against a mismatch.
 
     Args:
-      radius: of X, at least 0; 0 is expected SARSA.
-      shape: of X.
-      rate, exploration, initial: as for `QLearning`. For a fixed point the exploration must tend to a constant.
-      check: whether to refuse radii for which the contraction is not certain. It may hold beyond, while p + X stays
-        within the simplex.
+      radius: radius of X, at least 0; 0 is expected SARSA.
+      shape: shape of X.
+      rate, exploration, initial: as for `QLearning`. For a fixed point the exploration must converge to a constant.
+      check: whether to reject radii for which a contraction is not guaranteed. It may still hold if p + X stays within
+        the simplex.
     """
 
     radius: ArrayLike = 0.05
@@ -70,15 +70,15 @@ class MismatchSARSA:
 
 @dataclass(frozen=True, eq=False)
 class MismatchTD:
-    """Robust TD(0): the value of a given policy, which is followed, against a mismatch.
+    """Robust TD(0): the value of a given policy, which the agent follows, against a mismatch.
 
     Args:
       policy: `(S,)` action ids or `(S, A)` probabilities.
-      radius: of X, at least 0; 0 is TD(0).
-      shape: of X.
-      rate: eta, in [0, 1]; a `Decay` falls with the visits to the state.
-      initial: V before any step.
-      check: whether to refuse radii for which the contraction is not certain.
+      radius: radius of X, at least 0; 0 is TD(0).
+      shape: shape of X.
+      rate: eta, in [0, 1]; a `Decay` depends on the number of visits to the state.
+      initial: initial V.
+      check: whether to reject radii for which a contraction is not guaranteed.
     """
 
     policy: Any
@@ -93,7 +93,7 @@ class MismatchTD:
 
 
 def _radius(agent: MismatchSARSA | MismatchTD, task: Task, streams: Streams) -> FloatArray:
-    """`(B,)` radii for which the equations contract."""
+    """Returns `(B,)` radii for which the equations are contractions; else raises."""
     size = checks.per_replicate("radius", agent.radius, len(streams.replicates), 0.0, np.inf)
     model = task.prior.model
     modulus = mismatch_modulus(size, agent.shape, model.n_states, model.discount)
@@ -141,7 +141,7 @@ class TDLearner:
         )  # fmt: skip
 
     def end_episode(self) -> None:
-        """Every step was learnt from when it came."""
+        """Does nothing: each step is learned from immediately."""
 
     def state(self) -> dict[str, Any]:
         return {"v": self.v.copy(), "seen": self.seen.copy(), "policy": self._uniform.state()}
@@ -170,7 +170,7 @@ def _draw(replicate, state, row_start, policy, uniform, at, rows):
         while row < last - 1 and (left >= policy[row] or policy[row] == 0.0):
             left -= policy[row]
             row += 1
-        while policy[row] == 0.0 and row > first:  # rounding ran past the last action that is taken
+        while policy[row] == 0.0 and row > first:  # rounding passed the last action of positive probability
             row -= 1
         rows[k] = row
         at[b] += 1

@@ -36,13 +36,13 @@ class EpisodePlan:
       model: pairs, successors, rewards, discount.
       horizon: H.
       replicates: B.
-      sets: of the levels, level 0 first; None for L1 balls, whose radii come with each update.
-      cap: `(H,)` the most Q can be.
+      sets: sets of the levels, level 0 first; None for L1 balls, whose radii are given with each update.
+      cap: `(H,)` upper limit of Q.
 
     Attributes:
-      model: as given.
+      model: the model.
       q: `(B, H, R)`.
-      v: `(B, H + 1, S)` values of each step, as a check compares them with what came.
+      v: `(B, H + 1, S)` values of each step, which the check compares with outcomes.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class EpisodePlan:
         return self._plan.v
 
     def layer(self, step: IntArray) -> IntArray:
-        """Where in `v` the values after a step are, less one."""
+        """Returns the index in `v` of the values after a step, minus one."""
         return step
 
     def update(
@@ -76,11 +76,11 @@ class EpisodePlan:
 
         Args:
           which: `(K,)`.
-          epochs: their frequencies.
+          epochs: give the frequencies.
           reward: `(B, R)`.
-          level: `(B, R)`; rows of level 0 are hoped for.
-          radius: `(B, R)` of the balls of doubted rows.
-          bonus: `(B, R)` of rows that are hoped for, 0 in others.
+          level: `(B, R)`; rows of level 0 are optimistic.
+          radius: `(B, R)` radii of the balls of robust rows.
+          bonus: `(B, R)` bonus of optimistic rows, 0 for others.
         """
         frequencies = which, epochs.alpha, epochs.total, reward
         if isinstance(self._plan, L1Plan):
@@ -93,16 +93,16 @@ class EpisodePlan:
         self._plan.update(*frequencies, set_of, bonus=bonus, cap=self._cap)
 
     def state(self) -> dict[str, Any]:
-        """Everything that the next plan builds on."""
+        """Returns the state that the next plan needs."""
         return self._plan.state()
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what `state` gave."""
+        """Restores the result of `state`."""
         self._plan.load(state)
 
 
 class AveragePlan:
-    """Extended value iteration; arguments, attributes and methods are those of `EpisodePlan`, with one layer of values.
+    """Extended value iteration, with the interface of `EpisodePlan` and one layer of values.
 
     Attributes:
       gain: `(B,)` reward per step of the plan.
@@ -131,7 +131,7 @@ class AveragePlan:
         radius: FloatArray,
         bonus: FloatArray,
     ) -> None:
-        """As of `EpisodePlan`; `bonus` is the share of the span by which a row may be better than its frequencies."""
+        """Plans as `EpisodePlan`; `bonus` is the share of the span by which a row may exceed its frequencies."""
         model, hope = self.model, np.minimum(2.0 * bonus, 2.0)
         tolerance = 1.0 / np.sqrt(1.0 + epochs.visits.sum(axis=1))
         if self._sets is None:

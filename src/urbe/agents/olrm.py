@@ -59,12 +59,12 @@ class OLRM:
     Args:
       bonus_scale, check_scale: see the module.
       belief: how the counts follow the data; rewards must be known.
-      radii: of the L1 balls a pair goes through, increasing, in [0, 2]; 2 is any feasible successor. Not read when
-        `sets` are given.
+      radii: increasing radii, in [0, 2], of the L1 balls that a pair passes through; 2 allows any feasible successor.
+        Not used if `sets` are given.
       flagged: pairs known to be adversarial from the start (true or false for all, `(R,)`, `(S, A)` or by pair).
       delta: failure probability, in (0, 1).
-      sets: other sets in the place of the balls, each holding the one before, such as `(KLBall(0.1), KLBall(1.0))`.
-      criterion: what is maximised, the reward of an episode or reward per step for ever (episodes restart it).
+      sets: other sets instead of the balls, each containing the previous one, such as `(KLBall(0.1), KLBall(1.0))`.
+      criterion: the objective, the reward of an episode or the average reward (episodes restart it).
     """
 
     bonus_scale: ArrayLike = 1.0
@@ -81,10 +81,10 @@ class OLRM:
 
 
 class MixedPlans:
-    """The `Strategy` of OLRM: pairs that disappointed are planned for robustly, all others optimistically.
+    """The `Strategy` of OLRM: plans are robust in pairs that disappointed, optimistic in all others.
 
     Attributes:
-      epochs: of the replicates.
+      epochs: epochs of the replicates.
       level: `(B, R)` the current ball of each pair; 0 is none.
     """
 
@@ -93,7 +93,7 @@ class MixedPlans:
     def __init__(self, kind: OLRM, task: Task, streams: Streams) -> None:
         model, n, horizon = task.prior.model, len(streams.replicates), task.horizon
         if task.prior.rewards is not None:
-            raise ValueError("The rewards of the task are uncertain, but OLRM is for known ones: its bounds need them.")
+            raise ValueError("The rewards of the task are uncertain, but the bounds of OLRM need known rewards.")
         self._bonus_scale = checks.per_replicate("bonus_scale", kind.bonus_scale, n, 0.0, np.inf)[:, None]
         self._check_scale = checks.per_replicate("check_scale", kind.check_scale, n, 0.0, np.inf)
         self._delta = checks.probability("delta", kind.delta)
@@ -207,11 +207,11 @@ def _as_numbers(flagged: Any) -> Any:
 def disappointment(
     model: MDP, visit: Visit, alpha: FloatArray, total: FloatArray, radius: FloatArray, v: FloatArray
 ) -> FloatArray:
-    """`(K,)` min_{||x - p||_1 <= radius} x . z - z_j with z = r + gamma V_{h+1} and j the successor that came.
+    """`(K,)` min_{||x - p||_1 <= radius} x . z - z_j with z = r + gamma V_{h+1} and j the observed successor.
 
     Args:
       model: successors and their rewards, discount.
-      visit: what was done, at which step h, and what came.
+      visit: the pairs, their steps h, and the observed successors.
       alpha, total: `(B, 1, E)` and `(B, 1, R)`; p is `alpha / total`.
       radius: `(K,)`.
       v: `(B, H + 1, S)` planned values.

@@ -8,7 +8,7 @@ V(s') is 0 at terminal states, but not after truncation. The penalties, with `si
 
     NONE            0                              Q-learning
     CONTAMINATION   R (min_x V(x) - V(s'))         nature moves with probability R
-    L1              -rho (max V - min V) / 2       the row may be off by x with sum x = 0 and sum |x| <= rho,
+    L1              -rho (max V - min V) / 2       the row may differ by x with sum x = 0 and sum |x| <= rho,
     L2              -rho || V - mean V ||_2        ... || x ||_2 <= rho,
     LINF            -rho || V - median V ||_1      ... max |x| <= rho: in each case -rho min_c || V - c || dually
 
@@ -117,8 +117,8 @@ class MismatchQ:
     simplex.
 
     Args:
-      radius: of X, at least 0; 0 is Q-learning.
-      shape: of X.
+      radius: radius of X, at least 0; 0 is Q-learning.
+      shape: shape of X.
       rate, exploration, initial: as for `QLearning`.
     """
 
@@ -137,19 +137,19 @@ class QLearner:
     """An `Agent` that learns as in the module and explores by random actions.
 
     Args:
-      task: pairs and discount; its prior is not read.
-      streams: of the agent.
-      penalty: one of the numbers of this module.
-      size: `(B,)` of the penalty.
+      task: pairs and discount; its prior is not used.
+      streams: random streams of the agent.
+      penalty: one of the constants of this module.
+      size: `(B,)` size of the penalty.
       rate: eta, by the number of times the pair was tried before.
-      exploration: probability of an action at random, by the number of times the state was seen before.
-      initial: Q before any step.
+      exploration: probability of a random action, by the number of earlier visits to the state.
+      initial: initial Q.
       on_policy: whether the value of a state is the mean over its actions, including exploration, rather than the best.
 
     Attributes:
       q: `(B, 1, R)` values of pairs.
       v: `(B, S)` values of states.
-      tried: `(B, R)` how often each pair was tried.
+      tried: `(B, R)` number of times each pair was tried.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class QLearner:
         )  # fmt: skip
 
     def end_episode(self) -> None:
-        """Every step was learnt from when it came."""
+        """Does nothing: each step is learned from immediately."""
 
     def state(self) -> dict[str, Any]:
         arrays = {"q": self.q.copy(), "v": self.v.copy(), "tried": self.tried.copy()}
@@ -209,7 +209,7 @@ class QLearner:
 
 @njit(cache=True, nogil=True)
 def penalty_of(kind, v, ahead, size):
-    """What nature takes away from V(s') = `ahead`; see the module."""
+    """Computes the penalty of nature on V(s') = `ahead`; see the module."""
     if kind == NONE or size == 0.0:
         return 0.0
     if kind == CONTAMINATION:
@@ -252,7 +252,7 @@ def _learn(
 
 @njit(cache=True, nogil=True)
 def _explore(replicate, state, row_start, tried, decay, uniform, at, rows):
-    """Puts a row at random in the place of some of `rows`."""
+    """Replaces some of `rows` by random rows."""
     for k in range(len(replicate)):
         b, first, last = replicate[k], row_start[state[k]], row_start[state[k] + 1]
         seen = 0.0

@@ -53,7 +53,7 @@ def run(
       task: the agent's prior knowledge.
       episodes: number of episodes.
       seed: seed of all random numbers; the run of replicate k does not depend on the number of replicates.
-      replicates: number of independent learners, each in an environment of its own; or their numbers, `(B,)`.
+      replicates: number of independent learners, each in its own environment; or their indices, `(B,)`.
       gaps: `(H, S, A)` the loss of each action (`urbe.evaluation.optimality_gaps`); the regret is their sum.
       progress: called as `progress(done, episodes)`.
 

@@ -116,7 +116,7 @@ class SetPlan:
 
 
 def centred(model: MDP, alpha: FloatArray, total: FloatArray, reward: FloatArray) -> MDP:
-    """The model with the mean probabilities alpha / N, and expected rewards where they are those of pairs."""
+    """Returns the model with the mean probabilities alpha / N, and expected rewards if rewards are those of pairs."""
     rows = model.rows
     probability = alpha / total[rows.entry_row]
     pays = rows.reward if rows.rewards_successors else reward

@@ -46,7 +46,7 @@ class Single:
         return {"agent": self.kind, "task": self.task, "seed": self.seed}
 
     def act(self, state: int) -> int:
-        """The action to take in `state`."""
+        """Chooses the action in `state`."""
         self._check(state)
         if self._over:
             raise ValueError("The episode is over; call end_episode() before the first act of the next.")
@@ -89,7 +89,7 @@ class Single:
         self.step, self._over = 0, False
 
     def state(self) -> dict[str, Any]:
-        """The complete state, as nested dicts of arrays and plain values; see `urbe.save_agent`."""
+        """Returns the complete state, as nested dicts of arrays and plain values; see `urbe.save_agent`."""
         return {"step": self.step, "over": self._over, "agent": self.agent.state()}
 
     def load(self, state: Mapping[str, Any]) -> None:

@@ -3,9 +3,9 @@
 With N visits of a pair before the epoch that began at time t, in a model of S states and A actions,
 
     ||p - frequencies||_1 <= scale sqrt(14 S log(2 A t / delta) / max(1, N)),
-    |r - mean|            <= scale span sqrt(7 log(2 S A t / delta) / (2 max(1, N)))     where rewards are uncertain,
+    |r - mean|            <= scale span sqrt(7 log(2 S A t / delta) / (2 max(1, N)))     if rewards are uncertain,
 
-and the policy is the best one of the best model within. The criterion is the average reward, by extended value
+and the policy is the best one of the best such model. The criterion is the average reward, by extended value
 iteration to 1 / sqrt(t), or the reward of an episode, by backward induction.
 
 Other sets may take the place of the L1 balls: the regions of KL-UCRL [Filippi2010], {p : KL(frequencies, p) <= c / N},
@@ -51,9 +51,9 @@ class PairVisits(NamedTuple):
     """The data for the size of a confidence set.
 
     Attributes:
-      visits: `(R,)` of each pair before the epoch.
+      visits: `(R,)` visits of each pair before the epoch.
       time: steps taken before it, from 1.
-      n_states, n_actions: of the model.
+      n_states, n_actions: sizes of the model.
       delta: failure probability.
     """
 
@@ -69,11 +69,11 @@ class UCRL2:
     """The agent's parameters; numbers may be given one per replicate.
 
     Args:
-      scale: of the radii.
+      scale: scale of the radii.
       belief: how the counts follow the data.
-      criterion: what is maximised.
+      criterion: the objective.
       delta: failure probability, in (0, 1).
-      span: largest minus least reward; not read where rewards are known.
+      span: largest minus least reward; not used if rewards are known.
       set: replaces the L1 balls around the frequencies: a function of `PairVisits`, or one set for all times. `scale`
         then applies only to rewards.
     """
@@ -90,11 +90,11 @@ class UCRL2:
 
 
 class OptimisticPlans:
-    """The `Strategy` of UCRL2: at the beginning of an epoch, the best policy of the best plausible model.
+    """The `Strategy` of UCRL2: at the beginning of an epoch, plans the best policy of the best plausible model.
 
     Attributes:
-      epochs: of the replicates.
-      gain: `(B,)` optimistic reward per step, of the average criterion.
+      epochs: epochs of the replicates.
+      gain: `(B,)` optimistic reward per step, for the average criterion.
     """
 
     u = share = None  # the greedy policy, without noise
@@ -149,7 +149,7 @@ class OptimisticPlans:
     def _plan_over_sets(
         self, which: IntArray, reward: FloatArray, set_of: Callable[[PairVisits], RectangularSet]
     ) -> None:
-        """The best policy of the best model of each replicate's set."""
+        """Plans the best policy of the best model of each replicate's set."""
         epochs, model = self.epochs, self._model
 
         def optimistic(b: int) -> Optimistic:
@@ -185,12 +185,12 @@ class OptimisticPlans:
 
 
 def _as_function(given: Any, model: MDP, delta: float) -> Callable[[PairVisits], RectangularSet] | None:
-    """From visits to a set; a set that is given is always the same one."""
+    """Returns a function from visits to a set; constant if one set is given."""
     if given is None:
         return None
     if not callable(given):
         check_set("set", given)
     made: Callable[[PairVisits], RectangularSet] = given if callable(given) else lambda _: given
     first = PairVisits(np.zeros(model.n_rows), 1.0, model.n_states, model.n_actions, delta)
-    Optimistic(made(first)).operator(model)  # refused before the first episode rather than in it
+    Optimistic(made(first)).operator(model)  # raises before the first episode rather than during it
     return made

@@ -11,7 +11,7 @@ URBE plans, before each episode, the robust Q of an ambiguity set around the pos
 argmax_a Q_h(s, a) + zeta sqrt(u_h(s, a)) with zeta ~ Normal(0, 1) [Derman2019] Algorithm 1.
 
 Departure: the listing plans before each step and the text before each episode; the text is the default. The listing's
-"sample MDP" is `Centre.SAMPLE`; around the mean, the default, plans are a function of the data alone.
+"sample MDP" is `Centre.SAMPLE`; around the mean, the default, plans depend only on the data.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class URBE:
     """The agent's parameters; numbers may be given one per replicate.
 
     Args:
-      radius: psi of every ball: at most 2 for L1 balls; not read when `set` is one set.
+      radius: psi of every ball: at most 2 for L1 balls; not used if `set` is one set.
       scale: beta of the paper, or the number of posterior standard deviations (`Form.CALIBRATED`).
       form: local uncertainty.
       belief: how the posterior follows the data.
       noise: when zeta is drawn.
       replan: when plans are made.
-      per_step: whether every step of an episode has transition counts of its own.
+      per_step: whether every step of an episode has its own transition counts.
       centre: the centre of sets.
       set: the ambiguity set around the centre, in place of L1 balls: a set such as `KLBall(0.05)`, or a function from
         `radius` to one, such as `KLBall`.
@@ -178,7 +178,7 @@ def _radius_with(set_: AmbiguitySet | None) -> float:
 def chosen_set(
     radius: ArrayLike, set_: AmbiguitySet | SetOfRadius | None, replicates: int
 ) -> FloatArray | list[AmbiguitySet]:
-    """`(B,)` radii of L1 balls, or the set of each replicate."""
+    """Returns `(B,)` radii of L1 balls, or the set of each replicate."""
     if set_ is None:
         return checks.per_replicate("radius", radius, replicates, 0.0, 2.0)
     if isinstance(set_, type) or (callable(set_) and not hasattr(set_, "operator")):

@@ -85,7 +85,7 @@ class Belief:
 
         Args:
           probability: `(K, J)` of each outcome under each member.
-          outcome: which of them happened.
+          outcome: the index of the observed outcome.
         """
         table = checks.float_array("probability", probability, 2)
         if table.shape[0] != self.n_members:
@@ -129,7 +129,7 @@ class Belief:
         least = np.broadcast_to(checks.float_array("floor", floor), seen.shape)
         if not (least > 0.0).all():
             raise ValueError(
-                f"floor is {checks.shown(floor)}, expected numbers above 0: errors of that size say nothing."
+                f"floor is {checks.shown(floor)}, expected numbers above 0: errors of this size are ignored."
             )
         checks.whole_number("parameters", parameters, 1)
         tolerated = tolerance(each, self.n_members ** (1.0 / parameters), least)

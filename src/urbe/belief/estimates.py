@@ -76,9 +76,9 @@ def first_estimates(sensor: Sensor, observed: Any, n_members: int) -> Estimates:
 
 
 def mixed_estimates(switching: Switching, log_b: Any, estimates: Estimates) -> Estimates:
-    """The estimates after a time at which the member may have changed, given the belief `(H, K)` before it.
+    """Updates the estimates for a possible change of the member, given the belief `(H, K)` before it.
 
-    Member k holds now because it stayed, or because it was drawn from the prior, whatever was true before.
+    Member k is true because it stayed, or because it was drawn from the prior after any other member.
     """
     xp = namespace(estimates.mean)
     b = xp.exp(log_b)
@@ -111,7 +111,7 @@ def predicted_estimates(predicted: Any, jacobian: Any, process: Any, estimates: 
 
 
 def corrected_estimates(sensor: Sensor, estimates: Estimates, observed: Any) -> tuple[Estimates, Evidence]:
-    """After an observation, `(D,)`, and what it says about the members."""
+    """Updates the estimates by an observation, `(D,)`; returns also its evidence about the members."""
     xp = namespace(estimates.mean)
     size = observed.shape[-1]
     total = estimates.covariance + xp.asarray(sensor.covariance(size), dtype=observed.dtype)

@@ -36,7 +36,7 @@ def known_outcomes(probability: Any, outcome: Any) -> Evidence:
 
     Args:
       probability: `(..., K, J)` of each outcome under each member.
-      outcome: `(...)` which of them happened.
+      outcome: `(...)` the index of the observed outcome.
     """
     xp = namespace(probability)
     logs = logarithm(probability)
@@ -51,7 +51,7 @@ def tolerance(predicted: Any, per_axis: float, floor: Any) -> Any:
     Args:
       predicted: `(..., K, D)` predictions.
       per_axis: members along each parameter that varies, K^(1 / parameters).
-      floor: `(D,)` or a number: errors of this size say nothing about members.
+      floor: `(D,)` or a number: errors of this size do not change the belief.
     """
     xp = namespace(predicted)
     width = xp.max(predicted, axis=-2) - xp.min(predicted, axis=-2)

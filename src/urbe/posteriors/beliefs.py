@@ -46,7 +46,7 @@ class OnlinePosterior(Protocol):
       prior: before any data.
       alpha: `(B, L, E)` concentrations, with L = 1 layer (pooled over steps) or one layer per step; read-only.
       total: `(B, L, R)` their sums over each row.
-      touched: `(B, R)` rows whose concentrations changed since someone last set this to False.
+      touched: `(B, R)` rows whose concentrations changed since this was last set to False.
     """
 
     prior: Posterior

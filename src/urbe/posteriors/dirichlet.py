@@ -3,7 +3,7 @@
     p(s, a) ~ Dirichlet(alpha(s, a)),    E p = alpha / N,    Var p_j = p_j (1 - p_j) / (N + 1),    N = sum_j alpha_j
 
 A successor that a row does not list, or lists with alpha = 0, is impossible, for nature and for draws. Rewards are
-known, or have a normal-gamma posterior of their own (`NormalGamma`).
+known, or have a normal-gamma posterior (`NormalGamma`).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Posterior:
         Args:
           model: pairs and feasible successors.
           concentration: at least 0, positive somewhere in each row.
-          rewards: prior of r(s, a), the same for every pair or one for each; None when the model's are known.
+          rewards: prior of r(s, a), the same for every pair or one for each; None if rewards are known.
         """
         return Posterior.after(model, concentration, 0.0, rewards)
 
@@ -69,7 +69,7 @@ class Posterior:
         counts: ArrayLike,
         rewards: NormalGamma | RewardPosterior | None = None,
     ) -> Posterior:
-        """Prior plus counts, a number or `(E,)` each; a prior of 0 is allowed if the row has counts."""
+        """Adds counts to a prior, a number or `(E,)` each; a prior of 0 is allowed if the row has counts."""
         check_model("model", model)
         before = _per_entry("concentration", prior, model)
         alpha = before + _per_entry("counts", counts, model)
@@ -104,7 +104,7 @@ class Posterior:
         forget: float = 1.0,
         window: int | None = None,
     ) -> Posterior:
-        """The posterior after a log; see `urbe.posteriors.fit.fit`, and `fit_per_step` beside it.
+        """Fits the posterior to a log; see `urbe.posteriors.fit.fit`, and also `fit_per_step`.
 
         >>> import urbe
         >>> log = urbe.Transitions(state=[0, 0, 1], action=[0, 0, 0], reward=[1.0, 1.0, 0.0], next_state=[0, 1, 0])
@@ -128,7 +128,7 @@ class Posterior:
         )
 
     def update(self, transitions: Transitions) -> Posterior:
-        """The posterior after more transitions; see `urbe.posteriors.fit.update`."""
+        """Updates the posterior by more transitions; see `urbe.posteriors.fit.update`."""
         from urbe.posteriors.fit import update
 
         return update(self, transitions)
@@ -179,7 +179,7 @@ class Posterior:
         return out
 
     def mean(self) -> MDP:
-        """The model of mean probabilities (and mean rewards)."""
+        """Returns the model of mean probabilities (and mean rewards)."""
         return self.model_with(self.probability, None if self.rewards is None else self.rewards.mean)
 
     def draws(self, rng: np.random.Generator, size: int) -> FloatArray:
@@ -190,19 +190,19 @@ class Posterior:
         )
 
     def sample(self, rng: np.random.Generator) -> MDP:
-        """A model drawn from the posterior (rewards too, where they are uncertain)."""
+        """Draws a model from the posterior (and rewards, if they are uncertain)."""
         checks.generator("rng", rng)
         reward = None if self.rewards is None else self.rewards.sample(rng)
         return self.model_with(self.draws(rng, 1)[0], reward)
 
     def model_with(self, probability: FloatArray, reward: FloatArray | None = None) -> MDP:
-        """The model with other probabilities, `(E,)`, and other rewards when given, `(R,)`."""
+        """Returns the model with other probabilities, `(E,)`, and other rewards if given, `(R,)`."""
         rows = self.model.rows
         kept = rows.reward if reward is None else reward
         return self.model.with_rows(Rows(rows.n_states, rows.entry_start, rows.successor, probability, kept))
 
     def with_counts(self, counts: FloatArray) -> Posterior:
-        """The posterior after `counts`, `(E,)`, more transitions."""
+        """Adds the counts `(E,)` of more transitions."""
         return replace(self, concentration=self.concentration + counts)
 
     def __repr__(self) -> str:

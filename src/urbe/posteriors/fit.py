@@ -2,7 +2,7 @@
 
     alpha(s, a, s') = prior + sum_k w_k [transition k is (s, a, s')],    w_k = forget^(episodes since that of k)
 
-All of it is counting: 1e7 transitions take a few seconds.
+Only counts are computed: 1e7 transitions take a few seconds.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ def fit(
       n_states, n_actions: sizes, by default one more than the largest id.
       prior: concentration of each feasible successor, a number or `(E,)`. 0 gives the frequencies as mean.
       feasible: without `model`, successors of a pair: those observed, or every state. With "all" and `n_actions`, each
-        state that is not terminal has all actions, those never tried with the prior alone.
-      terminal: without `model`, ids of states where the process ends, besides those the log marks.
+        non-terminal state has all actions; untried ones have only the prior.
+      terminal: without `model`, ids of terminal states, in addition to those that the log marks.
       rewards: prior of the mean reward of each pair; None takes rewards as known.
-      forget: in (0, 1], the factor by which transitions count less for each later episode in the log.
+      forget: in (0, 1], the factor by which the weight of transitions shrinks with each later episode in the log.
       window: only the last `window` episodes count. Both need the column `episode`, and count the episodes that occur.
 
     Returns:
-      the posterior; `posterior.seen` are transitions, or what is left of them after forgetting.
+      the posterior; `posterior.seen` are numbers of transitions, weighted by forgetting.
     """
     data = _read(
         transitions, discount=discount, model=model, n_states=n_states, n_actions=n_actions,

@@ -22,16 +22,16 @@ from urbe.posteriors.shared_draws import SharedDraws
 from urbe.types import FloatArray, IntArray
 
 CHUNK = 1 << 22
-"""Numbers drawn at a time; a radius needs this much memory and one number for each draw of some rows."""
+"""Numbers drawn at a time; a radius needs memory for these and for one number per draw of some rows."""
 
 MANY = 500_000_000
-"""Numbers above which rows share their random numbers, where only extremes are asked for: ten times as fast."""
+"""With more numbers, rows share random numbers if only extremes are needed: ten times as fast."""
 
 EXTREME = 64
 """A quantile within this distance from the end counts as an extreme."""
 
 Distance = Callable[[FloatArray, FloatArray], FloatArray]
-"""Terms, `(M, E)`, of the distances of draws from a centre `(E,)`; a row's distance is their sum."""
+"""Terms `(M, E)` of the distances of draws from a centre `(E,)`; a row's distance is their sum."""
 
 
 def credible_l1(
@@ -43,9 +43,9 @@ def credible_l1(
 
     Args:
       confidence: in (0, 1).
-      draws: M, at least 1 / (1 - level): the quantile must have draws beyond it. Where these are more than 5e8 numbers
-        in all, rows share random numbers (`urbe.posteriors.shared_draws`), which leaves each row's radius what it is.
-      union: whether all rows hold at once with `confidence` (level = 1 - delta / R), or each alone (1 - delta).
+      draws: M, at least 1 / (1 - level): the quantile must have draws beyond it. With more than 5e8 numbers in all,
+        rows share random numbers (`urbe.posteriors.shared_draws`), which does not bias the radius of any row.
+      union: whether all rows hold simultaneously with `confidence` (level = 1 - delta / R), or each one (1 - delta).
 
     Returns:
       `(R,)` in [0, 2].
@@ -73,8 +73,8 @@ def credible_chi_square(
 def chi_square(posterior: Posterior, confidence: float, *, union: bool = True) -> FloatArray:
     """`(R,)` chi-square radii without draws: the level quantile of chi-square with K - 1 degrees of freedom, over N.
 
-    N sum_j (p_j - mean_j)^2 / mean_j tends to that law as every concentration grows; with concentrations below about 5
-    draws are better (`credible_chi_square`).
+    N sum_j (p_j - mean_j)^2 / mean_j converges to this distribution as all concentrations grow; with concentrations
+    below about 5, draws are more accurate (`credible_chi_square`).
     """
     from scipy.stats import chi2
 
@@ -89,16 +89,16 @@ def weissman(posterior: Posterior, confidence: float, *, union: bool = True, aro
 
         radius(s, a) = sqrt(2 / n log((2^K - 2) / delta)),   n = transitions seen, K = feasible successors
 
-    The bound concerns the observed frequencies. Their distance from the posterior mean is that of the prior's share;
-    `around_mean` adds it, so that the ball around `posterior.mean()` has the guarantee. Forgotten transitions void it.
+    The bound is around the observed frequencies. The prior shifts the posterior mean away from them; `around_mean` adds
+    this distance, so that the ball around `posterior.mean()` has the guarantee. Forgetting invalidates it.
 
     Args:
       confidence: in (0, 1).
-      union: whether all rows hold at once (delta / R each), or each alone.
+      union: whether all rows hold simultaneously (delta / R each), or each one.
       around_mean: add the distance between frequencies and posterior mean.
 
     Returns:
-      `(R,)` in [0, 2]; 2, everything, where nothing was seen.
+      `(R,)` in [0, 2]; 2, which allows everything, for rows without data.
     """
     delta = failure(posterior, confidence, union)
     k, n = posterior.feasible, np.maximum(posterior.seen, 0.0)
@@ -142,13 +142,13 @@ def _l1_terms(p: FloatArray, centre: FloatArray) -> FloatArray:
 
 
 def _chi_square_terms(p: FloatArray, centre: FloatArray) -> FloatArray:
-    """(p_j - centre_j)^2 / centre_j, 0 where neither has mass."""
+    """(p_j - centre_j)^2 / centre_j, 0 if neither has mass."""
     terms: FloatArray = (p - centre) ** 2 / np.where(centre > 0.0, centre, 1.0)
     return terms
 
 
 def failure(posterior: Posterior, confidence: float, union: bool) -> float:
-    """The probability with which one row may fail."""
+    """Returns the failure probability of one row."""
     check_posterior("posterior", posterior)
     level = checks.number("confidence", confidence, 0.0, 1.0)
     if not 0.0 < level < 1.0:
@@ -157,7 +157,7 @@ def failure(posterior: Posterior, confidence: float, union: bool) -> float:
 
 
 def quantile_index(draws: int, delta: float) -> int:
-    """ceil(M (1 - delta)) - 1, the 0-based place of the quantile among M sorted numbers; refuses too few of them."""
+    """ceil(M (1 - delta)) - 1, the 0-based index of the quantile among M sorted numbers; raises if M is too small."""
     checks.whole_number("draws", draws, 1)
     if draws * delta < 1.0 - 1e-9:  # 1 - confidence is rounded
         raise ValueError(
@@ -168,7 +168,7 @@ def quantile_index(draws: int, delta: float) -> int:
 
 
 def _row_blocks(entry_start: IntArray, draws: int) -> Iterator[tuple[int, int]]:
-    """First and last row of blocks whose draws fit into `CHUNK` numbers, or of single rows."""
+    """Yields first and last row of blocks whose draws fit into `CHUNK` numbers, or of single rows."""
     first, n_rows = 0, len(entry_start) - 1
     while first < n_rows:
         most = int(entry_start[first]) + max(CHUNK // draws, 1)

@@ -103,7 +103,7 @@ class RewardPosterior:
         )
 
     def variance(self) -> FloatArray:
-        """`(R,)` of the mean reward: rate / (weight (shape - 1))."""
+        """`(R,)` variance of the mean reward: rate / (weight (shape - 1))."""
         out: FloatArray = self.rate / (self.weight * (self.shape - 1.0))
         return out
 
@@ -123,7 +123,7 @@ class RewardBelief:
 
     Attributes:
       mean: `(B, R)` expected rewards; zero where the model's rewards depend on the successor (those are known).
-      variance: `(B, R)` of the mean reward; None when rewards are known.
+      variance: `(B, R)` variance of the mean reward; None if rewards are known.
     """
 
     def __init__(self, prior: Posterior, replicates: int) -> None:

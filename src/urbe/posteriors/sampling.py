@@ -33,7 +33,7 @@ LEAST = 1e-290
 def dirichlet_draws(
     rng: np.random.Generator, concentration: FloatArray, entry_start: IntArray, size: int
 ) -> FloatArray:
-    """`(size, E)` probabilities; a successor of concentration 0 never receives any.
+    """`(size, E)` probabilities; successors of concentration 0 have probability 0.
 
     Args:
       concentration: `(E,)`, at least 0, positive somewhere in each row.
@@ -44,7 +44,7 @@ def dirichlet_draws(
         return np.zeros((size, 0))
     n_numbers = size * len(concentration)
     small = concentration < SMALL
-    arrays = max(2.0, 1.0 + 3.0 * small.mean())  # the draws and what normalises them; three more for small ones
+    arrays = max(2.0, 1.0 + 3.0 * small.mean())  # draws and normalisers; three more for small ones
     memory.require(
         {f"{size} draws of {len(concentration)} probabilities": arrays * 8.0 * n_numbers},
         "Use fewer draws, or a model with fewer successors.",
@@ -81,12 +81,12 @@ class ManyDirichlet:
     def draw(self, which: IntArray, concentration: FloatArray) -> FloatArray:
         """`(K, L, E)` probabilities of the replicates `which`; `concentration` is `(B, L, E)`.
 
-        Concentrations are at least 0 and positive somewhere in each row; a successor of 0 never receives any.
+        Concentrations are at least 0 and positive somewhere in each row; successors of 0 have probability 0.
         """
         out = np.empty((len(which), *concentration.shape[1:]))
         at, most = (0, 0, 0), self._half
         while True:
-            # always as many as the buffers are sure to hold, so that both are looked at each time
+            # always request as many as the buffers hold for certain, so that both are checked each time
             normal, uniform = self._normal.need(most), self._uniform.need(most)
             at = _draw(
                 which, self._entry_start, concentration, normal.values, normal.at, uniform.values, uniform.at, *at, out
@@ -132,7 +132,7 @@ def _draw(which, entry_start, alpha, normal, normal_at, uniform, uniform_at, fir
 
 @njit(cache=True, nogil=True)
 def gammas(a, normal, at, uniform, uniform_at, g):
-    """Fills g with gamma draws up to a common factor; where the numbers used end, or -1 when there are too few."""
+    """Fills g with gamma draws up to a common factor; returns where used numbers end, or -1 if there are too few."""
     in_logs, largest = a.min() < SMALL, -np.inf
     for j in range(len(a)):
         if a[j] == 0.0:

@@ -1,15 +1,14 @@
-"""Draws of many Dirichlet rows from common random numbers: none is kept, and all can be made again.
+"""Draw many Dirichlet rows from common random numbers: draws are not stored, and can be reproduced.
 
 A credible set of R rows at level delta / R needs R / delta draws of each row. For thousands of rows they do not fit
-into memory, and making independent random numbers takes minutes: 5,000 rows of 5 successors at delta = .05 are 2.5e9
-gamma variables. What is asked of the draws is about one row at a time, though, and a union over rows does not mind
-whether the rows are independent:
+into memory, and drawing independent random numbers takes minutes: 5,000 rows of 5 successors at delta = .05 are 2.5e9
+gamma variables. But draws are only used one row at a time, and a union bound does not need independent rows:
 
     P(row k fails) <= delta / R  for each k      hence      P(some row fails) <= delta.
 
-So all rows read the same normal and uniform numbers. Each row's own draws are independent of one another and exactly
-Dirichlet [MarsagliaTsang2000]; draws of different rows are dependent, and must not be put together to a model. Of what
-is drawn only extremes are kept: the largest distances, or the lowest values with the draws that gave them.
+So all rows use the same normal and uniform numbers. The draws of each row are mutually independent and exactly
+Dirichlet [MarsagliaTsang2000]; draws of different rows are dependent, and must not be combined to a model. Only
+extremes of the draws are kept: the largest distances, or the lowest values with their draws.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from urbe.posteriors.sampling import SMALL, gammas
 from urbe.types import BoolArray, FloatArray, IntArray
 
 BUFFER = 1 << 13
-"""Normal numbers at a time: they stay in a processor's cache while all rows read them."""
+"""Normal numbers at a time: they stay in a processor's cache while all rows use them."""
 
 SPARE = 1.25
-"""Numbers for each variable: one in twenty proposals is rejected at most, which a thousand of them never exceed."""
+"""Numbers per variable: at most one in twenty proposals is rejected, so a thousand variables never need more."""
 
 
 class Lowest(NamedTuple):
@@ -37,7 +36,7 @@ class Lowest(NamedTuple):
 
     Attributes:
       value: `(k, T)` in increasing order.
-      draw: `(e, T)` the draws on the rows' entries, row after row.
+      draw: `(e, T)` the draws on the rows' entries, in the order of rows.
     """
 
     value: FloatArray
@@ -49,7 +48,7 @@ class CommonNumbers(NamedTuple):
 
     Attributes:
       normal: `(n,)` x.
-      sure: `(n,)` whether u < 1 - 0.0331 x^4, which accepts the proposal whatever the concentration.
+      sure: `(n,)` whether u < 1 - 0.0331 x^4, which accepts the proposal for any concentration.
       log_u: `(n,)` log u.
       uniform: `(2 n,)`.
     """
@@ -61,11 +60,11 @@ class CommonNumbers(NamedTuple):
 
 
 class SharedDraws:
-    """M draws of every row of a posterior, made when asked for, the same each time.
+    """M draws of every row of a posterior, generated on request, the same each time.
 
     Args:
-      posterior: what is drawn from.
-      rng: where the common numbers begin; one generator is spawned from it.
+      posterior: distribution of the draws.
+      rng: source of the common numbers; one generator is spawned from it.
       draws: M, at least 1.
     """
 
@@ -84,7 +83,7 @@ class SharedDraws:
         return most
 
     def lowest(self, chosen: IntArray, z: FloatArray, count: int) -> Lowest:
-        """The `count` draws of each of the rows `chosen` with the lowest p . z, for `(E,)` values z of the entries."""
+        """Returns the `count` draws with the lowest p . z of each of the rows `chosen`, for `(E,)` values z."""
         rows = self._posterior.model.rows
         length = rows.length[chosen]
         start = np.concatenate(([0], np.cumsum(length)))
@@ -99,7 +98,7 @@ class SharedDraws:
     def _buffers(self) -> Iterator[tuple[int, CommonNumbers]]:
         """Buffers of common numbers, each with the number of draws it is enough for, M of them in all.
 
-        They depend on the longest row of all, whichever rows are asked for: a row's draws are the same each time.
+        They depend on the longest of all rows, even if only some are requested: a row's draws are the same each time.
         """
         longest = self._posterior.model.rows.longest
         self._rng.bit_generator.state = self._start
@@ -168,7 +167,7 @@ def _lowest(n, start, alpha, z, numbers, value, draw):
 
 @njit(cache=True, nogil=True)
 def _draw(alpha, numbers, g, total):
-    """Fills `g[j, m]` with gamma variables up to a factor for each draw m, and `total[m]` with one over their sum."""
+    """Fills `g[j, m]` with gamma variables up to a factor per draw m, and `total[m]` with the inverse of their sum."""
     normal, sure, log_u, uniform = numbers
     size, n = len(alpha), len(total)
     if alpha.min() < SMALL:
@@ -197,7 +196,7 @@ def _draw(alpha, numbers, g, total):
 
 @njit(cache=True, nogil=True)
 def _column(alpha, normal, sure, log_u, at, g):
-    """Gamma variables of one concentration, of alpha + 1 where it is below 1; where the numbers used end, or -1."""
+    """Draws gamma variables of alpha, or of alpha + 1 if alpha < 1; returns where the used numbers end, or -1."""
     d = alpha - 1.0 / 3.0 if alpha >= 1.0 else alpha + 2.0 / 3.0
     c, n, m = 1.0 / np.sqrt(9.0 * d), len(normal), 0
     while m < len(g):

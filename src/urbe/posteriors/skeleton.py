@@ -1,6 +1,6 @@
-"""The model a log speaks of: which pairs and successors exist, and where the process ends.
+"""Infer the structure of a model from a log: pairs, successors and terminal states.
 
-Probabilities are left uniform and rewards zero: a posterior reads neither.
+Probabilities are uniform and rewards zero: a posterior uses neither.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from urbe.mdp.transitions import LARGEST_ID, Transitions
 from urbe.types import BoolArray, IntArray
 
 Feasible = Literal["observed", "all"]
-"""Successors a pair may lead to: those it led to in the log, or every state."""
+"""Feasible successors of a pair: those observed in the log, or every state."""
 
 ENTRY_BYTES = 55.0
-"""Of one feasible successor at the peak of a fit: the model, where the log's transitions lie in it, and counts."""
+"""Peak memory of a fit per feasible successor: the model, the entries of the log's transitions, and counts."""
 
 
 def infer(
@@ -33,7 +33,7 @@ def infer(
     feasible: Feasible = "observed",
     terminal: ArrayLike = (),
 ) -> MDP:
-    """Pairs and feasible successors of a log; see `urbe.posteriors.fit.fit` for the arguments."""
+    """Infers pairs and feasible successors from a log; see `urbe.posteriors.fit.fit` for the arguments."""
     checks.one_of("feasible", feasible, ("observed", "all"))
     named = transitions.labels.states
     n_named = n_states if named is None or n_states is not None else len(named)
@@ -77,7 +77,7 @@ def infer(
 
 
 def _bound(name: str, given: int | None, *columns: IntArray) -> int:
-    """The number of states or actions: as given, or one more than the largest id."""
+    """Returns the number of states or actions: as given, or one more than the largest id."""
     largest = max(int(column.max()) for column in columns)
     if given is None:
         return largest + 1
@@ -102,7 +102,7 @@ def _ends(transitions: Transitions, terminal: ArrayLike, n_states: int) -> BoolA
 
 
 def _no_way_on(transitions: Transitions, leaves: BoolArray) -> None:
-    """Raises when the log goes on after the end; loops of reward 0 are no way on."""
+    """Raises if the log leaves a terminal state; loops of reward 0 are allowed."""
     loop = (transitions.state == transitions.next_state) & (transitions.reward == 0.0)
     wrong = ~leaves & ~loop
     if wrong.any():
@@ -118,7 +118,7 @@ def _no_way_on(transitions: Transitions, leaves: BoolArray) -> None:
 
 
 def _no_dead_ends(transitions: Transitions, ends: BoolArray, feasible: Feasible) -> None:
-    """Raises for states that do not end the process, can be reached, and that nothing is known to leave."""
+    """Raises for reachable, non-terminal states that no known transition leaves."""
     known = ends.copy()
     known[transitions.state] = True
     entered = np.flatnonzero(~known[transitions.next_state])
@@ -143,13 +143,13 @@ def _no_dead_ends(transitions: Transitions, ends: BoolArray, feasible: Feasible)
 
 
 def _distinct(*columns: IntArray, bound: tuple[int, ...]) -> list[IntArray]:
-    """The distinct rows of some columns, sorted; column k has values below `bound[k]`."""
-    if np.prod([float(b) for b in bound]) < 2.0**62:  # one number for each row sorts fastest
+    """Returns the distinct rows of some columns, sorted; column k has values below `bound[k]`."""
+    if np.prod([float(b) for b in bound]) < 2.0**62:  # sorting one number per row is fastest
         key = np.zeros(len(columns[0]), dtype=np.int64)
         for column, b in zip(columns, bound, strict=True):
             key *= b
             key += column
-        key.sort()  # np.unique hashes, which takes forty times as long
+        key.sort()  # np.unique hashes, which is forty times slower
         key, out = key[np.append(True, key[1:] != key[:-1])[: len(key)]], []
         for b in reversed(bound):
             key, digit = np.divmod(key, b)

@@ -128,7 +128,8 @@ def _count(found: Sequence[Verdict]) -> str:
     counts = Counter(verdict.outcome for verdict in found)
     if len(counts) == 1:
         return f"under all {len(found)} assumptions"
-    return ", ".join(f"{outcome} under {counts[outcome]}" for outcome in OUTCOMES if counts[outcome])
+    first, *others = [f"{outcome} under {counts[outcome]}" for outcome in OUTCOMES if counts[outcome]]
+    return ", ".join([f"{first} of {len(found)} assumptions", *others])
 
 
 def _line(verdict: Verdict, anchor: str) -> str:

@@ -81,7 +81,7 @@ class LocalForm(Protocol):
     """A way to choose nu."""
 
     def bind(self, problem: Problem) -> LocalTerm:
-        """Prepares for a problem, once; steps are then asked for from the last to the first."""
+        """Prepares for a problem, once; steps are then computed from the last to the first."""
 
 
 @dataclass(frozen=True)

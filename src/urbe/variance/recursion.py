@@ -38,7 +38,7 @@ class VarianceStep(NamedTuple):
       q, local, variance: `(R,)` values, local uncertainties and variances of the rows.
       value, value_variance: `(S,)` values and variances of the states under `policy`.
       policy: the one given, or the greedy one.
-      memory: what the sweep learned.
+      memory: memory of the sweep.
     """
 
     q: FloatArray
@@ -88,7 +88,7 @@ def variance_step(
 
 
 def squared_answer(problem: Problem, v: FloatArray, policy: PolicyRows) -> Rows:
-    """Nature's answer at v with E[q^2] in the place of q."""
+    """Returns nature's answer at v with E[q^2] instead of q."""
     answer = problem.operator.kernel(v, policy)
     check_acyclic(problem.centre, answer)
     return replace(answer, probability=second_moments(problem.centre.rows, answer, problem.posterior.total))

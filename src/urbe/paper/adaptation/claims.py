@@ -98,13 +98,13 @@ def _shares(parts: dict[str, Results]) -> Iterable[Verdict]:
         if world in worlds_of(part)
     ]
     if tests:
-        yield from judge("The belief agent keeps the wanted share of the oracle's advantage over waiting.", tests)
+        yield from judge("The belief agent keeps the required share of the oracle's advantage over waiting.", tests)
     if ROVER in parts and _has(parts[ROVER], BELIEF, NOMINAL, ROBUST):
         part = parts[ROVER]
         earned = [returns(part, agent, ADVERSE).mean() for agent in agents_of(part)]
         least = WAITING - TOLERATED * (max(earned) - min(earned))
         question = Question("Its return", Mean(returns(part, BELIEF, ADVERSE)), least)
-        yield from judge("Where waiting is best, the belief agent hardly misses it.", [Test([question])])
+        yield from judge("Where waiting is best, the belief agent loses little against it.", [Test([question])])
 
 
 def _gain(parts: dict[str, Results]) -> Iterable[Verdict]:

@@ -99,7 +99,8 @@ def _domain(domain: str, results: Results) -> Section:
                 _life(domain, life),
                 f"Belief of one life over the members, episode by episode, and the return of each episode; {domain}.",
                 "One life of the belief agent, first training seed. Above, its belief over the members after every "
-                "episode (darker is more) and the true parameter; dashed lines mark changes. Below, its returns.",
+                "episode (stronger colours mean more) and the true parameter; dashed lines mark changes. Below, its "
+                "returns.",
             )
         )
     exhibits.append(

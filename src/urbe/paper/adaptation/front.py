@@ -50,9 +50,9 @@ def highlight(results: Results) -> Highlight | None:
         )
     caption = (
         f"Mars Rover, one life of the belief agent: above, its belief over the failure probability after every episode "
-        f"(darker is more) and the true one; below, its returns, with the mean of the last {AVERAGED} episodes. "
-        "Dashed lines mark changes. A change is noticed when the expected failure probability is nearer to the new "
-        "value than to the old one."
+        f"(stronger colours mean more) and the true one; below, its returns, with the mean of the last {AVERAGED} "
+        "episodes. Dashed lines mark changes. A change is noticed when the expected failure probability is nearer to "
+        "the new value than to the old one."
     )
     return Highlight(message, Exhibit("front", figure, caption, caption))
 
