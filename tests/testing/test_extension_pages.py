@@ -37,7 +37,7 @@ def test_there_is_a_page_for_each_point_and_the_index_lists_it():
 @pytest.mark.parametrize("name", POINTS[3:])
 def test_pages_have_the_same_sections(name):
     titles = re.findall(r"^## (?:\d\. )?(.+)$", (EXTEND / f"{name}.md").read_text(), flags=re.MULTILINE)
-    assert titles == ["What is asked", "The file", "The check", "Using it"]
+    assert titles == ["Requirements", "The file", "The check", "Using it"]
 
 
 @pytest.mark.parametrize("name", ["coupled_set", "belief", "chapter"])
@@ -94,6 +94,6 @@ def test_the_chapter_is_run_by_processes_and_drawn(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": paths},
                           capture_output=True, text=True, check=False)  # fmt: skip
     assert done.returncode == 0, done.stderr
-    shown = (tmp_path / "results" / "index.html").read_text()
+    shown = (tmp_path / "results" / "too_small_radius.html").read_text()
     assert "Planning for too little" in shown
     assert "2 random models" in shown

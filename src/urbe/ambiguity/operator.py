@@ -1,4 +1,4 @@
-"""The Bellman operator: all that solvers, certificates and variances ask of what nature may do.
+"""The Bellman operator of an ambiguity set: the interface of solvers, certificates and variances.
 
     (T v)(s)    = max_pi min_{P in U} sum_a pi(a|s) sum_s' P(s'|s, a) [r(s, a, s') + gamma v(s')]
     (T_pi v)(s) =        min_{P in U} sum_a pi(a|s) sum_s' P(s'|s, a) [r(s, a, s') + gamma v(s')]
@@ -33,19 +33,19 @@ UNDERFLOW = 2.0**-1060
 """Some thousand times the smallest number."""
 
 Memory = Any
-"""What a sweep learned, for the next one to start from; None when nothing is known.
+"""The warm start that a sweep leaves for the next one; None when there is none.
 
-Only the operator that returned a memory can read it. A memory that is passed in is consumed: the operator may write
-into it and hand it back.
+Only the operator that returned a memory can read it. A memory passed in is consumed: the operator may write into it and
+return it.
 """
 
 
 class PolicyRows(NamedTuple):
-    """A stationary policy as operators take it.
+    """A stationary policy in the form that operators take.
 
     Attributes:
       rows: the rows it takes with positive probability, in increasing order.
-      probability: of each of `rows`; None where every state that is not terminal takes exactly one row.
+      probability: of each of `rows`; None if every state that is not terminal takes exactly one row.
     """
 
     rows: IntArray
@@ -79,7 +79,7 @@ class PolicyRows(NamedTuple):
         return np.bincount(states, weighted, minlength=mdp.n_states).astype(np.float64, copy=False)
 
     def actions(self, mdp: MDP) -> IntArray | FloatArray:
-        """The policy as users see it: `(S,)` action ids, -1 where terminal; or `(S, A)` probabilities."""
+        """The policy in the form users get: `(S,)` action ids, -1 where terminal; or `(S, A)` probabilities."""
         if self.probability is not None:
             return mdp.by_action(self.weights(mdp.n_rows), fill=0.0)
         out = np.full(mdp.n_states, -1, dtype=mdp.action.dtype)
@@ -95,9 +95,9 @@ class Improvement(NamedTuple, Generic[RowValues]):
 
     Attributes:
       value: `(S,)` T v.
-      q: `(R,)` the value of each row; None where only one policy was looked at.
+      q: `(R,)` the value of each row; None if only one policy was evaluated.
       policy: one that attains T v.
-      memory: what the sweep learned.
+      memory: the warm start for the next sweep.
     """
 
     value: FloatArray
@@ -125,7 +125,7 @@ class LinearSystem(NamedTuple):
     reward: FloatArray
 
     def among(self, states: IntArray) -> LinearSystem:
-        """The system of some states alone."""
+        """The system restricted to some states."""
         if isinstance(self.matrix, LowRank):
             thin = LowRank(self.matrix.left[states], self.matrix.right[:, states])
             return LinearSystem(thin, self.reward[states])
@@ -139,7 +139,7 @@ class LinearSystem(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """One application of T or T_pi, with what the posterior variance of its value needs.
+    """One application of T or T_pi, with the moments that the posterior variance of its value needs.
 
     Attributes:
       value: `(S,)` T v, or T_pi v of a policy that was given.
@@ -163,13 +163,13 @@ StepBound = Callable[[FloatArray, PolicyRows], "NDArray[np.longdouble] | FloatAr
 
 
 class Evidence(NamedTuple):
-    """Bounds on one step backwards by code that shares nothing with the sweeps, for certificates.
+    """Bounds on one Bellman backup for certificates, by code that shares nothing with the sweeps.
 
     Attributes:
       above: `(v, policy) -> (S,)` at least T v, or at least T_pi v where the policy is given.
       below: `(v, policy) -> (S,)` at most T_pi v.
-      excess: the farthest that nature's kernel is outside the set, at most 0 inside.
-      failure: what is wrong with the kernel, or None.
+      excess: the largest distance of nature's kernel beyond the set, at most 0 inside.
+      failure: why the kernel is rejected, or None.
     """
 
     above: StepBound
@@ -182,21 +182,21 @@ class PolicyOperator(Protocol):
     """T_pi of one policy."""
 
     def apply(self, v: FloatArray, memory: Memory = None, workers: Workers = SERIAL) -> tuple[FloatArray, Memory]:
-        """`(S,)` T_pi v, and what was learned on the way."""
+        """`(S,)` T_pi v, and the memory for the next application."""
 
     def kernel(self, v: FloatArray, memory: Memory = None) -> Rows:
-        """Nature's answer at v on the rows the policy takes."""
+        """Nature's answer at v on the rows that the policy takes."""
 
     def linear_system(self, v: FloatArray, memory: Memory = None) -> LinearSystem:
         """The `(S, S)` system of the policy against nature's answer at v."""
 
     @property
     def entries(self) -> int:
-        """Entries one application reads; its cost."""
+        """The number of entries that one application reads, a measure of its cost."""
 
 
 class Iterated(Protocol):
-    """The part of an operator that is iterated to find a fixed point."""
+    """The part of an operator that iteration to a fixed point needs."""
 
     @property
     def mdp(self) -> MDP:
@@ -208,10 +208,10 @@ class Iterated(Protocol):
         """T v and a policy that attains it; the values of rows may be written into `out`."""
 
     def against(self, policy: PolicyRows, memory: Memory = None) -> tuple[PolicyOperator, Memory]:
-        """T_pi, and what is already known on the policy's rows; `memory`, of a sweep over all rows, is kept."""
+        """T_pi, and its memory on the policy's rows; `memory`, of a sweep over all rows, is not consumed."""
 
     def error(self, v: FloatArray) -> float:
-        """Bound on the rounding error of T v, in every state."""
+        """A bound on the rounding error of T v, in every state."""
 
 
 class Operator(Iterated, Protocol):
@@ -224,7 +224,7 @@ class Operator(Iterated, Protocol):
     def improve(
         self, v: FloatArray, memory: Memory = None, workers: Workers = SERIAL, out: FloatArray | None = None
     ) -> Improvement[FloatArray]:
-        """With the values of all rows."""
+        """Returns T v with the values of all rows."""
 
     def kernel(self, v: FloatArray, policy: PolicyRows) -> Rows:
         """Nature's answer at v to a policy, on all rows.
@@ -240,40 +240,40 @@ class Operator(Iterated, Protocol):
         memory: Memory = None,
         q: FloatArray | None = None,
     ) -> Moments:
-        """What the variance equations need at v, for `(S,)` variances u of the states.
+        """The moments of the variance equations at v, for `(S,)` variances u of the states.
 
         Args:
           v, u: `(S,)`.
           policy: the one to follow; None takes one that attains T v.
           memory: of an earlier sweep.
-          q: `(R,)` values of a sweep at the same v that left `memory`; may save a sweep.
+          q: `(R,)` values of the sweep at the same v that returned `memory`; may save a sweep.
         """
 
     def evidence(self, kernel: Rows | None, optimal: bool) -> Evidence:
-        """Bounds for a certificate.
+        """Returns bounds for a certificate.
 
         Args:
-          kernel: nature's answer, refused as evidence where it is not in the set. None uses duality alone; the side
-            that would rest on the kernel is then infinite.
-          optimal: whether `above` is to hold for every policy, rather than for the one it is called with.
+          kernel: nature's answer, rejected where it is not in the set. None uses duality alone; the bound that would
+            rest on the kernel is then infinite.
+          optimal: whether `above` must hold for every policy, rather than for the one it is called with.
         """
 
     def clock(self) -> Operator:
-        """T of the longest time to the end: rewards of one, no discount, policy and nature both prolong.
+        """T of the longest time to termination: rewards of one, no discount, and policy and nature both maximise it.
 
-        Its fixed point bounds the expected time to the end under every policy and every kernel of the set.
+        Its fixed point bounds the expected time to termination under every policy and every kernel of the set.
         """
 
 
 class AmbiguitySet(Protocol):
-    """The kernels nature may choose from, relative to a model's own."""
+    """The kernels that nature may choose from, relative to those of a model."""
 
     def operator(self, mdp: MDP) -> Operator:
         """Checks the set against a model, once, and returns its Bellman operator."""
 
 
 def check_set(name: str, value: object) -> None:
-    """Raises TypeError unless `value` has what an ambiguity set has."""
+    """Raises TypeError unless `value` is an ambiguity set."""
     if callable(getattr(value, "bind", None)) and not hasattr(value, "operator"):
         raise TypeError(
             f"{name} is {checks.shown(value)}, which has bind but no operator; let its class inherit from "
@@ -286,13 +286,13 @@ def check_set(name: str, value: object) -> None:
 def midrange(v: FloatArray) -> float:
     """The middle of the range of v.
 
-    Values are computed at v minus this and shifted back, so that rounding grows with the spread of v, not its size.
+    Values are computed at v minus the middle and shifted back: rounding then grows with the spread of v, not its size.
     """
     return 0.5 * (float(v.min()) + float(v.max())) if len(v) else 0.0
 
 
 def underflow(size: float) -> float:
-    """What products and sums next to the smallest number lose at most; nothing where all values are zero."""
+    """A bound on what underflow takes from products and sums; zero if all values are zero."""
     return UNDERFLOW if size > 0.0 else 0.0
 
 

@@ -1,4 +1,4 @@
-"""Nature as an ally: the best kernel of a set instead of the worst.
+"""Optimism: nature chooses the best kernel of a set instead of the worst.
 
 max_{q in U} q . z  =  - min_{q in U} q . (-z):      negate, delegate, negate.
 """
@@ -23,10 +23,10 @@ from urbe.workers import SERIAL, Workers
 
 @dataclass(frozen=True, eq=False)
 class Optimistic(RectangularSet):
-    """The same kernels as `set`, chosen to help: Q = max_{q in U} q . z.
+    """The kernels of `set`, chosen in favour of the agent: Q = max_{q in U} q . z.
 
-    Optimism in the face of uncertainty (UCRL2) is a solve with `Optimistic(L1Ball(...))`. For `ValueAtRisk(level)`
-    and `ConditionalValueAtRisk(level)` the tail turns round: the same level, counted from the highest scenario.
+    Optimism in the face of uncertainty (UCRL2) solves with `Optimistic(L1Ball(...))`. For `ValueAtRisk(level)` and
+    `ConditionalValueAtRisk(level)` the level counts from the highest scenario.
 
     Args:
       set: any ambiguity set.
@@ -60,9 +60,9 @@ class Optimistic(RectangularSet):
 
 @dataclass(frozen=True, eq=False)
 class OptimisticNature:
-    """Nature that maximises, by an inner nature that minimises on the model with negated rewards.
+    """A nature that maximises, by an inner nature that minimises on the model with negated rewards.
 
-    `worst_case` answers with the best kernel, and `dual_bound` bounds Q from above: the sides change with the aim.
+    `worst_case` returns the best kernel, and `dual_bound` bounds Q from above.
     """
 
     inner: Nature
@@ -122,7 +122,7 @@ class OptimisticNature:
         return self.inner.ball_radius
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """Rewards play no part in it."""
+        """The excess of the inner set; it does not depend on rewards."""
         return self.inner.excess(kernel)
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
@@ -130,7 +130,7 @@ class OptimisticNature:
         return 0.0 - self.inner.dual_bound(-v)
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """The sides change."""
+        """The inner evidence, with upper and lower bounds exchanged."""
         found = self.inner.evidence(kernel)
         return found._replace(above=lambda v: 0.0 - found.below(-v), below=lambda v: 0.0 - found.above(-v))
 

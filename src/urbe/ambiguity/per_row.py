@@ -1,6 +1,6 @@
-"""A set of its own for every state and action: U(s, a) = U_k(s, a), with k chosen row by row from a list of sets.
+"""A different set for every state and action: U(s, a) = U_k(s, a), with k chosen row by row from a list of sets.
 
-A model may be trusted here and doubted there: exact where it was measured, a ball where it was guessed.
+A model may be exact where it was measured, and have a ball around it where it was guessed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class PerRow(RectangularSet):
     """U(s, a) = U_choice(s, a)(s, a).
 
     Args:
-      sets: what nature may do in one place or another; sets that choose each row on its own.
+      sets: the sets to choose from; each must be rectangular in (s, a).
       choice: the index into `sets` of each row: a number, `(R,)`, `(S, A)` or `{(s, a): number}`.
 
     >>> import numpy as np, urbe
@@ -75,12 +75,12 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PerRowNature:
-    """Nature made of parts that answer for different rows.
+    """A nature made of parts that solve different rows.
 
     Args:
       model: the model's own rows.
       discount: the model's.
-      parts: which together have every row once.
+      parts: together they have every row once.
     """
 
     model: Rows
@@ -185,7 +185,7 @@ class PerRowNature:
         return nature.fresh() if memory is None or nature.fresh() is None else memory[rows]
 
     def _spread(self, parts: Sequence[Any], dtype: Any = np.float64) -> np.ndarray[Any, Any]:
-        """`(R,)` the numbers of each part in the places of its rows."""
+        """`(R,)` the numbers of each part at the positions of its rows."""
         out = np.empty(self.model.n_rows, dtype=dtype)
         for (rows, _), numbers in zip(self.parts, parts, strict=True):
             out[rows] = numbers

@@ -36,22 +36,22 @@ from urbe.workers import SERIAL, Workers
 
 
 class RectangularSet(Protocol):
-    """An ambiguity set that chooses each row on its own; inherit from it and write `bind`."""
+    """An ambiguity set that chooses each row independently; inherit from it and write `bind`."""
 
     @abstractmethod
     def bind(self, mdp: MDP) -> Nature:
-        """Checks the set against a model, once; the kernels then trust."""
+        """Checks the set against a model, once: kernels do not check again."""
 
     def operator(self, mdp: MDP) -> RectangularOperator:
         return RectangularOperator(mdp, self, self.bind(mdp))
 
     def choices(self) -> RectangularSet:
-        """The set nature minimises over: all kernels it may ever choose, whatever its aim."""
+        """All kernels that nature may choose, whether it minimises or maximises."""
         return self
 
 
 def check_rectangular(name: str, value: object, why: str = "") -> None:
-    """Raises unless `value` is a set that chooses each row on its own; `why` others are refused is a sentence."""
+    """Raises unless `value` is a set that chooses each row independently; `why` is a sentence with the reason."""
     bound = callable(getattr(value, "bind", None))
     if callable(getattr(value, "operator", None)) and not bound:
         reason = f": {why}" if why else "."
@@ -93,7 +93,7 @@ class RectangularOperator:
         return RectangularPolicy(self.mdp, self.nature, policy), None if memory is None else memory[policy.rows]
 
     def kernel(self, v: FloatArray, policy: PolicyRows) -> Rows:  # noqa: ARG002
-        """The answer does not depend on the policy."""
+        """Nature's answer at v on all rows; it does not depend on the policy."""
         return self.nature.worst_case(v - midrange(v)).rows
 
     def error(self, v: FloatArray) -> float:
@@ -123,7 +123,7 @@ class RectangularOperator:
         memory: Memory = None,
         q: FloatArray | None = None,
     ) -> Moments:
-        """Nature's answer does not depend on the policy."""
+        """The moments at v; nature's answer does not depend on the policy."""
         if memory is None:  # values say nothing without where their sweep ended
             memory, q = self.nature.fresh(), None
         middle = midrange(v)

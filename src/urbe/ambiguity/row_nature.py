@@ -1,4 +1,4 @@
-"""Nature for every set whose rows are solved one by one with the same functions."""
+"""The nature of sets whose rows are solved one by one with the same functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from urbe.workers import SERIAL, Workers
 
 
 class RowKernel(NamedTuple):
-    """The functions of one set. The first three are all it needs; the others are faster, and tested equal.
+    """The functions of one set. The first three suffice; the others are faster, and tests compare them with the first.
 
     Attributes:
       minimiser: the row function all loops are made from, see `urbe.ambiguity.sweep`.
@@ -33,12 +33,12 @@ class RowKernel(NamedTuple):
         terms: accuracy + per_entry n.
       centred: whether `distance` is convex in q and zero at the row itself, so that mixing a kernel with the row brings
         it inside; certificates are tighter then.
-      linear: whether the functions only add and compare values, so that these may be of any size.
-      unit: `(data) -> (k,)`, the distance over which a unit of mass moves at most, where that is not about one.
+      linear: whether the functions only add and compare values, so that values may be of any size.
+      unit: `(data) -> (k,)`, the largest distance over which a unit of mass moves, if that is not about one.
       sweep: from `make_sweep`, or written by hand.
-      minimise: from `make_minimiser`, where rounding has to be kept inside the set; or written by hand.
+      minimise: from `make_minimiser`, where rounding must not leave the set; or written by hand.
       moments: from `make_moments`.
-      sweep_and_moments: from `make_sweep_and_moments`; without either the minimiser is asked for the moments.
+      sweep_and_moments: from `make_sweep_and_moments`; without either, the minimiser computes the moments.
     """
 
     minimiser: RowFunction
@@ -57,11 +57,11 @@ class RowKernel(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RowNature:
-    """Nature that solves each row by a `RowKernel`; build one with `bind_rows`.
+    """A nature that solves each row by a `RowKernel`; build one with `bind_rows`.
 
     Args:
       kernel: the set's functions.
-      rows: rows whose every entry may receive mass.
+      rows: the rows; every entry may receive mass.
       discount: the model's.
       radius: `(R,)` the set's parameter on each row.
       data: `(E, k)` further numbers per entry.
@@ -256,7 +256,7 @@ def bind_rows(
     receiver: bool = False,
     data: Callable[[Rows], FloatArray] | None = None,
 ) -> RowNature:
-    """Nature on `mdp` with the rows that `support` allows.
+    """Builds the nature on `mdp` with the rows that `support` allows.
 
     Args:
       kernel: the set's functions.
@@ -265,7 +265,7 @@ def bind_rows(
       support: "nominal" or "all".
       receiver: whether, of the states outside a row, only the lowest one ever receives mass. Rows then stay
         sparse; otherwise `support="all"` lists every state in every row.
-      data: further `(E, k)` numbers per entry of the rows as finally listed.
+      data: further `(E, k)` numbers per entry of the rows that result.
     """
     rows, everywhere = mdp.rows.without_zeros, False
     if support == "all" and not mdp.rows.is_dense:
@@ -279,7 +279,7 @@ def bind_rows(
 
 
 def require_all_rewards(mdp: MDP) -> None:
-    """Raises when rewards depend on the successor and some row does not list, hence reward, every state."""
+    """Raises if rewards depend on the successor and some row does not list every state, so that rewards are missing."""
     if mdp.rows.rewards_successors and not mdp.rows.is_dense:
         short = int(np.argmax(mdp.rows.length < mdp.n_states))
         raise ValueError(

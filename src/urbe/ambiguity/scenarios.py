@@ -33,7 +33,7 @@ Kernels = ArrayLike | Sequence[MDP]
 
 @dataclass(frozen=True, eq=False)
 class Scenarios(RectangularSet):
-    """U(s, a) = {p_1(s, a), .., p_K(s, a)}: the worst of finitely many models, row by row.
+    """U(s, a) = {p_1(s, a), .., p_K(s, a)}: finitely many models, of which nature takes the worst row by row.
 
     The model's own kernel is a member only when it is one of `kernels`; rewards are always the model's own.
 
@@ -79,7 +79,7 @@ class ValueAtRisk(RectangularSet):
         return _bind(QUANTILE, mdp, self.kernels, self.level, self.weights)
 
     def choices(self) -> RectangularSet:
-        """The quantile may be attained at any scenario."""
+        """All scenarios: the quantile may be attained at any of them."""
         return Scenarios(self.kernels)
 
 
@@ -124,7 +124,7 @@ def _bind(rule: ScenarioRule, mdp: MDP, kernels: Kernels, level: Any, weights: A
 
 
 def _members(mdp: MDP, kernels: Kernels) -> tuple[Rows, FloatArray]:
-    """Rows that list every successor of every scenario, and `(E, K)` the scenarios' probabilities on them."""
+    """Rows that list every successor of every scenario, and their `(E, K)` probabilities in the scenarios."""
     if isinstance(kernels, Sequence) and len(kernels) and all(isinstance(each, MDP) for each in kernels):
         return _members_of_models(mdp, kernels)  # type: ignore[arg-type]
     array = checks.float_array("kernels", kernels)  # type: ignore[arg-type]
@@ -165,7 +165,7 @@ def _members_of_models(mdp: MDP, models: Sequence[MDP]) -> tuple[Rows, FloatArra
 
 
 def _require_memory(n_entries: int, n_rows: int, n_scenarios: int) -> None:
-    """Raises when scenarios on `n_entries` successors, and the sums of their rows, do not fit."""
+    """Raises if scenarios on `n_entries` successors, and the sums of their rows, do not fit into memory."""
     memory.require(
         {f"{n_scenarios} scenarios on {n_entries} successors": n_scenarios * (8.0 * n_entries + 17.0 * n_rows)},
         "Use fewer scenarios, or give them as (entries, scenarios) on the entries of mdp.rows.",
@@ -173,7 +173,7 @@ def _require_memory(n_entries: int, n_rows: int, n_scenarios: int) -> None:
 
 
 def _distributions(mdp: MDP, rows: Rows, members: FloatArray) -> FloatArray:
-    """`members` with rows rescaled to one; raises naming the first scenario and row that is no distribution."""
+    """`members` with rows rescaled to one; raises on the first scenario and row that is not a distribution."""
     if not rows.n_rows:
         return members
     total = np.add.reduceat(members, rows.entry_start[:-1], axis=0)  # (R, K)
