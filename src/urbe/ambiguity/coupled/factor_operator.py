@@ -75,7 +75,7 @@ class FactorOperator:
 
     @property
     def singleton(self) -> bool:
-        """Never: solvers would take the model's own rows for those of the set."""
+        """False: solvers would otherwise use the model's own rows in place of the set's."""
         return False
 
     def factors(self, v: FloatArray) -> FloatArray:
@@ -93,15 +93,15 @@ class FactorOperator:
         return Improvement(value, q, policy, memory)
 
     def against(self, policy: PolicyRows, memory: Memory = None) -> tuple[FactorPolicy, Memory]:
-        """The memory of the factors does not depend on the policy."""
+        """T_pi and its memory; that of the factors does not depend on the policy."""
         return FactorPolicy(self, policy), None if memory is None else memory.copy()
 
     def kernel(self, v: FloatArray, policy: PolicyRows) -> Rows:  # noqa: ARG002
-        """The answer does not depend on the policy; refused where R x S numbers do not fit into memory."""
+        """Nature's answer, for every policy the same; raises an error if R x S numbers do not fit into memory."""
         return listed_rows(self.mixing.rows, self.nature.worst_case(v - midrange(v)).rows)
 
     def error(self, v: FloatArray) -> float:
-        """The error of the factors' values, mixed, and of the mixing.
+        """A bound on the rounding error of the factors' values and of mixing them.
 
         Coefficients and factors stand for distributions: what they are short of one by counts as rounding.
         """
@@ -123,7 +123,7 @@ class FactorOperator:
         memory: Memory = None,
         q: FloatArray | None = None,
     ) -> Moments:
-        """The factors do not move with the model's rows: the scatter is zero."""
+        """The moments at v, with a scatter of zero: the factors do not depend on the model's rows."""
         memory = self.nature.fresh() if memory is None else memory
         middle = midrange(v)
         f, _, carried = self.nature.moments(v - middle, 0.0, u, None, memory)
@@ -132,10 +132,10 @@ class FactorOperator:
         return Moments(value, q, policy, np.zeros(len(q)), self.mixing.rows.matrix() @ carried, memory)
 
     def evidence(self, kernel: Rows | None, optimal: bool) -> Evidence:
-        """Duality bounds each factor from one side, factors found at the values and proven members from the other.
+        """Bounds for certificates: duality from one side, factors proven to be members from the other.
 
-        There the kernel has to attain the bound as well. That it is a mixture of members says that it is nature's
-        answer, and no bound rests on it.
+        On the second side the kernel must attain the bound as well. It must also be a mixture of members, but no bound
+        rests on that.
         """
         n_rows, bare = self.mixing.rows.n_rows, self.nature.evidence(None)
         below, above = self._mixed(bare.below, -1.0), self._mixed(bare.above, 1.0)
@@ -173,11 +173,11 @@ class FactorOperator:
         return bound
 
     def _membership(self, kernel: Rows) -> tuple[float, str | None]:
-        """How far a kernel is from being a mixture of members, and what is wrong with it.
+        """The distance of a kernel from the mixtures of members, and why it is rejected.
 
-        Factors whose mixtures come closest to the kernel, and nearest to the centre of the set among those, solve a
-        least-squares problem. Some factors cannot be read off a kernel: rounding spoils them, or several will do. Where
-        such a factor is no member, the rows that use it are compared with the set instead.
+        The factors are estimated by least squares, as close to the centre of the set as the kernel allows. Some factors
+        cannot be estimated from a kernel, because of rounding or because they are not unique. If such a factor is not a
+        member, the rows that use it are compared with the set instead.
         """
         rows, centre = self.mixing.rows, self.nature.rows
         n_rows, n_factors, n_states = rows.n_rows, centre.n_rows, centre.n_states
@@ -213,7 +213,7 @@ class FactorOperator:
         return largest, None
 
     def _beyond(self, u: FloatArray, listed: FloatArray) -> FloatArray:
-        """`(R,)` by how much a row's probability of one state is below the least, or above the largest, in the set."""
+        """`(R,)` how far a probability of a row is below the least, or above the largest, probability in the set."""
         worst = np.zeros(len(u))
         for state in np.flatnonzero(listed.any(axis=0)):
             for side in (1.0, -1.0):
@@ -240,7 +240,7 @@ class FactorOperator:
 
 
 class FactorPolicy:
-    """T_pi: the coefficients of a policy's rows are copied together."""
+    """T_pi of a policy's rows, with their coefficients copied together."""
 
     def __init__(self, operator: FactorOperator, policy: PolicyRows) -> None:
         self._mdp, self._nature, self._policy = operator.mdp, operator.nature, policy
@@ -269,7 +269,7 @@ class FactorPolicy:
         return listed_rows(self._mixing.rows, self._answer(v, memory))
 
     def linear_system(self, v: FloatArray, memory: Memory = None) -> LinearSystem:
-        """Thin where there are fewer factors than states."""
+        """The system of the policy, as a product of thin matrices if there are fewer factors than states."""
         if self._nature.rows.n_rows >= self._mdp.n_states:
             return linear_system(self._mdp.n_states, self._states, self._policy, self.kernel(v, memory))
         from scipy.sparse import csr_array
@@ -295,7 +295,7 @@ def factor_model(factors: Rows) -> MDP:
 
 
 def listed_rows(mixing: Rows, factors: Rows) -> Rows:
-    """The rows `coefficients @ factors`, over the states; refused where they do not fit into memory."""
+    """The rows `coefficients @ factors`, over the states; raises an error if they do not fit into memory."""
     u, w = mixing.matrix(), factors.matrix()
     usual = float(np.mean(mixing.length)) * float(np.mean(factors.length)) if mixing.n_rows else 0.0
     size = mixing.n_rows * min(usual, factors.n_states)

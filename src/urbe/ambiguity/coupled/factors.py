@@ -82,7 +82,7 @@ class FactorSet:
         return FactorOperator(mdp, self._mixing(mdp, factors.n_rows), _bound(self.set, factors), self.set)
 
     def nominal(self, mdp: MDP) -> MDP:
-        """`mdp` with `coefficients @ factors` as its transition rows; refused where that does not fit into memory."""
+        """`mdp` with `coefficients @ factors` as its transition rows; raises if they do not fit into memory."""
         check_model("mdp", mdp)
         factors = self._factor_rows()
         return mdp.with_rows(listed_rows(self._mixing(mdp, factors.n_rows).rows, factors))
@@ -103,9 +103,9 @@ class FactorSet:
           discount: in [0, 1].
           terminal: ids of states where the process ends.
           initial: `(S,)` distribution of the first state.
-          listed: whether to list the rows `coefficients @ factors`, R x S numbers. Where they do not fit into memory,
-            False leaves every pair with a row that stays where it is: such a model has pairs and rewards alone, and
-            only sets that bring their own kernels, as this one does, mean anything on it.
+          listed: whether to list the rows `coefficients @ factors`, R x S numbers. If they do not fit into memory,
+            use False: every row then stays in its state, and the model is only valid with sets that have their own
+            kernels, such as this one.
         """
         r = checks.float_array("reward", reward, ndim=2)
         n_states = self._factor_rows().n_states

@@ -1,4 +1,4 @@
-"""Nature on a model with labels: the worst of several options in each row, each with a set and a label of its own."""
+"""Nature on a model with labels: it takes the worst of several options in each row, each with its own set and label."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Branch(NamedTuple):
       at: the rows, in increasing order where all rows of a model are meant.
       nature: on these rows alone, over the states without labels.
       label: the one that follows.
-      option: its place among the options of a row, for what sweeps remember.
+      option: its index among the options of a row, for the memory of sweeps.
     """
 
     at: IntArray
@@ -35,7 +35,7 @@ class Branch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LabelNature:
-    """Nature that picks an option in each row, then a kernel of its set.
+    """A nature that picks an option in each row, then a kernel of its set.
 
     Args:
       rows: the model's own, over states with labels.
@@ -63,7 +63,7 @@ class LabelNature:
         return 1 + max((branch.option for branch in self.branches), default=0)
 
     def fresh(self) -> FloatArray | None:
-        """`(R, options)`: every option remembers for itself."""
+        """An empty memory, `(R, options)`: each option has its own."""
         return np.zeros((self.rows.n_rows, self._options))
 
     def values(
@@ -127,11 +127,11 @@ class LabelNature:
 
     @property
     def ball_radius(self) -> FloatArray | None:
-        """Several sets have no common centre."""
+        """None: several sets have no common centre."""
         return None
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """By how much a kernel leaves the set of the option it comes closest to; infinite with several labels."""
+        """The excess of a kernel over the set of its closest option; infinite for rows that lead to several labels."""
         return self._owners(kernel)[1]
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
@@ -141,7 +141,7 @@ class LabelNature:
         return out
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """Each row of a kernel is evidence for one option, which bounds the worst of them from above."""
+        """Bounds for certificates: each row of a kernel belongs to one option, which bounds the worst from above."""
         n_rows = self.rows.n_rows
         below = self._least([branch.nature.evidence(None) for branch in self.branches])
         if kernel is None:
@@ -161,7 +161,7 @@ class LabelNature:
         return RowEvidence(above, below, excess, outside)
 
     def _owners(self, kernel: Rows) -> tuple[IntArray, FloatArray]:
-        """`(R,)` the branch whose set each row of a kernel is in or closest to, -1 if none, and how far it is."""
+        """`(R,)` the branch whose set contains each row of a kernel or is closest, -1 if none; and the distances."""
         owner, excess = np.full(self.rows.n_rows, -1), np.full(self.rows.n_rows, np.inf)
         used = kernel.probability != 0.0
         for k, branch in enumerate(self.branches):

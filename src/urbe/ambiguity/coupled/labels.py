@@ -1,4 +1,4 @@
-"""k-rectangular sets: nature's choices depend on its earlier ones through a label with at most k values.
+"""k-rectangular sets: nature's choices depend on its earlier choices through a label with at most k values.
 
     V(s, i) = max_a  min_{o of label i}  min_{p in U_o(s, a)}  sum_s' p(s') [r(s, a, s') + gamma V(s', next_o(s, a))]
 
@@ -6,8 +6,8 @@ Nature picks one of the options o that the label allows, a kernel of its set, an
 [MannorMebelXu2016]. Agent and nature see the label. With the label as a part of the state the set is rectangular: the
 model has k times as many states, and every method, certificate and policy evaluation of the library applies as it is.
 
-With one label and one option this is the option's own set. A budget of deviations has the budget left as its label:
-"lightning does not strike twice" (`limited_deviations`) [MannorMebelXu2012].
+With one label and one option this is the option's own set. For a budget of deviations the label is the remaining
+budget: "lightning does not strike twice" (`limited_deviations`) [MannorMebelXu2012].
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class LabelledModel:
         return label * self.base.n_states + state
 
     def by_label(self, values: Any) -> Any:
-        """`(..., k, S, ...)` numbers of all states, such as `solution.value`, with labels on an axis of their own."""
+        """Reshapes numbers of all states, such as `solution.value`, to `(..., k, S, ...)`."""
         array = np.asarray(values)
         sizes = np.flatnonzero(np.array(array.shape) == self.mdp.n_states)
         if not len(sizes):
@@ -114,15 +114,15 @@ class LabelledSet(RectangularSet):
 
 
 def labelled(mdp: MDP, options: Sequence[Sequence[LabelOption]], initial_label: int = 0) -> LabelledModel:
-    """A model whose states carry a label, and nature's options under each label: a k-rectangular set.
+    """Builds a k-rectangular set: a model whose states carry a label, and nature's options under each label.
 
     The problem is (D + 1) times as large as the model for a budget D, and k times in general.
 
     Args:
       mdp: the model.
-      options: for each label what nature may do, at least one option. The first one says what happens when nature does
-        nothing: its label is that of the model's own rows.
-      initial_label: the label at the start, where the model has an initial distribution.
+      options: nature's options under each label, at least one. The first is what happens if nature does nothing: its
+        label is that of the model's own rows.
+      initial_label: the label at the start, if the model has an initial distribution.
 
     >>> import urbe
     >>> calm, storm = urbe.LabelOption(urbe.Exact(), 0), urbe.LabelOption(urbe.L1Ball(0.4), 1)
@@ -171,7 +171,7 @@ def _labels(name: str, mdp: MDP, given: Any, n_labels: int) -> IntArray:
 
 
 def _widened(mdp: MDP, labels: list[IntArray], initial_label: int) -> MDP:
-    """The model with labels, whose rows lead to the label of the first option."""
+    """The model with labels; its rows lead to the label of the first option."""
     rows, k = mdp.rows, len(labels)
     n_entries = k * rows.n_entries
     memory.require(

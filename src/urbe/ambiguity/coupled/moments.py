@@ -1,4 +1,4 @@
-"""Distributionally robust sets by moments: the law of a row's kernel is known by its mean and its deviations.
+"""Distributionally robust sets by moments: bounds are known on the mean and the deviations of a row's random kernel.
 
 A kernel p of each row is drawn at every visit, from a law on the distributions over the row's successors that satisfies
 [YuXu2016]
@@ -52,9 +52,9 @@ class MomentSet(RectangularSet):
     """Nature picks the law of each row's kernel, with given moments, on the row's own successors.
 
     Args:
-      mean_error: how far the mean may be from the model's row, in each successor: a number, `(R,)`, `(S, A)` or
-        `{(s, a): number}`. 0 where the mean is the row; infinite, as a single number, where nothing is known.
-      deviation: bound on the mean deviation E|p_j - pbar_j| of each successor; the same.
+      mean_error: bound on the distance of the mean from the model's row, in each successor: a number, `(R,)`, `(S, A)`
+        or `{(s, a): number}`. 0 if the mean is the row; infinite, as a single number, if nothing is known.
+      deviation: bound on the mean deviation E|p_j - pbar_j| of each successor, in the same forms.
       radius: `(n,)` increasing radii of L1 balls around the row.
       confidence: `(n,)` increasing, in [0, 1]: the least probability of each ball.
 
@@ -103,7 +103,7 @@ class MomentSet(RectangularSet):
 
 
 class Solved(NamedTuple):
-    """What a linear program of all rows says.
+    """The solution of the linear program of all rows.
 
     Attributes:
       mean: `(E,)` the means under the worst laws.
@@ -118,7 +118,7 @@ class Solved(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MomentNature:
-    """Nature that solves the moment problems of all rows as one linear program.
+    """A nature that solves the moment problems of all rows as one linear program.
 
     Args:
       rows: the model's, without successors of probability zero.
@@ -136,7 +136,7 @@ class MomentNature:
 
     @property
     def accuracy(self) -> float:
-        """Values that duality does not prove to it raise an error; a range is at most twice the largest value."""
+        """Bounds the error of values, which duality proves or an error is raised; a range is at most 2 max |z|."""
         return 2.0 * ACCURACY + (self.rows.longest + 8) * ROUNDING
 
     @property
@@ -160,7 +160,7 @@ class MomentNature:
         return out
 
     def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:  # noqa: ARG002
-        """The kernel is the mean under the worst law."""
+        """The worst case; its kernel is the mean under the worst law."""
         z = self._z(v)
         mean, _, sensitivity = self._solve(z)
         kernel = replace(self.rows, probability=mean)
@@ -182,11 +182,11 @@ class MomentNature:
 
     @property
     def ball_radius(self) -> FloatArray | None:
-        """The means of these laws are no ball."""
+        """None: the means of these laws do not form a ball."""
         return None
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """The farthest that a kernel is from the nearest mean of an admissible law, in one successor."""
+        """The distance of a kernel from the nearest mean of an admissible law, in the largest component."""
         x, stray = on_entries(self.rows, kernel)
         apart = np.empty(self.rows.n_rows)
         for row, (block, own) in enumerate(zip(self._blocks, np.split(x, self.rows.entry_start[1:-1]), strict=True)):
@@ -219,7 +219,7 @@ class MomentNature:
         return matrix, bound, equal, np.concatenate([block.right for block in self._blocks])
 
     def _solve(self, z: FloatArray) -> Solved:
-        """One program for all rows, with values scaled to [0, 1] in each."""
+        """Solves one program for all rows, with the values of each scaled to [0, 1]."""
         rows, blocks = self.rows, self._blocks
         low = np.minimum.reduceat(z, rows.entry_start[:-1])
         span = np.maximum.reduceat(z, rows.entry_start[:-1]) - low

@@ -8,8 +8,8 @@ The worst law puts lambda_i - lambda_{i-1} on the worst kernel of U_i, so that
 
     Q(s, a) = sum_i (lambda_i - lambda_{i-1}) min_{p in U_i(s, a)} sum_s' p(s') [r(s, a, s') + gamma V(s')].
 
-It lies between the largest set alone and the smallest one alone. One set is the set itself; the model with weight
-lambda and all distributions with the rest are `Contamination(1 - lambda)`.
+It lies between the values of the largest set alone and of the smallest set alone. With one set it is that set; the
+model with weight lambda and all distributions with the rest are `Contamination(1 - lambda)`.
 
 Kernels are drawn independently at every visit. A kernel drawn once per episode is a different problem if states are
 visited twice.
@@ -44,7 +44,7 @@ MOST_DIRECTIONS = 256
 """Directions in which a kernel is compared with what the set allows."""
 
 LARGE = 1e3
-"""How far values go in such a direction, as a multiple of the rewards."""
+"""The size of the values in these directions, as a multiple of the rewards."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +52,8 @@ class NestedSets(RectangularSet):
     """Nature picks the law of the kernel, within sets of growing confidence.
 
     Args:
-      sets: U_1 in U_2 in ... in U_n, each a set that chooses every row on its own. That each contains the one before is
-        for the caller to see to: it is not checked, and the bound below holds in any case.
+      sets: U_1 in U_2 in ... in U_n, each rectangular in (s, a). The inclusions are not checked; without them, Q
+        is a lower bound on the value under the worst law.
       confidence: `(n,)` lambda, increasing, the last one 1: the least probability that the kernel is in each set.
 
     >>> import numpy as np, urbe
@@ -104,14 +104,14 @@ class NestedSets(RectangularSet):
 
 @dataclass(frozen=True, eq=False)
 class NestedNature:
-    """Nature that mixes its answers to several sets with given weights.
+    """A nature that mixes its answers in several sets with given weights.
 
     Args:
       rows: the model's own.
       discount: the model's.
       natures: one for each set.
-      probes: the same where values of successors matter, to ask which kernels the sets hold: with a discount of 1 if
-        the model's is below `LEAST_PROBED`.
+      probes: the same natures, used to test which kernels the sets contain: with a discount of 1 if the model's is
+        below `LEAST_PROBED`.
       weights: `(n,)` positive, summing to one.
     """
 
@@ -130,7 +130,7 @@ class NestedNature:
         return all(nature.singleton for nature in self.natures)
 
     def fresh(self) -> FloatArray | None:
-        """`(R, n)`: every set remembers for itself."""
+        """An empty memory, `(R, n)`: each set has its own."""
         return np.zeros((self.rows.n_rows, len(self.natures)))
 
     def values(
@@ -174,15 +174,15 @@ class NestedNature:
 
     @property
     def ball_radius(self) -> FloatArray | None:
-        """A mixture of sets has no centre."""
+        """None: a mixture of sets has no centre."""
         return None
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """By how much a kernel is below what the mixtures allow, in the worst of some directions.
+        """How far a kernel violates the support function of the mixtures, in the worst of several directions.
 
-        A point outside a convex set is below its support function in some direction. Those tried are the probabilities
-        of single states, from both sides: what is too likely or too unlikely is seen, other departures may not be.
-        Certificates do not rest on it but on members of the sets (`evidence`).
+        A point outside a convex set violates its support function in some direction. The directions tried are the
+        probabilities of single states, from both sides: other violations may be missed. Certificates do not rest on
+        this test but on members of the sets (`evidence`).
         """
         total = kernel.row_sums(kernel.probability)
         worst = np.maximum(np.abs(total - 1.0) - 1e-12, -kernel.row_sums(np.minimum(kernel.probability, 0.0)))
@@ -202,7 +202,7 @@ class NestedNature:
         return self._total(self.natures, v)
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """From below duality; from above members of the sets, found at the values, and the kernel itself."""
+        """Bounds for certificates: duality from below; members of the sets and the kernel itself from above."""
         n_rows = self.rows.n_rows
 
         def below(v: FloatArray) -> Extended:

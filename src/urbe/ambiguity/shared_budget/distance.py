@@ -1,4 +1,4 @@
-"""How far a row must move to reach a level, and what it answers to a price: one file per distance.
+"""The distance at which a row reaches a level, and nature's answer to a price of distance: one file per distance.
 
 With d the distance from the nominal row p, and y_j = z_j - min z >= 0 the values of its successors, a distance brings
 functions of one row (see `urbe.ambiguity.sweep.row_function`):
@@ -63,8 +63,8 @@ class Distance(NamedTuple):
     def naming(self, function: Function) -> Function:
         """Gives a function made for this distance a name of its own, which compiled code is linked by.
 
-        Code of equal names that different processes compiled and cached is taken one for the other when a third
-        process loads both, without a word.
+        If different processes compile and cache code under equal names, a third process that loads both silently
+        confuses them.
         """
         module = self.level.__module__.rpartition(".")[2]
         function.__qualname__ = f"{function.__name__}_{module}_{fingerprint(self.level)}"
@@ -73,4 +73,4 @@ class Distance(NamedTuple):
 
 @register_jitable
 def in_any_order(p, y):
-    """`prepare` of distances that do not need their rows in a special order."""
+    """The `prepare` of distances that need no special order of a row."""

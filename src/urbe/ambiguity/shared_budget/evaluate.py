@@ -24,14 +24,14 @@ from urbe.ambiguity.sweep import fingerprint, when_called
 MOST_TRIALS = 500
 """Steps of a search, far more than any needs: bisection alone takes 60."""
 NEARBY = 2.0**-10
-"""Relative distance at which a search looks for the other side of last time's kink."""
+"""Relative distance at which a search looks for the other side of the previous kink."""
 
 STATIONARY = 1e-6
 """Relative length of a Newton step that leads to a maximum where D is smooth, rather than to a kink."""
 
 
 def _make_search(distance: Distance) -> Callable[..., tuple[float, float, float, float, float]]:
-    """The maximum of D at one state, the prices on both sides of it, the weight of the lower one, and the price of it.
+    """A search for the maximum of D at one state, the prices on both sides, the weight of the lower one, and its price.
 
     `path[1]` and `path[2]` keep what nature answered there: at a kink a price has many answers, and asking again may
     bring another.
@@ -211,7 +211,7 @@ def make_inside(distance: Distance) -> Callable[..., None]:
 
 @when_called
 def make_sensitivity(distance: Distance) -> Callable[..., None]:
-    """How the value of a policy moves with the centres of its rows: fills m from the price of each state's budget."""
+    """The derivative of a policy's value by the centres of its rows: fills m from the price of each state's budget."""
     prepare, penalty, point, sensitivity = distance.prepare, distance.penalty, distance.point, distance.sensitivity
     text = fingerprint(sensitivity) ^ fingerprint(gather)
 

@@ -1,4 +1,4 @@
-"""What loops over states read and write on, and how the rows of one state are copied together for the searches."""
+"""The inputs and scratch arrays of loops over states, and the function that copies the rows of one state together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urbe.types import FloatArray, IntArray
 
 
 class StateProblem(NamedTuple):
-    """What every loop over states reads.
+    """The input of every loop over states.
 
     Attributes:
       row_start: first row of each state.
@@ -20,7 +20,7 @@ class StateProblem(NamedTuple):
       reward, by_entry: `(R,)` rewards, or `(E,)` where they depend on the successor.
       w: `(S,)` discounted state values.
       outside: the lowest value mass may be sent to outside a row; infinite where it may not leave.
-      nothing: differences of values that count as none.
+      nothing: differences of values up to this count as zero.
       budget: of each state.
       tolerance: gap, as a multiple of max |z|, at which searches stop.
     """
@@ -39,19 +39,19 @@ class StateProblem(NamedTuple):
 
 
 class Hints(NamedTuple):
-    """Where earlier searches ended, NaN where there was none: the level or price of states, and a number per row."""
+    """Warm starts of searches, NaN if there are none: the level or price of states, and a number per row."""
 
     state: FloatArray
     row: FloatArray
 
     @classmethod
     def none(cls, n_states: int, n_rows: int) -> Hints:
-        """Nothing is known yet."""
+        """No warm starts: all NaN."""
         return cls(np.full(n_states, np.nan), np.full(n_rows, np.nan))
 
 
 class Scratch(NamedTuple):
-    """Room for the state with the most rows and the one with the most entries.
+    """Scratch arrays, large enough for the state with the most rows and the state with the most entries.
 
     Attributes:
       masses, values: p and z - low of a state's rows, one after another.

@@ -23,7 +23,7 @@ FARTHEST = 1000.0
 """Above -log of the smallest number: successors with beta y beyond it have no mass left."""
 
 LOSS = 2.0**-52
-"""What stopping the search for beta may cost, in the units of y relative to the row's mean."""
+"""Accuracy of the search for beta, in the units of y relative to the row's mean."""
 
 
 @row_function

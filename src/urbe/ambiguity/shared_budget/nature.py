@@ -64,7 +64,7 @@ class StateValues(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StateNature:
-    """The adversary of a bound model that has one budget per state.
+    """The nature of a model with one budget per state.
 
     Args:
       distance: the distance's functions of one row.
@@ -82,11 +82,11 @@ class StateNature:
 
     @property
     def kernel(self) -> StateKernel:
-        """The loops of its distance."""
+        """The compiled loops of the distance."""
         return state_kernel(self.distance)
 
     def fresh(self) -> Hints:
-        """A memory for `improve` to begin with."""
+        """An empty memory for `improve`."""
         return Hints.none(self.mdp.n_states, self.rows.n_rows)
 
     @property
@@ -120,7 +120,7 @@ class StateNature:
         return out
 
     def saddle(self, v: FloatArray) -> Rows:
-        """A kernel under which no policy does better than V: every action held to its state's level."""
+        """A kernel under which no policy exceeds V: it holds every action to the level of its state."""
         mdp, rows = self.mdp, self.rows
         w = mdp.discount * v
         q, sent, scratch = np.empty(rows.n_entries), np.zeros(rows.n_rows), Scratch.of(rows, mdp.row_start)
@@ -132,11 +132,11 @@ class StateNature:
         return self._answered(rows, w, q, sent)
 
     def against(self, policy: PolicyRows) -> PolicyNature:
-        """The same adversary facing one policy."""
+        """The same nature against one policy."""
         return PolicyNature(self, policy)
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """`(S,)` by how much a kernel exceeds the budgets; at most 0 inside the set."""
+        """`(S,)` the excess of a kernel over the budgets, at most 0 inside the set."""
         (q, stray), spent = on_entries(self.rows, kernel), np.zeros(self.rows.n_rows)
         for some, entries in row_blocks(self.rows):
             own, p = np.column_stack([q[entries], stray[some]]), self.rows.probability[entries]
@@ -196,7 +196,7 @@ class StateNature:
         return out
 
     def _problem(self, rows: Rows, row_start: IntArray, budget: FloatArray, w: FloatArray) -> tuple[StateProblem, int]:
-        """What all loops read, and k: rewards and discounted values are times 2^-k (`urbe.ambiguity.nature`)."""
+        """The input of all loops, and k: rewards and discounted values are scaled by 2^-k (`urbe.ambiguity.nature`)."""
         k = exponent(w, rows.reward)
         reward = np.ldexp(rows.reward, -k) if k else rows.reward
         w = np.ldexp(w, -k) if k else w
@@ -218,8 +218,8 @@ class Moved(NamedTuple):
 
     Attributes:
       q: `(E,)` probabilities on the entries of the policy's rows.
-      sent: `(R,)` what left each row for the lowest state outside it.
-      price: of each state's budget: 0 where all of it is not needed, infinite where there is none.
+      sent: `(R,)` the mass that left each row for the lowest state outside it.
+      price: of each state's budget: 0 if nature does not need all of it, infinite if there is none.
     """
 
     q: FloatArray
@@ -228,7 +228,7 @@ class Moved(NamedTuple):
 
 
 class PolicyNature:
-    """The adversary facing one policy: the worst case of its rows together, state by state."""
+    """Nature against one policy: the joint worst case of the policy's rows in each state."""
 
     def __init__(self, nature: StateNature, policy: PolicyRows) -> None:
         chosen, state = policy.rows, nature.mdp.row_state[policy.rows]
@@ -242,7 +242,7 @@ class PolicyNature:
         self._budget = nature.budget[self.states]
 
     def fresh(self) -> Hints:
-        """A memory for `values` to begin with."""
+        """An empty memory for `values`."""
         return Hints.none(len(self.states), self.rows.n_rows)
 
     def values(

@@ -63,14 +63,14 @@ class StateOperator:
         workers: Workers = SERIAL,
         out: FloatArray | None = None,  # noqa: ARG002
     ) -> Improvement[FloatArray]:
-        """`q` has the values of the actions under a kernel that is optimal for nature."""
+        """Returns T v; `q` has the values of the actions under a kernel that is optimal for nature."""
         memory = self.nature.fresh() if memory is None else memory
         middle = midrange(v)
         value, q, weights, _ = self.nature.improve(v - middle, middle, workers, memory)
         return Improvement(value, q, PolicyRows.of_weights(weights), memory)
 
     def against(self, policy: PolicyRows, memory: Memory = None) -> tuple[PolicyOperator, Memory]:  # noqa: ARG002
-        """The levels of an improvement say nothing of the prices of a policy."""
+        """T_pi without a memory: the levels of an improvement do not determine the prices of a policy."""
         return StatePolicy(self.mdp, policy, self.nature.against(policy)), None
 
     def kernel(self, v: FloatArray, policy: PolicyRows) -> Rows:
