@@ -94,6 +94,6 @@ def test_the_chapter_is_run_by_processes_and_drawn(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": paths},
                           capture_output=True, text=True, check=False)  # fmt: skip
     assert done.returncode == 0, done.stderr
-    shown = (tmp_path / "results" / "index.html").read_text()
+    shown = (tmp_path / "results" / "too_small_radius.html").read_text()
     assert "Planning for too little" in shown
     assert "2 random models" in shown

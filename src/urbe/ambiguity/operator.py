@@ -196,7 +196,7 @@ class PolicyOperator(Protocol):
 
 
 class Iterated(Protocol):
-    """The part of an operator that is iterated to find a fixed point."""
+    """The part of an operator that iteration to a fixed point needs."""
 
     @property
     def mdp(self) -> MDP:

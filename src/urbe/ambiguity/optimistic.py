@@ -22,7 +22,7 @@ from urbe.workers import SERIAL, Workers
 
 @dataclass(frozen=True, eq=False)
 class Optimistic(RectangularSet):
-    """The same kernels as `set`, chosen to help: Q = max_{q in U} q . z.
+    """The kernels of `set`, chosen in favour of the agent: Q = max_{q in U} q . z.
 
     Optimism in the face of uncertainty (UCRL2) is a solve with `Optimistic(L1Ball(...))`. `ValueAtRisk(level)` and
     `ConditionalValueAtRisk(level)` become upper tails: the same level, counted from the highest scenario.
@@ -56,7 +56,7 @@ class Optimistic(RectangularSet):
 
 @dataclass(frozen=True, eq=False)
 class OptimisticNature:
-    """Nature that maximises, by an inner nature that minimises on the model with negated rewards.
+    """A nature that maximises, by an inner nature that minimises on the model with negated rewards.
 
     `worst_case` returns the best kernel, and `dual_bound` bounds Q from above.
     """

@@ -73,7 +73,7 @@ class RowPart(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PerRowNature:
-    """Nature made of parts that answer for different rows.
+    """A nature made of parts that solve different rows.
 
     Args:
       model: the model's rows.

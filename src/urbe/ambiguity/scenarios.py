@@ -33,7 +33,7 @@ Kernels = ArrayLike | Sequence[MDP]
 
 @dataclass(frozen=True, eq=False)
 class Scenarios(RectangularSet):
-    """U(s, a) = {p_1(s, a), .., p_K(s, a)}: the worst of finitely many models, row by row.
+    """U(s, a) = {p_1(s, a), .., p_K(s, a)}: finitely many models, of which nature takes the worst row by row.
 
     The model's own kernel is a member only if it is one of `kernels`; rewards are always the model's own.
 
@@ -79,7 +79,7 @@ class ValueAtRisk(RectangularSet):
         return _bind(QUANTILE, mdp, self.kernels, self.level, self.weights)
 
     def choices(self) -> RectangularSet:
-        """The quantile may be attained at any scenario."""
+        """All scenarios: the quantile may be attained at any of them."""
         return Scenarios(self.kernels)
 
 

@@ -94,7 +94,7 @@ class FactorOperator:
         return Improvement(value, q, policy, memory)
 
     def against(self, policy: PolicyRows, memory: Memory = None) -> tuple[FactorPolicy, Memory]:
-        """The memory of the factors does not depend on the policy."""
+        """T_pi and its memory; that of the factors does not depend on the policy."""
         return FactorPolicy(self, policy), None if memory is None else memory.copy()
 
     def kernel(self, v: FloatArray, policy: PolicyRows) -> Rows:  # noqa: ARG002

@@ -1,4 +1,4 @@
-"""k-rectangular sets: nature's choices depend on its earlier ones through a label with at most k values.
+"""k-rectangular sets: nature's choices depend on its earlier choices through a label with at most k values.
 
     V(s, i) = max_a  min_{o of label i}  min_{p in U_o(s, a)}  sum_s' p(s') [r(s, a, s') + gamma V(s', next_o(s, a))]
 

@@ -1,4 +1,4 @@
-"""Distributionally robust sets by moments: the law of a row's kernel is known by its mean and its deviations.
+"""Distributionally robust sets by moments: bounds are known on the mean and the deviations of a row's random kernel.
 
 A kernel p of each row is drawn at every visit, from a law on the distributions over the row's successors that satisfies
 [YuXu2016]

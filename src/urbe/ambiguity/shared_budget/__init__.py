@@ -1,1 +1,1 @@
-"""Sets whose actions share a budget in each state (s-rectangular)."""
+"""Sets in which the actions of a state share a budget (s-rectangular)."""

@@ -64,7 +64,7 @@ class StateValues(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StateNature:
-    """The adversary of a bound model that has one budget per state.
+    """The nature of a model with one budget per state.
 
     Args:
       distance: the distance's functions of one row.
@@ -82,7 +82,7 @@ class StateNature:
 
     @property
     def kernel(self) -> StateKernel:
-        """The loops of its distance."""
+        """The compiled loops of the distance."""
         return state_kernel(self.distance)
 
     def fresh(self) -> Hints:
