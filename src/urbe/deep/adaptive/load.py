@@ -10,7 +10,7 @@ import numpy as np
 from urbe.deep.adaptive.agent import VERSION, AdaptiveAgent
 from urbe.deep.adaptive.model import BeliefModel
 from urbe.deep.describe import build
-from urbe.runs.errors import CheckpointError
+from urbe.runs.errors import CheckpointError, refused
 from urbe.runs.tensors import load_tensors
 from urbe.simulators import UncertaintySet
 from urbe.simulators.base import observation_size
@@ -29,12 +29,8 @@ def load_adaptive(path: str | os.PathLike[str]) -> AdaptiveAgent:
         raise CheckpointError(path, "is not of an adaptive agent; others are loaded with urbe.deep.load.")
     if about.get("version") not in range(1, VERSION + 1):
         raise CheckpointError(path, f"is of version {about.get('version')!r}, expected at most {VERSION}.")
-    try:
+    with refused(path, "an agent"):
         agent = _built(about)
-    except Exception as error:
-        raise CheckpointError(
-            path, f"describes an agent that cannot be built here ({type(error).__name__}): {error}"
-        ) from error
     agent.load_tensors(tensors, path)
     return agent
 
