@@ -104,7 +104,29 @@ class Posterior:
         forget: float = 1.0,
         window: int | None = None,
     ) -> Posterior:
-        """The posterior after a log; see `urbe.posteriors.fit.fit`, and `fit_per_step` beside it.
+        """The posterior of a model after a log.
+
+        With `model`, its pairs, feasible successors, discount and rewards are taken as known; the log's rewards are
+        read only when `rewards` is given. Without it, the pairs are those of the log. A state that is entered with
+        `terminated` is terminal, and so is one that the log never mentions: nothing leads there. Rewards are known
+        where (s, a, s') always paid the same; a pair whose reward was the same wherever it led pays that on its other
+        feasible successors too. With a posterior for each step of an episode: `urbe.posteriors.fit_per_step`.
+
+        Args:
+          transitions: the log, in any order.
+          discount: in [0, 1]; needed without `model`, and replaces the model's otherwise.
+          model: what is known beforehand. Its probabilities are not read: every successor it lists is feasible.
+          n_states, n_actions: sizes, by default one more than the largest id.
+          prior: concentration of each feasible successor, a number or `(E,)`. 0 gives the frequencies as mean.
+          feasible: without `model`, successors of a pair: those observed, or every state. With "all" and `n_actions`,
+            each state that is not terminal has all actions, those never tried with the prior alone.
+          terminal: without `model`, ids of states where the process ends, besides those the log marks.
+          rewards: prior of the mean reward of each pair; None takes rewards as known.
+          forget: in (0, 1], the factor by which transitions count less for each later episode in the log.
+          window: only the last `window` episodes count. Both need the column `episode`, and count episodes that occur.
+
+        Returns:
+          the posterior; `posterior.seen` are transitions, or what is left of them after forgetting.
 
         >>> import urbe
         >>> log = urbe.Transitions(state=[0, 0, 1], action=[0, 0, 0], reward=[1.0, 1.0, 0.0], next_state=[0, 1, 0])
@@ -114,18 +136,9 @@ class Posterior:
         from urbe.posteriors.fit import fit
 
         return fit(
-            transitions,
-            discount=discount,
-            model=model,
-            n_states=n_states,
-            n_actions=n_actions,
-            prior=prior,
-            feasible=feasible,
-            terminal=terminal,
-            rewards=rewards,
-            forget=forget,
-            window=window,
-        )
+            transitions, prior, rewards, discount=discount, model=model, n_states=n_states, n_actions=n_actions,
+            feasible=feasible, terminal=terminal, forget=forget, window=window,
+        )  # fmt: skip
 
     def update(self, transitions: Transitions) -> Posterior:
         """The posterior after more transitions; see `urbe.posteriors.fit.update`."""
