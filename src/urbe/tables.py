@@ -102,10 +102,8 @@ def format_of(path: str | os.PathLike[str]) -> str:
 
 def arrow_part(part: str | None = None) -> Any:
     """pyarrow or a module of it."""
-    try:
-        return import_module("pyarrow" if part is None else f"pyarrow.{part}")
-    except ImportError:
-        raise ImportError("Parquet files need pyarrow, which is not installed: pip install 'urbe[logs]'.") from None
+    extras.need("Parquet files", "pyarrow")
+    return import_module("pyarrow" if part is None else f"pyarrow.{part}")
 
 
 def _column(name: str, column: np.ndarray) -> np.ndarray:

@@ -384,6 +384,6 @@ def test_tensorboard_shows_every_row_once(fresh, tmp_path, monkeypatch):
 
 
 def test_without_the_package_it_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tensorboardX.event_file_writer", None)
+    monkeypatch.setitem(sys.modules, "tensorboardX", None)
     with pytest.raises(ModuleNotFoundError, match=r"urbe\[tensorboard\]"):
         tensorboard.Events(tmp_path / "tensorboard", 0)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,7 +34,7 @@ from urbe.gym.rows import Observations
 from urbe.gym.spaces import Spaces
 from urbe.runs import upgrade
 from urbe.runs.directory import CHECKPOINTS, CONFIG, Checkpoint, read_checkpoint, read_checkpoint_file, read_logs
-from urbe.runs.errors import CheckpointError, LogDamaged
+from urbe.runs.errors import CheckpointError, LogDamaged, refused
 from urbe.runs.tensors import load_tensors
 from urbe.runs.tree import unflatten
 from urbe.simulators import Constant, Schedule, Simulator, UncertaintySet
@@ -157,7 +156,7 @@ def _read(path: Path_) -> Saved:
         raise CheckpointError(
             path, f"has a world of the kind {about['world'].get('kind')!r:.100}, expected one of {', '.join(_WORLDS)}."
         )
-    with _refused(path, "an agent"):
+    with refused(path, "an agent"):
         checks.whole_number("seed", about["seed"], 0)
         checks.whole_number("log_every", about["log_every"], 1)
     spaces = about.get("spaces")  # missing in files of urbe 0.1
@@ -183,7 +182,7 @@ def _read_any(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any], tuple[
 def _settings(saved: Saved) -> Settings:
     if "why" in saved.settings:
         raise ValueError(f"settings is missing, expected those of {os.fspath(saved.path)}: {saved.settings['why']}")
-    with _refused(saved.path, "settings"):
+    with refused(saved.path, "settings"):
         settings = build("settings", saved.settings)
         if not isinstance(settings, Settings):
             raise ValueError(f"found {settings!r:.100}, expected Settings.")
@@ -197,7 +196,7 @@ def _is_described(world: Mapping[str, Any]) -> bool:
 
 def _described(saved: Saved, settings: Settings) -> Trainer:
     """Makes a trainer with the simulator that the file describes."""
-    with _refused(saved.path, "a simulator"):
+    with refused(saved.path, "a simulator"):
         simulator = build("simulator", saved.world["simulator"])
         schedule = build("schedule", saved.world["schedule"])
         uncertain = _described_set(simulator, saved.world["uncertain"])
@@ -226,7 +225,7 @@ def _frozen(saved: Saved, settings: Settings) -> Trainer:
             f"env is missing, expected the simulator that the agent {saved.name} in {os.fspath(saved.path)} was "
             f"trained on: {saved.world['simulator'].get('why', 'the file does not describe it.')}"
         )
-    with _refused(saved.path, "an agent"):
+    with refused(saved.path, "an agent"):
         sizes = _sizes(saved)
         with double():
             shapes = jax.eval_shape(lambda key: key_data(init_learner(settings, key, *sizes)), root_key(saved.seed))
@@ -259,7 +258,7 @@ def _given(
     if found == "simulator":  # checked before anything is compiled
         if uncertain is None:
             uncertain = _described_set(env, saved.world.get("uncertain"))
-        with _refused(saved.path, "a training"):
+        with refused(saved.path, "a training"):
             training = _training(saved)
         keep_states = _keeps_states(saved)
         shapes = _shapes(env, uncertain, settings, schedule, saved, keep_states, training)
@@ -283,8 +282,8 @@ def _shapes(
     settings: Settings,
     schedule: Schedule | None,
     saved: Saved,
-    keep_states: bool = False,
-    training: Training | None = None,
+    keep_states: bool,
+    training: Training | None,
 ) -> Any:
     """The shapes of all arrays of a run on a simulator, without computing them."""
     params = None if uncertain is None else uncertain.params
@@ -325,7 +324,7 @@ def _named(saved: Saved, start: str) -> dict[str, np.ndarray]:
 
 def _sizes(saved: Saved) -> Sizes:
     """The sizes in the tensors."""
-    with _refused(saved.path, "an agent"):
+    with refused(saved.path, "an agent"):
         _, obs_size = saved.tensors[f"{LEARNER}replay/obs"].shape
         _, members, outcomes = saved.tensors[f"{LEARNER}replay/successors/weight"].shape
         if saved.spaces is None:  # files of urbe 0.1, whose networks were all of layers
@@ -339,16 +338,3 @@ def _sizes(saved: Saved) -> Sizes:
 def _sizes_of(settings: Settings, learner: Any) -> Sizes:
     _, members, outcomes = learner.replay.successors.weight.shape
     return Sizes(*settings.network.sizes(learner.q), members, outcomes)
-
-
-@contextmanager
-def _refused(path: Path_, what: str) -> Iterator[None]:
-    """Converts all errors of an invalid description to one kind."""
-    try:
-        yield
-    except CheckpointError:
-        raise
-    except Exception as error:
-        raise CheckpointError(
-            path, f"tells of {what} that cannot be built here ({type(error).__name__}): {error}"
-        ) from error

@@ -19,8 +19,7 @@ import numpy as np
 from urbe.deep.callbacks import Row
 from urbe.deep.history import History
 from urbe.deep.recording import Recorded
-
-_MISSING = "TensorBoard output needs tensorboardX; install it with `pip install 'urbe[tensorboard]'`."
+from urbe.extras import need
 
 
 class Events:
@@ -36,12 +35,11 @@ class Events:
     """
 
     def __init__(self, folder: str | os.PathLike[str], history: History) -> None:
-        try:
-            from tensorboardX.event_file_writer import EventsWriter
-            from tensorboardX.proto.event_pb2 import Event, SessionLog
-            from tensorboardX.proto.summary_pb2 import Summary
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(_MISSING, name=error.name) from None
+        need("Files for TensorBoard", "tensorboardX")
+        from tensorboardX.event_file_writer import EventsWriter
+        from tensorboardX.proto.event_pb2 import Event, SessionLog
+        from tensorboardX.proto.summary_pb2 import Summary
+
         self._event, self._summary = Event, Summary
         Path(folder).mkdir(exist_ok=True)
         # the name begins with the second of opening, and files are read by name: the rest puts two of a second in order

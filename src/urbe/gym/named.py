@@ -13,8 +13,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from urbe.gym.adapters import Adapter, adapter_of
 from urbe.gym.kinds import Env
-
-ADAPTER_METHODS = ("get_state", "set_state", "get_params", "set_params")
+from urbe.gym.own_methods import METHODS
 
 
 def named_env(name: str, params: Mapping[str, Any], adapter: Adapter | None = None) -> Env:
@@ -50,7 +49,7 @@ def named_adapter(text: str) -> Adapter:
     Raises:
       ValueError: there is no such adapter, or a method is missing.
     """
-    expected = f"expected package.module:Class with the methods {', '.join(ADAPTER_METHODS)}"
+    expected = f"expected package.module:Class with the methods {', '.join(METHODS)}"
     module, colon, name = text.partition(":")
     if not colon or not module or not name:
         raise ValueError(f"adapter {text} names no class, {expected}.")
@@ -61,7 +60,7 @@ def named_adapter(text: str) -> Adapter:
         adapter: Adapter = found() if isinstance(found, type) else found
     except (ImportError, AttributeError, TypeError) as error:
         raise ValueError(f"adapter {text} cannot be made ({type(error).__name__}: {error}), {expected}.") from None
-    missing = [method for method in ADAPTER_METHODS if not callable(getattr(adapter, method, None))]
+    missing = [method for method in METHODS if not callable(getattr(adapter, method, None))]
     if missing:
         raise ValueError(f"adapter {text} has no {', '.join(missing)}, {expected}.")
     return adapter

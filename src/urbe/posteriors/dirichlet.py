@@ -104,7 +104,30 @@ class Posterior:
         forget: float = 1.0,
         window: int | None = None,
     ) -> Posterior:
-        """Fits the posterior to a log; see `urbe.posteriors.fit.fit`, and also `fit_per_step`.
+        """Computes the posterior of a model after a log.
+
+        With `model`, its pairs, feasible successors, discount and rewards are taken as known; the log's rewards are
+        read only when `rewards` is given. Without it, the pairs are those of the log. A state that is entered with
+        `terminated` is terminal, and so is one that the log never mentions: nothing leads there. Rewards are known
+        where (s, a, s') always paid the same; a pair whose reward was the same wherever it led pays that on its other
+        feasible successors too. `urbe.posteriors.fit_per_step` has a posterior for each step of an episode.
+
+        Args:
+          transitions: the log, in any order.
+          discount: in [0, 1]; needed without `model`, and replaces the model's otherwise.
+          model: prior knowledge. Its probabilities are not read: every successor it lists is feasible.
+          n_states, n_actions: sizes, by default one more than the largest id.
+          prior: concentration of each feasible successor, a number or `(E,)`. 0 gives the frequencies as mean.
+          feasible: without `model`, successors of a pair: those observed, or every state. With "all" and `n_actions`,
+            each non-terminal state has all actions; untried ones have only the prior.
+          terminal: without `model`, ids of terminal states, in addition to those that the log marks.
+          rewards: prior of the mean reward of each pair; None takes rewards as known.
+          forget: in (0, 1], the factor by which the weight of transitions shrinks with each later episode in the log.
+          window: only the last `window` episodes count. Both need the column `episode`, and count the episodes that
+            occur.
+
+        Returns:
+          the posterior; `posterior.seen` are numbers of transitions, weighted by forgetting.
 
         >>> import urbe
         >>> log = urbe.Transitions(state=[0, 0, 1], action=[0, 0, 0], reward=[1.0, 1.0, 0.0], next_state=[0, 1, 0])
@@ -114,18 +137,9 @@ class Posterior:
         from urbe.posteriors.fit import fit
 
         return fit(
-            transitions,
-            discount=discount,
-            model=model,
-            n_states=n_states,
-            n_actions=n_actions,
-            prior=prior,
-            feasible=feasible,
-            terminal=terminal,
-            rewards=rewards,
-            forget=forget,
-            window=window,
-        )
+            transitions, prior, rewards, discount=discount, model=model, n_states=n_states, n_actions=n_actions,
+            feasible=feasible, terminal=terminal, forget=forget, window=window,
+        )  # fmt: skip
 
     def update(self, transitions: Transitions) -> Posterior:
         """Updates the posterior by more transitions; see `urbe.posteriors.fit.update`."""

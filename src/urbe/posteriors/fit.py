@@ -8,7 +8,7 @@ Only counts are computed: 1e7 transitions take a few seconds.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,48 +28,9 @@ class RandomRewards(ValueError):
     """The same transition paid different rewards, so rewards cannot be taken as known."""
 
 
-def fit(
-    transitions: Transitions,
-    *,
-    discount: float | None = None,
-    model: MDP | None = None,
-    n_states: int | None = None,
-    n_actions: int | None = None,
-    prior: ArrayLike = 1.0,
-    feasible: Feasible = "observed",
-    terminal: ArrayLike = (),
-    rewards: NormalGamma | None = None,
-    forget: float = 1.0,
-    window: int | None = None,
-) -> Posterior:
-    """Computes the posterior of a model after a log.
-
-    With `model`, its pairs, feasible successors, discount and rewards are taken as known; the log's rewards are read
-    only when `rewards` is given. Without it, the pairs are those of the log. A state that is entered with `terminated`
-    is terminal, and so is one that the log never mentions: nothing leads there. Rewards are known where (s, a, s')
-    always paid the same; a pair whose reward was the same wherever it led pays that on its other feasible successors
-    too.
-
-    Args:
-      transitions: the log, in any order.
-      discount: in [0, 1]; needed without `model`, and replaces the model's otherwise.
-      model: prior knowledge. Its probabilities are not read: every successor it lists is feasible.
-      n_states, n_actions: sizes, by default one more than the largest id.
-      prior: concentration of each feasible successor, a number or `(E,)`. 0 gives the frequencies as mean.
-      feasible: without `model`, successors of a pair: those observed, or every state. With "all" and `n_actions`, each
-        non-terminal state has all actions; untried ones have only the prior.
-      terminal: without `model`, ids of terminal states, in addition to those that the log marks.
-      rewards: prior of the mean reward of each pair; None takes rewards as known.
-      forget: in (0, 1], the factor by which the weight of transitions shrinks with each later episode in the log.
-      window: only the last `window` episodes count. Both need the column `episode`, and count the episodes that occur.
-
-    Returns:
-      the posterior; `posterior.seen` are numbers of transitions, weighted by forgetting.
-    """
-    data = _read(
-        transitions, discount=discount, model=model, n_states=n_states, n_actions=n_actions,
-        feasible=feasible, terminal=terminal, rewards=rewards, forget=forget, window=window,
-    )  # fmt: skip
+def fit(transitions: Transitions, prior: ArrayLike, rewards: NormalGamma | None, **log: Any) -> Posterior:
+    """Computes the posterior after a log; see `Posterior.fit` for the arguments."""
+    data = _read(transitions, rewards=rewards, **log)
     counts = np.bincount(data.entry, data.weight, minlength=data.model.rows.n_entries)
     known = None if rewards is None else _reward_posterior(rewards.before(data.model.n_rows), data)
     return Posterior.after(data.model, prior, counts, known)
@@ -93,7 +54,7 @@ def fit_per_step(
     """Computes one posterior for each step 0, ..., horizon - 1, for transitions that depend on time.
 
     All share the pairs and feasible successors of the whole log; a pair not seen at a step has the prior alone. For
-    the arguments see `fit`; the column `step` is needed.
+    the arguments see `Posterior.fit`; the column `step` is needed.
     """
     horizon = checks.whole_number("horizon", horizon, 1)
     check_transitions("transitions", transitions)

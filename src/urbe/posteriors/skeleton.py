@@ -33,7 +33,7 @@ def infer(
     feasible: Feasible = "observed",
     terminal: ArrayLike = (),
 ) -> MDP:
-    """Infers pairs and feasible successors from a log; see `urbe.posteriors.fit.fit` for the arguments."""
+    """Infers pairs and feasible successors from a log; see `Posterior.fit` for the arguments."""
     checks.one_of("feasible", feasible, ("observed", "all"))
     named = transitions.labels.states
     n_named = n_states if named is None or n_states is not None else len(named)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class LogDamaged(UserWarning):
@@ -25,3 +27,16 @@ class CheckpointError(ValueError):
 
     def __str__(self) -> str:
         return f"{os.fspath(self.path)}: {self.message}"
+
+
+@contextmanager
+def refused(path: str | os.PathLike[str], what: str) -> Iterator[None]:
+    """Whatever a description leads to when it is not of what it says is one error."""
+    try:
+        yield
+    except CheckpointError:
+        raise
+    except Exception as error:
+        raise CheckpointError(
+            path, f"tells of {what} that cannot be built here ({type(error).__name__}): {error}"
+        ) from error

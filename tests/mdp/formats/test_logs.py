@@ -221,7 +221,7 @@ def test_without_pyarrow_the_extra_is_named(tmp_path, monkeypatch):
         lambda: read_log(tmp_path / "x.parquet"),
         lambda: write_log(tmp_path / "x.pq", Transitions(**EXPECTED)),
     ):
-        with pytest.raises(ImportError, match=re.escape("pip install 'urbe[logs]'")):
+        with pytest.raises(ImportError, match=re.escape('pip install "urbe[logs]"')):
             call()
     write_log(tmp_path / "x.csv", Transitions(**EXPECTED))
     assert lists(read_log(tmp_path / "x.csv")) == EXPECTED

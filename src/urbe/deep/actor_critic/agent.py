@@ -19,7 +19,7 @@ from urbe.deep.actor_critic.settings import ActorCriticSettings
 from urbe.deep.core.finite import NotFinite
 from urbe.deep.core.keys import key_data, root_key, with_keys
 from urbe.deep.describe import build, describe
-from urbe.runs.errors import CheckpointError
+from urbe.runs.errors import CheckpointError, refused
 from urbe.runs.tensors import load_tensors, save_tensors
 from urbe.runs.tree import flatten, unflatten
 from urbe.simulators import Simulator, UncertaintySet
@@ -195,13 +195,9 @@ def load_actor_critic(path: str | os.PathLike[str]) -> ActorCriticAgent:
         raise CheckpointError(path, "is not an actor-critic; other agents are loaded with urbe.deep.load.")
     if about.get("version") != VERSION:
         raise CheckpointError(path, f"is of version {about.get('version')!r}, expected {VERSION}.")
-    try:
+    with refused(path, "an agent"):
         simulator, settings = (build(name, about[name]) for name in ("simulator", "settings"))
         members = UncertaintySet.from_description(simulator, about["uncertain"])
         agent = ActorCriticAgent(simulator, members, about["shares"], settings, about["seed"])
-    except Exception as error:
-        raise CheckpointError(
-            path, f"describes an agent that cannot be built here ({type(error).__name__}): {error}"
-        ) from error
     agent.load_tensors(tensors, path)
     return agent

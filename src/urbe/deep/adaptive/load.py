@@ -12,7 +12,7 @@ from urbe.deep.adaptive.model import BeliefModel
 from urbe.deep.describe import build
 from urbe.gym.env_simulator import EnvSimulator
 from urbe.gym.kinds import SINGLE, Env
-from urbe.runs.errors import CheckpointError
+from urbe.runs.errors import CheckpointError, refused
 from urbe.runs.tensors import load_tensors
 from urbe.simulators import Simulator, UncertaintySet
 from urbe.simulators.base import observation_size
@@ -36,12 +36,8 @@ def load_adaptive(path: str | os.PathLike[str], env: Simulator | Env | None = No
         raise CheckpointError(path, "is not an adaptive agent; other agents are loaded with urbe.deep.load.")
     if about.get("version") not in range(1, VERSION + 1):
         raise CheckpointError(path, f"is of version {about.get('version')!r}, expected at most {VERSION}.")
-    try:
+    with refused(path, "an agent"):
         agent = _built(about, env)
-    except Exception as error:
-        raise CheckpointError(
-            path, f"describes an agent that cannot be built here ({type(error).__name__}): {error}"
-        ) from error
     agent.load_tensors(tensors, path)
     return agent
 
