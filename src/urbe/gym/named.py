@@ -23,7 +23,8 @@ def named_env(name: str, params: Mapping[str, Any], adapter: Adapter | None = No
     Parameters that an adapter knows are set on the environment; if some are others, all are arguments of its maker.
 
     Args:
-      name: an id of Gymnasium's registry, `module:id`, or `module:Class` of an environment that is not registered.
+      name: an id of Gymnasium's registry, `module:id`, or `module:name` of a class or function that makes an
+        environment that is not registered.
       params: by name.
       adapter: how parameters are set; None for environments that are known or have methods of their own.
 
@@ -73,8 +74,10 @@ def _made(name: str, params: Mapping[str, Any]) -> Env:
     try:
         if colon:
             found = getattr(_import(module), kind, None)
-            if isinstance(found, type) and issubclass(found, gymnasium.Env):
+            if callable(found):
                 spec = EnvSpec(id=name, entry_point=name)
+            elif kind not in gymnasium.registry:
+                raise ImportError(f"{module} has no class or function {kind}, and registers no environment of that id.")
         env: Env = gymnasium.make(spec, **params)
         return env
     except (gymnasium.error.Error, ImportError, TypeError) as error:
