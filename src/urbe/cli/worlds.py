@@ -54,8 +54,8 @@ def world(name: str, paper: bool) -> Any:
         return maker(name, "ENV")({})
     except ValueError as error:
         expected = (
-            f"one of {', '.join(SIMULATORS)}, an id that Gymnasium can make, or module:name of a class or function that "
-            "makes one"
+            f"one of {', '.join(SIMULATORS)}, an id that Gymnasium can make, or module:name of a class or function "
+            "that makes one"
         )
         raise ValueError(f"ENV is {name!r}, expected {expected}: {error}") from None
 
