@@ -121,6 +121,10 @@ def test_untried_pairs_and_terminal_states(run, tmp_path):
         ("feasible='all' with n_actions= so", "--feasible all --untried so"),
         ("draws is 3, expected at least 9", "--draws is 3, expected at least 9"),
         ("Use --held-out draws", "Use --held-out draws"),
+        (
+            "--set discount=2 has one of: double=false, discount=0.9",
+            "--set discount=2 has one of: double=false, discount=0.9",
+        ),
     ],
 )
 def test_words_of_python_become_options(message, wanted):

@@ -44,6 +44,10 @@ class Named(Walk):
         for name, value in params.items(): setattr(self, name, value)
 
 
+def limited(**named):
+    return gymnasium.wrappers.TimeLimit(Named(**named), 7)
+
+
 class Adapter:
     def get_state(self, env): return list(env.unwrapped.place)
     def set_state(self, env, state): env.unwrapped.place = list(state)
@@ -81,10 +85,17 @@ def test_a_class_beside_the_user_is_an_environment():
     assert named_env("walks:Walk", {"drift": 0.3}, named_adapter("walks:Adapter")).unwrapped.drift == 0.3
 
 
+def test_a_function_may_make_the_environment():
+    env = named_env("walks:limited", {})
+    assert str(env).endswith("<walks:limited>>>>>")
+    assert env.get_wrapper_attr("_max_episode_steps") == 7
+    assert named_env("walks:limited", {"drift": 0.4}).unwrapped.get_params()["drift"] == 0.4
+
+
 @pytest.mark.parametrize(
     ("name", "params", "message"),
     [
-        ("walks:Nothing", {}, "walks:Nothing cannot be made: "),
+        ("walks:Nothing", {}, "walks:Nothing cannot be made: walks has no class or function Nothing"),
         ("nowhere:Walk", {}, "nowhere:Walk cannot be made: No module named 'nowhere'"),
         ("Nothing-v0", {}, "Nothing-v0 cannot be made: "),
         ("walks:Walk", {"wind": 1.0}, "walks:Walk cannot be made with wind=1: "),

@@ -91,7 +91,9 @@ def add_parser(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "env", metavar="ENV", help=f"{', '.join(worlds.SIMULATORS)}, a Gymnasium id, or module:Class of an environment"
+        "env",
+        metavar="ENV",
+        help=f"{', '.join(worlds.SIMULATORS)}, a Gymnasium id, or module:name of a class or function that makes one",
     )
     parser.add_argument("--agent", choices=AGENTS, required=True, metavar="AGENT", help="see below")
     parser.add_argument("--seed", type=int, required=True, metavar="N", help="seed of all random numbers")

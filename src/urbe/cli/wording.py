@@ -25,7 +25,8 @@ PHRASES = (
     (r"model\.with_labels\((\w+)=\[\.\.\.\]\)", r"a model file whose \1 have the same names"),
     (r"certify=(\d+)", r"--certify \1"),
     (
-        r"(?<!--columns )\b(discount|terminal|confidence|draws|certify|feasible|model|start|reward)='?(\w[\w.]*)'?",
+        r"(?<!--columns )(?<!--set )(?<!, )"
+        r"\b(discount|terminal|confidence|draws|certify|feasible|model|start|reward)='?(\w[\w.]*)'?",
         r"--\1 \2",
     ),
     (r"\b(terminal|model|start)=", r"--\1"),

@@ -53,7 +53,10 @@ def world(name: str, paper: bool) -> Any:
     try:
         return maker(name, "ENV")({})
     except ValueError as error:
-        expected = f"one of {', '.join(SIMULATORS)}, an id that Gymnasium can make, or module:Class of an environment"
+        expected = (
+            f"one of {', '.join(SIMULATORS)}, an id that Gymnasium can make, or module:name of a class or function "
+            "that makes one"
+        )
         raise ValueError(f"ENV is {name!r}, expected {expected}: {error}") from None
 
 

@@ -22,7 +22,8 @@ def named_env(name: str, params: Mapping[str, Any], adapter: Adapter | None = No
     Parameters known to an adapter are set on the environment; if any is unknown, all are arguments of its constructor.
 
     Args:
-      name: an id of Gymnasium's registry, `module:id`, or `module:Class` of an environment that is not registered.
+      name: an id of Gymnasium's registry, `module:id`, or `module:name` of a class or function that makes an
+        environment that is not registered.
       params: values by name.
       adapter: sets the parameters; None for known environments and those with methods of their own.
 
@@ -72,8 +73,10 @@ def _made(name: str, params: Mapping[str, Any]) -> Env:
     try:
         if colon:
             found = getattr(_import(module), kind, None)
-            if isinstance(found, type) and issubclass(found, gymnasium.Env):
+            if callable(found):
                 spec = EnvSpec(id=name, entry_point=name)
+            elif kind not in gymnasium.registry:
+                raise ImportError(f"{module} has no class or function {kind}, and registers no environment of that id.")
         env: Env = gymnasium.make(spec, **params)
         return env
     except (gymnasium.error.Error, ImportError, TypeError) as error:

@@ -31,12 +31,12 @@ class CheckpointError(ValueError):
 
 @contextmanager
 def refused(path: str | os.PathLike[str], what: str) -> Iterator[None]:
-    """Whatever a description leads to when it is not of what it says is one error."""
+    """Converts all errors of an invalid description to one kind."""
     try:
         yield
     except CheckpointError:
         raise
     except Exception as error:
         raise CheckpointError(
-            path, f"tells of {what} that cannot be built here ({type(error).__name__}): {error}"
+            path, f"describes {what} that cannot be built here ({type(error).__name__}): {error}"
         ) from error

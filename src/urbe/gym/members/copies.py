@@ -64,7 +64,7 @@ class EnvMembers:
         params: Sequence[Mapping[str, float]],
         *,
         include_nominal: bool = True,
-        adapter: Adapter | None = None,
+        adapter: Adapter | type[Adapter] | None = None,
         make: Callable[[], Env] | None = None,
         shared_noise: bool = True,
     ) -> None:
@@ -111,7 +111,7 @@ class EnvMembers:
         env: AnyEnv,
         *,
         include_nominal: bool = True,
-        adapter: Adapter | None = None,
+        adapter: Adapter | type[Adapter] | None = None,
         make: Callable[[], Env] | None = None,
         shared_noise: bool = True,
         **values: Sequence[float],
@@ -143,7 +143,7 @@ class EnvMembers:
         *,
         count: int = 15,
         include_nominal: bool = True,
-        adapter: Adapter | None = None,
+        adapter: Adapter | type[Adapter] | None = None,
         make: Callable[[], Env] | None = None,
         shared_noise: bool = True,
         **distributions: Distribution,
@@ -220,7 +220,7 @@ class EnvMembers:
         return len(self.copies)
 
 
-def model_behind(env: AnyEnv, adapter: Adapter | None) -> tuple[Env, Adapter]:
+def model_behind(env: AnyEnv, adapter: Adapter | type[Adapter] | None) -> tuple[Env, Adapter]:
     """The environment to copy, and its adapter."""
     behind = host_env(env).behind()
     if behind is None:
