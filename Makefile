@@ -53,12 +53,13 @@ lint: $(VENV)/.dev
 chromium:
 	@tests/browser/install_chromium
 
+# a file's tests in one process, so that what they compile is compiled once
 test: lint chromium
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 test-slow: $(VENV)/.ray chromium
 	$(BIN)/python -m pytest -n 2 -m slow
-	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n 2 -q -m "not slow" tests
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n 2 --dist loadfile -q -m "not slow" tests
 	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=interpreted $(BIN)/python -m pytest -n 2 -q -m "not slow" tests/ambiguity/test_l1.py tests/ambiguity/test_contract.py tests/ambiguity/test_scenarios.py tests/ambiguity/test_contamination.py
 
 bench: $(VENV)/.bench
