@@ -4,8 +4,8 @@ A set's inner problem on one row is written once, as a plain function marked wit
 
     minimiser(p, z, low, radius, data, work, q, m)     -> mass sent outside the row; fills q and m
 
-It is the source of everything: sweeps, worst-case kernels, sensitivities and moments. A set may add a function that is
-faster where only the value is wanted, and is then held to the first by the tests:
+Sweeps, worst-case kernels, sensitivities and moments are all made from it. A set may add a faster function for the
+value alone, which the tests compare with the first:
 
     worst(p, z, low, radius, data, hint, work)         -> value, hint
 
@@ -17,7 +17,7 @@ faster where only the value is wanted, and is then held to the first by the test
 `worst` may start from `hint` (a threshold, a multiplier) but its value must not depend on it beyond rounding: hints
 only make a sweep faster. A set may also bring a whole sweep of its own with the same arguments (`l1`, `block_sweep`).
 
-Compiled code is cached on disk. Its name covers the text of the file the row functions stand in.
+Compiled code is cached on disk. Its name includes a hash of the file that defines the row functions.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ row_function = register_jitable(fastmath=FAST)
 """Marks a function of one row whose sums may be reordered."""
 
 in_order = register_jitable(fastmath={"nsz", "nnan"})
-"""Marks a function whose operations are neither reordered nor fused, also where its caller's are.
+"""Marks a function whose operations are neither reordered nor fused, even if those of its caller are.
 
-Without options of its own a function takes over those of its caller.
+Without this mark a function takes the options of its caller.
 """
 
 
 @dataclass(frozen=True)
 class WhenCalled:
-    """A compiled loop that is made when it is first called; `compiled` makes it, for other compiled code to call."""
+    """A compiled loop that is made at the first call; `compiled` makes it for other compiled code."""
 
     compiled: Callable[[], Callable[..., Any]]
 
@@ -63,14 +63,14 @@ class WhenCalled:
 
 
 def when_called(make: Callable[..., Callable[..., Any]]) -> Callable[..., WhenCalled]:
-    """Puts off making a compiled loop until it is first called: importing a set then costs nothing."""
+    """Defers making a compiled loop until the first call: importing a set then costs nothing."""
     return lambda *functions: WhenCalled(cache(lambda: make(*functions)))
 
 
 class RowProblem(NamedTuple):
-    """What every loop over rows reads, beside r: `(E,)` rewards of successors, or None where they do not matter.
+    """The input of every loop over rows, apart from r: `(E,)` rewards of successors, or None if there are none.
 
-    r is an argument of its own, since compiled code is made without its branches only then.
+    r is a separate argument because only then does the compiler drop its branches.
 
     Attributes:
       start, successor, p: rows as in `Rows`: `(R + 1,)`, `(E,)`, `(E,)`.
@@ -91,7 +91,7 @@ class RowProblem(NamedTuple):
 
 @cache
 def generated_sweep(minimiser: RowFunction) -> Callable[..., None]:
-    """A sweep from the minimiser alone: q . z of every row."""
+    """Makes a sweep from the minimiser alone: q . z of every row."""
 
     @njit(cache=True, nogil=True, fastmath=FAST)
     @named_after(minimiser)
@@ -113,7 +113,7 @@ def generated_sweep(minimiser: RowFunction) -> Callable[..., None]:
 
 @when_called
 def make_sweep(worst: RowFunction) -> Callable[..., None]:
-    """A compiled sweep over the rows `first .. last` that writes `out` and updates `hint`."""
+    """Makes a compiled sweep over the rows `first .. last` that writes `out` and updates `hint`."""
 
     @njit(cache=True, nogil=True, fastmath=FAST)
     @named_after(worst)
@@ -131,7 +131,7 @@ def make_sweep(worst: RowFunction) -> Callable[..., None]:
 
 @in_order
 def whole(value, shift, reward):
-    """What is written of a row: the same bits from every loop that calls the same function of a row."""
+    """The value of a row: the same bits from every loop that calls the same row function."""
     return value + shift + reward
 
 
@@ -150,9 +150,9 @@ def gather(a, n, successor, r, w, outside, work):
 
 @when_called
 def make_minimiser(minimiser: RowFunction, distance: RowFunction | None = None) -> Callable[..., None]:
-    """A compiled loop that writes the worst-case kernel `q`, what it sends outside its rows, and sensitivities.
+    """Makes a compiled loop that writes the worst-case kernel `q`, the mass sent outside its rows, and sensitivities.
 
-    It does not read `hint`, of an earlier sweep: a loop written by hand may.
+    The loop ignores the `hint` of an earlier sweep, which a loop written by hand may use.
 
     Where the set is the ball of a convex `distance(q, p, sent)` around the row, an answer that rounding put outside is
     mixed with the row itself: q + (1 - radius / d) (p - q) is at most `radius` away.
@@ -181,15 +181,15 @@ def make_minimiser(minimiser: RowFunction, distance: RowFunction | None = None) 
 
 @cache
 def generated_minimiser(minimiser: RowFunction) -> Callable[..., None]:
-    """The loop of `make_minimiser` for a set that needs nothing kept inside; made once for each minimiser."""
+    """Makes the loop of `make_minimiser` for a set without a distance, once for each minimiser."""
     return make_minimiser(minimiser)
 
 
 def named_after(*functions: RowFunction) -> Callable[[RowFunction], RowFunction]:
-    """Gives a loop made for row functions a name of its own, with the texts of their files in it.
+    """Gives a loop made for row functions a unique name, with a hash of their files.
 
-    Compiled code is cached and linked by name. Without this, code of equal names that different processes compiled is
-    taken one for the other when a third process loads both, and code of an older text for that of a newer one.
+    Compiled code is cached and linked by name. If different processes compile code under equal names, a third process
+    that loads both confuses them; and stale code would be loaded after a file has changed.
     """
     names = "_".join(f"{function.__module__}_{function.__name__}" for function in functions).replace(".", "_")
     texts = sum(map(fingerprint, functions))
@@ -202,6 +202,6 @@ def named_after(*functions: RowFunction) -> Callable[[RowFunction], RowFunction]
 
 
 def fingerprint(function: RowFunction) -> int:
-    """A number that changes when the file of `function` does, so that stale machine code is never loaded."""
+    """A hash of the file of `function`, so that stale machine code is never loaded."""
     file = getattr(sys.modules.get(function.__module__), "__file__", None)
     return zlib.crc32(Path(file).read_bytes()) if file else 0

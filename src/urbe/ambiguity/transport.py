@@ -1,4 +1,4 @@
-"""The cost of carrying one distribution over to another: linear programs, for checking memberships."""
+"""The transport cost between two distributions, by linear programs that check membership of a set."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from urbe.mdp.rows import Rows
 from urbe.types import BoolArray, FloatArray, IntArray
 
 LEFT_BEHIND = 2.0**-50
-"""Mass whose way is not counted: rounding alone leaves that much."""
+"""Mass whose transport is not counted: rounding leaves that much."""
 
 BATCH = 5_000
-"""Variables of one linear program; rows are solved together because starting the solver costs the most."""
+"""Number of variables in one linear program; rows are solved together because starting the solver costs the most."""
 
 
 def transport_excess(source: Rows, target: Rows, metric: FloatArray, radius: FloatArray, skip: BoolArray) -> FloatArray:
-    """`(R,)` W(p, q) - radius from above, W = min sum_ji x_ji d_ji with x 1 = p, x' 1 = q, x >= 0; 0 where `skip`.
+    """`(R,)` upper bounds on W(p, q) - radius, W = min sum_ji x_ji d_ji with x 1 = p, x' 1 = q, x >= 0; 0 where `skip`.
 
-    The solver meets each equation to about 1e-9 of mass. Its plan is cut to the masses there are, and what it leaves
-    behind is charged the longest way, so that the cost is never below the true one. Where little moves, the plan that
-    leaves in place what both rows have is the better one: it is solved for the rest alone, as a distribution.
+    The solver satisfies each equation to about 1e-9 of mass. Its plan is cut to the available masses, and mass that
+    remains is charged the longest distance: the cost is never below the true cost. If little mass moves, a plan that
+    keeps the common mass in place is more accurate: it is solved for the rest alone, as a distribution.
     """
     out = np.full(source.n_rows, np.inf)
     out[skip] = 0.0
@@ -46,7 +46,7 @@ def transport_excess(source: Rows, target: Rows, metric: FloatArray, radius: Flo
 
 
 class Transport(NamedTuple):
-    """What one row has to move: masses `p` at the states `source` to masses `q` at `target`, in units of `total`."""
+    """The transport of one row: masses `p` at the states `source` to masses `q` at `target`, in units of `total`."""
 
     row: int
     radius: float
@@ -58,7 +58,7 @@ class Transport(NamedTuple):
 
 
 def _task(row: int, source: Rows, target: Rows, radius: float, rest_only: bool) -> Transport | None:
-    """The transport of a row, or None where nothing has to move."""
+    """The transport of a row, or None if nothing has to move."""
     (j, p), (i, q) = _row(source, row), _row(target, row)
     if rest_only:
         stays = np.zeros(source.n_states)
@@ -75,7 +75,7 @@ def _task(row: int, source: Rows, target: Rows, radius: float, rest_only: bool) 
 
 
 def _is_metric(metric: FloatArray) -> bool:
-    """Whether distances satisfy the triangle inequality, as far as that is quick to see."""
+    """Whether distances satisfy the triangle inequality; False if that is too expensive to check."""
     n = len(metric)
     return n <= 64 and all((metric <= metric[:, [k]] + metric[[k]]).all() for k in range(n))
 
@@ -116,9 +116,9 @@ def _solve(batch: list[Transport], metric: FloatArray) -> FloatArray:
 
 
 def _excess(task: Transport, p: FloatArray, q: FloatArray, plan: FloatArray, cost: FloatArray) -> float:
-    """By how much a plan costs more than the radius, cut to what j has and i may get, completed by the cheapest ways.
+    """The cost of a plan minus the radius, after it is cut to the masses of p and q and completed greedily.
 
-    Mass of LEFT_BEHIND may stay out of it: the costliest moves that rounding alone accounts for.
+    The costliest moves, up to a mass of LEFT_BEHIND, are not counted: rounding alone may cause them.
     """
     p, q = p.astype(np.longdouble), q.astype(np.longdouble)
     p, q = p / p.sum(), q / q.sum()

@@ -1,4 +1,4 @@
-"""Wasserstein balls: mass moves over a metric, and the way is what counts.
+"""Wasserstein balls: moving mass costs its distance in a metric.
 
     minimise  q . z   subject to  W(p, q) <= radius,      W(p, q) = min over plans of sum_ji x_ji d_ji,
 
@@ -7,8 +7,8 @@ where a plan x moves x_ji from successor j to state i. The dual
     max_{lam >= 0}  sum_j p_j min_i (z_i + lam d_ji) - lam radius
 
 is concave and piecewise linear in lam; `urbe.ambiguity.budget_search` finds its maximum and two plans that attain it.
-Where every state may receive mass and rewards do not depend on the successor, the receivers worth considering from
-j, the lower convex envelope of the points (d_ji, z_i), are the same for all rows: they are found once a sweep.
+If every state may receive mass and rewards do not depend on the successor, the candidate receivers from j, the lower
+convex envelope of the points (d_ji, z_i), are the same for all rows: they are computed once per sweep.
 """
 
 from __future__ import annotations
@@ -80,14 +80,14 @@ class WassersteinBall(RectangularSet):
 
 @dataclass(frozen=True, eq=False)
 class WassersteinNature:
-    """Nature that transports mass.
+    """A nature that transports mass.
 
     Args:
-      rows: the rows mass comes from; without `order`, also where it may go.
+      rows: the rows that mass comes from; without `order`, it also stays in them.
       discount: the model's.
       radius: `(R,)`.
       metric: `(S, S)`.
-      order: `(S, S)` the states by distance from each state, when every state may receive mass; else None.
+      order: `(S, S)` the states by distance from each state if every state may receive mass; else None.
     """
 
     rows: Rows
@@ -204,14 +204,14 @@ class WassersteinNature:
         return np.maximum(excess / self._unit(), simplex)
 
     def _unit(self) -> FloatArray:
-        """`(R,)` the longest way within each row, or from it to any state."""
+        """`(R,)` the longest distance within each row, or from the row to any state."""
         out = np.ones(self.rows.n_rows)
         for some, _, cost, _ in self._ways():
             out[some] = cost.max(axis=(1, 2))
         return np.where(out > 0.0, out, 1.0)
 
     def _ways(self) -> Iterator[tuple[IntArray, IntArray, FloatArray, IntArray]]:
-        """Blocks of k rows: which, their donors `(k, n)`, `(k, n, m)` ways from these to receivers, and entries."""
+        """Blocks of k rows: their indices, donors `(k, n)`, distances to receivers `(k, n, m)`, and entries."""
         anywhere = self.order is not None
         for some, entries in row_blocks(self.rows, self.rows.n_states if anywhere else 0):
             donors = self.rows.successor[entries]
@@ -255,8 +255,8 @@ def _metric(value: ArrayLike, n_states: int) -> FloatArray:
     if len(skew):
         i, j = skew[0]
         raise ValueError(
-            f"metric[{i}, {j}] is {metric[i, j]:.17g} but metric[{j}, {i}] is {metric[j, i]:.17g}, expected both "
-            "alike; average the two directions, (metric + metric.T) / 2, if rounding is to blame."
+            f"metric[{i}, {j}] is {metric[i, j]:.17g} but metric[{j}, {i}] is {metric[j, i]:.17g}, expected equal "
+            "numbers; average the two directions, (metric + metric.T) / 2, if they differ by rounding."
         )
     return metric
 

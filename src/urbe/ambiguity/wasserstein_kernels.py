@@ -1,6 +1,6 @@
-"""Compiled loops of `WassersteinBall`: plans by price, over a row's own successors or over all states.
+"""Compiled loops of `WassersteinBall`: plans for given prices, over a row's own successors or over all states.
 
-Both kinds of receivers bring functions of one row, a tuple whose first part is p, and of one of its entries j:
+Both kinds of receivers define functions of one row, a tuple whose first part is p, and of one of its entries j:
 
     row_of(a, b, problem, r, work)    the row of the entries a .. b
     best(j, lam, row)                 -> i, z_i, d_ji of the receiver that minimises z_i + lam d_ji
@@ -25,7 +25,7 @@ from urbe.types import FloatArray, IntArray
 
 
 class TransportProblem(NamedTuple):
-    """What every loop reads, beside the rewards of successors.
+    """The input of every loop, apart from the rewards of successors.
 
     Attributes:
       start, successor, p: rows as in `Rows`: `(R + 1,)`, `(E,)`, `(E,)`.
@@ -56,7 +56,7 @@ class TransportLoops(NamedTuple):
     Attributes:
       sweep: writes the values of the rows `first .. last`, without their own reward.
       plans: writes `TransportPlans` and sensitivities.
-      moments: a sweep over all rows, and on the way sums of u over where mass goes and of squares of sensitivities.
+      moments: a sweep over all rows that also sums u over the receivers, and squares of sensitivities.
     """
 
     sweep: Callable[..., None]
@@ -66,7 +66,7 @@ class TransportLoops(NamedTuple):
 
 @cache
 def transport_loops(anywhere: bool) -> TransportLoops:
-    """The loops for rows whose mass may go anywhere, or only to the row's own successors."""
+    """Makes the loops for rows whose mass may go anywhere, or only to the row's own successors."""
     row_of, best, free, state_of = ANYWHERE if anywhere else WITHIN
 
     @register_jitable
@@ -140,7 +140,7 @@ def _row_within(a, b, problem, r, work):
 
 @register_jitable
 def _best_within(j, lam, row):
-    """Among the row's entries; any of those that tie will do."""
+    """The best receiver among the row's entries; ties may be broken either way."""
     _, z, successor, metric = row
     distance = metric[np.uint32(successor[j])]
     best, level, cost = j, z[j], 0.0
@@ -154,7 +154,7 @@ def _best_within(j, lam, row):
 
 @register_jitable
 def _free_within(j, row):
-    """j itself, unless states coincide."""
+    """The lowest entry at distance zero from j: j itself, unless states coincide."""
     _, z, successor, metric = row
     distance = metric[np.uint32(successor[j])]
     best = j
@@ -175,7 +175,7 @@ WITHIN = _row_within, _best_within, _free_within, _state_within
 
 @njit(cache=True, nogil=True)
 def envelopes(donors, order, metric, w):
-    """For each donor j the vertices of the lower convex envelope of the points (d_ji, w_i), from the closest on.
+    """For each donor j, the vertices of the lower convex envelope of the points (d_ji, w_i), by increasing distance.
 
     Returns:
       size `(S,)`, and `(S, S)` cost, value and receiver of each vertex; only the first `size[j]` count.

@@ -34,8 +34,8 @@ from urbe.types import FloatArray, Support
 class WeightedL1Ball(RectangularSet):
     """U(s, a) = {q in simplex : sum_j w_j |q_j - pbar_j(s, a)| <= radius(s, a)}.
 
-    A high weight holds a probability close to the model's; with all weights one this is `L1Ball`. A row of n
-    successors costs O(n) for each plan nature looks at (`urbe.ambiguity.budget_search`), usually fewer than ten.
+    A high weight keeps a probability close to the model's; with all weights one the set is `L1Ball`. A row of n
+    successors costs O(n) for each plan of the search (`urbe.ambiguity.budget_search`), usually fewer than ten.
 
     Args:
       radius: a number, `(R,)`, `(S, A)` or `{(s, a): number}`, at least 0.
@@ -102,7 +102,7 @@ def _entry_weights(weights: FloatArray, mdp: MDP, rows: Rows) -> FloatArray:
 
 @register_jitable
 def _receiver(lam, z, weight):
-    """The entry that attains nu(lam), and nu(lam); any of those that tie will do."""
+    """The entry that attains nu(lam), and nu(lam); ties may be broken either way."""
     best = 0
     level = z[0] + lam * weight[0]
     for i in range(1, z.shape[0]):
@@ -180,7 +180,7 @@ def _both(p, z, u, low, u_low, radius, data, hint, work, m):
 
 @register_jitable
 def _follow_plan(lam, share, p, z, weight, change):
-    """Adds a share of what the plan moves to `change`."""
+    """Adds a share of the plan's moves to `change`."""
     receiver, level = _receiver(max(lam, 0.0), z, weight)
     for j in range(p.shape[0]):
         if lam >= 0.0 and z[j] > level + lam * weight[j]:

@@ -1,15 +1,15 @@
-"""Draws of many Dirichlet rows from common random numbers: none is kept, and all can be made again.
+"""Draws of many Dirichlet rows from common random numbers: draws are not stored but made again when needed.
 
 A credible set of R rows at level delta / R needs R / delta draws of each row. For thousands of rows they do not fit
 into memory, and making independent random numbers takes minutes: 5,000 rows of 5 successors at delta = .05 are 2.5e9
-gamma variables. What is asked of the draws is about one row at a time, though, and a union over rows does not mind
-whether the rows are independent:
+gamma variables. Each question is about one row at a time, however, and a union bound over rows does not need
+independent rows:
 
     P(row k fails) <= delta / R  for each k      hence      P(some row fails) <= delta.
 
 So all rows read the same normal and uniform numbers. Each row's own draws are independent of one another and exactly
-Dirichlet [MarsagliaTsang2000]; draws of different rows are dependent, and must not be put together to a model. Of what
-is drawn only extremes are kept: the largest distances, or the lowest values with the draws that gave them.
+Dirichlet [MarsagliaTsang2000]; draws of different rows are dependent, and must not be combined to a model. Only
+extremes are kept: the largest distances, or the lowest values with their draws.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from urbe.posteriors.sampling import SMALL, gammas
 from urbe.types import BoolArray, FloatArray, IntArray
 
 BUFFER = 1 << 13
-"""Normal numbers at a time: they stay in a processor's cache while all rows read them."""
+"""Size of a buffer of normal numbers, which stays in the processor's cache while all rows read it."""
 
 SPARE = 1.25
-"""Numbers for each variable: one in twenty proposals is rejected at most, which a thousand of them never exceed."""
+"""Numbers per variable: at most one proposal in twenty is rejected, so that a thousand draws never need more."""
 
 
 class Lowest(NamedTuple):
@@ -45,7 +45,7 @@ class Lowest(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """Common random numbers: proposals, and uniform numbers for what else is needed.
+    """Common random numbers: normal proposals, and uniform numbers for other uses.
 
     Attributes:
       normal: `(n,)` x.
@@ -61,11 +61,11 @@ class Numbers(NamedTuple):
 
 
 class SharedDraws:
-    """M draws of every row of a posterior, made when asked for, the same each time.
+    """M draws of every row of a posterior, made on demand and the same each time.
 
     Args:
-      posterior: what is drawn from.
-      rng: where the common numbers begin; one generator is spawned from it.
+      posterior: the distribution of the draws.
+      rng: the source of the common numbers; one generator is spawned from it.
       draws: M, at least 1.
     """
 
@@ -97,9 +97,9 @@ class SharedDraws:
         return out
 
     def _buffers(self) -> Iterator[tuple[int, Numbers]]:
-        """Buffers of common numbers, each with the number of draws it is enough for, M of them in all.
+        """Buffers of common numbers, each with the number of draws that it suffices for, M draws in all.
 
-        They depend on the longest row of all, whichever rows are asked for: a row's draws are the same each time.
+        Buffers depend on the longest of all rows, not on the rows requested: a row's draws are the same each time.
         """
         longest = self._posterior.model.rows.longest
         self._rng.bit_generator.state = self._start

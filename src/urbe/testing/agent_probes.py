@@ -75,7 +75,7 @@ def discount_matters() -> Probe:
 
 
 def stochastic_successor() -> Probe:
-    """Something small for certain, a gamble that succeeds with 0.8, and one that does with 0.2."""
+    """A small reward for certain, a gamble that succeeds with probability 0.8, and one with probability 0.2."""
     gambles = [(0, a, s, p, 0.0) for a, win in ((1, 0.8), (2, 0.2)) for s, p in ((1, win), (2, 1.0 - win))]
     return Probe(_model([(0, 0, 3, 1.0, 0.2), *gambles, (1, 0, 3, 1.0, 1.0), (2, 0, 3, 1.0, 0.0)], terminal=[3]), 2)
 

@@ -1,4 +1,4 @@
-"""The contract of agents: what runs and saved files rely on, and learning; one function for each law.
+"""The contract of agents: the laws that runs and saved files rely on, and learning; one function for each law.
 
 An agent is watched while it runs: its inputs must not change, and its answers must be actions. Runs are then compared
 action by action.
@@ -41,15 +41,15 @@ def check_agent(
       kind: the agent's parameters.
       tasks: tasks by name; by default `urbe.testing.probes()`: one state, a bandit, delayed reward, a discount that
         matters, stochastic successors, termination and truncation, states with different actions.
-      learns: the names of the tasks on which it must beat random actions; None: all of them.
+      learns: the names of the tasks on which the agent must beat random actions; None means all.
       random: whether another seed must lead to other actions on some task.
       seed: seed of the environments and of the agent.
       episodes, replicates: number of episodes and of replicates.
-      share: how much better than chance: this share of the way from random actions to the best, in the mean over
-        replicates and over the last third of the episodes.
+      share: the required improvement over random actions, as a share of the best possible improvement; returns are
+        averaged over replicates and over the last third of the episodes.
 
     Raises:
-      AssertionError: with the law that is broken, the task, what was found and what was expected.
+      AssertionError: with the broken law, the task, the values found and the values expected.
 
     >>> from urbe.agents import QLearning
     >>> check_agent(QLearning())
@@ -87,7 +87,7 @@ class AgentCase:
     def run(
         self, replicates: IntArray, episodes: int, *, agent_seed: int | None = None, swap: tuple[int, int] | None = None
     ) -> Watched:
-        """A watched run; the world has the seed of the case, the agent the same or `agent_seed`."""
+        """Runs a watched agent; the environment has the seed of the case, the agent the same or `agent_seed`."""
         task = Task(Posterior.before(self.probe.model), self.probe.horizon)
         before = deepcopy(task)
         watched = Watched(self, self.seed if agent_seed is None else agent_seed, episodes, swap)
@@ -104,9 +104,9 @@ class AgentCase:
 
 @dataclass
 class Watched:
-    """An `AgentConfig` and the `Agent` it starts: passes everything on, and notes it.
+    """An `AgentConfig` and the `Agent` that it starts: passes all calls on and records them.
 
-    With `swap` = (episode, step) the agent is replaced, before it acts there, by a fresh one that loads its state.
+    With `swap` = (episode, step), a fresh agent that loads its state replaces it before it acts in that step.
     """
 
     case: AgentCase
@@ -154,7 +154,7 @@ class Watched:
         self._agent.load(state)
 
     def check_copies(self) -> None:
-        """What was given by `state`, or to `load`, is not changed by going on."""
+        """Tests that states returned by `state`, or passed to `load`, do not change while the agent continues."""
         for law, state, before in self.copies:
             where = unlike(before, state)
             if where:
@@ -192,33 +192,33 @@ EPISODES = 12
 
 
 def check_same_seed(case: AgentCase) -> Watched:
-    """The same seed gives the same run."""
+    """Tests that the same seed gives the same run."""
     one, two = (case.run(NUMBERS, EPISODES) for _ in range(2))
     _same_done(case, "the same seed gives the same run", one, two, NUMBERS)
     return one
 
 
 def other_seed_differs(case: AgentCase, one: Watched) -> bool:
-    """Whether the agent does something else with another seed in the same world."""
+    """Whether the agent acts differently with another seed in the same environment."""
     return case.run(NUMBERS, EPISODES, agent_seed=case.seed + 1).done != one.done
 
 
 def check_neighbours(case: AgentCase, one: Watched) -> None:
-    """A replicate does the same alone, and beside others, and in another place."""
+    """Tests that a replicate acts the same alone, beside others, and at another index."""
     law = "a replicate does not depend on its neighbours"
     for numbers in ([4], [7, 4]):
         _same_done(case, law, one, case.run(np.array(numbers), EPISODES), np.array(numbers))
 
 
 def check_resume(case: AgentCase, one: Watched) -> None:
-    """A fresh agent that loads a state goes on as the old one would have, between episodes and within one."""
+    """Tests that a fresh agent that loads a state continues like the old one, between episodes and within one."""
     for at in ((0, 0), (3, 0), (5, min(1, case.probe.horizon - 1))):
         law = f"load goes on from state (episode {at[0]}, step {at[1]})"
         _same_done(case, law, one, case.run(NUMBERS, EPISODES, swap=at), NUMBERS)
 
 
 def check_skill(case: AgentCase, episodes: int, replicates: int, share: float) -> None:
-    """In the last third of its episodes the agent's mean return is well above that of actions at random."""
+    """Tests that in the last third of the episodes the agent's mean return is well above that of random actions."""
     returns = case.run(np.arange(replicates), episodes).returns[:, -(episodes // 3) :]
     random, best = case.probe.random, case.probe.best
     least = random + share * (best - random)
@@ -246,7 +246,7 @@ def _arrays(task: Task) -> dict[str, Any]:
 
 
 def unlike(a: Any, b: Any, path: str = "") -> str:
-    """Where two states differ in a bit; empty when they do not."""
+    """The first place where two states differ in a bit; empty if they are equal."""
     if isinstance(a, Mapping):
         if a.keys() != b.keys():
             return path or "the keys"
@@ -260,7 +260,7 @@ def unlike(a: Any, b: Any, path: str = "") -> str:
 
 
 def strange(state: Any, path: str = "state") -> str:
-    """What in a state is no dict with texts for keys, no array and no plain value; empty when nothing is."""
+    """The first part of a state that is no dict with string keys, array or plain value; empty if there is none."""
     if isinstance(state, Mapping):
         wrong = [key for key in state if not isinstance(key, str)]
         if wrong:

@@ -1,6 +1,6 @@
 """The contracts of the open parts of deep agents: natures, variances, Q-networks and optimisers.
 
-Each is a frozen dataclass with the methods of its protocol in `urbe.deep`; these functions hold one to all that the
+Each part is a frozen dataclass with the methods of its protocol in `urbe.deep`; these functions test the laws that the
 learner, the loops and saved files rely on.
 """
 
@@ -25,19 +25,19 @@ from urbe.deep.core.variances import Variance
 from urbe.deep.describe import build, describe
 
 ROUNDING = 1e-5
-"""How much the same float32 numbers may differ between ways to compute them, relative to 1 + their size."""
+"""Tolerance between two ways to compute the same float32 numbers, relative to 1 + their size."""
 
 _OBS, _ACTIONS, _BATCH = 3, 4, 6
 _SMALL: dict[str, Any] = {"batch": 4, "capacity": 16, "warm_up": 1}
 
 
 def check_nature(nature: MemberNature, members: tuple[int, ...] = (1, 2, 5)) -> None:
-    """Holds a nature to `urbe.deep.MemberNature`.
+    """Tests that a nature fulfils the contract of `urbe.deep.MemberNature`.
 
     - It is a value: a frozen dataclass, equal to its copy, that can be hashed, saved and built again.
     - Weights have the shape and type of the values, are at least 0 and sum to 1.
-    - Each row is weighed by itself: in a batch, alone, compiled or not, to the same weights.
-    - With one member its weight is 1.
+    - Each row is weighted independently: in a batch, alone, compiled or not, with the same weights.
+    - The weight of a single member is 1.
 
     Args:
       nature: to be checked.
@@ -64,7 +64,7 @@ def check_nature(nature: MemberNature, members: tuple[int, ...] = (1, 2, 5)) -> 
 
 
 def check_network(network: QNetwork) -> None:
-    """Holds a Q-network to `urbe.deep.QNetwork`.
+    """Tests that a Q-network fulfils the contract of `urbe.deep.QNetwork`.
 
     - It is a value: a frozen dataclass, equal to its copy, that can be hashed, saved and built again.
     - Weights are float32 arrays; the same key draws the same ones, another key others.
@@ -105,11 +105,11 @@ def check_network(network: QNetwork) -> None:
 
 
 def check_optimiser(optimiser: Optimiser, rate: float = 1e-2) -> None:
-    """Holds an optimiser to `urbe.deep.Optimiser`.
+    """Tests that an optimiser fulfils the contract of `urbe.deep.Optimiser`.
 
     - It is a value: a frozen dataclass, equal to its copy, that can be hashed, saved and built again.
     - Changes have the form of the weights, and the state keeps its own: a compiled loop carries it.
-    - A rate of zero changes nothing; a few hundred steps lead down a bowl.
+    - A rate of zero changes nothing; a few hundred steps reduce a quadratic function.
 
     Args:
       optimiser: to be checked.
@@ -142,15 +142,15 @@ def check_optimiser(optimiser: Optimiser, rate: float = 1e-2) -> None:
 
 
 def check_variance(variance: Variance, settings: Settings | None = None) -> None:
-    """Holds a variance to `urbe.deep.Variance`, alone and in the learning step.
+    """Tests that a variance fulfils the contract of `urbe.deep.Variance`, alone and in the learning step.
 
     - It is a value: a frozen dataclass, equal to its copy, that can be hashed, saved and built again.
-    - Without noise the values are Q; variances have a number per action, the same ones that come with perturbed values.
-    - The head keeps its form through steps of learning, whose numbers are finite.
+    - Without noise the values are Q; variances have one number per action, the same as beside perturbed values.
+    - The head keeps its form through learning steps, and all numbers stay finite.
 
     Args:
       variance: to be checked.
-      settings: of the agent it is a part of; None is a small one.
+      settings: those of an agent that uses the variance; None means a small agent.
 
     Raises:
       AssertionError: with the law that is broken and what was found.

@@ -1,4 +1,4 @@
-"""The laws of an ambiguity set bound to a model, one function each; `urbe.testing` asks for all of them."""
+"""The laws of an ambiguity set bound to a model, one function each; `urbe.testing` tests all of them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Case:
 
 
 class _SmallBlocks:
-    """Workers that run single rows on two threads, whatever the size of the model, last row first."""
+    """Workers that run single rows on two threads, last row first, for models of any size."""
 
     def run(self, entry_start: IntArray, task: Callable[[int, int], object]) -> None:
         with ThreadPoolExecutor(2) as pool:
@@ -77,7 +77,7 @@ class _SmallBlocks:
 
 
 def trial_values(mdp: MDP, rng: np.random.Generator) -> list[FloatArray]:
-    """Values to try the laws at: ordinary, tied, equal, and large negative ones."""
+    """Values at which the laws are tested: ordinary, tied, equal, and large negative values."""
     n = mdp.n_states
     return [
         rng.normal(size=n),
@@ -88,7 +88,7 @@ def trial_values(mdp: MDP, rng: np.random.Generator) -> list[FloatArray]:
 
 
 def check_form(case: Case) -> None:
-    """The discount, the rows and the accuracy nature states."""
+    """Tests the discount, the rows and the accuracy that nature states."""
     nature, mdp = case.nature, case.mdp
     if nature.discount != mdp.discount:
         case.fail("discount", None, f"found {nature.discount}, expected the model's {mdp.discount}.")
@@ -99,7 +99,7 @@ def check_form(case: Case) -> None:
 
 
 def check_inputs_untouched(case: Case, v: FloatArray) -> None:
-    """Nothing is edited in place, and values are one finite number per row."""
+    """Tests that nothing is changed in place, and that values are one finite number per row."""
     rows = case.mdp.rows
     inputs = {"v": v, "mdp.rows.probability": rows.probability, "mdp.rows.reward": rows.reward}
     before = {name: array.copy() for name, array in inputs.items()}
@@ -117,7 +117,7 @@ def check_inputs_untouched(case: Case, v: FloatArray) -> None:
 
 
 def check_monotone(case: Case, v: FloatArray, rng: np.random.Generator) -> None:
-    """Q does not fall when v rises, in one state or in all."""
+    """Tests that Q does not fall when v rises, in one state or in all."""
     q = case.nature.values(v)
     scale = case.scale(v)
     for bump in [*np.eye(len(v)), rng.uniform(size=len(v))]:
@@ -126,7 +126,7 @@ def check_monotone(case: Case, v: FloatArray, rng: np.random.Generator) -> None:
 
 
 def check_shift(case: Case, v: FloatArray) -> None:
-    """Q(v + c) = Q(v) + discount c, whether c is in v or given as `shift`."""
+    """Tests Q(v + c) = Q(v) + discount c, with c in v or as `shift`."""
     q, scale = case.nature.values(v), case.scale(v)
     for c in (3.7, -0.6 * scale):
         expected, tolerance = q + case.mdp.discount * c, case.tolerance * (scale + abs(c))
@@ -135,7 +135,7 @@ def check_shift(case: Case, v: FloatArray) -> None:
 
 
 def check_worst_case(case: Case, v: FloatArray) -> WorstCase:
-    """The worst-case kernel is a kernel of the set with the model's rewards, and attains the value."""
+    """Tests that the worst-case kernel lies in the set, has the model's rewards, and attains the value."""
     worst = case.nature.worst_case(v)
     kernel, tolerance = worst.rows, case.tolerance * case.scale(v)
     case.equal("worst_case(v).value = values(v)", worst.value, case.nature.values(v), tolerance)
@@ -174,7 +174,7 @@ def _check_distributions(case: Case, kernel: Rows) -> None:
 
 
 def check_dual(case: Case, v: FloatArray, tight: bool) -> None:
-    """`dual_bound` is on the right side of Q and, when `tight`, meets it."""
+    """Tests that `dual_bound` is on the right side of Q and, if `tight`, attains it."""
     q, bound = case.nature.values(v), case.nature.dual_bound(v)
     scale = case.scale(v)
     # the bound is exact up to the model's own rows not summing to one exactly, the value up to its accuracy
@@ -186,7 +186,7 @@ def check_dual(case: Case, v: FloatArray, tight: bool) -> None:
 
 
 def check_take(case: Case, v: FloatArray, rng: np.random.Generator) -> None:
-    """Nature on some rows, in another order, answers as on all."""
+    """Tests that nature on some rows, in another order, answers as on all rows."""
     n_rows = case.mdp.n_rows
     chosen = rng.permutation(n_rows)[: max(1, n_rows - 1)]
     part = case.nature.take(chosen)
@@ -209,14 +209,14 @@ def check_take(case: Case, v: FloatArray, rng: np.random.Generator) -> None:
 
 
 def check_threads(case: Case, v: FloatArray) -> None:
-    """Values computed in blocks on several threads are the same."""
+    """Tests that values computed in blocks on several threads are the same."""
     threaded = case.nature.values(v, 0.0, cast(Workers, _SmallBlocks()))
     tolerance = case.tolerance * case.scale(v)
     case.equal("values do not depend on the workers", threaded, case.nature.values(v), tolerance)
 
 
 def check_output(case: Case, v: FloatArray) -> None:
-    """Values asked for in a given array are written there, whatever it held."""
+    """Tests that values are written into the array `out`, whatever it contained."""
     out = np.full(case.nature.rows.n_rows, np.nan)
     returned = case.nature.values(v, 0.0, SERIAL, out)
     tolerance = case.tolerance * case.scale(v)
@@ -225,7 +225,7 @@ def check_output(case: Case, v: FloatArray) -> None:
 
 
 def check_memory(case: Case, points: list[FloatArray]) -> None:
-    """Sweeps may remember where they ended, but the answer must not depend on it."""
+    """Tests that values do not depend on the memory of earlier sweeps."""
     memory = case.nature.fresh()
     for v in points:
         fresh, again = case.set.bind(case.mdp).values(v), case.nature.values(v, memory=memory)
@@ -234,7 +234,7 @@ def check_memory(case: Case, points: list[FloatArray]) -> None:
 
 
 def check_operator(case: Case, points: list[FloatArray]) -> None:
-    """The set has an operator, whose moments have the values of a sweep, and whose solution can be certified."""
+    """Tests that the set has an operator, that moments have the values of a sweep, and that solutions are certified."""
     if not callable(getattr(case.set, "operator", None)):
         case.fail("a set has an operator", None, "found none; inherit from urbe.ambiguity.RectangularSet.")
     operator = case.set.operator(case.mdp)
@@ -251,7 +251,7 @@ def check_operator(case: Case, points: list[FloatArray]) -> None:
 
 
 def check_excess_sees_outside(case: Case, v: FloatArray) -> None:
-    """A point mass of a value below the minimum over the set cannot be in the set."""
+    """Tests that a point mass with a value below the minimum over the set is outside the set."""
     n_states, n_rows = case.mdp.n_states, case.mdp.n_rows
     z = case.rewards() + case.mdp.discount * v
     lowest = np.nanargmin(case.side * z, axis=1)
@@ -271,7 +271,7 @@ def check_excess_sees_outside(case: Case, v: FloatArray) -> None:
 def check_oracle(
     case: Case, v: FloatArray, oracle: Callable[[FloatArray, FloatArray], float], tolerance: float
 ) -> None:
-    """Values agree with the oracle, row by row."""
+    """Tests that values agree with the oracle, row by row."""
     p = case.mdp.matrix().toarray()
     z = case.rewards() + case.mdp.discount * v
     expected = np.array([oracle(p[row], z[row]) for row in range(case.mdp.n_rows)])
@@ -279,7 +279,7 @@ def check_oracle(
 
 
 def check_sensitivity(case: Case, v: FloatArray, worst: WorstCase, rng: np.random.Generator) -> bool:
-    """Whether some row is smooth at v, after comparing all that are."""
+    """Compares the sensitivity with difference quotients on all rows that are smooth at v; returns whether any is."""
     rows, scale = case.mdp.rows, case.scale(v)
     tilt = rng.uniform(-1.0, 1.0, size=rows.n_entries)
     direction = rows.probability * (tilt - rows.row_sums(rows.probability * tilt)[rows.entry_row])
@@ -303,7 +303,7 @@ def check_sensitivity(case: Case, v: FloatArray, worst: WorstCase, rng: np.rando
 
 
 def check_concave(case: Case, points: list[FloatArray]) -> None:
-    """A minimum of linear functions is concave, a maximum convex."""
+    """Tests that Q is concave in v (a minimum of linear functions) or convex (a maximum)."""
     law = "Q is convex in v" if case.side < 0.0 else "Q is concave in v"
     for u, v in _pairs(points):
         between = case.nature.values(0.5 * (u + v))

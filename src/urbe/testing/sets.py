@@ -1,4 +1,4 @@
-"""The contract of ambiguity sets, and small models to hold a set to it on."""
+"""The contract of ambiguity sets, and small models to test it on."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def check_ambiguity_set(
     tolerance: float = 1e-9,
     oracle_tolerance: float = 1e-6,
 ) -> None:
-    """Holds a set to the contract of `urbe.ambiguity.nature`, on one model or on several small ones.
+    """Tests that a set fulfils the contract of `urbe.ambiguity.nature`, on one model or on several small ones.
 
     Args:
-      ambiguity_set: the set, or a function from a model to the set where it needs the model's shape.
+      ambiguity_set: the set, or a function from a model to the set if the set depends on the model's shape.
       mdp: the model to check on; by default those of `small_models`: ties, single successors, one state, terminal
         states, negative rewards, rewards r(s, a, s').
       oracle: `(p, z) -> float`, the value of one row by other means. p and z are `(S,)`, over all states; where the
         model lists no transition p is zero, and z is NaN if rewards depend on the successor.
-      seed: of the values the laws are tried at.
-      convex: whether Q is a minimum over a set of kernels, hence concave in v, and `excess` tells all others.
+      seed: of the values at which the laws are tested.
+      convex: whether Q is a minimum over a set of kernels, hence concave in v, and `excess` rejects all other kernels.
       tight: whether `dual_bound` attains the value.
       center_moves: whether to compare the sensitivity with difference quotients of the set bound to nearby models.
       optimistic: for sets whose nature maximises: `dual_bound` is an upper bound, and Q convex in v.
@@ -42,7 +42,7 @@ def check_ambiguity_set(
       oracle_tolerance: the same for the oracle; linear programs are good to about 1e-6.
 
     Raises:
-      AssertionError: with the law that is broken and where.
+      AssertionError: with the broken law, the model and the row.
 
     >>> from urbe.ambiguity.exact import Exact
     >>> check_ambiguity_set(Exact(), oracle=lambda p, z: p @ z)
@@ -83,7 +83,7 @@ def check_ambiguity_set(
 
 
 def small_models(seed: int = 0) -> dict[str, MDP]:
-    """Models on which sets go wrong, by name; probabilities are at least 0.02 where they are not zero."""
+    """Difficult small models by name; probabilities are zero or at least 0.02."""
     rng = np.random.default_rng(seed)
 
     def random_rows(n_states: int, n_actions: int, zeros: float) -> FloatArray:

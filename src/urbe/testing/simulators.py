@@ -1,4 +1,4 @@
-"""The contract of simulators: what agents, sets and environments rely on, checked where random actions lead."""
+"""The contract of simulators that agents, sets and environments rely on, tested in states that random actions reach."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from urbe.simulators.limits import Bounded, Checked, param_dict
 STATE_TYPES = ("float32", "int32", "bool")
 
 ROUNDING = 1e-5
-"""How much the same numbers may differ between ways to compute them, as a multiple of 1 + their size: compilers reorder
-float32 arithmetic."""
+"""Tolerance between two ways to compute the same numbers, as a multiple of 1 + their size: compilers reorder float32
+arithmetic."""
 
 NOTICED = 1e-6
-"""How much a changed parameter has to change, in the same sense; both sides come from one compiled function."""
+"""The least effect of a changed parameter, in the same units; both sides come from one compiled function."""
 
 
 QUICK: dict[str, Any] = {"xla_backend_optimization_level": 0}
-"""For what runs once and is compared with optimised code."""
+"""Compiler options for code that runs once and is compared with optimised code."""
 
 
 def check_simulator(
@@ -39,27 +39,27 @@ def check_simulator(
     seed: int = 0,
     steps: int = 64,
 ) -> None:
-    """Holds a simulator to the protocol of `urbe.simulators.base`.
+    """Tests that a simulator fulfils the protocol of `urbe.simulators.base`.
 
     - Its choices are fixed: whole numbers of actions and steps, and it can be hashed.
     - The nominal parameters are a NamedTuple of finite float32 scalars.
     - Shapes and types (float32, int32, bool) are fixed, and the same with and without 64-bit mode; so are the values.
     - The chances of outcomes are distributions, and all numbers are finite, also where the chance is zero: expectations
       multiply by it.
-    - Methods are pure and traceable: compiled, interpreted and batched over parameters they give the same.
+    - Methods are pure and traceable: compiled, interpreted and batched over parameters, they return the same numbers.
     - Every parameter matters: changed alone, it changes some outcome or start.
-    - Limits of observations and parameters hold, where a simulator states some (`urbe.simulators.limits`).
+    - Limits of observations and parameters hold, if the simulator states any (`urbe.simulators.limits`).
 
     Args:
       simulator: to be checked.
-      states: to be tried besides those reached by random actions: where parameters matter that do not on the way.
-      perturbed: what parameters are changed to, by name; by default to 0.9 times the nominal number, or from 0 to 0.1.
-      unused: names of parameters that change nothing, on purpose.
+      states: further states to test, such as those in which a parameter matters that random actions do not reach.
+      perturbed: changed values of parameters, by name; by default 0.9 times the nominal value, or 0.1 if that is 0.
+      unused: names of parameters that have no effect, on purpose.
       seed: of starts and actions.
-      steps: how many random actions.
+      steps: number of random actions.
 
     Raises:
-      AssertionError: with the law that is broken, what was found and what was expected.
+      AssertionError: with the broken law, the values found and the values expected.
 
     >>> from urbe.simulators import CartPole
     >>> check_simulator(CartPole())
@@ -89,7 +89,7 @@ def check_simulator(
 
 
 class _Seen(NamedTuple):
-    """All that is compared: of S states and A actions, J outcomes each, and some starts."""
+    """The numbers that are compared: J outcomes of each of S states and A actions, and some starts."""
 
     start: State
     outcomes: Outcomes
@@ -143,7 +143,7 @@ class _Case:
         return params
 
     def check_forms(self) -> None:
-        """Shapes and types, of single states and actions."""
+        """Tests shapes and types for single states and actions."""
         law = "shapes and types are fixed"
         state, outcomes, seen = narrow = self._forms(wide=False)
         for path, leaf in jax.tree.leaves_with_path(state):
@@ -181,12 +181,12 @@ class _Case:
                 ) from error
 
     def joined(self, reached: State, given: Sequence[State]) -> State:
-        """States reached, and given ones in the same types, along the first axis."""
+        """The states reached and the given states, in the same types, along the first axis."""
         parts = [jax.tree.map(lambda leaf, part: np.asarray(part, leaf.dtype)[None], reached, one) for one in given]
         return jax.tree.map(lambda *leaves: np.concatenate(leaves), reached, *parts)
 
     def check_numbers(self, batch: _Seen, labels: Sequence[str]) -> None:
-        """Of all members `(K, S, A, J)`: chances, finite numbers, stated limits."""
+        """Tests the probabilities, finite numbers and stated limits of all members `(K, S, A, J)`."""
         p, observation = np.asarray(batch.outcomes.probability), np.asarray(batch.observation)
         wrong = (np.nan_to_num(p, nan=-1.0) < 0.0).any(axis=-1) | ~(np.abs(p.sum(axis=-1) - 1.0) <= ROUNDING)
         if wrong.any():
@@ -215,7 +215,7 @@ class _Case:
             self.fail(law, f"{path} differs by {gap:.3g}, expected at most {ROUNDING:g} of 1 + its size")
 
     def check_interpreted(self, state: State, keys: Key, params: Params, compiled: _Seen) -> None:
-        """The last state tried and the first start, operation by operation."""
+        """Compares compiled and interpreted code at the last state and the first start."""
         actions = range(self.simulator.n_actions)
         many = [self.simulator.outcomes(state, jnp.int32(action), params) for action in actions]
         outcomes = jax.tree.map(lambda *leaves: np.stack(leaves), *many)
@@ -228,7 +228,7 @@ class _Case:
         self.check_same(law, seen, compiled.observation[-1, 0, 0])
 
     def check_matters(self, batch: _Seen, names: Collection[str], unused: Collection[str]) -> None:
-        """Every member but the first differs from it, unless it was said not to."""
+        """Tests that every member differs from the first, unless its parameter is listed as unused."""
         for k, name in enumerate(names, start=1):
             matters = _difference(_member(batch, k), _member(batch, 0))[1] > NOTICED
             if not matters and name not in unused:
@@ -242,7 +242,7 @@ class _Case:
 
 
 def _walk(simulator: Simulator, params: Params, seed: int, steps: int) -> State:
-    """States that random actions lead to, one after the other; episodes end as they do, or by time."""
+    """The states that random actions reach, in order; episodes end by termination or by a time limit."""
     actions = np.random.default_rng(seed).integers(simulator.n_actions, size=steps, dtype=np.int32)
 
     def move(now: tuple[State, Any], given: tuple[Any, Key]) -> tuple[tuple[State, Any], State]:
@@ -264,7 +264,7 @@ def _other(name: str, params: Params, perturbed: Mapping[str, float]) -> np.floa
 
 
 def _difference(found: PyTree, expected: PyTree) -> tuple[str, float]:
-    """The largest difference as a multiple of 1 + size, and where; infinite for whole numbers and flags."""
+    """The largest difference as a multiple of 1 + size, and its place; infinite for integers and flags that differ."""
     worst = ("", 0.0)
     for (path, a), b in zip(jax.tree.leaves_with_path(found), jax.tree.leaves(expected), strict=True):
         x, y = np.asarray(a), np.asarray(b)
