@@ -1,4 +1,4 @@
-"""Adaptive agents: what a training step costs beside fixed-set DQN-URBE, and what a step of a deployment costs.
+"""Adaptive agents: the cost of a training step compared with DQN-URBE, and the cost of a step of deployment.
 
     python -m benchmarks.adaptive
 

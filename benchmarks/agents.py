@@ -1,4 +1,4 @@
-"""Agents: what a plan costs, anew and after an episode, and how many episodes a second are run."""
+"""Agents: the cost of a plan, from scratch and after an episode, and the number of episodes per second."""
 
 from __future__ import annotations
 

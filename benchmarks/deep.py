@@ -1,4 +1,4 @@
-"""Deep agents: steps per CPU second against Stable-Baselines3, and how much of the machine's multiplier is used.
+"""Deep agents: steps per CPU second compared with Stable-Baselines3, and the share of peak arithmetic that is used.
 
 The paper's CartPole network (4-128-128-128-2), mini-batches of 256, one gradient step per step of the environment, a
 replay of 10000, the target copied every 2000 steps (ten full episodes), one thread. Each figure is the best of several

@@ -1,4 +1,4 @@
-"""Measures the guarantees of `urbe.plan`: how often they fail, and which method's is the highest.
+"""Measures how often the guarantees of `urbe.plan` fail, and which method gives the highest.
 
 `python -m benchmarks.guarantees coverage --data-sets 1000`  violations at the start: truths from the prior, fixed ones,
                                                              and a prior that is wrong

@@ -1,4 +1,4 @@
-"""What is measured: each function returns lines `(what, found, target)` for the report, all from one run."""
+"""The measurements: each function returns lines `(what, found, target)` for the report, all from one run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent as one would write it down first: NumPy, one replicate, everything planned anew before each episode."""
+"""A straightforward implementation of an agent: NumPy, one replicate, planned from scratch before each episode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark page: each program writes a section of its own, and leaves those of the others as they are."""
+"""The benchmark page: each program writes its own section and leaves the others unchanged."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How well DQN learns: urbe's against Stable-Baselines3's, with the same hyper-parameters, steps and test episodes."""
+"""How well DQN learns in urbe and in Stable-Baselines3, with the same hyper-parameters, steps and test episodes."""

@@ -1,4 +1,4 @@
-"""Cells: one training each, run in a process of its own.
+"""Cells: each is one training, run in a separate process.
 
 A training that is done is kept in a file of its own, in a folder that git ignores, and as a row of `trainings.csv`,
 which stands beside this file: whoever repeats the comparison goes on from there.

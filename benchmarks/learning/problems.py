@@ -1,4 +1,4 @@
-"""The four environments, and the hyper-parameters both learners are given.
+"""The four environments, and the hyper-parameters of both learners.
 
 The numbers are those that the RL Baselines3 Zoo tuned for Stable-Baselines3's DQN (the entries of these environments in
 its `hyperparams/dqn.yml`; the entry of LunarLander-v2 for LunarLander-v3). Steps are transitions of the environment.

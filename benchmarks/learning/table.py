@@ -1,4 +1,4 @@
-"""The section of the benchmark page: what the cells that there are add up to."""
+"""The section of the benchmark page: a table of the finished cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a training gives, and the test of it: greedy episodes through Gymnasium, the same for every learner."""
+"""The result of a training, and its test: greedy episodes through Gymnasium, the same for every learner."""
 
 from __future__ import annotations
 

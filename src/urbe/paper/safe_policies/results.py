@@ -28,7 +28,7 @@ class Planned:
       guaranteed: `(data sets, n)` values for each method.
       value: means over the data sets with 95 % intervals, for each method.
       optimum: the same of the best policy for each truth.
-      failures: in how many data sets, for each length, for each method.
+      failures: number of data sets in which the guarantee failed, for each length and method.
     """
 
     model: str
@@ -46,7 +46,7 @@ class Planned:
 
 
 def planned(results: Results) -> list[Planned]:
-    """One for each model and kind of truth, in the order of the rows."""
+    """The results of each model and kind of truth, in the order of the rows."""
     return [_planned(model, truth, rows) for (model, truth), rows in results.groups("model", "truth")]
 
 
@@ -74,7 +74,7 @@ def _planned(model: str, truth: str, rows: Results) -> Planned:
 
 
 def verdicts(table: Sequence[Planned]) -> list[Verdict]:
-    """Whether guarantees hold as often as they must, and which planner guarantees most."""
+    """Judges whether guarantees hold as often as they must, and which planner guarantees most."""
     drawn = [each for each in table if each.truth == "drawn"]
     return [
         *(verdict for name in METHODS for verdict in _keeps(drawn, name)),

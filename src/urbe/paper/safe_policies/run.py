@@ -18,11 +18,11 @@ from urbe.solvers import solve
 from urbe.types import FloatArray, IntArray
 
 ROUNDING = 1e-9
-"""Below a guarantee by less than this is not below it."""
+"""Tolerance for a value below its guarantee."""
 
 
 def run(cell: SafeCell, _: Path) -> list[Row]:
-    """Plans from every data set of a cell."""
+    """Computes plans from every data set of a cell."""
     model = MODELS[cell.model].build()
     prior = Posterior.before(model)
     rows: list[Row] = []
@@ -52,7 +52,7 @@ def _planned(cell: SafeCell, data_set: int, truth: MDP, posterior: Posterior) ->
 
 
 def logged(truth: MDP, transitions: int, rng: np.random.Generator) -> FloatArray:
-    """`(E,)` how often each successor was seen in a log of the uniform policy.
+    """`(E,)` counts of each successor in a log of the uniform policy.
 
     Args:
       truth: a model with an initial distribution and without terminal states.
@@ -73,7 +73,7 @@ def logged(truth: MDP, transitions: int, rng: np.random.Generator) -> FloatArray
 
 @njit(cache=True, nogil=True)
 def _walk(state, row_start, entry_start, successor, cumulative, uniform, counts):  # type: ignore[no-untyped-def]
-    """Counts the entries met; `cumulative` are the probabilities summed over all rows."""
+    """Counts the entries of a simulated path; `cumulative` has the probabilities summed over all rows."""
     for t in range(len(uniform)):
         n_actions = row_start[state + 1] - row_start[state]
         row = row_start[state] + min(np.int64(uniform[t, 0] * n_actions), n_actions - 1)

@@ -1,4 +1,4 @@
-"""Table 1 of the paper by measurement: its systems on common ground.
+"""Table 1 of the paper by measurement: its systems on the same problems.
 
 The table ticks three things for each approach: that it mitigates the conservativeness of robust MDPs, that it learns
 its uncertainty set online, and that it scales. Here each becomes a number.
@@ -7,8 +7,8 @@ its uncertainty set online, and that it scales. Here each becomes a number.
              policy is valued under the posterior mean (the nominal model), in the worst case of the reference (L1
              balls of Hoeffding's radius around the observed frequencies, the rectangular set of the same confidence),
              under held-out posterior draws, and under the model the batch came from
-    change   seven states whose gamble turns bad: how often a system changes its plan afterwards, and what that earns
-             beyond its own plan from before the change, kept
+    change   seven states whose gamble turns bad: how often a system changes its plan afterwards, and how much more it
+             earns than with its plan from before the change
     scale    sparse random models of 10 to 10,000 states: seconds to plan, until the limit
 
 To add a system, add a line to `SYSTEMS` in `systems`.
@@ -33,13 +33,13 @@ REPLICATES: dict[Scale, int] = {"quick": 20, "medium": 60, "paper": 60}
 SIZES = (10, 32, 100, 316, 1000, 3162, 10_000)
 
 LIMIT: dict[Scale, float] = {"quick": 2.0, "medium": 60.0, "paper": 60.0}
-"""Seconds of one core in which a model is to be planned for."""
+"""Time limit of a plan, in seconds of one core."""
 
 REPEATS = 3
-"""Timings of each size, of which the least counts."""
+"""Number of timings of each size; the least counts."""
 
 EACH = 10
-"""Transitions of every pair in a batch."""
+"""Number of transitions of every pair in a batch."""
 
 HELD_OUT = 40
 

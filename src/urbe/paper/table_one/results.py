@@ -1,4 +1,4 @@
-"""The results of the comparison: what each system gains on common ground, and the verdicts on the paper's ticks."""
+"""The results of the comparison: the gain of each system, and the verdicts on the paper's ticks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from urbe.types import FloatArray
 SOURCE = "Table 1"
 
 LARGEST = 10_000
-"""States that a system which scales plans for."""
+"""Number of states that a system must plan for within the limit to scale."""
 
 VALUES = ("nominal", "held_out", "worst")
 
@@ -26,15 +26,15 @@ COLUMNS = ("mitigates", "online", "scales")
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Everything about one system.
+    """All results of one system.
 
     Attributes:
       name: key of `SYSTEMS`.
       score: by world and metric, `(batches,)` shares of the way from the uniform policy to the best one under the true
         model; a metric is missing where the system refuses the world.
-      gain: by "held_out" and "stated", `(batches,)` how much more than the reference, in such shares, as a mean over
-        the worlds that it takes; empty where nothing is stated.
-      change: by metric, `(lives,)`; empty where it refuses.
+      gain: by "held_out" and "stated", `(batches,)` the difference from the reference in such shares, averaged over
+        the worlds that the system accepts; empty if it states no value.
+      change: by metric, `(lives,)`; empty if the system refuses the task.
       seconds: by number of states, the least of the repeats.
       solved: the largest number of states within the limit.
     """
@@ -48,14 +48,14 @@ class Measured:
 
     @property
     def kept(self) -> float:
-        """The share of plans whose stated value the policy is worth under the true model; NaN where none is stated."""
+        """The share of plans whose policy attains its stated value under the true model; NaN if none is stated."""
         worlds = {world for world, _ in self.score}
         held = [self.score[world, "true"] >= self.score[world, "stated"] - 1e-6 for world in sorted(worlds)]
         return float(np.mean(held)) if held and len(self.gain["stated"]) else np.nan
 
     @property
     def exponent(self) -> float:
-        """Of the growth of time with the number of states, over the three largest; NaN with fewer."""
+        """The exponent of time over the number of states, from the three largest sizes; NaN with fewer."""
         sizes = sorted(self.seconds)[-3:]
         if len(sizes) < 3:
             return np.nan
@@ -63,7 +63,7 @@ class Measured:
 
 
 def measured(results: Results) -> list[Measured]:
-    """One for each system, in the order of `SYSTEMS`."""
+    """The results of each system, in the order of `SYSTEMS`."""
     plans = results.where(kind="plans")
     worlds = plans.unique("world") if len(plans) else []
     return [_measured(results, name, worlds) for name in SYSTEMS if name in results.unique("system")]
@@ -102,14 +102,14 @@ def _measured(results: Results, name: str, worlds: list[str]) -> Measured:
 
 
 def _by_metric(rows: Results) -> dict[str, FloatArray]:
-    """By metric, the values of all replicates in their order."""
+    """The values of all replicates, in order, by metric."""
     if not len(rows):
         return {}
     return {metric: rows.where(metric=metric).pivot("replicate") for metric in rows.unique("metric")}
 
 
 def verdicts(found: list[Measured]) -> dict[tuple[str, str], list[Verdict]]:
-    """By system and column of the paper's table, the verdict on its tick or cross under each reading."""
+    """The verdicts on the paper's ticks and crosses under each reading, by system and column."""
     out: dict[tuple[str, str], list[Verdict]] = {}
     for each in found:
         system = SYSTEMS[each.name]

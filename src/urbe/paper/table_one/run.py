@@ -1,14 +1,14 @@
 """Runs one cell of the comparison.
 
-Metrics of "plans", from the start: `nominal`, `worst`, `held_out`, `held_low` (the 10 % quantile), `true` values of the
-policy, `stated` by the system (NaN if it states none), `optimum` and `uniform` under the true model (of the best and
-of the uniform policy). `refused` is 1 where the system does not take the model; the others are missing then.
+Metrics of "plans", as values from the start: `nominal`, `worst`, `held_out`, `held_low` (the 10 % quantile) and `true`
+of the policy; `stated` by the system (NaN if it states none); `optimum` and `uniform`, of the best and of the uniform
+policy under the true model. `refused` is 1 if the system does not accept the model; the others are then missing.
 
 Metrics of "change": `before`, `after` (mean reward of the last hundred episodes of each phase), `kept` (the same after
 the change, of the plan from before it), `revisions` (episodes after the change in which they earn different rewards).
 
-Metrics of "scale": `seconds` for each repeat and number of states, until the limit is reached or,
-if time goes on growing as it did, would be by half; `solved`, the largest number within it.
+Metrics of "scale": `seconds` for each repeat and number of states, up to the size at which the limit is exceeded or
+the extrapolated time exceeds it by half; `solved`, the largest number of states within the limit.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ HORIZON = 20
 """Steps that learners plan for in models that never end."""
 
 SHORT = 0.5
-"""Seconds up to which a timing is repeated."""
+"""Timings above this number of seconds are not repeated."""
 
 ODDS, EPISODES, LAST = (0.8, 0.1), 300, 100
 """The gamble's odds before and after the change, episodes of each phase, and those that are averaged at its end."""
@@ -135,7 +135,7 @@ def batch_after(posterior: Posterior, counts: FloatArray, seed: int) -> Batch:
 
 
 def learnt_policy(kind: AgentConfig, batch: Batch, horizon: int) -> IntArray:
-    """What a learner does in every state, after it was shown the batch one transition at a time."""
+    """The actions of a learner in every state, after it has observed the batch one transition at a time."""
     model = batch.posterior.model
     agent = kind.start(Task(Posterior.before(model), horizon), Streams(batch.seed, np.zeros(1, dtype=np.int64)))
     rows, first = model.rows, np.zeros(1, dtype=np.int64)
@@ -197,7 +197,7 @@ def _change(cell: ChangeCell) -> list[Row]:
 
 @dataclass(frozen=True, eq=False)
 class Watched:
-    """An agent that stops learning after some episodes, if it is `frozen`; it goes on to act by what it knows."""
+    """An agent that, if `frozen`, stops learning after some episodes and continues to act with its last beliefs."""
 
     kind: AgentConfig
     episodes: int
@@ -208,7 +208,7 @@ class Watched:
 
 
 class Frozen:
-    """An `Agent` whose observations end."""
+    """An `Agent` that stops receiving observations."""
 
     def __init__(self, agent: Agent, last: int | None) -> None:
         self._agent, self._last, self._episode = agent, last, 0
@@ -217,12 +217,12 @@ class Frozen:
         return self._agent.act(replicate, state, step)
 
     def observe(self, steps: Steps, step: int) -> None:
-        """Nothing is learnt any more after the last episode."""
+        """Passes the observation on, up to the last episode of learning."""
         if self._last is None or self._episode < self._last:
             self._agent.observe(steps, step)
 
     def end_episode(self) -> None:
-        """A belief that forgets is not to forget what it is kept at."""
+        """Passes the end of the episode on while the agent learns, so that a frozen belief does not forget."""
         if self._last is None or self._episode < self._last:
             self._agent.end_episode()
         self._episode += 1

@@ -1,4 +1,4 @@
-"""The systems of the comparison, one line each: what the paper ticks, and how it plans or learns.
+"""The systems of the comparison, one line each: the paper's ticks, and the way the system plans or learns.
 
 A planner gets a `Batch` and answers with a policy and, where it states one, its worst-case value. A learner is an agent
 of `urbe.agents`; it gets the same transitions one by one. All settings are defaults, or follow from the confidence;
@@ -33,11 +33,11 @@ from urbe.solvers import solve
 from urbe.types import FloatArray, IntArray
 
 DELTA = 0.1
-"""The probability with which sets may miss the true model."""
+"""The probability that sets may miss the true model."""
 
 
 class Batch(NamedTuple):
-    """What is known after some transitions.
+    """The information after a number of transitions.
 
     Attributes:
       posterior: uniform prior and counts.
@@ -54,14 +54,14 @@ class Batch(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """A policy, `(S,)` or `(S, A)`, and `(S,)` its stated worst-case value; NaN where none is stated."""
+    """A policy, `(S,)` or `(S, A)`, and its `(S,)` stated worst-case value; NaN if none is stated."""
 
     policy: IntArray | FloatArray
     stated: FloatArray
 
 
 Planner = Callable[[Batch], Plan | None]
-"""None where the system refuses the model."""
+"""Plans from a batch; None if the system refuses the model."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ class System:
     """One line of the table.
 
     Attributes:
-      source: which line of the paper's table it stands for; empty for those that are not in it.
-      ticks: of the paper: mitigates conservativeness, learns the set online, scales; None where it is not in the table.
-      about: what it does with a batch, in a sentence.
+      source: the line of the paper's table that the system represents; empty if there is none.
+      ticks: the paper's: mitigates conservativeness, learns the set online, scales; None if there is no line.
+      about: its use of a batch, in one sentence.
       plan: from a batch to a policy; None for learners.
       agent: from a belief to the agent; None for planners.
     """
@@ -84,7 +84,7 @@ class System:
 
 
 def nominal(batch: Batch) -> Plan:
-    """The best policy of the posterior mean; it states its value there."""
+    """The optimal policy of the posterior mean, which states its value under that mean."""
     found = solve(batch.posterior.mean())
     return Plan(found.policy, found.lower)
 
@@ -112,7 +112,7 @@ def against(make: Callable[[Batch], AmbiguitySet]) -> Planner:
 
 
 def factors(batch: Batch) -> Plan | None:
-    """As many factors as fit, at most 5; each gets Hoeffding's radius for the transitions that count towards it."""
+    """As many factors as possible, at most 5, each with Hoeffding's radius for the transitions assigned to it."""
     mdp, states = batch.model, batch.model.n_states
     if mdp.rows.rewards_successors:
         return None
@@ -193,6 +193,6 @@ SYSTEMS: dict[str, System] = {
 }  # fmt: skip
 
 ONLINE_BELIEF: PosteriorConfig = Forgetting(0.98)
-"""With which learners follow a world that changes."""
+"""The belief of learners in a changing environment: it forgets."""
 
 OFFLINE_BELIEF: PosteriorConfig = Stationary()

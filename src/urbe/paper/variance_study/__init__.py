@@ -2,7 +2,7 @@
 
 Random layered models (4 layers of 3 states, 2 actions; every state leads to the next layer) have known posteriors:
 `count` pseudo-observations of each row. For every set and radius the true variance of a pair's robust value is that
-over draws of the centre, under the policy of the mean model. Held against it, over the same draws:
+over draws of the centre, under the policy of the mean model. Compared with it, over the same draws:
 
     Jensen       calibrated local term, u = nu + gamma^2 q* u
     sharp        the same, successors taken to be uncorrelated
@@ -56,7 +56,7 @@ MakeSet = Callable[[float, int], RectangularSet]
 
 
 def _place(n_states: int) -> IntArray:
-    """`(S,)` which state of its copy of the model each one is."""
+    """`(S,)` the index of each state within its copy of the model."""
     return np.arange(n_states) % (LAYERS * WIDTH + 1)
 
 
@@ -81,7 +81,7 @@ SETS: dict[str, tuple[MakeSet, tuple[float, ...]]] = {
     "Wasserstein": (_transport, (0.05, 0.2)),
     "contamination": (lambda radius, n_states: Contamination(radius), (0.1, 0.3)),  # noqa: ARG005
 }
-"""From a radius and a number of states to a set, and the radii: little, and a lot."""
+"""Functions from a radius and a number of states to a set, with a small and a large radius for each."""
 
 FORMS = ("jensen", "sharp", "published", "bound", "counted")
 
@@ -122,7 +122,7 @@ class Row(NamedTuple):
 
     Attributes:
       truth: variance of its robust value over the draws.
-      jensen, sharp, published, bound, counted: what the equations say of it.
+      jensen, sharp, published, bound, counted: the variances by the equations.
       local: the published local term of the pair.
       limit: the published bound on that, Qmax^2 K / N.
     """

@@ -1,7 +1,7 @@
 """The results of the study of variances: ratios to the true variance, and verdicts.
 
-Medians and extremes over the pairs of all models are taken as they are: pairs of one model share its rows, so that they
-are not independent replicates.
+Medians and extremes over the pairs of all models have no intervals: pairs of one model share its rows and are not
+independent replicates.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class FormComparison:
 
     Attributes:
       observations, model: `(n,)` of each pair.
-      ratio: for each form, `(n,)` what it says over the true variance.
+      ratio: for each form, its `(n,)` ratios to the true variance.
       excess: `(n,)` the published local term over its published bound.
     """
 
@@ -38,11 +38,11 @@ class FormComparison:
 
 
 KNOWN = 1e-12
-"""Pairs whose value varies by less, relative to the largest one squared, are left out: nature alone decides there."""
+"""Pairs whose value varies by less, relative to the largest value squared, are left out: nature alone decides them."""
 
 
 def comparisons(results: Results) -> list[FormComparison]:
-    """One for each set and radius, in the order of the rows."""
+    """The comparison of each set and radius, in the order of the rows."""
     found = []
     for (name, radius), rows in results.groups("set", "radius"):
         truth = np.array(rows.column("truth"))
@@ -57,11 +57,11 @@ def comparisons(results: Results) -> list[FormComparison]:
 
 
 ENOUGH = 50
-"""Observations of a row from which on the calibrated forms are held to their ranges."""
+"""Number of observations of a row from which the calibrated forms should be in their ranges."""
 
 
 def share_above(table: Sequence[FormComparison], least: int = ENOUGH) -> Share:
-    """Share of the pairs with at least so many observations whose local term exceeds its bound."""
+    """The share of pairs with at least `least` observations whose local term exceeds its bound."""
     over = np.concatenate([each.excess[each.observations >= least] > 1.0 for each in table])
     return Share(int(over.sum()), len(over), "pairs")
 
@@ -73,7 +73,7 @@ TITLES = {"jensen": "Jensen", "sharp": "sharp", "published": "published", "bound
 
 
 def verdicts(table: Sequence[FormComparison]) -> list[Verdict]:
-    """On the calibrated forms, then on the published one."""
+    """Verdicts on the calibrated forms, then on the published form."""
     return [
         *(verdict for form in WANTED for verdict in _within(table, form)),
         *_inequality(table),

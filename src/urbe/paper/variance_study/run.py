@@ -19,11 +19,11 @@ from urbe.variance.local_draws import MonteCarlo
 from urbe.variance.value_variance import value_variance
 
 COPIES = 25
-"""Draws solved at once, as one model of so many copies."""
+"""Number of draws that are solved together, as one model of as many copies."""
 
 
 def run(cell: VarianceCell, _: Path) -> list[Row]:
-    """All pairs of a cell that lead to more than one state."""
+    """Computes the rows of all pairs of a cell that lead to more than one state."""
     rows: list[Row] = []
     for k in range(cell.models):
         # models and draws are the same for every set and radius
@@ -71,7 +71,7 @@ def _compared(cell: VarianceCell, model: int, posterior: Posterior, draws: Float
 
 
 def layered_model(rng: np.random.Generator) -> MDP:
-    """Every state leads to all states of the next layer, with random probabilities and rewards; the last layer ends."""
+    """A model in layers: states lead to all states of the next layer, with random probabilities and rewards."""
     n_states = LAYERS * WIDTH + 1
     transition = np.zeros((n_states, ACTIONS, n_states))
     for state in range(n_states - 1):
@@ -87,7 +87,7 @@ def layered_model(rng: np.random.Generator) -> MDP:
 def drawn_values(
     posterior: Posterior, draws: FloatArray, make: Callable[[int], RectangularSet], policy: IntArray | FloatArray
 ) -> FloatArray:
-    """`(K, R)` robust values of the pairs at the first step when the centre is a draw.
+    """`(K, R)` robust values of the pairs at the first step, with each draw as the centre.
 
     Args:
       posterior: of the model.
