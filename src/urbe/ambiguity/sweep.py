@@ -202,6 +202,6 @@ def named_after(*functions: RowFunction) -> Callable[[RowFunction], RowFunction]
 
 
 def fingerprint(function: RowFunction) -> int:
-    """A number that changes when the file of `function` does, so that stale machine code is never loaded."""
+    """A hash of the file of `function`, so that stale machine code is never loaded."""
     file = getattr(sys.modules.get(function.__module__), "__file__", None)
     return zlib.crc32(Path(file).read_bytes()) if file else 0

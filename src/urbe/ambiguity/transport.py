@@ -13,11 +13,11 @@ LEFT_BEHIND = 2.0**-50
 """Mass whose transport is ignored: rounding alone leaves this much."""
 
 BATCH = 5_000
-"""Variables of one linear program; rows are solved together because starting the solver costs the most."""
+"""Number of variables in one linear program; rows are solved together because starting the solver costs the most."""
 
 
 def transport_excess(source: Rows, target: Rows, metric: FloatArray, radius: FloatArray, skip: BoolArray) -> FloatArray:
-    """`(R,)` W(p, q) - radius from above, W = min sum_ji x_ji d_ji with x 1 = p, x' 1 = q, x >= 0; 0 where `skip`.
+    """`(R,)` upper bounds on W(p, q) - radius, W = min sum_ji x_ji d_ji with x 1 = p, x' 1 = q, x >= 0; 0 where `skip`.
 
     The solver satisfies each equation to about 1e-9 of mass. Its plan is cut to the available masses, and the remaining
     mass is charged the longest distance, so that the cost is never below the true one. If little mass moves, a plan

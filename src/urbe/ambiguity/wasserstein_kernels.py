@@ -1,4 +1,4 @@
-"""Compiled loops of `WassersteinBall`: plans by price, over a row's own successors or over all states.
+"""Compiled loops of `WassersteinBall`: plans for given prices, over a row's own successors or over all states.
 
 Both kinds of receivers provide functions of one row, a tuple whose first part is p, and of one of its entries j:
 

@@ -1,4 +1,4 @@
-"""The contract of agents: what runs and saved files rely on, and learning; one function for each law.
+"""The contract of agents: the laws that runs and saved files rely on, and learning; one function for each law.
 
 While an agent runs, its inputs must stay unchanged and its outputs must be actions. Runs are then compared action by
 action.

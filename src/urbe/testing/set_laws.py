@@ -68,7 +68,7 @@ class Case:
 
 
 class _SmallBlocks:
-    """Workers that run single rows on two threads, whatever the size of the model, last row first."""
+    """Workers that run single rows on two threads, last row first, for models of any size."""
 
     def run(self, entry_start: IntArray, task: Callable[[int, int], object]) -> None:
         with ThreadPoolExecutor(2) as pool:

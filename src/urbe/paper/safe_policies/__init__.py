@@ -2,12 +2,12 @@
 
 A data set is a log of the uniform policy, from the model's start, of a true model that is
 
-    drawn    from the prior (Dirichlet, one on every feasible successor): what the Bayesian guarantee is about
-    fixed    the classic model itself, data set after data set: nothing promised by the Bayesian planners
+    drawn    from the prior (Dirichlet, one on every feasible successor), as the Bayesian guarantee assumes
+    fixed    the classic model itself in all data sets, for which the Bayesian planners guarantee nothing
 
 Longer logs of a data set continue the shorter ones. A guarantee fails where, in some state, the policy's value under
 the true model, an exact linear solve, is below the guaranteed one. The policy of the mean model is there for
-comparison: what it states is its value under the mean model.
+comparison: it states its value under the mean model.
 
 To add a planner to the chart, add a line to `METHODS`.
 """
@@ -80,7 +80,7 @@ class Row(NamedTuple):
     """One planner on one data set.
 
     Attributes:
-      guaranteed: value from the start, as guaranteed (of the nominal policy: as the mean model has it).
+      guaranteed: guaranteed value from the start (for the nominal policy, its value under the mean model).
       value: from the start, under the true model.
       optimum: the best value from the start under the true model.
       failed: 1 when the true value is below the guaranteed one in some state.

@@ -1,4 +1,4 @@
-"""The figure of the front page: how often stated values are too high."""
+"""The figure of the front page: the shares of data sets in which stated values are too high."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOWN = ("riverswim", "drawn")
 
 
 def highlight(results: Results) -> Highlight | None:
-    """Shares of data sets in which a policy was worth less than stated; None where the model was not run."""
+    """Shares of data sets in which a policy was worth less than stated; None if the model was not run."""
     chosen = [each for each in planned(results) if (each.model, each.truth) == SHOWN]
     if not chosen:
         return None

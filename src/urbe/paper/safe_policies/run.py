@@ -22,7 +22,7 @@ ROUNDING = 1e-9
 
 
 def run(cell: SafeCell, _: Path) -> list[Row]:
-    """Plans from every data set of a cell."""
+    """Computes plans from every data set of a cell."""
     model = MODELS[cell.model].build()
     prior = Posterior.before(model)
     rows: list[Row] = []

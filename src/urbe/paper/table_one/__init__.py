@@ -39,7 +39,7 @@ REPEATS = 3
 """Number of timings of each size; the least counts."""
 
 EACH = 10
-"""Transitions of every pair in a batch."""
+"""Number of transitions of every pair in a batch."""
 
 HELD_OUT = 40
 

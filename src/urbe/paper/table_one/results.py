@@ -102,14 +102,14 @@ def _measured(results: Results, name: str, worlds: list[str]) -> Measured:
 
 
 def _by_metric(rows: Results) -> dict[str, FloatArray]:
-    """By metric, the values of all replicates in their order."""
+    """The values of all replicates, in order, by metric."""
     if not len(rows):
         return {}
     return {metric: rows.where(metric=metric).pivot("replicate") for metric in rows.unique("metric")}
 
 
 def verdicts(found: list[Measured]) -> dict[tuple[str, str], list[Verdict]]:
-    """By system and column of the paper's table, the verdict on its tick or cross under each reading."""
+    """The verdicts on the paper's ticks and crosses under each reading, by system and column."""
     out: dict[tuple[str, str], list[Verdict]] = {}
     for each in found:
         system = SYSTEMS[each.name]

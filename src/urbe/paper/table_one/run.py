@@ -217,7 +217,7 @@ class Frozen:
         return self._agent.act(replicate, state, step)
 
     def observe(self, steps: Steps, step: int) -> None:
-        """Nothing is learnt any more after the last episode."""
+        """Passes the observation on, up to the last episode of learning."""
         if self._last is None or self._episode < self._last:
             self._agent.observe(steps, step)
 

@@ -33,7 +33,7 @@ from urbe.solvers import solve
 from urbe.types import FloatArray, IntArray
 
 DELTA = 0.1
-"""The probability with which sets may miss the true model."""
+"""The probability that sets may miss the true model."""
 
 
 class Batch(NamedTuple):

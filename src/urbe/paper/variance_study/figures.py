@@ -197,7 +197,7 @@ def _sentence(table: Sequence[FormComparison], form: str) -> str:
 
 
 def _apart(table: Sequence[FormComparison]) -> str:
-    """How far apart the ratios of a form are, whatever its scale."""
+    """The spread of the ratios of each form, regardless of scale."""
     parts = []
     for form in ("sharp", "jensen", "counted", "bound"):
         x = np.concatenate([each.ratio[form][each.observations >= ENOUGH] for each in table])

@@ -87,7 +87,7 @@ def layered_model(rng: np.random.Generator) -> MDP:
 def drawn_values(
     posterior: Posterior, draws: FloatArray, make: Callable[[int], RectangularSet], policy: IntArray | FloatArray
 ) -> FloatArray:
-    """`(K, R)` robust values of the pairs at the first step when the centre is a draw.
+    """`(K, R)` robust values of the pairs at the first step, with each draw as the centre.
 
     Args:
       posterior: posterior of the model.
