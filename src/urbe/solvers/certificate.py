@@ -44,6 +44,9 @@ class Certificate:
       tolerance: TOLERANCE times the size of the values, times the expected number of steps.
       excess: the farthest that nature's kernel is outside its set, at most 0 when inside.
       failures: one sentence for each claim that does not follow, with its state; empty when it holds.
+
+    Nothing is claimed of `Solution.q`, `status` and the other fields: what holds is the bounds, the value between them,
+    the policy that attains the lower one and nature's kernel.
     """
 
     lower: FloatArray
