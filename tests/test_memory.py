@@ -225,6 +225,12 @@ t, p = np.repeat(np.arange(8), 200_000), np.full(1_600_000, 1 / 8)
 columns = (row // 4, row % 4, t, p, t.astype(float))
 make = lambda: urbe.MDP.from_transitions(*columns, discount=0.9)
 """,
+    "sparse matrices of short rows": """
+from scipy.sparse import diags_array
+band = diags_array([np.full(100_000, 0.5), np.full(99_999, 0.5)], offsets=[0, 1]).tocsr()
+band.data[-1] = 1.0
+make = lambda: urbe.MDP.from_sparse([band] * 4, 0.0, discount=0.9)
+""",
     "pymdptoolbox arrays": """
 p = np.full((4, 600, 600), 1 / 600)
 make = lambda: urbe.MDP.from_pymdptoolbox(p, np.zeros((600, 4)), discount=0.9)

@@ -225,7 +225,7 @@ def changed(given: Any, name: str, example: str, changes: Mapping[str, Any]) -> 
 def file_path(name: str, value: object) -> str:
     """The path of a file or folder, as text or a `Path`."""
     kind(name, value, isinstance(value, str | os.PathLike), "the path of a file, such as 'model.csv'")
-    return os.fspath(value)  # type: ignore[arg-type,return-value]
+    return os.fsdecode(value)  # type: ignore[arg-type]
 
 
 def sequence(name: str, value: object, expected: str) -> None:

@@ -139,7 +139,7 @@ def test_pictures_are_drawn_with_and_without_a_parameter_to_draw_over():
         ({"a": evaluation([1.0]), "b": evaluation([1.0, 2.0])}, "'b' was evaluated over other parameters"),
         ({"a": evaluation([1.0]), "b": evaluation([1.0], name="mass_")}, "'b' was evaluated over other parameters"),
         ({"a": [evaluation([1.0]), evaluation([1.0, 2.0])]}, r"evaluations\[1\] is over other parameters"),
-        ({"a": []}, "evaluations has 0 entries"),
+        ({"a": []}, "evaluations is empty"),
     ],
 )
 def test_what_does_not_fit_is_refused(agents, message):

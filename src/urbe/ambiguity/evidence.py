@@ -167,7 +167,7 @@ def unproven(n_rows: int, side: float) -> RowBound:
 def largest_value(rows: Rows, discount: float, *values: FloatArray) -> np.longdouble:
     """max |r| + gamma max |v|; in extended precision a share of it does not vanish."""
     largest = np.max([np.abs(v).max(initial=0.0) for v in values])  # unlike max, passes NaN on
-    return np.longdouble(rows.largest_reward) + np.longdouble(discount) * largest
+    return np.longdouble(rows.largest_reward + np.longdouble(discount) * largest)
 
 
 def greatest(mdp: MDP, q: Extended) -> Extended:

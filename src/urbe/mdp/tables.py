@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks, memory
-from urbe.mdp.build import from_transitions, terminal_ids
+from urbe.mdp.build import from_transitions, terminal_ids, transition_bytes
 from urbe.mdp.intervals import PairError
 from urbe.mdp.labels import Label, Labels
 from urbe.mdp.model import MDP, fitting_labels
@@ -18,8 +18,8 @@ from urbe.mdp.model_columns import in_labels
 from urbe.mdp.start import first_states
 from urbe.types import BoolArray, IntArray
 
-ENTRY_BYTES = 64.0
-"""Peak bytes of each transition of pymdptoolbox arrays: a list of them, and `from_transitions` sorting it."""
+ENTRY_BYTES = 28.0
+"""Bytes of each transition of matrices in a list of them, which is held while `from_transitions` sorts it."""
 
 
 def from_gymnasium(env: Any, *, discount: float) -> MDP:
@@ -131,8 +131,10 @@ class _Listed(NamedTuple):
 
 def _listed(transition: Sequence[Any], reward: Any) -> _Listed:
     n_entries = sum(_stored(matrix) for matrix in transition)
+    n_rows = min(n_entries, len(transition) * int(np.shape(transition[0])[0])) if n_entries else 0
     memory.require(
-        {f"{n_entries} transitions, listed and sorted": ENTRY_BYTES * n_entries},
+        {f"{n_entries} transitions, listed": ENTRY_BYTES * n_entries}
+        | transition_bytes(n_entries, n_rows, 2, copied=True, in_order=False),
         "Give sparse matrices without stored zeros, or use a smaller model.",
     )
     matrices = [_coo(f"transition[{a}]", matrix) for a, matrix in enumerate(transition)]

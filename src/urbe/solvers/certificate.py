@@ -44,6 +44,9 @@ class Certificate:
       tolerance: TOLERANCE times the size of the values, times the expected number of steps.
       excess: the largest distance of nature's kernel outside its set; at most 0 inside.
       failures: one sentence for each unproven claim, with its state; empty if all are proven.
+
+    A certificate covers the bounds, the value between them, the policy that attains the lower one and nature's kernel;
+    it says nothing about `Solution.q`, `status` and the other fields.
     """
 
     lower: FloatArray

@@ -1,5 +1,6 @@
 """Labels and budgets of deviations: all strategies of nature, reference numbers, reductions, errors."""
 
+from dataclasses import replace
 from itertools import product
 from math import comb
 
@@ -303,3 +304,20 @@ def test_errors_say_what_to_do():
         urbe.random_deviations(model, model.mdp, 0.5)
     with pytest.raises(ValueError, match=r"confidence is 1\.0, expected a number in \(0, 1\)"):
         urbe.deviation_budget(5, 0.1, 1.0)
+
+
+def test_a_kernel_is_evidence_for_each_option_that_holds_it():
+    """Distances of one option may be tiny in its own units where those of another, whose kernel it is, are rounding."""
+    p = np.random.default_rng(2).dirichlet(np.ones(3))  # whose answer is off by a last place
+    kernel = np.concatenate([[p], np.eye(3)[1:]])[:, None]
+    mdp = urbe.MDP.from_dense(kernel, [[1.0], [0.0], [0.5]], discount=0.5)
+    narrow = urbe.WeightedL1Ball(1e-100, [1e-35, 1e-35, 1e15])
+    for options in ((L1Ball(0.028), narrow), (narrow, L1Ball(0.028))):
+        made = urbe.labelled(mdp, [[LabelOption(each, 0) for each in options]])
+        solution = urbe.solve(made.mdp, made.set)
+        certificate = urbe.certify(solution)
+        assert certificate.holds, certificate
+        rows = solution.kernel.rows
+        tampered = replace(solution)
+        tampered.__dict__["kernel"] = made.mdp.with_rows(replace(rows, probability=np.array([0.1, 0.3, 0.6, 1, 1])))
+        assert not urbe.certify(tampered).holds

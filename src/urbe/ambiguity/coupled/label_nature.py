@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -116,7 +117,11 @@ class LabelNature(PlainNature):
 
     def excess(self, kernel: Rows) -> FloatArray:
         """`(R,)` how far a kernel leaves the set of the closest option; infinite if a row leads to several labels."""
-        return self._owners(kernel)[1]
+        excess = np.full(self.rows.n_rows, np.inf)
+        for branch, own in self._candidates(kernel):
+            far = branch.nature.take(own).excess(self._below(branch, kernel, own))
+            excess[branch.at[own]] = np.minimum(excess[branch.at[own]], far)
+        return excess
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
         out = np.full(self.rows.n_rows, np.inf)
@@ -125,45 +130,42 @@ class LabelNature(PlainNature):
         return out
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """Bounds Q; each row of a kernel is evidence for one option, which bounds the worst option from above."""
+        """Bounds Q; each row of a kernel is evidence for every option that holds it, and bounds the worst from above."""
         n_rows = self.rows.n_rows
         below = self._least([branch.nature.evidence(None) for branch in self.branches])
         if kernel is None:
             nothing = np.full(n_rows, -np.inf)
             return RowEvidence(unproven(n_rows, 1.0), below, nothing, np.zeros(n_rows, dtype=np.bool_))
-        owner, excess = self._owners(kernel)
-        outside = owner < 0
+        excess, outside = np.full(n_rows, np.inf), np.ones(n_rows, dtype=np.bool_)
         proven: list[tuple[Branch, IntArray, RowEvidence]] = []
-        for k, branch in enumerate(self.branches):
-            own = np.flatnonzero(owner[branch.at] == k)
-            if len(own):
-                part = self._below(branch, kernel, own)
-                found = branch.nature.take(own).evidence(part)
-                proven.append((branch, own, found))
-                excess[branch.at[own]], outside[branch.at[own]] = found.excess, found.outside
-        above = unproven(n_rows, 1.0) if outside.any() else self._of_owners(proven)
+        for branch, own in self._candidates(kernel):
+            found = branch.nature.take(own).evidence(self._below(branch, kernel, own))
+            excess[branch.at[own]] = np.minimum(excess[branch.at[own]], found.excess)
+            if found.outside.all():
+                continue
+            if found.outside.any():
+                own = own[~found.outside]
+                found = branch.nature.take(own).evidence(self._below(branch, kernel, own))
+            proven.append((branch, own, found))
+            outside[branch.at[own]] = False
+        above = unproven(n_rows, 1.0) if outside.any() else self._least_above(proven)
         return RowEvidence(above, below, excess, outside)
 
-    def _owners(self, kernel: Rows) -> tuple[IntArray, FloatArray]:
-        """`(R,)` the branch whose set is closest to each row of a kernel, -1 if none, and the distance from the set."""
-        owner, excess = np.full(self.rows.n_rows, -1), np.full(self.rows.n_rows, np.inf)
+    def _candidates(self, kernel: Rows) -> Iterator[tuple[Branch, IntArray]]:
+        """The branches, each with those of its rows that lead to its label alone in a kernel."""
         used = kernel.probability != 0.0
-        for k, branch in enumerate(self.branches):
+        for branch in self.branches:
             inside = kernel.successor // self.n_states == branch.label
             stray = np.bincount(kernel.entry_row[used & ~inside], minlength=kernel.n_rows)[branch.at]
             own = np.flatnonzero(stray == 0)
             if len(own):
-                far = branch.nature.take(own).excess(self._below(branch, kernel, own))
-                closer = far < excess[branch.at[own]]
-                at = branch.at[own[closer]]
-                excess[at], owner[at] = far[closer], k
-        return owner, excess
+                yield branch, own
 
-    def _of_owners(self, proven: list[tuple[Branch, IntArray, RowEvidence]]) -> RowBound:
+    def _least_above(self, proven: list[tuple[Branch, IntArray, RowEvidence]]) -> RowBound:
         def bound(v: FloatArray) -> Extended:
             out = np.full(self.rows.n_rows, np.inf, dtype=np.longdouble)
             for branch, own, evidence in proven:
-                out[branch.at[own]] = evidence.above(self._under(v, branch))
+                out[branch.at[own]] = np.minimum(out[branch.at[own]], evidence.above(self._under(v, branch)))
             return out
 
         return bound
