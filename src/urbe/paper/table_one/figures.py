@@ -59,8 +59,9 @@ def _summary(found: Sequence[Measured]) -> Section:
         "plan for 10,000 states within the limit; the deep agents of the paper are in chapters of their own."
     )
     others = (
-        "Not in this table are approaches of the paper's that are not among the systems here: policy-conditioned sets "
-        "and soft-robust actor-critic. Systems without ticks are there for comparison."
+        "Not in this table is the approach of the paper's that plans from trajectories of one policy and not from "
+        "counts: policy-conditioned sets, which have a study of their own. Systems without ticks are there for "
+        "comparison."
     )
     head = ("system", "stands for", "gain", "stated value kept", "paper", "mitigates", "online", "paper",
             "learns online", "states", "seconds", "growth", "paper", "scales")  # fmt: skip
