@@ -90,6 +90,7 @@ SYSTEMS = {
     "factor matrix": Look(BROWN, SOLID, "H"),
     "few deviations": Look(GREEN, SOLID, "D"),
     "nested sets": Look(PINK, SOLID, "P"),
+    "soft-robust": Look(PINK, DASHED, "*"),
     "twice-regularised": Look(NOMINAL, SOLID, "v"),
     "VaR": Look(INK, SOLID, "h"),
 }

@@ -130,7 +130,7 @@ class LabelNature(PlainNature):
         return out
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """Bounds Q; each row of a kernel is evidence for every option that holds it, and bounds the worst from above."""
+        """Bounds Q; a row of a kernel is evidence for every option that holds it, and bounds the worst from above."""
         n_rows = self.rows.n_rows
         below = self._least([branch.nature.evidence(None) for branch in self.branches])
         if kernel is None:

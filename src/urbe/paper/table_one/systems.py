@@ -8,7 +8,7 @@ settings without a default (the number of factors, the budget of deviations) are
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from urbe.ambiguity.operator import AmbiguitySet
 from urbe.ambiguity.shared_budget.s_rectangular import SRectangular
 from urbe.mdp.model import MDP
 from urbe.planners import BCI, RSVF, HoeffdingSets, PlanningMethod, PlanningTask, VaRBellman
+from urbe.planners.soft_robust import ActorCriticRates, SoftRobustActorCritic
 from urbe.posteriors.beliefs import Forgetting, PosteriorConfig, Stationary
 from urbe.posteriors.dirichlet import Posterior
 from urbe.posteriors.factors import fit_factors
@@ -137,6 +138,22 @@ def few_deviations(batch: Batch) -> Plan:
     return Plan(labelled.by_label(found.policy)[-1], labelled.by_label(found.lower)[-1])
 
 
+def soft_robust(batch: Batch) -> Plan:
+    """The actor-critic over ten posterior draws: 500 steps for each pair, and at least two millions; states nothing.
+
+    Episodes of twenty steps begin anywhere, so that no state is left out. Rates fall with the number of pairs.
+    """
+    model = batch.posterior.model
+    anywhere = np.where(model.terminal, 0.0, 1.0 / np.count_nonzero(~model.terminal))
+    rng = stream(batch.seed, "table_one", "members")
+    members = [replace(batch.posterior.sample(rng), initial=anywhere) for _ in range(10)]
+    rates = ActorCriticRates(delay=100.0 * model.n_rows)
+    learner = SoftRobustActorCritic(
+        members, np.full(10, 0.1), criterion="discounted", horizon=20, rates=rates, seed=batch.seed
+    )
+    return Plan(learner.learn(max(500 * model.n_rows, 2_000_000)).policy, np.full(model.n_states, np.nan))
+
+
 def nested(batch: Batch) -> AmbiguitySet:
     """Half of the probability within half of the reference radius, the rest within all of it."""
     return NestedSets((L1Ball(0.5 * batch.radius), L1Ball(batch.radius)), [0.5, 1.0])
@@ -176,6 +193,10 @@ SYSTEMS: dict[str, System] = {
     ),
     "BCI": System("Petrik, Russel", (True, False, False), "credible L1 balls", from_posterior(BCI())),
     "RSVF": System("Petrik, Russel", (True, False, False), "balls that fit the values", from_posterior(RSVF())),
+    "soft-robust": System(
+        "Derman et al.", (True, False, True), "actor-critic over ten posterior draws, the model drawn in every step",
+        soft_robust,
+    ),
     "OLRM": System(
         "Lim, Xu, Mannor", (True, True, False), "optimistic until a pair disappoints; scales .03",
         agent=lambda belief: OLRM(bonus_scale=0.03, check_scale=0.03, belief=belief),
