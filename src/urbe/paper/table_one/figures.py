@@ -59,8 +59,8 @@ def _summary(found: Sequence[Measured]) -> Section:
         "means a tabular plan for 10,000 states within the limit; the paper's deep agents have chapters of their own."
     )
     others = (
-        "The table lacks one approach of the paper, policy-conditioned sets, which plan from trajectories of one policy "
-        "instead of counts and have a study of their own. Systems without ticks are included for comparison."
+        "The table lacks one approach of the paper, policy-conditioned sets, which plan from trajectories of one "
+        "policy instead of counts and have a study of their own. Systems without ticks are included for comparison."
     )
     head = ("system", "stands for", "gain", "stated value kept", "paper", "mitigates", "online", "paper",
             "learns online", "states", "seconds", "growth", "paper", "scales")  # fmt: skip
