@@ -36,8 +36,8 @@ BENIGN = 0.3
 STEPS = {ROVER: 4_000_000, EVEN: 4_000_000, GAIN: 1_500_000, LENGTH: 1_500_000, ACROBOT: 1_500_000, CAR: 1_500_000}
 """Environment steps of agents that learn over beliefs.
 
-On Mars Rover, seeds 100 and 101 lost 0.108 and 0.082 per episode on the schedules of `tuning` after a million steps, and
-0.084 and 0.078 after four (24 lives); the exact plan loses 0.079.
+On Mars Rover, seeds 100 and 101 lost 0.108 and 0.082 per episode on the schedules of `tuning` after a million steps,
+and 0.084 and 0.078 after four (24 lives); the exact plan loses 0.079.
 """
 
 DQN_STEPS = 150_000
