@@ -30,7 +30,7 @@ def draw_session(session: Session) -> Figure:
         between.plot(columns["surprise"], color=style.ROBUST, linewidth=1.2)
         between.axhline(limit, color=style.MUTED, linewidth=0.8, linestyle=style.DASHED)
         between.set_title("surprise in nats; above the dashed line no member explains what happens")
-        between.set_yscale("asinh", linear_width=limit)
+        between.set_ylim(top=min(max(1.2 * limit, float(columns["surprise"].max())), 3.0 * limit))
         below.plot(np.flatnonzero(ended), np.diff(total, prepend=0.0), ".", markersize=4.0, color=style.ROBUST)
         below.set_title("return of each episode, at its last step")
         below.set_xlabel("step")
