@@ -27,7 +27,11 @@ PHRASES = (
         r"--\1 \2",
     ),
     (r"\b(terminal|model|start)=", r"--\1"),
-    (r"^(discount|terminal|confidence|draws|certify|start|prior|seed|threads|share|episodes|adapter) is ", r"--\1 is "),
+    (
+        r"^(discount|terminal|confidence|draws|certify|start|prior|seed|threads|share|episodes|adapter|horizon"
+        r"|tolerance) is ",
+        r"--\1 is ",
+    ),
     (r"^(terminal|start)\[0\] is ", r"--\1 is "),
     (r"^held_out is ", "--held-out is "),
     (r"say format= one of ([^.]*)\.", r"say --format, one of \1."),

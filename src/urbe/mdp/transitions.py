@@ -205,6 +205,12 @@ def column_names(given: Sequence[str], names: Mapping[str, str] | None = None) -
       names: those that are known; the others are found by name or synonym. `next_state` may be missing where `episode`,
         `step` or `time` says which row follows which.
     """
+    lowered = {g.strip().lower() for g in given if isinstance(g, str)}
+    if not names and {"idstateto", "probability"} <= lowered:
+        raise ValueError(
+            "The columns idstateto and probability are those of a model, which urbe solve and urbe.read_mdp read, "
+            "expected a log with a row for each step."
+        )
     found = match_names(given, (*NEEDED, *OPTIONAL, "time"), names)
     ordered = not {"episode", "step", "time"}.isdisjoint(found)
     require_names(found, given, NEEDED[:3] if ordered and "next_state" not in found else NEEDED)
