@@ -100,6 +100,14 @@ def test_numbers_as_names(run, tmp_path):
     assert "The start: state 2." in out
 
 
+def test_a_model_is_no_log(run, tmp_path):
+    path = tmp_path / "model.csv"
+    path.write_text("idstatefrom,idaction,idstateto,probability,reward\n0,0,0,0.5,1\n0,0,1,0.5,1\n1,0,1,1,0\n")
+    code, _, err = run(log=path)
+    assert code == 2
+    assert "The columns idstateto and probability are those of a model, which urbe solve and urbe.read_mdp read" in err
+
+
 def test_untried_pairs_and_terminal_states(run, tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("s,a,r,s_next\nnew,run,1,old\nold,run,1,sold\nold,mend,-1,new\n")
@@ -125,6 +133,8 @@ def test_untried_pairs_and_terminal_states(run, tmp_path):
             "--set discount=2 has one of: double=false, discount=0.9",
             "--set discount=2 has one of: double=false, discount=0.9",
         ),
+        ("horizon is 0, expected", "--horizon is 0, expected"),
+        ("tolerance is -1.0, expected", "--tolerance is -1.0, expected"),
     ],
 )
 def test_words_of_python_become_options(message, wanted):

@@ -31,7 +31,8 @@ PHRASES = (
     ),
     (r"\b(terminal|model|start)=", r"--\1"),
     (
-        r"^(discount|terminal|radius|confidence|draws|certify|start|prior|seed|threads|share|episodes|adapter) is ",
+        r"^(discount|terminal|radius|confidence|draws|certify|start|prior|seed|threads|share|episodes|adapter|horizon"
+        r"|tolerance) is ",
         r"--\1 is ",
     ),
     (r"^(terminal|start)\[0\] is ", r"--\1 is "),

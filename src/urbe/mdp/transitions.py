@@ -213,6 +213,12 @@ def column_names(given: Sequence[str], names: Mapping[str, str] | None = None) -
       names: known assignments; other columns are found by name or synonym. `next_state` may be missing if `episode`,
         `step` or `time` orders the rows.
     """
+    lowered = {g.strip().lower() for g in given if isinstance(g, str)}
+    if not names and {"idstateto", "probability"} <= lowered:
+        raise ValueError(
+            "The columns idstateto and probability are those of a model, which urbe solve and urbe.read_mdp read, "
+            "expected a log with a row for each step."
+        )
     found = match_names(given, (*NEEDED, *OPTIONAL, "time", "cost"), names)
     if "cost" in found and "reward" in found:
         if {"cost", "reward"} <= set(names or ()):
