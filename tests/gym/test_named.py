@@ -100,6 +100,7 @@ def test_a_function_may_make_the_environment():
         ("Nothing-v0", {}, "Nothing-v0 cannot be made: "),
         ("walks:Walk", {"wind": 1.0}, "walks:Walk cannot be made with wind=1: "),
         ("CartPole-v1", {"wind": 1.0}, "CartPole-v1 cannot be made with wind=1: "),
+        ("walks:Named", {"wind": 1.0}, "with wind=1: .* Parameters that can be set are drift, noise."),
     ],
 )
 def test_what_cannot_be_made_is_refused(name, params, message):

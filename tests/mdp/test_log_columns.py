@@ -277,3 +277,8 @@ def test_columns_as_other_packages_keep_them():
     for wrong in (whole.groupby("episode"), whole.to_dict("records")):
         with pytest.raises(ValueError, match="expected a table: a dict of columns"):
             Transitions.from_columns(wrong)
+
+
+def test_a_model_is_no_log_without_a_word():
+    log = Transitions.from_columns(LOG | {"Probability": [0.5, 0.5, 1.0]})
+    assert log.notes[0].startswith("The column Probability is ignored: every row counts as one transition")

@@ -19,6 +19,7 @@ PHRASES = (
     (r"give their prior: rewards=NormalGamma\(\)", "use --rewards random"),
     (r"Give the rewards' prior, rewards=NormalGamma\(\)", "Use --rewards random"),
     (r"feasible='(\w+)' with n_actions=", r"--feasible \1 --untried"),
+    (r"read it as one, with read_mdp\(path, discount=\.\.\.\)", "it is for urbe solve"),
     (r"n_actions=", "--untried"),
     (r"read_mdp\(path, discount=([\d.]+)\)", r"--discount \1"),
     (r"terminal=\[([^\],]*)(?:, \.\.\.)?\]", r"--terminal \1"),

@@ -11,6 +11,7 @@ from typing import Any
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
+from urbe import checks
 from urbe.gym.adapters import Adapter, adapter_of
 from urbe.gym.kinds import Env
 from urbe.gym.own_methods import METHODS
@@ -38,8 +39,14 @@ def named_env(name: str, params: Mapping[str, Any], adapter: Adapter | None = No
         known = adapter_of(env) if adapter is None else adapter
     except ValueError:  # it may need parameters for its construction
         pass
-    if known is None or not known.get_params(env).keys() >= params.keys():
+    if known is None:
         return _made(name, params)
+    own = known.get_params(env)
+    if not own.keys() >= params.keys():
+        try:
+            return _made(name, params)
+        except ValueError as error:
+            raise ValueError(f"{error}. Parameters that can be set are {checks.listing(list(own))}.") from None
     known.set_params(env, params)
     return env
 

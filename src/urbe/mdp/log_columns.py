@@ -52,7 +52,12 @@ def log_of(
     if costs is not None:
         columns["reward"] = replace(costs, values=0.0 - numbers(costs))
     log = (_given if "next_state" in columns else _followed)(columns, missing, labels)
-    notes = [*log.notes, *_alike("states", log.labels.states), *_alike("actions", log.labels.actions)]
+    notes = [
+        *probability_notes(given),
+        *log.notes,
+        *_alike("states", log.labels.states),
+        *_alike("actions", log.labels.actions),
+    ]
     if costs is not None:
         notes.append(f"Rewards are minus the column {costs.name}, so values are minus costs.")
     return with_id_notes(replace(log, notes=tuple(notes)))
@@ -133,6 +138,17 @@ def _alike(what: str, labels: Sequence[Label] | None) -> list[str]:
     if not found:
         return []
     return [f"Some {what} differ in case or blanks alone: {checks.listing(found, 5)}. If they are one, rename them."]
+
+
+def probability_notes(given: Sequence[Any]) -> tuple[str, ...]:
+    """A note on a column of probabilities: the table may be a model, and no log."""
+    found = [name for name in given if isinstance(name, str) and name.strip().lower() in ("probability", "prob")]
+    if not found:
+        return ()
+    return (
+        f"The column {found[0]} is ignored: every row counts as one transition that happened. If the table is a model, "
+        "read it as one, with read_mdp(path, discount=...).",
+    )
 
 
 def with_id_notes(log: Transitions) -> Transitions:

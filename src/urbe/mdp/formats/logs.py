@@ -26,7 +26,7 @@ from urbe.mdp.formats.errors import ModelFileError, NotUtf8
 from urbe.mdp.formats.text import head, shown
 from urbe.mdp.formats.text_columns import fields_of, is_number, read_text, separator_of
 from urbe.mdp.frames import MISSING, STANDS_FOR, RowError
-from urbe.mdp.log_columns import NAME_THEM, Missing, log_of, with_id_notes
+from urbe.mdp.log_columns import NAME_THEM, Missing, log_of, probability_notes, with_id_notes
 from urbe.mdp.transitions import LARGEST_ID, NEEDED, OPTIONAL, Transitions, column_names
 from urbe.tables import arrow_part, format_of, write_table
 
@@ -156,7 +156,7 @@ def _read_csv(path: str | os.PathLike[str], asked: Asked) -> Transitions:
         if '"' in error.message or error.column in flags:  # fields in quotes, or yes and no
             return _read_any_csv(path, asked)
         raise _advised(error, ids) from None
-    return with_id_notes(Transitions(**columns))
+    return with_id_notes(Transitions(**columns, notes=probability_notes(header)))
 
 
 def _starts_with_numbers(path: str | os.PathLike[str], header: Sequence[str], ids: Sequence[str]) -> bool:
