@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from urbe import simulators
 from urbe.belief import Switching, Watch
-from urbe.deep import AdaptiveSettings, DuelingNetwork
+from urbe.deep import AdaptiveSettings, DuelingNetwork, KalmanLastLayer
 from urbe.deep import settings as config
 from urbe.deep.actor_critic.settings import ActorCriticSettings
 from urbe.deep.adaptive import natures as belief_natures
@@ -168,11 +168,12 @@ KINDS["ActorCriticSettings"] = made(
     draw=st.sampled_from(["step", "episode"]), actor=KINDS["Network"], critic=KINDS["Network"],
     discount=st.floats(0, 1), lanes=whole, delay=above_zero,
 )  # fmt: skip
+KINDS["KalmanLastLayer"] = st.builds(KalmanLastLayer, above_zero, st.floats(0, 1), above_zero, KINDS["Adam"])
 KINDS["Settings"] = made(
     config.Settings, nature=KINDS["Soft"] | KINDS["CVaR"] | KINDS["Worst"], variance=KINDS["LastLayer"],
     network=KINDS["Network"], double=st.booleans(), discount=st.floats(0, 1), copy=KINDS["CopyEvery"],
-    huber=st.none() | above_zero, optimiser=KINDS["Adam"], clip_norm=st.none() | above_zero, decay=KINDS["Decay"],
-    gradient_steps=whole,
+    huber=st.none() | above_zero, optimiser=KINDS["Adam"] | KINDS["KalmanLastLayer"],
+    clip_norm=st.none() | above_zero, decay=KINDS["Decay"], gradient_steps=whole,
 )  # fmt: skip
 FUNCTIONS = ("any_approach", "vertical_approach", "horizontal_approach", "diagonal_approach", "xy", "one_hot",
              "reflect", "clip")  # fmt: skip
