@@ -218,7 +218,10 @@ def choice(name: str, value: object, choices: type[Enum]) -> None:
 def changed(given: Any, name: str, example: str, changes: Mapping[str, Any]) -> Any:
     """The settings `given`, called `name`, with some fields changed; raises naming what there is no field for."""
     kind(name, given, is_dataclass(given), f"settings such as {example}")
-    known_names(changes, [each.name for each in fields(given)], type(given).__name__)
+    try:
+        known_names(changes, [each.name for each in fields(given)], type(given).__name__)
+    except ValueError as error:  # an unknown keyword, as Python sees it
+        raise TypeError(str(error)) from None
     return replace(given, **changes)
 
 
