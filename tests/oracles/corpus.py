@@ -160,6 +160,11 @@ def _check_horizon(mdp: MDP, set_: Any, oracle: Any, horizon: int) -> list[str]:
         proof = urbe.certify(solution, mdp, set_ or urbe.Exact())
         if not proof.holds:
             found.append(f"certify rejects a right solution: {proof}")
+        for t, truth in enumerate(truths):
+            for s, (low, high) in enumerate(zip(truth.low, truth.high, strict=True)):
+                slack = max(abs(low), abs(high)) * tolerance()
+                if D(float(proof.lower[t, s])) > high + slack or D(float(proof.upper[t, s])) < low - slack:
+                    found.append(f"certify proves [{proof.lower[t, s]!r}, {proof.upper[t, s]!r}] of {float(low)!r}")
         shift = 3.0 * (solution.gap + 4.0 * proof.tolerance) + 1e-320
         found += _rejected(mdp, set_, replace(solution, lower=solution.lower + shift), "lower bounds raised")
         found += _rejected(mdp, set_, replace(solution, upper=solution.upper - shift), "upper bounds lowered")
