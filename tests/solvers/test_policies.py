@@ -96,7 +96,7 @@ def test_kernels_of_a_horizon_reproduce_its_values():
         assert v == pytest.approx(solution.value[step], abs=1e-12)
     with pytest.raises(ValueError, match=r"use kernel_at\(step\)"):
         _ = solution.kernel
-    with pytest.raises(ValueError, match="no finite horizon; use `kernel`"):
+    with pytest.raises(ValueError, match="no horizon; nature's answer is `kernel`"):
         solve(GARNET).kernel_at(0)
 
 

@@ -148,7 +148,7 @@ def test_a_program_that_falls_silent_is_noticed(monkeypatch):
     trainer = trainer_on(gymnasium.make("CartPole-v1"))
     trainer.advance(10)
     monkeypatch.setattr(callback, "_request", lambda *_: None)
-    with pytest.raises(RuntimeError, match="without asking"):
+    with pytest.raises(RuntimeError, match="without a request"):
         trainer.advance(10)
 
 

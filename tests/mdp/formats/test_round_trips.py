@@ -170,7 +170,7 @@ def test_prism_names_actions_that_are_not_consecutive(tmp_path):
 
 def test_what_a_format_cannot_hold_is_refused(tmp_path):
     mdp = MDP.from_transitions([0, 1], [0, 0], [1, 0], [1.0, 1.0], 2.0, discount=0.9, initial=[0.25, 0.75])
-    with pytest.raises(ValueError, match=r"states 0, 1 the probabilities 0.25, 0.75, but a PRISM file can only say"):
+    with pytest.raises(ValueError, match=r"states 0, 1 the probabilities 0.25, 0.75, but a PRISM file can only store"):
         write_mdp(mdp, tmp_path / "model.tra")
     with pytest.raises(ValueError, match=r"reward from state 0, action 0 to state 1 is 2, expected 0: bmdp-tool"):
         write_mdp(mdp, tmp_path / "model.bmdp")

@@ -72,6 +72,7 @@ def read_log(
     ...     read_log(path)
     Transitions(2 rows: state, action, reward, next_state, terminated)
     """
+    checks.file_path("path", path)
     checks.one_of("missing", missing, ("refuse", "drop"))
     asked = Asked(names, missing, missing_values, labels)
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
