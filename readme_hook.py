@@ -17,7 +17,7 @@ try:
 except ModuleNotFoundError:  # read by tests alone
     MetadataHookInterface = object
 
-NOT_YET = "urbe is not on a package index yet. Install it from a clone or an unpacked archive, with Python 3.11 to 3.13:"
+NOT_YET = "urbe is not on a package index yet. Install it from a clone or an unpacked archive, with Python"
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\((?![a-z]+:|#)([^)\s]+)\)")
 
 
@@ -49,7 +49,7 @@ def long_description(text: str, base: str = "") -> str:
         raise ValueError(
             f"README.md has no line {NOT_YET!r}, which is replaced on an index page; change readme_hook.py."
         )
-    text = text.replace(NOT_YET, "Install it with Python 3.11 to 3.13:").replace('pip install ".[', 'pip install "urbe[')
+    text = text.replace(NOT_YET, "Install it with Python").replace('pip install ".[', 'pip install "urbe[')
 
     def without_repository(match: re.Match[str]) -> str:
         picture, words, target = match.groups()
