@@ -111,3 +111,28 @@ def test_threads_change_nothing():
     one, two = (urbe.solve(mdp, SRectangular(L1Ball(0.3)), threads=threads) for threads in (1, 2))
     assert np.array_equal(one.value, two.value)
     assert np.array_equal(one.policy, two.policy)
+
+
+def test_values_near_the_smallest_number_are_bounded():
+    """A search for a price once took them for zero. The truth is from 60-digit decimals."""
+    row = np.repeat(np.arange(10), [5, 5, 5, 5, 3, 3, 4, 1, 4, 4])
+    successor = [*[0, 1, 2, 3, 4] * 4, 2, 3, 4, 0, 1, 4, 0, 1, 2, 3, 1, 0, 1, 3, 4, 0, 2, 3, 4]
+    probability = [
+        *(3.658954479949985e-82, 1.0, 3.296825364813212e-48, 7.997841081673736e-69, 1e-320),
+        *(0.23106060606060605, 0.125, 0.25, 0.09090909090909091, 0.303030303030303),
+        *(0.03851454242054554, 0.031125398352106495, 0.12950958747174585, 0.7558901429524069, 0.04496032880319533),
+        *(1.0, 2.0**-54, 2.0**-54, 2.0**-54, 2.0**-54),
+        *(0.5, 0.25, 0.25),
+        *(8.857768293360871e-09, 0.9999999911422317, 3.2609004594328016e-18),
+        *(9.99990000099999e-06, 9.99990000099999e-17, 0.9999900000999989, 9.999900000999992e-22),
+        1.0,
+        *(0.09090000090900001, 9.090000090900001e-05, 9.0900000909e-06, 0.9090000090900001),
+        *(9.9900000099899e-07, 0.99900000099899, 9.990000009989898e-15, 0.00099900000099899),
+    ]
+    reward = np.array([-0.0, -5e-324, 5e-324, 5e-324, -5e-324, 1e-310, -0.0, 1e-310, 5e-324, -0.0])
+    mdp = urbe.MDP.from_transitions(row // 2, row % 2, successor, probability, reward[row], discount=0.95)
+    policy = [[1.0, 2.3e-308], [1.0, 1e-320], [0.5, 0.5], [0.5, 0.5], [0.465348679, 0.534651321]]
+    set_ = SRectangular(KLBall([1.0, 0.2, 1.0, 1.0, 0.01]))
+    found = urbe.evaluate_policy(mdp, policy, set_, urbe.ModifiedPolicyIteration(0.0, sweeps=1), throw=False)
+    assert (found.lower[:2] <= [3.688e-310, 3.883e-310]).all()
+    assert (found.upper[:2] >= [3.689e-310, 3.884e-310]).all()
