@@ -70,9 +70,9 @@ def _opening(results: Results) -> Section:
         "The averaging of weights and the gap between actions (zero) were chosen in a few trials with one tuning seed, "
         "with the returns under the fixed schedules known; the chosen trial is also the one whose value under the "
         "prior is closest to the planned one. Its agents train for four million steps: after results with one million "
-        "were known, the number was chosen on tuning seeds and the tuning schedules. On CartPole, the share of training with gains between members and the "
-        "limit of the surprise were chosen with results for gains between and outside the members known, including "
-        "those of this chapter.",
+        "were known, the number was chosen on tuning seeds and the tuning schedules. On CartPole, the share of "
+        "training with gains between members and the limit of the surprise were chosen with results for gains between "
+        "and outside the members known, including those of this chapter.",
         "The planned belief follows the exact plan under the belief of the belief agent: its distance to the oracle is "
         "the price of not knowing the parameters, and the distance of the learned agent to it is the price of "
         "learning. It and Thompson decide once per episode on Mars Rover, and play each life several times with "
