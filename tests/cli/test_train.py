@@ -11,7 +11,7 @@ from urbe import overrides
 from urbe.cli import main, train, worlds
 from urbe.cli.main import build_parser
 from urbe.cli.worlds import set_up_jax
-from urbe.deep import LastLayer, NotFinite, NoVariance, Worst, paper
+from urbe.deep import Adam, KalmanLastLayer, LastLayer, NotFinite, NoVariance, Worst, paper
 from urbe.deep.load import load
 from urbe.deep.presets import dqn_urbe
 from urbe.deep.settings import CopyEvery, Decay, Network, Settings
@@ -416,6 +416,14 @@ def test_what_is_used_in_place_of_robust_agents_has_options_of_its_own(agent, ow
         name, _, value = assignment.partition("=")
         shown = {"false": "False"}.get(value, value)
         assert f"'{name.rpartition('.')[2]}': {shown}" in described
+
+
+def test_the_kalman_filter_is_an_agent_whose_filter_can_be_set():
+    made = train.make_agent(options("cartpole", "--agent", "deep-rok", *POLES, *TINY))
+    assert (made.name, made.trainer.settings.optimiser) == ("deep-rok", KalmanLastLayer())
+    own = ("--set", "optimiser=urbe.deep:Adam")
+    made = train.make_agent(options("cartpole", "--agent", "deep-rok", *POLES, *TINY, *own))
+    assert made.trainer.settings.optimiser == Adam()
 
 
 def test_an_option_of_another_agent_is_no_setting():

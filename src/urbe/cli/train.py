@@ -17,11 +17,12 @@ import numpy as np
 from urbe import memory, overrides
 from urbe.cli import worlds
 
-FAMILY = ("dqn", "robust-dqn", "soft-robust-dqn", "dqn-ube", "dqn-urbe")
+FAMILY = ("dqn", "robust-dqn", "soft-robust-dqn", "dqn-ube", "dqn-urbe", "deep-rok")
 RANDOMISED = ("domain-randomised-dqn", "stacked-dqn", "recurrent-dqn")
 BASELINES = (*RANDOMISED, "ewok-dqn", "iwocs-dqn")
 AGENTS = (*FAMILY, *BASELINES)
-ROBUST, EXPLORING = ("robust-dqn", "soft-robust-dqn", "dqn-urbe", *RANDOMISED, "iwocs-dqn"), ("dqn-ube", "dqn-urbe")
+ROBUST = ("robust-dqn", "soft-robust-dqn", "dqn-urbe", "deep-rok", *RANDOMISED, "iwocs-dqn")
+EXPLORING = ("dqn-ube", "dqn-urbe")
 MAY_HAVE_SET = (*ROBUST, "ewok-dqn")
 LAST_EPISODES = 100
 FEW_EPISODES = 40
@@ -36,6 +37,7 @@ agents
   soft-robust-dqn  targets are the mean over the set
   dqn-ube          dqn that explores by the variance of its Q-values
   dqn-urbe         robust targets, and exploration by the variance of robust Q-values
+  deep-rok         robust-dqn whose last layer is a Kalman filter
 baselines
   domain-randomised-dqn  dqn whose parameters are drawn from the set for every episode (hazard)
   stacked-dqn            likewise, and observes the last steps (length, survives, hazard)
@@ -240,6 +242,7 @@ def _maker(agent: str) -> Callable[..., Any]:
         "soft-robust-dqn": presets.soft_robust_dqn,
         "dqn-ube": presets.dqn_ube,
         "dqn-urbe": presets.dqn_urbe,
+        "deep-rok": presets.deep_rok,
         "domain-randomised-dqn": baselines.domain_randomised_dqn,
         "stacked-dqn": baselines.stacked_dqn,
         "recurrent-dqn": baselines.recurrent_dqn,
@@ -265,10 +268,10 @@ def _own_options(make: Callable[..., Any], assignments: list[str]) -> tuple[dict
 
 
 def _parts_set(options: argparse.Namespace, settings: Any) -> dict[str, Any]:
-    """Returns the nature and variance that `--set` names; the agent's own would replace them otherwise."""
+    """Returns the parts that `--set` names; the agent's own would replace them otherwise."""
     return {
         name: getattr(settings, name)
-        for name in ("nature", "variance")
+        for name in ("nature", "variance", "optimiser")
         if any(s.startswith(f"{name}=") for s in options.set)
     }
 
