@@ -155,3 +155,9 @@ def test_help_teaches(capsys):
     out = capsys.readouterr().out
     for word in ("half_length=0.1:5:11", "both included", "Student's interval", "--figure", "--noisy", "examples:"):
         assert word in out
+
+
+def test_a_run_that_is_not_there_is_named_with_what_may_be(capsys, tmp_path):
+    code, _, err = run(capsys, tmp_path / "nosuch")
+    assert code == 2
+    assert "nosuch does not exist, expected the folder of a run (urbe train ... --out" in err

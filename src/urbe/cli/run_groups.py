@@ -39,7 +39,7 @@ def load_runs(paths: Sequence[str], env: str | None, adapter: str | None) -> lis
     """Loads the runs in these folders and files; `module:attribute` names a policy of the user.
 
     Raises:
-      ValueError: a run has no environment to be evaluated on.
+      ValueError: there is no such run, or it has no environment to be evaluated on.
     """
     from urbe.deep.load import load
 
@@ -49,6 +49,11 @@ def load_runs(paths: Sequence[str], env: str | None, adapter: str | None) -> lis
         if _is_policy(path):
             found.append(SavedRun(path, path.partition(":")[2], own_policy(path), None, None, path))
             continue
+        if not os.path.exists(path):
+            raise ValueError(
+                f"{path} does not exist, expected the folder of a run (urbe train ... --out {path}), a saved agent, or "
+                "module:policy of your own."
+            )
         agent = load(path)
         where = env or environment_id(agent)
         if agent.simulator is None and where is None:
