@@ -37,13 +37,19 @@ def _programs_are_kept_by_request():
 MANY_MAPS = 20_000
 """Of the 65,530 pieces of memory that Linux lets a process map by default; each compiled program takes several."""
 
+MUCH = 3 * 10**9
+"""Bytes of a process, after which compiled programs are dropped."""
+
 
 @pytest.fixture(autouse=True, scope="module")
 def _compiled_programs_are_dropped():
-    """Drops what JAX compiled before there is so much of it that the compiler aborts the process."""
+    """Drops what JAX compiled before the compiler aborts the process, or the machine runs out of memory."""
     yield
-    jax, maps = sys.modules.get("jax"), Path("/proc/self/maps")
-    if jax is not None and maps.exists() and maps.read_bytes().count(b"\n") > MANY_MAPS:
+    jax, process = sys.modules.get("jax"), Path("/proc/self")
+    if jax is None or not process.exists():
+        return
+    maps, bytes_ = (process / "maps").read_bytes().count(b"\n"), int((process / "statm").read_text().split()[1]) * 4096
+    if maps > MANY_MAPS or bytes_ > MUCH:
         jax.clear_caches()
         gc.collect()
 
