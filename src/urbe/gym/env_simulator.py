@@ -1,8 +1,8 @@
-"""A simulator made of a Gymnasium environment: compiled programs ask, copies of the environment answer.
+"""Simulate a Gymnasium environment: compiled programs call copies of the environment.
 
-A state of the simulator is the environment's state, as its adapter gives it, byte by byte, and what is seen there. To
-answer, a copy with the parameters in question is brought to the state and acts. So agents that learn in simulated lives
-can learn in any environment whose state can be set, at the speed of that environment.
+A state of the simulator consists of the bytes of the environment's state, as its adapter returns it, and the
+observation there. For each request, a copy with the requested parameters is set to the state and steps. Agents that
+learn in simulated lives can thus learn in any environment whose state can be set, at the speed of that environment.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from urbe.simulators.limits import param_dict
 from urbe.simulators.uncertainty import UncertaintySet
 
 COPIES = 256
-"""Kept at most, one for each of the parameters asked for last."""
+"""The largest number of copies, one for each of the most recent parameters."""
 
 TRIED = 50
-"""Steps in which the environment must not draw random numbers."""
+"""Number of steps that are checked for random numbers."""
 
 
 class EnvState(NamedTuple):
-    """Where the environment stands."""
+    """The state of the environment, and the observation there."""
 
     words: UInt32[Array, " W"]
     seen: Float[Array, " D"]
@@ -50,11 +50,11 @@ class EnvSimulator:
       env: the environment, with its wrappers and a time limit (`gymnasium.wrappers.TimeLimit`).
       adapter: how its state and parameters are set; None for those that `EnvMembers` knows, and for environments
         with the methods get_state, set_state, get_params and set_params.
-      place: brings an environment to where an observation, a row of numbers, says that it stands, where that follows
-        from it. Agents can then be deployed where nothing but observations is at hand.
+      place: sets an environment to the state that an observation, a row of numbers, determines. With it, agents can be
+        deployed where only observations are available.
 
     Raises:
-      ValueError: it has no adapter, no time limit, a state that is not numbers alone, or random steps or parameters.
+      ValueError: it has no adapter, no time limit, a state other than numbers, or random steps or parameters.
 
     >>> import gymnasium
     >>> from urbe.simulators import UncertaintySet
@@ -86,29 +86,29 @@ class EnvSimulator:
         self._refuse_random_steps()
 
     def nominal(self) -> Params:
-        """Those of the environment when the simulator was made."""
+        """Returns the parameters that the environment had when the simulator was made."""
         return jax.tree.map(jnp.float32, self._nominal)
 
     def start(self, key: Key, params: Params) -> EnvState:
-        """After a reset, whose seed is drawn."""
+        """Returns the state after a reset with a random seed."""
         seed = jax.random.bits(key, (), jnp.uint32)
         words, seen = self._ask(self._reset, self._shapes[:2], seed, self._row(params))
         return EnvState(words, seen)
 
     def outcomes(self, state: EnvState, action: Int[Array, ""], params: Params) -> Outcomes:
-        """The one thing that happens."""
+        """Returns the only outcome of a step."""
         words, seen, reward, terminated = self._ask(self._act, self._shapes, state.words, action, self._row(params))
         return Outcomes(jnp.ones(1, jnp.float32), EnvState(words[None], seen[None]), reward[None], terminated[None])
 
     def observe(self, state: EnvState) -> Float[Array, " D"]:
-        """What was seen there."""
+        """Returns the observation in a state."""
         return state.seen
 
     def state_of(self, obs: Float[Array, " D"]) -> EnvState:
-        """By `place`.
+        """Returns the state that `place` sets for an observation.
 
         Raises:
-          ValueError: there is none.
+          ValueError: `place` is None.
         """
         if self.place is None:
             raise ValueError(
@@ -119,11 +119,11 @@ class EnvSimulator:
         return EnvState(self._ask(self._place, self._shapes[0], obs, self._row(self._nominal)), obs)
 
     def check_params(self, params: Mapping[str, float]) -> None:
-        """The environment says what is wrong with them."""
+        """Raises the environment's own error for invalid parameters."""
         self.adapter.set_params(copy_of(self._model), params)
 
     def members_of(self, env: Env, uncertainty_set: UncertaintySet) -> EnvMembers:
-        """Copies of another environment of the kind, with the parameters of each member."""
+        """Makes copies of another environment of this kind, with the parameters of each member."""
         each = [param_dict(member) for member in uncertainty_set.members()]
         return EnvMembers(env, each, include_nominal=False, adapter=self.adapter)
 
@@ -149,11 +149,11 @@ class EnvSimulator:
         return jnp.stack([jnp.asarray(each, jnp.float32) for each in params])
 
     def _reset(self, seeds: Any, params: Any) -> tuple[np.ndarray, ...]:
-        """Any number of resets."""
+        """Resets copies, any number at once."""
         return self._each(2, lambda env, seed: (env.reset(seed=int(seed))[0],), params, np.asarray(seeds).reshape(-1))
 
     def _place(self, obs: Any, params: Any) -> np.ndarray:
-        """Any number of states from what is seen of them."""
+        """Places copies by observations, any number at once."""
 
         def stand(env: Env, seen: np.ndarray) -> tuple[object]:
             assert self.place is not None
@@ -163,7 +163,7 @@ class EnvSimulator:
         return self._each(1, stand, params, rows.reshape(-1, rows.shape[-1]))[0]
 
     def _act(self, words: Any, actions: Any, params: Any) -> tuple[np.ndarray, ...]:
-        """Any number of steps."""
+        """Steps copies, any number at once."""
         states = np.asarray(words)
 
         def step(env: Env, action: Any, state: np.ndarray) -> tuple[Any, ...]:
@@ -188,7 +188,7 @@ class EnvSimulator:
         return tuple(values.reshape(*batch, *values.shape[1:]) for values in found)
 
     def _copy(self, row: np.ndarray) -> Env:
-        """One with these parameters, which nobody has changed since: what it does depends on nothing else."""
+        """Returns the copy with these parameters, which no other call changes."""
         key = row.tobytes()
         if key not in self._copies:
             if len(self._copies) >= COPIES:
@@ -230,7 +230,7 @@ def _time_limit(env: Env) -> int:
 
 @dataclass(frozen=True)
 class _Layout:
-    """How a state, nested containers of numbers and arrays, becomes a row of words, and back."""
+    """Converts a state, nested containers of numbers and arrays, to a row of words and back."""
 
     tree: Any
     parts: tuple[tuple[np.dtype[Any], tuple[int, ...], type | None], ...]  # the type of a number that is no array

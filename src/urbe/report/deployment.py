@@ -1,4 +1,4 @@
-"""Pictures of a deployment: what was believed at every step, how surprising it was, and what was earned."""
+"""Draw a deployment: the belief and the surprise at every step, and the return of every episode."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def draw_session(session: Session) -> Figure:
-    """Belief over the members after each step, the surprise, and the return of each episode at its last step."""
+    """Draws the belief over the members and the surprise after each step, and the returns of episodes."""
     if not session.log:
         raise ValueError("The session has no steps, expected at least one to draw: act and observe first.")
     columns, names = session.columns(), session.member_names
@@ -26,10 +26,10 @@ def draw_session(session: Session) -> Figure:
         figure, ((above,), (between,), (below,)) = panels(3, height=1.9, left=1.7, right=0.4)
         draw_shares(above, columns["belief"].T)
         above.set_yticks(range(len(names)), names, fontsize=6.5)
-        above.set_title("belief over the members after each step, on which decisions are based")
+        above.set_title("belief over the members after each step, used for decisions")
         between.plot(columns["surprise"], color=style.ROBUST, linewidth=1.2)
         between.axhline(limit, color=style.MUTED, linewidth=0.8, linestyle=style.DASHED)
-        between.set_title("surprise in nats; above the dashed line no member explains what happens")
+        between.set_title("surprise in nats; above the dashed line no member explains the observations")
         between.set_ylim(top=min(max(1.2 * limit, float(columns["surprise"].max())), 3.0 * limit))
         below.plot(np.flatnonzero(ended), np.diff(total, prepend=0.0), ".", markersize=4.0, color=style.ROBUST)
         below.set_title("return of each episode, at its last step")

@@ -154,12 +154,12 @@ def _agent(
 
 
 def simulated(env: Simulator | Env, members: UncertaintySet | EnvMembers) -> tuple[Simulator, UncertaintySet]:
-    """What lives are simulated in, and its parameters."""
+    """Returns the simulator of the lives, and its uncertainty set."""
     if isinstance(env, SINGLE) and isinstance(members, EnvMembers):
         simulator = EnvSimulator(env, members.adapter)
-        told = members.describe()
+        described = members.describe()
         return simulator, UncertaintySet.from_description(
-            simulator, {key: told[key] for key in ("parameters", "nominal")}
+            simulator, {key: described[key] for key in ("parameters", "nominal")}
         )
     if isinstance(env, Simulator) and isinstance(members, UncertaintySet):
         return env, members

@@ -32,7 +32,7 @@ from urbe.runs.tensors import load_tensors, save_tensors
 from urbe.simulators.limits import param_dict
 
 VERSION = 1
-"""Of the files that `Session.save` writes."""
+"""Version of the files that `Session.save` writes."""
 
 
 class Session:
@@ -147,7 +147,7 @@ class Session:
         return {name: np.stack([row[name] for row in rows]) for name in (rows[0] if rows else ())}
 
     def _reported(self, vector: Any, seen: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        """What packed memory says, of an observation other than its own where one is given."""
+        """Returns the report of a packed memory, for another observation if one is given."""
         words = np.asarray(vector)
         row = self._packing.unpack(words).observation if seen is None else seen
         found = self._run.report(self._leaves, words, row)
@@ -155,17 +155,17 @@ class Session:
 
     @property
     def member_names(self) -> tuple[str, ...]:
-        """What the members are, by the parameters that vary."""
+        """Names of the members, by the parameters that vary."""
         model = self.policy.model
         each = [param_dict(type(model.params)(*point)) for point in zip(*map(np.asarray, model.params), strict=True)]
         return tuple(", ".join(f"{name} {point[name]:g}" for name in model.varied) or "the only one" for point in each)
 
     def plot(self) -> Any:
-        """Belief, surprise and returns over the steps so far. A figure; needs `pip install urbe[plots]`."""
+        """Draws belief, surprise and returns over the steps so far; needs `pip install urbe[plots]`."""
         return extras.drawings().draw_session(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Saves belief and log, also in the middle of an episode; `agent.deploy(...).load(path)` goes on from there."""
+        """Saves belief and log, also in the middle of an episode; `agent.deploy(...).load(path)` resumes there."""
         tensors: dict[str, Any] = {"memory": self._vector}
         for name, pair in (("decided", self._decided), ("acted", self._acted)):
             if pair is not None:
@@ -178,7 +178,7 @@ class Session:
         save_tensors(path, {name: np.asarray(array) for name, array in tensors.items()}, self._about())
 
     def load(self, path: str | os.PathLike[str]) -> Session:
-        """Goes on from what `save` wrote. The environment is not in the file: bring it to where it was, or reset it.
+        """Resumes from a file of `save`. The file does not contain the environment: restore its state, or reset it.
 
         Raises:
           CheckpointError: the file is damaged, or of a deployment of another agent.
@@ -204,7 +204,7 @@ class Session:
         return self
 
     def _about(self) -> dict[str, Any]:
-        """What a deployment can only go on with."""
+        """Describes what a file and a deployment must have in common."""
         digest = hashlib.sha256(repr((self._packing.shapes, self.policy.rule, self.policy.watch)).encode())
         for leaf in self._leaves:
             digest.update(np.asarray(leaf).tobytes())
