@@ -321,3 +321,11 @@ def test_a_kernel_is_evidence_for_each_option_that_holds_it():
         tampered = replace(solution)
         tampered.__dict__["kernel"] = made.mdp.with_rows(replace(rows, probability=np.array([0.1, 0.3, 0.6, 1, 1])))
         assert not urbe.certify(tampered).holds
+
+
+def test_a_kernel_is_as_far_outside_as_from_the_nearest_option():
+    mdp = urbe.MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[1.0], [0.0]], discount=0.5)
+    for options in ((L1Ball(0.4), L1Ball(0.1)), (L1Ball(0.1), L1Ball(0.4))):
+        made = urbe.labelled(mdp, [[LabelOption(each, 0) for each in options]])
+        kernel = urbe.solve(made.mdp, made.set).kernel.rows
+        assert made.set.bind(made.mdp).excess(kernel)[0] == pytest.approx(0.0, abs=1e-12)
