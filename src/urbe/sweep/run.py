@@ -39,7 +39,7 @@ def sweep(
       jobs: the jobs of each experiment, by its name.
       launcher: runs the cells. Rows do not depend on it.
       scale, options: written into the plan.
-      watch: called with the status at the beginning, after every event, and at the end.
+      watch: called with the status at the beginning, at most every second in between, and at the end.
 
     Raises:
       CellsFailed: some cells failed; all others are finished and kept.
