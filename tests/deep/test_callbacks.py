@@ -121,11 +121,11 @@ def test_all_that_is_due_at_a_step_is_recorded_before_it_stops():
     [
         ([3], r"callbacks\[0\] is of type int, expected a function of one row, or a callback"),
         ([print, Wave(0)], r"callbacks\[1\].every is 0"),
-        ([Wave(3), Wave(4)], r"callbacks\[1\].name is 'wave', which is taken already"),
-        ([Wave(3, name="log")], r"callbacks\[0\].name is 'log', which is taken already"),
+        ([Wave(3), Wave(4)], r"callbacks\[1\].name is 'wave', which is already in use"),
+        ([Wave(3, name="log")], r"callbacks\[0\].name is 'log', which is already in use"),
         ([Wave(3, name="a/b")], r"callbacks\[0\].name is 'a/b', expected a letter, then letters"),
-        ([Wave(3, keep="checkpoints")], r"callbacks\[0\].keep is 'checkpoints', which is taken already"),
-        ([Wave(3, keep="best"), Wave(3, name="b", keep="best")], r"callbacks\[1\].keep is 'best', which is taken"),
+        ([Wave(3, keep="checkpoints")], r"callbacks\[0\].keep is 'checkpoints', which is already in use"),
+        ([Wave(3, keep="best"), Wave(3, name="b", keep="best")], r"callbacks\[1\].keep is 'best', which is already in use"),
         ([Evaluate(every=5)], r"Evaluate.env is missing"),
     ],
 )
@@ -153,7 +153,7 @@ def test_tables_go_through_files_in_their_order():
         History.of({name: column for name, column in flat.items() if name != "measured/wave/step"}, "here")
     with pytest.raises(CheckpointError, match="different lengths in history/measured/wave"):
         History.of(flat | {"measured/wave/height": np.zeros(1)}, "here")
-    with pytest.raises(CheckpointError, match="has history/measured/x, for which there is no place"):
+    with pytest.raises(CheckpointError, match="has history/measured/x, which is not one of its tables"):
         History.of(flat | {"measured/x": np.zeros(1)}, "here")
 
 

@@ -43,9 +43,9 @@ def doctored(saved, folder, change):
     ("change", "message"),
     [
         (lambda a: a.update(version=VERSION + 1), "newer urbe"),
-        (lambda a: a.update(version="1"), "not of an agent"),
-        (lambda a: a.pop("settings"), "not of an agent"),
-        (lambda a: a.clear(), "tells nothing"),
+        (lambda a: a.update(version="1"), "is not an agent"),
+        (lambda a: a.pop("settings"), "is not an agent"),
+        (lambda a: a.clear(), "contains nothing"),
         (lambda a: a.update(seed=-1), "seed is -1"),
         (lambda a: a.update(seed=True), "expected one of type int"),
         (lambda a: a.update(log_every=0), "log_every is 0"),
@@ -169,12 +169,12 @@ def test_damaged_truncated_foreign_and_newer_files(saved, tmp_path):
         load(tmp_path / "newer")
 
     save_tensors(tmp_path / "foreign", {"w": np.zeros(2)}, {"step": 7})
-    with pytest.raises(CheckpointError, match="not of an agent: it tells step"):
+    with pytest.raises(CheckpointError, match="not an agent: it contains step"):
         load(tmp_path / "foreign")
 
     with RunDirectory(tmp_path / "other run", {"seed": 1}) as run:
         run.save(0, {"w": np.zeros(2)})
-    with pytest.raises(CheckpointError, match="not of an agent"):
+    with pytest.raises(CheckpointError, match="is not an agent"):
         load(tmp_path / "other run")
 
     with RunDirectory(tmp_path / "empty run", {"seed": 1}):

@@ -86,7 +86,7 @@ class Agent:
         Args:
           steps: number of environment steps.
           callbacks: functions that are called with every row of the log (`urbe.deep.history.LOG`, by name), and
-            objects that measure the agent at intervals, such as `urbe.deep.Evaluate`; functions get their rows, too.
+            objects that measure the agent at intervals, such as `urbe.deep.Evaluate`; functions also get their rows.
           progress: show progress: a bar on a terminal, otherwise an occasional line on standard error.
 
         Raises:
@@ -115,17 +115,17 @@ class Agent:
         """Returns the action for an observation, in the environment's own form.
 
         Args:
-          observation: an observation of the environment, or a batch of B as from a vector of environments; for a
-            simulator `(D,)` or `(B, D)`.
+          observation: an observation of the environment, or a batch of B observations from a vector of environments;
+            for a simulator `(D,)` or `(B, D)`.
           deterministic: act greedily; otherwise as in training, with the noise of the uncertainty head and with the
             current rate of random actions.
           rng: generator of the noise and the random actions; needed to act as in training.
 
         Returns:
-          an int, or int64 `(B,)`; with `Discrete(n, start=5)` they count from 5.
+          an int, or int64 `(B,)`; with `Discrete(n, start=5)` actions count from 5.
 
         Raises:
-          ValueError: the observation is not one of the environment's; or `rng` is missing, or given needlessly.
+          ValueError: the observation does not belong to the environment's space, or `rng` is missing or given in vain.
         """
         if checks.flag("deterministic", deterministic) is (rng is not None):
             problem = (
@@ -170,7 +170,7 @@ class Agent:
     def load_tensors(
         self, tensors: Mapping[str, np.ndarray], source: str | os.PathLike[str], history: History | None = None
     ) -> None:
-        """Restores the result of `tensors`, or of `trainer_tensors` with the history; unchanged if they do not fit.
+        """Restores the result of `tensors`, or of `trainer_tensors` with the history. Changes nothing on an error.
 
         Raises:
           CheckpointError: they belong to another agent.

@@ -57,7 +57,7 @@ def domain_randomised_dqn(
     log_every: int = LOG_EVERY,
     **changes: Any,
 ) -> Agent:
-    """Makes an agent of domain randomisation [Tobin2017]: DQN whose dynamics are drawn for every episode.
+    """Makes a domain randomisation agent [Tobin2017]: DQN whose dynamics are drawn for every episode.
 
     It learns one policy that is best on average over the draws, which it does not observe.
 
@@ -93,12 +93,12 @@ def stacked_dqn(
     """Makes a DQN agent that also observes the last steps, under domain randomisation.
 
     A step is remembered as observation, action, reward, whether the episode ended, and the change of the observation;
-    see `urbe.simulators.stacked`. So it can identify the dynamics, if a few steps suffice.
+    see `urbe.simulators.stacked`. The agent can thus identify the dynamics, if a few steps suffice.
 
     Args:
       env: as for `domain_randomised_dqn`.
       parameters: likewise; None keeps the nominal ones.
-      seed: what all random numbers follow from.
+      seed: seed of all random numbers.
       length: number of remembered steps, zeros before the first ones.
       survives: whether they are remembered beyond the end of an episode.
       hazard: the probability that an episode has new parameters. With 1, earlier episodes are of no use in training,
@@ -136,11 +136,11 @@ def recurrent_dqn(
     Args:
       env: a simulator of `urbe.simulators`.
       parameters: as for `domain_randomised_dqn`; None keeps the nominal ones.
-      seed: what all random numbers follow from.
+      seed: seed of all random numbers.
       memory: its size, the windows it is trained on, and whether it survives the end of an episode.
       hazard: as for `stacked_dqn`.
       settings: as for `urbe.deep.dqn`; the Q-network sees the hidden state beside the observation, and a gradient step
-        is on `batch // memory.length` windows. There is no uncertainty head.
+        uses `batch // memory.length` windows. There is no uncertainty head.
       log_every, changes: as for `urbe.deep.dqn`.
 
     >>> from urbe.simulators import CartPole, UncertaintySet
@@ -172,9 +172,9 @@ def ewok_dqn(
       env: a simulator of `urbe.simulators`.
       uncertainty_set: successors are drawn from its members, each equally likely. None draws them from the simulator
         itself, which must then be random: with a single possible successor, nothing changes.
-      seed: what all random numbers follow from.
-      kappa: the temperature, in units of the return; small is robust, infinity is `urbe.deep.dqn`. No value fits all
-        problems.
+      seed: seed of all random numbers.
+      kappa: the temperature, in units of the return. A small one is robust; infinity gives `urbe.deep.dqn`. No value
+        suits all problems.
       draws: successors per step, one of which is kept. The worst case is over at most this many draws.
       settings, schedule, log_every, changes: as for `urbe.deep.dqn`.
 
@@ -197,16 +197,16 @@ def iwocs_dqn(
     log_every: int = LOG_EVERY,
     **changes: Any,
 ) -> Agent:
-    """Makes an IWOCS agent [Zouitine2024]: DQN for one member after the other, each the worst for the current policy.
+    """Makes an IWOCS agent [Zouitine2024]: DQN under one member after another, each the worst for the current policy.
 
     The policy is greedy in the lowest of the Q-functions of the members that were trained for; see
-    `urbe.deep.loops.iwocs` for the algorithm and for what the paper does in another way.
+    `urbe.deep.loops.iwocs` for the algorithm and its departures from the paper.
 
     Args:
       env: a simulator of `urbe.simulators`.
       uncertainty_set: the members; training starts with the nominal one, if it is a member.
-      seed: what all random numbers follow from.
-      round_steps: environment steps with a member before the next worst one is chosen. Exploration, learning rate and
+      seed: seed of all random numbers.
+      round_steps: environment steps under a member before the next worst one is chosen. Exploration, learning rate and
         replay restart with each: `epsilon.steps` and `decay.steps` count from there.
       episodes: test episodes under each member, to find the worst.
       settings, log_every, changes: as for `urbe.deep.dqn`.

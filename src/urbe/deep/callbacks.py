@@ -124,4 +124,4 @@ def _require_free(argument: str, name: str, used: set[str]) -> None:
     if not _NAME.fullmatch(name):
         raise ValueError(f"{argument} is {name!r}, expected a letter, then letters, digits, '_' and '-'.")
     if name in used:
-        raise ValueError(f"{argument} is {name!r}, which is taken already; expected another name.")
+        raise ValueError(f"{argument} is {name!r}, which is already in use; expected another name.")

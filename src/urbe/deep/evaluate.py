@@ -103,8 +103,8 @@ class Evaluate:
             )
         if isinstance(where, KINDS) and agent.trainer.acts_in(where):
             raise ValueError(
-                f"Evaluate.env is {where}, which the agent learns in; expected another one, as test episodes would "
-                "disturb those of training. Give a function that makes environments: env=lambda: gymnasium.make(...)."
+                f"Evaluate.env is {where}, which the agent learns in; expected another one, because test episodes "
+                "would disturb training. Give a function that makes environments: env=lambda: gymnasium.make(...)."
             )
         _ = agent.policy  # raises for an agent that acts on a hidden state
         points = points_of(self.over, where if isinstance(where, Simulator) else None).points

@@ -157,7 +157,7 @@ class History:
         places |= {f"{_MEASURED}/{name}": columns for name, columns in history._measured.items()}
         known = {f"{table}/{name}" for table, columns in places.items() for name in columns}
         if not known >= tables.keys():
-            raise CheckpointError(source, f"has history/{min(tables.keys() - known)}, for which there is no place.")
+            raise CheckpointError(source, f"has history/{min(tables.keys() - known)}, which is not one of its tables.")
         for table, columns in places.items():
             for name, column in columns.items():
                 values = tables.get(f"{table}/{name}")

@@ -86,7 +86,7 @@ def load(
     if env is not None:
         trainer = _given(saved, chosen, env, uncertainty_set, schedule)
     elif uncertainty_set is not None or schedule is not None:
-        raise ValueError("uncertainty_set or schedule is given without env, expected both: they are of an environment.")
+        raise ValueError("uncertainty_set or schedule is given without env, expected both: they belong to one.")
     elif _is_described(saved.world):
         trainer = _described(saved, chosen)
     else:
@@ -144,10 +144,10 @@ def _read(path: Path_) -> Saved:
     tensors, about, run = _read_any(Path(checks.file_path("path", path)))
     version = about.get("version")
     if type(version) is not int or version < 1 or not about.keys() >= _PARTS.keys():
-        raise CheckpointError(path, f"is not of an agent: it tells {checks.listing(sorted(about)) or 'nothing'}.")
+        raise CheckpointError(path, f"is not an agent: it contains {checks.listing(sorted(about)) or 'nothing'}.")
     if version > VERSION:
         raise CheckpointError(
-            path, f"is of an agent of version {version}, expected at most {VERSION}; read it with a newer urbe."
+            path, f"holds an agent of version {version}, expected at most {VERSION}; read it with a newer urbe."
         )
     for part, kind in _PARTS.items():
         if type(about[part]) is not kind:

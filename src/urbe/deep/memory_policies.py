@@ -112,7 +112,7 @@ class RecurrentPolicy:
     Args:
       weights: weights of the memory and of the Q-network.
       settings: of the agent.
-      memory: what kind of memory it is.
+      memory: settings of the memory.
     """
 
     weights: RecurrentWeights

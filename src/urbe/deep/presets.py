@@ -85,9 +85,9 @@ def deep_rok(
     log_every: int = LOG_EVERY,
     **changes: Any,
 ) -> Agent:
-    """Deep robust Kalman filter [Shashua2017]: robust targets, and a last layer that filters them.
+    """Makes a deep robust Kalman filter agent [Shashua2017]: robust targets, and a last layer that filters them.
 
-    All arguments as for `robust_dqn`; `optimiser=KalmanLastLayer(...)` has the filter's own.
+    All arguments as for `robust_dqn`; `optimiser=KalmanLastLayer(...)` sets those of the filter.
 
     >>> from urbe.simulators import CartPole, UncertaintySet
     >>> poles = UncertaintySet.grid(CartPole(), half_length=(0.25, 1.0))

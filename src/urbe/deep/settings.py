@@ -47,8 +47,8 @@ def named_part(field: str, name: str) -> type[Any]:
     module = name.partition(":")[0]
     if module not in sys.modules:
         raise ValueError(
-            f"{field} is {name}, and the module {module} is not imported; expected it to be: a file imports nothing by "
-            f"itself. Import {module} before loading, or give settings=."
+            f"{field} is {name}, but the module {module} is not imported, and a file imports nothing by itself. "
+            f"Import {module} before loading, or give settings=."
         )
     found = _imported(name)
     if not isinstance(found, type) or not _is_part(found):

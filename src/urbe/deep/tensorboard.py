@@ -42,7 +42,7 @@ class Events:
 
         self._event, self._summary = Event, Summary
         Path(folder).mkdir(exist_ok=True)
-        # the name begins with the second of opening, and files are read by name: the rest puts two of a second in order
+        # files are read by name, which begins with the second of opening: the rest orders two files of the same second
         self._file: Any = EventsWriter(str(Path(folder, "events")), f".{time.time_ns()}")
         done = int(max(history.log["step"], default=0))
         self._add(done + 1, session_log=SessionLog(status=SessionLog.START))

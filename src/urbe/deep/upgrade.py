@@ -94,8 +94,8 @@ def as_begun(folder: str | os.PathLike[str], about: dict[str, Any]) -> dict[str,
         if before.get(name, value) != value:
             raise CheckpointError(
                 path,
-                f"settings.{name} is {value!r} as given, expected {before[name]!r}: an older urbe, which did "
-                "not know of it, began this run. Give the expected value (with urbe train, --set), or another folder.",
+                f"settings.{name} is {value!r} as given, expected {before[name]!r}: an older urbe, without "
+                "this setting, began this run. Give the expected value (with urbe train, --set), or another folder.",
             )
     return {
         **about,

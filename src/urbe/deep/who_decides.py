@@ -10,7 +10,7 @@ asks whether any policy does well there:
     hopeless   harsh, and its gain over random actions is less than a tenth of the best policy's gain at the nominal
 
 The policies tried are the agent's, every constant action, and `SEARCHED` random linear ones: a lower bound on what is
-possible. "Hopeless" is a finding about these, not a proof.
+possible. "Hopeless" is a finding about these policies, not a proof.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ NEARLY_ALL = 0.8
 """A member that decides at least this share of the targets decides nearly all."""
 
 ENOUGH = 20_000
-"""Least number of targets on which members differ for a statement on who decides them."""
+"""Nothing is reported on who decides if members differ on fewer targets."""
 
 SEARCHED, SEARCH_EPISODES, EPISODES = 30, 2, 20
 """Linear policies tried, episodes of each, and fresh episodes of the best of all."""
@@ -173,8 +173,8 @@ def advice(agent: Agent) -> str | None:
     if found is None or not found.one_alone or _is_fixed(agent, len(found.shares)):
         return None
     text = (
-        f"{found.name(found.most)} decided {100 * found.shares[found.most]:.0f} % of the targets: the agent learns for "
-        "this member nearly alone."
+        f"{found.name(found.most)} decided {100 * found.shares[found.most]:.0f} % of the targets: the agent learns "
+        "almost only for this member."
     )
     try:
         (trial,) = try_members(agent, [found.most])
@@ -187,10 +187,11 @@ def advice(agent: Agent) -> str | None:
     if trial.hopeless:
         verdict = f"It looks hopeless for every policy: {compared}. Leave it out of the set"
     elif trial.harsh:
-        verdict = f"It is harsh: {compared}. Leave it out, or use CVaR over the members, unless it must be survived"
+        verdict = f"It is harsh: {compared}. Leave it out, or use CVaR over members, unless the agent must survive it"
     else:
         verdict = (
-            f"Policies can do well there: {compared}. If it is worth all others, train under it; else narrow the set"
+            f"Policies can do well there: {compared}. If it matters more than all others, train under it; "
+            "otherwise narrow the set"
         )
     return f"{text} {verdict}; see docs/robust_came_out_worse.md."
 
@@ -201,7 +202,7 @@ def warn_of_one(agent: Agent) -> None:
     if found is not None and found.one_alone and not _is_fixed(agent, len(found.shares)):
         warnings.warn(
             f"{found.name(found.most)} decided {100 * found.shares[found.most]:.0f} % of the targets in the later half "
-            "of the training: the agent learns for this member nearly alone. urbe.deep.try_members(agent) tells "
+            "of the training: the agent learns almost only for this member. urbe.deep.try_members(agent) shows "
             "whether any policy does well there; see docs/robust_came_out_worse.md.",
             OneMemberDecides,
             stacklevel=3,

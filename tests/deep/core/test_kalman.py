@@ -104,7 +104,7 @@ def test_refusals():
     kalman = KalmanLastLayer()
     with pytest.raises(ValueError, match=r"of DuelingWeights, expected those of Network\(\.\.\.\), whose last layer"):
         kalman.init(DuelingNetwork(hidden=(4,)).init(jax.random.key(0), 3, 2))
-    with pytest.raises(ValueError, match=r"follows TD errors and not gradients alone; expected an Adam"):
+    with pytest.raises(ValueError, match=r"needs TD errors, not only gradients; expected an Adam"):
         kalman.update(None, None, None, jnp.float32(0.1))
     with pytest.raises(ValueError, match=r"observation_noise is 0"):
         KalmanLastLayer(observation_noise=0.0)

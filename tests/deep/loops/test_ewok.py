@@ -137,7 +137,7 @@ def test_draws_come_from_the_members_where_there_are_some():
 
 
 def test_what_cannot_be_is_refused():
-    with pytest.raises(ValueError, match="kappa is 0, expected a number above it"):
+    with pytest.raises(ValueError, match="kappa is 0, expected a positive number"):
         WorstKernel(0.0)
     with pytest.raises(ValueError, match="kappa is -1"):
         WorstKernel(-1.0)

@@ -1,1 +1,1 @@
-"""Actor-critic with networks, trained on draws of an uncertainty set."""
+"""Actor-critic with networks, trained on draws from an uncertainty set."""

@@ -35,7 +35,7 @@ ROWS = 100
 
 
 class ActorCriticAgent:
-    """A softmax policy and its critic, learned on draws of an uncertainty set; made by `soft_robust_actor_critic`.
+    """A softmax policy and its critic, trained on draws from an uncertainty set; see `soft_robust_actor_critic`.
 
     Args:
       simulator: the training environment.
@@ -45,8 +45,8 @@ class ActorCriticAgent:
       seed: seed of all random numbers.
 
     Attributes:
-      log: arrays by the names of `LOG`: steps of experience, mean return of the episodes that ended since the last row
-        (NaN without any), and the average reward.
+      log: one array per name in `LOG`: environment steps, mean return of the episodes that ended since the last row
+        (NaN if none ended), and the average reward.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class ActorCriticAgent:
 
     @property
     def step(self) -> int:
-        """Steps of experience so far: whole updates of `lanes` times `rollout`."""
+        """Environment steps so far, a multiple of `lanes * rollout`."""
         return int(self._run.updates) * self._each
 
     @property
@@ -80,7 +80,7 @@ class ActorCriticAgent:
         return float(self._run.gain) * self.settings.reward_scale
 
     def learn(self, steps: int) -> ActorCriticAgent:
-        """Learns from `steps` more steps, rounded up to whole updates; several calls equal one with the sum of steps.
+        """Learns for `steps` more steps; the total over all calls is rounded up to whole updates.
 
         Raises:
           NotFinite: the weights are no longer finite.
@@ -163,7 +163,7 @@ def soft_robust_actor_critic(
     settings: ActorCriticSettings | None = None,
     **changes: Any,
 ) -> ActorCriticAgent:
-    """Soft-robust actor-critic [Derman2018] with networks: a policy for members that are drawn by their shares.
+    """Soft-robust actor-critic [Derman2018] with networks: training draws members by their shares.
 
     Args:
       simulator: one of `urbe.simulators`, or your own.
@@ -192,9 +192,9 @@ def load_actor_critic(path: str | os.PathLike[str]) -> ActorCriticAgent:
     """
     tensors, about = load_tensors(path)
     if about.get("family") != "actor-critic":
-        raise CheckpointError(path, "is not an actor-critic; other agents are loaded with urbe.deep.load.")
+        raise CheckpointError(path, "is not an actor-critic agent; load other agents with urbe.deep.load.")
     if about.get("version") != VERSION:
-        raise CheckpointError(path, f"is of version {about.get('version')!r}, expected {VERSION}.")
+        raise CheckpointError(path, f"has version {about.get('version')!r}, expected {VERSION}.")
     with refused(path, "an agent"):
         simulator, settings = (build(name, about[name]) for name in ("simulator", "settings"))
         members = UncertaintySet.from_description(simulator, about["uncertain"])

@@ -3,7 +3,7 @@
     delta = r - J + gamma v(o') - v(o)         J = 0 for discounted rewards, gamma = 1 for average reward
     critic descends delta^2 / 2 with the target held fixed, actor ascends delta log pi(a | o)
 
-o' comes from a member of the set, drawn with its share in every step or once per episode.
+o' comes from a member of the set; members are drawn with probabilities `shares`, in every step or once per episode.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class ActorCriticRun(NamedTuple):
       updates: number of updates.
       key: key of random numbers.
       state, member, elapsed: state, member and time of each lane.
-      total: reward of each lane's episode so far; done, ended: sum of rewards and number of finished episodes since the
-        last row of the log.
+      total: return of each lane's episode so far.
+      done, ended: sum of the returns and number of the episodes that finished since the last row of the log.
     """
 
     actor: Any
@@ -51,7 +51,7 @@ class ActorCriticRun(NamedTuple):
 
 
 class _Lived(NamedTuple):
-    """A step of every lane."""
+    """One step of every lane."""
 
     observation: Array
     action: Array

@@ -55,5 +55,5 @@ class ActorCriticSettings:
         if self.actor_power <= self.critic_power:
             raise ValueError(
                 f"actor_power is {self.actor_power:g}, expected more than critic_power, {self.critic_power:g}: the "
-                "steps of the actor must become small beside those of the critic."
+                "steps of the actor must become small compared with those of the critic."
             )

@@ -13,7 +13,7 @@ KINDS = ("", "observation", "reward", "member's observation", "member's reward",
 
 
 class FiniteCheck(NamedTuple):
-    """`kind` indexes KINDS, 0 while all numbers are finite; `member` is used for members."""
+    """`kind` indexes KINDS, 0 while all numbers are finite; `member` counts only for the numbers of members."""
 
     kind: Int32[Array, ""]
     step: Int32[Array, ""]
@@ -25,7 +25,7 @@ class NotFinite(FloatingPointError):
 
 
 def init_finite_check() -> FiniteCheck:
-    """All is well."""
+    """All numbers have been finite so far."""
     return FiniteCheck(jnp.int32(0), jnp.int32(0), jnp.int32(0))
 
 
@@ -80,5 +80,5 @@ def raise_not_finite(finite: FiniteCheck, one_member: bool, environment: int | N
     where = "" if environment is None else f" of environment {environment}"
     raise NotFinite(
         f"The {what}{where} at step {int(finite.step)} is not finite, expected numbers. {advice} The last "
-        "checkpoint is of before."
+        "checkpoint is from before that step."
     )

@@ -1,8 +1,8 @@
-"""Inverse counts with features: Sigma_a = (I / mu + sum phi phi')^-1 for each action, updated as data arrive.
+"""Inverse visit counts with features: Sigma_a = (I / mu + sum phi phi')^-1 for each action, updated as data arrive.
 
-One-hot features give Sigma_a[s, s] = mu / (1 + mu n(s, a)): phi' Sigma_a phi generalises one over a count. The
+One-hot features give Sigma_a[s, s] = mu / (1 + mu n(s, a)): phi' Sigma_a phi generalises the inverse of a count. The
 precision Lambda_a = Sigma_a^-1 is kept, too: forgetting is stable there, and Sigma_a is recomputed from it at
-intervals, so that rounding never accumulates. Both are float64, whatever the network is.
+intervals, so that rounding never accumulates. Both are float64, whatever the type of the network.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def inverse_count(gram: Gram, action: Int[Array, ""], phi: Float[Array, " G"]) -
 
 
 def absorb(gram: Gram, action: Int[Array, ""], phi: Float[Array, " G"]) -> Gram:
-    """One visit of `action` where the features are phi, by Sherman and Morrison's formula.
+    """Adds one visit of `action` at features phi, by the Sherman-Morrison formula.
 
     Sigma_a <- Sigma_a - (Sigma_a phi)(Sigma_a phi)' / (1 + phi' Sigma_a phi); symmetric in floating point too.
     """
@@ -77,9 +77,9 @@ def rebuild(
 
 
 def invert(precision: Float64[Array, "A G G"]) -> Gram:
-    """Inverts every precision exactly, by Cholesky's factorisation.
+    """Inverts every precision exactly, by Cholesky factorisation.
 
-    It factorises the transpose, which is the same matrix: LAPACK needs columns first, and XLA would copy the matrix.
+    It factorises the transpose, which is the same matrix: LAPACK expects columns first, and XLA would copy the matrix.
     """
     eye = jnp.broadcast_to(jnp.eye(precision.shape[-1], dtype=jnp.float64), precision.shape)
     sigma = jax.vmap(

@@ -1,4 +1,4 @@
-"""Deep robust Kalman filter [Shashua2017] on the last layer: its weights are a random walk that targets observe.
+"""Deep robust Kalman filter [Shashua2017] on the last layer: its weights are a random walk, targets are observations.
 
     theta_t = theta_{t-1} + noise of variance P_v,        y = Q(s, a; theta) + noise of variance P_n
 
@@ -8,13 +8,13 @@ With phi the features of s and a one for the bias, and y nature's mixture of the
     K    = P phi / (phi' P phi + P_n)
     theta_a <- theta_a + K (y - Q(s, a)),        P <- (I - K phi') P (I - K phi')' + K P_n K'
 
-for the action a that was taken; each action has weights and a P of its own. The layers before it follow gradients. The
-filter takes a whole mini-batch at once, which is the same as one transition after the other. With P_v = 0 and fixed
-features it is the ridge regression of all targets seen.
+for the action a that was taken; each action has its own weights and its own P. Earlier layers are trained by gradient
+steps. The filter processes a whole mini-batch at once, with the same result as one transition after another. With
+P_v = 0 and fixed features it is ridge regression on all targets so far.
 
-Departures: the original filters all weights, which takes the square of their number. P_v = drift (prior I - P), where
-the original takes a share of P: that would grow without bound in directions that no feature has. Replayed transitions
-count each time they are drawn; `observation_noise` is to be chosen with that in mind.
+Departures: the original filters all weights, at a cost that is quadratic in their number. Its P_v is a fraction of P,
+which lets P grow without bound in directions that no feature has; here P_v = drift (prior I - P). A replayed transition
+counts each time it is drawn; choose `observation_noise` accordingly.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from urbe.deep.core.optimisers import Adam, Optimiser, optimise
 
 @runtime_checkable
 class SeesErrors(Protocol):
-    """An optimiser of Q-networks that is shown the transitions and their TD errors besides the gradient."""
+    """An optimiser of Q-networks that uses the transitions and their TD errors in addition to the gradient."""
 
     def step(
         self,
@@ -51,7 +51,7 @@ class SeesErrors(Protocol):
 
 
 class Filter(NamedTuple):
-    """What the optimiser of the other layers remembers, and P of the last layer's weights of each action."""
+    """The state of the other layers' optimiser, and P of the last layer's weights for each action."""
 
     rest: Any
     covariance: Float64[Array, "A G G"]
@@ -59,15 +59,15 @@ class Filter(NamedTuple):
 
 @dataclass(frozen=True)
 class KalmanLastLayer:
-    """An optimiser whose last layer follows the Kalman filter, and the layers before it another one.
+    """Updates the last layer by the Kalman filter, and earlier layers by another optimiser.
 
-    For the Q-networks of DQN and its robust kin alone: it needs TD errors, and a network whose last layer is linear.
+    It needs TD errors and a network whose last layer is linear, so it works only for DQN and its robust variants.
 
     Args:
       observation_noise: P_n, variance of a target around the Q-value.
-      drift: share of what was learned about P that is forgotten in each step; 0 never forgets.
+      drift: the fraction by which P returns towards prior I in each step; 0 never forgets.
       prior: P before any data is prior I.
-      rest: of the layers before the last; the learning rate of the settings is theirs.
+      rest: optimiser of the earlier layers, with the learning rate of the settings.
     """
 
     observation_noise: float = 100.0
@@ -84,9 +84,9 @@ class KalmanLastLayer:
 
     def init(self, weights: Any) -> Filter:
         """P = prior I for every action."""
-        if type(weights) is not tuple or not all(isinstance(layer, Layer) for layer in weights):  # a NamedTuple is none
+        if type(weights) is not tuple or not all(isinstance(layer, Layer) for layer in weights):  # no NamedTuple
             raise ValueError(
-                f"optimiser is KalmanLastLayer(...), and the weights are of {type(weights).__name__}, expected those "
+                f"optimiser is KalmanLastLayer(...), but the weights are of {type(weights).__name__}, expected those "
                 "of Network(...), whose last layer is linear in its features."
             )
         n_features, n_actions = weights[-1].weight.shape
@@ -100,10 +100,10 @@ class KalmanLastLayer:
         weights: Any,  # noqa: ARG002
         rate: Float[Array, ""],  # noqa: ARG002
     ) -> tuple[Any, Filter]:
-        """Refused: a gradient alone does not say what was observed."""
+        """Raises: a gradient alone does not contain the observations."""
         raise ValueError(
-            "optimiser is KalmanLastLayer(...), which follows TD errors and not gradients alone; expected an Adam(...) "
-            "here. It is for dqn, robust_dqn and soft_robust_dqn with a plain Network."
+            "optimiser is KalmanLastLayer(...), which needs TD errors, not only gradients; expected an Adam(...) here. "
+            "Use it in dqn, robust_dqn and soft_robust_dqn with a plain Network."
         )
 
     def step(
@@ -118,7 +118,7 @@ class KalmanLastLayer:
         rate: Float[Array, ""],
         clip_norm: float | None,
     ) -> tuple[Any, Filter]:
-        """The filter for the last layer; the other layers as `rest` does, without the last one's gradient."""
+        """Updates the last layer by the filter, and the others by `rest`, without the last layer's gradient."""
         phi = network.features(weights, obs).astype(jnp.float64)
         taken = jax.nn.one_hot(action, state.covariance.shape[0], dtype=jnp.float64)
         changes, covariance = self.filtered(state.covariance, phi, taken, td.astype(jnp.float64))
@@ -135,7 +135,7 @@ class KalmanLastLayer:
         taken: Float64[Array, "B A"],
         td: Float64[Array, " B"],
     ) -> tuple[Float64[Array, "A G"], Float64[Array, "A G G"]]:
-        """What is added to the weights of each action, and P after the mini-batch."""
+        """The change of each action's weights, and P after the mini-batch."""
         eye, noise = jnp.eye(covariance.shape[-1], dtype=jnp.float64), self.observation_noise
         x = jnp.concatenate([phi, jnp.ones((len(phi), 1), jnp.float64)], axis=1)
 

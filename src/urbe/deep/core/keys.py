@@ -14,19 +14,19 @@ _KIND = "threefry2x32"
 
 
 def root_key(seed: int) -> jax.Array:
-    """The root key of a run, from any whole number of at least 0; it does not depend on JAX's settings."""
+    """The root key of a run, from any integer of at least 0; it does not depend on JAX's settings."""
     words = stream(seed, "deep").integers(2**32, size=2, dtype="uint32")
     return as_key(jnp.asarray(words, jnp.uint32))
 
 
 def as_key(words: jax.Array) -> jax.Array:
-    """The key of these two words."""
+    """The key that consists of these two words."""
     key: jax.Array = jax.random.wrap_key_data(words, impl=_KIND)
     return key
 
 
 def words(key: jax.Array, index: Int[Array, ""], count: int) -> UInt64[Array, " count"]:
-    """`count` uniform random words, the index-th such batch of the key's stream.
+    """`count` uniform random words: the index-th batch of this size in the key's stream.
 
     SplitMix64 [Steele2014] of a counter that starts at the key: a tenth of the cost of JAX's own generator, which
     matters for the hundreds of words a minibatch takes at every step.

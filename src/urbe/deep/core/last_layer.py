@@ -60,7 +60,7 @@ class LastLayer:
         in between, Sigma_a has rank-one updates.
       rebuild_every: steps between rebuilding Lambda_a from the replay with current features; 0 never.
       normalise: divide phi by its root mean square, so that its scale does not affect beta.
-      constant: append a one to phi, so that a layer of dead units does not mean certainty.
+      constant: append a one to phi, so that a layer of dead units does not imply certainty.
       replayed: replayed transitions in each step of the head, in addition to the new one; 0 as in the listing.
     """
 

@@ -15,7 +15,7 @@ from urbe.deep.core.settings import Settings
 from urbe.deep.core.targets import at, keeps_targets, member_targets, update_targets
 
 SAME = 1e-5
-"""Targets of two members count as equal if their relative difference is smaller, as from rounding."""
+"""Targets of two members count as equal if their relative difference is smaller than this, as rounding may cause."""
 
 
 class QStep(NamedTuple):

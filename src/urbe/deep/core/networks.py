@@ -16,7 +16,7 @@ from urbe.deep.core import tricks
 
 @runtime_checkable
 class QNetwork(Protocol):
-    """Q(s, .) as a linear or other function of features phi(s). Networks must be hashable; see `check_network`."""
+    """Q(s, .) as a function, often linear, of features phi(s). Networks must be hashable; see `check_network`."""
 
     @property
     def n_features(self) -> int:
@@ -164,7 +164,7 @@ def hidden(layers: Layers, x: Array, dense: Dense = dense_rows) -> Array:
 
 
 def output(layers: Layers, x: Array, dense: Dense = dense_rows) -> Array:
-    """The last layer alone, `(*B, O)`; in columns, `(O, B)`."""
+    """Only the last layer, `(*B, O)`; in columns, `(O, B)`."""
     return dense(False, x, *layers[-1])
 
 

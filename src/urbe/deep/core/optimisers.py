@@ -90,8 +90,8 @@ class Transformation:
         theta <- theta + rate update
 
     The rate comes from the settings, so the pair's own learning rate should be one: `Transformation(optax.lion(1.0))`.
-    A file cannot describe functions: load such an agent with `load(path, settings=...)`. An optimiser of your own with
-    fields, which calls the pair, is saved by its name.
+    A file cannot describe functions: load such an agent with `load(path, settings=...)`. A dataclass of
+    your own that calls the pair is saved by its name and fields.
 
     Args:
       pair: an object with these two functions.

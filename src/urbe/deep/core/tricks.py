@@ -60,8 +60,8 @@ def dense_columns(
     """max(W' x + b, 0), or without the maximum, of a minibatch in columns: no large matrix is ever transposed.
 
     A product on a CPU is slow where its first factor is transposed, so XLA writes that factor out first. With a
-    minibatch in rows it is the activations; in columns, the weights alone, which are smaller, and the gradient of the
-    first layer. A test holds the gradient against JAX's own.
+    minibatch in rows it is the activations; in columns, only the weights, which are smaller, and the gradient of the
+    first layer. A test compares the gradient with JAX's own.
 
                        rows (B, I)      columns (I, B)
         values         x W              W' x

@@ -50,7 +50,7 @@ class WorstKernel:
     def __post_init__(self) -> None:
         checks.number("kappa", self.kappa, 0.0, float("inf"))
         if self.kappa == 0.0:
-            raise ValueError("kappa is 0, expected a number above it; the worst draw is kept for a small one, 1e-9.")
+            raise ValueError("kappa is 0, expected a positive number. A tiny one, such as 1e-9, keeps the worst draw.")
         checks.whole_number("draws", self.draws, 1)
 
     def programs(

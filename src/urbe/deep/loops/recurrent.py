@@ -49,7 +49,7 @@ class RecurrentTraining:
         """Compiled programs, shared by agents that differ only in their seeds.
 
         Raises:
-          ValueError: the settings ask for an uncertainty head, or for less replay than a window.
+          ValueError: the settings have an uncertainty head, or a replay shorter than a window.
         """
         if settings.variance != NoVariance():
             raise ValueError(

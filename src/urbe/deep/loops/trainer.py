@@ -38,7 +38,7 @@ class Trainer(Protocol):
 
     @property
     def learner(self) -> Learned:
-        """What has been learned."""
+        """The learner."""
 
     @property
     def step(self) -> int:
@@ -48,13 +48,13 @@ class Trainer(Protocol):
         """Acts and learns for this number of steps; raises `NotFinite` if a number is not finite."""
 
     def collect(self) -> TrainingRecord:
-        """What happened since the last call."""
+        """The record since the last call."""
 
     def state(self) -> Any:
-        """Everything needed to go on bit for bit, as nested containers of NumPy arrays."""
+        """Everything needed to resume bit for bit, as nested containers of NumPy arrays."""
 
     def load(self, state: Any) -> None:
-        """Goes on from what `state` gave."""
+        """Restores the result of `state`."""
 
     def describe(self) -> dict[str, Any]:
         """Describes the environment: plain data, except `simulator`, `schedule` and `training`, which are objects."""
@@ -64,7 +64,7 @@ class Trainer(Protocol):
 
     @property
     def deciders(self) -> int:
-        """How many members decide its targets; 1 where these are of what is observed."""
+        """The number of members that decide its targets; 1 if targets use the observed outcome."""
 
 
 @runtime_checkable
@@ -106,7 +106,7 @@ class FrozenTrainer:
 
     @property
     def learner(self) -> LearnerState:
-        """What has been learned."""
+        """The learner."""
         return self._learner
 
     @property
@@ -118,8 +118,8 @@ class FrozenTrainer:
         """Raises unless `steps` is 0."""
         if steps:
             raise ValueError(
-                "The agent was loaded without its environment, expected one to learn in. It can predict; to go on "
-                "learning, load it with env=..., made as it was for training."
+                "The agent was loaded without its environment, expected one to learn in. It can predict; to continue "
+                "training, load it with env=..., made as for training."
             )
 
     def collect(self) -> TrainingRecord:

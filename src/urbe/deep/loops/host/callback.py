@@ -29,7 +29,7 @@ from jaxtyping import Array, Float, Int32
 from urbe.deep.loops.host.xla_call import Buffer, register
 
 PATIENCE = 0.1
-"""Seconds that a program waits for an answer."""
+"""Seconds that a program waits for a reply."""
 
 _LOOK_EVERY = 1.0  # seconds between checks that the program is still running
 _NAME = "urbe_next_rows"
