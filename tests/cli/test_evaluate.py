@@ -120,7 +120,7 @@ def test_over_takes_ranges_and_lists():
     [
         (["--over", "length=1"], "'length' is not among the parameters of CartPole"),
         (["--over", "half_length"], "--over half_length cannot be read (it has no name and '=')"),
-        (["--over", "half_length=1:2"], "(it has 1 of two ':'), expected NAME=LOW:HIGH:COUNT"),
+        (["--over", "half_length=1:2"], "(it has 1 ':', expected two), expected NAME=LOW:HIGH:COUNT"),
         (["--over", "half_length=1:2:0"], "count is 0, expected a whole number of at least 1"),
         (["--over", "half_length=a,b"], "could not convert string to float: 'a'"),
         (

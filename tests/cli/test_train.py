@@ -49,7 +49,7 @@ def test_the_command_trains_what_the_functions_train_and_goes_on(capsys, tmp_pat
     assert f"{tmp_path}/run: dqn-urbe on cartpole, seed 3, a new run." in out
     assert "150 steps" in out
     assert f"In {tmp_path}/run: log.csv, episodes.csv, members.csv, checkpoints." in out
-    assert "Targets decided, in the later half: half_length " in out
+    assert "Targets decided in the second half of training: half_length " in out
     assert f"Next: urbe evaluate {tmp_path}/run --over half_length=0.1:5:11" in out
     assert saved_steps(tmp_path / "run") == [100, 150]
 

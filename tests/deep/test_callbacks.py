@@ -125,7 +125,10 @@ def test_all_that_is_due_at_a_step_is_recorded_before_it_stops():
         ([Wave(3, name="log")], r"callbacks\[0\].name is 'log', which is already in use"),
         ([Wave(3, name="a/b")], r"callbacks\[0\].name is 'a/b', expected a letter, then letters"),
         ([Wave(3, keep="checkpoints")], r"callbacks\[0\].keep is 'checkpoints', which is already in use"),
-        ([Wave(3, keep="best"), Wave(3, name="b", keep="best")], r"callbacks\[1\].keep is 'best', which is already in use"),
+        (
+            [Wave(3, keep="best"), Wave(3, name="b", keep="best")],
+            r"callbacks\[1\].keep is 'best', which is already in use",
+        ),
         ([Evaluate(every=5)], r"Evaluate.env is missing"),
     ],
 )

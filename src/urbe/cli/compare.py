@@ -12,7 +12,8 @@ from urbe.cli.run_groups import grouped, load_runs
 from urbe.tables import write_table
 
 HELP = """\
-Every RUN is evaluated as by urbe evaluate, greedily unless --noisy. Runs that differ only in their seed are one agent.
+Every RUN is evaluated as by urbe evaluate, greedily unless --noisy is given. Runs that differ only in their seed count
+as one agent.
 For each agent, over all seeds and all parameters of --over:
   iqm          mean of the middle half of the returns, robust to single failed runs
   mean         mean return
@@ -21,10 +22,10 @@ For each agent, over all seeds and all parameters of --over:
 each with an interval over seeds (--confidence). If agents share at least two seeds, differences of worst
 cases are tested seed by seed, with p-values adjusted for their number (Holm). With one seed there are no intervals.
 
-The figure has returns over the parameter, if one varies; performance profiles (the share of returns above each
+The figure shows returns over the parameter, if one varies; performance profiles (the share of returns above each
 threshold, with a band that holds for the whole curve); and the four numbers with their intervals.
 
-To compare a policy of your own, anything with predict(observation), give module:policy.
+To compare a policy of your own (any object with predict(observation)), give module:policy.
 
 examples:
   urbe compare runs/urbe0 runs/urbe1 runs/urbe2 runs/dqn0 runs/dqn1 runs/dqn2 --over half_length=0.1:5:11

@@ -25,19 +25,19 @@ Without --over, the nominal dynamics are tested.
 Agents act greedily, and those with an uncertainty head also noisily: with its noise as in training, but without random
 actions. These are different policies and are reported separately. --greedy or --noisy plays only one of them.
 
-Episodes begin the same way for all parameters and all agents with the same --seed. The table has for each parameter
-  mean, low, high    of the returns, and Student's interval for it
+Episodes begin the same way for all parameters and all agents with the same --seed. The table lists for each parameter
+  mean, low, high    the mean return with its Student interval
   worst, cvar        the lowest return, and the mean of the lowest tenth (--cvar)
   median, std, length, ended    and the share of episodes that ended before time ran out
 
-Runs that differ only in their seed are one agent: the table has mean and Student's interval over seeds, and the figure
-draws them; --each also prints the table of every run.
+Runs that differ only in their seed count as one agent: table and figure show the mean and its Student interval over
+seeds; --each also prints the table of every run.
 
 An agent trained on a Gymnasium environment is tested on one with the same id, or on that of --env. Parameters of --over
 are set on it where urbe knows how (see urbe train --help), else they are arguments of gymnasium.make:
   --env urbe/CartPole-v0 --over half_length=0.5,1    is    gymnasium.make("urbe/CartPole-v0", half_length=0.5), ...
 
-To test a policy of your own beside them, anything with predict(observation), give module:policy.
+To test a policy of your own beside them (any object with predict(observation)), give module:policy.
 
 examples:
   urbe evaluate runs/urbe0 --over half_length=0.1:5:11
@@ -132,7 +132,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def play(run: SavedRun, grid: Any, options: argparse.Namespace, *, table: bool) -> Any:
-    """Evaluates one run, and prints its description and, if asked, its table."""
+    """Evaluates one run, and prints its description and, if requested, its table."""
     from urbe.evaluation.robustness import evaluate
 
     began = time.perf_counter()

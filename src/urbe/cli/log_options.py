@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--missing-values", type=_listed, default=(), metavar="X,...",
-        help="what else stands for a missing value, as in --missing-values=-999,?",
+        help="other entries that mean a missing value, as in --missing-values=-999,?",
     )  # fmt: skip
     group.add_argument(
         "--labels", action="store_true", help="numbers in the log are labels of states and actions, not 0-based ids"

@@ -11,11 +11,11 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--labels", action="store_true", help="numbers in a CSV model are labels of states and actions, not 0-based ids"
     )
-    parser.add_argument("--constants", metavar="N=3,...", help="what a program in the PRISM language leaves open")
-    parser.add_argument("--reward", metavar="NAME", help="the rewards of such a program, where it has several")
+    parser.add_argument("--constants", metavar="N=3,...", help="values of the undefined constants of a PRISM program")
+    parser.add_argument("--reward", metavar="NAME", help="the reward structure of a PRISM program that has several")
 
 
 def model_options(options: argparse.Namespace) -> dict[str, Any]:
-    """As `urbe.read_mdp` takes them."""
+    """Returns them as arguments of `urbe.read_mdp`."""
     labels = True if options.labels else None
     return {"labels": labels, "constants": options.constants, "reward": options.reward}

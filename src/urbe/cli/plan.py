@@ -39,8 +39,8 @@ methods, from the highest guaranteed values to the lowest
   bci        L1 balls that contain the true rows (credible regions)         for every policy: the set can be reused
   hoeffding  L1 balls from a concentration inequality                       without trusting a prior
 If the prior is right, the policy is worth at least the guaranteed value with posterior probability --confidence, with
-every method: the value is a quantile over fresh draws. The worst case over a method's set is lower, since the set holds
-row by row. For hoeffding the worst case is exceeded in a share --confidence of data sets, whatever the truth.
+every method: the value is a quantile over fresh draws. The worst case over a method's set is lower, since all rows are
+at their worst at once. With hoeffding, the worst case holds in a share --confidence of data sets for any true model.
 
 Without --model, only successors in the log are possible (with --feasible all, every state is), and only state-action
 pairs that were tried exist (with --untried, every pair does). Rewards count as known if every transition always paid

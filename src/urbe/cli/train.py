@@ -43,7 +43,7 @@ baselines
   stacked-dqn            likewise, and observes the last steps (length, survives, hazard)
   recurrent-dqn          likewise, with a recurrent network (memory.units, memory.length, memory.burn_in, hazard)
   ewok-dqn               dqn in the worst of several draws, of the simulator or of --over (kappa, draws)
-  iwocs-dqn              dqn for one member after the other, each the worst so far (round_steps, episodes)
+  iwocs-dqn              dqn under one member after another, each the worst so far (round_steps, episodes)
 --set also changes the options in parentheses: --set kappa=0.2 draws=8.
 
 {worlds.HELP}
@@ -61,8 +61,8 @@ episodes. --stop-at and --patience end the run by the same measure; a run that h
 raised. Training is the same, bit for bit, with and without evaluation. On a Gymnasium environment, parameters are set
 where urbe knows how, else they are arguments of gymnasium.make.
 
-written into DIR: log.csv (a row per --log-every steps), episodes.csv, members.csv (which member decided how many of the
-targets), evaluation.csv, checkpoints, best.safetensors, finished.json.
+written into DIR: log.csv (a row per --log-every steps), episodes.csv, members.csv (the share of the targets that each
+member decided), evaluation.csv, checkpoints, best.safetensors, finished.json.
 Without a terminal, a line of progress is written about every 30 seconds. The same command resumes from the newest
 checkpoint, with the same result, bit for bit, as an uninterrupted run; more --steps extend it. Ctrl-C loses the steps
 since the last checkpoint. One process at a time works in DIR. XLA runs on one thread unless NPROC and XLA_FLAGS say
@@ -184,7 +184,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def evaluation(options: argparse.Namespace) -> list[Any]:
-    """Returns the callbacks that the options ask for: one evaluation, or none."""
+    """Returns the callbacks that the options describe: one evaluation, or none."""
     from urbe.deep.evaluate import Evaluate
 
     asked = {
@@ -338,7 +338,7 @@ def _summary(options: argparse.Namespace, agent: Any, seconds: float) -> str:
     judged = f"{options.out}/{BEST}" if BEST in names else options.out
     summary += _flat(returns)
     members = deciding(agent)
-    worst = "" if members is None else f"\nTargets decided, in the later half: {members}."
+    worst = "" if members is None else f"\nTargets decided in the second half of training: {members}."
     return (
         f"{summary}. {seconds:.3g} s.{stopped}{worst}\n"
         f"In {options.out}: {', '.join(names)}.\nNext: urbe evaluate {judged}{over}"

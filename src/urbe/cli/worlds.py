@@ -110,7 +110,7 @@ def _settable(name: str, env: Any, adapter: Any) -> tuple[str, ...]:
             "or --adapter package.module:Class that has them; see docs/gymnasium.md."
         )
     if not (names := tuple(known.get_params(env))):
-        raise ValueError(f"{name} has no parameters: get_params gives none, expected at least one.")
+        raise ValueError(f"{name} has no parameters: get_params returns none, expected at least one.")
     return names
 
 
@@ -227,6 +227,6 @@ def _values(text: str, laws: Mapping[str, Any]) -> Any:
     if not rest:
         return tuple(map(float, first.split(",")))
     if len(rest) != 2:
-        raise ValueError(f"it has {len(rest)} of two ':'")
+        raise ValueError(f"it has {len(rest)} ':', expected two")
     count = checks.whole_number("count", int(rest[1]), 1)
     return tuple(np.linspace(float(first), float(rest[0]), count).tolist())

@@ -62,7 +62,7 @@ class Deciding(NamedTuple):
     """How often each of K members decided.
 
     Attributes:
-      shares: `(K,)` of the targets on which members differ, over the later half of the training.
+      shares: `(K,)` of the targets on which members differ, over the second half of the training.
       targets: the number of these targets.
       params: parameters of each member, by name; empty dicts if members have none.
       nominal: index of the nominal member, or None.
@@ -122,7 +122,7 @@ class MemberTrial:
 
 
 def deciding(agent: Agent) -> Deciding | None:
-    """Computes how often each member decided in the later half of the training; None without enough targets.
+    """Computes how often each member decided in the second half of the training; None without enough targets.
 
     >>> from urbe.deep import Network, robust_dqn
     >>> from urbe.simulators import CartPole, UncertaintySet
@@ -201,8 +201,8 @@ def warn_of_one(agent: Agent) -> None:
     found = deciding(agent)
     if found is not None and found.one_alone and not _is_fixed(agent, len(found.shares)):
         warnings.warn(
-            f"{found.name(found.most)} decided {100 * found.shares[found.most]:.0f} % of the targets in the later half "
-            "of the training: the agent learns almost only for this member. urbe.deep.try_members(agent) shows "
+            f"{found.name(found.most)} decided {100 * found.shares[found.most]:.0f} % of the targets in the second "
+            "half of the training: the agent learns almost only for this member. urbe.deep.try_members(agent) shows "
             "whether any policy does well there; see docs/robust_came_out_worse.md.",
             OneMemberDecides,
             stacklevel=3,

@@ -11,7 +11,7 @@ A chapter is a package, `urbe.paper.<name>`, with the same files everywhere:
     front.py      `highlight`: the figure of the front page, in chapters that have one
 
 Running never draws and drawing never runs. The same cell gives the same rows, bit for bit; a random cell carries its
-seed. `run` gets a folder for the cell alone: empty, or left by an interrupted run of the same cell and code. Files in
+seed. `run` gets the cell's own folder: empty, or left by an interrupted run of the same cell and code. Files in
 it survive a killed process, so a deep cell trains there (`train(agent, folder / "run", steps)`). The folder is deleted
 once the rows are stored.
 
@@ -54,13 +54,13 @@ class Chapter:
     """A chapter of the report.
 
     Attributes:
-      name: names it in files: letters, digits, underscores.
+      name: its name in files: letters, digits, underscores.
       title: of its page.
       cells: of each scale.
       row: the type of a row.
-      module: name of the module with `run(cell, folder)` and the type `Row`.
-      sections: from the results of finished cells, in the order of the cells, of any scale, of few seeds or many, to
-        the sections of the page; see `drawn_by`.
+      module: name of the module with `run(cell, folder)`.
+      sections: from the results of finished cells, in the order of the cells, to the sections of the page, for any
+        scale and number of seeds; see `drawn_by`.
       summary: the question that the chapter answers, in one sentence.
       highlight: from the same results to the figure of the front page; see `highlighted_by`.
       agents: names that `choose` knows; empty if there are no agents to choose from.

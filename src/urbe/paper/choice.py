@@ -105,7 +105,7 @@ def with_agent_settings(cells: Sequence[C], settings: Sequence[str], published: 
     Args:
       cells: dataclasses with a field `settings`.
       settings: assignments to fields of the cells; all others are for the agents.
-      published: gives the settings of the agents, to refuse what is no field of them before anything runs.
+      published: returns the settings of the agents, so that an unknown field raises before anything runs.
 
     Raises:
       ValueError: an assignment names no field of either, or has no value of its type.
@@ -119,7 +119,7 @@ def with_agent_settings(cells: Sequence[C], settings: Sequence[str], published: 
 
 
 def file_name(text: str) -> str:
-    """A text as part of the name of a cell: characters that files cannot have become dashes.
+    """A text as part of the name of a cell: characters that file names cannot contain become dashes.
 
     >>> file_name("mine.agents:best")
     'mine.agents-best'

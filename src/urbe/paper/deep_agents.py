@@ -41,12 +41,12 @@ def make_agent(
     Args:
       name: one of `PRESETS`; the same with "-epsilon" for a control that never stops exploring; a variant of DQN-URBE;
         or `module:attribute` for one of your own, called like the presets.
-      env, members: where it learns, and the uncertainty set, which agents without robust targets do not take.
-      seed: of all its random numbers.
-      settings: the chapter's.
+      env, members: the environment, and the uncertainty set, which agents without robust targets do not use.
+      seed: seed of all its random numbers.
+      settings: the settings of the chapter.
       epsilon: the last share of random actions of controls.
-      variants: from the variance of the settings to that of each variant of DQN-URBE, by name.
-      options: others of the presets.
+      variants: by name, a function from the variance of the settings to that of a variant of DQN-URBE.
+      options: other arguments of the presets.
     """
     if is_own(name):
         own: Agent = load_own(name)(env, members, seed=seed, settings=settings)

@@ -24,7 +24,7 @@ class Drawn(NamedTuple):
 
     Attributes:
       chapter: the chapter.
-      rows: of all finished cells.
+      rows: the rows of all finished cells.
       made: how the rows were computed: the entry of the chapter in the manifest.
       page: the content of its page.
     """
@@ -39,10 +39,10 @@ def draw(chapter: Chapter, rows: Sequence[Any], made: dict[str, Any], scale: str
     """Draws a chapter.
 
     Args:
-      chapter: which.
+      chapter: the chapter.
       rows: of all finished cells, in the order of the cells.
       made: see `record`.
-      scale: of the report; a chapter of another scale says so.
+      scale: scale of the report; the page of a chapter states its scale if it differs.
     """
     sections, highlight = _content(chapter, rows, int(made["cells"]), made["missing"])
     page = PageChapter(
@@ -57,8 +57,8 @@ def draw_finished(output: Path, plan: SweepPlan, chapter: Chapter, kept: int) ->
     Args:
       output: folder of the sweep.
       plan: of the sweep.
-      chapter: which.
-      kept: how many of its cells are from an earlier run.
+      chapter: the chapter.
+      kept: number of its cells that are from an earlier run.
     """
     digest = code_digest(chapter.module)
     finished = load_finished(output, chapter.name, chapter.row, _digests(chapter, plan, digest))
@@ -131,7 +131,7 @@ def _content(
         return [Section("", (f"None of the {total} cells of this chapter is finished yet.",))], None
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # means of nothing, and the like
+            warnings.simplefilter("ignore")  # such as means of empty arrays
             sections, highlight = _drawing(chapter, rows)
     except Exception as error:
         why = f" ({type(error).__name__}: {str(error).rstrip('.')})" if str(error) else ""

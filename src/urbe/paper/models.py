@@ -1,4 +1,4 @@
-"""The classic models of the demonstration, with the words to read them by."""
+"""The classic models of the demonstration, with their descriptions."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from urbe.mdp.model import MDP
 
 @dataclass(frozen=True)
 class Demo:
-    """A model and how to speak of it.
+    """A model and its description.
 
     Attributes:
       title: its name on the page.
       story: what happens in it, one or two sentences.
       build: makes the model.
-      start: where values are read off, in words; `urbe.mdp.evaluate.start_weights` are the numbers.
+      start: where values are reported, in words; `urbe.mdp.evaluate.start_weights` has the numbers.
       actions: name of each action.
       ordered: whether actions are amounts rather than names.
       states: name of each state.
-      l1, kl: largest radius of each set; further out nothing changes any more.
+      l1, kl: largest radius of each set; beyond it nothing changes.
     """
 
     title: str

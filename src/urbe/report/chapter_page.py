@@ -97,7 +97,7 @@ def _verdicts(verdicts: Sequence[Verdict], anchors: Iterator[str]) -> str:
     """A line for each claim that unfolds to its verdict under each assumption.
 
     Args:
-      verdicts: what to show.
+      verdicts: the verdicts to show.
       anchors: names for claims of the paper; each claim takes one.
     """
     grouped: dict[tuple[str, str], list[tuple[Verdict, str]]] = {}

@@ -90,7 +90,7 @@ def _profiles(axes: Axes, comparison: AgentComparison) -> None:
 
 
 def _drawable(interval: ConfidenceInterval) -> ConfidenceInterval:
-    """Replaces a missing interval by a single dot."""
+    """Replaces a missing interval by one of zero width."""
     return ConfidenceInterval(*[interval.estimate] * 3) if np.isnan(interval.low) else interval
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Facts = tuple[tuple[str, str], ...]
-"""(name, value) pairs that say how something was computed."""
+"""(name, value) pairs that describe how something was computed."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Verdict:
       outcome: whether it holds here.
       evidence: the numbers that decide, with their intervals; or why they do not decide.
       source: where the paper claims it ("Fig. 3"); empty for claims of our own.
-      reading: the assumption on what the claim means; verdicts on the same source and claim differ in it.
+      reading: the assumption under which the claim is tested; verdicts on the same source and claim differ in it.
     """
 
     claim: str
@@ -129,7 +129,8 @@ class State:
     """The progress of a run whose page is written before its end.
 
     Attributes:
-      done, total: cells; running, failed: those under way, and those given up.
+      done, total: numbers of finished cells and of all cells.
+      running, failed: numbers of running cells, and of cells that failed.
       seconds_left: None when unknown.
       notes: further paragraphs.
     """

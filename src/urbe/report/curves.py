@@ -19,12 +19,12 @@ def draw_bands(axes: Axes, x: FloatArray, bands: Mapping[str, Band]) -> None:
     Names that would overlap are moved apart; where ends coincide, they are in the order given, the first on top. Exact
     numbers are bands of zero width, `Band(y, y, y)`.
 
-    Set logarithmic axes before (`axes.set_yscale("log")`).
+    Set a logarithmic scale first (`axes.set_yscale("log")`).
 
     Args:
-      axes: where; its place in the figure must be final.
+      axes: the axes to draw on; its place in the figure must be final.
       x: `(n,)` common abscissae, increasing.
-      bands: by name, which decides colour and dash; `(n,)` arrays each.
+      bands: by name, which determines colour and dash; `(n,)` arrays each.
     """
     if axes.get_xscale() == "log" and not (x > 0.0).all():
         at = int(np.argmin(x > 0.0))
@@ -45,7 +45,7 @@ def mark_changes(axes: Axes, at: Sequence[float], names: Sequence[str]) -> None:
     """Draws thin vertical lines at changes, each with a name above the panel; names that would overlap are staggered.
 
     Args:
-      axes: where; its horizontal limits must be final. Give the panel a `top` of 0.6 inches.
+      axes: the axes to draw on; its horizontal limits must be final. Give the panel a `top` of 0.6 inches.
       at: abscissae, increasing.
       names: names of the phases that begin there.
     """

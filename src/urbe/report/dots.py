@@ -33,7 +33,7 @@ def draw_dots(axes: Axes, categories: Sequence[str], groups: Mapping[str, Sequen
     their names are above the panel.
 
     Args:
-      axes: where.
+      axes: the axes to draw on.
       categories: names of the rows, the first on top.
       groups: by name, one interval per category, or None.
     """
@@ -51,7 +51,7 @@ def draw_strips(axes: Axes, categories: Sequence[str], groups: Mapping[str, Sequ
     Rows and colours are those of `draw_dots`.
 
     Args:
-      axes: where; set a logarithmic scale before (`axes.set_xscale("log")`).
+      axes: the axes to draw on; set a logarithmic scale first (`axes.set_xscale("log")`).
       categories: names of the rows, the first on top.
       groups: by name, `(n,)` samples for each category; an empty array where there are none.
     """

@@ -20,7 +20,7 @@ def exhibit_html(exhibit: Exhibit, anchor: str, files: Sequence[str], *, brief: 
     Lines that coincide everywhere are named below the caption, since one hides the other.
 
     Args:
-      exhibit: what to show.
+      exhibit: the figure to show.
       anchor: its name on the page.
       files: relative paths of the drawing in other formats.
       brief: whether to leave out the numbers.

@@ -119,11 +119,11 @@ def mark_gap(axes: Axes, x: FloatArray, first: FloatArray, second: FloatArray, a
     The name is between the curves, right or left of the line, or above them to the right; without room it is left out.
 
     Args:
-      axes: where; its limits must be final.
+      axes: the axes to draw on; its limits must be final.
       x: `(n,)` abscissae, increasing.
       first, second: `(n,)` heights of the lines.
-      at: index of the rule.
-      name: what to write.
+      at: index of the vertical line.
+      name: the text to write.
     """
     axes.plot([x[at], x[at]], [first[at], second[at]], color=style.INK, linewidth=1.0, marker="_", markersize=5.0)
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()

@@ -42,7 +42,7 @@ def draw_map(
     """Draws a table of actions as coloured bars, one row per state; a bar shows its action's name if it fits.
 
     Args:
-      axes: where.
+      axes: the axes to draw on.
       x: `(n,)` evenly spaced abscissae; column i reaches half a step to both sides of x[i].
       codes: `(rows, n)` actions, as indices into `names` and `colours`.
       rows: the name of each row, the first on top.
@@ -97,7 +97,7 @@ def draw_heatmap(axes: Axes, shares: FloatArray, zones: Mapping[str, Zone]) -> N
     """Draws a grid coloured by shares, the first row on top; zones are outlined, and named beside the grid.
 
     Args:
-      axes: where; square.
+      axes: the axes to draw on; square.
       shares: `(rows, columns)` in [0, 1].
       zones: by name; those that touch the upper edge are named above, all others below.
     """
@@ -144,7 +144,7 @@ def draw_key(axes: Axes, title: str) -> None:
     """Draws the key to the colours in one line, as wide as the axes.
 
     Args:
-      axes: where, a quarter of an inch high.
+      axes: the axes to draw on, a quarter of an inch high.
       title: of the quantity.
     """
     names: Sequence[str] = ("less", *NAMES)
@@ -165,7 +165,7 @@ def draw_shares(axes: Axes, shares: FloatArray) -> None:
     """Draws columns of shares that add up to one, such as a belief over time; larger shares have stronger colours.
 
     Args:
-      axes: where; row k is centred at height k, the first at the bottom, and column i at abscissa i.
+      axes: the axes to draw on; row k is centred at height k, the first at the bottom, and column i at abscissa i.
       shares: `(rows, columns)` in [0, 1].
     """
     picture = np.empty((*shares.shape, 4))
@@ -179,7 +179,7 @@ def draw_cloud(axes: Axes, counts: FloatArray, ends: tuple[float, float], colour
     """Draws cells in the colour of their most frequent action, stronger with more visits; empty cells stay clear.
 
     Args:
-      axes: where.
+      axes: the axes to draw on.
       counts: `(actions, across, up)` visits with each action, on equal cells that cover [-ends[0], ends[0]] by
         [-ends[1], ends[1]].
       ends: of the axes.

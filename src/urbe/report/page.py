@@ -1,6 +1,6 @@
 """Write the report as HTML: a front page and a page for each chapter, linked by relative paths.
 
-The pages open from disk, print, follow the reader's light or dark setting or choice, and refer to nothing outside their
+The pages open from disk, print well, follow the reader's light or dark theme, and refer to nothing outside their
 folder. Their only script, small and inline, shows values in charts and switches the theme; the pages are complete
 without it. The markup is in `page.html`, cut into fragments by comments that name them; the layout in `page.css`; the
 script in `page.js`.

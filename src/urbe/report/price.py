@@ -18,7 +18,7 @@ from urbe.types import FloatArray, IntArray
 POLICIES = ("robust", "nominal")
 TITLES = ("Worst case within the radius", "If the model is right")
 ROW = 0.235
-"""Inches of a strip."""
+"""Height of a strip in inches."""
 
 
 class PriceCurves(NamedTuple):
@@ -109,5 +109,5 @@ def policy_figure(
 
 
 def strip_margin(states: Sequence[str]) -> float:
-    """Inches left of strips: room for the names of the rows."""
+    """Width in inches to the left of strips, for the names of the rows."""
     return min(max(1.35, 0.3 + 0.068 * max(map(len, states), default=0)), 3.5)

@@ -200,14 +200,14 @@ def draw_comparison(compared: AgentComparison) -> Figure:
 
 
 def draw_session(session: Session) -> Figure:
-    """A deployment step by step; see `urbe.report.deployment.draw_session`."""
+    """Draws a deployment step by step; see `urbe.report.deployment.draw_session`."""
     from urbe.report import deployment
 
     return deployment.draw_session(session)
 
 
 def draw_states(axes: Axes, rows: StateRows) -> None:
-    """A dot for each state with a line from low to high, its name on the left and its action on the right."""
+    """Draws a dot for each state with a line from low to high, its name on the left and its action on the right."""
     for at, (name, value, low, high, action) in enumerate(zip(*rows, strict=True)):
         axes.plot([low, high], [at, at], color=style.ROBUST, linewidth=1.6)
         axes.plot([value], [at], color=style.ROBUST, marker="o", markersize=4.5)

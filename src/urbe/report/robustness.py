@@ -14,14 +14,14 @@ from urbe.report.curves import draw_bands
 from urbe.report.figures import Figure, panels, styled
 from urbe.statistics.estimates import Band
 
-TITLES = {"greedy": "acting greedily", "noisy": "acting by the uncertainty head's noise"}
+TITLES = {"greedy": "acting greedily", "noisy": "acting with the uncertainty head's noise"}
 
 
 def draw_robustness(evaluations: Mapping[str, Evaluation]) -> Figure:
     """Draws a panel for each way of acting: means as lines with intervals, the worst episode as a thin line.
 
     Args:
-      evaluations: by name, which decides the colour; all over the same one parameter.
+      evaluations: by name, which determines the colour; all over the same one parameter.
     """
     name = _parameter(evaluations)
     ways = [way for way in WAYS if any(way in each.played for each in evaluations.values())]

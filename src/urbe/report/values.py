@@ -39,7 +39,7 @@ class Series(NamedTuple):
     Attributes:
       name: name of the line, the row or the group.
       at: `(n, 2)` places, in the data's coordinates.
-      where: for each point its place on the horizontal axis; empty if the name identifies it.
+      where: for each point its position on the horizontal axis, as text; empty if the name identifies it.
       value: for each point the number, with its interval when there is one.
     """
 
@@ -94,7 +94,7 @@ def row(name: str, x: ArrayLike, height: float, words: Sequence[str]) -> Series:
 
 
 def point(name: str, x: float, y: float, value: str) -> Series:
-    """One point whose name says where it stands, such as a dot in a row of its own."""
+    """One point that its name identifies, such as a dot in a row of its own."""
     return Series(name, np.array([[x, y]]), ("",), (value,))
 
 

@@ -56,20 +56,20 @@ FRESH_SEEDS = tuple(range(101, 111))
 
 @dataclass(frozen=True)
 class CartPoleCell:
-    """One agent under one reading with one seed.
+    """One agent under one assumption with one seed.
 
     Attributes:
-      inputs: reading of what the network sees.
+      inputs: the assumption on the inputs of the network.
       agent: one of `PAPER`, `CONTROLS` or `VARIANTS`.
       seed: of the network, of all random numbers, of the uncertainty set and of the test episodes.
-      training: how long it is trained at the nominal pole, in `unit`.
-      after: how long it is trained further after each change, in `unit`; divisible by 4.
-      unit: steps, or episodes: then a multiple of 10000 steps that has at least so many.
+      training: length of the training at the nominal pole, in `unit`.
+      after: length of the training after each change, in `unit`; divisible by 4.
+      unit: "steps", or "episodes": then training ends at a multiple of 10000 steps, with at least this many.
       changes: half lengths after the change, each from the same trained agent.
-      test_episodes: of each test.
-      hidden, batch: of the Q-network; the paper's.
-      tuning_seeds: on which sizes were chosen.
-      settings: `field=value` of the agent's settings, where they are not the paper's.
+      test_episodes: number of episodes of each test.
+      hidden, batch: sizes of the Q-network and its batches; by default the paper's.
+      tuning_seeds: seeds on which sizes were chosen.
+      settings: `field=value`, for settings that differ from the paper's.
     """
 
     inputs: Inputs
@@ -95,7 +95,7 @@ class CartPoleCell:
 
     @property
     def cost(self) -> float:
-        """Seconds, about: 1.1 milliseconds a step, episodes of 180 steps, and ten seconds for the rest."""
+        """An estimate in seconds: 1.1 milliseconds a step, episodes of 180 steps, and ten seconds for the rest."""
         length = 1 if self.unit == "steps" else 180
         return 10.0 + 1.1e-3 * length * (self.training + len(self.changes) * self.after)
 
@@ -108,7 +108,7 @@ class Row(NamedTuple):
       change: half length to which the pole has changed; 0 before any change.
       acting: "greedy" or "noisy" in tests, "training" in training.
       metric: see `urbe.paper.cartpole.run`.
-      at, also: where: a half length, a step, an episode; a place (x, theta) for visited states; 0 otherwise.
+      at, also: what `value` refers to: a half length, a step, an episode; (x, theta) for visited states; 0 otherwise.
       value: the number.
     """
 

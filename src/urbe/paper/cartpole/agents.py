@@ -1,8 +1,8 @@
 """The agents of the CartPole comparison: the paper's four, two controls, and two of DQN-URBE's variants.
 
 All share networks, hyper-parameters and replay, so that each differs from the next in one aspect. The controls also
-take random actions in tests, which `urbe.evaluate` never does by itself. Its noise is standard normal, one number for
-each action; the distribution function turns two of them into a coin and an action.
+take random actions in tests, which `urbe.evaluate` never does by itself. Its noise is a standard
+normal number for each action; the distribution function turns two of them into a coin flip and a random action.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class EpsilonGreedy:
     """Takes a uniformly random action with probability epsilon, otherwise the rule's action; traceable.
 
     Args:
-      rule: the greedy one.
+      rule: the greedy rule.
       epsilon: within [0, 1].
     """
 
@@ -79,7 +79,7 @@ class EpsilonGreedy:
     epsilon: float
 
     def __call__(self, weights: Any, obs: Float[Array, "B D"], noise: Float[Array, "B A"] | None) -> Int32[Array, " B"]:
-        """The actions; without noise the rule's."""
+        """The actions; without noise those of the rule."""
         greedy = self.rule(weights, obs, None)
         if noise is None:
             return greedy
@@ -90,10 +90,10 @@ class EpsilonGreedy:
 
 
 class Exploring:
-    """A policy of at least two actions with random ones among them when it is noisy; see `Traceable`.
+    """A policy that sometimes takes a random action if it is noisy; see `Traceable`. It needs at least two actions.
 
     Args:
-      policy: the greedy one.
+      policy: the greedy policy.
       epsilon: share of random actions, within [0, 1].
     """
 

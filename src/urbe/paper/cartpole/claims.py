@@ -36,7 +36,7 @@ def verdicts(results: Results) -> list[Verdict]:
 
 
 def over_lengths(results: Results) -> list[Verdict]:
-    """Fig. 5, and the controls."""
+    """Verdicts on Fig. 5, and on the controls."""
     conservative = "Robust DQN is over-conservative: with the nominal pole it earns less than DQN."
     sensitive = "DQN-UBE is the most sensitive: between the nominal pole and longer ones it loses most."
     loses = [partial(_Reading.lost, first=UBE, second=agent) for agent in PAPER if agent != UBE]
@@ -55,7 +55,7 @@ def over_lengths(results: Results) -> list[Verdict]:
 
 
 def over_states(results: Results) -> list[Verdict]:
-    """Fig. 6 a and b, as ratios of spans, and the control."""
+    """Verdicts on Fig. 6 a and b, as ratios of spans, and on the control."""
     claims = {
         ROBUST: ("DQN-URBE visits a wider span of states in tests than robust DQN.", "Fig. 6a-b"),
         CONTROLLED[URBE]: (f"{URBE} visits a wider span of states in tests than {CONTROLLED[URBE]}.", ""),
@@ -116,7 +116,7 @@ class _Reading(NamedTuple):
 
 
 def after_change(results: Results) -> list[Verdict]:
-    """Fig. 6 c, and the controls; each has the premise that an agent dips."""
+    """Verdicts on Fig. 6 c, and on the controls; their premise is that an agent dips."""
     changed = [(here, change) for _, here in readings(results) for change in changes_of(here)]
 
     def tests(agents: Sequence[str], ask: Callable[[Windows], Question]) -> list[Test]:
@@ -138,7 +138,7 @@ Windows = Mapping[str, Mapping[str, FloatArray]]
 
 
 def _recovery(here: Results, change: float, agents: Sequence[str], ask: Callable[[Windows], Question]) -> Test:
-    """A question about the time after a change, for agents of which one dips."""
+    """A question about the time after a change, with the premise that one of the agents dips."""
     reading = f"{here.one('inputs')} inputs, {NOMINAL:g} to {change:g}"
     if not set(agents) <= set(changed_agents(here, change)):
         return Test([], reading=reading)

@@ -40,7 +40,7 @@ HIGHEST, STEP = 208.0, 25.0
 """The upper end of the axis of returns, and the grid on which its lower end lies."""
 
 LEAST_POINTS = 2
-"""Points that make a line."""
+"""Least number of points of a line."""
 
 NAMES = ("the paper's agents", "controls and variants")
 
@@ -127,7 +127,7 @@ def _lengths(inputs: str, here: Results) -> Section:
         _over_lengths(here, [(NAMES[0], "greedy", _split(here)[0])], columns=1),
         f"Mean return in greedy tests over half lengths of the pole from {min(LENGTHS):g} to {max(LENGTHS):g}, a line "
         f"for each of the paper's agents, {inputs} inputs. The table has the numbers.",
-        f"Means over seeds with 95 % intervals, point by point. The rule marks the length in training. {BROKEN}",
+        f"Means over seeds with 95 % intervals, point by point. The vertical line is the length in training. {BROKEN}",
         (returns_table(here, "greedy"),),
     )
     text = (f"The paper's Fig. 5, with {inputs} inputs.",)
@@ -137,7 +137,7 @@ def _lengths(inputs: str, here: Results) -> Section:
 
 
 def _lengths_appendix(inputs: str, here: Results) -> Section:
-    """Controls and variants, and noisy tests of everyone."""
+    """Controls and variants, and noisy tests of all agents."""
     shown = [
         (name, acting, agents)
         for acting in ways(here)
@@ -201,7 +201,7 @@ def _changes_appendix(inputs: str, here: Results) -> Section:
 
 
 def _over_time(inputs: str, here: Results, metric: str, group: str) -> Exhibit:
-    """A panel for each change, as long before it as after it."""
+    """A panel for each change, with equal times before and after it."""
     changes, steps = changes_of(here), metric == "curve"
     everyone = _split(here)[NAMES.index(group)]
     figure, axes = panels(-(-len(changes) // 2), 2, height=2.7, right=1.75, top=0.6)
@@ -225,13 +225,13 @@ def _over_time(inputs: str, here: Results, metric: str, group: str) -> Exhibit:
         figure,
         f"Mean return of training episodes over {over} before and after the pole changes, a line for each agent, "
         f"{inputs} inputs, {group}; a panel for each change.",
-        f"{group[0].upper()}{group[1:]}: means over seeds with 95 % intervals, point by point, of {of}. The rule marks "
-        f"the change. {BROKEN}",
+        f"{group[0].upper()}{group[1:]}: means over seeds with 95 % intervals, point by point, of {of}. The vertical "
+        f"line marks the change. {BROKEN}",
     )
 
 
 def _around(curves: Curves) -> Curves:
-    """As long before the change as after it: what came earlier is learning to balance."""
+    """Restricts curves to equal times before and after the change: earlier, agents still learn to balance."""
     if not len(curves.x):
         return curves
     within = curves.x >= -max(float(curves.x[-1]), 0.0)
@@ -270,7 +270,7 @@ def states_section(found: Results, acting: str) -> Section:
 
 
 def _shown(here: Results, acting: str) -> list[tuple[str, str]]:
-    """Agent and way of acting of each column; noise only for agents that have it."""
+    """Agent and way of acting of each column; noisy only for agents with noise."""
     return [(agent, acting) for agent in PICTURED if acting in ways(here) and visits_of(here, agent, acting)]
 
 
@@ -303,13 +303,13 @@ def _exhibit(inputs: str, here: Results, acting: str) -> Exhibit:
 
 
 def median_seed(spans: dict[int, float]) -> int:
-    """The seed whose span is in the middle; of two, that of the lower."""
+    """The seed with the median span; of two middle ones, the lower."""
     ordered = sorted(spans, key=lambda seed: (spans[seed], seed))
     return ordered[(len(ordered) - 1) // 2]
 
 
 def _name_actions(panel: Axes) -> None:
-    """Names of the colours, above the title; the writing is in the page's own colour."""
+    """Names the colours above the title; the text is in the colour of the page's text."""
     for left, (name, colour) in zip((0.0, 0.5), PUSHES.items(), strict=True):
         panel.plot(
             [left + 0.03], [1.2], marker="s", markersize=6.0, color=colour, transform=panel.transAxes, clip_on=False

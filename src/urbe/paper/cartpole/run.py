@@ -1,21 +1,21 @@
 """Runs one cell of the CartPole comparison: train, test, record states, change the pole, train further.
 
-    metric      acting      at, also          value
+    metric      acting      at, also          value ("a way": greedy or noisy)
     return      a way       half length       mean return of the test episodes; with a change, after training further
     span        a way                         see `states`
     spread-x    a way                         standard deviation of the positions in tests, metres
-    spread-theta  a way                       and of the angles, degrees
+    spread-theta  a way                       standard deviation of the angles in tests, degrees
     visits-0    a way       x, theta          how often action 0 was taken in that cell; visits-1 likewise
     curve       training    steps             mean return of the episodes that ended in the 1000 steps before `at`
     episodes    training    episodes          mean return of a group of episodes that ends with number `at`
     before, early, late, after  training      mean return in the windows of a change, see `windows`
-    recovery    training                      steps until the last episodes were as good as before, nearly; inf if never
-    steps       training                      trained in all, the pole unchanged
-    ended       training                      episodes that ended meanwhile
+    recovery    training                      steps until returns were nearly as high as before, see `recovery`
+    steps       training                      steps of training before any change
+    ended       training                      episodes that ended in these steps
 
-Steps and episodes of curves count from the change where there is one, and from the beginning of training else; those
-before the change are below 0. The episode that was under way keeps its pole and belongs to neither side. What a cell
-has trained lies in its folder, so that it goes on after an interruption, bit for bit; tests are played again.
+Curves count steps and episodes from the change, or without a change from the beginning of training; numbers before the
+change are negative. The episode during which the pole changes keeps its pole and belongs to neither side. Trained
+agents are in the folder of the cell, which resumes after an interruption bit for bit; tests are played again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ GROUPS = 20
 """Points of a curve over episodes, on each side of the change."""
 
 PART = 10_000
-"""Steps between two counts of the episodes, where training is measured in those."""
+"""Steps between two counts of the episodes, if training is measured in episodes."""
 
 RECOVERED, RECENT = 0.9, 10
 """Recovery: the mean return of this many episodes is at least this share of the return before."""
@@ -68,14 +68,14 @@ def trained(agent: Agent, folder: Path, cell: CartPoleCell, begun: int) -> Agent
     """Trains the agent for all steps or episodes; resumes from the files in the folder.
 
     Args:
-      agent: as it was before; `begun` steps old.
-      folder: of the run, in that of the cell.
-      cell: how long to train.
+      agent: the agent after `begun` steps.
+      folder: folder of the run, within that of the cell.
+      cell: the cell, which says how long to train.
       begun: 0 for the training at the nominal pole.
     """
     wanted = cell.after if begun else cell.training
     had = (begun if cell.unit == "steps" else _ended(agent)) if begun else 0
-    train(agent, folder, begun, checkpoint_every=PART, keep=1)  # becomes what was saved there, if anything was
+    train(agent, folder, begun, checkpoint_every=PART, keep=1)  # loads what was saved there, if anything
     while (done := (agent.step if cell.unit == "steps" else _ended(agent)) - had) < wanted:
         steps = min(PART, wanted - done) if cell.unit == "steps" else PART
         train(agent, folder, agent.step + steps, checkpoint_every=PART, keep=1)
@@ -87,11 +87,11 @@ def _ended(agent: Agent) -> int:
 
 
 def curve(ended: FloatArray, returns: FloatArray, until: int, begin: int = 0) -> list[tuple[float, float]]:
-    """(step, mean return of the episodes that ended in the `BIN` steps before), from `begin` on.
+    """Returns (step, mean return of the episodes that ended in the `BIN` steps before), from `begin` on.
 
     Args:
       ended: `(n,)` steps at which episodes ended, increasing.
-      returns: `(n,)` theirs.
+      returns: `(n,)` their returns.
       until: the last step.
       begin: the step to count from.
     """
@@ -106,17 +106,17 @@ def curve(ended: FloatArray, returns: FloatArray, until: int, begin: int = 0) ->
 def windows(
     ended: FloatArray, returns: FloatArray, change: int, until: int
 ) -> tuple[dict[str, float], FloatArray, FloatArray]:
-    """Returns after a change, in quarters of the time since.
+    """Computes mean returns before and after a change, in quarters of the time since then.
 
     Args:
-      ended, returns: `(n,)` of all episodes.
+      ended, returns: `(n,)` last steps and returns of all episodes.
       change: the step at which the pole changed.
       until: the last step.
 
     Returns:
       mean returns "before" (in a quarter of the time, up to the change), "early" (in the first quarter after it),
-      "late" (in the last) and "after" (in all four); and steps since the change and returns of the episodes after it,
-      the one that was under way left out.
+      "late" (in the last) and "after" (in all four); and steps since the change and returns of the episodes that
+      began after it.
     """
     quarter = (until - change) // 4
     after = np.flatnonzero(ended > change)[1:]
@@ -131,7 +131,7 @@ def windows(
 
 
 def recovery(before: float, since: FloatArray, earned: FloatArray) -> float:
-    """Steps after which the last `RECENT` episodes were first as good as `RECOVERED` of before; inf if never."""
+    """Steps until the last `RECENT` episodes first returned `RECOVERED` of the return before; inf if never."""
     if len(earned) < RECENT:
         return float("inf")
     means = np.convolve(earned, np.full(RECENT, 1.0 / RECENT), "valid")
@@ -170,7 +170,7 @@ def _tests(cell: CartPoleCell, agent: Agent, change: float, lengths: tuple[float
 
 
 def _states(cell: CartPoleCell, agent: Agent) -> list[Row]:
-    """Where the cart and its pole went in the test episodes at the nominal pole."""
+    """Counts the visited states in the test episodes at the nominal pole."""
     policy: Any = in_tests(cell, agent)
     noisy = agent.policy.is_noisy or policy is not agent
     rows = []

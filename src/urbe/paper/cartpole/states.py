@@ -25,13 +25,13 @@ SHARE = 0.95
 
 
 def cell_of(values: FloatArray, end: float, cells: int) -> IntArray:
-    """`(n,)` the cell along an axis from -end to end in which each value is; what is outside counts at the edge."""
+    """`(n,)` the cell along an axis from -end to end in which each value is; values outside count at the edge."""
     place = (np.asarray(values, np.float64) / end + 1.0) * 0.5 * cells
     return np.clip(place.astype(np.int64), 0, cells - 1)
 
 
 def count_states(x: FloatArray, degrees: FloatArray, action: IntArray, cells: int) -> IntArray:
-    """`(2, cells, cells)` visits with each action, by cell of x and of theta; what is outside counts at the edge.
+    """`(2, cells, cells)` visits with each action, by cell of x and of theta; values outside count at the edge.
 
     Args:
       x: `(n,)` positions in metres.

@@ -31,7 +31,7 @@ GRID = (
 """Failure probabilities of the test episodes."""
 
 MISSPECIFIED = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
-"""Those over which sensitivity is averaged."""
+"""Failure probabilities over which sensitivity is averaged."""
 
 EPSILON = 0.1
 """Share of random actions of the controls: the last one in training, and in test episodes."""
@@ -43,12 +43,12 @@ WIDE, SMALL, NO_SET = "wide", "small", "none"
 
 @dataclass(frozen=True)
 class RoverWorld:
-    """One reading of the domain.
+    """One assumption on the domain.
 
     Attributes:
-      rewards: of reaching the goal, of failing, of any other step.
-      risk: which moves may fail: "any" that reduces the distance to the goal, or only those "diagonal"ly off it, that
-        is, while neither row nor column is the goal's.
+      rewards: the rewards of reaching the goal, of failing, and of any other step.
+      risk: the moves that may fail: "any" that reduces the distance to the goal, or only "diagonal" ones, from cells in
+        neither the row nor the column of the goal.
       small_end: members of the small set are drawn from (0, small_end).
     """
 
@@ -81,7 +81,7 @@ MAIN = {"dqn": NO_SET, "robust-dqn": WIDE, "dqn-ube": NO_SET, "dqn-urbe": WIDE}
 CONTROLS = {"dqn-epsilon": NO_SET, "robust-dqn-epsilon": WIDE, "calibrated-dqn-urbe": WIDE}
 
 OPTIMUM, EXACT_ROBUST = "optimum", "exact robust"
-"""Planned, not learned: the best for each failure probability, and the best for the worst member of the set."""
+"""Planned, not learned: the best policy for each failure probability, and for the worst member of the set."""
 
 STEPS: dict[Scale, int] = {"quick": 60_000, "medium": 80_000, "paper": 600_000}
 """Steps of training. An episode has at most 200 steps, so the paper's 3,000 episodes take at most 600,000."""
@@ -127,12 +127,12 @@ class MarsCell:
     Attributes:
       world: key of `WORLDS`.
       members: the set, "wide", "small" or "none".
-      agent: what learns, or what is planned ("optimum", "exact robust").
-      seed: of everything random, the set included.
-      steps: of training.
-      episodes: played under each failure probability, by the noisy test policies.
-      settings: `field=value` of the agent's settings, where they are not the paper's.
-      tuning_seeds: those looked at while steps and rules were chosen, for the record.
+      agent: name of the agent, or of an exact plan ("optimum", "exact robust").
+      seed: seed of all random numbers, including the set.
+      steps: number of training steps.
+      episodes: number of episodes that noisy test policies play under each failure probability.
+      settings: `field=value`, for settings that differ from the paper's.
+      tuning_seeds: seeds on which steps and rules were chosen, for the record.
     """
 
     world: str
@@ -167,14 +167,15 @@ class Row(NamedTuple):
     Attributes:
       members, agent, seed: see `MarsCell`.
       acting: the test policy: "greedy", "noisy" (by the uncertainty head), "epsilon" (greedy but for a tenth of random
-        actions); empty for what does not depend on it.
-      metric: "return" (exact expectation of a test episode) and "goal" (exact chance of reaching it) at the failure
-        probability `at`; "visits" (exact expectation) of the state `state` at the nominal and at the changed one,
-        zeros left out, of what is drawn; "sampled" and "sampled error" (mean return of the played episodes, and its
-        standard error); "flipped" (share of steps at the nominal probability at which the test policy does not do
-        what is best by its own values); "steps" and "episodes" of training; "largest" member of the set.
-      at: failure probability; -1 where there is none.
-      state: number of the state; -1 where there is none.
+        actions); empty for metrics that do not depend on it.
+      metric: "return" (exact expectation of a test episode) and "goal" (exact probability of reaching it) at the
+        failure probability `at`; "visits" (exact expectation) of the state `state` at the nominal and at the changed
+        probability, without zeros, for the agents that are drawn; "sampled" and "sampled error" (mean return of the
+        played episodes, and its standard error); "flipped" (share of steps at the nominal probability at which the test
+        policy does not take the best action by its own values); "steps" and "episodes" of training; "largest" member
+        of the set.
+      at: failure probability; -1 if there is none.
+      state: number of the state; -1 if there is none.
     """
 
     world: str

@@ -42,7 +42,7 @@ RULES = (
 
 
 def verdicts(results: Results) -> list[Verdict]:
-    """On all claims, in the order of the paper; then on ours."""
+    """Verdicts on all claims, in the order of the paper; then on ours."""
     return [
         *_never(results),
         *_stable(results),
@@ -142,7 +142,7 @@ def _less_sensitive(results: Results, other: str) -> list[Verdict]:
             for each in (ours, theirs)
         ]
         note = f"It loses {_mean(lost[0]):.3f}, {NAMES[other]} {_mean(lost[1]):.3f}."
-        asked = Question("What it loses less", Mean(lost[1] - lost[0]))
+        asked = Question("The difference of their losses", Mean(lost[1] - lost[0]))
         tests.append(Test([asked], [_is_high(results, ours, reading)], reading.title, note))
     claim = f"DQN-URBE is less sensitive to increasing failure probabilities than {NAMES[other]}."
     return judge(claim, tests, source="Fig. 3")
@@ -185,7 +185,7 @@ def _more_often(results: Results) -> list[Verdict]:
 
 
 def _control(results: Results) -> list[Verdict]:
-    """Whether any noise would have done as well as that of the head."""
+    """Whether any other noise would have done as well as the head's."""
     tests = []
     for reading in readings_of(results, ["dqn-urbe"], SETS, ("noisy",)):
         (ours,) = get(results, reading, "dqn-urbe")

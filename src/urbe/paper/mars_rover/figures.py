@@ -84,8 +84,8 @@ def _verdicts(found: Results) -> Section:
         "Robust agents plan for the worst of the nominal failure probability and 15 others, which are drawn for each "
         "seed and shared by its agents. The paper draws them from (0, 1); the best robust policy then waits for 200 "
         "steps, whatever the exploration. The small sets are those for which exact robust planning still "
-        f"travels: up to {harsh.small_end:g} with a failure of {harsh.rewards[1]:g}, up to "
-        f"{WORLDS['mild'].small_end:g} with one of {WORLDS['mild'].rewards[1]:g}.",
+        f"travels: up to {harsh.small_end:g} with f = {harsh.rewards[1]:g}, up to "
+        f"{WORLDS['mild'].small_end:g} with f = {WORLDS['mild'].rewards[1]:g}.",
         "Test policies are greedy; noisy, with the uncertainty head as in training; or, for agents without a head, "
         f"greedy except for random actions with probability {EPSILON:g}. The controls dqn-epsilon and "
         f"robust-dqn-epsilon also keep {EPSILON:g} of random actions in training, instead of the paper's 0.001. "
@@ -115,7 +115,7 @@ def _facts(found: Results) -> Facts:
 
 
 def _tuning(seeds: Sequence[int]) -> str:
-    """Which seeds were in sight when choices were made, and whether the page shows them."""
+    """The seeds whose results were known when choices were made, and whether the page shows them."""
     first = ", ".join(str(seed) for seed in TUNING_SEEDS if seed not in QUICK_SEEDS)
     shown = "the latter are shown here" if set(seeds) & set(TUNING_SEEDS) else "none of them is shown"
     return (
@@ -162,7 +162,7 @@ def _world(found: Results, world: str) -> Section:
     nominal = Exhibit(
         f"nominal-{world}",
         _nominal(here, world, sets, best, _dots),
-        f"Test return at {NOMINAL:g} of the paper's agents, acting greedily; {heading}. The table below has it.",
+        f"Test return at {NOMINAL:g} of the paper's agents, acting greedily; {heading}. Numbers: the table below.",
         f"Expected return of a greedy test episode at {NOMINAL:g}, mean over seeds and its interval. Dashed lines mark "
         "the return of waiting for the whole episode, and the optimum.",
     )
@@ -201,7 +201,7 @@ def _appendix(found: Results, world: str) -> list[Section]:
 
 
 def _sets(here: Results) -> list[str]:
-    """The sets there are; without any, one panel for the agents that need none."""
+    """The sets in the results; if there are none, one panel for the agents that need no set."""
     return [members for members in (WIDE, SMALL) if members in here.unique("members")] or [NO_SET]
 
 

@@ -14,7 +14,7 @@ from urbe.report.figures import small, styled
 WORLD = "harsh"
 
 TICKS = (NOMINAL, 0.05, 0.1, 0.2, 0.3)
-"""As many as a small figure has room for."""
+"""The number for which a small figure has room."""
 
 
 def highlight(found: Results) -> Highlight | None:

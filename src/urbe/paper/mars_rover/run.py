@@ -80,7 +80,7 @@ def _fared(cell: MarsCell, acting: str, rover: MarsRover, policy: FloatArray, be
 
 
 def _optimum(cell: MarsCell) -> Iterator[Row]:
-    """For each failure probability, the best return and goal probability of all policies, also time-dependent ones."""
+    """The best return and goal probability of all policies, also time-dependent ones, for each failure probability."""
     rover = rover_of(WORLDS[cell.world])
     counting = replace(rover, success=1.0, fail=0.0, step_reward=0.0)
     for p in GRID:

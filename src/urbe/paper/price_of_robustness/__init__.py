@@ -6,7 +6,7 @@ For each model and set U let pi_N be optimal for the nominal model P, and pi_R a
     insurance  min_{Q in U} J(pi_R; Q) - min_{Q in U} J(pi_N; Q)  >= 0
 
 J is the expected discounted reward from the model's start. All four numbers carry certified bounds, and the worst-case
-ones are read off as lower bounds. Several policies are often optimal against nature; pi_R is the one that keeps pi_N's
+ones are lower bounds. Several policies are often optimal against nature; pi_R is the one that keeps pi_N's
 action wherever that is still optimal, so that it changes only where it must. Nothing is random: the one random model
 has a fixed seed.
 """

@@ -1,4 +1,4 @@
-"""Regret on RiverSwim: how soon each agent finds the far bank, and how much it loses before.
+"""Regret on RiverSwim: how soon each agent finds the far bank, and how much it loses until then.
 
     regret(t) = sum over the first t episodes of sum_h [V*_h(s_h) - Q*_h(s_h, a_h)]
 
@@ -7,8 +7,8 @@ dynamics do not change. Agents know neither the feasible successors nor the rewa
 need no exploration, since swimming right looks good under a uniform prior. Settings are chosen on tuning seeds by their
 regret and reported on fresh ones.
 
-To add an agent to the chart, add a line to `CONTENDERS`. URBE with KL or chi-square balls differs from URBE in its
-balls alone; radii correspond as in the seven states.
+To add an agent to the chart, add a line to `CONTENDERS`. URBE with KL or chi-square balls differs from URBE only
+in its balls; radii correspond as in the seven states.
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ class RegretCell:
 
     Attributes:
       agent: key of `CONTENDERS`, or `module:attribute`.
-      episodes: how many.
+      episodes: number of episodes.
       tuning_seeds, reported_seeds: replicates for choosing a setting, and for reporting it.
-      seed: of everything random.
+      seed: seed of all random numbers.
     """
 
     agent: str

@@ -6,8 +6,8 @@ A data set is a log of the uniform policy, from the model's start, of a true mod
     fixed    the classic model itself in all data sets, for which the Bayesian planners guarantee nothing
 
 Longer logs of a data set continue the shorter ones. A guarantee fails where, in some state, the policy's value under
-the true model, an exact linear solve, is below the guaranteed one. The policy of the mean model is there for
-comparison: it states its value under the mean model.
+the true model, an exact linear solve, is below the guaranteed one. The policy of the mean model is a
+baseline: its stated value is its value under the mean model.
 
 To add a planner to the chart, add a line to `METHODS`.
 """
@@ -21,7 +21,7 @@ from urbe.paper.chapter import Chapter, drawn_by, everywhere, highlighted_by
 from urbe.planners import BCI, RSVF, HoeffdingSets, PlanningMethod, VaRBellman
 
 NAME = "safe_policies"
-"""Names the chapter, and its random streams."""
+"""The name of the chapter and of its random streams."""
 
 METHODS: dict[str, PlanningMethod] = {
     "VaR": VaRBellman(),
@@ -54,9 +54,9 @@ class SafeCell:
     Attributes:
       model: key of `MODELS`.
       truth: "drawn" or "fixed".
-      transitions: in each log.
-      data_sets: how many logs.
-      seed: of everything random.
+      transitions: number of transitions in each log.
+      data_sets: number of logs.
+      seed: seed of all random numbers.
     """
 
     model: str

@@ -42,8 +42,8 @@ def _summary(outcomes: Sequence[Planned]) -> Section:
     text = (
         "VaR takes a low quantile of each action's value over posterior draws; RSVF fits L1 balls to the values that "
         "occur; BCI takes L1 balls that contain the true rows; Hoeffding does not use the posterior. "
-        f"All guarantees have confidence {CONFIDENCE:g}. The nominal policy is optimal for the mean model, and states "
-        "its value there. Guarantees are about true models drawn from the prior; logs of one fixed model "
+        f"All guarantees have confidence {CONFIDENCE:g}. The nominal policy is optimal for the mean model; its stated "
+        "value is its value there. Guarantees are about true models drawn from the prior; logs of one fixed model "
         "are reported separately, and only Hoeffding has a guarantee for those."
     )
     sets = {each.truth: each.data_sets for each in outcomes}
@@ -70,8 +70,8 @@ def _model(model: str, outcomes: Sequence[Planned]) -> Section:
     failures = Exhibit(
         f"{model}-failures",
         _failures_figure(outcomes),
-        f"Dots of {demo.title}: how often each planner's guarantee failed, with intervals, and the line of what is "
-        f"allowed. {_failure_sentence(outcomes)}",
+        f"Dots of {demo.title}: how often each planner's guarantee failed, with intervals, and a line at the allowed "
+        f"share. {_failure_sentence(outcomes)}",
         "Share of data sets in which the policy's true value was below the guaranteed one in some state, with Clopper "
         f"and Pearson's 95 % intervals; at most {ALLOWED:.0%} are allowed (dashed line). {_failure_sentence(outcomes)}",
         tuple(_failures_table(each) for each in outcomes),
@@ -137,7 +137,7 @@ def _sentence(each: Planned) -> str:
     best = number(float(each.value[order[0]].estimate[-1]), 3)
     return (
         f"With the {TRUTHS[each.truth]} and {each.transitions[-1]} transitions they guarantee {listed}; the policy of "
-        f"{order[0]} is in truth worth {best}, the nominal one {nominal}."
+        f"{order[0]} is actually worth {best}, the nominal one {nominal}."
     )
 
 
@@ -149,6 +149,6 @@ def _failure_sentence(outcomes: Sequence[Planned]) -> str:
         missed = max(x.successes / x.trials for x in each.failures[NOMINAL])
         kept = f"no guarantee failed in more than {most:.1%} of them" if most > 0.0 else "no guarantee failed"
         parts.append(
-            f"With the {TRUTHS[each.truth]}, {kept}; the nominal policy missed what it stated in {missed:.0%}."
+            f"With the {TRUTHS[each.truth]}, {kept}; the nominal policy missed its stated value in {missed:.0%}."
         )
     return " ".join(parts)

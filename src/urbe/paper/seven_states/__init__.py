@@ -1,15 +1,15 @@
 """Seven states under changing dynamics: rewards of learners when the odds of a gamble jump [Derman2019] Fig. 2b.
 
-Each learner's parameters are chosen on tuning seeds, by what they earn in all, and reported on fresh ones. All learners
+Each learner's parameters are chosen on tuning seeds, by total reward, and reported on fresh ones. All learners
 of a cell share the same belief about the dynamics, the same prior (one on every feasible successor) and, seed by seed,
 the same world. A total is four times the mean reward per episode: with four phases of equal length, the sum of what an
 episode earns in each. The best action of each phase earns 1.98 then, in the direct reading.
 
-To add an agent to the chart, add a line to `CONTENDERS`. A setting is a value for each parameter that matters; what an
-agent calls `scale` is the size of its exploration. Every tuned agent has twelve settings; agents without parameters
-(posterior sampling, the fixed robust policy, the oracle) have one. A scale of zero is among the settings of all that
-add noise: not to explore must be a choice. URBE with KL or chi-square balls differs from URBE in its balls alone: to an
-L1 radius psi correspond psi^2 / 2 and psi^2, whose balls lie inside the L1 ball (Pinsker's and Cauchy's inequalities).
+To add an agent to the chart, add a line to `CONTENDERS`. A setting is a value for each parameter that matters; `scale`
+is the size of an agent's exploration. Every tuned agent has twelve settings; agents without parameters (posterior
+sampling, the fixed robust policy, the oracle) have one. All agents that add noise may choose a scale of zero, which is
+not to explore. URBE with KL or chi-square balls differs from URBE only in its balls: to an L1 radius psi correspond
+psi^2 / 2 and psi^2, whose balls lie inside the L1 ball (Pinsker's and Cauchy's inequalities).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BELIEFS: dict[str, PosteriorConfig] = {
     "window": Window(50),
     "change-point": ChangePoint(1.0 / 200.0),
 }
-"""The same for every agent: memories of about fifty episodes, and a jump every two hundred expected."""
+"""The same for every agent: memories of about fifty episodes, and an expected jump every two hundred."""
 
 CONTENDERS: dict[str, Contender] = {
     "calibrated URBE": tuned_urbe((0.05, 0.1, 0.25, 0.4), (0.0, 0.25, 1.0), Form.CALIBRATED),
@@ -84,12 +84,12 @@ class SevenCell:
     """One agent with one belief in one world.
 
     Attributes:
-      reading: of the dashed edges, see `seven_states`.
+      reading: the meaning of the dashed edges, see `seven_states`.
       schedule: key of `SCHEDULES`.
       belief: key of `BELIEFS`, or "none".
       agent: key of `CONTENDERS`, or `module:attribute`.
       tuning_seeds, reported_seeds: replicates for choosing a setting, and for reporting it.
-      seed: of everything random.
+      seed: seed of all random numbers.
     """
 
     reading: Reading

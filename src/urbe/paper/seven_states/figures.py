@@ -83,7 +83,7 @@ def _world(here: Results, reading: str, schedule: str) -> Section:
 
 
 def _curves(here: Results, lengths: Sequence[int]) -> Figure:
-    """For each belief the cumulated reward, and how far learners are behind the oracle, which tells them apart."""
+    """For each belief the cumulated reward, and how far learners are behind the oracle, which distinguishes them."""
     beliefs = beliefs_of(here)
     episodes, oracle = curve(here.where(agent="oracle"))
     figure, axes = panels(len(beliefs), 2, height=2.9, right=1.6, top=0.75)

@@ -49,7 +49,7 @@ def best(results: Results) -> Results:
 
 
 def beliefs_of(results: Results) -> list[str]:
-    """The beliefs there are."""
+    """The beliefs in the results."""
     return [belief for belief in results.unique("belief") if belief != NO_BELIEF]
 
 

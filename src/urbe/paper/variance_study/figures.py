@@ -30,14 +30,15 @@ def sections(results: Results) -> list[Section]:
 def _summary(table: Sequence[FormComparison]) -> Section:
     question = (
         "A robust value computed from data is itself uncertain: another draw from the posterior would give another "
-        "centre of the set, and another value. How well do the uncertainty Bellman equations know by how much?"
+        "centre of the set, and another value. How well do the uncertainty Bellman equations estimate its variance?"
     )
     text = (
         "The truth is the variance of a pair's robust value over posterior draws, each solved on its own. Calibrated: "
         "the local term is the variance of the worst case linearised in the centre of the set; successors' variances "
         "are averaged (Jensen, an upper bound to first order) or taken to be uncorrelated (sharp). Published: the "
         "local term Qmax^2 sum var / E of the worst-case rows of the draws. At the centre: the same for the rows "
-        "themselves. 1 / N: a count with a scale of its own. A ratio of 1 is right; one standard deviation is its root."
+        "themselves. 1 / N: a count with a scale of its own. A ratio of 1 is right; that of "
+        "standard deviations is its square root."
     )
     facts = (
         ("Models", f"{MODELS} random layered ones, the same for every set, radius and amount of data"),
@@ -54,7 +55,7 @@ def _calibrated(table: Sequence[FormComparison]) -> Section:
         "calibrated-by-set",
         _strips(table, ("jensen", "sharp"), "linear"),
         f"Strips: ratio of calibrated variances to the truth for every set. {summary}",
-        f"What the calibrated equations say over the truth, from {ENOUGH} observations on, all radii together: median, "
+        f"Calibrated variances divided by the truth, from {ENOUGH} observations on, all radii together: median, "
         f"middle half, and 5 % to 95 %. {summary}",
         (_quantile_table(table, ("jensen", "sharp")),),
     )
@@ -63,7 +64,7 @@ def _calibrated(table: Sequence[FormComparison]) -> Section:
         _over_data(table, ("jensen", "sharp")),
         "Lines: median ratio against observations of a row, at small and at large radii. " + summary,
         "Median and middle half of the pairs of all sets, against the pseudo-observations of a row. At few "
-        "observations draws reach kinks of the worst case, which no derivative at the mean knows of.",
+        "observations draws reach kinks of the worst case, which no derivative at the mean can capture.",
         (_data_table(table, ("jensen", "sharp")),),
     )
     return Section("Calibrated variances", (), (by_set, over_data))
@@ -77,7 +78,7 @@ def _published(table: Sequence[FormComparison]) -> Section:
         "Strips on a logarithmic scale: ratio of the published variances to the truth for every set. "
         + " ".join(_sentence(table, form) for form in forms),
         f"The same for equations that bound or count, on a logarithmic scale, from {ENOUGH} observations on. The scale "
-        "of 1 / N is arbitrary; what counts is how far its ratios are apart, since one beta has to serve all pairs. "
+        "of 1 / N is arbitrary; what counts is the spread of its ratios, since one beta has to serve all pairs. "
         + _apart(table),
         (_quantile_table(table, forms),),
     )
@@ -102,8 +103,8 @@ def _published(table: Sequence[FormComparison]) -> Section:
         "local-bound",
         figure,
         f"Dots with intervals: share of pairs whose local term exceeds its bound, by set and radius. {summary}",
-        f"Qmax^2 sum var / E of worst-case rows against the bound Qmax^2 K / N, from {ENOUGH} observations on. A worst "
-        f"case can leave a successor a tiny mean and a variance not as tiny. {summary}",
+        f"Qmax^2 sum var / E of worst-case rows against the bound Qmax^2 K / N, from {ENOUGH} observations on. In a "
+        f"worst case, the mean of a successor can be tiny and its variance less so. {summary}",
         (
             Table(
                 "Share of pairs above the bound",
