@@ -27,7 +27,7 @@ MISTAKES = {
     ),
     "a name, for a log": (lambda: gym.record("Taxi-v3", episodes=1, seed=0), "env is 'Taxi-v3', expected an environm"),
     "no evaluation": (lambda: urbe.compare({"a": 5}), "evaluations is 5, expected one or more results of urbe.eval"),
-    "another thing": (lambda: urbe.compare({"a": [5]}), "evaluations[0] is 5, expected what urbe.evaluate returns."),
+    "another thing": (lambda: urbe.compare({"a": [5]}), "evaluations[0] is 5, expected a result of urbe.evaluate."),
     "members of a class": (lambda: UncertaintySet.grid(CartPole, masspole=[0.1]), "simulator is the class CartPole"),
     "no members": (lambda: UncertaintySet(5, None), "params is 5, expected parameters of a simulator"),
     "no simulator": (lambda: Stacked(5, 2), "simulator is 5, expected a simulator such as CartPole()."),

@@ -64,7 +64,7 @@ def test_whether_many_are_answered_is_found_out(predict, expected):
 
 def test_policies_with_a_memory_are_refused():
     policy = SimpleNamespace(predict=lambda _: (0, np.zeros(3)))
-    with pytest.raises(ValueError, match=r"gave 2 things, the second of type ndarray, expected .* memory"):
+    with pytest.raises(ValueError, match=r"returned 2 values, the second of type ndarray, expected .* memory"):
         evaluate(policy, [{}], env=POLE, episodes=2)
 
 
@@ -164,7 +164,7 @@ def test_continuous_actions_are_passed_on():
     [
         ([{"steps": 2}], Counted(2), "has no set_params.*, so that its parameters cannot be changed; give a function"),
         ([{"steps": 2}], lambda: Counted(2), "has no set_params"),
-        ([{"steps": 2}], lambda _: 3, "env gave a int, expected a function that makes a gymnasium.Env"),
+        ([{"steps": 2}], lambda _: 3, "env returned a int, expected a function that makes a gymnasium.Env"),
         ([{"steps": 2}, {}], lambda p: Counted(**p), "Parameters 1 have the names none, expected steps, as the first"),
         ({"length": [1.0]}, SimulatorEnv(POLE), "'length' is not among the parameters of the environment, which are"),
         ([{}], SimulatorEnv(MarsRover()), "The policy takes observations of 3 numbers, but .* gives 2"),

@@ -277,7 +277,7 @@ def test_numbers_that_are_not_finite_are_named(kind, what):
         ({"confidence": 1.0}, "confidence is 1, expected"),
         ({"cvar": 0.0}, "cvar is 0.0, expected a number above 0"),
         ({"cvar": 1.5}, "cvar is 1.5, expected a number in"),
-        ({"acting": "noisy"}, "acting asks for 'noisy', but the policy has no uncertainty head"),
+        ({"acting": "noisy"}, "acting contains 'noisy', but the policy has no uncertainty head"),
         ({"acting": ("greedy", "random")}, r"acting\[1\] is 'random', expected one of 'greedy', 'noisy'"),
         ({"acting": ()}, "acting is empty"),
         ({"env": None}, "env is missing: the policy has no training environment"),
@@ -308,6 +308,6 @@ def test_an_episode_without_end_is_no_wait_without_end(monkeypatch):
         return evaluate(still, [{}], env=lambda _: Endless(), episodes=2, **limit)
 
     monkeypatch.setattr("urbe.evaluation.host.ENDLESS", 50)
-    with pytest.raises(ValueError, match=r"has lasted 50 steps and has not ended.* time_limit="):
+    with pytest.raises(ValueError, match=r"has lasted 50 steps without ending.* time_limit="):
         play()
     assert play(time_limit=60).greedy.lengths.tolist() == [[60, 60]]

@@ -9,7 +9,7 @@ With scores x_it of seed i under the parameters theta_t:
 
 The scores of one seed depend on each other, so whole seeds are resampled: intervals of mean, worst case and CVaR are
 Student's over seeds; those of the IQM and of the performance profile are bootstraps of whole seeds.
-With few seeds both are rough, and the bootstraps too narrow; with one seed there are none.
+With few seeds both kinds are rough, and bootstrap intervals too narrow; with one seed there are none.
 
 The worst case of estimated means is biased downwards: play many episodes.
 """

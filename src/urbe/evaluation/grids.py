@@ -42,8 +42,8 @@ def points_of(grid: Grid, simulator: Simulator | None, known: Mapping[str, float
     Args:
       grid: an uncertainty set; or values for each parameter by name, in all combinations, the last name varying
         fastest; or a sequence of parameters, each a NamedTuple or a mapping from names to numbers.
-      simulator: whose parameters they are; the others are nominal. None trusts the names.
-      known: without a simulator, the environment's own parameters by name, None if it does not tell.
+      simulator: the simulator; parameters that are not named are nominal. None accepts any names.
+      known: without a simulator, the environment's own parameters by name; None if they are unknown.
     """
     named, varied = _named(grid)
     if simulator is not None:

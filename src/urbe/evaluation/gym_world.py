@@ -25,7 +25,7 @@ class GymWorld:
 
     Args:
       env: an environment that takes its parameters by `set_params(**named)`; or a function without arguments
-        that makes such environments; or a function of the parameters, a dict by name, that makes any.
+        that makes such environments; or a function from parameters, a dict by name, to any environment.
     """
 
     def __init__(self, env: EnvSource) -> None:
@@ -120,7 +120,7 @@ class GymWorld:
     def _made(self, point: Point) -> Env:
         env = self._make(dict(point))
         if not isinstance(env, SINGLE):
-            raise ValueError(f"env gave a {type(env).__name__}, expected a function that makes a gymnasium.Env.")
+            raise ValueError(f"env returned a {type(env).__name__}, expected a function that makes a gymnasium.Env.")
         return env
 
     def _tell(self, env: Env) -> None:

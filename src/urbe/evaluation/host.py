@@ -24,14 +24,14 @@ OnStep = Callable[[Any, StepResult, BoolArray], None]
 
 
 ENDLESS = 200_000
-"""Steps after which an episode without a time limit is held to be without end."""
+"""Steps after which an episode without a time limit counts as endless."""
 
 
 class Player(NamedTuple):
     """A policy, ready to choose actions.
 
     Attributes:
-      rows: whether many observations are answered at once.
+      rows: whether it accepts a batch of observations.
       choose: its choice, given the draws of the block that is played.
     """
 
@@ -90,8 +90,8 @@ def play(
         step += 1
         if limit is None and step == ENDLESS and alive.any():
             raise ValueError(
-                f"An episode has lasted {ENDLESS} steps and has not ended. Say after how many steps it is over, with "
-                "time_limit=, or wrap the environment: gymnasium.wrappers.TimeLimit(env, 1000)."
+                f"An episode has lasted {ENDLESS} steps without ending. Limit its length with time_limit=, or "
+                "wrap the environment: gymnasium.wrappers.TimeLimit(env, 1000)."
             )
     return outcome
 

@@ -37,7 +37,7 @@ class Traceable(Protocol):
 
     @property
     def rule(self) -> ActingRule:
-        """How it acts."""
+        """The rule from weights to actions."""
 
     @property
     def weights(self) -> Any:
@@ -62,7 +62,7 @@ class Trained(Protocol):
 
     @property
     def policy(self) -> Traceable:
-        """How it acts."""
+        """Its current policy."""
 
     @property
     def simulator(self) -> Simulator | None:
@@ -99,7 +99,7 @@ def ways_of(policy: Traceable | Predicts, acting: object) -> tuple[Acting, ...]:
     for i, way in enumerate(asked):
         checks.one_of(f"acting[{i}]", way, WAYS)
     if "noisy" in asked and not noisy:
-        raise ValueError("acting asks for 'noisy', but the policy has no uncertainty head; expected 'greedy' alone.")
+        raise ValueError("acting contains 'noisy', but the policy has no uncertainty head; expected only 'greedy'.")
     return tuple(way for way in WAYS if way in asked)
 
 
@@ -120,8 +120,8 @@ def asker(policy: Predicts) -> Ask:
             return answer
         if len(answer) != 2 or answer[1] is not None:
             raise ValueError(
-                f"policy.predict gave {len(answer)} things, the second of type {type(answer[-1]).__name__}, expected "
-                "an action, or an action and None: policies with a memory of their own cannot be evaluated."
+                f"policy.predict returned {len(answer)} values, the second of type {type(answer[-1]).__name__}, "
+                "expected an action, or an action and None: policies with a memory of their own cannot be evaluated."
             )
         return answer[0]
 

@@ -19,7 +19,7 @@ def optimality_gaps(model: MDP, horizon: int) -> FloatArray:
     of the agent (the performance difference lemma), without the noise of the rewards.
 
     Args:
-      model: the true one.
+      model: the true model.
       horizon: H, steps of an episode.
 
     Returns:

@@ -69,7 +69,7 @@ def roll_out(
     policy: Traceable, simulator: Simulator, params: Params, drawn: EpisodeDraws, time_limit: int, *, noisy: bool
 ) -> RolloutOutcome:
     """Plays a block of episodes; returns NumPy arrays."""
-    with jax.enable_x64(True):  # returns are summed in float64; everything else says what it is
+    with jax.enable_x64(True):  # returns are summed in float64; all other arrays state their type
         found: RolloutOutcome = jax.device_get(
             _roll_out(policy.rule, simulator, noisy, policy.weights, params, drawn.world, drawn.noise,
                       np.int32(time_limit))

@@ -2,8 +2,8 @@
 
     score(i, theta) = mean over test episodes of the return of seed i under theta
 
-Episodes determine how precise a score is, seeds how much training varies. Statements about an algorithm are about
-seeds, so intervals here are Student's over the S scores, and a run counts once however many episodes it played.
+The number of episodes determines the precision of a score; seeds show how much training varies. Conclusions about an
+algorithm need the latter, so intervals are Student's over the S scores, whatever the number of episodes.
 """
 
 from __future__ import annotations
@@ -139,5 +139,5 @@ def seeds_of(evaluations: SeedEvaluation | Evaluation | Sequence[Evaluation]) ->
     found = (evaluations,) if isinstance(evaluations, Evaluation) else evaluations
     checks.sequence("evaluations", found, "one or more results of urbe.evaluate, one for each seed")
     for k, each in enumerate(found):
-        checks.kind(f"evaluations[{k}]", each, isinstance(each, Evaluation), "what urbe.evaluate returns")
+        checks.kind(f"evaluations[{k}]", each, isinstance(each, Evaluation), "a result of urbe.evaluate")
     return SeedEvaluation(tuple(found), tuple(range(len(found))))

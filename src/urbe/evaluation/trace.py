@@ -93,7 +93,7 @@ def visits(
 
     Args:
       policy: as for `trace`, like all other arguments.
-      simulator: whose states are numbered.
+      simulator: a simulator whose states are numbered.
     """
     total = np.zeros(simulator.n_states)
     for part in _traces(policy, simulator, params, episodes, seed, acting, time_limit):

@@ -18,7 +18,7 @@ from urbe.simulators.limits import with_params
 from urbe.types import BoolArray, FloatArray, IntArray
 
 Observations = Any
-"""The observations of B episodes, as `predict` gets them."""
+"""The observations of B episodes, in the form that `predict` receives."""
 
 
 class StepResult(NamedTuple):
