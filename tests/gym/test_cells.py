@@ -26,7 +26,7 @@ def test_cells_are_where_they_should_be():
 def test_the_error_is_stated():
     cells = Cells([0.0], [1.0], 2, names=["height"])
     assert cells.error_notes([[0.25], [0.35], [2.0], [0.75]]) == (
-        "Observations are cut into 2 cells and differ from their centres by: height 0.338 on average, 1.25 at most. "
+        "Observations fall into 2 cells and differ from their centres by: height 0.338 on average, 1.25 at most. "
         "1 of 4 observations is outside of the box.",
     )
 
@@ -65,7 +65,7 @@ def test_a_rollout_of_cart_pole_becomes_a_model():
     assert log.labels.states[-1] == "(end)"
     assert log.terminated.sum() == 40
     assert (log.next_state[log.terminated] == len(log.labels.states) - 1).all()
-    assert log.notes[0].startswith("Observations are cut into 1 x 3 x 4 x 3 cells and differ from their centres by: x ")
+    assert log.notes[0].startswith("Observations fall into 1 x 3 x 4 x 3 cells and differ from their centres by: x ")
     posterior = urbe.Posterior.fit(log, discount=0.95)
     assert posterior.model.labels == log.labels
     assert posterior.model.terminal.tolist() == [False] * (posterior.model.n_states - 1) + [True]
@@ -130,7 +130,7 @@ def test_a_dataset_of_vectors():
 @pytest.mark.parametrize(
     ("data", "cells", "message"),
     [
-        (dataset(Box(0.0, 1.0, (2,)), []), None, "neither Discrete nor cut into cells; expected cells=urbe.gym."),
+        (dataset(Box(0.0, 1.0, (2,)), []), None, "neither Discrete nor discretised by cells; expected cells=urbe.gym."),
         (
             dataset(Discrete(2), []),
             Cells([0.0], [1.0], 2),

@@ -52,7 +52,7 @@ class AttributesAdapter:
         return np.array(innermost(env).state, np.float64)
 
     def set_state(self, env: Env, state: np.ndarray) -> None:
-        """Goes there."""
+        """Sets the state."""
         innermost(env).state = np.array(state)
 
     def get_params(self, env: Env) -> dict[str, float]:
@@ -97,7 +97,7 @@ class SimulatorAdapter:
         return {"state": innermost(env).get_state(), "noise": innermost(env).get_noise()}
 
     def set_state(self, env: Env, state: dict[str, Any]) -> None:
-        """Goes there."""
+        """Sets the state."""
         innermost(env).set_state(state["state"])
         innermost(env).set_noise(state["noise"])
 
@@ -170,7 +170,7 @@ def keeps_state(env: Env, *, across_episodes: bool) -> str | None:
     """The name of a wrapper whose memory no adapter saves, or None.
 
     Args:
-      env: with its wrappers.
+      env: the environment with its wrappers.
       across_episodes: whether memory from episode to episode counts, too.
     """
     harmless = HARMLESS if across_episodes else (*HARMLESS, *_PER_EPISODE)
@@ -191,8 +191,8 @@ def transforming(env: Env) -> str | None:
 def no_members(env: Any) -> str:
     """Explains why an environment has no members, and what to do."""
     return (
-        f"{env} has no members to be robust against: no adapter is known that could set its state, so that copies with "
-        "other parameters cannot be brought to where it stands. Give the environment the methods get_state, set_state, "
+        f"{env} has no members to be robust against: no adapter is known that could set its state, so copies with "
+        "other parameters cannot be set to it. Give the environment the methods get_state, set_state, "
         "get_params and set_params; or give EnvMembers(env, params, adapter=adapter) with an Adapter of your own that "
         "has them, or FunctionMembers(function, count), a function of (observation, action); or train a plain agent."
     )

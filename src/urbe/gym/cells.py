@@ -101,7 +101,7 @@ class Cells:
             for name, mean, most in zip(self.names or (), off.mean(axis=0), off.max(axis=0), strict=True)
         )
         lost = f"{checks.some(outside, len(rows), 'observation', 'observations')} outside of the box."
-        return (f"Observations are cut into {shape} cells and differ from their centres by: {each}. {lost}",)
+        return (f"Observations fall into {shape} cells and differ from their centres by: {each}. {lost}",)
 
     @property
     def _width(self) -> FloatArray:
@@ -113,5 +113,5 @@ class Cells:
         rows = rows.reshape(len(rows), -1)
         if rows.shape[1] != len(self.low):
             found = f"observations have {rows.shape[1]} numbers each"
-            raise ValueError(f"{found}, expected {len(self.low)} as the cells have.")
+            raise ValueError(f"{found}, expected {len(self.low)}, as many as the cells.")
         return rows

@@ -207,8 +207,8 @@ class EnvSimulator:
             if generator.state != before:
                 raise ValueError(
                     f"{env} draws random numbers in its steps, expected steps that follow from state, action and "
-                    "parameters: beliefs compare what members predict. Learn in one without noise; a deployment may "
-                    "be noisy, and the noise is then learned on the way."
+                    "parameters: beliefs compare predictions of members. Learn in an environment without noise; a "
+                    "deployment may be noisy, and estimates the noise itself."
                 )
             if ended:
                 env.reset()
@@ -223,7 +223,7 @@ def _time_limit(env: Env) -> int:
         if isinstance(each, gymnasium.wrappers.TimeLimit):
             return int(each._max_episode_steps)
     raise ValueError(
-        f"{env} has no time limit, expected one, after which an episode of a simulated life is cut off: "
+        f"{env} has no time limit, expected one, after which an episode of a simulated life is truncated: "
         "gymnasium.wrappers.TimeLimit(env, steps)."
     )
 
@@ -242,7 +242,7 @@ class _Layout:
             if np.asarray(leaf).dtype.kind not in "biuf":
                 raise ValueError(
                     f"The state of {name} holds {leaf!r:.60}, a {type(leaf).__name__}, expected numbers and arrays of "
-                    "them in dicts, lists and tuples: get and set it as such, in an adapter if need be."
+                    "them in dicts, lists and tuples: get and set it as such, in an adapter if needed."
                 )
         arrays = [np.asarray(leaf) for leaf in leaves]
         kinds = [None if isinstance(leaf, np.ndarray) else type(leaf) for leaf in leaves]

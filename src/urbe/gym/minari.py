@@ -40,7 +40,7 @@ def from_minari(dataset: Any, *, cells: Cells | None = None, most_episodes: int 
     space = numbered(dataset.observation_space)
     if (space is None) == (cells is None):
         found, wanted = (
-            ("neither Discrete nor cut into cells", "cells=urbe.gym.Cells(low, high, count)")
+            ("neither Discrete nor discretised by cells", "cells=urbe.gym.Cells(low, high, count)")
             if cells is None
             else ("Discrete", "no cells")
         )

@@ -79,7 +79,7 @@ class RandomisedParams(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._set()
 
     def describe_draws(self) -> dict[str, Any]:
-        """What parameters are drawn from, in plain data."""
+        """The distribution of the parameters, as plain data."""
         laws = {name: repr(law) for name, law in self._laws.items()}
         return {"drawn from": laws or [dict(point) for point in self._points], "hazard": self.hazard, "seed": self.seed}
 

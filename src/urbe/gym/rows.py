@@ -144,7 +144,7 @@ class _Single:
         if len(row) != self.observations.size:
             raise ValueError(
                 f"{self._one} gave an observation of {len(row)} numbers, but its observation_space, "
-                f"{self.observations.space}, has {self.observations.size}. Correct the one or the other."
+                f"{self.observations.space}, has {self.observations.size}. Correct one of them."
             )
         return row[None]
 
@@ -219,7 +219,7 @@ def autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
         modes = ", ".join(each.name for each in AutoresetMode)
         raise ValueError(
             f'env.metadata["autoreset_mode"] is {mode!r}, expected one of gymnasium.vector.AutoresetMode: {modes}. '
-            "Without it, nobody knows which of its steps are transitions."
+            "Without it, transitions and resets cannot be distinguished."
         ) from None
 
 

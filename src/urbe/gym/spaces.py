@@ -108,7 +108,7 @@ def _leaves(name: str, space: Space, found: Any) -> Iterator[_Leaf]:
         try:
             array = np.asarray(found)
         except ValueError as error:
-            raise ValueError(f"{name} is not an array ({error}), expected what {space} gives.") from None
+            raise ValueError(f"{name} is not an array ({error}), expected an element of {space}.") from None
         if array.dtype.kind not in "biuf":
             raise ValueError(f"{name} has type {array.dtype}, expected numbers, as {space} gives.")
         yield _Leaf(name, space, array)

@@ -103,7 +103,7 @@ def gym_task(
 ) -> Task:
     """The task of an environment: its pairs and their feasible successors, with a prior on the probabilities.
 
-    Where the environment has a table `P`, feasible successors and rewards are read from it, but no probabilities.
+    If the environment has a table `P`, feasible successors and rewards are read from it, but no probabilities.
     Without a table every state may follow, and rewards are learned.
 
     Args:

@@ -17,7 +17,7 @@ from urbe.simulators.base import Key, Outcomes
 from urbe.simulators.limits import Number, check_nominal_params
 
 SECONDS = 0.2
-"""Of a step."""
+"""Duration of a step."""
 
 FASTEST = (4 * math.pi, 9 * math.pi)
 """The velocities of the two angles are clipped here."""
@@ -45,7 +45,7 @@ class AcrobotParams(NamedTuple):
 class Acrobot:
     """Gymnasium's Acrobot-v1 with parameters that can be changed; the state is (theta1, theta2, theta1', theta2').
 
-    theta1 is link 1's angle from hanging down and theta2 link 2's from going on straight. The equations of motion are
+    theta1 is link 1's angle from hanging down, and theta2 is link 2's angle from link 1. The equations of motion are
     those of the book (Sutton and Barto, 1998, section 11.3), which follow from the Lagrangian; each step is one of the
     fourth-order Runge-Kutta method over 0.2 s, after which angles are taken modulo 2 pi and velocities clipped at 4 pi
     and 9 pi.

@@ -45,7 +45,7 @@ class Arrival(NamedTuple):
 
 @runtime_checkable
 class Simulator(Protocol):
-    """A frozen dataclass of fixed settings (rewards, sizes, time limit); `Params` has what may be perturbed.
+    """A frozen dataclass of fixed settings (rewards, sizes, time limit); `Params` may be perturbed.
 
     All methods are pure, unbatched and traceable. `terminated` means that nothing follows; the time limit truncates
     episodes and is handled by the code that runs the simulator.

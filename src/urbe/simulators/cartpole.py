@@ -16,7 +16,7 @@ from urbe.simulators.base import Key, Outcomes
 from urbe.simulators.limits import Number, check_nominal_params
 
 SECONDS = 0.02
-"""Of a step."""
+"""Duration of a step."""
 
 TRACK = 2.4
 """Beyond this distance from the middle, in metres, the cart has left the track."""

@@ -130,7 +130,7 @@ class DeepSea:
         )
 
     def observe(self, state: Int[Array, ""]) -> Float[Array, " D"]:
-        """One-hot; the end is out of range and has no place."""
+        """One-hot; all zeros at the end."""
         rows, columns = _cells(self.size)
         place = jnp.asarray(rows * self.size + columns, jnp.int32)[state]
         return jax.nn.one_hot(place, self.size**2, dtype=jnp.float32)
@@ -145,7 +145,7 @@ def _cells(size: int) -> tuple[IntArray, IntArray]:
 
 @cache
 def _right(size: int, seed: int | None) -> IntArray:
-    """Which action goes right in every state; at the end none does."""
+    """The action that goes right in each state; at the end none does."""
     cells = size * (size + 1) // 2
     right = np.ones(cells, dtype=np.int64) if seed is None else np.random.default_rng(seed).integers(2, size=cells)
     return np.append(right, -1)

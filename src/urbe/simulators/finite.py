@@ -201,7 +201,7 @@ def _model(simulator: FiniteSimulator, entries: _Entries, k: int, discount: floa
 
 
 def _distributions(probability: FloatArray, live: BoolArray) -> FloatArray:
-    """`(K, S, A, J)` with the live pairs' probabilities made to sum to one, where float32 kept them from it."""
+    """`(K, S, A, J)` probabilities, rescaled for live pairs so that they sum to one despite float32 rounding."""
     total = probability.sum(axis=-1, keepdims=True)
     wrong = live & ~((np.abs(total[..., 0] - 1.0) <= ROW_TOLERANCE) & (probability >= 0.0).all(axis=-1))
     if wrong.any():

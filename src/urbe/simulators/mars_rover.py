@@ -169,7 +169,7 @@ class MarsRover:
         return jnp.asarray(inside / inside.sum(), jnp.result_type(params.failure, jnp.float32))
 
     def start(self, key: Key, params: MarsRoverParams) -> Int[Array, ""]:
-        """The key is consumed."""
+        """Draws a cell of the zone. The key is consumed."""
         rows, columns = self.start_zone
         drawn = jax.random.randint(key, (), 0, rows * columns, dtype=jnp.int32)
         return drawn // columns * self.size + drawn % columns

@@ -30,8 +30,8 @@ class MountainCarParams(NamedTuple):
 class MountainCar:
     """Gymnasium's MountainCar-v0 with parameters that can be changed; the state is (position, velocity).
 
-        velocity += (action - 1) force - gravity cos(3 position),   cut off at +- max_speed
-        position += velocity,   cut off at [-1.2, 0.6]; a car that hits the left end stops
+        velocity += (action - 1) force - gravity cos(3 position),   clipped to [-max_speed, max_speed]
+        position += velocity,   clipped to [-1.2, 0.6]; a car that hits the left end stops
 
     Reaching position 0.5 with a velocity of at least `goal_velocity` ends the episode. Every step costs 1. Only the
     start is random: at rest, with a position uniform in [-0.6, -0.4].

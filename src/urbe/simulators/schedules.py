@@ -118,8 +118,8 @@ class Drift(OfEpisode):
 
     Args:
       base: parameters that do not change.
-      bounds: for each that does, where it starts and where it ends; the second may be the lower one.
-      episodes: after which the second is reached.
+      bounds: for each parameter that changes, its first and its last value; the last may be the lower one.
+      episodes: number of episodes after which the last value is reached.
     """
 
     base: Params
@@ -198,7 +198,7 @@ class RandomWalk(Schedule):
       base: the parameters of the first episode; those without bounds do not change.
       bounds: lower and upper bound of those that do; they start within.
       deviations: standard deviations of the steps, for each parameter that changes, above 0.
-      edge: what happens at the bounds: `reflect`, or `jnp.clip` to stay there until the walk turns.
+      edge: the behaviour at the bounds: `reflect`, or `jnp.clip` to stay there until the walk turns.
     """
 
     base: Params

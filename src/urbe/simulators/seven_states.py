@@ -52,13 +52,13 @@ class SevenStatesParams(NamedTuple):
 
 @dataclass(frozen=True)
 class SevenStates:
-    """The same model as `urbe.library.seven_states`, see there for the two readings; the state is its number.
+    """The same model as `urbe.library.seven_states`, which explains the two readings; the state is its number.
 
     In state 0 action 0 leads to state 1, and actions 1, 2, 3 to states 2, 4, 5, where all actions do the same.
     Observations are one-hot.
 
     Args:
-      reading: of the dashed edges: "direct" to state 6, or the "chain" 2 -> 4 -> 5 -> 6.
+      reading: meaning of the dashed edges: "direct" to state 6, or the "chain" 2 -> 4 -> 5 -> 6.
       time_limit: steps after which an episode is truncated; all end within four.
       nominal_params: the nominal parameters.
 
@@ -114,7 +114,7 @@ class SevenStates:
         return jnp.asarray(0, jnp.int32)
 
     def outcomes(self, state: Int[Array, ""], action: Int[Array, ""], params: SevenStatesParams) -> Outcomes:
-        """Two outcomes: along the solid edge, or the dashed one. Ends are never left and pay nothing."""
+        """Two outcomes: along the solid edge, or the dashed one. Terminal states are never left and pay nothing."""
         number = jnp.result_type(*params, jnp.float32)  # float64 where parameters are, so that models are exact
         sure, (p2, p4, p5) = jnp.asarray(1.0, number), (jnp.asarray(p, number) for p in params)
         success = jnp.stack((sure, sure, p2, sure, p4, p5, sure))[state]

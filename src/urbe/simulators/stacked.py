@@ -77,8 +77,8 @@ class Stacked:
     Args:
       simulator: any simulator; its dynamics, parameters and rewards are unchanged.
       length: n, the number of remembered steps.
-      survives: whether they are remembered beyond the end of an episode. It takes a loop that begins episodes with
-        `urbe.simulators.limits.restart`, as training does; `start` alone always begins with zeros.
+      survives: whether they are remembered beyond the end of an episode. This needs a loop that begins episodes with
+        `urbe.simulators.limits.restart`, as training does; `start` always begins with zeros.
 
     >>> from urbe.simulators import CartPole
     >>> from urbe.simulators.base import observation_size

@@ -95,7 +95,7 @@ class UncertaintySet:
         """Makes a set of independent draws; parameters without a distribution are nominal.
 
         Args:
-          simulator: whose parameters they are.
+          simulator: the simulator with these parameters.
           seed: seed of the draws, a whole number of at least 0. A parameter's draws depend only on its name: varying
             other parameters, or drawing more, does not change them.
           count: number of draws, in addition to the nominal parameters.
@@ -110,7 +110,7 @@ class UncertaintySet:
 
     @staticmethod
     def single(simulator: Simulator) -> UncertaintySet:
-        """The nominal parameters alone: no uncertainty."""
+        """Only the nominal parameters: no uncertainty."""
         return _build(simulator, [], True)
 
     @staticmethod

@@ -135,7 +135,7 @@ def _same_nominal(simulator: Simulator, uncertainty: UncertaintySet, named: list
         name = next(name for name in expected if named[k][name] != expected[name])
         raise ValueError(
             f"Member {k} is said to be nominal, but its {name} is {named[k][name]}, expected {expected[name]}. Build "
-            "the set anew from this simulator, or say nominal=None."
+            "the set again from this simulator, or pass nominal=None."
         )
 
 
@@ -144,7 +144,7 @@ def _complaint(named: list[dict[str, float]], pairs: list[tuple[int, int]], stat
     others = [(i, j) for i, j in pairs if named[i] != named[j]]
     lines = [
         f"{len(pairs)} of {len(named) * (len(named) - 1) // 2} pairs of members never differ in {states} states, "
-        "expected every two to differ in what an action leads to, somewhere."
+        "expected every two to differ in some outcome of an action."
     ]
     if doubles:
         shown = checks.listing([f"{i} and {j} ({_text(named[i], tuple(named[i]))})" for i, j in doubles])
@@ -158,7 +158,7 @@ def _complaint(named: list[dict[str, float]], pairs: list[tuple[int, int]], stat
         lines.append(
             f"Other parameters, same dynamics: members {shown}. Either `outcomes` does not use {', '.join(names)} (or "
             "only `start` does), so that the perturbation never reaches the simulator: use it there, or leave it out "
-            "of the set. Or it matters only where random actions did not get: try more walks and steps."
+            "of the set. Or it matters only in states not reached: try more walks and steps."
         )
     return " ".join(lines)
 

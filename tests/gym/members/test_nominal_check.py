@@ -57,7 +57,7 @@ BROKEN = {
         WHERE + r"the reward is .*, expected .*wrapper NormalizeReward.*memory",
     ),
     "the environment's own array": (Swing, swing.GivesItsOwnArray, r"changed the environment: its state\['velocity'\]"),
-    "an array that is kept": (Swing, swing.KeepsTheArrayGiven, r"changed the state it was brought to: state\['velo"),
+    "an array that is kept": (Swing, swing.KeepsTheArrayGiven, r"changed the state it was set to: state\['velo"),
     "parameters in other units": (
         Swing,
         swing.SetsInOtherUnits,
@@ -101,7 +101,7 @@ class Lagged(Swing):
 
 def test_copies_have_to_stay_with_the_environment_by_themselves():
     members = EnvMembers(Lagged(), [], adapter=SwingAdapter())
-    with pytest.raises(ValueError, match=r"walked beside the environment.*observation\[0\].*Lagged\.lag of"):
+    with pytest.raises(ValueError, match=r"stepped in parallel.*observation\[0\].*Lagged\.lag of"):
         check_nominal(Lagged(), members, np.random.default_rng(0))
 
 

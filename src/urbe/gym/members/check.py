@@ -68,7 +68,7 @@ def _complaint(members: Members, pairs: list[tuple[int, int]], steps: int) -> st
 
     total = len(members) * (len(members) - 1) // 2
     return (
-        f"{len(pairs)} of {total} pairs of members lead to the same in all of {steps} states, expected every two to "
-        f"differ somewhere: {checks.listing([pair_text(i, j) for i, j in pairs])}. Either they are duplicates, or what "
-        "differs between them never reaches the environment (or only its start, or only states not tried)."
+        f"{len(pairs)} of {total} pairs of members have equal outcomes in all of {steps} states, expected every two to "
+        f"differ somewhere: {checks.listing([pair_text(i, j) for i, j in pairs])}. Either they are duplicates, or "
+        "their difference never reaches the environment (or only its start, or only states not tried)."
     )

@@ -164,7 +164,7 @@ class EnvMembers:
         )
 
     def in_force(self, env: Env) -> int | None:
-        """By its parameters."""
+        """Finds the member with the environment's parameters."""
         now, params = self.adapter.get_params(env), self._params()
         return params.index(now) if now in params else None
 
@@ -204,7 +204,7 @@ class EnvMembers:
         return some
 
     def describe(self) -> dict[str, Any]:
-        """The parameters of all."""
+        """The parameters of all members."""
         params = self._params()
         return {
             "kind": "copies",
@@ -244,7 +244,7 @@ def model_behind(env: AnyEnv, adapter: Adapter | type[Adapter] | None) -> tuple[
 
 
 def copy_of(env: Env, make: Callable[[], Env] | None = None) -> Env:
-    """Another one like it, in an episode."""
+    """A copy of an environment, within an episode."""
     try:
         copy: Env = deepcopy(env) if make is None else make()
     except Exception as error:

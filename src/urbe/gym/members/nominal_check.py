@@ -59,7 +59,7 @@ def check_nominal(env: Env, members: Members, rng: np.random.Generator, *, steps
       env: a single environment, which is reset and stepped; give one that is not in use.
       members: its members.
       rng: generator of the random actions.
-      steps: number of steps to compare; an episode is truncated after a fourth of them.
+      steps: number of steps to compare; an episode is truncated after a quarter of them.
 
     Returns:
       the number of compared steps: 0 if there is nothing to compare.
@@ -182,7 +182,7 @@ class _Alongside:
         if at := first_difference(kept, self._adapter.get_state(self._copy)):
             raise ValueError(
                 f"set_state does not set all that get_state gives: state{at}, in the environment and in a copy that "
-                "was brought to its state, expected the same."
+                "was set to its state, expected the same."
             )
         step = self._step(action)
         if at := first_difference(kept, self._adapter.get_state(self._env)):
@@ -192,7 +192,7 @@ class _Alongside:
             )
         if at := first_difference(kept, here.state):
             raise ValueError(
-                f"A step of a copy changed the state it was brought to: state{at}, before and after; the next copy "
+                f"A step of a copy changed the state it was set to: state{at}, before and after; the next copy "
                 "would start from there. set_state keeps the array it is given, expected a copy: use np.array(...)."
             )
         return step
@@ -227,16 +227,16 @@ class _Alongside:
             return f"Get and set in the adapter everything that a step depends on.{forgotten}"
         return (
             "No attribute of the environment explains it. Either it draws random numbers from a generator other than "
-            "env.unwrapped.np_random: get and set that one's state in the adapter; if it cannot be done, "
+            "env.unwrapped.np_random: get and set its state in the adapter; if that is impossible, "
             "EnvMembers(env, params, shared_noise=False) lets each copy draw numbers of its own, unchecked. Or "
-            "something else that a step depends on is out of the adapter's reach: get and set that too."
+            "the adapter omits something else that a step depends on: get and set that too."
         )
 
 
 _HOW = {
-    _APART: "the copy having been elsewhere before it was brought to the environment's state",
-    _SYNCED: "the copy having been brought to the environment's state",
-    _ALONE: "the copy having walked beside the environment from where it was brought to its state",
+    _APART: "after the copy was moved elsewhere and set to the environment's state",
+    _SYNCED: "after the copy was set to the environment's state",
+    _ALONE: "after the copy was set to the environment's state and stepped in parallel",
 }
 
 
@@ -246,7 +246,7 @@ def _same_params(expected: dict[str, float], found: dict[str, float], nominal: i
             raise ValueError(
                 f"Member {nominal} is nominal, but its {name} is {found.get(name)}, expected {value} as in the "
                 "environment. Either set_params does not set what it is given, or the environment was changed after "
-                "the members were made: make them anew."
+                "the members were made: make them again."
             )
 
 
