@@ -220,8 +220,8 @@ def test_files_of_others_are_refused(other, message, tmp_path):
 def test_files_of_another_version_or_of_something_else_are_refused(tmp_path):
     file, agent = tmp_path / "tiny", Tiny()
     for about, message in [
-        ({"agent": 2, "parts": {}, "state": {}}, "is of the agents' version 2, expected 1"),
-        ({"step": 3}, "is of the agents' version 'none', expected 1: it is not an agent, or was saved by a newer urbe"),
+        ({"agent": 2, "parts": {}, "state": {}}, "has the agent version 2, expected 1"),
+        ({"step": 3}, "has the agent version 'none', expected 1: it is not an agent, or was saved by a newer urbe"),
     ]:
         save_tensors(file, {}, about)
         with pytest.raises(AgentFileError, match=message):

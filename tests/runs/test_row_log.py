@@ -78,7 +78,7 @@ def test_a_log_cut_back_is_the_log_it_was(tmp_path):
 @pytest.mark.parametrize(
     ("text", "position", "message"),
     [
-        (None, 9, "log.csv: is missing, expected at least 9 bytes. Put it back, or start the run anew."),
+        (None, 9, "log.csv: is missing, expected at least 9 bytes. Put it back, or start a new run."),
         ("a,b\n1,2\n", 12, "has 8 bytes, expected at least 12: lines are lost"),
         ("", 8, "begins with b'', expected b'a,b': other columns"),
         ("a,c\n1,2\n", 8, "begins with b'a,c', expected b'a,b': other columns"),

@@ -115,8 +115,8 @@ FLAT = {"a/0": np.zeros(2), "a/1": np.zeros((2, 3), np.float32), "b": np.array(1
     ("change", "message"),
     [
         ({"b": None}, "c: lacks 'b'; expected the 3 arrays of that structure."),
-        ({"c": np.ones(1)}, "c: has 'c', for which there is no place; expected the 3 arrays"),
-        ({"b": None, "c": np.ones(1)}, "c: lacks 'b' and has 'c', for which there is no place;"),
+        ({"c": np.ones(1)}, "c: has the unexpected 'c'; expected the 3 arrays"),
+        ({"b": None, "c": np.ones(1)}, "c: lacks 'b' and has the unexpected 'c';"),
         ({"a/1": np.zeros((2, 3))}, "c: holds 'a/1' as float64 of shape (2, 3), expected float32 of shape (2, 3)."),
         ({"a/0": np.zeros((2, 1))}, "c: holds 'a/0' as float64 of shape (2, 1), expected float64 of shape (2,)."),
         ({"b": np.array(1.0)}, "c: holds 'b' as float64 of shape (), expected int64 of shape ()."),

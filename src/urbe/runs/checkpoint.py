@@ -170,7 +170,7 @@ def _read(path: str | os.PathLike[str]) -> upgrade.Read:
         found = about.get("agent", "none")
         raise AgentFileError(
             path,
-            f"is of the agents' version {found!r:.100}, expected {VERSION}: it is not an agent, or was saved by a "
+            f"has the agent version {found!r:.100}, expected {VERSION}: it is not an agent, or was saved by a "
             "newer urbe.",
         )
     return arrays, about

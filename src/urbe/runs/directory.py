@@ -6,8 +6,8 @@
     log.csv ...                           logs (`urbe.runs.row_log`)
     finished.json                         the run is done
 
-A checkpoint knows the length and the SHA-256 of each log. When reopened, a run resumes from its newest checkpoint: logs
-are cut to their length then, so that an interrupted run ends with the same bytes as an uninterrupted one. A log whose
+A checkpoint stores the length and the SHA-256 of each log. A reopened run resumes from its newest checkpoint: logs are
+cut to their length there, so that an interrupted run ends with the same bytes as an uninterrupted one. A log whose
 bytes differ from those at the checkpoint is rejected. Runs of urbe 0.1.0, with checkpoints in folders, resume, too.
 """
 

@@ -1,4 +1,4 @@
-"""Runs and checkpoints that cannot be taken up, and logs that cannot be read."""
+"""Errors of runs and checkpoints that cannot be resumed, and of logs that cannot be read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class LogDamaged(UserWarning):
-    """A log of a run is not what its checkpoint knows; says what was found, and what follows."""
+    """A log of a run differs from its state at the checkpoint; the message says how, and what follows."""
 
 
 class CheckpointError(ValueError):

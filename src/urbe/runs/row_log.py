@@ -60,7 +60,7 @@ class RowLog:
         except FileNotFoundError:
             if position is None:
                 raise
-            message = f"is missing, expected at least {position} bytes. Put it back, or start the run anew."
+            message = f"is missing, expected at least {position} bytes. Put it back, or start a new run."
             raise CheckpointError(path, message) from None
         try:
             self._length, self._hash = 0, hashlib.sha256()
@@ -192,15 +192,15 @@ def read_rows(
 
 
 def _lost(length: int, position: int) -> str:
-    return f"has {length} bytes, expected at least {position}: lines are lost. Put them back, or start the run anew."
+    return f"has {length} bytes, expected at least {position}: lines are lost. Put them back, or start a new run."
 
 
 def _require_digest(path: str | os.PathLike[str], position: int, found: str, expected: str | None) -> None:
     if expected not in (None, found):
         raise CheckpointError(
             path,
-            f"is damaged: its first {position} bytes have the SHA-256 {found}, expected {expected}, as the checkpoint "
-            "knew it. Put it back, or start the run anew.",
+            f"is damaged: its first {position} bytes have the SHA-256 {found}, expected {expected} of the "
+            "checkpoint. Put it back, or start a new run.",
         )
 
 

@@ -60,9 +60,7 @@ def unflatten(tensors: Mapping[str, np.ndarray], like: Any, source: str | os.Pat
     lost, extra = [name for name in leaves if name not in tensors], [name for name in tensors if name not in leaves]
     if lost or extra:
         problems = [f"lacks {checks.listing([repr(name) for name in lost])}"] if lost else []
-        problems += (
-            [f"has {checks.listing([repr(name) for name in extra])}, for which there is no place"] if extra else []
-        )
+        problems += [f"has the unexpected {checks.listing([repr(name) for name in extra])}"] if extra else []
         raise CheckpointError(source, f"{' and '.join(problems)}; expected the {len(leaves)} arrays of that structure.")
     for name, leaf in leaves.items():
         found, expected = _kind(tensors[name]), _kind(_shaped(name, leaf))

@@ -1,7 +1,7 @@
 """Cells: frozen configurations, each with a stable hash and a directory of its own.
 
     <cells>/<experiment>/<name>-<hash of the configuration>/
-        rows.safetensors    the rows and their provenance (`urbe.sweep.store`); present means finished
+        rows.safetensors    the rows and their provenance (`urbe.sweep.store`) of a finished cell
         record.json         the provenance again, for people
         lock                held while a process works here, and names it
         work-<identity>/    files of the running cell, such as checkpoints; deleted when it is finished

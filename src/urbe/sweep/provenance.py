@@ -22,7 +22,7 @@ def versions() -> dict[str, str]:
 
 
 def commit() -> str | None:
-    """The commit the code is at, with "+ changes" if its files differ from it; None when unknown."""
+    """The commit of the code, with "+ changes" if its files differ from it; None if unknown."""
     if (
         _git("ls-files", "--error-unmatch", "__init__.py") is None
     ):  # not a repository that merely contains the installation

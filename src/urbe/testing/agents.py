@@ -199,19 +199,19 @@ def check_same_seed(case: AgentCase) -> WatchedAgent:
 
 
 def other_seed_differs(case: AgentCase, one: WatchedAgent) -> bool:
-    """Whether the agent does something else with another seed in the same world."""
+    """Whether the agent acts differently with another seed in the same world."""
     return case.run(NUMBERS, EPISODES, agent_seed=case.seed + 1).done != one.done
 
 
 def check_neighbours(case: AgentCase, one: WatchedAgent) -> None:
-    """A replicate does the same alone, and beside others, and in another place."""
+    """A replicate acts the same alone, beside others, and in another place."""
     law = "a replicate does not depend on its neighbours"
     for numbers in ([4], [7, 4]):
         _same_done(case, law, one, case.run(np.array(numbers), EPISODES), np.array(numbers))
 
 
 def check_resume(case: AgentCase, one: WatchedAgent) -> None:
-    """A fresh agent that loads a state goes on as the old one would have, between episodes and within one."""
+    """A fresh agent that loads a state continues as the old one would have, between episodes and within one."""
     for at in ((0, 0), (3, 0), (5, min(1, case.probe.horizon - 1))):
         law = f"load goes on from state (episode {at[0]}, step {at[1]})"
         _same_done(case, law, one, case.run(NUMBERS, EPISODES, swap=at), NUMBERS)
