@@ -177,4 +177,4 @@ print("less than five minutes of one core:", time.process_time() - started < 300
 #
 # [Gymnasium](../gymnasium.md) describes spaces, wrappers and vector environments; [adapters](../extend/adapter.md) how
 # to write and check one; [training](../training.md) runs in a folder, with logs, checkpoints and early stopping; and
-# [deep agents](../deep_agents.md#what-is-used-in-place-of-robust-dqn) other agents to try.
+# [deep agents](../deep_agents.md#alternatives-to-robust-dqn) other agents to try.

@@ -137,8 +137,8 @@ figure.savefig(folder / "motors.png", dpi=110)  # Mean return over five seeds un
 # worst of six values; every action is bad under some member, so the worst value does not discriminate between actions,
 # and the agent is poor with all motors. The randomised agent learns a compromise or one of the two directions,
 # depending on the seed; hence the wide intervals. The adaptive agent identifies its motor within a few steps. This does
-# not mean that robust DQN is a bad idea: it means that *this set* requires a memory. [What is used in place of robust
-# DQN](../deep_agents.md#what-is-used-in-place-of-robust-dqn) has agents with other memories.
+# not mean that robust DQN is a bad idea: it means that *this set* requires a memory. [Alternatives to robust
+# DQN](../deep_agents.md#alternatives-to-robust-dqn) has agents with other memories.
 #
 # ## 5. Change a hyper-parameter
 #

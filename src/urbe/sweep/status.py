@@ -1,4 +1,4 @@
-"""The progress of a sweep, in `status.json` of its output folder, replaced every few seconds.
+"""The progress of a sweep, in `status.json` of its output folder, replaced at most every second.
 
     {"version": 1,
      "state": "running",            or "done", "failed" (some cells), "stopped" (Ctrl-C, or an error of the launcher)
