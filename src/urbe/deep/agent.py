@@ -125,7 +125,7 @@ class Agent:
           an int, or int64 `(B,)`; with `Discrete(n, start=5)` actions count from 5.
 
         Raises:
-          ValueError: the observation does not belong to the environment's space, or `rng` is missing or given in vain.
+          ValueError: the observation does not belong to the environment's space, or `rng` is missing or not needed.
         """
         if checks.flag("deterministic", deterministic) is (rng is not None):
             problem = (

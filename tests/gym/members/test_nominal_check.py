@@ -17,7 +17,7 @@ from urbe.gym.members.differences import first_difference
 from urbe.gym.members.nominal_check import check_nominal
 from urbe.simulators import CartPole, DeepSea, DomainRandomisation, UncertaintySet, Uniform
 
-WHERE = r"episode \d+, step \d+, the copy .*"
+WHERE = r"episode \d+, step \d+, after the copy .*"
 
 
 def stacked(**named):
@@ -158,7 +158,7 @@ def test_parameters_that_are_not_the_environments_are_named():
     env = Swing()
     members = EnvMembers(env, [{"gravity": 3.0}], adapter=SwingAdapter())
     env.mass = 1.0
-    with pytest.raises(ValueError, match=r"Member 0 is nominal, but its mass is 2.0, expected 1.0.*make them anew"):
+    with pytest.raises(ValueError, match=r"Member 0 is nominal, but its mass is 2.0, expected 1.0.*make them again"):
         check_nominal(env, members, np.random.default_rng(0))
     members = EnvMembers(env, [{"gravity": 3.0}], include_nominal=False, adapter=swing.SetsInOtherUnits())
     with pytest.raises(ValueError, match=r"set_params was given gravity 3000.0, and get_params then gives 3000000.0"):
