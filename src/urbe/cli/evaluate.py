@@ -26,11 +26,11 @@ Agents act greedily, and those with an uncertainty head also noisily: with its n
 actions. These are different policies and are reported separately. --greedy or --noisy plays only one of them.
 
 Episodes begin the same way for all parameters and all agents with the same --seed. The table lists for each parameter
-  mean, low, high    the mean return with its Student interval
+  mean, low, high    the mean return, and Student's interval for it
   worst, cvar        the lowest return, and the mean of the lowest tenth (--cvar)
   median, std, length, ended    and the share of episodes that ended before time ran out
 
-Runs that differ only in their seed count as one agent: table and figure show the mean and its Student interval over
+Runs that differ only in their seed count as one agent: table and figure show the mean and Student's interval over
 seeds; --each also prints the table of every run.
 
 An agent trained on a Gymnasium environment is tested on one with the same id, or on that of --env. Parameters of --over
