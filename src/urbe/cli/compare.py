@@ -25,7 +25,7 @@ cases are tested seed by seed, with p-values adjusted for their number (Holm). W
 The figure shows returns over the parameter, if one varies; performance profiles (the share of returns above each
 threshold, with a band that holds for the whole curve); and the four numbers with their intervals.
 
-To compare a policy of your own (any object with predict(observation)), give module:policy.
+To include a policy of your own (any object with predict(observation)), give module:policy.
 
 examples:
   urbe compare runs/urbe0 runs/urbe1 runs/urbe2 runs/dqn0 runs/dqn1 runs/dqn2 --over half_length=0.1:5:11

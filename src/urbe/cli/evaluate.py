@@ -37,7 +37,7 @@ An agent trained on a Gymnasium environment is tested on one with the same id, o
 are set on it where urbe knows how (see urbe train --help), else they are arguments of gymnasium.make:
   --env urbe/CartPole-v0 --over half_length=0.5,1    is    gymnasium.make("urbe/CartPole-v0", half_length=0.5), ...
 
-To test a policy of your own beside them (any object with predict(observation)), give module:policy.
+To include a policy of your own (any object with predict(observation)), give module:policy.
 
 examples:
   urbe evaluate runs/urbe0 --over half_length=0.1:5:11

@@ -97,7 +97,7 @@ def stacked_dqn(
 
     Args:
       env: as for `domain_randomised_dqn`.
-      parameters: likewise; None keeps the nominal ones.
+      parameters: as for `domain_randomised_dqn`; None keeps the nominal ones.
       seed: seed of all random numbers.
       length: number of remembered steps, zeros before the first ones.
       survives: whether they are remembered beyond the end of an episode.
@@ -139,7 +139,7 @@ def recurrent_dqn(
       seed: seed of all random numbers.
       memory: its size, the windows it is trained on, and whether it survives the end of an episode.
       hazard: as for `stacked_dqn`.
-      settings: as for `urbe.deep.dqn`; the Q-network sees the hidden state beside the observation, and a gradient step
+      settings: as for `urbe.deep.dqn`; the Q-network also receives the hidden state, and a gradient step
         uses `batch // memory.length` windows. There is no uncertainty head.
       log_every, changes: as for `urbe.deep.dqn`.
 

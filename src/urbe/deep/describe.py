@@ -119,7 +119,7 @@ def describe(name: str, value: Any) -> Any:
     """Describes `value` by dicts, lists, numbers, strings and None.
 
     Raises:
-      Unknown: a part of it is of the user's own kind.
+      Unknown: a part of it is of a user-defined kind.
 
     >>> describe("copy", settings.CopyEvery(episodes=10))
     {'kind': 'CopyEvery', 'episodes': 10, 'updates': None, 'tau': 1.0}

@@ -125,7 +125,7 @@ class SimulatorEnv(gymnasium.Env[np.ndarray, np.integer[Any]]):
     def set_state(self, state: State) -> np.ndarray:
         """Sets the state within an episode, or after its end, and returns the observation.
 
-        Later random steps are drawn anew, even after a return to the same state.
+        Later random steps are drawn again, even after a return to the same state.
         """
         if self._words is None:
             raise gymnasium.error.ResetNeeded('There is no episode: call reset, or reset(options={"state": ...}).')

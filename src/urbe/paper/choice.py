@@ -6,7 +6,7 @@ An agent is named as in the chapter's list, or as `module:attribute` for one of 
     deep chapters      a function like the presets, `mine(env, uncertainty_set, *, seed, settings)`, to an agent
 
 A line with the same text in the chapter's list of agents keeps it in the chart. Finished cells of your own agent are
-run again when its module, or what that imports from beside it, changes.
+run again when its module, or a module beside it that it imports, changes.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ class Results:
         return dict(zip(self.column(key), self._column(value).tolist(), strict=True))
 
     def pivot(self, *axes: str, value: str = "value") -> FloatArray:
-        """An array with an axis for each of some columns, in increasing order; NaN where there is no row.
+        """An array with an axis for each of some columns, in increasing order; NaN if there is no row.
 
         Args:
           axes: columns; text is in the order of the rows.

@@ -53,7 +53,7 @@ def draw_strips(axes: Axes, categories: Sequence[str], groups: Mapping[str, Sequ
     Args:
       axes: the axes to draw on; set a logarithmic scale first (`axes.set_xscale("log")`).
       categories: names of the rows, the first on top.
-      groups: by name, `(n,)` samples for each category; an empty array where there are none.
+      groups: by name, `(n,)` samples for each category; an empty array if there are none.
     """
     for name, look, height, samples in _places(axes, categories, groups):
         if not len(samples):

@@ -94,7 +94,7 @@ def ramp(n: int) -> tuple[str, ...]:
 
 
 def draw_heatmap(axes: Axes, shares: FloatArray, zones: Mapping[str, Zone]) -> None:
-    """Draws a grid coloured by shares, the first row on top; zones are outlined, and named beside the grid.
+    """Draws a grid coloured by shares, the first row on top; zones are outlined, and named next to the grid.
 
     Args:
       axes: the axes to draw on; square.

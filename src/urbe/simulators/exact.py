@@ -60,7 +60,7 @@ def performance(
     Args:
       simulator: a finite simulator.
       params: its parameters; plain numbers are taken at full precision.
-      policy: `(S,)` actions or `(S, A)` probabilities. It is ignored where there is no choice (terminal states, single
+      policy: `(S,)` actions or `(S, A)` probabilities. It is ignored if there is no choice (terminal states, single
         actions).
       discount: discount of `value` and `discounted`, in [0, 1]; 1 only for policies that terminate.
       steps: T; by default the simulator's time limit.

@@ -260,7 +260,7 @@ class DomainRandomisation(Schedule):
 class RandomJumps(Schedule):
     """Sudden changes at random times: before each episode, with probability `hazard`, parameters are drawn afresh.
 
-    A phase lasts 1 / hazard episodes on average. A hazard of 0 keeps the first draw for ever, and a hazard of 1 is
+    A phase lasts 1 / hazard episodes on average. A hazard of 0 keeps the first draw forever, and a hazard of 1 is
     domain randomisation. All parameters that change are drawn together.
 
     Args:

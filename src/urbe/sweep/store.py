@@ -1,7 +1,7 @@
 """Store finished cells, one compact file each, so that a run resumes where the last one stopped.
 
 A file holds the columns as tensors (`urbe.runs.tensors`): `float` and `int` fields as they are, `str` fields as indices
-into words that are stored beside them. Values are restored bit for bit, including NaN and minus zero. The record is
+into words that are stored with them. Values are restored bit for bit, including NaN and minus zero. The record is
 stored too: cell, code, commit, machine, date and duration. A file counts only if it is complete and of the right cell;
 anything else is computed again and overwritten.
 """

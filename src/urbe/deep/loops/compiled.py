@@ -97,7 +97,7 @@ def init_run(
       schedule: the changes of the simulator's parameters from episode to episode.
       key: key of all random numbers of the run.
       buffer: the largest number of steps between two reads of the records.
-      keep_states: whether members will change: states are then stored beside the replay.
+      keep_states: whether members will change: states are then stored, too.
     """
     world = start_world(simulator, schedule, key)
     state, plan = world.state, world.schedule

@@ -32,7 +32,7 @@ class CompiledTrainer:
       schedule: the changes of the simulator's parameters; None keeps the nominal ones.
       seed: seed of all random numbers.
       record_every: the largest number of steps between two calls of `collect`.
-      keep_states: whether `set_members` will be called: states are then stored beside the replay.
+      keep_states: whether `set_members` will be called: states are then stored, too.
       training: a different training than DQN; None for the family of DQN.
     """
 

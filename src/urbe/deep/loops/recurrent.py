@@ -149,7 +149,7 @@ _shared_programs = lru_cache(maxsize=32)(_programs)
 
 
 def _progress(updates: Array, learned: WindowLosses, choice: ExploringChoice, hidden: Float[Array, " H"]) -> Progress:
-    """Diagnostics for the log; entries of the uncertainty head are zero, and `feature_norm` is of the hidden state."""
+    """Diagnostics for the log: zeros for the uncertainty head, and the norm of the hidden state as `feature_norm`."""
     zero = jnp.float32(0.0)
     return Progress(
         loss=learned.loss,

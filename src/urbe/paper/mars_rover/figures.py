@@ -235,7 +235,7 @@ def _greedy(here: Results, world: str, members: str) -> dict[str, Results]:
 
 
 def _noisy(here: Results, world: str, members: str) -> dict[str, Results]:
-    """Test policies that explore, and the optimum; nothing where there are none."""
+    """Test policies that explore, and the optimum; empty if there are none."""
     ways = (*NOISY, *((agent, acting) for agent in _own(here) for acting in ("noisy", "epsilon")))
     shown = {name: result for name, acting in ways if (result := find(here, world, members, name, acting))}
     best = find(here, world, members, OPTIMUM, "greedy")

@@ -20,7 +20,7 @@ class Curve:
       model, set: keys of `MODELS` and `SETS`.
       radius: `(n,)` increasing.
       worst: worst-case value of each policy, a certified lower bound, `(n,)` each.
-      nominal: value of each policy under the nominal model, likewise.
+      nominal: value of each policy under the nominal model, also a certified lower bound, `(n,)` each.
       actions: `(n, S)` actions of each policy, -1 where terminal.
       gap: widest certified interval.
     """

@@ -119,7 +119,7 @@ class Row(NamedTuple):
 
     Attributes:
       metric: "tuning" (mean reward per episode of a setting over its tuning seeds), "phase" (the same of one fresh
-        seed in the phase `at`), or "mean", "low", "high" of the cumulated reward after `at` episodes over the fresh
+        seed in the phase `at`), or "mean", "low", "high" of the cumulative reward after `at` episodes over the fresh
         seeds (mean, 10th and 90th percentile).
       setting: the parameters.
     """

@@ -60,8 +60,8 @@ def _world(here: Results, reading: str, schedule: str) -> Section:
     curves = Exhibit(
         f"curves-{reading}-{schedule.replace(' ', '-')}",
         _curves(here, lengths),
-        f"Cumulated reward of every agent over the episodes, one panel for each belief; {where}.",
-        "Left, the cumulated reward; right, how far the learners are behind the oracle: mean, and the range between "
+        f"Cumulative reward of every agent over the episodes, one panel for each belief; {where}.",
+        "Left, the cumulative reward; right, how far the learners are behind the oracle: mean, and the range between "
         "the 10th and the 90th percentile of the seeds. Vertical lines mark changes of the odds.",
     )
     fixed = here.where(belief=NO_BELIEF)
@@ -83,7 +83,7 @@ def _world(here: Results, reading: str, schedule: str) -> Section:
 
 
 def _curves(here: Results, lengths: Sequence[int]) -> Figure:
-    """For each belief the cumulated reward, and how far learners are behind the oracle, which distinguishes them."""
+    """For each belief the cumulative reward, and how far learners are behind the oracle, which distinguishes them."""
     beliefs = beliefs_of(here)
     episodes, oracle = curve(here.where(agent="oracle"))
     figure, axes = panels(len(beliefs), 2, height=2.9, right=1.6, top=0.75)
@@ -94,7 +94,7 @@ def _curves(here: Results, lengths: Sequence[int]) -> Figure:
             for agent, band in reward.items()
             if agent in learners(here)
         }
-        for panel, what, bands in ((left, "cumulated reward", reward), (right, "behind the oracle", behind)):
+        for panel, what, bands in ((left, "cumulative reward", reward), (right, "behind the oracle", behind)):
             panel.set_title(f"{belief} belief", pad=26.0)
             panel.set(xlabel="episode", ylabel=what)
             draw_bands(panel, episodes, bands)

@@ -33,7 +33,7 @@ def total(cell: Results) -> FloatArray:
 
 
 def curve(cell: Results) -> tuple[FloatArray, Band]:
-    """Episodes, and the cumulated reward there: mean, and 10th to 90th percentile of the seeds."""
+    """Episodes, and the cumulative reward there: mean, and 10th to 90th percentile of the seeds."""
     lines = [cell.where(metric=metric).pivot("at") for metric in ("mean", "low", "high")]
     return np.array(sorted(cell.where(metric="mean").unique("at")), dtype=np.float64), Band(*lines)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 
-_METADATA = 1  # the extension that asks for the handler's version
+_METADATA = 1  # the extension that requests the handler's version
 _VERSION = (0, 3)
 _SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 
