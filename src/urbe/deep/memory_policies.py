@@ -39,7 +39,7 @@ class WithoutMemory:
 
     Args:
       q: the weights of the Q-network.
-      settings: of the agent.
+      settings: settings of the agent.
     """
 
     q: Any
@@ -69,7 +69,7 @@ class StackedPolicy:
 
     Args:
       q: the weights of the Q-network.
-      settings: of the agent.
+      settings: settings of the agent.
       length, survives: as in `urbe.simulators.Stacked`.
     """
 
@@ -111,7 +111,7 @@ class RecurrentPolicy:
 
     Args:
       weights: weights of the memory and of the Q-network.
-      settings: of the agent.
+      settings: settings of the agent.
       memory: settings of the memory.
     """
 

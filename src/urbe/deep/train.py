@@ -2,7 +2,7 @@
 
     log.csv           a row per `log_every` steps, columns `urbe.deep.history.LOG`
     episodes.csv      a row per episode, columns `urbe.deep.history.EPISODES`
-    members.csv       a row per row of `log.csv`: the share of targets that each member decided; only with several members
+    members.csv       a row per row of the log, the share of targets that each member decided; only if there are several
     evaluation.csv    a row per measurement of a callback, in a file of its name
     checkpoints/      the agent, at fixed intervals, whenever it is the best so far, and at the end
     best.safetensors  the best agent by a callback's measure, as `Agent.save` writes it

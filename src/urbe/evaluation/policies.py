@@ -134,7 +134,7 @@ def takes_rows(ask: Ask, obs: np.ndarray, action_shape: tuple[int, ...]) -> bool
     Args:
       ask: the policy.
       obs: any observation.
-      action_shape: of one action.
+      action_shape: shape of one action.
     """
     count = obs.shape[0] + 2 if obs.ndim else 2  # a length that does not occur by chance
     try:

@@ -55,8 +55,8 @@ class Chapter:
 
     Attributes:
       name: its name in files: letters, digits, underscores.
-      title: of its page.
-      cells: of each scale.
+      title: title of its page.
+      cells: cells of each scale.
       row: the type of a row.
       module: name of the module with `run(cell, folder)`.
       sections: from the results of finished cells, in the order of the cells, to the sections of the page, for any

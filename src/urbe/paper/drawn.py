@@ -40,7 +40,7 @@ def draw(chapter: Chapter, rows: Sequence[Any], made: dict[str, Any], scale: str
 
     Args:
       chapter: the chapter.
-      rows: of all finished cells, in the order of the cells.
+      rows: rows of all finished cells, in the order of the cells.
       made: see `record`.
       scale: scale of the report; the page of a chapter states its scale if it differs.
     """
@@ -56,7 +56,7 @@ def draw_finished(output: Path, plan: SweepPlan, chapter: Chapter, kept: int) ->
 
     Args:
       output: folder of the sweep.
-      plan: of the sweep.
+      plan: plan of the sweep.
       chapter: the chapter.
       kept: number of its cells that are from an earlier run.
     """

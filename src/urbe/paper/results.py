@@ -42,7 +42,7 @@ class Results:
         """The table of some rows.
 
         Args:
-          rows: of one type.
+          rows: rows of one type.
           row: that type.
         """
         table: dict[str, NDArray[Any]] = {}

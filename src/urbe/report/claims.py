@@ -124,7 +124,7 @@ def claims(chapters: Iterable[PageChapter]) -> list[Claim]:
     """The claims with a source, ordered by source; verdicts are grouped by source and claim.
 
     Args:
-      chapters: of the page.
+      chapters: chapters of the page.
     """
     grouped: dict[tuple[str, str], list[tuple[Verdict, str]]] = {}
     for chapter in chapters:

@@ -33,7 +33,7 @@ def figure_files(
     """Maps every figure to its file in every format.
 
     Args:
-      chapters: of the page.
+      chapters: chapters of the page.
       formats: the formats to write; only those in `FORMATS` count.
 
     Returns:

@@ -41,7 +41,7 @@ def panels(
 
     Args:
       rows, columns: numbers of panels.
-      height: of a panel.
+      height: height of a panel.
       left, right: room beside each panel: for ticks, and for the names of lines.
       top, bottom: room above and below each: for the title, and for the label of the axis.
     """
@@ -69,7 +69,7 @@ def small(*, height: float = 2.3, left: float = 0.65, right: float = 0.95, rows:
     """Makes an empty figure for the front page, and its panels, one above the other. Call it within `styled()`.
 
     Args:
-      height: of a panel.
+      height: height of a panel.
       left, right: room beside the panels: for ticks, and for the names of lines.
       rows: number of panels.
     """

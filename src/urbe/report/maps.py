@@ -145,7 +145,7 @@ def draw_key(axes: Axes, title: str) -> None:
 
     Args:
       axes: the axes to draw on, a quarter of an inch high.
-      title: of the quantity.
+      title: title of the quantity.
     """
     names: Sequence[str] = ("less", *NAMES)
     left, step = 0.16, 0.12
@@ -182,8 +182,8 @@ def draw_cloud(axes: Axes, counts: FloatArray, ends: tuple[float, float], colour
       axes: the axes to draw on.
       counts: `(actions, across, up)` visits with each action, on equal cells that cover [-ends[0], ends[0]] by
         [-ends[1], ends[1]].
-      ends: of the axes.
-      colours: of the actions.
+      ends: ends of the axes.
+      colours: colours of the actions.
     """
     axes.imshow(
         cloud(counts, colours),

@@ -37,7 +37,7 @@ def render(
     """Returns the text of each page, by its file name: `index.html`, and `NAME.html` for the chapter `NAME`.
 
     Args:
-      title: of the report.
+      title: title of the report.
       lead: opening paragraphs; the first one is a sentence that says what the report is about.
       facts: how the whole report was computed.
       chapters: the content.

@@ -89,10 +89,10 @@ def policy_figure(
     """Draws maps of the sets side by side: a strip for each state, coloured by its action.
 
     Args:
-      strips: of the sets, with the same rows.
+      strips: strips of the sets, with the same rows.
       states: names of the rows.
       actions: names of the actions.
-      colours: of the actions.
+      colours: colours of the actions.
     """
     margin, top, bottom, gap = strip_margin(states), 0.1, 0.5, 0.35
     height = top + bottom + ROW * len(states)

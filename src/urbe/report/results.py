@@ -44,7 +44,7 @@ class StateRows(NamedTuple):
     """The drawing of each state, one row each.
 
     Attributes:
-      names: of the rows.
+      names: names of the rows.
       value: `(n,)`.
       low, high: `(n,)` ends of a line through it.
       actions: text beside each row.

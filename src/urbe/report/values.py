@@ -74,7 +74,7 @@ def curve(name: str, x: ArrayLike, y: ArrayLike, low: ArrayLike | None = None, h
     """The points of a line, with their intervals if given; those that are not finite are left out.
 
     Args:
-      name: of the line.
+      name: name of the line.
       x, y: `(n,)` its points.
       low, high: `(n,)` ends of the intervals.
     """

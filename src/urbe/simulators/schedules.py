@@ -143,7 +143,7 @@ class Cyclic(OfEpisode):
 
     Args:
       base: parameters that do not change.
-      bounds: lower and upper bound of those that do.
+      bounds: lower and upper bound of each parameter that changes.
       period: episodes from one lowest point to the next, at least 2.
     """
 
@@ -166,7 +166,7 @@ class Sawtooth(OfEpisode):
 
     Args:
       base: parameters that do not change.
-      bounds: lower and upper bound of those that do; both are reached.
+      bounds: lower and upper bound of each parameter that changes; both are reached.
       period: episodes from one lower bound to the next, at least 2.
     """
 
@@ -196,7 +196,7 @@ class RandomWalk(Schedule):
 
     Args:
       base: the parameters of the first episode; those without bounds do not change.
-      bounds: lower and upper bound of those that do; they start within.
+      bounds: lower and upper bound of each parameter that changes; they start within.
       deviations: standard deviations of the steps, for each parameter that changes, above 0.
       edge: the behaviour at the bounds: `reflect`, or `jnp.clip` to stay there until the walk turns.
     """
@@ -233,7 +233,7 @@ class DomainRandomisation(Schedule):
 
     Args:
       base: parameters that do not change.
-      distributions: of those that do, by name: `Uniform`, `Normal`, `LogUniform`.
+      distributions: distributions of the others, by name: `Uniform`, `Normal`, `LogUniform`.
     """
 
     base: Params
@@ -265,7 +265,7 @@ class RandomJumps(Schedule):
 
     Args:
       base: parameters that do not change.
-      distributions: of those that do, by name: `Uniform`, `Normal`, `LogUniform`.
+      distributions: distributions of the others, by name: `Uniform`, `Normal`, `LogUniform`.
       hazard: the probability of a change from one episode to the next.
 
     >>> import jax

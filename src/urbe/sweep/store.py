@@ -31,7 +31,7 @@ class CellRecord:
     Attributes:
       experiment, cell: their names.
       config: the fields of the cell.
-      identity: of cell, row type and code, see `urbe.sweep.cells`.
+      identity: identity of cell, row type and code, see `urbe.sweep.cells`.
       code: digest of the code.
       commit: commit of the code, None if unknown.
       versions: versions of the packages that compute.

@@ -49,7 +49,7 @@ class LastLayer:
       beta: standard deviations of noise per standard deviation of the Q-value.
       mu: Sigma_a before any data is mu I: the inverse of the ridge regulariser.
       hidden: units of the head's own ReLU layers.
-      learning_rate: of the head.
+      learning_rate: learning rate of the head.
       raw_input: the head is a separate network on observations, instead of on phi. The figure that would decide is
         missing from the paper; "a sub-network of the robust Q-network" suggests phi.
       non_negative: softplus on the head's output; otherwise linear, and clipped where its root is taken.

@@ -61,7 +61,7 @@ class CartPoleCell:
     Attributes:
       inputs: the assumption on the inputs of the network.
       agent: one of `PAPER`, `CONTROLS` or `VARIANTS`.
-      seed: of the network, of all random numbers, of the uncertainty set and of the test episodes.
+      seed: seed of the network, of all random numbers, of the uncertainty set and of the test episodes.
       training: length of the training at the nominal pole, in `unit`.
       after: length of the training after each change, in `unit`; divisible by 4.
       unit: "steps", or "episodes": then training ends at a multiple of 10000 steps, with at least this many.
@@ -104,7 +104,7 @@ class Row(NamedTuple):
     """One number.
 
     Attributes:
-      inputs, agent, seed: of the cell.
+      inputs, agent, seed: those of the cell.
       change: half length to which the pole has changed; 0 before any change.
       acting: "greedy" or "noisy" in tests, "training" in training.
       metric: see `urbe.paper.cartpole.run`.

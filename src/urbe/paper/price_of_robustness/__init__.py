@@ -29,7 +29,7 @@ class PriceCell:
     Attributes:
       model: key of `MODELS`.
       set: key of `SETS`.
-      radius: of the set, the same for every state and action.
+      radius: radius of the set, the same for every state and action.
     """
 
     model: str
