@@ -10,8 +10,8 @@ import urbe
 import urbe.deep
 import urbe.gym
 from fixtures.swing import Swing, SwingAdapter
-from urbe.deep import EnvMembers, FunctionMembers, Members, dqn, robust_dqn
-from urbe.gym import SimulatorEnv
+from urbe.deep import dqn, robust_dqn
+from urbe.gym import EnvMembers, FunctionMembers, Members, SimulatorEnv
 from urbe.simulators import CartPole, Constant, UncertaintySet
 
 

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.agents.base import Steps, Streams, Task
-from urbe.agents.decay import Decay, as_decay, rate_after
+from urbe.agents.decay import PolynomialDecay, as_decay, rate_after
 from urbe.agents.locate import Locator
 from urbe.rng import Draws
 from urbe.types import FloatArray, IntArray
@@ -41,9 +41,9 @@ class RCPO:
 
     cost: Any
     limit: ArrayLike
-    critic: ArrayLike | Decay = 0.1
-    actor: ArrayLike | Decay = 0.05
-    price: ArrayLike | Decay = field(default_factory=lambda: Decay(0.02, power=0.4, delay=500.0))
+    critic: ArrayLike | PolynomialDecay = 0.1
+    actor: ArrayLike | PolynomialDecay = 0.05
+    price: ArrayLike | PolynomialDecay = field(default_factory=lambda: PolynomialDecay(0.02, power=0.4, delay=500.0))
     initial_price: ArrayLike = 0.0
     most: ArrayLike = 100.0
 

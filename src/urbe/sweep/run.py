@@ -72,7 +72,7 @@ def sweep(
 def _run(output: Path, missing: Sequence[Job], launcher: Launcher, board: StatusTracker, watch: Watch | None) -> None:
     reported = 0.0
 
-    def tell(state: State) -> None:
+    def report(state: State) -> None:
         nonlocal reported
         status = board.status(state)
         write_status(output, status)
@@ -81,16 +81,16 @@ def _run(output: Path, missing: Sequence[Job], launcher: Launcher, board: Status
         reported = time.monotonic()
 
     state: State = "stopped"
-    tell("running")
+    report("running")
     try:
         with closing(launcher.launch(missing)) as events:  # type: ignore[type-var]
             for event in events:
                 board.take(event, _seconds(event.job) if event.kind == "done" and event.job else 0.0)
                 if time.monotonic() - reported > EVERY:
-                    tell("running")
+                    report("running")
         state = "failed" if board.failures else "done"
     finally:
-        tell(state)
+        report(state)
 
 
 def _seconds(job: Job) -> float:

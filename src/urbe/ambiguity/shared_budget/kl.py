@@ -122,7 +122,7 @@ def _point(p, y, x, work, q):
 
 
 @register_jitable
-def _apart(q, p, sent):
+def _distance(q, p, sent):
     return relative_entropy(q, p)
 
 
@@ -148,4 +148,4 @@ def _bound(p: Any, y: Any, price: Any) -> Any:
     return -price * np.where(less > -0.5, np.log1p(np.maximum(less, -0.5)), np.log(mass))
 
 
-KL = Distance(in_any_order, _level, _penalty, _point, _apart, _sensitivity, _measure, _bound, 2.0**-108, np.inf)
+KL = Distance(in_any_order, _level, _penalty, _point, _distance, _sensitivity, _measure, _bound, 2.0**-108, np.inf)

@@ -31,7 +31,7 @@ _WORLD, _LEARNER = range(2)
 _STEP, _START, _SCHEDULE = range(3)  # streams of the world
 
 
-class EnvState(NamedTuple):
+class EpisodeState(NamedTuple):
     """The state of the simulator, and the next action."""
 
     state: State
@@ -46,7 +46,7 @@ class CompiledRun(NamedTuple):
     """The complete state of a run: saved and restored, it resumes bit for bit."""
 
     learner: LearnerState
-    world: EnvState
+    world: EpisodeState
     meters: Meters
     episodes: FinishedEpisodes
     finite: FiniteCheck
@@ -115,12 +115,12 @@ def init_run(
     return CompiledRun(learner, world, init_meters(k), init_episodes(buffer), init_finite_check(), states)
 
 
-def start_world(simulator: Simulator, schedule: Schedule, key: jax.Array) -> EnvState:
+def start_world(simulator: Simulator, schedule: Schedule, key: jax.Array) -> EpisodeState:
     """Starts the first episode, without an action yet. Only the environment's stream of the key is consumed."""
     own = jax.random.fold_in(key, _WORLD)
     plan = schedule.begin(jax.random.fold_in(jax.random.fold_in(own, _SCHEDULE), 0))
     state = simulator.start(jax.random.fold_in(jax.random.fold_in(own, _START), 0), schedule.params(plan))
-    return EnvState(state, plan, jnp.int32(0), jnp.float32(0.0), jnp.int32(0), own)
+    return EpisodeState(state, plan, jnp.int32(0), jnp.float32(0.0), jnp.int32(0), own)
 
 
 def make_begin(
@@ -198,7 +198,7 @@ def _make_loop(
         learner, action, progress = observe(settings, run.learner, transition, acting_obs)
         return CompiledRun(
             learner,
-            EnvState(
+            EpisodeState(
                 state,
                 plan,
                 jnp.where(last, 0, elapsed),
@@ -259,7 +259,7 @@ def _as_observed(simulated: Successors, observed: Successors, uncertain: Params,
 
 
 def next_episode(
-    simulator: Simulator, schedule: Schedule, world: EnvState, last: Array, state: State, now: Array
+    simulator: Simulator, schedule: Schedule, world: EpisodeState, last: Array, state: State, now: Array
 ) -> tuple[State, Any]:
     """The state to act from, and the schedule: those of a new episode after a last step."""
     plan = schedule.next(world.schedule, _key(world, _SCHEDULE, now + 1))
@@ -276,12 +276,12 @@ def _put(states: State, state: State, inserted: Int32[Array, ""]) -> State:
     return put
 
 
-def step_key(world: EnvState, now: Array) -> jax.Array:
+def step_key(world: EpisodeState, now: Array) -> jax.Array:
     """The key for the outcome of the step after `now` steps."""
     return _key(world, _STEP, now)
 
 
-def _key(world: EnvState, name: int, index: Array) -> jax.Array:
+def _key(world: EpisodeState, name: int, index: Array) -> jax.Array:
     return jax.random.fold_in(jax.random.fold_in(world.key, name), index)
 
 

@@ -25,7 +25,7 @@ from urbe.deep.core.recurrent import (
 from urbe.deep.core.sequences import RecurrentStep
 from urbe.deep.core.settings import Settings
 from urbe.deep.core.variances import NoVariance
-from urbe.deep.loops.compiled import EnvState, next_episode, observed, schedule_of, start_world, step_key
+from urbe.deep.loops.compiled import EpisodeState, next_episode, observed, schedule_of, start_world, step_key
 from urbe.deep.loops.meters import FinishedEpisodes, Meters, add, init_episodes, init_meters, record
 from urbe.simulators.base import Simulator, observation_size, step
 from urbe.simulators.schedules import Schedule
@@ -69,7 +69,7 @@ class RecurrentRun(NamedTuple):
     """The complete state of a run: saved and restored, it resumes bit for bit."""
 
     learner: RecurrentLearner
-    world: EnvState
+    world: EpisodeState
     hidden: Float[Array, " H"]
     meters: Meters
     episodes: FinishedEpisodes
@@ -121,7 +121,7 @@ def _programs(
         learner, learned = learn(settings, memory, run.learner, taken, n_actions)
         return RecurrentRun(
             learner,
-            EnvState(
+            EpisodeState(
                 state,
                 plan,
                 jnp.where(last, 0, elapsed),
