@@ -20,7 +20,8 @@ from urbe import AgentFileError, load_agent, save_agent
 from urbe.agents import PSRL, RLSVI, UBE, URBE, BayesianQ, PolynomialDecay, QLearning, Robust, Run, Single, Task
 from urbe.envs.finite import FiniteEnv
 from urbe.posteriors.beliefs import Forgetting, Window
-from urbe.runs.checkpoint import fingerprint
+from urbe.runs import checkpoint
+from urbe.runs.checkpoint import fingerprint, type_name
 from urbe.runs.tensors import save_tensors
 
 SWIM = urbe.library.riverswim(5)
@@ -262,7 +263,7 @@ def test_files_of_kinds_that_were_defined_elsewhere_are_read(kind, before, tmp_p
 def test_files_with_the_earlier_name_of_decaying_rates_are_read(tmp_path, monkeypatch):
     agent, path = Single(QLearning(), TASK, seed=0), tmp_path / "agent"
     with monkeypatch.context() as patch:
-        patch.setattr(PolynomialDecay, "__qualname__", "Decay")
+        patch.setattr(checkpoint, "type_name", lambda kind: type_name(kind).replace("PolynomialDecay", "Decay"))
         save_agent(path, agent)
     assert b"urbe.agents.decay.Decay" in path.read_bytes()
     load_agent(path, Single(QLearning(), TASK, seed=0))
