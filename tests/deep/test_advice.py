@@ -96,4 +96,4 @@ def test_grid_takes_the_adapter():
     assert members.copies == tuple(made)
     assert not members.shared_noise
     assert members.describe()["parameters"] == {"gravity": [9.8, 3.0, 20.0], "mass": [2.0, 2.0, 2.0]}
-    assert EnvMembers.of(Swing(), [], adapter=SwingAdapter()).nominal == 0
+    assert EnvMembers(Swing(), [], adapter=SwingAdapter()).nominal == 0

@@ -126,7 +126,7 @@ class TDLearner:
         self.v: FloatArray = np.where(model.terminal, 0.0, start[:, None])
         self.seen: FloatArray = np.zeros((n, model.n_states))
 
-    def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:  # noqa: ARG002
+    def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:
         """Draws from the policy."""
         draws = self._uniform.need(1)
         rows = np.empty(len(state), dtype=np.int64)
@@ -134,7 +134,7 @@ class TDLearner:
         actions: IntArray = self._model.action[rows]
         return actions
 
-    def observe(self, steps: Steps, step: int) -> None:  # noqa: ARG002
+    def observe(self, steps: Steps, step: int) -> None:
         _evaluate(
             steps.replicate, steps.state, steps.reward, steps.next_state, steps.terminated, self._model.discount,
             self._kind, self._size, self._rate, self.v, self.seen,

@@ -177,7 +177,7 @@ class QLearner:
         self.v: FloatArray = np.where(model.terminal, 0.0, start[:, None])
         self.tried: FloatArray = np.zeros((n, model.n_rows))
 
-    def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:  # noqa: ARG002
+    def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:
         """The values serve all steps."""
         rows = self._choose(replicate, state, self.q, None, 0)
         draws = self._uniform.need(2)
@@ -186,7 +186,7 @@ class QLearner:
         actions: IntArray = self._model.action[rows]
         return actions
 
-    def observe(self, steps: Steps, step: int) -> None:  # noqa: ARG002
+    def observe(self, steps: Steps, step: int) -> None:
         model, row = self._model, self._locate.rows(steps)
         _learn(
             steps.replicate, steps.state, row, steps.reward, steps.next_state, steps.terminated, model.row_start,

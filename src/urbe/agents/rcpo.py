@@ -96,7 +96,7 @@ class RCPOLearner:
         weight = np.exp(self.theta - np.maximum.reduceat(self.theta, start, axis=1)[:, states])
         return np.asarray(weight / np.add.reduceat(weight, start, axis=1)[:, states])
 
-    def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:  # noqa: ARG002
+    def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:
         """Draws from the policy."""
         draws = self._uniform.need(1)
         rows = np.empty(len(state), dtype=np.int64)
@@ -104,7 +104,7 @@ class RCPOLearner:
         actions: IntArray = self._model.action[rows]
         return actions
 
-    def observe(self, steps: Steps, step: int) -> None:  # noqa: ARG002
+    def observe(self, steps: Steps, step: int) -> None:
         row = self._locate.rows(steps)
         _learn(
             steps.replicate, steps.state, row, steps.reward, steps.next_state, steps.terminated, self._model.row_start,

@@ -30,11 +30,7 @@ class SB3Policy:
     rng: np.random.Generator
 
     def predict(
-        self,
-        observation: Any,
-        state: None = None,
-        episode_start: Any = None,  # noqa: ARG002
-        deterministic: bool = False,
+        self, observation: Any, state: None = None, episode_start: Any = None, deterministic: bool = False
     ) -> tuple[np.ndarray, None]:
         """Returns actions, and None in place of the state of a policy with a memory.
 

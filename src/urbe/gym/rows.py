@@ -148,7 +148,7 @@ class _Single:
             )
         return row[None]
 
-    def step(self, actions: list[int], waiting: list[bool]) -> list[Happened | Began]:  # noqa: ARG002
+    def step(self, actions: list[int], waiting: list[bool]) -> list[Happened | Began]:
         obs, reward, terminated, truncated, _ = self._one.step(np.int64(actions[0] + self.start))
         reached = first = self.observations.row(obs)
         if terminated or truncated:

@@ -100,10 +100,10 @@ class _OneMember(Schedule):
 
     member: Params = None
 
-    def begin(self, key: Key) -> Carry:  # noqa: ARG002
+    def begin(self, key: Key) -> Carry:
         return Carry(jnp.int32(0), self.member)
 
-    def next(self, carry: Carry, key: Key) -> Carry:  # noqa: ARG002
+    def next(self, carry: Carry, key: Key) -> Carry:
         return Carry(carry.episode + 1, carry.params)
 
 

@@ -89,7 +89,7 @@ class JourneyPlan(NamedTuple):
     travel: tuple[FloatArray, ...]
     value: float
 
-    def travels(self, belief: FloatArray, start: IntArray, u: FloatArray) -> BoolArray:  # noqa: ARG002
+    def travels(self, belief: FloatArray, start: IntArray, u: FloatArray) -> BoolArray:
         """A `Decision`."""
         values = np.stack([(belief @ each.T).max(axis=1) for each in self.travel], axis=1)
         chosen: BoolArray = values[np.arange(len(start)), start] > (belief @ self.wait.T).max(axis=1)
