@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int32, UInt32
 from urbe.evaluation.episodes import EpisodeDraws, normal
 from urbe.evaluation.policies import ActingRule, Ask, Predicts, Traceable, asker, takes_rows
 from urbe.evaluation.rollouts import BAD_OBSERVATION, BAD_REWARD, FINE, RolloutOutcome
-from urbe.evaluation.worlds import EpisodeBatch, Observations, StepResult
+from urbe.evaluation.worlds import EpisodeWorld, Observations, StepResult
 from urbe.types import BoolArray, FloatArray, IntArray
 
 Choose = Callable[[Observations, BoolArray, int], Any]
@@ -39,7 +39,7 @@ class Player(NamedTuple):
     choose: Callable[[EpisodeDraws], Choose]
 
 
-def player(policy: Traceable | Predicts, world: EpisodeBatch, first: Any, *, noisy: bool) -> Player:
+def player(policy: Traceable | Predicts, world: EpisodeWorld, first: Any, *, noisy: bool) -> Player:
     """Prepares a policy to act in an environment.
 
     Args:
@@ -58,7 +58,7 @@ def player(policy: Traceable | Predicts, world: EpisodeBatch, first: Any, *, noi
 
 
 def play(
-    world: EpisodeBatch, choose: Choose, drawn: EpisodeDraws, count: int, limit: int | None, on_step: OnStep | None
+    world: EpisodeWorld, choose: Choose, drawn: EpisodeDraws, count: int, limit: int | None, on_step: OnStep | None
 ) -> RolloutOutcome:
     """Plays a block of episodes until all have ended, or a number is not finite.
 
@@ -117,7 +117,7 @@ def _is_finite(seen: Any) -> bool:
     return not numbers or bool(np.isfinite(seen).all())
 
 
-def _traced(policy: Traceable, world: EpisodeBatch, drawn: EpisodeDraws, noisy: bool) -> Choose:
+def _traced(policy: Traceable, world: EpisodeWorld, drawn: EpisodeDraws, noisy: bool) -> Choose:
     rule, weights, words = policy.rule, policy.weights, drawn.noise if noisy else None
 
     def choose(seen: Observations, _alive: BoolArray, step: int) -> Any:

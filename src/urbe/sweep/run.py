@@ -60,21 +60,21 @@ def sweep(
             else:
                 kept[job.identity] = record.seconds
         missing.sort(key=lambda job: -job.cost)  # stable: equal ones stay in order
-        board = StatusTracker(jobs, kept, str(launcher))
-        _run(output, missing, launcher, board, watch)
+        tracker = StatusTracker(jobs, kept, str(launcher))
+        _run(output, missing, launcher, tracker, watch)
     finally:
         lock.release(held)
-    if board.failures:
+    if tracker.failures:
         order = {job.identity: i for i, job in enumerate(every)}
-        raise CellsFailed(sorted(board.failures, key=lambda failure: order[failure.job.identity]), len(missing))
+        raise CellsFailed(sorted(tracker.failures, key=lambda failure: order[failure.job.identity]), len(missing))
 
 
-def _run(output: Path, missing: Sequence[Job], launcher: Launcher, board: StatusTracker, watch: Watch | None) -> None:
+def _run(output: Path, missing: Sequence[Job], launcher: Launcher, tracker: StatusTracker, watch: Watch | None) -> None:
     reported = 0.0
 
     def report(state: State) -> None:
         nonlocal reported
-        status = board.status(state)
+        status = tracker.status(state)
         write_status(output, status)
         if watch is not None:
             watch(status)
@@ -85,10 +85,10 @@ def _run(output: Path, missing: Sequence[Job], launcher: Launcher, board: Status
     try:
         with closing(launcher.launch(missing)) as events:  # type: ignore[type-var]
             for event in events:
-                board.take(event, _seconds(event.job) if event.kind == "done" and event.job else 0.0)
+                tracker.take(event, _seconds(event.job) if event.kind == "done" and event.job else 0.0)
                 if time.monotonic() - reported > EVERY:
                     report("running")
-        state = "failed" if board.failures else "done"
+        state = "failed" if tracker.failures else "done"
     finally:
         report(state)
 
